@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The bridge, to go beside a driver that speaks actuator space.
+The bridge, for a driver in actuator space.
 
 ::
 

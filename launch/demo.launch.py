@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The example arm with a simulated driver and the bridge, moving, and RViz where it is installed.
+The moving example arm with a simulated driver, the bridge, and RViz if it is installed.
 
-It stops moving by itself when somebody else commands it::
+It stops moving when another node commands it::
 
     ros2 launch transmission_bridge demo.launch.py
     ros2 topic pub --once /joint_commands sensor_msgs/msg/JointState \

@@ -4,7 +4,7 @@
 """
 ros2_control with topic-based hardware, the bridge, and a simulated driver.
 
-The controller manager's component speaks in joints, the driver in motors.
+The controller manager's component uses joint space, the driver uses actuator space.
 
 ::
 

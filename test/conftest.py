@@ -64,7 +64,7 @@ def campaign():
     return CAMPAIGN
 
 
-#: Tests whose process has crashed once.
+#: Tests with a process that has crashed once.
 _CRASHED = set()
 
 

@@ -65,7 +65,7 @@ JOINTS = ('shoulder_pan', 'shoulder_lift', 'elbow', 'wrist_pitch', 'wrist_roll',
     ],
 )
 def test_closest(name, found):
-    """Who mistyped a name reads which ones are most like it, none where none is."""
+    """The hint for a mistyped name lists the closest names, if any are close."""
     assert closest(name, JOINTS) == found
     assert closest(name, ()) == ''
 
@@ -83,7 +83,7 @@ def test_closest_is_bounded(name, known):
 @given(TEXTS)
 @example(FORGED)
 def test_printable(text):
-    """Text is one line without control characters, and as it was where it had none."""
+    """Text becomes one line without control characters; other text is unchanged."""
     assert printable(text).isprintable()
     assert (printable(text) == text) == text.isprintable()
 

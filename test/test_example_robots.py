@@ -52,7 +52,7 @@ def test_names_of_the_arm(robot):
 
 
 def test_both_dialects_have_one_mechanism():
-    """Links and joints are the same but for the lines at which they stand."""
+    """Links and joints are equal except for their lines."""
 
     def mechanism(robot):
         parts = (*robot.links, *robot.joints)
@@ -82,7 +82,7 @@ def test_both_dialects_map_joints_alike(interface, given_values):
 
 @given(values)
 def test_arm_moves_as_its_comments_say(motors):
-    """The joint positions are those of the formulas in the file, written out with its numbers."""
+    """The joint positions follow the formulas in the file, evaluated with its numbers."""
     pan, roll, lift, elbow, left, right = motors
     expected = [
         [pan / 101.0, 0.25],
@@ -98,7 +98,7 @@ def test_arm_moves_as_its_comments_say(motors):
 
 @given(values, values)
 def test_arm_conserves_power(efforts, velocities):
-    """What the motors put in, the joints give out."""
+    """The power of the motors equals the power of the joints."""
     joint_efforts = ARM.actuator_to_joint('effort', efforts)
     joint_velocities = ARM.actuator_to_joint('velocity', velocities)
     # The terms are those of J and its inverse, which may be larger than the products themselves.

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Who may import whom."""
+"""Allowed imports between rooms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import transmission_bridge
 
 PACKAGE = Path(transmission_bridge.__file__).parent
 
-#: What each room may import of the package, besides itself. The arrows point one way.
+#: Rooms that each room may import, in addition to itself. The arrows have one direction.
 ALLOWED = {
     'errors': set(),
     'types': set(),
@@ -60,7 +60,7 @@ def modules(room: str) -> list[Path]:
 
 
 def imported(path: Path, submodules: Collection[str] = ()) -> set[str]:
-    """Return the dotted names that a file imports, as names of submodules where they are."""
+    """Return the dotted names that a file imports, as names of submodules if possible."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
         if isinstance(node, ast.Import):
@@ -122,7 +122,7 @@ def test_the_core_and_the_command_line_import_without_ros(module: str) -> None:
 
 
 def test_every_module_of_the_core_imports_without_ros() -> None:
-    """No module below the rooms reaches for ROS when it is imported by itself."""
+    """No module outside ros/ imports ROS when it is imported alone."""
     names = [
         '.'.join(path.relative_to(PACKAGE.parent).with_suffix('').parts)
         for room in CORE

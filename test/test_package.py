@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the package itself gives, and when it imports it."""
+"""The names of the package, and when they are imported."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_nothing_slow_before_it_is_needed(program):
 
 
 def test_asking_imports():
-    """What was asked for is imported then."""
+    """A name is imported on its first use."""
     program = 'import transmission_bridge\ntransmission_bridge.RobotTransmissions'
     assert 'numpy' in loaded(program)
     program = 'import transmission_bridge as tb\ntb.kinematics.JointDevice'

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What is published about the package agrees with itself."""
+"""The published metadata of the package are consistent."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_example_of_numbers_tunes_the_arm():
 
 
 def test_integers_are_written_as_numbers():
-    """No number of the file, examples included, is an integer where a double belongs."""
+    """No number of the file, examples included, is an integer instead of a double."""
 
     def leaves(node):
         for value in node.values() if isinstance(node, dict) else node:

@@ -19,7 +19,7 @@ SOAK = Path(__file__).parents[1] / 'benchmarks' / 'soak.py'
 
 
 def test_every_message_is_taken_and_answered(tmp_path):
-    """What is sent both ways is taken, and comes back once and in order."""
+    """Messages in both directions are accepted and come back once and in order."""
     figures = tmp_path / 'figures.json'
     run = subprocess.run(
         [

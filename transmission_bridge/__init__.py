@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-A joint-space interface for any actuator-space driver, from the transmissions in its URDF.
+A joint-space interface for any actuator-space driver, from the transmissions in the URDF.
 
 ::
 
@@ -12,10 +12,9 @@ A joint-space interface for any actuator-space driver, from the transmissions in
     t = tb.RobotTransmissions(robot)
     t.actuator_to_joint('position', actuator_positions)
 
-:mod:`tb.kinematics <transmission_bridge.kinematics>` has joints, and devices made of joints;
-:func:`tb.apply_to_command <transmission_bridge.messages.one_joint.apply_to_command>` maps whole
-messages of one joint.
-Nothing here needs ROS; the node lives in :mod:`transmission_bridge.ros`.
+:mod:`tb.kinematics <transmission_bridge.kinematics>` has joints and devices of joints;
+:func:`tb.apply_to_command <transmission_bridge.messages.one_joint.apply_to_command>` maps complete
+messages of one joint. Nothing here needs ROS; the node is in :mod:`transmission_bridge.ros`.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ __all__ = [
 
 __version__ = '0.1.0'
 
-#: What comes from which room; the rooms themselves can be asked for as well.
+#: Rooms that can be imported by attribute, and the names exported from each.
 _ROOMS = {
     'conformance': (),
     'description': ('Finding', 'RobotDescription', 'load_description'),
@@ -154,7 +153,7 @@ _ROOMS = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, so that whoever asks for nothing does not wait for numpy."""
+    """Import a name or a room on its first use, so that a plain import does not load numpy."""
     for room, names in _ROOMS.items():
         if name == room or name in names:
             module = import_module(f'{__name__}.{room}')

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m transmission_bridge`` is the command line."""
+"""Run the command line by ``python -m transmission_bridge``."""
 
 from __future__ import annotations
 

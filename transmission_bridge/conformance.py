@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The conformance suite for transmissions: what a type can state wrongly.
+The conformance suite for transmissions: it finds mistakes in a type.
 
 As functions::
 
@@ -13,22 +13,22 @@ As functions::
 or as tests of pytest, one per check, see :class:`TransmissionConformance`.
 
 ============================== ==================================================================
-check                          what holds
+check                          property
 ============================== ==================================================================
-``api_version``, ``docstring`` the formalities that the registry and the tools rely on
-``contract``                   the maps are not overridden; a number for each joint and actuator
+``api_version``, ``docstring`` the formalities that the registry and the tools need
+``contract``                   the maps are not overridden; one number per joint and actuator
 ``jacobian``                   velocities are derivatives of positions, to 1e-6
-``round_trip``                 to 1e-12 times the condition number
-``solved_everywhere``          what is reached one way is found the other way
+``round_trip``                 inverse and forward agree to 1e-12 times the condition number
+``solved_everywhere``          the inverse is found for every position of the forward map
 ``acceleration``               accelerations are derivatives of velocities
-``power``                      conserved to 1e-12 of the sum of the absolute terms
-``repeatable``                 no call depends on an earlier one, and a copy maps the same
+``power``                      power is conserved to 1e-12 of the sum of the absolute terms
+``repeatable``                 a call does not depend on earlier calls; a copy maps alike
 ============================== ==================================================================
 
-Types that are a matrix, an equation or a function of arrays are held to the same. Shapes, batches,
-unknown values and the ends of the domain are the base classes' and need no check. Positions are
-drawn uniformly over the domain of the transmission, 10,000 by default, less those with a condition
-number above 1e3.
+The checks are the same for types defined by a matrix, an equation or a function of arrays. The
+base classes implement shapes, batches, unknown values and the ends of the domain, so these need no
+check. Positions are drawn uniformly over the domain of the transmission, 10,000 by default,
+without positions with a condition number above 1e3.
 """
 
 from transmission_bridge.transmissions.conformance.checks import CHECKS

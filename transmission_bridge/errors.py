@@ -4,8 +4,8 @@
 """
 Errors raised by this package.
 
-One root, :class:`TransmissionBridgeError`. Every leaf is also the built-in that a caller would
-already catch, carries its data as attributes, and survives pickling.
+The root is :class:`TransmissionBridgeError`. Every leaf is also the matching built-in exception,
+has its data as attributes, and can be pickled.
 """
 
 from __future__ import annotations
@@ -15,48 +15,28 @@ from itertools import islice, pairwise
 import math
 from typing import Any
 
-__all__ = [
-    'DescriptionError',
-    'MessageError',
-    'ParameterError',
-    'PluginError',
-    'ShapeError',
-    'TransmissionBridgeError',
-    'TransmissionError',
-    'UnknownNameError',
-    'UnsupportedInterfaceError',
-    'clipped',
-    'closest',
-    'in_other_unit',
-    'indented',
-    'printable',
-    'sentence',
-    'shortened',
-    'shown',
-]
-
-#: Characters of a name that came in a message which are shown.
+#: Maximum length of a name from a message in a sentence.
 _NAME_LENGTH = 64
 
-#: Characters of a text that goes to a log or to diagnostics.
+#: Maximum length of a text for a log or for diagnostics.
 _TEXT_LENGTH = 4096
 
-#: Letters of a name, and names, that are compared to find the closest: senders choose them.
+#: Maximum length and number of compared names, because senders choose them.
 _COMPARED_LETTERS, _COMPARED_NAMES = 256, 1000
 
-#: Likeness from which two names are alike, and share of the best from which another is as close.
+#: Minimum likeness of close names, absolute and relative to the closest name.
 _ALIKE, _AS_CLOSE = 0.35, 0.75
 
 
-# -- words ---------------------------------------------------------------------------------------
+# -- Words of sentences --------------------------------------------------------------------------
 
 
 def printable(text: str) -> str:
     """
-    Return ``text`` with everything that a terminal would not simply show written as an escape.
+    Return a text with escapes instead of unprintable characters.
 
-    Names come from files and messages of others: a line break would spoil a table, and control
-    and direction-changing characters could show something else than what is there.
+    Names come from files and messages of others. A line break would break a table, and control or
+    direction-changing characters could forge the output.
     """
     if text.isprintable():
         return text
@@ -70,9 +50,9 @@ def printable(text: str) -> str:
 
 def shown(name: str) -> str:
     """
-    Return a name that came in a message, for a sentence: in quotes, escaped, without its middle.
+    Return a name from a message for a sentence: in quotes, escaped, without the middle if long.
 
-    The end of a parameter's name says which number it is.
+    The end stays, because the end of a parameter's name identifies its number.
     """
     if len(name) > _NAME_LENGTH:
         name = f'{name[: _NAME_LENGTH // 2]}…{name[-_NAME_LENGTH // 2 :]}'
@@ -81,12 +61,12 @@ def shown(name: str) -> str:
 
 def closest(name: str, known: Iterable[str], most: int = 3) -> str:
     """
-    Return the names that one which is not known may stand for, for a sentence.
+    Return the known names that are close to an unknown name, for a sentence.
 
-    By the pairs of letters that two names share; upper and lower case are the same.
+    The likeness is the share of common pairs of letters, without upper and lower case.
 
-    :param most: How many are named.
-    :returns: As `` (closest: 'elbow')``, empty where none is alike.
+    :param most: Maximum number of names.
+    :returns: As `` (closest: 'elbow')``; empty if no name is close.
     """
     wanted = _letter_pairs(name)
     likeness = {}
@@ -105,7 +85,7 @@ def _letter_pairs(name: str) -> set[tuple[str, str]]:
 
 def in_other_unit(value: float, unit: str) -> str:
     """
-    Return a number, and what it is if degrees or millimetres are meant, for a sentence.
+    Return a number with the conversion from degrees or millimetres, for a sentence.
 
     :param unit: ``rad``, ``m``, ``rad/s`` or ``m/s``.
     :returns: As ``110 rad; 110 degrees are 1.91986 rad``.
@@ -118,9 +98,9 @@ def in_other_unit(value: float, unit: str) -> str:
 
 def shortened(names: Sequence[str], most: int = 5, *, show: Callable[[str], str] = shown) -> str:
     """
-    Return the first names as a list for a sentence; a message may hold thousands.
+    Return the first names as a list for a sentence, because a message may have thousands.
 
-    :param show: How each is written; ``str`` for what is a sentence already.
+    :param show: Formats each name; ``str`` for complete phrases.
     """
     more = f' and {len(names) - most} more' if len(names) > most else ''
     return ', '.join(map(show, names[:most])) + more
@@ -128,9 +108,9 @@ def shortened(names: Sequence[str], most: int = 5, *, show: Callable[[str], str]
 
 def indented(text: str) -> str:
     """
-    Return a text with its lines behind the first indented, what else is not printable escaped.
+    Return a text with all lines after the first indented, and unprintable characters escaped.
 
-    A traceback stays one, and no line break in a name can begin a line of the log.
+    So a traceback keeps its lines, and a line break in a name cannot forge a line of the log.
     """
     first, *rest = map(printable, text.split('\n'))
     return '\n'.join([first, *(line if line.startswith('  ') else f'  {line}' for line in rest)])
@@ -138,14 +118,14 @@ def indented(text: str) -> str:
 
 def clipped(text: str, most: int = _TEXT_LENGTH) -> str:
     """
-    Return a text for a log or for diagnostics: what is not printable escaped but for line breaks.
+    Return a text for a log or for diagnostics; unprintable characters but line breaks are escaped.
 
-    :param most: Characters of it that are shown; its middle is left out where it has more.
+    :param most: Maximum length; the middle of a longer text is omitted.
     """
     if len(text) <= most and text.isprintable():
         return text
     lines = _without_middle(text, most).split('\n')
-    # Escapes make it longer.
+    # Escapes make the text longer.
     return _without_middle('\n'.join(map(printable, lines)), most)
 
 
@@ -161,13 +141,13 @@ def _without_middle(text: str, most: int) -> str:
 
 class TransmissionBridgeError(Exception):
     """
-    Root of every error that this package raises on purpose.
+    Root of all errors that this package raises on purpose.
 
-    Leaves take their data as keyword arguments; ``str()`` is the sentence for the user.
+    Leaves accept their data as keyword arguments; ``str()`` is the sentence for the user.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by state, because the constructors of the leaves take keywords only."""
+        """Pickle by state, because the constructors of the leaves accept only keywords."""
         return _restore, (type(self), self.args, self.__dict__)
 
 
@@ -182,13 +162,13 @@ def _restore(
 
 class DescriptionError(TransmissionBridgeError, ValueError):
     """
-    A robot description cannot be used: where, what was expected, what was found.
+    A robot description cannot be used.
 
-    :param message: What is wrong, in one sentence without the place.
-    :param line: Line in the text, counted from 1, or ``None`` where there is no line.
+    :param message: The problem, in one sentence without the location.
+    :param line: Line in the text, counted from 1, or ``None`` if it has no line.
     :param path: Element path, for example ``/robot/transmission[2]``.
-    :param expected: What would have been right.
-    :param found: What stood there.
+    :param expected: Expected value.
+    :param found: Found value.
     """
 
     def __init__(
@@ -214,8 +194,8 @@ def sentence(
     """
     Return one sentence ``line 12, /robot/joint[2]: message (expected x, found y)``.
 
-    What cannot be printed is escaped, for it holds names of others. A line break stays one, as a
-    message may end with a traceback; what follows it is indented.
+    Unprintable characters are escaped, because names come from others. Line breaks stay, because
+    a message may end with a traceback; further lines are indented.
     """
     place = ', '.join(([f'line {line}'] if line is not None else []) + ([path] if path else []))
     parts = ', '.join(
@@ -226,13 +206,13 @@ def sentence(
 
 class TransmissionError(TransmissionBridgeError, ValueError):
     """
-    A transmission cannot be built from what it was given.
+    A transmission cannot be built from its specification or its parameters.
 
-    :param message: What is wrong.
-    :param transmission: Name of the transmission, empty where it has none.
-    :param parameter: The parameter at fault, empty where no single one is.
-    :param expected: What would have been right.
-    :param found: What was given.
+    :param message: The problem, in one sentence.
+    :param transmission: Name of the transmission, empty if it has no name.
+    :param parameter: The invalid parameter, empty if the problem is not a single parameter.
+    :param expected: Expected value.
+    :param found: Given value.
     """
 
     def __init__(
@@ -261,9 +241,9 @@ class PluginError(TransmissionBridgeError, LookupError):
     """
     A transmission type is not installed, or its plugin failed to load.
 
-    :param message: What is wrong.
-    :param type_name: The type string asked for.
-    :param details: The traceback of the failed import, empty where nothing was imported.
+    :param message: The problem, in one sentence.
+    :param type_name: The type string.
+    :param details: The traceback of the failed import, empty without an import.
     """
 
     def __init__(self, message: str, *, type_name: str, details: str = '') -> None:
@@ -274,11 +254,11 @@ class PluginError(TransmissionBridgeError, LookupError):
 
 class ShapeError(TransmissionBridgeError, ValueError):
     """
-    An array has another shape than the one asked for.
+    An array has the wrong shape.
 
     :param argument: Name of the argument.
-    :param expected: The shape asked for, in words.
-    :param found: The shape given.
+    :param expected: The expected shape, in words.
+    :param found: The given shape.
     """
 
     def __init__(self, argument: str, *, expected: str, found: tuple[int, ...]) -> None:
@@ -290,12 +270,12 @@ class ShapeError(TransmissionBridgeError, ValueError):
 
 class UnknownNameError(TransmissionBridgeError, KeyError):
     """
-    A name that the robot does not have.
+    The robot does not have this name.
 
-    :param kind: What was looked for: joint, actuator, transmission, link.
-    :param name: The name given.
-    :param known: The names there are.
-    :param parameter: The parameter that holds the name, empty where none does.
+    :param kind: Kind of the name: joint, actuator, transmission, link.
+    :param name: The unknown name.
+    :param known: The known names.
+    :param parameter: The parameter with the name, empty if it is not in a parameter.
     """
 
     def __init__(
@@ -317,11 +297,11 @@ class UnknownNameError(TransmissionBridgeError, KeyError):
 
 class UnsupportedInterfaceError(TransmissionBridgeError, ValueError):
     """
-    An interface that is not mapped in the direction asked for.
+    An interface is not mapped in this direction.
 
-    :param interface: The interface given.
+    :param interface: The interface.
     :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
-    :param supported: The interfaces that are.
+    :param supported: The interfaces that are mapped in this direction.
     """
 
     def __init__(self, interface: str, direction: str, supported: tuple[str, ...]) -> None:
@@ -336,11 +316,11 @@ class UnsupportedInterfaceError(TransmissionBridgeError, ValueError):
 
 class MessageError(TransmissionBridgeError, ValueError):
     """
-    A message cannot be used; ``reason`` is the short key under which it is counted.
+    A message cannot be used.
 
-    :param reason: Key for counters, for example ``ragged`` or ``duplicate_name``.
-    :param message: What is wrong, with the names concerned.
-    :param about: These names, where each is reported for itself; empty: the reason is reported.
+    :param reason: Key of its counter, for example ``ragged`` or ``duplicate_name``.
+    :param message: The problem with the names concerned.
+    :param about: These names, if each of them is logged separately; empty: only the reason is.
     """
 
     def __init__(self, reason: str, message: str, *, about: str = '') -> None:

@@ -2,10 +2,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Where the files that come with the package are: example robots, parameter file, launch files.
+Find the data files of the package: example robots, parameter files, launch files.
 
-Found without the ament index, so that they are there without ROS: in a checkout (editable installs
-included) they lie beside the package, else in ``share/transmission_bridge`` of some prefix.
+They are found without the ament index, and so without ROS. In a checkout (also with an editable
+install) they are next to the package, else in ``share/transmission_bridge`` of some prefix.
 """
 
 from __future__ import annotations
@@ -17,25 +17,23 @@ import sys
 
 from transmission_bridge.errors import UnknownNameError
 
-__all__ = ['resource']
-
 _NAME = 'transmission_bridge'
 _SHARE = Path('share', _NAME)
 
-#: Lies in the folder that is looked for, in a checkout as in an installation.
+#: A file in that folder, in a checkout and in an installation.
 _MARK = 'package.xml'
 
 
 def resource(*parts: str) -> Path:
     """
-    Return the path of a file that comes with the package.
+    Return the path of a data file of the package.
 
     ``resource('urdf', 'arm.urdf')``
 
-    :param parts: Its path below the folder, in parts or with slashes.
-    :raises UnknownNameError: If there is no such file, with the files that there are.
+    :param parts: Its path in the folder, in parts or with slashes.
+    :raises UnknownNameError: If the file does not exist; ``known`` has the existing files.
     """
-    folders = [folder for folder in _candidates() if (folder / _MARK).is_file()]
+    folders = [folder for folder in _find_folders() if (folder / _MARK).is_file()]
     for folder in folders:
         path = folder.joinpath(*parts)
         if path.exists():
@@ -49,19 +47,19 @@ def resource(*parts: str) -> Path:
     raise UnknownNameError('resource', '/'.join(parts), tuple(sorted(known)))
 
 
-def _candidates() -> Iterator[Path]:
-    """Yield the folders in which the files may be, the most specific first."""
+def _find_folders() -> Iterator[Path]:
+    """Yield the possible folders of the files, the most specific first."""
     package = Path(__file__).resolve().parent
     yield package.parent
-    yield from _recorded()
-    # A colcon prefix, a virtual environment, --user, --target: the package lies somewhere below.
+    yield from _find_recorded_folder()
+    # A colcon prefix, a virtual environment, --user, --target: the package is inside the prefix.
     for prefix in package.parents:
         yield prefix / _SHARE
     yield Path(sys.prefix) / _SHARE
 
 
-def _recorded() -> Iterator[Path]:
-    """Yield the folder that the installer wrote down, if it did."""
+def _find_recorded_folder() -> Iterator[Path]:
+    """Yield the folder in the record of the installer, if there is a record."""
     try:
         files = importlib.metadata.files(_NAME)
     except importlib.metadata.PackageNotFoundError:

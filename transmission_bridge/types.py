@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays by what they hold."""
+"""Types of arrays by their contents."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ['EMPTY', 'Array', 'Index', 'Mask']
-
 #: Numbers.
 Array: TypeAlias = npt.NDArray[np.float64]
 
-#: Truth values, one for each element of something.
+#: Booleans, one for each element.
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-#: Places in something.
+#: Indices.
 Index: TypeAlias = npt.NDArray[np.intp]
 
 #: No numbers.

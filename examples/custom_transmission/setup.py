@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Build description, read by pip and by colcon alike."""
+"""Build description for pip and colcon."""
 
 from glob import glob
 
@@ -19,7 +19,7 @@ setup(
         (f'share/{PACKAGE}/urdf', sorted(glob('urdf/*.urdf'))),
     ],
     python_requires='>=3.10',
-    # What is an equation needs CasADi, which comes with the extra.
+    # An equation needs CasADi, which this extra installs.
     install_requires=['setuptools', 'transmission_bridge[mechanisms]'],
     extras_require={'test': ['pytest']},
     zip_safe=True,
@@ -29,7 +29,7 @@ setup(
     description='A universal joint as a transmission type for transmission_bridge',
     license='Apache-2.0',
     entry_points={
-        # The name on the left is what <plugin> in the URDF says.
+        # The name on the left is the text of <plugin> in the URDF.
         'transmission_bridge.transmissions': [
             f'custom_transmission/CardanTransmission = {PACKAGE}.cardan:CardanTransmission',
         ],

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Build description, read by pip and by colcon alike."""
+"""Build description for pip and colcon."""
 
 from glob import glob
 
@@ -16,7 +16,7 @@ setup(
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (f'share/{PACKAGE}', ['package.xml']),
-        # The launch file looks for the URDF in the folder beside its own.
+        # The launch file expects the URDF in the folder next to its own.
         (f'share/{PACKAGE}/launch', sorted(glob('launch/*.launch.py'))),
         (f'share/{PACKAGE}/urdf', sorted(glob('urdf/*.urdf'))),
     ],
@@ -29,6 +29,6 @@ setup(
     maintainer_email='maintainers@transmission-bridge.invalid',
     description='A robot of one joint with a driver of its own, on transmission_bridge',
     license='Apache-2.0',
-    # What "executable" of the launch file means.
+    # The "executable" of the launch file.
     entry_points={'console_scripts': [f'driver = {PACKAGE}.driver:main']},
 )

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Command joints until they are there: ``python3 command.py hinge=0.5``."""
+"""Command joints until they reach their goals: ``python3 command.py hinge=0.5``."""
 
 import sys
 import time
@@ -16,14 +16,14 @@ at = {}  # joint positions, from the bridge
 
 
 def receive(message):
-    """Keep the newest positions."""
+    """Keep the latest positions."""
     at.update(zip(message.name, message.position, strict=True))
 
 
 node.create_subscription(JointState, 'joint_states', receive, 10)
 publisher = node.create_publisher(JointState, 'joint_commands', 10)
 deadline = time.monotonic() + 10.0
-# Again and again, because what is sent before driver and bridge have found each other is lost.
+# Repeatedly, because messages before the discovery of driver and bridge are lost.
 while any(abs(at.get(name, 99.0) - number) > 0.01 for name, number in goal.items()):
     if time.monotonic() > deadline:
         sys.exit(f'not at {goal}: joint_states has {at or "nothing"}')

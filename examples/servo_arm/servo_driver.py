@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A driver that speaks ticks. Put your serial bus in the place of the simulated one."""
+"""A driver with ticks as its unit. Replace the simulated bus with your serial bus."""
 
 from contextlib import suppress
 
@@ -16,7 +16,7 @@ SERVOS = {f'{joint}_servo': number for number, joint in enumerate(JOINTS, start=
 
 
 class Driver(Node):
-    """Follows actuator_commands and publishes actuator_states, both in ticks."""
+    """Follow actuator_commands and publish actuator_states, both in ticks."""
 
     def __init__(self):
         super().__init__('servo_driver')
@@ -27,12 +27,12 @@ class Driver(Node):
         self.create_timer(0.02, self.publish)
 
     def command(self, message):
-        """Send goals, in the same count as the states."""
+        """Send goals, counted like the states."""
         for name, goal in zip(message.name, message.position, strict=False):
             self.bus.write_goal(SERVOS[name], round(goal))
 
     def publish(self):
-        """Read all servos, 0 to 4095 each, and count on where 0 follows 4095."""
+        """Read all servos, 0 to 4095 each, and continue the count when 0 follows 4095."""
         for name, number in SERVOS.items():
             self.ticks[name] += (self.bus.read(number) - self.ticks[name] + 2048) % 4096 - 2048
         message = JointState(name=list(SERVOS), position=list(self.ticks.values()))

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Servos that are not there, with the two functions that a serial bus needs."""
+"""Simulated servos with the two functions of a serial bus."""
 
 import time
 
@@ -9,7 +9,7 @@ SPEED = 3000.0  # ticks per second
 
 
 class Bus:
-    """Servos by their numbers, in multi-turn mode, just switched on."""
+    """Servos by number, in multi-turn mode, just switched on."""
 
     def __init__(self, numbers):
         # The wrist is rolled to the far side of the seam between 4095 and 0.
@@ -17,7 +17,7 @@ class Bus:
         self.goals, self.time = dict(self.at), time.monotonic()
 
     def read(self, number):
-        """Move all servos for the time since the last call, and return a reading, 0 to 4095."""
+        """Move all servos by the time since the last call, and return one reading, 0 to 4095."""
         now = time.monotonic()
         most, self.time = SPEED * (now - self.time), now
         for each, goal in self.goals.items():
@@ -25,5 +25,5 @@ class Bus:
         return round(self.at[number]) % 4096
 
     def write_goal(self, number, goal):
-        """Move a servo to a goal, in ticks counted from the turn in which it was switched on."""
+        """Move a servo to a goal in ticks, counted from its turn at power-on."""
         self.goals[number] = goal

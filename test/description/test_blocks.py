@@ -110,7 +110,7 @@ LACKING = (
 def test_topic_based_hardware_needs_the_state_of_what_it_commands(
     block: Callable[..., str], plugin: str
 ) -> None:
-    """Its write() throws without one: a warning says which to add, one for each joint."""
+    """Its write() throws without one: a warning for each joint names the interface to add."""
     hardware = f'<hardware><plugin>{plugin}</plugin></hardware>'
     text = block(hardware, components='\n' + LACKING)
     (finding,) = load_description(text).findings
@@ -131,7 +131,7 @@ def test_topic_based_hardware_needs_the_state_of_what_it_commands(
     ['some/Hardware', 'joint_command_topic_hardware_interface/JointCommandTopicSystem'],
 )
 def test_other_hardware_needs_no_state(block: Callable[..., str], plugin: str) -> None:
-    """Nothing is said of a command without a state where the hardware compares nothing."""
+    """A command without a state has no finding if the hardware does not compare."""
     hardware = f'<hardware><plugin>{plugin}</plugin></hardware>'
     assert only_block(block(hardware, components=LACKING)).plugin == plugin
 
@@ -240,7 +240,7 @@ def test_a_fault_of_the_block_does_not_cost_its_transmissions(
 def test_ignored_data_are_warnings_that_strict_mode_refuses(
     block: Callable[..., str], inside: str, message: str
 ) -> None:
-    """What is written and not used is told, and costs nothing."""
+    """Unused data are reported and have no effect."""
     loaded = load_description(block(inside, GOOD))
     (finding,) = loaded.findings
     assert finding.severity == 'warning'

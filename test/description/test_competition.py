@@ -46,7 +46,7 @@ def names(robot: RobotDescription) -> tuple[list[str], list[str]]:
 
 
 def test_several_may_read_one_actuator(robot: Callable[..., str]) -> None:
-    """A hand whose fingers are measured by one motor loads whole."""
+    """A hand with fingers measured by one motor loads completely."""
     text = robot(
         ros1('t1', 'j1', 'm', 'hardware_interface/JointStateInterface'),
         ros1('t2', 'j2', 'm'),
@@ -90,7 +90,7 @@ def test_the_later_of_two_loses(robot: Callable[..., str]) -> None:
 
 
 def test_ros2_control_comes_before_ros1_wherever_it_stands(robot: Callable[..., str]) -> None:
-    """Where both dialects drive a joint, the one that ros2_control reads stays."""
+    """If both dialects drive a joint, the transmission of ros2_control stays."""
     for elements in (
         [ros1('old', 'j1', 'm'), hardware(ros2('new', 'j1', 'm'))],
         [hardware(ros2('new', 'j1', 'm')), ros1('old', 'j1', 'm')],
@@ -121,7 +121,7 @@ def implied(name: str, joint: str) -> str:
 
 
 def test_one_actuator_block_implies_actuator1(robot: Callable[..., str]) -> None:
-    """The actuator has ratio 1, the role and the joint's interfaces, and is told."""
+    """The actuator has ratio 1, the role and the joint's interfaces, and is reported."""
     loaded = load_description(robot(hardware(implied('t', 'j1'), kind='actuator')), strict=True)
     (finding,) = loaded.findings
     assert (finding.severity, "'actuator1' is implied" in finding.message) == ('info', True)
@@ -142,7 +142,7 @@ def test_one_actuator_block_implies_actuator1(robot: Callable[..., str]) -> None
 
 
 def test_several_actuator_blocks_have_actuators_of_their_own(robot: Callable[..., str]) -> None:
-    """Where actuator1 would not be unique, each is called after its block."""
+    """If actuator1 is not unique, each actuator is named after its block."""
     loaded = load_description(
         robot(
             hardware(implied('t1', 'j1'), name='hip', kind='actuator'),

@@ -56,7 +56,7 @@ FRAGMENTS = st.sampled_from(
 
 
 def load(source: str | bytes) -> RobotDescription | None:
-    """Return the description, or None where it is refused."""
+    """Return the description, or None if it is rejected."""
     try:
         robot = load_description(source)
     except DescriptionError as error:
@@ -148,7 +148,7 @@ def elements(draw: st.DrawFn, depth: int = 0) -> str:
 @settings(max_examples=50)
 @given(st.lists(elements(), max_size=6))
 def test_any_tree_of_known_words_ends_well(parts: list[str]) -> None:
-    """Elements in places where nobody expects them cost at most themselves."""
+    """Misplaced elements affect at most themselves."""
     robot = load('<robot name="r">' + ''.join(parts) + '</robot>')
     assert robot is not None
     check(robot)

@@ -39,7 +39,7 @@ def test_a_file_that_cannot_be_read_says_why(path: str) -> None:
 
 
 def test_the_reason_is_the_operating_systems(tmp_path: Path) -> None:
-    """A missing file and a directory are told apart."""
+    """A missing file and a directory have different errors."""
     with pytest.raises(DescriptionError, match='No such file'):
         load_description(tmp_path / 'missing')
     with pytest.raises(DescriptionError, match='directory'):
@@ -47,13 +47,13 @@ def test_the_reason_is_the_operating_systems(tmp_path: Path) -> None:
 
 
 def test_an_endless_file_is_read_as_far_as_a_description_may_be_long() -> None:
-    """A file without end is too long, and nobody waits for its end."""
+    """A file without end is too long, and its end is not awaited."""
     with pytest.raises(DescriptionError, match='too long'):
         load_description('/dev/zero')
 
 
 def test_a_pipe_is_read_to_its_end(robot: Callable[..., str], tmp_path: Path) -> None:
-    """What comes late and in pieces, as from ``<(xacro robot.xacro)``, is the whole text."""
+    """Late and partial data, as from ``<(xacro robot.xacro)``, become the complete text."""
     text = robot(*[f'<link name="l{number}"/>' for number in range(5000)])
     data = text.encode()
     pipe = tmp_path / 'pipe'
@@ -73,7 +73,7 @@ def test_a_pipe_is_read_to_its_end(robot: Callable[..., str], tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ('data', 'reason'),
-    [(b'', 'nobody has written to this pipe'), (b'<robot', 'this pipe has not ended')],
+    [(b'', 'no data came from this pipe'), (b'<robot', 'this pipe is still open')],
 )
 def test_a_pipe_that_does_not_end_is_given_up(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, data: bytes, reason: str
@@ -109,7 +109,7 @@ def test_other_types_are_a_programming_error(source: object) -> None:
 
 
 def test_another_root_is_refused() -> None:
-    """Only robot and sdf are descriptions; the error says what was found."""
+    """Only robot and sdf are descriptions; the error has the found element."""
     with pytest.raises(DescriptionError) as caught:
         load_description('\n<launch/>')
     error = caught.value
@@ -141,7 +141,7 @@ def test_the_first_model_of_an_sdf_is_read() -> None:
 
 
 def test_an_sdf_without_a_model_is_an_error_finding() -> None:
-    """There is nothing to read, and that is told."""
+    """An empty text is an error."""
     robot = load_description('<sdf version="1.9"><world/></sdf>')
     assert [error.expected for error in robot.errors] == ['<model>']
     with pytest.raises(DescriptionError, match='<model>'):

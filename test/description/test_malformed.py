@@ -65,7 +65,7 @@ EXPECTED = {
     'ros1_role_doubled': (ROS1 + '/actuator[2]', "actuator 'a2': the role is already taken"),
     'ros1_role_half_canonical': (
         ROS1 + '/joint[1]',
-        "joint 'j1': the role differs from a canonical one by case only",
+        "joint 'j1': the role differs from a canonical role only by case",
     ),
     'ros1_role_missing': (ROS1 + '/joint[2]', "joint 'j2': the role is missing"),
     'ros1_two_reductions_differ': (
@@ -90,7 +90,7 @@ EXPECTED = {
     'ros2_empty_plugin': (ROS2, '<plugin> is missing'),
     'ros2_implied_for_two_joints': (
         '/robot/ros2_control[2]/transmission',
-        'an actuator is implied only where there is exactly one joint',
+        'an actuator is implied only for exactly one joint',
     ),
     'ros2_joint_driven_twice': (ROS2 + '/joint', 'the joint is already driven'),
     'ros2_joint_fixed': (ROS2 + '/joint', "joint 'j1' cannot be moved by a transmission"),

@@ -52,7 +52,7 @@ def names_and_values(parameters: tuple[ParameterSpec, ...]) -> dict[str, str]:
 
 
 def ros1_cases() -> list[Any]:
-    """Return every transmission of every ROS 1 file, by itself: they share a joint."""
+    """Return every transmission of every ROS 1 file separately: they share a joint."""
     cases = []
     for name in ROS1:
         for element in re.findall(r'<transmission .*?</transmission>', read(name), re.DOTALL):
@@ -80,7 +80,7 @@ def test_every_file_loads_from_its_path(name: str) -> None:
 
 @pytest.mark.parametrize(('element', 'result'), ros1_cases())
 def test_ros1_loads_what_the_ros1_loader_loads(element: str, result: dict[str, Any]) -> None:
-    """Type, interfaces, ratios and offsets in role order are those of ROS 1."""
+    """Type, interfaces, ratios and offsets in role order agree with ROS 1."""
     robot = load_description(f'<robot name="one">{element}</robot>')
     loaded = result['loaded']
     if loaded is None and result['name'] not in READ_BY_US_ONLY:

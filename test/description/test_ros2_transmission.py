@@ -125,7 +125,7 @@ def test_the_same_value_twice_is_a_warning(block: Callable[..., str], joint: str
 def test_wrong_spellings_are_left_to_the_type(
     block: Callable[..., str], joint: str, name: str, path: str
 ) -> None:
-    """What ros2_control would ignore in silence does not count, and is handed on by its name."""
+    """Data that ros2_control would silently ignore become parameters."""
     robot = load_description(block(transmission(joint, ACTUATOR)))
     assert robot.findings == ()
     (member,) = robot.transmission('t').joints
@@ -166,7 +166,7 @@ def test_a_role_as_a_parameter_is_a_warning(block: Callable[..., str]) -> None:
 def test_a_role_in_another_case_is_an_error(
     block: Callable[..., str], roles: tuple[str, str]
 ) -> None:
-    """Document order would swap joints where the user meant roles; the right one is named."""
+    """Document order would swap joints if the user meant roles; the right role is named."""
     robot = load_description(
         block(
             transmission(
@@ -180,7 +180,7 @@ def test_a_role_in_another_case_is_an_error(
     )
     (finding,) = robot.findings
     assert finding.severity == 'error'
-    assert 'by case only' in finding.message
+    assert 'only by case' in finding.message
     wrong = next(role for role in reversed(roles) if role != role.lower())
     assert (finding.expected, finding.found) == (f"'{wrong.lower()}'", f"'{wrong}'")
     assert robot.transmissions == ()
@@ -222,7 +222,7 @@ def test_a_role_of_a_single_member_may_be_anything(block: Callable[..., str]) ->
 def test_a_role_of_the_other_side_is_a_warning(
     block: Callable[..., str], joint_role: str, actuator_role: str, said: str
 ) -> None:
-    """Of a single member too, of which the role decides nothing."""
+    """Also for a single member, for which the role has no effect."""
     members = (
         f'<joint name="j1" role="{joint_role}"/>',
         f'<actuator name="a" role="{actuator_role}"/>',
@@ -232,7 +232,7 @@ def test_a_role_of_the_other_side_is_a_warning(
 
 
 def test_roles_that_are_no_roles_leave_document_order(block: Callable[..., str]) -> None:
-    """Distinct roles of which none is canonical are a warning; the other side is not affected."""
+    """Distinct roles that are not canonical are a warning; the other side is not affected."""
     robot = load_description(
         block(
             transmission(

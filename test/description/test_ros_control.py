@@ -25,7 +25,7 @@ def transmission(*inside: str, kind: str = SIMPLE, attributes: str = '') -> str:
 
 
 def two(extra1: str = '', extra2: str = '') -> str:
-    """Return a differential whose elements come in the reverse of the role order."""
+    """Return a differential with elements in reverse role order."""
     return transmission(
         f'<joint name="j2"><role>joint2</role>{extra2}{INTERFACE}</joint>',
         f'<joint name="j1"><role> joint1 </role><offset>0.5</offset>'
@@ -115,7 +115,7 @@ FLAG = '<ignoreTransmissionAbsoluteEncoder>{}</ignoreTransmissionAbsoluteEncoder
 def test_the_absolute_encoder_flag_counts_by_presence(
     robot: Callable[..., str], first: str, second: str, expected: bool, findings: int
 ) -> None:
-    """It holds if every joint has it, whatever it says; anything odd about it is told."""
+    """It is set if every joint has it, with any text; odd uses are reported."""
     loaded = load_description(robot(two(first, second)))
     assert loaded.transmission('t').ignore_absolute_encoder is expected
     assert len(loaded.findings) == findings
@@ -158,7 +158,7 @@ def test_spellings_of_ros2_control_are_left_to_the_type(
 
 
 def test_what_stands_in_place_of_a_missing_ratio_is_named(robot: Callable[..., str]) -> None:
-    """Where the ratio of an actuator is missing, the error shows the number that was meant."""
+    """If the ratio of an actuator is missing, the error shows the misplaced number."""
     for actuator, found in (
         ('<actuator name="a"><mechanical_reduction>50</mechanical_reduction></actuator>',
          "'50' in mechanical_reduction"),
@@ -190,7 +190,7 @@ def test_a_type_as_an_attribute_beside_one_is_a_warning(robot: Callable[..., str
 def test_pr2_data_beside_ros1_data_are_left_to_the_type(
     robot: Callable[..., str], attributes: str, extra: str, path: str
 ) -> None:
-    """Where the block is complete without them, ROS 1 does not read them."""
+    """If the block is complete without them, ROS 1 does not read them."""
     text = robot(transmission(JOINT, ACTUATOR, extra, attributes=attributes))
     loaded = load_description(text)
     assert loaded.findings == ()
@@ -217,7 +217,7 @@ def test_everything_else_is_for_the_plugin(robot: Callable[..., str]) -> None:
 
 
 def test_only_direct_children_of_the_robot_count(robot: Callable[..., str]) -> None:
-    """What is nested under Gazebo or other elements is none of ours."""
+    """Elements inside Gazebo and other elements are ignored."""
     nested = transmission(JOINT, ACTUATOR)
     loaded = load_description(robot(f'<gazebo>{nested}</gazebo>', f'<group>{nested}</group>'))
     assert loaded.transmissions == loaded.rejected == loaded.findings == ()
@@ -246,7 +246,7 @@ PR2 = '<transmission name="t" type="{}">{}</transmission>'
 def test_the_simple_transmission_of_the_pr2_is_read_whole(
     robot: Callable[..., str], kind: str, inside: str
 ) -> None:
-    """Its ratio is the actuator's, its type is ROS 1's, and it is told."""
+    """Its ratio is the actuator's, its type is ROS 1's, and it is reported."""
     loaded = load_description(robot(PR2.format(kind, inside)), strict=True)
     (finding,) = loaded.findings
     assert finding.severity == 'info'

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Where things stand in a text: the same elements and words as the parser sees, to the byte."""
+"""Positions in a text: the same elements and words as for the parser, to the byte."""
 
 from __future__ import annotations
 

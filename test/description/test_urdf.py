@@ -82,7 +82,7 @@ def test_axes_have_unit_length(x: float, y: float, z: float) -> None:
 
 
 def with_origin(attributes: str, version: str = ' version="1.1"') -> RobotDescription:
-    """Load a robot of a joint whose origin has these attributes."""
+    """Load a robot with a joint with these attributes in its origin."""
     return load_description(
         f'<robot name="r"{version}><link name="a"/><link name="b"/>'
         '<joint name="j" type="continuous"><parent link="a"/><child link="b"/>'
@@ -138,7 +138,7 @@ def test_an_unusable_quaternion_costs_the_joint(attributes: str, expected: str) 
 
 @pytest.mark.parametrize('version', ['', ' version="1.0"'])
 def test_a_quaternion_in_a_urdf_of_version_1_0_is_ignored(version: str) -> None:
-    """As urdfdom does, which robot_state_publisher uses; a warning says so."""
+    """As in urdfdom, which robot_state_publisher uses; a warning reports it."""
     robot = with_origin('quat_xyzw="1 0 0 0" rpy="0.1 0 0"', version)
     assert robot.joint('j').origin.rpy == (0.1, 0.0, 0.0)
     (finding,) = robot.findings
@@ -180,7 +180,7 @@ def test_a_bad_link_is_one_error_and_costs_the_link() -> None:
 
 @pytest.mark.parametrize('tag', ['link', 'joint'])
 def test_equal_names_cost_the_later_one(robot: Callable[..., str], tag: str) -> None:
-    """Of two links or joints of one name the first stays, and an error says so."""
+    """Of two links or joints with one name the first is used, and the second is an error."""
     extra = {
         'link': '<link name="l1"><inertial><mass value="1"/></inertial></link>',
         'joint': '<joint name="j1" type="fixed"><parent link="l0"/><child link="l1"/></joint>',
@@ -248,7 +248,7 @@ def tree(*joints: tuple[str, str], links: str = 'abc') -> RobotDescription:
         ([('a', 'b')], 'more than one tree'),
         ([('a', 'b'), ('b', 'x'), ('b', 'c')], 'unknown child link'),
         ([('a', 'b'), ('x', 'c')], 'unknown parent link'),
-        ([('a', 'b'), ('b', 'c'), ('a', 'c')], 'another parent already'),
+        ([('a', 'b'), ('b', 'c'), ('a', 'c')], 'already has a parent'),
         ([('a', 'b'), ('b', 'c'), ('c', 'a')], 'form a loop'),
         ([('a', 'b'), ('c', 'c')], 'form a loop'),
     ],

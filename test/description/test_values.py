@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 import pytest
 
 from transmission_bridge.description.values import (
-    boolean,
-    field_meant,
-    integer,
-    number,
-    ratio,
+    guess_meant_field,
+    read_boolean,
+    read_integer,
+    read_number,
+    read_ratio,
+    read_vector,
     ValueFault,
-    vector,
 )
 
 CHARACTERS = '0123456789+-.eE_ xnaif,٣½\u00a0'
@@ -66,11 +66,11 @@ def test_numbers_follow_the_grammar(text: str) -> None:
     expected = oracle(text)
     if expected is None:
         with pytest.raises(ValueFault) as caught:
-            number(text)
+            read_number(text)
         assert caught.value.expected
         assert caught.value.found
     else:
-        assert number(text) == expected
+        assert read_number(text) == expected
 
 
 @given(
@@ -83,17 +83,17 @@ def test_every_number_of_the_grammar_is_read(
     sign: str, digits: str, power: str, space: str
 ) -> None:
     """Each combination of parts is the value that Python gives the same literal."""
-    assert number(space + sign + digits + power + space) == float(sign + digits + power)
+    assert read_number(space + sign + digits + power + space) == float(sign + digits + power)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_are_read_back_exactly(value: float) -> None:
-    """What repr writes is read without loss."""
-    assert number(repr(value)) == value
+    """Numbers written by repr are read exactly."""
+    assert read_number(repr(value)) == value
 
 
 def test_numbers_do_not_depend_on_the_locale() -> None:
-    """A comma is no decimal point, also where it is one for the C library."""
+    """A comma is not a decimal point, even if it is one for the C library."""
     before = locale.setlocale(locale.LC_NUMERIC)
     try:
         for name in ('de_DE.UTF-8', 'de_DE.utf8', 'fr_FR.UTF-8', ''):
@@ -101,9 +101,9 @@ def test_numbers_do_not_depend_on_the_locale() -> None:
                 locale.setlocale(locale.LC_NUMERIC, name)
             except locale.Error:
                 continue
-            assert number('1.5') == 1.5
+            assert read_number('1.5') == 1.5
             with pytest.raises(ValueFault):
-                number('1,5')
+                read_number('1,5')
     finally:
         locale.setlocale(locale.LC_NUMERIC, before)
 
@@ -111,10 +111,10 @@ def test_numbers_do_not_depend_on_the_locale() -> None:
 @pytest.mark.parametrize('text', ['0', '-0', '0.0', '+.0', '0e5'])
 def test_a_ratio_is_not_zero(text: str) -> None:
     """Zero is a number and no ratio."""
-    assert number(text) == 0.0
+    assert read_number(text) == 0.0
     with pytest.raises(ValueFault, match='other than zero'):
-        ratio(text)
-    assert ratio('-50') == -50.0
+        read_ratio(text)
+    assert read_ratio('-50') == -50.0
 
 
 @given(st.text(string.ascii_letters + ' 01', max_size=6))
@@ -127,26 +127,26 @@ def test_booleans_are_two_words_in_any_case(text: str) -> None:
     """Nothing but true and false is a boolean."""
     word = text.strip().lower()
     if word in ('true', 'false'):
-        assert boolean(text) is (word == 'true')
+        assert read_boolean(text) is (word == 'true')
     else:
         with pytest.raises(ValueFault, match='true or false'):
-            boolean(text)
+            read_boolean(text)
 
 
 @pytest.mark.parametrize('text', ['', '1.0', 'ILLEGAL', '-4', '0', '12345678901', '9' * 5000, '٣'])
 def test_integers_are_whole_and_in_range(text: str) -> None:
     """Anything but digits, and anything out of range, is refused."""
     with pytest.raises(ValueFault, match='an integer from 1 to'):
-        integer(text, least=1)
-    assert integer(' +7 ', least=1) == 7
+        read_integer(text, least=1)
+    assert read_integer(' +7 ', least=1) == 7
 
 
 @pytest.mark.parametrize('text', ['', '1', '1 2', '1 2 3 4', '1,2,3', '1 2 x', '1\u00a02\u00a03'])
 def test_vectors_have_three_numbers(text: str) -> None:
     """Two, four, commas or words are refused."""
     with pytest.raises(ValueFault):
-        vector(text)
-    assert vector(' 1\t2 \n -3e1 ') == (1.0, 2.0, -30.0)
+        read_vector(text)
+    assert read_vector(' 1\t2 \n -3e1 ') == (1.0, 2.0, -30.0)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_vectors_have_three_numbers(text: str) -> None:
 )
 def test_names_are_like_a_number_that_matters(names: str, expected: str | None) -> None:
     """Case, separators and few letters do not matter; whole other words and "ration" do."""
-    assert {field_meant(name) for name in names.split() or ['']} == {expected}
+    assert {guess_meant_field(name) for name in names.split() or ['']} == {expected}
 
 
 @given(
@@ -197,14 +197,14 @@ def test_two_edits_are_forgiven(meant: tuple[str, str], edits: list[tuple[str, i
             name = name[:place] + name[place : place + 2][::-1] + name[place + 2 :]
             continue
         name = name[:place] + ('' if kind == 'd' else letter) + name[place + (kind != 'i') :]
-    assert field_meant(name) == field
-    assert field_meant(name.upper()) == field
+    assert guess_meant_field(name) == field
+    assert guess_meant_field(name.upper()) == field
 
 
 @pytest.mark.parametrize('text', ['${gear}', '-${gear}', ' ${2 * pi}\n', '$(arg gear)', '1 ${x'])
 def test_a_number_that_xacro_would_compute(text: str) -> None:
-    """What xacro has not computed is recognised, and the error says what to do."""
-    with pytest.raises(ValueFault, match='xacro was not run, give what "xacro FILE" prints'):
-        number(text)
+    """An expression of xacro is recognised, and the error has the remedy."""
+    with pytest.raises(ValueFault, match='xacro was not run, give the output of "xacro FILE"'):
+        read_number(text)
     with pytest.raises(ValueFault, match='a decimal number such as'):
-        number(text.replace('$', ''))
+        read_number(text.replace('$', ''))

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What links look like."""
+"""The looks of links."""
 
 from __future__ import annotations
 

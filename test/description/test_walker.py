@@ -12,7 +12,7 @@ import pytest
 
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.rows import Row, Value
-from transmission_bridge.description.values import number
+from transmission_bridge.description.values import read_number
 from transmission_bridge.description.walker import Unusable, Walker
 from transmission_bridge.description.xml import parse_xml
 
@@ -28,17 +28,19 @@ class SpringSpec:
 
 
 STIFFNESS = Value(
-    'stiffness', number, 'Stiffness [N/m].', place='either', missing='<{tag}> is not stiff'
+    'stiffness', read_number, 'Stiffness [N/m].', place='either', missing='<{tag}> is not stiff'
 )
-SPRING = Row('spring', 'A spring.', SpringSpec, (STIFFNESS, Value('rest', number, 'Rest [m].')))
+SPRING = Row(
+    'spring', 'A spring.', SpringSpec, (STIFFNESS, Value('rest', read_number, 'Rest [m].'))
+)
 
 
 def walked(spring: str, row: Row) -> tuple[Any, list[str]]:
     """Return what an element becomes, and the findings."""
     root = parse_xml(f'<robot>\n{spring}\n</robot>')
     findings = Findings(root)
-    made = Walker(findings, {}).read(root.children[0], row)
-    return made, [str(finding) for finding in findings.in_document_order()]
+    made = Walker(findings, {}).read_element(root.children[0], row)
+    return made, [str(finding) for finding in findings.sort_findings()]
 
 
 def test_a_row_is_read() -> None:
@@ -49,7 +51,7 @@ def test_a_row_is_read() -> None:
 
 
 def test_both_spellings_with_one_value_are_a_warning() -> None:
-    """What is given as an attribute and as an element is used once."""
+    """A value given as an attribute and as an element is used once."""
     made, findings = walked('<spring stiffness="2"><stiffness>2</stiffness></spring>', SPRING)
     assert made.stiffness == 2.0
     assert findings == [
@@ -59,13 +61,13 @@ def test_both_spellings_with_one_value_are_a_warning() -> None:
 
 
 def test_an_element_ends_at_its_first_error() -> None:
-    """If its row says so."""
+    """If its row requires it."""
     row = Row('spring', 'A spring.', SpringSpec, SPRING.values, ends='error')
     root = parse_xml('<robot><spring rest="x"/></robot>')
     findings = Findings(root)
     with pytest.raises(Unusable):
-        Walker(findings, {}).read(root.children[0], row)
-    (finding,) = findings.in_document_order()
+        Walker(findings, {}).read_element(root.children[0], row)
+    (finding,) = findings.sort_findings()
     assert (finding.message, finding.expected) == ('<spring> is not stiff', 'attribute stiffness')
 
 
@@ -74,5 +76,5 @@ def test_a_row_with_a_field_that_the_spec_lacks_fails() -> None:
     with pytest.raises(TypeError, match='length'):
         walked(
             '<spring stiffness="2" length="1"/>',
-            Row('spring', '', SpringSpec, (STIFFNESS, Value('length', number, ''))),
+            Row('spring', '', SpringSpec, (STIFFNESS, Value('length', read_number, ''))),
         )

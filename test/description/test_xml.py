@@ -33,7 +33,7 @@ def refusal(source: str | bytes) -> DescriptionError:
 
 
 def laughs() -> str:
-    """Return a text whose entities would grow to three gigabytes."""
+    """Return a text with entities that would grow to three gigabytes."""
     lines = ['<!ENTITY l0 "lol">']
     lines += [f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10)]
     return '<!DOCTYPE robot [' + '\n'.join(lines) + ']>\n<robot name="&l9;">&l9;</robot>'
@@ -68,7 +68,7 @@ def test_external_entities_are_never_read(tmp_path: Path, keyword: str) -> None:
     ],
 )
 def test_every_internal_subset_is_refused(subset: str) -> None:
-    """Declarations could add attributes or entities, so there are none."""
+    """Declarations could add attributes or entities, so they are not allowed."""
     assert 'DOCTYPE' in refusal(f'<!DOCTYPE robot [{subset}]><robot/>').message
 
 
@@ -128,7 +128,7 @@ def test_names_are_local_names() -> None:
     ):
         root = parse_xml(text)
         assert root.tag == 'robot'
-        assert root.all('joint')[0].get('name') == 'x'
+        assert root.find_all('joint')[0].get('name') == 'x'
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_lines_are_right_beyond_what_the_parser_counts(before: int) -> None:
 
 
 def test_syntax_errors_name_their_line() -> None:
-    """What the parser says comes with the line, once."""
+    """The error of the parser has the line once."""
     error = refusal('\n\n<robot>\n<joint></robot>')
     assert error.line == 4
     assert 'mismatch' in error.message
@@ -218,7 +218,7 @@ def test_what_is_no_xml_is_refused(text: str) -> None:
 
 
 def test_paths_number_elements_with_siblings() -> None:
-    """An index counts siblings of the same tag and is left out where there is one only."""
+    """An index counts siblings of the same tag and is omitted without siblings."""
     root = parse_xml('<r><a/><b><c/></b><a><c/><d/><c/></a></r>')
     assert [element.path for element in walk(root)] == [
         '/r', '/r/a[1]', '/r/b', '/r/b/c', '/r/a[2]', '/r/a[2]/c[1]', '/r/a[2]/d', '/r/a[2]/c[2]',

@@ -19,7 +19,7 @@ from transmission_bridge.tools.commands import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = 'transmission_bridge'
-ARGUMENTS = {argument.name for argument in launch_plan.arguments(params_file='')}
+ARGUMENTS = {argument.name for argument in launch_plan.list_arguments(params_file='')}
 
 
 def lines_of(path):

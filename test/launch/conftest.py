@@ -23,7 +23,7 @@ def harness(load_harness):
 
 @pytest.fixture(scope='session')
 def command_line(load):
-    """Return what gives the command line of a plan where there is no launch."""
+    """Return a function for the command line of a plan without launch."""
     return load('launch_systems', FOLDER / 'systems.py').command_line
 
 

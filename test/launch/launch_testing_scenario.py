@@ -27,7 +27,7 @@ import launch_testing.actions
 import launch_testing.asserts
 import launch_testing.markers
 
-from transmission_bridge.ros.launching import node_of
+from transmission_bridge.ros.launching import make_node_action
 
 FOLDER = Path(__file__).parent
 
@@ -71,8 +71,8 @@ class Launched:
         self._actions = {}
 
     def start(self, plan, parameters=None):
-        """Start a node, with further parameters that stand above those of its plan."""
-        action = node_of(plan, [parameters] if parameters else [])
+        """Start a node, with further parameters that override its plan."""
+        action = make_node_action(plan, [parameters] if parameters else [])
         self._actions[name_of(plan)] = action
         self._service.emit_event(IncludeLaunchDescription(LaunchDescription([action])))
 

@@ -25,7 +25,7 @@ from transmission_bridge.ros import launch_plan
 ROBOT = str(resource('urdf', 'one_joint.urdf'))
 CONFIG = str(resource('config', 'bridge.yaml'))
 
-#: Joint position per motor position, and where the simulated driver starts.
+#: Joint position per motor position, and initial position of the simulated driver.
 REDUCTION = 50.0
 
 OFFSET = 'transmissions.hinge_transmission.joints.hinge.offset'
@@ -40,8 +40,8 @@ SILENCE = 0.5
 
 def values(**given):
     """Return the values of ``bridge.launch.py``'s arguments, of the robot with one joint."""
-    declared = launch_plan.arguments(params_file=CONFIG, description_file=ROBOT)
-    known = launch_plan.defaults(declared)
+    declared = launch_plan.list_arguments(params_file=CONFIG, description_file=ROBOT)
+    known = launch_plan.collect_defaults(declared)
     assert set(given) <= set(known)
     return {**known, **given}
 
@@ -49,8 +49,8 @@ def values(**given):
 def start(system, driver=None, bridge=None, **given):
     """Start a driver and a bridge of the same arguments, with parameters of their own."""
     chosen = values(**given)
-    system.start(launch_plan.driver_plan(chosen), driver)
-    system.start(launch_plan.bridge_plan(chosen), bridge)
+    system.start(launch_plan.plan_driver(chosen), driver)
+    system.start(launch_plan.plan_bridge(chosen), bridge)
 
 
 def move(joints, position, topic='joint_commands', joint='hinge'):
@@ -186,7 +186,7 @@ def parameters_from_file(system, peer, folder):
 
 
 def names_of_their_own(system, peer, folder):
-    """Namespace and remappings take every topic where it is wanted, and nothing elsewhere."""
+    """Namespace and remappings rename the intended topics, and no others."""
     start(
         system,
         namespace='cell',
@@ -251,7 +251,7 @@ def driver_crash(system, peer, folder):
 
 
 def bridge_crash(system, peer, folder):
-    """A bridge that crashed comes back active by itself, and commands nothing unasked."""
+    """A crashed bridge restarts as active, and sends no command."""
     start(system, respawn='true')
     active(peer)
     joints, orders = Listener(peer, 'joint_states'), Listener(peer, 'actuator_commands')
@@ -265,14 +265,14 @@ def bridge_crash(system, peer, folder):
 
 
 def wrong_description(system, peer, folder):
-    """A wrong description leaves the bridge unconfigured and says why; a right one wakes it."""
+    """A wrong description keeps the bridge unconfigured with a reason; a right one starts it."""
     wrong = folder / 'wrong.urdf'
     text = Path(ROBOT).read_text(encoding='utf-8')
     wrong.write_text(
         text.replace('>50.0</mechanical_reduction>', '>0.0</mechanical_reduction>'),
         encoding='utf-8',
     )
-    system.start(launch_plan.bridge_plan(values(robot_description_file=str(wrong))))
+    system.start(launch_plan.plan_bridge(values(robot_description_file=str(wrong))))
     peer.spin_until(
         lambda: "nothing to bridge in robot 'one_joint'" in system.output('transmission_bridge'),
         'a reason',
@@ -285,11 +285,11 @@ def wrong_description(system, peer, folder):
 
 
 def late_description(system, peer, folder):
-    """A description that comes late is waited for, which is said, and used when it comes."""
+    """The bridge reports that it waits for a late description, and uses it when it comes."""
     said = 'no robot_description yet: topic /late_description has 0 publishers'
     chosen = values(robot_description_file='', remappings='robot_description:=late_description')
-    system.start(launch_plan.bridge_plan(chosen))
-    system.start(launch_plan.driver_plan(chosen))
+    system.start(launch_plan.plan_bridge(chosen))
+    system.start(launch_plan.plan_driver(chosen))
     peer.spin_until(lambda: said in system.output('transmission_bridge'), 'what is missing')
     assert peer.state() == 'unconfigured'
     peer.latch(Path(ROBOT).read_text(encoding='utf-8'), 'late_description')
@@ -339,7 +339,7 @@ def interrupted(system, peer, folder):
         ('running', ('configure', 'activate')),
         ('over', ('unconfigured_shutdown',)),
     ):
-        system.start(launch_plan.bridge_plan(values(namespace=space, autostart='false')))
+        system.start(launch_plan.plan_bridge(values(namespace=space, autostart='false')))
         for transition in transitions:
             assert peer.change_state(transition, f'{space}/transmission_bridge')
 

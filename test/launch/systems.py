@@ -102,7 +102,7 @@ class Processes:
         self._crashed = []
 
     def start(self, plan, parameters=None):
-        """Start a node, with further parameters that stand above those of its plan."""
+        """Start a node, with further parameters that override its plan."""
         name = name_of(plan)
         line = command_line(plan)
         if parameters:

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the launch files start, where there is no launch."""
+"""The plans of the launch files, without launch."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from transmission_bridge.resources import resource
 from transmission_bridge.ros import launch_plan
 from transmission_bridge.ros.topics import TOPICS
 
-DECLARED = launch_plan.arguments(params_file='bridge.yaml')
+DECLARED = launch_plan.list_arguments(params_file='bridge.yaml')
 
 
 def values(**given):
     """Return the values of all arguments, some of them given."""
-    return {**launch_plan.defaults(DECLARED), **given}
+    return {**launch_plan.collect_defaults(DECLARED), **given}
 
 
 def test_every_argument_says_what_it_means():
@@ -33,8 +33,8 @@ def test_every_argument_says_what_it_means():
 
 
 def test_defaults_change_no_name(command_line):
-    """Without arguments there is the bridge with its file, started by itself."""
-    assert command_line(launch_plan.bridge_plan(values())) == [
+    """Without arguments the bridge starts with its file and autostart."""
+    assert command_line(launch_plan.plan_bridge(values())) == [
         '--ros-args', '-r', '__node:=transmission_bridge', '--log-level', 'info',
         '--params-file', 'bridge.yaml', '-p', 'autostart:=true', '-p', 'use_sim_time:=false',
     ]  # fmt: skip
@@ -47,40 +47,40 @@ def test_one_topic_is_renamed(topic, form):
     rename = (topic, 'elsewhere')
     given = form.format(*rename) if isinstance(form, str) else form([rename])
     chosen = values(remappings=given)
-    assert launch_plan.bridge_plan(chosen).remappings == (rename,)
+    assert launch_plan.plan_bridge(chosen).remappings == (rename,)
     shared = topic in {'actuator_states', 'actuator_commands', 'robot_description'}
-    assert launch_plan.driver_plan(chosen).remappings == ((rename,) if shared else ())
+    assert launch_plan.plan_driver(chosen).remappings == ((rename,) if shared else ())
 
 
 def test_several_topics_are_renamed():
     """Remappings are split as a shell does, and the order stays."""
     chosen = values(remappings='joint_states:=/a  left/actuator_states:=b')
-    assert launch_plan.bridge_plan(chosen).remappings == (
+    assert launch_plan.plan_bridge(chosen).remappings == (
         ('joint_states', '/a'),
         ('left/actuator_states', 'b'),
     )
 
 
 def test_misspelt_remappings_are_refused():
-    """ROS would ignore a topic that there is not, and two robots would share motors."""
+    """ROS would ignore an unknown topic, and two robots would share motors."""
     with pytest.raises(UnknownNameError, match="unknown topic 'joint_state'"):
-        launch_plan.remappings('joint_state:=/a')
+        launch_plan.parse_remappings('joint_state:=/a')
     with pytest.raises(ValueError, match="remappings: expected 'name:=value', found '/a'"):
-        launch_plan.remappings('joint_states:=/b /a')
+        launch_plan.parse_remappings('joint_states:=/b /a')
 
 
 @pytest.mark.parametrize('topic', TOPICS)
 def test_arguments_for_each_topic_are_refused(topic):
-    """They are gone; the error says what to write."""
+    """They were removed; the error has the replacement."""
     name = f'{topic.lstrip("/")}_topic'
     with pytest.raises(ParameterError, match=re.escape(f"remappings:='{topic}:=NAME'")):
-        launch_plan.refuse_gone(['namespace', name])
-    launch_plan.refuse_gone(argument.name for argument in DECLARED)
+        launch_plan.reject_removed_arguments(['namespace', name])
+    launch_plan.reject_removed_arguments(argument.name for argument in DECLARED)
 
 
 def test_the_driver_does_not_read_the_file_of_the_bridge():
     """Its wildcard would give the driver parameters that are not its own."""
-    assert launch_plan.driver_plan(values()).params_file == ''
+    assert launch_plan.plan_driver(values()).params_file == ''
 
 
 @pytest.mark.parametrize(
@@ -88,12 +88,12 @@ def test_the_driver_does_not_read_the_file_of_the_bridge():
 )
 def test_booleans_are_spelled_as_in_launch(given, text):
     """Python's booleans do as well."""
-    assert launch_plan.bridge_plan(values(autostart=given)).switches['autostart'] == text
+    assert launch_plan.plan_bridge(values(autostart=given)).switches['autostart'] == text
 
 
 def test_description_and_namespace_reach_the_command_line(command_line):
     """A path becomes --urdf, and a namespace has one slash whoever wrote it."""
-    plan = launch_plan.bridge_plan(
+    plan = launch_plan.plan_bridge(
         values(robot_description_file=Path('arm.urdf'), namespace='/cell/')
     )
     line = command_line(plan)
@@ -116,10 +116,10 @@ def test_topic_based_hardware_stays_in_its_namespace():
 
 
 def test_xacro_arguments():
-    """They are split as a shell does; what is none is refused by name."""
-    mappings = launch_plan.xacro_mappings("prefix:=left_ title:='a robot' empty:=")
+    """They are split as in a shell; an invalid one is an error with its name."""
+    mappings = launch_plan.parse_xacro_arguments("prefix:=left_ title:='a robot' empty:=")
     assert mappings == {'prefix': 'left_', 'title': 'a robot', 'empty': ''}
-    assert launch_plan.xacro_mappings('') == {}
+    assert launch_plan.parse_xacro_arguments('') == {}
     for wrong in ('prefix=left_', ':=3'):
         with pytest.raises(ValueError, match=f"expected 'name:=value', found '{wrong}'"):
-            launch_plan.xacro_mappings(wrong)
+            launch_plan.parse_xacro_arguments(wrong)

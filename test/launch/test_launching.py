@@ -24,7 +24,7 @@ from launch_ros.utilities import evaluate_parameters
 from transmission_bridge.errors import DescriptionError, ParameterError, UnknownNameError
 from transmission_bridge.resources import resource
 from transmission_bridge.ros import launch_plan, launching
-from transmission_bridge.ros.launching import bridge_node, description_text
+from transmission_bridge.ros.launching import bridge_node, load_description_text
 
 pytestmark = pytest.mark.ros
 
@@ -32,7 +32,7 @@ NAMES = ('bridge', 'demo', 'topic_based')
 KINDS = ('py', 'xml', 'yaml')
 URDF = resource('urdf', 'one_joint.urdf')
 
-COMMON = {argument.name for argument in launch_plan.arguments(params_file='')}
+COMMON = {argument.name for argument in launch_plan.list_arguments(params_file='')}
 MORE = {'bridge': set(), 'demo': {'move', 'rviz'}, 'topic_based': {'controllers_file'}}
 STARTED = {
     'bridge': ['bridge_node'],
@@ -67,7 +67,7 @@ def started(name, kind='py', **arguments):
 @pytest.mark.parametrize('kind', KINDS)
 @pytest.mark.parametrize('name', NAMES)
 def test_every_choice_is_an_argument_with_a_description(name, kind):
-    """All arguments are there in each format, have defaults, and tell what they mean."""
+    """All arguments exist in each format with default and description."""
     arguments = included(name, kind).get_launch_arguments()
     assert {argument.name for argument in arguments} == COMMON | MORE[name]
     for argument in arguments:
@@ -100,7 +100,7 @@ def test_demo_is_moved_on_request(kind):
 
 
 def test_arguments_reach_the_node():
-    """Namespace, names, file and switches of the command line are those of the node."""
+    """Namespace, names, file and switches of the command line reach the node."""
     arguments = {
         'robot_description_file': str(URDF),
         'namespace': 'cell',
@@ -131,7 +131,7 @@ def parameters_of(node, context):
 
 
 def test_no_description_file_leaves_the_parameter_alone():
-    """What a parameter file says of robot_description is not emptied by the launch file."""
+    """A robot_description in a parameter file is not cleared by the launch file."""
     (node,), context = started('bridge')
     for each in parameters_of(node, context):
         assert not isinstance(each, dict) or 'robot_description' not in each
@@ -249,7 +249,7 @@ def test_missing_description_file_stops_the_launch():
 
 @pytest.mark.parametrize('path', ['/no_such.yaml', LaunchConfiguration('missing')], ids=str)
 def test_missing_parameter_file_stops_the_launch(path):
-    """Nor does the bridge start with other numbers than those that somebody wrote down."""
+    """The bridge does not start with other numbers than the written ones."""
     context = LaunchContext()
     context.launch_configurations['missing'] = '/no_such.yaml'
     with pytest.raises(FileNotFoundError, match='no_such'):
@@ -257,23 +257,23 @@ def test_missing_parameter_file_stops_the_launch(path):
 
 
 def test_a_choice_that_is_none_stops_the_launch():
-    """What could be no value of an argument is refused before anything starts."""
+    """An impossible value of an argument is an error before any node starts."""
     for name in ('autostart', 'use_sim_time', 'respawn'):
         with pytest.raises(RuntimeError, match=f'"{name}" provided value "loud" is not valid'):
             started('bridge', **{name: 'loud'})
 
 
 def test_no_parameter_file():
-    """An empty argument is none."""
+    """An empty argument has no effect."""
     (node,), context = started('bridge', params_file='')
     assert not [each for each in parameters_of(node, context) if isinstance(each, Path)]
 
 
 def test_description_text(tmp_path):
-    """A URDF is taken as it is; a xacro file is expanded, or says what it needs."""
+    """A URDF is used as it is; a xacro file is expanded, or the error has the missing package."""
     plain = tmp_path / 'plain.urdf'
     plain.write_text('<robot name="plain"/>', encoding='utf-8')
-    assert description_text(str(plain)) == '<robot name="plain"/>'
+    assert load_description_text(str(plain)) == '<robot name="plain"/>'
     macro = tmp_path / 'macro.urdf.xacro'
     macro.write_text(
         '<robot name="macro" xmlns:xacro="http://www.ros.org/wiki/xacro">'
@@ -284,35 +284,35 @@ def test_description_text(tmp_path):
         import xacro  # noqa: F401
     except ModuleNotFoundError:
         with pytest.raises(RuntimeError, match='needs xacro'):
-            description_text(str(macro))
+            load_description_text(str(macro))
     else:
-        assert 'link_3' in description_text(str(macro))
-        assert 'link_8' in description_text(str(macro), 'n:=8')
+        assert 'link_3' in load_description_text(str(macro))
+        assert 'link_8' in load_description_text(str(macro), 'n:=8')
 
 
 def test_an_empty_description(tmp_path):
-    """What a xacro that failed leaves behind stops the launch, and the file is named."""
+    """The empty output of a failed xacro stops the launch with an error about the file."""
     empty = tmp_path / 'robot.urdf'
     for text in ('', '\ufeff \n'):
         empty.write_text(text, encoding='utf-8')
         with pytest.raises(DescriptionError, match=f"file '{empty}' is empty: .*xacro"):
-            description_text(str(empty))
+            load_description_text(str(empty))
 
 
 @pytest.mark.parametrize(
     ('file', 'error', 'reason'),
-    [('/dev/zero', DescriptionError, 'too long'), ('pipe', OSError, 'nobody has written to this')],
+    [('/dev/zero', DescriptionError, 'too long'), ('pipe', OSError, 'no data came from this')],
 )
 def test_a_description_without_end(monkeypatch, tmp_path, file, error, reason):
     """A launch reads as much as ``--urdf`` does, and waits for a pipe no longer."""
     monkeypatch.setattr('transmission_bridge.description.source.PIPE_TIMEOUT', 0.1)
     os.mkfifo(tmp_path / 'pipe')
     with pytest.raises(error, match=reason):
-        description_text(str(tmp_path / file))
+        load_description_text(str(tmp_path / file))
 
 
 def test_the_files_are_thin():
-    """XML and YAML include the Python file, so that there is one body."""
+    """XML and YAML include the Python file, so that only one body exists."""
     for name in NAMES:
         for kind in ('xml', 'yaml'):
             text = Path(resource('launch', f'{name}.launch.{kind}')).read_text(encoding='utf-8')

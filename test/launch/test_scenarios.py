@@ -36,7 +36,7 @@ def scenarios(load, harness):
 
 
 def test_every_scenario_is_run(scenarios):
-    """The list above is that of the scenarios."""
+    """The list above has all scenarios."""
     assert tuple(scenarios) == SCENARIOS
 
 

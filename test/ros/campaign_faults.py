@@ -79,7 +79,7 @@ class StateFaults:
             yield getattr(self, f'_{kind}')()
 
     def _stamp(self) -> tuple[int, int]:
-        """Return the present time, later than that of any message before."""
+        """Return the present time, later than the stamp of any earlier message."""
         self._newest = max(time.time_ns(), self._newest + 1)
         return divmod(self._newest, 10**9)
 

@@ -30,7 +30,7 @@ from bridge_reference import (
     stamp_that_counts,
 )
 
-#: What passes through is the same under all parameters.
+#: Joints that pass through are equal under all parameters.
 _SAME = {'finger'}
 
 #: Seconds from the first message to its check, at most.
@@ -221,7 +221,7 @@ def at_rest(stamp):
 
 
 def not_finite(injected):
-    """Count, by actuator and field, the numbers that are none in messages that are accepted."""
+    """Count the invalid numbers in accepted messages, by actuator and field."""
     return Counter(
         (name, each)
         for one in injected

@@ -21,7 +21,7 @@ _OTHERS = [pytest.param(each, marks=pytest.mark.campaign) for each in _OTHERS]
 
 @pytest.fixture(params=[_DEFAULT, *_OTHERS])
 def executor(request):
-    """Return the executor that runs by default; a campaign has each that there is."""
+    """Return the default executor; a campaign runs each available one."""
     return request.param
 
 
@@ -129,7 +129,7 @@ def make_bridge(harness, peer):
     # ``make`` outlives the peer: what it still held would escape the peer's collector.
     while nodes:
         node = nodes.pop()
-        node.end()
+        node.shut_down()
         peer.executor.remove_node(node)
         node.destroy_node()
 

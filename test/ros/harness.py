@@ -86,7 +86,7 @@ LATCHED = QoSProfile(
 
 BRIDGE = 'transmission_bridge'
 
-#: Where transitions lead to.
+#: State after each transition.
 GOALS = {
     'configure': 'inactive',
     'activate': 'active',
@@ -249,10 +249,10 @@ class Peer:
 
     def exchange(self, publisher, message, heard, answers=1):
         """
-        Send a message until it is answered with messages of its stamp; return these.
+        Send a message until answers with its stamp come; return these.
 
-        Sent again where it may have been lost: topics are best effort, and the other side may
-        not have found ours when we have found its.
+        A message may be lost and is repeated: topics are best effort, and the other side may not
+        have discovered ours when we have discovered its.
         """
         del heard[:]
         deadline = time.monotonic() + PATIENCE

@@ -93,11 +93,14 @@ def test_topics_if_asked_for(active_bridge):
         ({'command_joints': ['lift', 'roll', 'lift']}, "'lift' is repeated"),
         ({'command_actuators': ['left', 'lift']}, "'lift' is not an actuator of the robot"),
         ({'command_actuators': ['left', 'left']}, "'left' is repeated"),
-        ({'actuator_state_topics': ['joint_commands']}, "'joint_commands' would be listened to"),
+        (
+            {'actuator_state_topics': ['joint_commands']},
+            "'joint_commands' would have two subscriptions",
+        ),
     ],
 )
 def test_wrong_order_fails_configure(peer, make_bridge, reference, capfd, parameters, words):
-    """A name that cannot be there fails the configuration with a sentence that says which."""
+    """An unknown name fails the configuration, and the error has the name."""
     node = make_bridge({'robot_description': reference.URDF, **parameters})
     assert not peer.change_state('configure')
     assert peer.state() == 'unconfigured'
@@ -124,7 +127,7 @@ def test_mapped_by_order(peer, active_bridge, reference, wire, topic):
 
 
 def test_dropped_as_a_whole(peer, active_bridge, wire):
-    """A wrong size or a number that is none drops the message, which is counted by reason."""
+    """A wrong size or an invalid number drops the message, which is counted by reason."""
     bridge = wire(active_bridge({'command_joints': JOINTS}))
     commands, send = bridge.commands(), bridge.sender('velocity_commands')
     for numbers in ((), (1.0,), (1.0,) * 4, (1.0, math.nan, 1.0), (math.inf, 1.0, 1.0)):
@@ -138,7 +141,7 @@ def test_dropped_as_a_whole(peer, active_bridge, wire):
 
 
 def test_limits_partial_commands_and_sources(peer, active_bridge, reference, wire):
-    """Arrays obey the rules of all commands: coupled joints hold, sources are told apart."""
+    """Arrays obey the rules of all commands: coupled joints hold, sources are distinguished."""
     node = active_bridge({'command_joints': ['roll']})
     bridge = wire(node)
     commands, send = bridge.commands(), bridge.sender('position_commands')

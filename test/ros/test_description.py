@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Where the description comes from, when it is used, and what becomes of a malformed one."""
+"""Source and use of the description, and handling of a malformed one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ONE_JOINT = f"""<robot name="one">
 """
 MENDED = ONE_JOINT.format(ratio='5.0')
 
-#: Malformed texts, and what the log must say of them.
+#: Malformed texts, and the words of the log about them.
 MALFORMED = {
     'not a number': (ONE_JOINT.format(ratio='fast'), ('line 10', 'transmission', "'fast'")),
     'zero ratio': (ONE_JOINT.format(ratio='0'), ('line 10', 'mechanical_reduction', 'zero')),
@@ -44,7 +44,7 @@ MALFORMED = {
 
 
 def hinge_of(peer, reference):
-    """Return where the bridge sees the hinge with the motor at 10."""
+    """Return the position of the hinge in the bridge with the motor at 10."""
     driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
     (state,) = peer.exchange(driver, reference.Message(('motor',), position=(10.0,)), joints)
     assert state.names == ('hinge',)
@@ -52,7 +52,7 @@ def hinge_of(peer, reference):
 
 
 class Output:
-    """What was logged so far."""
+    """The log so far."""
 
     def __init__(self, capfd):
         self._capfd = capfd
@@ -96,7 +96,7 @@ def test_malformed_part_costs_that_part(peer, reference, make_bridge, capfd):
 
 
 def test_without_description(peer, reference, make_bridge, capfd):
-    """A configure without a description fails and says what is missing; later it succeeds."""
+    """Configure without a description fails with the reason; later it succeeds."""
     make_bridge()
     assert not peer.change_state('configure')
     output = capfd.readouterr().err
@@ -117,7 +117,7 @@ def test_topic_published_before_the_node(peer, reference, make_bridge):
 
 
 def test_late_topic(peer, reference, make_bridge, capfd):
-    """Under autostart a node waits, says so, and starts as soon as a description arrives."""
+    """With autostart a node reports that it waits, and starts when a description arrives."""
     make_bridge({'autostart': True})
     heard = Output(capfd)
     peer.spin_until(lambda: heard.count('waiting for a description'), 'the reminder')
@@ -196,7 +196,7 @@ def test_tuned_value_that_a_new_description_cannot_have(peer, robots, make_bridg
     capfd.readouterr()
     for transition in ('deactivate', 'cleanup', 'configure', 'activate'):
         assert peer.change_state(transition)
-    assert "does not fit transmission 'leg' any more and is forgotten" in capfd.readouterr().err
+    assert "no longer fit transmission 'leg' and are forgotten" in capfd.readouterr().err
     assert peer.parameters([axis, hinge]) == {axis: 0.0, hinge: 0.5}
 
 
@@ -214,17 +214,17 @@ def test_parameter_refused_while_configured(peer, make_bridge, state):
 
 
 def test_a_path_on_the_topic_is_not_opened(peer, make_bridge, tmp_path, capfd):
-    """Who publishes the topic cannot choose a file that is read here."""
+    """A publisher of the topic cannot choose a file to read."""
     path = tmp_path / 'robot.urdf'
     path.write_text(MENDED, encoding='utf-8')
     node = make_bridge()
     peer.latch(str(path))
-    peer.spin_until(lambda: node._description.text, 'arrival of the description')
+    peer.spin_until(lambda: node._description.urdf, 'arrival of the description')
     assert not peer.change_state('configure')
     assert 'not a robot description' in capfd.readouterr().err
 
 
 def test_simulated_time_that_stands_still(peer, make_bridge):
-    """Autostart does not wait for a clock that nobody publishes."""
+    """Autostart does not wait for a clock without a publisher."""
     make_bridge({'autostart': True, 'use_sim_time': True, 'robot_description': MENDED})
     peer.spin_until(lambda: peer.state() == 'active', 'the start')

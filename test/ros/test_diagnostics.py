@@ -17,7 +17,7 @@ OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
 
 RELIABLE_STATES = {'qos_overrides./actuator_states.subscription.reliability': 'reliable'}
 
-#: Queues that lose nothing of a test's traffic while nobody takes from them.
+#: Queues that lose no messages of a test while they are not read.
 DEEP = {
     f'qos_overrides./{topic}.subscription.depth': 1000
     for topic in ('actuator_states', 'joint_commands')
@@ -100,7 +100,7 @@ def test_every_state(peer, make_bridge, reference, diagnostics):
         ('unconfigured_shutdown', 'finalized'),
     ):
         assert peer.change_state(transition)
-        # Until it was active once, somebody may have forgotten to start it.
+        # Until it was active once, the user may have forgotten to start it.
         report = diagnostics(level_is(WARN if transition == 'configure' else OK, state))
         assert (len(report.statuses) > 1) == (state in ('inactive', 'active'))
     first, second = (diagnostics().stamp for _ in range(2))
@@ -133,7 +133,7 @@ def test_parts(active_bridge, diagnostics):
 
 
 def test_counts_equal_what_was_sent(peer, active_bridge, harness, reference, diagnostics):
-    """When traffic has stopped, every count is that of the messages injected, by reason."""
+    """After the traffic every count equals the number of injected messages, by reason."""
     active_bridge({**RELIABLE_STATES, **DEEP})
     deep = harness.LISTENER
     driver = peer.publisher('actuator_states', deep)
@@ -243,7 +243,7 @@ def test_contested_joints(peer, active_bridge, reference, diagnostics):
 @pytest.mark.versions
 @INCOMPATIBLE
 def test_incompatible_peers(peer, harness, active_bridge, diagnostics):
-    """Who does not fit is named, on inputs and outputs, and forgotten when it is gone."""
+    """Incompatible peers of inputs and outputs are reported until they are gone."""
     from rclpy.qos import DurabilityPolicy, QoSProfile
     from sensor_msgs.msg import JointState
 
@@ -281,7 +281,7 @@ def test_compatible_peers(peer, active_bridge, diagnostics):
 
 @INCOMPATIBLE
 def test_incompatible_after_an_override(peer, harness, active_bridge, diagnostics):
-    """What counts is the quality of service in force, not the default."""
+    """The active quality of service is judged, not the default."""
     from sensor_msgs.msg import JointState
 
     active_bridge(RELIABLE_STATES)
@@ -374,7 +374,7 @@ def test_other_peers_under_another_name(peer, harness, reference, named_bridge):
 
 
 def test_a_clock_under_another_name(peer, active_bridge, diagnostics):
-    """The clock is missed by the full name of its topic, until somebody publishes it."""
+    """A missing clock is reported by the full name of its topic until it is published."""
     from rosgraph_msgs.msg import Clock
 
     active_bridge({'use_sim_time': True}, cli_args=['--ros-args', '-r', '/clock:=/sim/clock'])
@@ -384,7 +384,7 @@ def test_a_clock_under_another_name(peer, active_bridge, diagnostics):
 
 
 def test_bridges_that_receive_the_same_commands(peer, make_bridge, reference, diagnostics):
-    """Each names the other while both subscribe, on every topic, and nobody else who does."""
+    """Each names the other on every topic while both subscribe, and no other subscriber."""
     from sensor_msgs.msg import JointState
 
     commands = ('joint_commands', 'velocity_commands', 'joint_trajectory')
@@ -426,7 +426,7 @@ def test_bridges_that_receive_the_same_commands(peer, make_bridge, reference, di
 
 @pytest.mark.parametrize('name', ['_NODE_NAME_UNKNOWN_', 'not a name', '', '9', 'a//b'])
 def test_subscribers_of_impossible_names(peer, monkeypatch, name):
-    """A subscriber whose name is unknown or invalid is not taken for a bridge."""
+    """A subscriber with an unknown or invalid name is not a bridge."""
     from std_msgs.msg import String
 
     from transmission_bridge.ros.peers import Graph
@@ -436,11 +436,11 @@ def test_subscribers_of_impossible_names(peer, monkeypatch, name):
     peer.spin_until(lambda: peer.node.count_subscribers('topic') == 2, 'both subscriptions')
     others = [SimpleNamespace(node_name=name, node_namespace='/', topic_type='')]
     monkeypatch.setattr(peer.node, 'get_subscriptions_info_by_topic', lambda topic: others)
-    assert Graph(peer.node).bridges('topic') == []
+    assert Graph(peer.node).find_bridges('topic') == []
 
 
 def test_names_that_end_alike(peer, harness, make_bridge, diagnostics):
-    """A bridge whose name ends with ours is not taken for one of our name that is silent."""
+    """A bridge with a name that ends with ours is not a namesake."""
     make_bridge()
     make_bridge(namespace='left')
     namesake = harness.Peer(name='transmission_bridge')
@@ -509,7 +509,7 @@ def test_transmission_that_raises(
     # As a type that gives a function of arrays.
     make_system = PositionDependentTransmission._make_system
     monkeypatch.setattr(CrankSliderTransmission, '_make_system', make_system)
-    # A joint behind a mechanism whose ratio depends on its position, and one behind nothing.
+    # A joint with a position-dependent mechanism, and a joint without a transmission.
     make_bridge({'robot_description': robots.urdf(('knee', 'neck'), robots.leg())})
     peer.start()
     driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
@@ -537,7 +537,7 @@ def test_transmission_that_raises(
 
 
 def test_two_robots(peer, make_bridge, reference, diagnostics):
-    """Two bridges in two namespaces can be told apart on the one topic."""
+    """Two bridges in two namespaces are distinguished on the one topic."""
     for namespace in ('one', 'two'):
         make_bridge({'robot_description': reference.URDF}, namespace=namespace)
     assert peer.change_state('configure', 'two/transmission_bridge')
@@ -556,7 +556,7 @@ def test_bug_does_not_stop_them(peer, active_bridge, diagnostics, monkeypatch, c
     """A bug in making a report is logged, and the next report comes."""
     node = active_bridge()
     with monkeypatch.context() as patch:
-        patch.setattr(type(node._description), 'place', property(lambda self: 1 / 0))
+        patch.setattr(type(node._description), 'origin', property(lambda self: 1 / 0))
         output = []
 
         def logged():

@@ -124,7 +124,7 @@ def inverses() -> dict[tuple[str, ...], tuple[tuple[str, ...], object, tuple[flo
 
 
 def root(missing, low=-0.9, high=0.9):
-    """Return where a function of one angle turns its sign, to the last digits."""
+    """Return the root of a function of one angle, to the last digits."""
     assert missing(low) * missing(high) < 0.0
     for _ in range(60):
         middle = 0.5 * (low + high)
@@ -232,7 +232,7 @@ def by_name(record, field):
 
 
 def test_every_mechanism_with_the_units_of_its_driver(bridge, peer, robot):
-    """Positions, velocities and efforts of both ways are those of the formulas, in SI outside."""
+    """Positions, velocities and efforts in both directions follow the formulas, in SI outside."""
     _, scales = robot
     random = np.random.default_rng(5)
     expected = {}  # position, velocity and effort of joints, and of actuators as drivers have them

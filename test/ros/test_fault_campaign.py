@@ -88,7 +88,7 @@ def launch(harness, start_process, tmp_path):
 
 
 def ended_well(process):
-    """End a process that must still run and have nothing to say of a bug."""
+    """Stop a process that must still run and have no bug in its log."""
     assert process._child.poll() is None, process.output
     assert process.stop(signal.SIGINT) == 0
     assert 'Traceback' not in process.output
@@ -269,7 +269,7 @@ def test_injection_and_parameter_storm(
         range(1, tunings + 1),
         ends.joints,
     )
-    # From here on drivers report where they stand, so that it is known what a partner holds.
+    # From here on drivers report their positions, so that a partner can hold.
     standing = state_faults._good()
     states.release([standing])
     # Its stamp may be older than the time of receipt of the message before it.
@@ -347,7 +347,7 @@ def check_joint_counts(found, model):
 
 
 def check_not_finite(injected, reports, reference):
-    """Compare the numbers that were none, and the names that nobody knows, with the injected."""
+    """Compare the counts of invalid numbers and unknown names with the injected ones."""
     found = reports.counts('actuators')
     expected = {f'not finite {name} {field}': n for (name, field), n in injected.items()}
     assert {key: found[key] for key in found if key.startswith('not finite')} == expected
@@ -416,7 +416,7 @@ def seconds_since(stamp):
 
 
 def drain(peer, *heard):
-    """Take what has come; nobody sends any more."""
+    """Read the received messages; no node sends any more."""
     counts = []
 
     def is_quiet():
@@ -464,7 +464,7 @@ def test_processes_that_come_and_go(
         assert peer.set_parameters(off, DRIVE).successful
     wait_for_more(peer, heard, 'whole states')
 
-    # The driver dies and comes back: silence, an error, then states; and no command meanwhile.
+    # The driver ends and restarts: no states, an error, then states; and no command between.
     controller.goes = False
     peer.spin_until(lambda: actuators[-1].stamp == max(controller.sent), 'the last answer')
     commands = len(actuators)

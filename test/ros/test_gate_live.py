@@ -216,7 +216,7 @@ def test_a_finger_with_one_motor_stops(start, drive):
 
 
 def test_a_driver_that_was_silent(start, drive):
-    """No command is completed from old positions, and no array has what nobody commands."""
+    """No command is completed from old positions, and no array has uncommanded values."""
     topics = ('base_states', 'wrist_states')
     drive(topics[0], 'pan')
     wrist = drive(topics[1], 'left', 'right')

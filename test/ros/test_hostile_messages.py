@@ -150,7 +150,7 @@ def test_description_too_long(peer, harness, make_bridge, repeat, capfd):
     repeat(
         publisher,
         serialize_message(String(data='<robot>ä</robot>')),
-        lambda: node._description.text,
+        lambda: node._description.urdf,
     )
     output = []
 
@@ -159,7 +159,7 @@ def test_description_too_long(peer, harness, make_bridge, repeat, capfd):
         return 'robot_description: 16781' in ''.join(output)
 
     repeat(publisher, serialize_message(String(data='<' * (16 * MIB + 4000))), is_told)
-    assert node._description.text == '<robot>ä</robot>'
+    assert node._description.urdf == '<robot>ä</robot>'
 
 
 def test_names(meet, harness, reference, start_process, tmp_path, executor):
@@ -198,7 +198,7 @@ def test_names(meet, harness, reference, start_process, tmp_path, executor):
             rounds.append(True)
             peer.send(commands, reference.Message((HARMFUL,), (1.0,)))
             trajectories.publish(JointTrajectory(joint_names=[HARMFUL]))
-            # Strangers are told of until somebody known has come.
+            # Unknown names are reported until a known name has come.
             known = ['left'] if told[-1] in process.output else []
             peer.send(states, reference.Message((*known, HARMFUL), (1.0,) * (len(known) + 1)))
             peer.send(states, reference.Message((*known, *names), (1.0,) * (len(known) + 80)))
@@ -249,7 +249,7 @@ def test_memory(meet, harness, reference, start_process, tmp_path, executor):
             stamped = reference.Message(honest.names, honest.arrays['position'], stamp=(1, number))
             peer.exchange(publisher, stamped, heard)
 
-    # What queues and a message under way take, they keep.
+    # Queues and a message in transit keep their memory.
     for number in range(3):
         send(number)
     before = resident(process)

@@ -51,14 +51,14 @@ class Wire:
     """
 
     def __init__(self, urdf, **options):
-        from transmission_bridge.ros.optional_topics import read_joint_commands
+        from transmission_bridge.ros.optional_topics import subscribe_joint_commands
 
         robot = RobotTransmissions(load_description(urdf))
         self.topics = {}
         self.sent = []
         self.bridge = Bridge(robot, BridgeOptions(**options), self.sent.extend)
-        inputs = SimpleNamespace(typed=self.topics.__setitem__)
-        self.names, self.missing = read_joint_commands(inputs, robot, self._take)
+        inputs = SimpleNamespace(subscribe_commands=self.topics.__setitem__)
+        self.names, self.missing = subscribe_joint_commands(inputs, robot, self._take)
 
     def _take(self, topic, layout, data, now):
         self.bridge.command(layout, data, data.stamp, now, topic)
@@ -114,7 +114,7 @@ def test_a_joint_command_is_a_joint_command(reference, urdf, install, interface)
 
 
 def test_the_rules_of_commands_hold(urdf, install):
-    """Names, steps and partners are checked as those of joint_commands are."""
+    """Names, steps and partners are checked as for joint_commands."""
     install(SimpleNamespace(JointCommand=object))
     wire = Wire(urdf, rejects='message')
     for joints in ({'nobody': 1.0, 'lift': 1.0}, {'roll': 1.0}, {'lift': float('inf')}):
@@ -139,7 +139,7 @@ def test_everything_else_works_without_the_message(
     install(None)
     node = make_bridge({'robot_description': urdf})
     peer.start()
-    status = judge(node._diagnostics._life(node._session, Graph(node)))
+    status = judge(node._diagnostics._collect_life_cycle(node._session, Graph(node)))
     assert status.level == 2
     assert status.message.startswith('active; the commands of ')
     assert 'install the package control_msgs' in status.message

@@ -155,7 +155,7 @@ BUG = 'a bug put here by the test'
 
 
 def put_bug(*args, **kwargs):
-    """Raise what nobody expects."""
+    """Raise an unexpected error."""
     raise ZeroDivisionError(BUG)
 
 
@@ -163,9 +163,9 @@ def put_bug(*args, **kwargs):
 @pytest.mark.parametrize(
     ('step', 'broken'),
     [
-        ('configure', 'transmission_bridge.ros.session.Session.__init__'),
-        ('configure', 'transmission_bridge.ros.channels.Inputs.joint_state'),
-        ('activate', 'transmission_bridge.ros.session.Session.open'),
+        ('configure', 'transmission_bridge.ros.session.BridgeSession.__init__'),
+        ('configure', 'transmission_bridge.ros.channels.InputTopics.subscribe_joint_states'),
+        ('activate', 'transmission_bridge.ros.session.BridgeSession.open_session'),
         ('deactivate', 'transmission_bridge.bridge.bridge.Bridge.stop'),
     ],
 )
@@ -181,7 +181,7 @@ def test_bug_in_a_transition(peer, reference, make_bridge, monkeypatch, capfd, s
         patch.setattr(broken, put_bug)
         assert not peer.change_state(step)
     output = capfd.readouterr().err
-    assert f'{step} met a bug' in output
+    assert f'bug in {step}' in output
     assert 'Traceback' in output
     assert BUG in output
     assert peer.state() == 'unconfigured'
@@ -234,7 +234,7 @@ def test_a_finalized_node_stays_that(peer, reference, make_bridge):
     node = make_bridge({'autostart': True})
     assert peer.change_state('unconfigured_shutdown')
     publisher = peer.latch(reference.URDF)
-    peer.spin_until(lambda: node._description.text, 'arrival of the description')
+    peer.spin_until(lambda: node._description.urdf, 'arrival of the description')
     for _ in range(3):
         assert peer.state() == 'finalized'
     # DDS may still know the subscription of the node of a test before
@@ -302,7 +302,7 @@ def test_nothing_is_sent_where_nothing_was_commanded(peer, reference, active_bri
     assert actuators == []
 
 
-#: What a callback does: it succeeds, meets a mistake of the user, or meets a bug.
+#: Outcome of a callback: success, a mistake of the user, or a bug.
 OUTCOMES = st.sampled_from([None, MessageError('test', 'a mistake'), ZeroDivisionError(BUG)])
 STEPS = ('configure', 'activate', 'deactivate', 'cleanup', 'shutdown')
 
@@ -313,10 +313,10 @@ STEPS = ('configure', 'activate', 'deactivate', 'cleanup', 'shutdown')
     steps=st.lists(st.tuples(st.sampled_from(STEPS), OUTCOMES, OUTCOMES), max_size=12),
 )
 def test_the_node_knows_its_state(context, steps):
-    """Whatever its callbacks meet, and whatever is asked for, its state is that of rclpy."""
+    """For any callback and any request its state equals the state in rclpy."""
     from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 
-    from transmission_bridge.ros.bridge_node import transition
+    from transmission_bridge.ros.bridge_node import guard_transition
 
     met = {}
 
@@ -327,7 +327,7 @@ def test_the_node_knows_its_state(context, steps):
             return TransitionCallbackReturn.SUCCESS
 
         step.__name__ = f'on_{name}'
-        return transition(step)
+        return guard_transition(step)
 
     callbacks = {f'on_{name}': callback(name) for name in (*STEPS, 'error')}
     node = type('Scripted', (LifecycleNode,), callbacks)('scripted', context=context)

@@ -48,7 +48,7 @@ def bridge_process(start_process, robot_file):
 
 
 def ended_well(process, number=signal.SIGINT):
-    """End a process; it must say nothing of a bug."""
+    """Stop a process; its log must have no bug."""
     assert process.stop(number) == 0
     assert 'Traceback' not in process.output
     assert 'bug' not in process.output
@@ -200,7 +200,7 @@ def test_tuning_under_traffic(meet, reference, robot, bridge_process, executor):
     )
     for count in counts:
         assert min(count) >= 1
-    # What stopping sends: the actuators were commanded in every mode.
+    # Commands sent at the stop after commands in every mode.
     for each in last:
         assert each.names == reference.ACTUATORS
         assert list(each.velocity) == [0.0] * 6
@@ -254,7 +254,7 @@ def test_with_the_simulated_driver(meet, reference, start_process, bridge_proces
 
 
 def test_malformed_and_mended(meet, harness, reference, start_process, tmp_path):
-    """A process with a malformed description says where, stays, and starts with a mended one."""
+    """A malformed description is reported with its place; the bridge starts with a correct one."""
     text = reference.URDF.replace('<robot name="reference">', '<robot name="reference"><oops>')
     # In a parameter file the text is one line; here the lines must stay.
     path = tmp_path / 'robot.yaml'

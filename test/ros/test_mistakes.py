@@ -25,7 +25,7 @@ NODE = 'transmission_bridge'
 
 OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
 
-#: Seconds until a mistake is said, and what a loaded machine takes besides.
+#: Seconds until a mistake is reported, and the margin for a loaded machine.
 SOON = 3.0 + 1.5
 
 #: Seconds between messages of drivers in this process.
@@ -133,7 +133,7 @@ class Stand:
         self.since = time.monotonic()
 
     def is_said(self, name, *words, level=WARN, seconds=SOON):
-        """Assert that this is said in time since the mistake; return the words of the status."""
+        """Assert that this is reported in time after the mistake; return the status."""
 
         def find():
             for when, found, status in self.said:
@@ -168,13 +168,13 @@ class Stand:
         self.wait(lambda: self.said and self.statuses[name].level == OK, f'{name} is fine')
 
     def messages(self):
-        """Return what the newest statuses say that are not fine."""
+        """Return the messages of the latest statuses that are not OK."""
         return [
             f'{name}: {each.message}' for name, each in self.statuses.items() if each.level != OK
         ]
 
     def is_fine(self, seconds, but=()):
-        """Assert that for so many seconds no status warns, but for these."""
+        """Assert that no status warns for these seconds, except these."""
         del self.said[:]
         self.pause(seconds)
         assert self.said
@@ -216,7 +216,7 @@ def stand(meet, start_process, harness, reference, tmp_path):
 
 @pytest.mark.parametrize(('timeout', 'level'), [(0.0, WARN), (0.5, ERROR), (-1.0, ERROR)])
 def test_no_driver(stand, timeout, level):
-    """That no driver is there is said with what to do, once in the log, until there is one."""
+    """A missing driver is reported with the remedy, once in the log, until it comes."""
     stand.start(state_timeout=timeout)
     words = 'no actuator state yet: /actuator_states has 0 publishers'
     stand.is_said('actuator_states', words, 'start the driver', level=level)
@@ -244,7 +244,7 @@ def test_driver_in_another_namespace(stand):
 
 
 def test_driver_of_other_names(stand):
-    """Where every message is refused, the status says why as long as it is so."""
+    """If every message is rejected, the status has the reason until one is accepted."""
     stand.start()
     stand.source('driver', actuators=('m1', 'm2'))
     stand.is_said('actuator_states', 'foreign (they name no actuator of this robot')
@@ -254,7 +254,7 @@ def test_driver_of_other_names(stand):
 
 
 def test_driver_started_again_with_other_names(stand):
-    """It is said which names came, which are expected, and how to give them; then it is over."""
+    """The status has received names, expected names and the remedy, until it is corrected."""
     stand.start()
     end = stand.source('driver')
     stand.settle()
@@ -287,7 +287,7 @@ def test_an_actuator_that_no_driver_gives(stand):
     [(signal.SIGKILL, 0.0, WARN), (signal.SIGINT, 0.0, WARN), (signal.SIGKILL, 0.5, ERROR)],
 )
 def test_driver_ends(stand, number, timeout, level):
-    """A driver that was killed, or that left, is said, once in the log, until it is back."""
+    """A killed or ended driver is reported, once in the log, until it is back."""
     driver = stand.start_process(DRIVER)
     stand.start(state_timeout=timeout)
     stand.settle()
@@ -312,7 +312,7 @@ def test_driver_ends(stand, number, timeout, level):
 
 
 def test_one_of_two_drivers_ends(stand):
-    """Of two drivers on one topic, whose are disjoint, that one ended is said with its motors."""
+    """If one of two disjoint drivers on a topic ends, it is reported with its motors."""
     stand.start()
     stand.source('left', actuators=LEFT)
     end = stand.source('right', actuators=RIGHT)
@@ -371,7 +371,7 @@ def test_a_simulator_that_pauses(stand):
 
 
 def test_two_drivers_on_two_topics(stand):
-    """Two topics that give one actuator are said with their drivers."""
+    """Two topics with one actuator are reported with their drivers."""
     stand.start(actuator_state_topics='[a, b]')
     stand.source('first', 'a')
     stand.source('second', 'b', actuators=('winch', 'hip'))
@@ -382,7 +382,7 @@ def test_two_drivers_on_two_topics(stand):
 
 
 def test_two_drivers_in_turn_on_one_topic(stand):
-    """Two drivers of one topic that give one actuator in turn are said, until one ends."""
+    """Two drivers that publish one actuator on one topic are reported until one ends."""
     stand.start()
     stand.source('first')
     stand.settle()
@@ -428,7 +428,7 @@ def test_another_publisher(stand, topic):
 
 
 def test_two_bridges_of_one_name(stand):
-    """Another bridge of one name is said, until it ends; one that was killed is not."""
+    """Another bridge with the same name is reported until it ends; a killed one is not."""
     stand.start()
     stand.source('driver')
     stand.settle()
@@ -449,7 +449,7 @@ def test_two_bridges_of_one_name(stand):
 
 
 def test_no_clock(stand):
-    """That nobody publishes the clock is said, until somebody does."""
+    """A clock without a publisher is reported until it has one."""
     from rosgraph_msgs.msg import Clock
 
     stand.start(use_sim_time='true', publish='rate')
@@ -462,7 +462,7 @@ def test_no_clock(stand):
 
 
 def test_nobody_listens_to_commands(stand):
-    """That nobody listens is said when a command is accepted."""
+    """A missing subscriber is reported when a command is accepted."""
     from sensor_msgs.msg import JointState
 
     stand.start()

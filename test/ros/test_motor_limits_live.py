@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What reaches a motor is within its limits and its time: a bridge as a process, over real DDS."""
+"""Commands to a motor are within its limits and in time: a bridge as a process, over real DDS."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_a_load_is_held(start):
 
 
 def test_a_partner_does_not_creep(start, reference):
-    """What a driver sags is not commanded: a partner stays where it was measured once."""
+    """A sagging joint is not commanded: a partner holds its first measured position."""
     robot = start()
     sag = count()
     stop = robot.stream(lambda: robot.report(left=0.3 - 1e-3 * next(sag), right=-0.7))
@@ -249,7 +249,7 @@ def test_a_partner_does_not_creep(start, reference):
         found = robot.answer('position', pitch=0.1 * number)
         roll = reference.joint_value(reference.Numbers(), 'position', 'roll', found).value
         setpoints.append(roll)
-        # Each round lasts as long as a command: that of the lift shows it.
+        # Each round lasts as long as a command: the lift shows it.
         robot.answer('velocity', lift=0.1)
         del robot.heard[:]
         robot.until(lambda: robot.ends('winch'), 'the watchdog')
@@ -261,7 +261,7 @@ def test_a_partner_does_not_creep(start, reference):
 
 
 def test_a_power_cycle_of_the_driver(start, reference):
-    """A position held from before is forgotten; it is taken where the driver is now, and kept."""
+    """An earlier held position is forgotten; the present position of the driver is held."""
     robot = start(state_timeout=0.3)
     place = {'left': 0.3, 'right': -0.7}
     stop = robot.stream(lambda: robot.report(**place))
@@ -269,7 +269,7 @@ def test_a_power_cycle_of_the_driver(start, reference):
     both = robot.answer('position', roll=1.0, pitch=0.5)
     assert robot.answer('position', pitch=0.5) == pytest.approx(both)
     stop()
-    # While it is silent nobody knows where roll is.
+    # Without its messages the position of roll is unknown.
     stop = robot.stream(lambda: robot.command('position', pitch=0.5))
     robot.said('commands of joint_commands', WARN, 'partial')
     stop()
@@ -298,7 +298,7 @@ def test_a_power_cycle_of_the_driver(start, reference):
     ],
 )
 def test_a_bridge_that_stood_still(start, executor, pause, quiet):
-    """No command from before reaches a motor, neither at once nor resent; those of now do."""
+    """No old command reaches a motor, neither at once nor resent; new ones do."""
     from builtin_interfaces.msg import Duration
     from std_msgs.msg import Float64MultiArray
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -462,7 +462,7 @@ def test_a_jump(start):
 
 
 def test_a_component_that_is_silent_at_its_target(start):
-    """Joints of topic-based hardware have no timeout, and the log says so and warns."""
+    """Joints of topic-based hardware have no timeout, and the log warns about it."""
     robot = start(
         ('reference/Hardware', 'joint_state_topic_hardware_interface/JointStateTopicSystem'),
         ('"lift"><command_interface name="position"', '"lift"><command_interface name="velocity"'),

@@ -12,7 +12,7 @@ import pytest
 
 from transmission_bridge.bridge.options import BridgeOptions, range_of
 from transmission_bridge.errors import ParameterError
-from transmission_bridge.ros.command_line import files_of_others
+from transmission_bridge.ros.command_line import find_unused_parameter_files
 from transmission_bridge.ros.process import available_executors
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
@@ -33,7 +33,7 @@ def reconfigure(peer):
 
 @pytest.fixture
 def lift_of(peer, reference):
-    """Return a function that gives where the bridge sees the lift with the winch at 2."""
+    """Return a function for the position of the lift in the bridge with the winch at 2."""
     driver, joints = peer.publisher('actuator_states', readers=0), peer.listen('joint_states')
 
     def lift():
@@ -172,7 +172,7 @@ def test_bad_value(peer, active_bridge, lift_of, values, word):
 
 @pytest.mark.versions
 def test_plain_sets_stand_alone(peer, active_bridge):
-    """Several sets in one plain request are judged each by itself."""
+    """Parameters in one plain request are checked separately."""
     active_bridge()
     results = peer.set_each_parameter({ROLL: 0.5, LIFT: 0.0, PITCH: 0.6})
     assert [result.successful for result in results] == [True, False, True]
@@ -197,7 +197,7 @@ def test_setting_publishes_nothing(peer, harness, reference, active_bridge):
 
 @pytest.mark.versions
 def test_overrides_at_configure(peer, make_bridge, reference, capfd):
-    """An override of the wrong type or value makes configure fail and says what to write."""
+    """An override of the wrong type or value makes configure fail with the correct form."""
     for number, (name, value, words) in enumerate(
         (
             (LIFT, 2**53 + 1, ('rounded', 'decimal point', LIFT)),
@@ -387,7 +387,7 @@ def test_an_alias_of_no_type_is_a_warning(make_bridge, peer, reference, capfd):
 
 
 def test_a_number_that_is_hardly_meant_is_a_warning(make_bridge, peer, capfd):
-    """What ``check`` warns of is in the log when the bridge is configured, which succeeds."""
+    """The warnings of ``check`` are in the log at configure, which succeeds."""
     reduction = '<mechanicalReduction>1e7</mechanicalReduction>'
     make_bridge(
         {
@@ -402,7 +402,7 @@ def test_a_number_that_is_hardly_meant_is_a_warning(make_bridge, peer, capfd):
 
 @pytest.mark.versions
 def test_parameter_file(meet, harness, reference, start_process, tmp_path):
-    """What a real file says arrives, the words ``nan`` and ``off`` without quotes included."""
+    """Values of a real file arrive, including the words ``nan`` and ``off`` without quotes."""
     path = harness.parameter_file(
         tmp_path / 'bridge.yaml',
         {
@@ -522,7 +522,7 @@ NODES += ('"*"', '"**"', '/right/b', 'right: {"**": %s}', '/left', '/left/arm/c'
 @pytest.mark.versions
 @pytest.mark.parametrize('namespace', ['', '/left', '/left/arm'])
 def test_a_file_for_another_node(harness, context, tmp_path, namespace):
-    """A file that rcl does not use for the node is told, with the names in it, and no other."""
+    """Only a file that rcl does not use for the node is reported, with its names."""
     for number, name in enumerate(NODES):
         path = tmp_path / f'{number}.yaml'
         text = name if '%s' in name else f'{name}: %s'
@@ -537,14 +537,14 @@ def test_a_file_for_another_node(harness, context, tmp_path, namespace):
             allow_undeclared_parameters=True,
             automatically_declare_parameters_from_overrides=True,
         )
-        told = list(files_of_others(arguments, node.get_fully_qualified_name()))
+        told = list(find_unused_parameter_files(arguments, node.get_fully_qualified_name()))
         is_used = node.has_parameter('x')
         node.destroy_node()
         assert bool(told) != is_used, name
 
 
 def test_the_names_in_a_file_for_other_nodes(start_process, tmp_path):
-    """The node starts, and says which names the file has and which it should have."""
+    """The node starts and reports the found and the expected names of the file."""
     path = tmp_path / 'bridge.yaml'
     path.write_text('left:\n  transmission_bridge: {ros__parameters: {autostart: true}}')
     process = start_process(
@@ -552,5 +552,5 @@ def test_the_names_in_a_file_for_other_nodes(start_process, tmp_path):
     )
     process.wait_for(
         f"parameter file '{path}' is not used: expected parameters of '/transmission_bridge' or "
-        "'/**', found those of '/left/transmission_bridge'"
+        "'/**', found parameters of '/left/transmission_bridge'"
     )

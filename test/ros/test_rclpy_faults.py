@@ -53,7 +53,7 @@ def renamed(loader, module):
 importlib.machinery.SourceFileLoader.get_code = renamed
 """
 
-#: The names that rclpy does not promise, of which the bridge can do without each.
+#: Private names of rclpy; the bridge works without each of them.
 NAMES = (
     '_parameter_overrides',
     '_guard',
@@ -160,7 +160,7 @@ def test_service_that_cannot_be_intercepted(without, start_bridge, peer):
 
     without('send_response')
     process = start_bridge()
-    process.wait_for('one that it raises for ends the node')
+    process.wait_for('an invalid request can end the node')
     client = peer.node.create_client(SetParameters, 'transmission_bridge/set_parameters')
     peer.spin_until(client.service_is_ready, 'the service')
     unknown = Parameter(name='publish', value=ParameterValue(type=99))
@@ -173,13 +173,13 @@ def test_service_that_cannot_be_intercepted(without, start_bridge, peer):
 
 CALL_BACK = """
 import rclpy
-from transmission_bridge.ros.process import attentive_executor
+from transmission_bridge.ros.process import make_attentive_executor
 
 rclpy.init()
 node = rclpy.create_node('counting')
 called = []
 timer = node.create_timer(0.002, lambda: called.append(True))
-executor = attentive_executor()
+executor = make_attentive_executor()
 rounds, looks = [], set()
 can_execute = executor.can_execute
 
@@ -222,7 +222,7 @@ def test_wait_of_the_executor(without, harness):
 
 @pytest.mark.versions
 def test_no_events_executor(without, harness):
-    """Without it the single-threaded executor is the one that there is."""
+    """Without it only the single-threaded executor is available."""
     script = 'from transmission_bridge.ros.process import available_executors as names\n'
     without('EventsExecutor')
     assert output_of(f'{script}print(*names())', harness).split() == ['single_threaded']
@@ -349,7 +349,7 @@ except Exception:
 
 @pytest.mark.versions
 def test_fault_no_identity_of_writers(harness):
-    """Before rclpy 8 the information on a sample does not tell who wrote it."""
+    """Before rclpy 8 the information on a sample does not have its writer."""
     script = """
 publisher, told = node.create_publisher(String, 'told', 10), Future()
 node.create_subscription(String, 'told', lambda sample, info: told.set_result(info), 10)
@@ -409,7 +409,7 @@ def test_fault_no_public_overrides(harness):
 
 @pytest.mark.versions
 def test_fault_log_in_any_file(harness, tmp_path):
-    """Where a process is started without standard error, a file that is opened gets the log."""
+    """In a process without standard error, an opened file gets the log."""
     file = tmp_path / 'data'
     script = f"""
 import os
@@ -468,11 +468,11 @@ INFO = {'source_timestamp': 3_500_000_000, 'publisher_gid': {'data': b'gid'}}
 )
 def test_origin_of_a_sample(info, origin):
     """Writer and source time are unknown where rclpy does not give them, in whatever form."""
-    from transmission_bridge.ros.process import origin_of, with_info
+    from transmission_bridge.ros.process import read_origin, unpack_sample
 
-    assert origin_of(info) == origin
-    assert with_info(b'data', info) == (b'data', info)
-    assert with_info((b'data', info), None) == (b'data', info)
+    assert read_origin(info) == origin
+    assert unpack_sample(b'data', info) == (b'data', info)
+    assert unpack_sample((b'data', info), None) == (b'data', info)
 
 
 @pytest.mark.parametrize('has_gid', [True, False])
@@ -484,8 +484,8 @@ def test_writers_of_commands(peer, active_bridge, reference, monkeypatch, has_gi
     node = active_bridge()
     monkeypatch.setattr(node._session.inputs, '_check', lambda *args: checked.append(args))
     if not has_gid:
-        origin_of = channels.origin_of
-        monkeypatch.setattr(channels, 'origin_of', lambda info: (None, origin_of(info)[1]))
+        read_origin = channels.read_origin
+        monkeypatch.setattr(channels, 'read_origin', lambda info: (None, read_origin(info)[1]))
     message = reference.Message(('lift',), velocity=(1.0,))
     states, first = peer.publisher('actuator_states'), peer.publisher('joint_commands')
     peer.send(first, message)
@@ -567,7 +567,7 @@ def test_private_uses_are_found():
 
 @pytest.mark.versions
 def test_no_attribute_of_ours_hides_one_of_rclpy(context):
-    """What the nodes here keep for themselves has no name that rclpy's nodes have."""
+    """Private attributes of the nodes do not hide attributes of rclpy's nodes."""
     from rclpy.lifecycle import LifecycleNode
 
     from transmission_bridge.ros.bridge_node import TransmissionBridge

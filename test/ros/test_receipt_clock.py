@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Which clock times of receipt come from, and how simulated time goes on when it stands still."""
+"""The clock of times of receipt, and simulated time that stands still."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_ros_time_that_runs():
         simulation = Simulation()
         for _ in range(300):
             now = simulation.states(0.01, factor=factor, tick=0.0001)
-            assert now == simulation.time.now() == simulation.ros_time
+            assert now == simulation.time.read_time() == simulation.ros_time
 
 
 @pytest.mark.parametrize('drivers', [1, 3])
@@ -102,12 +102,12 @@ def test_ros_time_that_stands_still_under_states(drivers):
 
 
 def test_a_pause():
-    """What nothing comes in does not count, nor does one state before the clock goes on."""
+    """Time without messages is not counted, and neither is one state before the clock resumes."""
     simulation = Simulation()
     simulation.states(1.0, factor=1.0)
     for _ in range(3):
         simulation.steady += 600.0
-        assert simulation.time.now() == simulation.ros_time
+        assert simulation.time.read_time() == simulation.ros_time
         assert simulation.time.at_state() == simulation.ros_time
         assert simulation.states(0.01, factor=1.0) == simulation.ros_time
 
@@ -123,7 +123,7 @@ def test_a_clock_that_goes_on_after_it_stood_still():
 
 
 def test_a_slow_simulation_whose_clock_says_little():
-    """With a message of the clock each second, ages are those of ROS time but for one second."""
+    """With a message of the clock each second, ages follow ROS time within one second."""
     simulation = Simulation()
     for _ in range(20):
         now = simulation.states(1.0, factor=0.1, tick=0.1)
@@ -137,7 +137,7 @@ def test_ros_time_that_goes_back():
     ahead = simulation.states(5.0)
     assert ahead > 105.0
     simulation.ros -= 0.05
-    assert simulation.time.now() == pytest.approx(100.95, abs=1e-9)
+    assert simulation.time.read_time() == pytest.approx(100.95, abs=1e-9)
 
 
 @given(
@@ -153,13 +153,13 @@ def test_ros_time_that_goes_back():
 def test_whatever_clocks_do(steps):
     """It goes back only with ROS time, is never behind that, nor ahead by more than it stood."""
     simulation = Simulation()
-    before, stood, heard = simulation.time.now(), 0.0, -math.inf
+    before, stood, heard = simulation.time.read_time(), 0.0, -math.inf
     for step, steady, is_state in steps:
         simulation.ros += step
         simulation.steady += steady
         if is_state:
             stood, heard = stood + min(simulation.steady - heard, 0.1), simulation.steady
-        now = simulation.time.at_state() if is_state else simulation.time.now()
+        now = simulation.time.at_state() if is_state else simulation.time.read_time()
         assert simulation.ros_time <= now <= simulation.ros_time + stood
         assert now >= before or step < 0.0
         before = now

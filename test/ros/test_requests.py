@@ -22,7 +22,7 @@ DRIVER = 'transmission_bridge.ros.simulated_driver_main'
 LIFT = 'transmissions.hoist.joints.lift.offset'
 ROLL = 'transmissions.wrist.joints.roll.offset'
 
-#: Services of every node, and those of the bridge.
+#: Services of every node, and of the bridge.
 OF_RCLPY = {
     'describe_parameters',
     'get_parameter_types',
@@ -96,7 +96,7 @@ class Attacker:
 
     :param peer: Sends them.
     :param services: Name to type.
-    :param names: Names of parameters that there are.
+    :param names: Names of existing parameters.
     """
 
     #: Those of shutting down are left out: what comes after them would be refused without a look.
@@ -184,7 +184,7 @@ class Attacker:
 
 
 def check_answer(request, response):
-    """Check that a response has the shape that its request asks for, and says what was wrong."""
+    """Check that a response has the form required by its request, and the reason."""
     if hasattr(response, 'results'):
         assert len(response.results) == len(request.parameters)
         assert all(result.successful or result.reason for result in response.results)
@@ -260,7 +260,7 @@ def test_attacked_driver(meet, start_process, moves):
 @pytest.mark.versions
 @executors
 def test_unknown_type_in_a_process(meet, harness, start_process, reference, tmp_path, executor):
-    """A parameter of an unknown type is refused with a reason, by itself or with all others."""
+    """A parameter of an unknown type is rejected with a reason, alone or with all others."""
     path = harness.parameter_file(
         tmp_path / 'robot.yaml', {'robot_description': harness.quoted(reference.URDF)}
     )
@@ -308,13 +308,13 @@ def test_a_request_for_too_many_parameters(peer, active_bridge):
 def test_maps_are_built_once_for_a_request(peer, active_bridge):
     """Parameters that are set one by one are used at the end of their request, all at once."""
     node = active_bridge()
-    used, use = [], node._session.use
+    used, use = [], node._session.replace_maps
 
     def count(robot):
         used.append(robot)
         use(robot)
 
-    node._session.use = count
+    node._session.replace_maps = count
     values = [typed(LIFT, 3, double_value=0.1), typed('none', 3), typed(ROLL, 3, double_value=0.3)]
     results = set_each(peer, [*values, values[0]])
     assert [result.successful for result in results] == [True, False, True, True]
@@ -326,13 +326,13 @@ def test_maps_are_built_once_for_a_request(peer, active_bridge):
 
 
 def test_a_bug_at_the_end_of_a_request_is_answered(peer, active_bridge):
-    """Where new maps cannot be used, the node goes on and each parameter has the reason."""
+    """If new maps cannot be used, the node continues, and each parameter has the reason."""
     node = active_bridge()
 
     def fail(robot):
         raise ZeroDivisionError('here')
 
-    node._session.use = fail
+    node._session.replace_maps = fail
     results = set_each(peer, [typed(LIFT, 3, double_value=0.1)] * 2)
     assert [result.successful for result in results] == [False, False]
     assert 'here' in results[0].reason
@@ -427,12 +427,12 @@ BUG = 'a bug put here by the test'
 
 
 def put_bug(*args):
-    """Raise what nobody expects."""
+    """Raise an unexpected error."""
     raise ZeroDivisionError(BUG)
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize('broken', ['check', 'commit', '_apply'])
+@pytest.mark.parametrize('broken', ['check_values', 'commit_values', '_apply'])
 def test_bug_in_a_callback(peer, active_bridge, monkeypatch, capfd, broken):
     """A callback that raises has the request refused; the log has the traceback, once."""
     node = active_bridge()
@@ -452,7 +452,7 @@ def test_bug_in_a_callback(peer, active_bridge, monkeypatch, capfd, broken):
 
 @pytest.mark.versions
 def test_an_answer_that_cannot_be_sent(peer, active_bridge, monkeypatch, capfd):
-    """What cannot be written as a message is answered with the empty response."""
+    """A response that cannot be encoded is replaced by the empty response."""
     from rcl_interfaces.msg import ListParametersResult
 
     node = active_bridge()

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What a user gets wrong is said soon: in the log once, in diagnostics as long as it lasts."""
+"""A mistake of a user is reported soon: in the log once, in diagnostics as long as it lasts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.ros
 
 OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
 
-#: Seconds within which a mistake is said.
+#: Seconds until a mistake is reported.
 SOON = 3.0
 
 MAIN = 'transmission_bridge.ros.bridge_main'
@@ -26,7 +26,7 @@ class Witness:
     """
     A bridge as a process, and what it says of itself.
 
-    :param peer: Hears its diagnostics.
+    :param peer: Receives its diagnostics.
     :param process: The bridge.
     :param name: Its fully qualified name.
     """
@@ -112,7 +112,7 @@ def urdf(tmp_path, reference):
 
 
 def test_autostart_forgotten(witness, urdf):
-    """Who forgot to start the bridge reads how; who stopped it on purpose is left in peace."""
+    """A bridge that was never started explains how; a bridge stopped on purpose does not."""
     name = '/left/arm'
     bridge = witness(
         '--urdf', urdf(), '--ros-args', '-r', '__ns:=/left', '-r', '__node:=arm', name=name
@@ -140,15 +140,15 @@ def test_autostart_forgotten(witness, urdf):
 
 
 def test_the_start_line(witness, urdf):
-    """The log says that the bridge is active, and what its topics are called after remapping."""
+    """The log has the active state and the names of the topics after remapping."""
     bridge = witness(
         *('--urdf', urdf(), '--ros-args', '-p', 'autostart:=true', '-r', '__ns:=/left'),
         *('-r', 'actuator_states:=/motors/states', '-p', 'command_joints:=[lift]'),
         name='/left/transmission_bridge',
     )
-    bridge.process.wait_for('active: listens to ')
+    bridge.process.wait_for('active: subscribes to ')
     (line,) = (each for each in bridge.process.output.splitlines() if 'active: ' in each)
-    listens, publishes = line.partition('listens to ')[2].split('; publishes ')
+    listens, publishes = line.partition('subscribes to ')[2].split('; publishes ')
     assert set(listens.split(', ')) >= {
         '/motors/states',
         '/left/joint_commands',
@@ -161,7 +161,7 @@ def test_the_start_line(witness, urdf):
 #: rclpy's own report of an incompatible peer uses a method that rclpy has deprecated.
 @pytest.mark.filterwarnings('ignore:Deprecated in favor of:DeprecationWarning')
 def test_no_description(witness, harness, reference):
-    """Who waits for a description says where, who publishes elsewhere, and what to do."""
+    """A bridge without a description reports its topic, other publishers, and what to do."""
     bridge = witness('--ros-args', '-p', 'autostart:=true')
     elsewhere = bridge.peer.latch(reference.URDF, '/left/robot_description')
     assert bridge.life('topic /robot_description has 0 publishers', level=WARN) <= SOON
@@ -173,15 +173,15 @@ def test_no_description(witness, harness, reference):
     volatile = bridge.peer.node.create_publisher(
         elsewhere.msg_type, 'robot_description', harness.RELIABLE
     )
-    bridge.life('1 publisher of an incompatible quality of service: ', 'peer', level=WARN)
+    bridge.life('1 publisher with incompatible quality of service: ', 'peer', level=WARN)
     bridge.peer.node.destroy_publisher(volatile)
     publisher = bridge.peer.latch('')
-    bridge.life('what came on topic /robot_description is empty', level=WARN)
+    bridge.life('the message on topic /robot_description is empty', level=WARN)
     publisher.publish(publisher.msg_type(data=reference.URDF))
     bridge.life('active', level=OK)
     assert bridge.process.stop() == 0
     assert bridge.logged('no robot_description yet', severity='WARN') == 1
-    assert bridge.logged('that came is empty', severity='WARN') == 1
+    assert bridge.logged('the received robot_description is empty', severity='WARN') == 1
 
 
 def test_failed_configure(witness, harness, reference, tmp_path):
@@ -200,16 +200,16 @@ def test_failed_configure(witness, harness, reference, tmp_path):
 
 
 def test_failed_activation(peer, make_bridge, reference, monkeypatch):
-    """Why activating failed is said until it succeeds, be it a mistake or a bug."""
+    """The reason of a failed activation is reported until it succeeds, for mistakes and bugs."""
     from transmission_bridge.bridge.diagnostics import judge
     from transmission_bridge.errors import ParameterError
     from transmission_bridge.ros.peers import Graph
-    from transmission_bridge.ros.session import Session
+    from transmission_bridge.ros.session import BridgeSession
 
     node = make_bridge({'robot_description': reference.URDF})
 
     def life():
-        status = judge(node._diagnostics._life(node._session, Graph(node)))
+        status = judge(node._diagnostics._collect_life_cycle(node._session, Graph(node)))
         return bytes([status.level]), status.message
 
     assert peer.change_state('configure')
@@ -219,11 +219,11 @@ def test_failed_activation(peer, make_bridge, reference, monkeypatch):
             raise error
 
         with monkeypatch.context() as patch:
-            patch.setattr(Session, 'open', fail)
+            patch.setattr(BridgeSession, 'open_session', fail)
             assert not peer.change_state('activate')
         level, words = life()
         assert level == ERROR
-        assert 'activate ' in words
+        assert 'activate' in words
         assert str(error) in words
     peer.start()
     assert life() == (OK, 'active')
@@ -234,7 +234,7 @@ def test_failed_activation(peer, make_bridge, reference, monkeypatch):
 
 @pytest.mark.parametrize('text', ['/tmp/robot.urdf', 'my robots/robot.urdf.xacro', '~/robot'])
 def test_a_path_for_a_text(witness, text):
-    """A path where the text of a description belongs is recognised, and what takes paths named."""
+    """A path instead of a description is recognised, and the options for paths are named."""
     bridge = witness('--ros-args', '-p', f'robot_description:={text!r}', '-p', 'autostart:=true')
     words = ('this is a path', '--urdf FILE', 'robot_description_file:=FILE', text)
     assert bridge.life('configure failed', *words, level=ERROR) <= SOON
@@ -262,9 +262,9 @@ XACRO = """<robot name="quad" xmlns:xacro="http://www.ros.org/wiki/xacro">
 
 
 def test_unexpanded_xacro(witness, urdf):
-    """Where every transmission is a macro, no joint runs at 1:1, and the reason is said."""
+    """If every transmission is a macro, no joint runs at 1:1, and the reason is reported."""
     bridge = witness('--urdf', urdf(XACRO), '--ros-args', '-p', 'autostart:=true')
-    words = ('xacro that was not expanded', 'what "xacro FILE" prints', '<xacro:include> and 1 ')
+    words = ('unexpanded xacro', 'the output of "xacro FILE"', '<xacro:include> and 1 ')
     assert bridge.life('configure failed', *words, level=ERROR) <= SOON
     assert bridge.process.stop() == 0
     assert 'unknown element' not in bridge.process.output
@@ -272,7 +272,7 @@ def test_unexpanded_xacro(witness, urdf):
 
 
 def test_a_number_left_to_xacro(witness, urdf):
-    """Where a number is an expression still, the error is of xacro, not of the number's form."""
+    """If a number is an expression, the error is about xacro, not about its format."""
     drive = """<transmission name="t">
       <plugin>transmission_interface/SimpleTransmission</plugin>
       <joint name="hip" role="joint1"><mechanical_reduction>${gear}</mechanical_reduction></joint>
@@ -281,7 +281,7 @@ def test_a_number_left_to_xacro(witness, urdf):
     text = XACRO.replace('<xacro:include filename="legs.xacro"/>', '')
     text = text.replace('<xacro:quad_transmissions/>', drive)
     bridge = witness('--urdf', urdf(text), '--ros-args', '-p', 'autostart:=true')
-    words = ('xacro was not run, give what "xacro FILE" prints', "found '${gear}'")
+    words = ('xacro was not run, give the output of "xacro FILE"', "found '${gear}'")
     assert bridge.life('configure failed', *words, level=ERROR) <= SOON
     assert bridge.process.stop() == 0
     assert 'decimal number' not in bridge.process.output
@@ -330,7 +330,7 @@ def test_a_motor_of_a_refused_transmission(witness, urdf, with_slide, reference)
 
 
 def test_a_driver_of_refused_motors_only(witness, urdf, with_slide, reference):
-    """Who drives nothing but these reads why nothing comes of it, and not to rename them."""
+    """A driver of only these actuators is told the reason, without the advice to rename them."""
     bridge = witness('--urdf', urdf(with_slide), '--ros-args', '-p', 'autostart:=true')
     bridge.becomes_active()
     driver = bridge.peer.publisher('actuator_states')
@@ -375,7 +375,7 @@ def test_names_that_cannot_be(witness, urdf, with_slide, parameter, words):
 
 
 def test_parameter_file_of_another_urdf(witness, harness, urdf, with_slide, tmp_path):
-    """Numbers of the file that differ from the URDF's are told, and names that match nothing."""
+    """Numbers of the file that differ from the URDF are reported, and unmatched names."""
     path = harness.parameter_file(
         tmp_path / 'bridge.yaml',
         {
@@ -403,7 +403,7 @@ def test_parameter_file_of_another_urdf(witness, harness, urdf, with_slide, tmp_
     roll = "'transmissions.wrist.joints.roll.offset'"
     for name, hint in (
         ('transmissions.wrist.joints.rol.offset', f' (closest: {roll})'),
-        ('transmissions.rail.joints.slide.offset', ", because transmission 'rail' is refused"),
+        ('transmissions.rail.joints.slide.offset', ", because transmission 'rail' is rejected"),
         ('state_timeot', " (closest: 'state_timeout')"),
         ('xyz', ''),
     ):
@@ -416,7 +416,7 @@ def test_parameter_file_of_another_urdf(witness, harness, urdf, with_slide, tmp_
 
 
 def test_a_misspelt_autostart(witness, harness, urdf, tmp_path):
-    """A misspelt parameter that keeps the bridge from being started is told at once."""
+    """A misspelt parameter that prevents the start is reported at once."""
     path = harness.parameter_file(tmp_path / 'bridge.yaml', {'autostrt': 'true', f'{LIFT}.x': '1'})
     bridge = witness('--urdf', urdf(), '--ros-args', '--params-file', path)
     bridge.process.wait_for("'autostrt' matches no parameter (closest: 'autostart')")
@@ -429,7 +429,7 @@ def test_a_misspelt_autostart(witness, harness, urdf, tmp_path):
 
 
 def test_many_numbers_of_another_urdf(peer, make_bridge, reference, capfd):
-    """Of many numbers the first are told, of none nothing is."""
+    """Of many numbers the first are reported; without numbers nothing is."""
     names = [
         f'transmissions.{name}.offset'
         for name in ('hoist.joints.lift', 'gauge.joints.dial', 'wrist.joints.roll')
@@ -447,7 +447,7 @@ def test_many_numbers_of_another_urdf(peer, make_bridge, reference, capfd):
     assert line.count('(URDF ') == 5
     assert line.endswith(' and 2 more')
     assert peer.change_state('cleanup')
-    # What was set since is not of the file, and what is as in the URDF differs from nothing.
+    # Values set since the start and values equal to the URDF are not reported.
     make_bridge({'robot_description': reference.URDF, names[0]: 0.3}, namespace='equal')
     assert peer.change_state('configure', '/equal/transmission_bridge')
     assert 'differ' not in capfd.readouterr().err
@@ -522,7 +522,7 @@ def test_ever_other_unknown_joints(witness, urdf, reference):
     ],
 )
 def test_ragged_commands(peer, active_bridge, reference, capfd, names, values, words):
-    """A command with too few or too many numbers is told how many, and of whom, are expected."""
+    """For a command of the wrong length, the expected length and its joints are reported."""
     active_bridge()
     controller = peer.publisher('joint_commands')
     peer.send(controller, reference.Message(names, **values))

@@ -40,7 +40,7 @@ NAMES = [
     for side in SIDES
     for joint, motor in MOTORS.items()
 ]
-#: Where drivers are.
+#: The namespaces of the drivers.
 PLACES = ('left/', 'right/', '')
 
 TOPICS = [*(f'{side}/actuator_states' for side in SIDES), 'actuator_states']
@@ -103,7 +103,7 @@ def warnings_of(peer):
 
 
 def told(heard, stamp):
-    """Return what was said with a stamp: names, positions, velocities by place."""
+    """Return the messages with a stamp: names, positions, velocities by namespace."""
     return {
         place: [
             (each.names, each.position.tolist(), each.velocity.tolist())
@@ -167,7 +167,7 @@ def test_timeout_ends_what_each_was_told(peer, reference, bridge_of, commands_of
 
 
 def test_stop_ends_what_each_was_told(peer, reference, bridge_of, commands_of):
-    """On deactivation each driver that was told a velocity gets zero, the others nothing."""
+    """On deactivation each driver with a velocity command gets zero, the others nothing."""
     heard = commands_of(bridge_of())
     controller = peer.publisher('joint_commands')
     message = reference.Message(('left_hip', 'left_knee'), velocity=(1.0, 2.0), stamp=(1, 0))
@@ -350,7 +350,7 @@ def test_topics_in_the_namespace_of_the_bridge(peer, reference, bridge_of):
 
 
 def test_nobody_else_is_there_without_need(bridge_of):
-    """Where each motor has its driver there is no topic for others; no driver, no namespace."""
+    """If each motor has its driver, no other topic exists; without a driver, no namespace."""
     node = bridge_of({'pass_through': False, 'actuator_state_topics': TOPICS[:2]})
     assert 'actuator_commands' not in node._session.outputs.publishers
     assert 'actuator_trajectory' not in node._session.outputs.publishers
@@ -373,7 +373,7 @@ def test_a_driver_that_does_not_listen(peer, reference, bridge_of, warnings_of):
 
 
 def test_a_motor_that_its_driver_names_otherwise(peer, reference, bridge_of, warnings_of):
-    """What a driver says without an entry is shown beside the motors that are missing."""
+    """Names of a driver without an entry are listed with the missing motors."""
     bridge_of({'actuator_names': NAMES[:3], 'actuator_state_topics': TOPICS[:2]})
     senders = [peer.publisher(topic) for topic in TOPICS[:2]]
     message = reference.Message(('M1', 'M2'), position=(1.0, 2.0))
@@ -437,7 +437,7 @@ def test_somebody_else_commands_a_driver(peer, bridge_of, warnings_of):
     ],
 )
 def test_drivers_that_would_be_confused(peer, make_bridge, capfd, parameters, rules, words):
-    """What would give one driver another's commands fails the configuration, and says why."""
+    """Names that would mix the commands of two drivers fail the configuration, with the reason."""
     node = make_bridge(
         {
             'robot_description': ROBOT,

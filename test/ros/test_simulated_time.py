@@ -138,7 +138,7 @@ def test_a_clock_that_stands_still(start_world, executor, record_property):
     world._peer.spin_until(lambda: not world.is_whole(), 'an end of what the other driver said')
     assert 'lift' in world.joints[-1].names
 
-    # It goes on, and then it ends: nobody says a time any more.
+    # It resumes, and then it ends: the clock is no longer published.
     world.run()
     sent = world.command()
     world.factor = None

@@ -93,14 +93,14 @@ class Hardware:
 
     @property
     def is_connected(self):
-        """Whether somebody takes the commands."""
+        """Whether the commands have a subscriber."""
         return self._publisher.get_subscription_count() > 0
 
     def _store(self, message):
         self._last = message
 
     def read(self):
-        """Take the last message over; raise where the component does."""
+        """Use the last message; raise an error if the component does."""
         message, self._last = self._last, None
         if message is not None:
             for place, name in enumerate(message.name):
@@ -117,7 +117,7 @@ class Hardware:
 
     def lead(self):
         """Bring the commands nearer to the goals, as a controller does within velocity limits."""
-        # After a pause it goes on from where it was: a jump would be rejected.
+        # After a pause it continues from its position: a jump would be rejected.
         elapsed, self._led = min(time.monotonic() - self._led, 0.02), time.monotonic()
         for key, goal in self.goals.items():
             step = elapsed * self.speeds[key[0]] if key[1] == 'position' else math.inf
@@ -125,7 +125,7 @@ class Hardware:
             self.commands[key] = min(max(goal, last - step), last + step)
 
     def write(self):
-        """Publish the commands, unless every joint is where it was commanded, or it has died."""
+        """Publish the commands, unless every joint has reached its command, or it has ended."""
         from sensor_msgs.msg import JointState
 
         difference = sum(abs(self.states[key] - value) for key, value in self.commands.items())
@@ -298,7 +298,7 @@ def test_end_to_end(peer, robot):
         'the limit',
     )
 
-    # A joint that would jump stays where it is, and the others go on.
+    # A joint that would jump stays at its position, and the others continue.
     place = driver.position['shoulder_motor']
     del hardware.goals['shoulder', 'position']
     hardware.commands['shoulder', 'position'] += 0.5

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the messages look like, who can connect, and under which names."""
+"""Contents, compatible peers and names of the messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_shape_of_states(peer, reference, active_bridge, unknown_joints):
 
 
 def test_stamps(peer, reference, active_bridge):
-    """The stamp is that of the newest input used; a zero stamp becomes the present time."""
+    """The stamp comes from the latest input used; a zero stamp becomes the present time."""
     active_bridge({'actuator_state_topics': ['one', 'two']})
     joints = peer.listen('joint_states')
     first, second = peer.publisher('one'), peer.publisher('two')
@@ -146,7 +146,7 @@ def test_messages_of_others(peer, reference, active_bridge, capfd, source, targe
 
 
 def test_a_driver_with_other_names(peer, reference, active_bridge, capfd):
-    """A driver whose names are all unknown is told so, with the names that are expected."""
+    """A driver with only unknown names is reported with the expected names."""
     node = active_bridge(reliable('actuator_states'))
     driver, counts = peer.publisher('actuator_states'), node._session.inputs.statistics
     peer.send(driver, reference.Message(('motor_a', 'motor_b'), (1.0, 2.0), stamp=(1, 0)))
@@ -292,7 +292,7 @@ def test_overrides_that_cannot_be_are_a_mistake(
 
     peer.spin_until(logged, 'the failure')
     text = ''.join(output)
-    assert f"topic '/{override.partition('.')[0]}' cannot be made" in text
+    assert f"topic '/{override.partition('.')[0]}' cannot be created" in text
     assert said in text
     assert 'Traceback' not in text
     assert [each.topic_name for each in node.subscriptions] == ['/robot_description']

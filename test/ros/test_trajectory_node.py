@@ -92,7 +92,7 @@ def test_mapped_over_dds(peer, active_bridge, reference, wire):
 
 
 def test_refused_and_counted(peer, active_bridge, wire):
-    """What cannot be used is dropped as a whole, counted by reason, and the next is taken."""
+    """An invalid trajectory is dropped completely and counted by reason; the next is accepted."""
     node = active_bridge()
     send, heard = wire(node)
     nan = float('nan')
@@ -120,7 +120,7 @@ def test_refused_and_counted(peer, active_bridge, wire):
 
 
 def test_partner_holds_where_it_was_measured(peer, active_bridge, reference, wire):
-    """A coupled joint that the trajectory leaves out stays where its encoder says it is."""
+    """A coupled joint outside the trajectory stays at the position of its encoder."""
     send, heard = wire(active_bridge())
     driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
     state = reference.Message(('left', 'right'), position=(0.3, -0.7))

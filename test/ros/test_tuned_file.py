@@ -39,7 +39,7 @@ def path(tmp_path):
 
 def write(path, changes):
     """Keep numbers."""
-    with TunedFile(str(path)).keeping(changes):
+    with TunedFile(str(path)).keep_numbers(changes):
         pass
 
 
@@ -47,15 +47,15 @@ def write(path, changes):
 
 
 def test_numbers_come_back_to_the_last_bit(path):
-    """What was kept is read, with all bits; later numbers replace earlier ones, others stay."""
+    """Stored numbers are read exactly; later numbers replace earlier ones, others stay."""
     kept = {}
-    assert TunedFile(str(path)).read() == {}
+    assert TunedFile(str(path)).read_tuned_numbers() == {}
     chance = random.Random(1)
     for _ in range(30):
         name = chance.choice([LIFT, ROLL, PITCH, 'transmissions.1.joints.yes.offset'])
         kept[name] = (chance.gauss(0.0, 10.0 ** chance.randint(-12, 5)), chance.uniform(-3, 3))
         write(path, {name: kept[name]})
-        assert TunedFile(str(path)).read() == kept
+        assert TunedFile(str(path)).read_tuned_numbers() == kept
 
 
 def test_it_is_a_parameter_file_as_well(path):
@@ -72,12 +72,12 @@ def test_urdf_that_changed(path, robot):
             for t, each in robot.tunables.items() for e in each}  # fmt: skip
     write(path, {LIFT: (1.5, urdf[LIFT]), ROLL: (0.25, urdf[ROLL] + 0.125), 'transmissions.x.y':
                  (1.0, 1.0)})  # fmt: skip
-    values, findings = TunedFile(str(path)).values(robot, urdf)
+    values, findings = TunedFile(str(path)).check_numbers(robot, urdf)
     assert values == {LIFT: 1.5}
     first, second = sorted(findings, key=lambda each: each.subject, reverse=True)
     assert first.severity == second.severity == 'error'
     assert 'no such parameter' in first.text
-    assert f'replaced {urdf[ROLL] + 0.125!r}, and the URDF says {urdf[ROLL]!r}' in second.text
+    assert f'replaced {urdf[ROLL] + 0.125!r}, but the URDF now has {urdf[ROLL]!r}' in second.text
 
 
 def test_number_that_its_transmission_refuses(path, robot):
@@ -85,36 +85,42 @@ def test_number_that_its_transmission_refuses(path, robot):
     ratio = 'transmissions.hoist.joints.lift.mechanical_reduction'
     urdf = {LIFT: 0.5, ratio: -4.0}
     write(path, {LIFT: (1.5, 0.5), ratio: (0.0, -4.0)})
-    values, findings = TunedFile(str(path)).values(robot, urdf)
+    values, findings = TunedFile(str(path)).check_numbers(robot, urdf)
     assert values == {LIFT: 1.5}
     assert 'other than zero' in findings[0].text
 
 
 def test_block_that_fails_leaves_the_file(path):
-    """Nothing is written where the offsets could not be set, and nothing is left beside it."""
+    """Nothing is written if the offsets cannot be set, and no other file is left."""
     write(path, {LIFT: (1.0, 0.5)})
     before = path.read_bytes()
-    with pytest.raises(MessageError, match='no'), TunedFile(str(path)).keeping({LIFT: (2.0, 0.5)}):
+    with (
+        pytest.raises(MessageError, match='no'),
+        TunedFile(str(path)).keep_numbers({LIFT: (2.0, 0.5)}),
+    ):
         raise MessageError('refused', 'no')
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 
 
 def test_folder_that_is_not_there(path):
-    """It is said before the offsets are set."""
+    """It is reported before the offsets are set."""
     entered = []
     file = TunedFile(str(path.parent / 'none' / 'tuned.yaml'))
-    with pytest.raises(MessageError, match='cannot be written'), file.keeping({LIFT: (2.0, 0.5)}):
+    with (
+        pytest.raises(MessageError, match='cannot be written'),
+        file.keep_numbers({LIFT: (2.0, 0.5)}),
+    ):
         entered.append(True)
     assert not entered
 
 
 WRITER = """
 import resource, signal, sys
-from transmission_bridge.ros.tuned_file import replacing
+from transmission_bridge.ros.tuned_file import replace_file
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
-with replacing(sys.argv[1], b'new' * 20):
+with replace_file(sys.argv[1], b'new' * 20):
     pass
 """
 
@@ -141,7 +147,7 @@ def test_on_the_disk_before_it_counts(path, monkeypatch):
     """Content is synchronised before the new file takes the place, and its folder after that."""
     import os
 
-    from transmission_bridge.ros.tuned_file import replacing
+    from transmission_bridge.ros.tuned_file import replace_file
 
     order = []
     for name in ('fsync', 'replace'):
@@ -152,7 +158,7 @@ def test_on_the_disk_before_it_counts(path, monkeypatch):
             return real(*args)
 
         monkeypatch.setattr(os, name, noted)
-    with replacing(str(path), b'x'):
+    with replace_file(str(path), b'x'):
         assert order == ['fsync']
         assert not path.exists()
     assert order == ['fsync', 'replace', 'fsync']
@@ -167,7 +173,7 @@ def test_permissions_and_links_stay(path):
     write(link, {LIFT: (2.0, 0.5)})
     assert link.is_symlink()
     assert path.stat().st_mode & 0o777 == 0o640
-    assert TunedFile(str(path)).read() == {LIFT: (2.0, 0.5)}
+    assert TunedFile(str(path)).read_tuned_numbers() == {LIFT: (2.0, 0.5)}
 
 
 BAD = [
@@ -188,7 +194,7 @@ def test_file_that_no_bridge_wrote(path, data):
     """It is refused in one sentence, in reading and before it would be overwritten."""
     path.write_bytes(data)
     with pytest.raises(ParameterError, match='cannot be used') as caught:
-        TunedFile(str(path)).read()
+        TunedFile(str(path)).read_tuned_numbers()
     assert '\n' not in str(caught.value)
     with pytest.raises(MessageError, match='cannot be used'):
         write(path, {LIFT: (1.0, 0.5)})
@@ -212,8 +218,8 @@ def test_only_a_regular_file_is_read(path, kind):
         path.symlink_to('/dev/zero')
     file = TunedFile(str(path))
     with pytest.raises(ParameterError, match='expected a regular file, found a folder, pipe'):
-        file.read()
-    with pytest.raises(MessageError, match='expected a regular file'), file.keeping({}):
+        file.read_tuned_numbers()
+    with pytest.raises(MessageError, match='expected a regular file'), file.keep_numbers({}):
         pass
 
 
@@ -241,7 +247,7 @@ def test_fuzzed_files(path, robot, campaign):
                     data = data[:place] or data
         path.write_bytes(bytes(data))
         try:
-            values, findings = TunedFile(str(path)).values(robot, URDF)
+            values, findings = TunedFile(str(path)).check_numbers(robot, URDF)
         except ParameterError:
             outcomes['refused'] += 1
         else:
@@ -288,7 +294,7 @@ POSITIONS = (0.4, -0.3, 0.2, 11.0, -7.0, 0.6)
 
 
 def test_offsets_survive_a_restart(started, reference, path):
-    """What ~/zero sets is there after the process was killed; the parameter file still counts."""
+    """Offsets of ~/zero survive a killed process; the parameter file still overrides them."""
     process, peer = started(path)
     assert zeroed(peer, reference, POSITIONS).success
     offsets = peer.parameters([LIFT, ROLL, PITCH])
@@ -298,7 +304,7 @@ def test_offsets_survive_a_restart(started, reference, path):
     peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
     assert peer.parameters([LIFT, ROLL, PITCH]) == {**offsets, ROLL: 0.75}
     answer = zeroed(peer, reference, POSITIONS)
-    assert 'the parameter file counts, not tuned_file, for' in answer.message
+    assert 'the parameter file overrides tuned_file for' in answer.message
     assert ROLL in answer.message
     process.stop()
 
@@ -312,14 +318,14 @@ def test_urdf_that_changed_at_a_restart(started, reference, path):
     changed = reference.URDF.replace('<offset>0.3</offset>', '<offset>0.625</offset>')
     assert changed != reference.URDF
     process, peer = started(path, changed)
-    process.wait_for(f'{kept[LIFT]!r} is refused: it replaced 0.3, and the URDF says 0.625 now')
+    process.wait_for(f'{kept[LIFT]!r} is rejected: it replaced 0.3, but the URDF now has 0.625')
     peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
     assert peer.parameters([LIFT, ROLL, PITCH]) == {**kept, LIFT: 0.625}
     reports = []
     peer.node.create_subscription(DiagnosticArray, '/diagnostics', reports.append, 10)
     peer.spin_until(lambda: reports, 'diagnostics')
     (life,) = [each for each in reports[-1].status if each.name.endswith('life cycle')]
-    assert (life.level, 'and the URDF says 0.625 now' in life.message) == (b'\x02', True)
+    assert (life.level, 'but the URDF now has 0.625' in life.message) == (b'\x02', True)
     process.stop()
     assert 'Traceback' not in process.output
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Single-turn encoders with real processes: no joint is ever said to be where it is not."""
+"""Single-turn encoders with real processes: no wrong joint position is ever published."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from transmission_bridge.bridge.options import BridgeOptions  # noqa: E402
 from transmission_bridge.bridge.outputs import DriverNames  # noqa: E402
 from transmission_bridge.description import load_description  # noqa: E402
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable  # noqa: E402
-from transmission_bridge.ros.optional_topics import Sensors  # noqa: E402
+from transmission_bridge.ros.optional_topics import SensorTopics  # noqa: E402
 from transmission_bridge.transmissions import RobotTransmissions  # noqa: E402
 
 URDF = """<robot name="turning"><link name="base"/>
@@ -66,13 +66,13 @@ ALL = {'roll', 'pitch', 'free'}
 
 @pytest.fixture(scope='module')
 def motion(load):
-    """Return the driver's module, which says where everything is."""
+    """Return the driver's module with the positions of everything."""
     return load('wrapped_driver', Path(__file__).with_name('wrapped_driver.py'))
 
 
 @pytest.fixture
 def drive(harness):
-    """Start a driver whose motors wake up in these turns."""
+    """Start a driver with motors in these turns at power-on."""
     children = []
 
     def start(*turns):
@@ -111,7 +111,7 @@ def bridge(harness, start_process, tmp_path):
 
 
 class Listener:
-    """Hears joint states, and holds each number against where the joint was then."""
+    """Compares joint states with the true positions at that time."""
 
     def __init__(self, peer, motion):
         self._peer = peer
@@ -145,7 +145,7 @@ class Listener:
 
 
 def absolute(peer, motion):
-    """Return what publishes where the motor of the free joint is now."""
+    """Return a publisher of the present position of the free joint's motor."""
     sensor = peer.publisher('actuator_absolute_positions')
 
     def send():
@@ -194,7 +194,7 @@ def test_driver_that_starts_again_in_another_turn(drive, bridge, meet, motion):
 
 
 def test_bridge_that_starts_again(drive, bridge, meet, motion):
-    """It knows what limits tell, and says what is left."""
+    """Limits determine the turn; the remaining candidates are reported."""
     drive(1, -1, 3)
     for _ in range(2):
         process = bridge(1.0)
@@ -280,13 +280,15 @@ def test_commands_wait_for_the_turn(peer, standing, reference):
 
 
 def test_absolute_position_has_the_time_of_its_own_message():
-    """What another actuator's message brings again is not taken for new."""
+    """A position repeated with another actuator's message is not a new one."""
     taken, receive = [], {}
-    inputs = SimpleNamespace(joint_state=lambda topic, take, name: receive.setdefault(name, take))
+    inputs = SimpleNamespace(
+        subscribe_joint_states=lambda topic, take, name: receive.setdefault(name, take)
+    )
     maps = RobotTransmissions(load_description(URDF))
-    Sensors(
+    SensorTopics(
         inputs,
-        SimpleNamespace(add=lambda name: SimpleNamespace(publish=lambda message: None)),
+        SimpleNamespace(add_publisher=lambda name: SimpleNamespace(publish=lambda message: None)),
         maps,
         BridgeOptions(),
         DriverNames({}, maps.actuator_names),

@@ -69,7 +69,7 @@ def command(position=EMPTY, effort=EMPTY, second=7):
 
 
 def of(record, field, name):
-    """Return a number of a message, NaN where there is none."""
+    """Return a number of a message, NaN if it is missing."""
     values = dict(zip(record.names, getattr(record, field), strict=False))
     return float(values.get(name, math.nan))
 
@@ -101,7 +101,7 @@ def test_a_motion_in_the_units_of_the_drivers(system, peer):
         )
 
     peer.spin_until(has_arrived, 'the arm at 0.6 rad')
-    # The driver of the wheel is told nothing of degrees: it stands at zero.
+    # The driver of the wheel does not use degrees: it stands at zero.
     assert of(joints[-1], 'position', 'wheel') == 0.0
     constant = 'transmissions.gear.actuators.motor.torque_constant'
     for second, value in enumerate((0.5, 2.0), start=8):
@@ -118,7 +118,7 @@ def test_a_motion_in_the_units_of_the_drivers(system, peer):
 
 
 def test_units_that_do_not_fit_fail_the_transition_with_a_sentence(harness, peer, urdf):
-    """Configure fails and says which actuator and what is allowed."""
+    """Configure fails; the error has the actuator and the allowed values."""
     process = harness.Process(
         'transmission_bridge.ros.bridge_main',
         ['--urdf', urdf, '--ros-args', '-p', 'actuator_units:=["wheel=position_unit:turns"]'],

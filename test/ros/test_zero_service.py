@@ -55,7 +55,7 @@ def test_all_joints_to_zero(peer, active_bridge, reference, zero, feed):
 
 
 def test_wanted_positions(peer, active_bridge, zero, feed):
-    """The joints and positions of the parameters count; the answer says what was and is."""
+    """The joints and positions of the parameters are used; the answer has old and new values."""
     active_bridge()
     feed()
     for wanted in ({'pitch': 0.5, 'lift': -1.25}, {'lift': 2.0}):
@@ -178,7 +178,7 @@ def test_only_while_active(peer, make_bridge, reference, zero):
 
 
 def test_unknown(peer, active_bridge, zero, feed):
-    """A joint whose actuator was never heard of is refused, and with it the whole request."""
+    """A joint without a state of its actuator rejects the whole request."""
     active_bridge({'zero_joints': ['lift', 'roll']})
     refused(peer, zero, 'the position of lift is unknown')
     feed((1.0,), ('winch',))
@@ -188,7 +188,7 @@ def test_unknown(peer, active_bridge, zero, feed):
 
 
 def test_stale(peer, active_bridge, zero, feed):
-    """A joint whose actuator timed out is refused until it is heard of again."""
+    """A joint with a timed-out actuator is rejected until a new state comes."""
     active_bridge({'state_timeout': 0.2, 'zero_joints': ['lift']})
     peer.spin_until(lambda: feed((1.0,), ('winch',)) and zero().success, 'success')
     peer.spin_until(lambda: not zero().success, 'staleness')
@@ -248,7 +248,7 @@ def test_held_position(peer, active_bridge, reference, zero, feed, joint):
 
 
 def test_a_linkage(peer, active_bridge, reference, zero, linkages):
-    """Offsets of motors bring its joints where they are wanted, and are parameters."""
+    """Offsets of motors move its joints to the targets, and are parameters."""
     active_bridge({'robot_description': linkages['five_bar'], 'zero_positions': [0.2, -0.3]})
     driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
 
@@ -278,7 +278,7 @@ def test_a_linkage(peer, active_bridge, reference, zero, linkages):
     ],
 )
 def test_wrong_wishes(peer, active_bridge, zero, feed, parameters, words):
-    """What cannot be done is refused with the reason."""
+    """An impossible request is rejected with the reason."""
     active_bridge(parameters)
     feed()
     refused(peer, zero, words)
@@ -356,7 +356,7 @@ OWN = 'transmissions.hoist.ignore_absolute_encoder'
 
 
 def test_joints_agree_with_their_absolute_positions(peer, active_bridge, feed, absolute, encoders):
-    """A joint with an encoder of its own is where that says; others keep their offsets."""
+    """A joint with an encoder of its own has its position; others keep their offsets."""
     active_bridge({OWN: True})
     before = feed()
     offsets = peer.parameters([ROLL, PITCH])
@@ -373,7 +373,7 @@ def test_joints_agree_with_their_absolute_positions(peer, active_bridge, feed, a
 def test_absolute_positions_that_are_mapped_or_missing(
     peer, active_bridge, feed, absolute, encoders
 ):
-    """A joint whose encoder cannot tell its offset is refused, and the whole request with it."""
+    """A joint with an encoder that cannot determine its offset rejects the whole request."""
     active_bridge({OWN: True, 'zero_joints': ['lift', 'roll']})
     feed()
     refused(peer, absolute, 'no fresh absolute position of lift')
@@ -392,7 +392,7 @@ def test_absolute_positions_that_are_too_old(peer, active_bridge, feed, absolute
 
 
 def test_calibration_marks_are_offsets_where_asked_for(peer, make_bridge, reference, feed):
-    """With calibration_offsets the mark of a joint whose transmission has no offset counts."""
+    """With calibration_offsets the mark of a joint without an offset is used."""
     urdf = reference.URDF.replace('<offset>0.3</offset>', '')
     joint = '<joint name="lift" type="continuous">'
     assert joint in urdf

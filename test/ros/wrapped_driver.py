@@ -33,7 +33,7 @@ def motors_at(seconds):
 
 
 def main():
-    """Publish at 100 Hz until somebody ends the process."""
+    """Publish at 100 Hz until the process is ended."""
     import rclpy
     from sensor_msgs.msg import JointState
 

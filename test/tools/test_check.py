@@ -299,7 +299,7 @@ def test_a_pipe_is_read_and_one_without_a_writer_is_given_up(
     pipe = tmp_path / 'pipe'
     os.mkfifo(pipe)
     result = run('check', pipe)
-    sentence = f"cannot read '{pipe}': nobody has written to this pipe after 0.1 s"
+    sentence = f"cannot read '{pipe}': no data came from this pipe after 0.1 s"
     assert (result.code, result.err) == (2, f'transmission_bridge: {sentence}\n')
 
 
@@ -555,11 +555,11 @@ def test_xacro_without_a_transmission_is_an_error(run, tmp_path):
     path.write_text(UNEXPANDED.format(beside=''), encoding='utf-8')
     result = run('check', path)
     assert result.code == 1
-    assert f'{path}:6: error: this is xacro that was not expanded' in result.out
+    assert f'{path}:6: error: this is unexpanded xacro' in result.out
     assert '<xacro:motor>' in result.out
     assert 'unknown element' not in result.out
     assert 'passed through' not in result.out
     path.write_text(UNEXPANDED.format(beside=BESIDE), encoding='utf-8')
     result = run('check', path)
     assert result.code == 0
-    assert f'{path}:6: warning: xacro that was not expanded is ignored' in result.out
+    assert f'{path}:6: warning: unexpanded xacro is ignored' in result.out

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import pytest
 
 from transmission_bridge import LinearTransmission, load_description, RobotTransmissions
-from transmission_bridge.description.values import field_meant
+from transmission_bridge.description.values import guess_meant_field
 from transmission_bridge.transmissions import Registry
 
 EDGE = Path(__file__).parents[1] / 'data' / 'edge'
@@ -531,7 +531,7 @@ def test_no_ratio_of_a_file_is_run_as_another(
     inside = {'element': tag(name, number), 'param': param(name, number)}.get(form, '')
     attribute = f' {name}="{number}"' if form == 'attribute' else ''
     part = f'{attribute}>{inside}' if attribute else inside
-    assert field_meant(name) == 'mechanical_reduction'
+    assert guess_meant_field(name) == 'mechanical_reduction'
     write = ros2 if dialect == 'ros2' else ros1
     t = built(
         write(SIMPLE, [part], [''])

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Robot descriptions: URDF text to frozen specs. The only room that knows XML."""
+"""Read robot descriptions: URDF text to frozen specs. Only this room imports lxml."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The limits that hold for a joint: the URDF's, narrowed by its ros2_control command interfaces.
+The effective limits of a joint: the URDF's, narrowed by its ros2_control command interfaces.
 
-The rules are those of ros2_control's component parser and ``joint_limits``; where a description
+The rules come from ros2_control's component parser and ``joint_limits``. If a description
 contradicts itself, the safer limit is used.
 """
 
@@ -25,16 +25,16 @@ from transmission_bridge.description.specs import (
 @dataclass(frozen=True, slots=True)
 class EffectiveLimits:
     """
-    Bounds and magnitudes in joint space, infinite where there is no limit.
+    Bounds and magnitudes in joint space; a missing limit is infinite.
 
-    ``lower > upper`` where the description contradicts itself: no position is allowed then.
+    If the description contradicts itself, ``lower > upper``, and no position is allowed.
 
-    :param lower: Least position [rad or m].
-    :param upper: Greatest position [rad or m].
-    :param velocity: Greatest speed.
-    :param effort: Greatest effort.
-    :param acceleration: Greatest acceleration.
-    :param deceleration: Greatest deceleration.
+    :param lower: Minimum position [rad or m].
+    :param upper: Maximum position [rad or m].
+    :param velocity: Maximum speed [rad/s or m/s].
+    :param effort: Maximum effort [N m or N].
+    :param acceleration: Maximum acceleration [rad/s² or m/s²].
+    :param deceleration: Maximum deceleration [rad/s² or m/s²].
     """
 
     lower: float = -math.inf
@@ -49,16 +49,17 @@ def effective_limits(robot: RobotDescription, name: str) -> EffectiveLimits:
     """
     Return the limits of a joint.
 
-    - ``<limit>``: bounds of revolute and prismatic joints only, velocity and effort by magnitude.
-    - Command interfaces of every ``<ros2_control>`` block narrow them: for position the greatest
-      ``min`` and the least ``max``; for velocity and effort the smaller of ``|min|`` and ``|max|``
-      as a symmetric limit; for acceleration ``|min|`` limits deceleration and ``|max|``
-      acceleration, and if one is missing the other limits both.
-    - ``<limits enable="false">`` of the joint disables all of its limits, that of an interface its
-      own ``min`` and ``max``.
+    - ``<limit>`` sets the bounds of revolute and prismatic joints, and the magnitudes of velocity
+      and effort.
+    - Command interfaces of every ``<ros2_control>`` block narrow them. Position: the largest
+      ``min`` and the smallest ``max``. Velocity and effort: the smaller of ``|min|`` and
+      ``|max|`` in both directions. Acceleration: ``|min|`` limits deceleration and ``|max|``
+      limits acceleration; if one is missing, the other limits both.
+    - ``<limits enable="false">`` of the joint disables all of its limits; in an interface it
+      disables the interface's ``min`` and ``max``.
 
     :param robot: The description.
-    :param name: Name of the joint; one that the URDF does not have is limited by blocks only.
+    :param name: Name of the joint. A joint outside the URDF is limited by blocks only.
     """
     components = [
         component
@@ -69,20 +70,20 @@ def effective_limits(robot: RobotDescription, name: str) -> EffectiveLimits:
     if any(not component.limits_enabled for component in components):
         return EffectiveLimits()
     urdf = next((joint for joint in robot.joints if joint.name == name), None)
-    limits = EffectiveLimits() if urdf is None else _urdf_limits(urdf)
-    position = list(_interfaces(components, 'position'))
-    acceleration, deceleration = _accelerations(_interfaces(components, 'acceleration'))
+    limits = EffectiveLimits() if urdf is None else _read_urdf_limits(urdf)
+    position = list(_find_interfaces(components, 'position'))
+    acceleration, deceleration = _find_accelerations(_find_interfaces(components, 'acceleration'))
     return EffectiveLimits(
         lower=max([limits.lower, *(i.min for i in position if i.min is not None)]),
         upper=min([limits.upper, *(i.max for i in position if i.max is not None)]),
-        velocity=_magnitude(limits.velocity, _interfaces(components, 'velocity')),
-        effort=_magnitude(limits.effort, _interfaces(components, 'effort')),
+        velocity=_narrow_magnitude(limits.velocity, _find_interfaces(components, 'velocity')),
+        effort=_narrow_magnitude(limits.effort, _find_interfaces(components, 'effort')),
         acceleration=acceleration,
         deceleration=deceleration,
     )
 
 
-def _urdf_limits(joint: JointSpec) -> EffectiveLimits:
+def _read_urdf_limits(joint: JointSpec) -> EffectiveLimits:
     limits = joint.limits
     if limits is None:
         return EffectiveLimits()
@@ -95,7 +96,7 @@ def _urdf_limits(joint: JointSpec) -> EffectiveLimits:
     )
 
 
-def _interfaces(components: Iterable[ComponentSpec], name: str) -> Iterable[InterfaceSpec]:
+def _find_interfaces(components: Iterable[ComponentSpec], name: str) -> Iterable[InterfaceSpec]:
     return (
         interface
         for component in components
@@ -104,7 +105,7 @@ def _interfaces(components: Iterable[ComponentSpec], name: str) -> Iterable[Inte
     )
 
 
-def _magnitude(limit: float, interfaces: Iterable[InterfaceSpec]) -> float:
+def _narrow_magnitude(limit: float, interfaces: Iterable[InterfaceSpec]) -> float:
     for interface in interfaces:
         for bound in (interface.min, interface.max):
             if bound is not None:
@@ -112,7 +113,7 @@ def _magnitude(limit: float, interfaces: Iterable[InterfaceSpec]) -> float:
     return limit
 
 
-def _accelerations(interfaces: Iterable[InterfaceSpec]) -> tuple[float, float]:
+def _find_accelerations(interfaces: Iterable[InterfaceSpec]) -> tuple[float, float]:
     acceleration = deceleration = math.inf
     for interface in interfaces:
         bounds = [abs(b) for b in (interface.min, interface.max) if b is not None]

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Collects findings while a description is read, and puts them in document order."""
+"""Collect the findings about a description and sort them in document order."""
 
 from __future__ import annotations
 
@@ -10,27 +10,25 @@ from typing import Protocol
 from transmission_bridge.description.specs import Finding, Severity
 from transmission_bridge.description.xml import Element
 
-#: Elements that a finding inside them is about.
+#: Elements that can be the subject of a finding.
 _SUBJECTS = ('transmission', 'link', 'joint', 'sensor', 'gpio', 'ros2_control')
 
 
 class Placed(Protocol):
-    """An element, or a spec that was made of it."""
+    """An element or its spec."""
 
     @property
     def path(self) -> str:
         """Path of the element."""
-        ...
 
 
 class Findings:
     """
     The findings so far.
 
-    The subject of each is the part of the robot that its element stands in, if none is given.
+    The default subject of a finding is the closest named part of the robot around its element.
 
-    :param root: The root element.
-    :ivar errors: Number of errors so far, to be compared before and after an element.
+    :ivar errors: Number of errors so far; the readers compare it before and after an element.
     """
 
     def __init__(self, root: Element) -> None:
@@ -39,49 +37,50 @@ class Findings:
         self._found: list[tuple[int, Finding]] = []
         self._by_path: dict[str, Element] = {}
 
-    def error(
+    def add_error(
         self, place: Placed, message: str, *, expected: str, found: str, subject: str | None = None
     ) -> None:
-        """Add an error; the element (or the value) is dropped."""
+        """Add an error; the caller drops the element (or the value)."""
         self.errors += 1
-        self._add('error', place, message, expected, found, subject, fatal_if_strict=True)
+        self._add_finding('error', place, message, expected, found, subject, is_fatal=True)
 
-    def ignored(
+    def add_ignored(
         self, place: Placed, message: str, *, expected: str, found: str, subject: str | None = None
     ) -> None:
         """
         Add a warning that strict mode treats as an error.
 
-        For data that nothing uses, and for what only ros2_control or URDF parsers refuse.
+        For data that nothing uses, and for data that only ros2_control or URDF parsers reject.
         """
-        self._add('warning', place, message, expected, found, subject, fatal_if_strict=True)
+        self._add_finding('warning', place, message, expected, found, subject, is_fatal=True)
 
-    def warning(self, place: Placed, message: str, *, expected: str, found: str) -> None:
+    def add_warning(self, place: Placed, message: str, *, expected: str, found: str) -> None:
         """Add a warning that strict mode accepts."""
-        self._add('warning', place, message, expected, found)
+        self._add_finding('warning', place, message, expected, found)
 
-    def info(self, place: Placed, message: str) -> None:
+    def add_info(self, place: Placed, message: str) -> None:
         """Add information."""
-        self._add('info', place, message, '', '')
+        self._add_finding('info', place, message, '', '')
 
-    def in_document_order(self) -> tuple[Finding, ...]:
-        """Return all findings, sorted by their element."""
+    def sort_findings(self) -> tuple[Finding, ...]:
+        """Return all findings in document order."""
         return tuple(finding for _, finding in sorted(self._found, key=lambda pair: pair[0]))
 
-    def element(self, place: Placed) -> Element:
-        """Return the element that a spec was made of."""
+    def find_element(self, place: Placed) -> Element:
+        """Return the element of a spec."""
         if isinstance(place, Element):
             return place
         if not self._by_path:
-            self._by_path = {each.path: each for each in (self.root, *self.root.below())}
+            elements = (self.root, *self.root.iterate_below())
+            self._by_path = {element.path: element for element in elements}
         return self._by_path[place.path]
 
-    def child(self, place: Placed, tag: str) -> Element:
-        """Return a child of the element, the element itself where it has none."""
-        element = self.element(place)
-        return element.first(tag) or element
+    def find_child_or_self(self, place: Placed, tag: str) -> Element:
+        """Return a child of the element, or the element itself if it has no such child."""
+        element = self.find_element(place)
+        return element.find_child(tag) or element
 
-    def _add(
+    def _add_finding(
         self,
         severity: Severity,
         place: Placed,
@@ -89,9 +88,9 @@ class Findings:
         expected: str,
         found: str,
         subject: str | None = None,
-        fatal_if_strict: bool = False,
+        is_fatal: bool = False,
     ) -> None:
-        element = self.element(place)
+        element = self.find_element(place)
         finding = Finding(
             severity,
             message,
@@ -99,14 +98,13 @@ class Findings:
             path=element.path,
             expected=expected,
             found=found,
-            subject=_subject(element) if subject is None else subject,
-            fatal_if_strict=fatal_if_strict,
+            subject=_find_subject(element) if subject is None else subject,
+            fatal_if_strict=is_fatal,
         )
         self._found.append((element.index, finding))
 
 
-def _subject(element: Element | None) -> str:
-    """Return the name of the joint, link, component, block or transmission around an element."""
+def _find_subject(element: Element | None) -> str:
     while element is not None:
         parent = element.parent
         of_transmission = parent is not None and parent.tag == 'transmission'

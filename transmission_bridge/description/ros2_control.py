@@ -1,14 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``<ros2_control>`` blocks: what their rows do not say."""
+"""Read ``<ros2_control>`` blocks and their transmissions."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.rows import Row
@@ -22,7 +21,7 @@ from transmission_bridge.description.specs import (
     TransmissionEnd,
 )
 from transmission_bridge.description.transmission_element import Draft
-from transmission_bridge.description.walker import Finish, spec, Walker
+from transmission_bridge.description.walker import Fields, Finish, make_spec, Walker
 from transmission_bridge.description.xml import Element
 from transmission_bridge.errors import closest
 
@@ -32,25 +31,24 @@ _FIELDS = ('position', 'velocity', 'effort')
 # -- Components and their interfaces -------------------------------------------------------------
 
 
-def _component(_: Walker, element: Element, values: dict[str, Any], __: int) -> ComponentSpec:
+def _finish_component(_: Walker, element: Element, values: Fields, __: int) -> ComponentSpec:
     if not values.get('limits_enabled', True):
         for side in ('command_interfaces', 'state_interfaces'):
             values[side] = tuple(
                 replace(interface, limits_enabled=False) for interface in values.get(side, ())
             )
-    made: ComponentSpec = spec(ComponentSpec, element, values | {'kind': element.tag})
+    made: ComponentSpec = make_spec(ComponentSpec, element, values | {'kind': element.tag})
     return made
 
 
 # -- Blocks --------------------------------------------------------------------------------------
 #
-# Errors in a block's own attributes or its hardware do not affect its transmissions, which are
-# read all the same.
+# Errors in a block's own attributes or its hardware do not affect its transmissions.
 
 
-def _hardware(walker: Walker, element: Element, values: dict[str, Any], _: int) -> dict[str, Any]:
+def _finish_hardware(walker: Walker, element: Element, values: Fields, _: int) -> Fields:
     if not values.get('plugin'):
-        walker.findings.error(
+        walker.findings.add_error(
             element,
             'the hardware has no plugin',
             expected='<plugin> with the type of the hardware',
@@ -59,11 +57,10 @@ def _hardware(walker: Walker, element: Element, values: dict[str, Any], _: int) 
     return values
 
 
-def _block(
-    walker: Walker, element: Element, values: dict[str, Any], _: int
+def _finish_block(
+    walker: Walker, element: Element, values: Fields, _: int
 ) -> tuple[Ros2ControlSpec, Sequence[Draft]]:
-    """Return the block and its transmissions."""
-    values.pop('thread_priority', None)  # it is checked only
+    values.pop('thread_priority', None)  # only checked
     drafts: Sequence[Draft] = values.pop('transmissions', ())
     groups = values.pop('properties', ())
     attributes = {
@@ -73,23 +70,23 @@ def _block(
         for name, text in each.items()
     }
     required = {'name': '', 'type': '', 'properties': tuple(attributes.items())}
-    block: Ros2ControlSpec = spec(
+    block: Ros2ControlSpec = make_spec(
         Ros2ControlSpec, element, required | values.pop('hardware', {}) | values
     )
     if block.compares_commands:
         _check_state_interfaces(block, walker.findings)
     joints = {each.name: each for each in block.components if each.kind == 'joint'}
     for draft in drafts:
-        _complete(draft, block, joints, walker.findings)
+        _complete_draft(draft, block, joints, walker.findings)
     return block, drafts
 
 
 def _check_state_interfaces(block: Ros2ControlSpec, findings: Findings) -> None:
     """
-    Report joints whose commands the hardware cannot publish.
+    Report joints with commands that the hardware cannot publish.
 
-    It compares position, velocity and effort commands with the state, to publish differences only,
-    and fails where there is no state interface of that name.
+    It compares position, velocity and effort commands with the state to publish only differences,
+    and fails if a joint has no state interface with that name.
     """
     for joint in block.components:
         states = {each.name for each in joint.state_interfaces}
@@ -99,7 +96,7 @@ def _check_state_interfaces(block: Ros2ControlSpec, findings: Findings) -> None:
             if each.name in _FIELDS and each.name not in states
         ]
         if joint.kind == 'joint' and missing:
-            findings.ignored(
+            findings.add_ignored(
                 joint,
                 f"joint '{joint.name}' cannot be commanded through a topic: the hardware compares "
                 'each command with its state',
@@ -109,23 +106,19 @@ def _check_state_interfaces(block: Ros2ControlSpec, findings: Findings) -> None:
             )
 
 
-def _complete(
+def _complete_draft(
     draft: Draft,
     block: Ros2ControlSpec,
     components: Mapping[str, ComponentSpec],
     findings: Findings,
 ) -> None:
-    """
-    Complete a transmission by its block: its joints have the interfaces of the block's.
-
-    :param components: The joints of the block by name.
-    """
+    """Add the name and the interfaces of a block to one of its transmissions."""
     bound: list[TransmissionEnd] = []
     for joint in draft.spec.joints:
         component = components.get(joint.name)
         if component is None:
             draft.refused = True
-            findings.error(
+            findings.add_error(
                 joint,
                 'the joint is not declared in this <ros2_control> block'
                 + closest(joint.name, components),
@@ -151,19 +144,15 @@ def _complete(
 def read_ros2_control(
     walker: Walker, elements: Sequence[Element]
 ) -> tuple[tuple[Ros2ControlSpec, ...], list[Draft]]:
-    """
-    Return the blocks and their transmissions, both in document order.
-
-    :param elements: The ``<ros2_control>`` elements.
-    """
+    """Return the blocks and their transmissions, both in document order."""
     blocks: list[Ros2ControlSpec] = []
     drafts: list[Draft] = []
     for element in elements:
-        block, of_block = walker.read(element, ROS2_CONTROL)
+        block, of_block = walker.read_element(element, ROS2_CONTROL)
         if block.name in {each.name for each in blocks}:
-            walker.findings.ignored(
+            walker.findings.add_ignored(
                 block,
-                'two <ros2_control> blocks have the same name; ros2_control refuses that',
+                'two <ros2_control> blocks have the same name; ros2_control rejects that',
                 expected='another name',
                 found=f"'{block.name}'",
             )
@@ -173,16 +162,16 @@ def read_ros2_control(
 
 
 FINISH: dict[Row, Finish] = {
-    **dict.fromkeys(COMPONENTS, _component),
-    HARDWARE: _hardware,
+    **dict.fromkeys(COMPONENTS, _finish_component),
+    HARDWARE: _finish_hardware,
     ASYNC: lambda walker, element, values, errors: element.attributes,
-    ROS2_CONTROL: _block,
+    ROS2_CONTROL: _finish_block,
 }
 
 # -- The actuator that a `<ros2_control type="actuator">` block implies --------------------------
 #
-# Where none is declared, it is called ``actuator1`` if that is unique in the robot, else
-# ``<block>_actuator1``: ros2_control gives the actuators of several such blocks the same name.
+# If the block declares no actuator, the implied one is called ``actuator1`` if that is unique in
+# the robot, else ``<block>_actuator1``: in ros2_control all such actuators have the same name.
 
 
 _NAME = 'actuator1'
@@ -190,27 +179,27 @@ _NAME = 'actuator1'
 
 def add_implied_actuators(drafts: Sequence[Draft], findings: Findings) -> None:
     """
-    Add the actuators that are implied.
+    Add the implied actuators.
 
-    :param drafts: All transmissions of the robot, also refused ones, so that correcting one does
-        not rename the actuator of another.
+    :param drafts: All transmissions of the robot, with the rejected ones: correcting one must not
+        rename the actuator of another.
     """
     names = Counter(name for draft in drafts for name in draft.actuators)
     names[_NAME] += sum(draft.lacks_actuator for draft in drafts)
     for draft in drafts:
         if draft.lacks_actuator and not draft.refused:
-            _imply(draft, names[_NAME] == 1, findings)
+            _imply_actuator(draft, names[_NAME] == 1, findings)
 
 
-def _imply(draft: Draft, unique: bool, findings: Findings) -> None:
+def _imply_actuator(draft: Draft, unique: bool, findings: Findings) -> None:
     spec = draft.spec
     name = _NAME if unique else f'{spec.block}_{_NAME}'
     message = f"actuator '{name}' is implied"
     if unique:
-        findings.info(spec, message)
+        findings.add_info(spec, message)
     else:
         expected = f"'{_NAME}' unique in the robot"
-        findings.warning(spec, message, expected=expected, found='more than one')
+        findings.add_warning(spec, message, expected=expected, found='more than one')
     (joint,) = spec.joints
     actuator = TransmissionEnd(
         name=name,

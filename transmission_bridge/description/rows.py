@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the rows of the tables say; the tables themselves stand beside the specs."""
+"""The rows of the tables of elements; the tables themselves are in ``specs.py``."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from dataclasses import dataclass, KW_ONLY
 from functools import cached_property
 from typing import Any, Literal
 
-#: Where a value is written.
+#: How an element holds a value.
 Place = Literal['attribute', 'child', 'either', 'text', 'param', 'ignored']
-#: Level of a finding, as the method of the findings is called.
+#: Level of a finding: ``add_error`` or ``add_ignored`` of the findings.
 Level = Literal['error', 'ignored']
-#: Level and message where a name is given twice.
+#: Level and message of the finding about a repeated name.
 Twice = tuple[Level, str]
 
 
 @dataclass(frozen=True, eq=False)
 class Value:
     """
-    One value of an element. If it is not given, the default of its field holds.
+    One value of an element. If the element does not have it, the field keeps its default.
 
-    :param name: Name of the attribute, or tag of the child element that holds it as text.
-    :param read: From text to value; :class:`ValueFault` if the text is not one.
-    :param says: What it is, one sentence with the unit.
-    :param place: ``either``: as attribute or as child; ``text``: the element's own text;
-        ``param``: a ``<param>`` of this name; ``ignored``: an attribute that nothing reads. The
-        same value twice is a warning, two different ones are an error.
-    :param within: Tag of the child element that has it; the first one counts.
-    :param field: Field of the spec, where it has another name than the value.
-    :param missing: The message where it is not given, with ``{tag}`` and ``{name}``; empty where
-        it may be absent.
-    :param expected: What is expected then.
-    :param foreign: The tag that the other dialect has for it.
-    :param unusable: The message where the text cannot be read.
+    :param name: Name of the attribute, or tag of the child element whose text is the value.
+    :param read: Converts the text; raises :class:`ValueFault` if the text is invalid.
+    :param meaning: Meaning and unit, in one sentence.
+    :param place: ``either``: an attribute or a child; ``text``: the element's own text;
+        ``param``: a ``<param>`` of this name; ``ignored``: an attribute that nothing reads. A
+        repeated equal value is a warning; different values are an error.
+    :param within: Tag of the child element that has the value; the first such child is read.
+    :param field: Field of the spec, if its name differs from the value's.
+    :param missing: Message if the value is missing, with ``{tag}`` and ``{name}``; empty if the
+        value is optional.
+    :param expected: Expectation in the finding about a missing or ignored value.
+    :param foreign: Tag of the value in the other dialect.
+    :param unusable: Message if the text is invalid.
     :param fault: Level of that finding.
-    :param may_be_empty: Whether an empty text is not missing.
-    :param only_if: It is read only if this other field is true.
-    :param since: The first version of URDF that has it; older ones ignore it.
+    :param may_be_empty: Whether an empty text is a value.
+    :param only_if: The value is read only if this other field is true.
+    :param since: The first version of URDF that has the value; older versions ignore it.
     """
 
     name: str
     read: Callable[[str], Any]
-    says: str
+    meaning: str
     _: KW_ONLY
     place: Place = 'attribute'
     within: str = ''
@@ -65,12 +65,12 @@ class Value:
 
     @cached_property
     def is_optional_attribute(self) -> bool:
-        """Whether there is nothing to do where the element lacks the attribute."""
+        """Whether the value can be skipped if the element lacks the attribute."""
         return self.place in ('attribute', 'ignored') and not self.within and not self.missing
 
     @cached_property
     def is_in_children(self) -> bool:
-        """Whether there is nothing to do where the element is empty."""
+        """Whether the value can be skipped if the element has no children."""
         return bool(self.within) or self.place == 'param'
 
 
@@ -79,20 +79,20 @@ class Row:
     """
     One element.
 
-    :param says: What it is, one sentence.
-    :param spec: What it becomes, made of its values; ``None``: a dictionary of them.
-    :param field: Field of the spec above, where it has another name than the tag.
-    :param many: Whether all such elements are read; else one of them.
-    :param last_counts: Whether the last one of a name, or at all, is used instead of the first.
-    :param twice: Level and message where a name is given twice.
-    :param unknown: What happens to attributes and elements that are not in the table: they are
-        left out, refused, or parameters for the type of the transmission.
-    :param ends: Where an element that cannot be used is left: at its first error, where its name
-        is missing, at its end, so that all errors are reported, or never.
+    :param meaning: Meaning, in one sentence.
+    :param spec: Class of its spec; ``None``: a dictionary of its values.
+    :param field: Field of the parent's spec, if its name differs from the tag.
+    :param many: Whether all such elements are read; else only one.
+    :param last_counts: Whether the last element (of a name) is used instead of the first.
+    :param twice: Level and message of the finding about a repeated name.
+    :param unknown: How attributes and elements outside the table are handled: ignored, an error,
+        or parameters for the type of the transmission.
+    :param ends: When an unusable element is dropped: at its first error, if its name is missing,
+        at its end (all of its errors are reported), or never.
     """
 
     tag: str
-    says: str
+    meaning: str
     spec: type[Any] | None = None
     values: tuple[Value, ...] = ()
     children: tuple[Row, ...] = ()
@@ -106,7 +106,7 @@ class Row:
 
     @property
     def target(self) -> str:
-        """The field of the spec above."""
+        """The field of the spec."""
         return self.field or self.tag
 
     @cached_property

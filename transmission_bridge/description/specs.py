@@ -13,24 +13,24 @@ from typing import Any, get_args, Literal
 
 from transmission_bridge.description.rows import Place, Row, Twice, Value
 from transmission_bridge.description.values import (
-    boolean,
-    color,
-    magnitude,
+    make_choice_reader,
     MECHANICAL_REDUCTION,
-    number,
-    one_of,
-    positive,
-    quaternion,
-    rate,
-    ratio,
-    vector,
+    read_boolean,
+    read_color,
+    read_magnitude,
+    read_number,
+    read_positive_integer,
+    read_quaternion,
+    read_rate,
+    read_ratio,
+    read_vector,
 )
 from transmission_bridge.errors import sentence, UnknownNameError
 
 # -- `<ros2_control>` blocks and `<transmission>` elements ---------------------------------------
 #
-# Both dialects are read into the same :class:`TransmissionSpec`. ``dialect`` tells them apart,
-# because they disagree on whose reduction a simple transmission uses.
+# Both dialects become the same :class:`TransmissionSpec`. ``dialect`` distinguishes them, because
+# a simple transmission uses the joint's reduction in one and the actuator's in the other.
 
 
 #: ``ros2_control``: inside a ``<ros2_control>`` block; ``ros_control``: ROS 1, top level.
@@ -39,7 +39,7 @@ Dialect = Literal['ros2_control', 'ros_control']
 #: Hardware that publishes commands as JointState, and compares them with the state.
 _OF_JOINT_STATES = ('JointStateTopicSystem', 'TopicBasedSystem')
 
-#: Parameter of such hardware, and its value if it is not given.
+#: Parameter of such hardware, and its default.
 TRIGGER_THRESHOLD, _DEFAULT_THRESHOLD = 'trigger_joint_command_threshold', 1e-5
 
 
@@ -48,8 +48,8 @@ class ParameterSpec:
     """
     A ``<param>``, or a child element or attribute that the dialect itself does not define.
 
-    :param name: ``name`` of the ``<param>``, else the tag or attribute name.
-    :param value: Stripped text, empty where there is none.
+    :param name: ``name`` of the ``<param>``, else the name of the tag or attribute.
+    :param value: Stripped text; may be empty.
     :param attributes: Attributes of an unknown child element.
     :param children: Child elements of an unknown child element.
     """
@@ -67,10 +67,11 @@ class InterfaceSpec:
     """
     A command or state interface of a component.
 
-    :param min: Parsed bound, ``None`` where absent.
-    :param max: Parsed bound, ``None`` where absent.
-    :param initial_value: Text as written (its type follows ``data_type``), ``None`` where absent.
-    :param limits_enabled: ``<limits enable>`` of the interface and of its component, both true.
+    :param min: Lower bound, ``None`` if absent.
+    :param max: Upper bound, ``None`` if absent.
+    :param initial_value: Text as written (``data_type`` is its type), ``None`` if absent.
+    :param limits_enabled: Whether ``<limits enable>`` of the interface and of its component are
+        both true.
     :param parameters: Every ``<param>``, including ``min``, ``max`` and ``initial_value``.
     """
 
@@ -91,7 +92,7 @@ class ComponentSpec:
     """
     A ``<joint>``, ``<sensor>`` or ``<gpio>`` of a ros2_control block.
 
-    :param mimic: The ``mimic`` attribute of a joint, ``None`` where absent.
+    :param mimic: The ``mimic`` attribute of a joint, ``None`` if absent.
     """
 
     name: str
@@ -111,7 +112,7 @@ class Ros2ControlSpec:
     One ``<ros2_control>`` block without its transmissions.
 
     :param type: ``system``, ``actuator`` or ``sensor``, unchecked.
-    :param plugin: Hardware plugin, empty where not given.
+    :param plugin: Hardware plugin, empty if not given.
     :param parameters: Hardware ``<param>`` elements.
     :param properties: Attributes of ``<properties><async>``.
     """
@@ -133,25 +134,25 @@ class Ros2ControlSpec:
         """
         Whether the hardware reads joint states from a topic.
 
-        It fails on a finite number for a state interface that a joint does not declare.
+        It fails on a finite number for an undeclared state interface of a joint.
         """
         return self.compares_commands or self.publishes_joint_commands
 
     @property
     def compares_commands(self) -> bool:
-        """Whether the hardware fails where a command has no state interface of its name."""
+        """Whether the hardware fails if a command has no state interface of its name."""
         return self.plugin.endswith(_OF_JOINT_STATES)
 
     @property
     def trigger_threshold(self) -> float:
         """
-        Least difference of commands and states at which topic-based hardware sends commands.
+        Smallest difference of commands and states at which topic-based hardware sends commands.
 
-        The sum over all joints and interfaces; negative: it sends them in every cycle.
+        The sum over all joints and interfaces. If it is negative, every cycle sends commands.
         """
         for parameter in self.parameters:
             if parameter.name == TRIGGER_THRESHOLD:
-                with suppress(ValueError):  # the hardware cannot be loaded with such a text
+                with suppress(ValueError):  # the hardware cannot load such a text
                     return float(parameter.value)
         return _DEFAULT_THRESHOLD
 
@@ -166,11 +167,9 @@ class Ros2ControlSpec:
         return self.plugin.endswith('JointCommandTopicSystem')
 
     def component(self, name: str, kind: str = 'joint') -> ComponentSpec | None:
-        """Return the first component of this name and kind, or ``None``."""
-        for component in self.components:
-            if component.name == name and component.kind == kind:
-                return component
-        return None
+        """Return the first component with this name and kind, or ``None``."""
+        named = (each for each in self.components if (each.name, each.kind) == (name, kind))
+        return next(named, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +177,11 @@ class TransmissionEnd:
     """
     A joint or an actuator of a transmission.
 
-    :param role: As written, empty where not given.
-    :param mechanical_reduction: Never zero, always finite; 1.0 where the dialect has that default.
+    :param role: As written, empty if not given.
+    :param mechanical_reduction: Finite, not zero; 1.0 if the dialect has that default.
     :param offset: [rad or m], 0.0 by default.
-    :param given: Which of ``role``, ``mechanical_reduction``, ``offset``, ``read_only`` are
-        written.
+    :param given: The values in the text, of ``role``, ``mechanical_reduction``, ``offset`` and
+        ``read_only``.
     :param command_interfaces: From the block's joint (``hardwareInterface`` texts in ROS 1).
     :param parameters: Everything else inside the element, for the plugin.
     """
@@ -206,15 +205,15 @@ class TransmissionSpec:
     A transmission with its joints and actuators in role order.
 
     They are sorted by canonical role (``joint1``, ``joint2``, …, ``actuator1``, …). If the roles
-    are distinct but none is canonical they stay in document order, with a warning.
+    are distinct but not canonical, they keep document order, with a warning.
 
     :param type: Plugin type string, for example ``transmission_interface/SimpleTransmission``.
     :param block: Name of the ``<ros2_control>`` block, empty in the ROS 1 dialect.
     :param ignore_absolute_encoder: Whether every joint has ROS 1's
         ``<ignoreTransmissionAbsoluteEncoder>``: absolute positions pass through by role.
-    :param can_command: Whether the actuators can be commanded through it: not ``read_only``, and
-        a joint with a command interface (ROS 2), or with a hardware interface other than
-        ``JointStateInterface`` or none at all (ROS 1).
+    :param can_command: Whether the actuators can be commanded through it. ROS 2: a joint that is
+        not ``read_only`` has a command interface, and not all actuators are ``read_only``. ROS 1:
+        a joint has no hardware interface, or another one than ``JointStateInterface``.
     """
 
     name: str
@@ -233,12 +232,12 @@ class TransmissionSpec:
 @dataclass(frozen=True, slots=True)
 class RejectedTransmission:
     """
-    A transmission that was refused, as far as it could be read; its joints are not bridged.
+    A transmission with an error, as far as it could be read; its joints are not bridged.
 
     :param block: Name of the ``<ros2_control>`` block, empty in the ROS 1 dialect.
-    :param unknown_joints: Names in ``joints`` that the robot or the block does not have; an empty
-        name for a joint without a name, or where there is no joint: any joint may be meant.
-    :param with_units: Those of the actuators that have units of their driver.
+    :param unknown_joints: Names in ``joints`` that the robot or the block does not have. An empty
+        name represents a missing joint or a joint without a name: it may mean any joint.
+    :param with_units: Actuators with units of their driver.
     """
 
     name: str
@@ -255,9 +254,9 @@ class RejectedTransmission:
 
 # -- Robot, links and joints ---------------------------------------------------------------------
 #
-# Numbers are SI (REP 103): radians and metres, seconds, newtons and newton metres. A number that
-# is not given is ``None``; defaults of the formats (axis ``1 0 0``, reduction ``1.0``) are filled
-# in. ``line`` is counted from 1, ``path`` is an element path such as ``/robot/joint[3]``.
+# Numbers are SI (REP 103): radians and metres, seconds, newtons and newton metres. A missing
+# number is ``None``, or the default of the format (axis ``1 0 0``, reduction ``1.0``). ``line``
+# counts from 1; ``path`` is an element path such as ``/robot/joint[3]``.
 
 
 Severity = Literal['error', 'warning', 'info']
@@ -269,18 +268,18 @@ JointType = Literal[
 @dataclass(frozen=True, slots=True)
 class Finding:
     """
-    An error, warning or information about a description or what was built from it.
+    An error, warning or information about a description, or about objects built from it.
 
     :param severity: ``error``: the element (or the value) is dropped; ``warning`` and ``info``:
         it is used.
     :param message: The problem in one sentence, without its location.
     :param line: Line in the text, or ``None``.
     :param path: Element path.
-    :param expected: What was expected.
-    :param found: What was found.
+    :param expected: Expectation.
+    :param found: Finding in its place.
     :param subject: Name of the transmission (or joint), empty for the document.
-    :param fatal_if_strict: Whether strict mode refuses the description: for every error, and for
-        warnings about data that nothing uses or that ros2_control or URDF parsers refuse.
+    :param fatal_if_strict: Whether strict mode rejects the description: for every error, and for
+        warnings about data that nothing uses or that ros2_control or URDF parsers reject.
     """
 
     severity: Severity
@@ -301,14 +300,14 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """The message with what was expected and found, without its location."""
+        """The message with expectation and finding, without its location."""
         return sentence(self.message, expected=self.expected, found=self.found)
 
 
 @dataclass(frozen=True, slots=True)
 class Pose:
     """
-    Position and roll-pitch-yaw of a frame in its parent, as ``<origin>`` gives them.
+    Position and roll-pitch-yaw of a frame in its parent: ``<origin>``.
 
     The rotation is ``Rz(yaw) Ry(pitch) Rx(roll)`` (URDF: fixed axes x, y, z in this order).
     """
@@ -319,7 +318,7 @@ class Pose:
 
 @dataclass(frozen=True, slots=True)
 class JointLimits:
-    """``<limit>``: position bounds [rad or m], velocity and effort magnitudes; ``None``: open."""
+    """``<limit>``: position bounds [rad or m], velocity and effort; ``None``: unlimited."""
 
     lower: float | None = None
     upper: float | None = None
@@ -356,7 +355,7 @@ class DynamicsSpec:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationSpec:
-    """``<calibration>``: reference edges, ``None`` where not given."""
+    """``<calibration>``: reference edges, ``None`` if not given."""
 
     rising: float | None = None
     falling: float | None = None
@@ -369,7 +368,7 @@ class JointSpec:
 
     :param type: URDF joint type.
     :param origin: Joint frame in the parent link's frame at zero position.
-    :param axis: Joint axis in the joint frame, unit length (``1 0 0`` where not given).
+    :param axis: Joint axis in the joint frame, unit length (``1 0 0`` by default).
     """
 
     name: str
@@ -388,7 +387,7 @@ class JointSpec:
 
     @property
     def is_scalar(self) -> bool:
-        """Whether one number is its position: revolute, continuous or prismatic."""
+        """Whether its position is one number: revolute, continuous or prismatic."""
         return self.type in ('revolute', 'continuous', 'prismatic')
 
 
@@ -417,7 +416,8 @@ class RobotDescription:
         top-level (ROS 1) ones, each in document order.
     :param rejected: Transmissions with an error finding.
     :param findings: In document order.
-    :param is_unexpanded: There is unexpanded xacro and no transmission: any joint may have one.
+    :param is_unexpanded: Whether there is unexpanded xacro and no transmission: the xacro may
+        hold a transmission of any joint.
     """
 
     name: str
@@ -431,9 +431,9 @@ class RobotDescription:
 
     def joint(self, name: str) -> JointSpec:
         """
-        Return the joint of this name.
+        Return the joint with this name.
 
-        :raises UnknownNameError: If there is none.
+        :raises UnknownNameError: If the robot has no such joint.
         """
         for joint in self.joints:
             if joint.name == name:
@@ -442,9 +442,9 @@ class RobotDescription:
 
     def transmission(self, name: str) -> TransmissionSpec:
         """
-        Return the usable transmission of this name.
+        Return the usable transmission with this name.
 
-        :raises UnknownNameError: If there is none.
+        :raises UnknownNameError: If the robot has no such transmission.
         """
         for transmission in self.transmissions:
             if transmission.name == name:
@@ -460,76 +460,74 @@ class RobotDescription:
 
 # -- The tables ----------------------------------------------------------------------------------
 #
-# What is read of a description: one row for each element, one for each of its values. A value that
-# is not given has the default of its field above. docs/description.md is made of these rows.
+# One row for each element of a description, and one for each of its values. The default of a
+# value is the default of its field above. docs/description.md is printed from these rows.
 
 
-def _required(name: str, read: Callable[[str], Any], says: str) -> Value:
-    return Value(name, read, says, missing='<{tag}> without {name}')
+def _require_value(name: str, read: Callable[[str], Any], meaning: str) -> Value:
+    return Value(name, read, meaning, missing='<{tag}> without {name}')
 
 
 _NAME = Value('name', str, 'Its name.', missing='<{tag}> without a name')
 _ANY_NAME = replace(_NAME, may_be_empty=True)
 
-# URDF links and joints. A link or a joint that cannot be read completely is dropped with an error,
-# because the rest of it would be a guess.
+# URDF links and joints. A link or a joint with an error is dropped, because the rest of it would
+# be a guess.
 
 _whole = partial(Row, ends='error')
 _TWICE: Twice = ('error', '{tag} described twice, the first one counts')
 _POSE = (
-    Value('xyz', vector, 'Position [m].'),
-    Value('rpy', vector, 'Roll, pitch and yaw [rad], about fixed axes.'),
-    Value('quat_xyzw', quaternion, 'The rotation as a quaternion, for `rpy`.', since=(1, 1)),
+    Value('xyz', read_vector, 'Position [m].'),
+    Value('rpy', read_vector, 'Roll, pitch and yaw [rad], about fixed axes.'),
+    Value('quat_xyzw', read_quaternion, 'Quaternion, instead of `rpy`.', since=(1, 1)),
 )
-ORIGIN = _whole('origin', 'Where a frame is in its parent.', Pose, _POSE)
-MASS = _whole('mass', 'Its mass.', None, (_required('value', number, 'Mass [kg].'),))
+ORIGIN = _whole('origin', 'Pose of a frame in its parent.', Pose, _POSE)
+MASS = _whole('mass', 'Its mass.', None, (_require_value('value', read_number, 'Mass [kg].'),))
 _INERTIA = (
-    _required('ixx', number, 'Moments and products of inertia [kg m²].'),
-    _required('ixy', number, 'As `ixx`.'),
-    _required('ixz', number, 'As `ixx`.'),
-    _required('iyy', number, 'As `ixx`.'),
-    _required('iyz', number, 'As `ixx`.'),
-    _required('izz', number, 'As `ixx`.'),
+    _require_value('ixx', read_number, 'Moments and products of inertia [kg m²].'),
+    _require_value('ixy', read_number, 'As `ixx`.'),
+    _require_value('ixz', read_number, 'As `ixx`.'),
+    _require_value('iyy', read_number, 'As `ixx`.'),
+    _require_value('iyz', read_number, 'As `ixx`.'),
+    _require_value('izz', read_number, 'As `ixx`.'),
 )
-INERTIA = _whole('inertia', 'About the axes of the inertial frame.', None, _INERTIA)
+INERTIA = _whole('inertia', 'Inertia about the axes of the inertial frame.', None, _INERTIA)
 INERTIAL = _whole('inertial', 'Mass and inertia.', None, (), (ORIGIN, MASS, INERTIA))
 LINK = _whole('link', 'A body.', LinkSpec, (_NAME,), (INERTIAL,), many=True, twice=_TWICE)
 
-_DIRECTION = _required('xyz', vector, 'A vector other than zero, of any length.')
+_DIRECTION = _require_value('xyz', read_vector, 'A vector other than zero, of any length.')
 AXIS = _whole(
-    'axis', 'Direction of the joint in its frame, `1 0 0` if not given.', None, (_DIRECTION,)
+    'axis', 'Direction of the joint in its frame, `1 0 0` by default.', None, (_DIRECTION,)
 )
 _LIMITS = (
-    Value('velocity', magnitude, 'Greatest speed [rad/s or m/s]; its magnitude counts.'),
-    Value('effort', magnitude, 'Greatest effort [N m or N]; its magnitude counts.'),
-    Value('lower', number, 'Least position [rad or m].'),
-    Value('upper', number, 'Greatest position [rad or m].'),
+    Value('velocity', read_magnitude, 'Maximum speed [rad/s or m/s]; its sign is ignored.'),
+    Value('effort', read_magnitude, 'Maximum effort [N m or N]; its sign is ignored.'),
+    Value('lower', read_number, 'Minimum position [rad or m].'),
+    Value('upper', read_number, 'Maximum position [rad or m].'),
 )
 _SAFETY = (
-    Value('soft_lower_limit', number, 'Least position [rad or m].'),
-    Value('soft_upper_limit', number, 'Greatest position [rad or m].'),
-    Value('k_position', number, 'Gain of the position [1/s].'),
-    Value('k_velocity', number, 'Gain of the velocity [N m s/rad or N s/m].'),
+    Value('soft_lower_limit', read_number, 'Minimum position [rad or m].'),
+    Value('soft_upper_limit', read_number, 'Maximum position [rad or m].'),
+    Value('k_position', read_number, 'Gain of the position [1/s].'),
+    Value('k_velocity', read_number, 'Gain of the velocity [N m s/rad or N s/m].'),
 )
 _MIMIC = (
     Value('joint', str, 'The joint that it follows.', missing='<{tag}> without a joint'),
-    Value('multiplier', number, 'Times the position of that joint.'),
-    Value('offset', number, 'Its position where that joint is at zero [rad or m].'),
+    Value('multiplier', read_number, 'Factor of the position of that joint.'),
+    Value('offset', read_number, 'Its position while that joint is at zero [rad or m].'),
 )
 _DYNAMICS = (
-    Value('damping', number, 'Viscous damping [N m s/rad or N s/m].'),
-    Value('friction', number, 'Static friction [N m or N].'),
+    Value('damping', read_number, 'Viscous damping [N m s/rad or N s/m].'),
+    Value('friction', read_number, 'Static friction [N m or N].'),
 )
 _EDGES = (
-    Value('rising', number, 'Position of a rising edge [rad or m].'),
-    Value('falling', number, 'Position of a falling edge [rad or m].'),
+    Value('rising', read_number, 'Position of a rising edge [rad or m].'),
+    Value('falling', read_number, 'Position of a falling edge [rad or m].'),
 )
 _OF_JOINT = (
     ORIGIN,
     AXIS,
-    _whole(
-        'limit', 'Limits; one that is missing is no limit.', JointLimits, _LIMITS, field='limits'
-    ),
+    _whole('limit', 'Limits; a missing one is no limit.', JointLimits, _LIMITS, field='limits'),
     _whole('safety_controller', 'Soft limits.', SafetySpec, _SAFETY, field='safety'),
     _whole('mimic', 'The joint follows another one.', MimicSpec, _MIMIC),
     _whole('dynamics', 'Friction.', DynamicsSpec, _DYNAMICS),
@@ -537,7 +535,7 @@ _OF_JOINT = (
 )
 _TYPE = Value(
     'type',
-    one_of(*get_args(JointType)),
+    make_choice_reader(*get_args(JointType)),
     'One of ' + ', '.join(f'`{name}`' for name in get_args(JointType)) + '.',
     missing='joint without a type',
     expected='one of ' + ', '.join(get_args(JointType)),
@@ -551,13 +549,13 @@ _JOINT = (
 )
 JOINT = _whole('joint', 'A joint.', JointSpec, _JOINT, _OF_JOINT, many=True, twice=_TWICE)
 
-# What links look like, for tools that draw the robot.
+# The looks of links, for tools that draw the robot.
 
-_RADIUS = _required('radius', number, 'Radius [m].')
-_LENGTH = _required('length', number, 'Length along z [m].')
-_EDGE_LENGTHS = _required('size', vector, 'Lengths of its edges [m].')
-_FILE = _required('filename', str, 'Its URI or path.')
-_SCALE = Value('scale', vector, 'Factors along x, y and z, `1 1 1` if not given.')
+_RADIUS = _require_value('radius', read_number, 'Radius [m].')
+_LENGTH = _require_value('length', read_number, 'Length along z [m].')
+_EDGE_LENGTHS = _require_value('size', read_vector, 'Lengths of its edges [m].')
+_FILE = _require_value('filename', str, 'Its URI or path.')
+_SCALE = Value('scale', read_vector, 'Factors along x, y and z, `1 1 1` by default.')
 SHAPES = (
     _whole('box', 'A box.', None, (_EDGE_LENGTHS,), field='shape'),
     _whole('cylinder', 'A cylinder.', None, (_RADIUS, _LENGTH), field='shape'),
@@ -567,19 +565,21 @@ SHAPES = (
 )
 _COLOR = (
     Value('name', str, 'Name of a `<material>` of the robot.'),
-    Value('rgba', color, 'Red, green, blue and opacity, 0 to 1.', within='color', field='color'),
+    Value(
+        'rgba', read_color, 'Red, green, blue and opacity, 0 to 1.', within='color', field='color'
+    ),
 )
 MATERIAL = Row('material', 'Color.', None, _COLOR)
 _GEOMETRY = Row('geometry', 'Its shape.', None, (), SHAPES)
 _OF_VISUAL = (ORIGIN, _GEOMETRY, MATERIAL)
-VISUAL = Row('visual', 'How a link looks.', None, (), _OF_VISUAL, many=True)
+VISUAL = Row('visual', 'The looks of a link.', None, (), _OF_VISUAL, many=True)
 
-# `<ros2_control>` blocks. A value that cannot be read is an error and has its default; the block
-# and its transmissions are read all the same.
+# `<ros2_control>` blocks. An invalid value is an error and keeps its default; the block and its
+# transmissions are used.
 
 PARAM = Row(
     'param',
-    'A parameter of what it stands in.',
+    'A parameter of the element around it.',
     ParameterSpec,
     (_ANY_NAME, Value('text', str, 'Its value.', place='text', field='value')),
     field='parameters',
@@ -589,45 +589,45 @@ PARAM = Row(
 )
 _ENABLED = Value(
     'enable',
-    boolean,
-    'Whether the limits hold.',
+    read_boolean,
+    'Whether the limits apply.',
     within='limits',
     field='limits_enabled',
     missing='<{tag}> without enable',
     expected='enable="true" or "false"',
 )
-_NOT_READ = 'It is not read here.'
+_NOT_READ = 'Not read; a warning.'
 _INITIAL = '<param name="initial_value">'
 
 
-def _bound(name: str, says: str) -> Value:
-    # One that cannot be read is no limit, as in ros2_control.
+def _make_bound(name: str, meaning: str) -> Value:
+    # An invalid bound is no limit, as in ros2_control.
     unusable = f'{name} is not usable, and no limit'
-    return Value(name, number, says, place='param', unusable=unusable, fault='ignored')
+    return Value(name, read_number, meaning, place='param', unusable=unusable, fault='ignored')
 
 
 _INTERFACE = (
     _NAME,
-    Value('size', positive, 'Number of elements.'),
+    Value('size', read_positive_integer, 'Number of elements.'),
     Value('data_type', str, 'Type of its value.'),
     Value('initial_value', str, _NOT_READ, place='ignored', expected=_INITIAL),
     Value('initial_value', str, 'Its first value.', place='param'),
-    _bound('min', 'Least value; at a command interface it limits the joint.'),
-    _bound('max', 'Greatest value; at a command interface it limits the joint.'),
+    _make_bound('min', 'Minimum; in a command interface it limits the joint.'),
+    _make_bound('max', 'Maximum; in a command interface it limits the joint.'),
     _ENABLED,
 )
 INTERFACES = tuple(
-    Row(tag, says, InterfaceSpec, _INTERFACE, (PARAM,), field=f'{tag}s', many=True)
-    for tag, says in (
-        ('command_interface', 'What can be commanded.'),
-        ('state_interface', 'What is measured.'),
+    Row(tag, meaning, InterfaceSpec, _INTERFACE, (PARAM,), field=f'{tag}s', many=True)
+    for tag, meaning in (
+        ('command_interface', 'A quantity that can be commanded.'),
+        ('state_interface', 'A quantity that is measured.'),
     )
 )
-_FOLLOWS = Value('mimic', boolean, 'Whether it follows as the URDF says.')
+_FOLLOWS = Value('mimic', read_boolean, 'Whether it follows the `<mimic>` of the URDF.')
 COMPONENTS = tuple(
     Row(
         tag,
-        says,
+        meaning,
         ComponentSpec,
         values,
         (*INTERFACES, PARAM),
@@ -635,7 +635,7 @@ COMPONENTS = tuple(
         many=True,
         twice=('ignored', 'the {tag} is declared twice in this block, the first one is used'),
     )
-    for tag, says, values in (
+    for tag, meaning, values in (
         ('joint', 'A joint of the URDF.', (_NAME, _FOLLOWS, _ENABLED)),
         ('sensor', 'A sensor.', (_NAME, _ENABLED)),
         ('gpio', 'Inputs and outputs.', (_NAME,)),
@@ -646,25 +646,26 @@ _DRIVER = (
     Value('text', str, 'Its group.', place='text', within='group', field='group'),
 )
 HARDWARE = Row('hardware', 'The driver.', None, _DRIVER, (PARAM,), last_counts=True)
-_PRIORITY = Value('thread_priority', positive, 'Priority of its thread.')
-_THREAD = (_PRIORITY, Value('print_warnings', boolean, 'Whether it warns of late cycles.'))
+_PRIORITY = Value('thread_priority', read_positive_integer, 'Priority of its thread.')
+_THREAD = (_PRIORITY, Value('print_warnings', read_boolean, 'Whether late cycles are logged.'))
 ASYNC = Row('async', 'Its thread; other attributes are kept.', None, _THREAD, many=True)
 _PROPERTIES = Row('properties', 'Options.', None, (), (ASYNC,), many=True)
 
-# Transmissions, of both dialects. After an error a transmission is refused. What the dialect does
-# not define is a parameter for the type of the transmission, which reports what it does not use.
+# Transmissions of both dialects. A transmission with an error is rejected. Everything that the
+# dialect does not define is a parameter for the type of the transmission, which reports unused
+# ones.
 
 
-def _end_values(reduction: str, place: Place) -> tuple[Value, ...]:
-    says = 'Ratio, actuator over joint, other than zero.'
+def _list_end_values(reduction: str, place: Place) -> tuple[Value, ...]:
+    meaning = 'Ratio, actuator over joint, other than zero.'
     return (
-        Value('role', str, 'Which one it is for the type: `joint1`, `actuator2`.', place=place),
-        Value(reduction, ratio, says, place=place, field=MECHANICAL_REDUCTION),
-        Value('offset', number, 'Joint position at actuator zero [rad or m].', place=place),
+        Value('role', str, 'Its role in the type: `joint1`, `actuator2`.', place=place),
+        Value(reduction, read_ratio, meaning, place=place, field=MECHANICAL_REDUCTION),
+        Value('offset', read_number, 'Joint position at actuator zero [rad or m].', place=place),
     )
 
 
-def _type_value(tag: str, foreign: str) -> Value:
+def _make_type_value(tag: str, foreign: str) -> Value:
     return Value(
         tag,
         str,
@@ -684,18 +685,18 @@ _end = partial(Row, spec=TransmissionEnd, many=True, unknown='parameters', ends=
 _joint_end = partial(_end, 'joint', 'A joint that it moves.', field='joints')
 _actuator_end = partial(_end, 'actuator', 'An actuator that moves it.', field='actuators')
 
-_READ_ONLY = Value('read_only', boolean, 'Whether it is measured, never commanded.')
-_ROS2_END = (_NAME, *_end_values('mechanical_reduction', 'either'), _READ_ONLY)
+_READ_ONLY = Value('read_only', read_boolean, 'Whether it is only measured, never commanded.')
+_ROS2_END = (_NAME, *_list_end_values('mechanical_reduction', 'either'), _READ_ONLY)
 ROS2_TRANSMISSION = _transmission(
-    says='A transmission of the block.',
-    values=(_NAME, _type_value('plugin', 'type')),
+    meaning='A transmission of the block.',
+    values=(_NAME, _make_type_value('plugin', 'type')),
     children=(_joint_end(values=_ROS2_END), _actuator_end(values=_ROS2_END), PARAM),
     field='transmissions',
 )
 
 HARDWARE_INTERFACE = Row(
     'hardwareInterface',
-    'An interface, its text; a joint with `JointStateInterface` only is measured, not commanded.',
+    'An interface; a joint with only `JointStateInterface` is measured, not commanded.',
     field='command_interfaces',
     many=True,
 )
@@ -705,16 +706,16 @@ IGNORE_ABSOLUTE_ENCODER = Row(
 )
 _OF_JOINT_END = (HARDWARE_INTERFACE, IGNORE_ABSOLUTE_ENCODER)
 _ROLE_ATTRIBUTE = Value('role', str, _NOT_READ, place='ignored', expected='<role>')
-_ROS1_END = (_NAME, _ROLE_ATTRIBUTE, *_end_values('mechanicalReduction', 'child'))
+_ROS1_END = (_NAME, _ROLE_ATTRIBUTE, *_list_end_values('mechanicalReduction', 'child'))
 _MISSING, _EXPECTED = '<{name}> is missing', 'the ratio inside <{tag}>'
 _ROS1_ACTUATOR = tuple(
-    replace(value, missing=_MISSING, expected=_EXPECTED) if value.read is ratio else value
+    replace(value, missing=_MISSING, expected=_EXPECTED) if value.read is read_ratio else value
     for value in _ROS1_END
 )
 _TYPE_ATTRIBUTE = Value('type', str, _NOT_READ, place='ignored', expected='<type>')
 ROS1_TRANSMISSION = _transmission(
-    says='A transmission of ROS 1.',
-    values=(_NAME, _type_value('type', 'plugin'), _TYPE_ATTRIBUTE),
+    meaning='A transmission of ROS 1.',
+    values=(_NAME, _make_type_value('type', 'plugin'), _TYPE_ATTRIBUTE),
     children=(
         _joint_end(values=_ROS1_END, children=_OF_JOINT_END),
         _actuator_end(values=_ROS1_ACTUATOR, children=(HARDWARE_INTERFACE,)),
@@ -723,21 +724,21 @@ ROS1_TRANSMISSION = _transmission(
 
 _PR2_REDUCTION = Value(
     'mechanicalReduction',
-    ratio,
+    read_ratio,
     'Ratio, actuator over joint, other than zero; here or in the actuator.',
     place='child',
     field=MECHANICAL_REDUCTION,
     unusable='<mechanicalReduction> is not usable',
 )
 PR2_TRANSMISSION = _transmission(
-    says='A transmission in the style of the PR2, of one joint and one actuator.',
+    meaning='A transmission in the style of the PR2, of one joint and one actuator.',
     values=(_NAME, Value('type', str, '`SimpleTransmission` only.'), _PR2_REDUCTION),
     children=(
         _joint_end(values=_ROS1_END, children=_OF_JOINT_END),
         _actuator_end(values=_ROS1_END, children=(HARDWARE_INTERFACE,)),
     ),
 )
-#: Of each dialect, its transmissions; the style of the PR2 is apart.
+#: The transmissions of each dialect, without the style of the PR2.
 TRANSMISSIONS: dict[Dialect, Row] = {
     'ros2_control': ROS2_TRANSMISSION,
     'ros_control': ROS1_TRANSMISSION,
@@ -752,13 +753,13 @@ _NO_TYPE = '<{tag}> without a type'
 _BLOCK = (
     _ANY_NAME,
     Value('type', str, '`system`, `actuator` or `sensor`.', may_be_empty=True, missing=_NO_TYPE),
-    Value('is_async', boolean, 'Whether it has a thread of its own.'),
+    Value('is_async', read_boolean, 'Whether it has a thread of its own.'),
     replace(_PRIORITY, only_if='is_async'),
-    Value('rw_rate', rate, 'Rate of its cycles [Hz]; 0: that of the controller manager.'),
+    Value('rw_rate', read_rate, 'Rate of its cycles [Hz]; 0: as the controller manager.'),
 )
 ROS2_CONTROL = Row(
     'ros2_control',
-    'Hardware, what it controls, and its transmissions.',
+    'Hardware, its components and its transmissions.',
     Ros2ControlSpec,
     _BLOCK,
     (HARDWARE, _PROPERTIES, ROS2_TRANSMISSION, *COMPONENTS),

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A ``<transmission>`` of both dialects and of the PR2: what its rows do not say."""
+"""Read a ``<transmission>`` of ROS 2, ROS 1 or the PR2."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from transmission_bridge.description.specs import (
     TransmissionSpec,
 )
 from transmission_bridge.description.values import MECHANICAL_REDUCTION
-from transmission_bridge.description.walker import Finish, spec, Walker
+from transmission_bridge.description.walker import Fields, Finish, make_spec, Walker
 from transmission_bridge.description.xml import Element
 
 # -- A transmission before it is compared with the rest of the robot -----------------------------
@@ -33,14 +33,14 @@ from transmission_bridge.description.xml import Element
 @dataclass
 class Draft:
     """
-    What was read of a ``<transmission>``, completed by its block.
+    A ``<transmission>`` before its comparison with the rest of the robot.
 
     :param spec: The transmission, as far as it could be read.
-    :param refused: Whether there is an error finding.
-    :param joints: Names of its joints as written, empty ones for those without.
-    :param actuators: Those of its actuators.
-    :param unknown_joints: Those that its block does not declare.
-    :param with_units: Actuators that have units of their driver.
+    :param refused: Whether it has an error finding.
+    :param joints: Names of its joints as written; empty for a joint without a name.
+    :param actuators: Names of its actuators.
+    :param unknown_joints: Its joints that its block does not declare.
+    :param with_units: Actuators with units of their driver.
     :param lacks_actuator: Whether it is in a ``type="actuator"`` block and declares no actuator.
     """
 
@@ -52,12 +52,8 @@ class Draft:
     with_units: tuple[str, ...] = ()
     lacks_actuator: bool = False
 
-    def rejected(self, unknown: Sequence[str]) -> RejectedTransmission:
-        """
-        Return the transmission as one that is refused.
-
-        :param unknown: Its joints that the robot does not have.
-        """
+    def make_rejected(self, unknown: Sequence[str]) -> RejectedTransmission:
+        """Make the rejected transmission; ``unknown`` has its joints that the robot lacks."""
         return RejectedTransmission(
             name=self.spec.name,
             type=self.spec.type,
@@ -72,50 +68,50 @@ class Draft:
         )
 
 
-def _draft(element: Element, values: dict[str, Any], *, refused: bool, **more: Any) -> Draft:
+def _make_draft(element: Element, values: Fields, *, refused: bool, **more: Any) -> Draft:
     nothing = {'name': '', 'type': '', 'joints': (), 'actuators': ()}
-    actuators = element.all('actuator')
+    actuators = element.find_all('actuator')
     names = {
-        'joints': tuple(joint.get('name') or '' for joint in element.all('joint')),
+        'joints': tuple(joint.get('name') or '' for joint in element.find_all('joint')),
         'actuators': tuple(actuator.get('name') or '' for actuator in actuators),
         'with_units': tuple(each.get('name') or '' for each in actuators if _has_unit(each)),
     }
-    made = spec(TransmissionSpec, element, nothing | values)
+    made = make_spec(TransmissionSpec, element, nothing | values)
     return Draft(spec=made, refused=refused, **(names | more))
 
 
 def _has_unit(actuator: Element) -> bool:
-    names = [child.get('name') or '' for child in actuator.all('param')]
+    names = [child.get('name') or '' for child in actuator.find_all('param')]
     names += [*actuator.attributes, *(child.tag for child in actuator.children)]
     return any(name.endswith('_unit') for name in names)
 
 
 # -- Role order ----------------------------------------------------------------------------------
 #
-# Roles order the joints and actuators of a transmission. The canonical roles of N joints are
-# ``joint1`` to ``jointN``, of M actuators ``actuator1`` to ``actuatorM``, in lower case. A single
-# joint or actuator needs none.
+# Roles order the joints and actuators of a transmission. The canonical roles are ``joint1`` to
+# ``jointN`` for N joints and ``actuator1`` to ``actuatorM`` for M actuators, in lower case. A
+# single joint or actuator needs no role.
 
 
-def _in_role_order(
+def _sort_by_role(
     members: Sequence[TransmissionEnd], side: str, findings: Findings
 ) -> tuple[TransmissionEnd, ...]:
     """
     Return the joints or the actuators in the order of their roles.
 
-    If the roles are distinct and none is canonical (some descriptions have joint names there),
-    document order is used, with a warning. The role of a single one decides nothing; that of the
-    other side is a warning.
+    If the roles are distinct but not canonical (some descriptions use joint names), document
+    order is used, with a warning. The role of a single member has no effect; a role of the other
+    side is a warning. It is an error if a role is missing or repeated, if it differs from a
+    canonical role only by case, or if only some roles are canonical.
 
     :param side: ``joint`` or ``actuator``.
-    :returns: The ordered ones, or none and an error finding: a role is missing or repeated,
-        differs from a canonical one by case only, or only some are canonical.
+    :returns: The members in order; empty after an error.
     """
     if len(members) < 2:
         other = {'joint': 'an actuator', 'actuator': 'a joint'}[side]
         noun = other.split()[1]
         if any(re.fullmatch(f'{noun}[0-9]+', member.role) for member in members):
-            findings.warning(
+            findings.add_warning(
                 members[0],
                 f"{side} '{members[0].name}' has the role of {other}",
                 expected=f"'{side}1'",
@@ -130,11 +126,11 @@ def _in_role_order(
         if not role or role in seen:
             what = 'the role is already taken' if role else 'the role is missing'
         elif role not in canonical and role.lower() in canonical:
-            what = 'the role differs from a canonical one by case only'
+            what = 'the role differs from a canonical role only by case'
             expected = f"'{role.lower()}'"
         if what:
             message, found = f"{side} '{member.name}': {what}", f"'{role}'" if role else 'none'
-            findings.error(member, message, expected=expected, found=found)
+            findings.add_error(member, message, expected=expected, found=found)
             return ()
         seen.add(role)
     foreign = [member for member in members if member.role not in canonical]
@@ -143,46 +139,45 @@ def _in_role_order(
     found = ', '.join(f"'{member.role}'" for member in members)
     if len(foreign) < len(members):
         message = f'only some {side} roles are canonical'
-        findings.error(foreign[0], message, expected=expected, found=found)
+        findings.add_error(foreign[0], message, expected=expected, found=found)
         return ()
     message = f'no {side} role is canonical, document order is used'
-    findings.warning(foreign[0], message, expected=expected, found=found)
+    findings.add_warning(foreign[0], message, expected=expected, found=found)
     return tuple(members)
 
 
 # -- Joints and actuators ------------------------------------------------------------------------
 
 
-#: Values of which it is remembered that they are written.
+#: Values that a spec lists in ``given`` if the text has them.
 _GIVEN = ('role', MECHANICAL_REDUCTION, 'offset', 'read_only')
 
 
-def _end(walker: Walker, element: Element, values: dict[str, Any], _: int) -> TransmissionEnd:
+def _finish_end(walker: Walker, element: Element, values: Fields, _: int) -> TransmissionEnd:
     values['given'] = frozenset(values.keys() & _GIVEN)
-    # Whether it is in every joint is asked for the whole transmission.
+    # It concerns the whole transmission: see _ignores_absolute_encoder().
     values.pop(IGNORE_ABSOLUTE_ENCODER.tag, None)
     if 'command_interfaces' in values:
         values['command_interfaces'] = tuple(filter(None, values['command_interfaces']))
-    # A ``<param>``: what else has this name is not a parameter.
+    # Only a ``<param>`` can have this name: an attribute or a child is the role itself.
     for role in [each for each in values['parameters'] if each.name == 'role']:
         what = '<param name="role">'
-        walker.findings.ignored(role, f'{what} is ignored here', expected='<role>', found=what)
+        walker.findings.add_ignored(role, f'{what} is ignored here', expected='<role>', found=what)
     values['parameters'] = tuple(each for each in values['parameters'] if each.name != 'role')
     values.setdefault('name', '')
-    end: TransmissionEnd = spec(TransmissionEnd, element, values)
+    end: TransmissionEnd = make_spec(TransmissionEnd, element, values)
     return end
 
 
-def _sides(
-    walker: Walker, element: Element, values: dict[str, Any], *, lacks_actuator: bool = False
+def _sort_members(
+    walker: Walker, element: Element, values: Fields, *, lacks_actuator: bool = False
 ) -> None:
-    """Put joints and actuators in role order, none after an error."""
     for side in ('joint', 'actuator'):
-        count = len(element.all(side))
+        count = len(element.find_all(side))
         members = values.get(f'{side}s', ())
         names: set[str] = set()
         if not count and not (lacks_actuator and side == 'actuator'):
-            walker.findings.error(
+            walker.findings.add_error(
                 element,
                 f'no {side} in the transmission',
                 expected=f'at least one <{side}>',
@@ -190,7 +185,7 @@ def _sides(
             )
         for member in members:
             if member.name in names:
-                walker.findings.error(
+                walker.findings.add_error(
                     member,
                     f'{side} twice in one transmission',
                     expected='another name',
@@ -198,87 +193,87 @@ def _sides(
                 )
             names.add(member.name)
         sound = len(names) == count
-        values[f'{side}s'] = _in_role_order(members, side, walker.findings) if sound else ()
+        values[f'{side}s'] = _sort_by_role(members, side, walker.findings) if sound else ()
 
 
 # -- Inside `<ros2_control>` ---------------------------------------------------------------------
 
 
-def _ros2(walker: Walker, element: Element, values: dict[str, Any], errors: int) -> Draft:
-    """Return a transmission without the interfaces of its joints, which its block declares."""
+def _finish_ros2(walker: Walker, element: Element, values: Fields, errors: int) -> Draft:
+    # Without the interfaces of its joints: the block declares them.
     findings = walker.findings
     of_actuator = element.parent is not None and element.parent.get('type') == 'actuator'
-    lacks_actuator = of_actuator and not element.all('actuator')
-    _sides(walker, element, values, lacks_actuator=lacks_actuator)
+    lacks_actuator = of_actuator and not element.find_all('actuator')
+    _sort_members(walker, element, values, lacks_actuator=lacks_actuator)
     if lacks_actuator and len(values['joints']) > 1:
-        findings.error(
+        findings.add_error(
             element,
-            'an actuator is implied only where there is exactly one joint',
+            'an actuator is implied only for exactly one joint',
             expected='one joint, or <actuator> elements',
             found=f'{len(values["joints"])} joints',
         )
     for side in ('joint', 'actuator'):
-        members = element.all(side)
-        roles = [each for member in members[:1] for each in member.all('role') if each.text]
+        members = element.find_all(side)
+        roles = [each for member in members[:1] for each in member.find_all('role') if each.text]
         if len(members) == 1 and not members[0].get('role') and not roles:
-            findings.ignored(
+            findings.add_ignored(
                 members[0],
-                'the role is missing; ros2_control refuses that',
+                'the role is missing; ros2_control rejects that',
                 expected=f"role '{side}1'",
                 found='none',
             )
     values['dialect'] = 'ros2_control'
     refused = findings.errors > errors
-    return _draft(element, values, refused=refused, lacks_actuator=lacks_actuator)
+    return _make_draft(element, values, refused=refused, lacks_actuator=lacks_actuator)
 
 
 # -- ROS 1 ---------------------------------------------------------------------------------------
 
 
-#: A joint with this interface only is measured, never commanded.
+#: A joint with only this interface is measured, never commanded.
 _STATE_ONLY = 'JointStateInterface'
 
 
-def _ros1(walker: Walker, element: Element, values: dict[str, Any], errors: int) -> Draft:
+def _finish_ros1(walker: Walker, element: Element, values: Fields, errors: int) -> Draft:
     """
-    Return a transmission of ROS 1.
+    Finish a transmission of ROS 1.
 
     ROS 1 skips a joint without an interface. Here messages decide which interfaces are mapped, so
-    that this is a warning, and an error in strict mode. A reduction under the transmission is not
-    used for an actuator: with a ``<type>`` element this is not the style of the PR2, and it is
-    unknown which was meant.
+    a missing interface is a warning, and an error in strict mode. A reduction directly in the
+    transmission is not used for an actuator: with a ``<type>`` element the style is not that of
+    the PR2, and the reduction could belong to a joint or an actuator.
     """
     findings = walker.findings
-    _sides(walker, element, values)
+    _sort_members(walker, element, values)
     for joint in values['joints']:
         if not joint.command_interfaces:
-            findings.ignored(
+            findings.add_ignored(
                 joint,
-                f"joint '{joint.name}' has no interface; ROS 1 refuses that",
+                f"joint '{joint.name}' has no interface; ROS 1 rejects that",
                 expected=f'<{HARDWARE_INTERFACE.tag}>',
                 found='none',
             )
     values |= {
         'dialect': 'ros_control',
         'ignore_absolute_encoder': _ignores_absolute_encoder(element, findings),
-        'can_command': any(map(_commandable, values['joints'])),
+        'can_command': any(map(_can_be_commanded, values['joints'])),
     }
-    return _draft(element, values, refused=findings.errors > errors)
+    return _make_draft(element, values, refused=findings.errors > errors)
 
 
-def _commandable(joint: TransmissionEnd) -> bool:
-    # Without any interface, nothing says that the joint is only measured.
+def _can_be_commanded(joint: TransmissionEnd) -> bool:
+    # Only an explicit interface can make a joint measured and not commanded.
     interfaces = {interface.rpartition('/')[2] for interface in joint.command_interfaces}
     return interfaces != {_STATE_ONLY}
 
 
 def _ignores_absolute_encoder(element: Element, findings: Findings) -> bool:
-    """Return whether the flag is in every joint; its text is ignored, as in ROS 1."""
+    """Whether every joint has the flag; its text is ignored, as in ROS 1."""
     tag = IGNORE_ABSOLUTE_ENCODER.tag
-    joints = element.all('joint')
-    present = [flag for joint in joints if (flag := joint.first(tag)) is not None]
+    joints = element.find_all('joint')
+    present = [flag for joint in joints if (flag := joint.find_child(tag)) is not None]
     if present and len(present) < len(joints):
-        findings.ignored(
+        findings.add_ignored(
             present[0],
             f'<{tag}> is ignored here',
             expected='it in every joint, or in none',
@@ -287,9 +282,9 @@ def _ignores_absolute_encoder(element: Element, findings: Findings) -> bool:
         return False
     for flag in present:
         if flag.text.lower() in ('false', '0'):
-            findings.warning(
+            findings.add_warning(
                 flag,
-                f'<{tag}> is true whatever its text is',
+                f'<{tag}> is true with any text',
                 expected='no such element, for false',
                 found=f"'{flag.text}'",
             )
@@ -299,8 +294,8 @@ def _ignores_absolute_encoder(element: Element, findings: Findings) -> bool:
 # -- The style of the PR2, before ROS 1's `<type>` element ---------------------------------------
 #
 # The type is an attribute and the reduction a child of the transmission. The simple transmission
-# has the same equation, so it is read, its ratio as the actuator's. Every other one is refused
-# with one error: a ratio is never invented.
+# has the same equation, so it is read, with its ratio as the actuator's. Every other one is
+# rejected with one error: a ratio is never invented.
 
 
 _SIMPLE = 'transmission_interface/SimpleTransmission'
@@ -309,35 +304,38 @@ _REDUCTION = REDUCTION_TAGS['ros_control']
 
 
 def read_ros1_transmission(walker: Walker, element: Element) -> Draft:
-    """Read a transmission that is a direct child of the robot, in both styles."""
+    """Read a transmission directly in the robot, in the style of ROS 1 or the PR2."""
     type_name = element.get('type')
-    if type_name is None or element.first('type') is not None:
-        draft: Draft = walker.read(element, ROS1_TRANSMISSION)
-    elif found := _unreadable(element, type_name):
-        walker.findings.error(
+    if type_name is None or element.find_child('type') is not None:
+        draft: Draft = walker.read_element(element, ROS1_TRANSMISSION)
+    elif found := _explain_ambiguity(element, type_name):
+        walker.findings.add_error(
             element,
             'this transmission in the style of the PR2 is ambiguous',
             expected='a named SimpleTransmission of one joint, one actuator and one '
             f'<{_REDUCTION}>, or the style of ROS 1',
             found=found,
         )
-        # Its joints are lost with it: passed through they would have an invented ratio.
-        lost = {'joints': _named(element, 'joint'), 'actuators': _named(element, 'actuator')}
+        # Its joints are rejected with it: to pass them through would be an invented ratio.
+        lost = {
+            'joints': _list_names(element, 'joint'),
+            'actuators': _list_names(element, 'actuator'),
+        }
         simple = _SIMPLE if type_name in _NAMES_OF_SIMPLE else type_name
         values = {'name': element.get('name') or '', 'type': simple, 'dialect': 'ros_control'}
-        draft = _draft(element, values, refused=True, **lost)
+        draft = _make_draft(element, values, refused=True, **lost)
     else:
-        draft = walker.read(element, PR2_TRANSMISSION)
+        draft = walker.read_element(element, PR2_TRANSMISSION)
     return draft
 
 
-def _pr2(walker: Walker, element: Element, values: dict[str, Any], errors: int) -> Draft:
+def _finish_pr2(walker: Walker, element: Element, values: Fields, errors: int) -> Draft:
     values |= {'type': _SIMPLE, 'dialect': 'ros_control'}
     ratio = values.pop(MECHANICAL_REDUCTION, None)
     if walker.findings.errors > errors:
-        return _draft(element, values | {'joints': (), 'actuators': ()}, refused=True)
-    message = "PR2-style transmission, its reduction is taken as the actuator's"
-    walker.findings.info(element, message)
+        return _make_draft(element, values | {'joints': (), 'actuators': ()}, refused=True)
+    message = "PR2-style transmission: its reduction is used as the actuator's"
+    walker.findings.add_info(element, message)
     (joint,), (actuator,) = values['joints'], values['actuators']
     if ratio is not None:
         given = actuator.given | {MECHANICAL_REDUCTION}
@@ -347,27 +345,27 @@ def _pr2(walker: Walker, element: Element, values: dict[str, Any], errors: int) 
         'actuators': (replace(actuator, command_interfaces=()),),
         'ignore_absolute_encoder': _ignores_absolute_encoder(element, walker.findings),
     }
-    return _draft(element, values, refused=False)
+    return _make_draft(element, values, refused=False)
 
 
-def _named(element: Element, ending: str) -> tuple[str, ...]:
+def _list_names(element: Element, ending: str) -> tuple[str, ...]:
     """Return the names of children such as ``<flexJoint>``, ``<gap_joint>`` or ``<joint>``."""
     children = (child for child in element.children if child.tag.lower().endswith(ending))
     return tuple(name for child in children if (name := child.get('name')))
 
 
-def _unreadable(element: Element, type_name: str) -> str:
-    """Return what is found instead of a block that can be read, empty if it can be."""
-    joints, actuators = element.all('joint'), element.all('actuator')
+def _explain_ambiguity(element: Element, type_name: str) -> str:
+    """Describe why a transmission of the PR2 cannot be read; empty if it can be."""
+    joints, actuators = element.find_all('joint'), element.find_all('actuator')
     if not element.get('name'):
         return 'no name'
     if type_name not in _NAMES_OF_SIMPLE:
         return f"type '{type_name}'"
     if len(joints) != 1 or len(actuators) != 1:
         return f'{len(joints)} joints and {len(actuators)} actuators'
-    if joints[0].all(_REDUCTION):
+    if joints[0].find_all(_REDUCTION):
         return f'<{_REDUCTION}> inside <joint>'
-    count = len([*element.all(_REDUCTION), *actuators[0].all(_REDUCTION)])
+    count = len([*element.find_all(_REDUCTION), *actuators[0].find_all(_REDUCTION)])
     return '' if count == 1 else f'{count} <{_REDUCTION}> elements'
 
 
@@ -378,9 +376,9 @@ _MEMBERS = (
     if row.spec is TransmissionEnd
 )
 FINISH: dict[Row, Finish] = {
-    **dict.fromkeys(_MEMBERS, _end),
+    **dict.fromkeys(_MEMBERS, _finish_end),
     HARDWARE_INTERFACE: lambda walker, element, values, errors: element.text,
-    ROS2_TRANSMISSION: _ros2,
-    ROS1_TRANSMISSION: _ros1,
-    PR2_TRANSMISSION: _pr2,
+    ROS2_TRANSMISSION: _finish_ros2,
+    ROS1_TRANSMISSION: _finish_ros1,
+    PR2_TRANSMISSION: _finish_pr2,
 }

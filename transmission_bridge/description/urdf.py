@@ -1,15 +1,14 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""URDF links and joints: what their rows do not say, and whether they form one tree."""
+"""Finish the specs of URDF links and joints; check limits and the kinematic tree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import math
-from typing import Any
 
-from transmission_bridge.description.findings import Findings
+from transmission_bridge.description.findings import Findings, Placed
 from transmission_bridge.description.rows import Row
 from transmission_bridge.description.specs import (
     AXIS,
@@ -22,7 +21,7 @@ from transmission_bridge.description.specs import (
     ORIGIN,
     Pose,
 )
-from transmission_bridge.description.walker import Finish, spec, Unusable, Walker
+from transmission_bridge.description.walker import Fields, Finish, make_spec, Unusable, Walker
 from transmission_bridge.description.xml import Element
 from transmission_bridge.errors import closest
 
@@ -31,51 +30,48 @@ _WITHOUT_AXIS = ('fixed', 'floating', 'spherical')
 
 
 class RobotJoints:
-    """
-    Usable joints, and joints that were dropped because of an error.
-
-    :param root: The robot element.
-    :param joints: Its usable joints.
-    """
+    """Usable joints, and joints that were dropped because of an error."""
 
     def __init__(self, root: Element, joints: Sequence[JointSpec]) -> None:
         self._by_name = {joint.name: joint for joint in joints}
-        self._lines = {each.get('name'): each.line for each in reversed(root.all('joint'))}
-        #: The usable joints, in document order.
+        self._lines = {each.get('name'): each.line for each in reversed(root.find_all('joint'))}
         self.usable = tuple(joints)
 
-    def get(self, name: str) -> JointSpec | None:
-        """Return the usable joint of this name, or ``None``."""
+    def find_usable(self, name: str) -> JointSpec | None:
+        """Return the usable joint with this name, or ``None``."""
         return self._by_name.get(name)
 
     def __contains__(self, name: str) -> bool:
-        """Whether there is a joint of this name, usable or not."""
+        """Whether the robot has such a joint, usable or dropped."""
         return name in self._lines
 
-    def complaint(self, name: str) -> str:
-        """Return why there is no usable joint of this name."""
+    def report_missing_joint(
+        self, report: Callable[..., None], place: Placed, name: str, prefix: str = ''
+    ) -> None:
+        """Report why no usable joint has this name."""
+        message = f"the robot has no joint '{name}'{closest(name, self._by_name)}"
         if name in self._lines:
-            return f"joint '{name}' of line {self._lines[name]} could not be read"
-        return f"the robot has no joint '{name}'{closest(name, self._by_name)}"
+            message = f"joint '{name}' of line {self._lines[name]} could not be read"
+        report(place, prefix + message, expected='a joint of the URDF', found=f"'{name}'")
 
 
 # -- Links and joints ----------------------------------------------------------------------------
 
 
-def _pose(walker: Walker, element: Element, values: dict[str, Any], _: int) -> Pose:
+def _finish_origin(walker: Walker, element: Element, values: Fields, _: int) -> Pose:
     quaternion = values.pop('quat_xyzw', None)
     if quaternion is not None:
         if 'rpy' in values:
-            walker.findings.error(
+            walker.findings.add_error(
                 element,
-                'the rotation of <origin> is given twice',
+                '<origin> has two rotations',
                 expected='rpy or quat_xyzw',
                 found='both',
             )
             raise Unusable
-        values['rpy'] = _rpy(*quaternion)
+        values['rpy'] = _convert_quaternion(*quaternion)
     elif 'quat_xyzw' in element.attributes and element.is_in(JOINT.tag):
-        walker.findings.ignored(
+        walker.findings.add_ignored(
             element,
             'quat_xyzw is ignored: it needs a newer version of URDF',
             expected='<robot version="1.1">, or rpy',
@@ -84,12 +80,12 @@ def _pose(walker: Walker, element: Element, values: dict[str, Any], _: int) -> P
     return Pose(**values)
 
 
-def _rpy(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
+def _convert_quaternion(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
     """
     Return roll, pitch and yaw of a quaternion of norm 1.
 
-    Roll is the rotation that remains after yaw and pitch, so that the result is exact to rounding
-    also at a pitch of 90 degrees, where yaw is arbitrary.
+    Roll is the rotation that remains after yaw and pitch. So the result is exact to rounding even
+    at a pitch of 90 degrees, at which yaw is arbitrary.
     """
     yaw = math.atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
     cosine, sine = math.cos(yaw), math.sin(yaw)
@@ -104,16 +100,16 @@ def _rpy(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
     return (roll, pitch, yaw)
 
 
-def _axis(
-    walker: Walker, element: Element, values: dict[str, Any], _: int
+def _finish_axis(
+    walker: Walker, element: Element, values: Fields, _: int
 ) -> tuple[float, float, float]:
     x, y, z = values['xyz']
-    # Divided by the largest component first, so that no square overflows or underflows.
+    # Divide by the largest component first, so that no square overflows or underflows.
     scale = max(abs(x), abs(y), abs(z))
     if scale == 0.0:
         if element.parent is not None and element.parent.get('type') in _WITHOUT_AXIS:
             return (1.0, 0.0, 0.0)
-        walker.findings.error(
+        walker.findings.add_error(
             element,
             'the joint axis has no direction',
             expected='a vector other than 0 0 0',
@@ -125,30 +121,30 @@ def _axis(
     return (x / length, y / length, z / length)
 
 
-def _link(_: Walker, element: Element, values: dict[str, Any], __: int) -> LinkSpec:
+def _finish_link(_: Walker, element: Element, values: Fields, __: int) -> LinkSpec:
     inertial = values.pop('inertial', {})
     if 'origin' in inertial:
         inertial['inertial_origin'] = inertial.pop('origin')
-    link: LinkSpec = spec(LinkSpec, element, values | inertial)
+    link: LinkSpec = make_spec(LinkSpec, element, values | inertial)
     return link
 
 
 FINISH: dict[Row, Finish] = {
-    ORIGIN: _pose,
+    ORIGIN: _finish_origin,
     MASS: lambda walker, element, values, errors: values['value'],
     INERTIA: lambda walker, element, values, errors: tuple(values.values()),
-    LINK: _link,
-    AXIS: _axis,
+    LINK: _finish_link,
+    AXIS: _finish_axis,
 }
 
 
-def note_oddities(joints: Sequence[JointSpec], findings: Findings) -> None:
-    """Report problems that URDF parsers refuse or ignore but that leave a joint usable."""
+def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
+    """Report missing and swapped limits, which leave a joint usable."""
     for joint in joints:
         limits = joint.limits
         if limits is None:
             if joint.type in ('revolute', 'prismatic'):
-                findings.ignored(
+                findings.add_ignored(
                     joint,
                     f'{joint.type} joint without limits is unlimited',
                     expected='<limit>',
@@ -157,59 +153,55 @@ def note_oddities(joints: Sequence[JointSpec], findings: Findings) -> None:
             continue
         missing = [name for name in ('effort', 'velocity') if getattr(limits, name) is None]
         if missing and joint.is_scalar:
-            findings.ignored(
-                findings.child(joint, 'limit'),
-                '<limit> is incomplete: what is missing is unlimited',
+            findings.add_ignored(
+                findings.find_child_or_self(joint, 'limit'),
+                '<limit> is incomplete: a missing limit is infinite',
                 expected=' and '.join(f'attribute {name}' for name in missing),
                 found='none',
             )
         lower, upper = limits.lower, limits.upper
         if lower is not None and upper is not None and lower > upper:
-            findings.warning(
-                findings.child(joint, 'limit'),
+            findings.add_warning(
+                findings.find_child_or_self(joint, 'limit'),
                 'the lower limit is above the upper one',
                 expected='lower at most upper',
                 found=f'{lower} to {upper}',
             )
 
 
-# -- Whether links and joints form one tree ------------------------------------------------------
+# -- The kinematic tree --------------------------------------------------------------------------
 #
-# URDF parsers refuse a document in which they do not. Transmissions do not need the tree, so here
-# these are warnings, and errors in strict mode.
+# URDF parsers reject a document without one tree. Transmissions do not need the tree, so here
+# these findings are warnings, and errors in strict mode.
 
 
 def check_tree(
     root: Element, links: Sequence[LinkSpec], joints: RobotJoints, findings: Findings
 ) -> None:
-    """
-    Report joints without known links, links with two parents, loops and several roots.
-
-    :param root: The robot element.
-    """
+    """Report joints without known links, links with two parents, loops and several roots."""
     if not links:
         if joints.usable:
-            findings.ignored(
+            findings.add_ignored(
                 root, 'there is no kinematic tree', expected='links', found='joints only'
             )
         return
-    # A joint may name a link that was dropped.
-    known = {element.get('name') for element in root.all('link')}
+    # A joint may refer to a link that was dropped.
+    known = {element.get('name') for element in root.find_all('link')}
     parent_of: dict[str, str] = {}
     for joint in joints.usable:
         for end, link in (('parent', joint.parent), ('child', joint.child)):
             if link and link in known:
                 continue
-            findings.ignored(
+            findings.add_ignored(
                 joint,
                 f'unknown {end} link' if link else f'joint without a {end} link',
                 expected='a link of the robot' if link else f'<{end} link="...">',
                 found=f"'{link}'" if link else 'none',
             )
         if joint.child in parent_of:
-            findings.ignored(
+            findings.add_ignored(
                 joint,
-                'the child link has another parent already',
+                'the child link already has a parent',
                 expected='a link that no other joint moves',
                 found=f"'{joint.child}'",
             )
@@ -218,16 +210,16 @@ def check_tree(
     moved_by: dict[str, JointSpec] = {}
     for joint in joints.usable:
         moved_by.setdefault(joint.child, joint)
-    for start, loop in loops(parent_of, moved_by):
-        findings.ignored(
+    for start, loop in find_loops(parent_of, moved_by):
+        findings.add_ignored(
             moved_by[start],
             'the joints form a loop',
             expected='a tree',
             found=f"link '{loop[0]}' above itself",
         )
     roots = [link for link in links if link.name not in parent_of]
-    if len(roots) > 1 and len(joints.usable) == len(root.all('joint')):
-        findings.ignored(
+    if len(roots) > 1 and len(joints.usable) == len(root.find_all('joint')):
+        findings.add_ignored(
             roots[1],
             'the links form more than one tree',
             expected='one root link',
@@ -236,20 +228,22 @@ def check_tree(
         )
 
 
-def loops(following: Mapping[str, str], starts: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+def find_loops(
+    following: Mapping[str, str], starts: Iterable[str]
+) -> Iterator[tuple[str, list[str]]]:
     """
-    Yield each loop once: where the search for it began, and its names.
+    Yield each loop once: the start of the search, and the names in the loop.
 
-    :param following: The name that each name leads to.
+    :param following: The successor of each name.
     """
     done: set[str] = set()
     for start in starts:
-        way: dict[str, None] = {}
-        at = start
-        while at in following and at not in done and at not in way:
-            way[at] = None
-            at = following[at]
-        if at in way:
-            names = list(way)
-            yield start, names[names.index(at) :]
-        done.update(way)
+        path: dict[str, None] = {}
+        name = start
+        while name in following and name not in done and name not in path:
+            path[name] = None
+            name = following[name]
+        if name in path:
+            names = list(path)
+            yield start, names[names.index(name) :]
+        done.update(path)

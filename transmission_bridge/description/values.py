@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Values in descriptions: numbers, booleans, vectors, and the names of numbers."""
+"""Read the values of descriptions: numbers, booleans, vectors; recognise misspelt names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 import math
 import re
 
-#: White space in the sense of XML; ``str.strip()`` alone would also take no-break spaces.
+#: White space of XML; ``str.strip()`` without it would also remove no-break spaces.
 XML_SPACE = ' \t\n\r'
 
 # -- Numbers and their names ---------------------------------------------------------------------
@@ -19,10 +19,10 @@ XML_SPACE = ' \t\n\r'
 MECHANICAL_REDUCTION = 'mechanical_reduction'
 OFFSET = 'offset'
 
-#: What stands for every limit of a joint or an actuator.
+#: Every limit of a joint or an actuator.
 LIMIT = 'limit'
 
-#: Numbers that only a limit may be: none.
+#: Values of a limit that is off.
 INFINITE = ('inf', '-inf')
 
 _NUMBER = re.compile(r'[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
@@ -32,7 +32,7 @@ _SEPARATORS = re.compile(r'[\W_]+')
 _CAMEL_CASE = re.compile('(?<=[a-z0-9])(?=[A-Z])')
 _RATIO = re.compile('reduction|ratio(?!n)')
 _MOST_EDITS = 2
-#: Parts of the names of limits, also where no separator is between them.
+#: Parts of the names of limits, also without a separator between them.
 _BOUND = re.compile('limit(?!e)|min(?:imum)?|max(?:imum)?|lower|upper')
 _BOUNDS = ('limit', 'lower', 'upper', 'min', 'max', 'minimum', 'maximum')
 _LIMITED = ('velocity', 'speed', 'effort', 'torque', 'force', 'position')
@@ -40,7 +40,7 @@ _LIMITED = ('velocity', 'speed', 'effort', 'torque', 'force', 'position')
 
 def parse_number(text: str) -> float:
     """
-    Return a text as a number; the same in every locale.
+    Convert a text to a finite number, in every locale alike.
 
     ::
 
@@ -51,14 +51,13 @@ def parse_number(text: str) -> float:
 
     Source: the casts of ros2_control (``lexical_casts.cpp``), without its silent default.
 
-    :param text: The text, surrounding white space allowed.
-    :raises ValueError: If the text is not a finite decimal number; the message says what was
-        expected.
+    :param text: The text; surrounding white space is allowed.
+    :raises ValueError: If the text is not a finite decimal number. The message is the expectation.
     """
     stripped = text.strip(' \t\r\n')
     if _NUMBER.fullmatch(stripped) is None:
         if _XACRO.search(stripped):
-            raise ValueError('a number: xacro was not run, give what "xacro FILE" prints')
+            raise ValueError('a number: xacro was not run, give the output of "xacro FILE"')
         raise ValueError('a decimal number such as 50, -1.5 or 2e-3')
     value = float(stripped)
     if math.isinf(value):
@@ -68,16 +67,19 @@ def parse_number(text: str) -> float:
     return value
 
 
-def field_meant(name: str) -> str | None:
+def guess_meant_field(name: str) -> str | None:
     """
-    Return which number a misspelt name probably means.
+    Guess the number that a misspelt name means.
 
-    A name means ``mechanical_reduction`` or ``offset`` if at most two letters are wrong, missing,
-    too many or swapped with the next, whatever its case and separators; or the first if it
-    contains ``reduction`` or ``ratio``. ``offset_x`` is the name of another number, and
-    ``acceleration`` does not contain ``ratio`` as a word. A name means a limit if it contains
-    ``limit``, a bound and what is bounded (``max_velocity``), or is one of these alone, with at
-    most one wrong letter in each word; ``position`` alone is another number.
+    Case and separators are ignored.
+
+    - A name means ``mechanical_reduction`` or ``offset`` if at most two letters are wrong,
+      missing, inserted or swapped with the next. ``offset_x`` is the name of another number.
+    - A name means ``mechanical_reduction`` if it contains ``reduction`` or ``ratio``;
+      ``acceleration`` does not contain ``ratio`` as a word.
+    - A name means a limit if it contains ``limit``, or a bound and a bounded quantity
+      (``max_velocity``), or only such words. Each word may have one wrong letter. ``position``
+      alone is another number.
 
     :returns: :data:`MECHANICAL_REDUCTION`, :data:`OFFSET`, :data:`LIMIT`, or ``None``.
     """
@@ -85,17 +87,17 @@ def field_meant(name: str) -> str | None:
     if any(_RATIO.search(word) for word in words):
         return MECHANICAL_REDUCTION
     letters = ''.join(words)
-    if is_near(letters, 'mechanicalreduction'):
+    if is_similar_word(letters, 'mechanicalreduction'):
         return MECHANICAL_REDUCTION
-    if is_near(letters, OFFSET) and (OFFSET not in words or len(words) == 1):
+    if is_similar_word(letters, OFFSET) and (OFFSET not in words or len(words) == 1):
         return OFFSET
     return LIMIT if _means_limit('_'.join(words)) else None
 
 
 def _means_limit(name: str) -> bool:
     words = [word for word in _SEPARATORS.split(_BOUND.sub(r'_\g<0>_', name)) if word]
-    bounds = [like for word in words if (like := _like(word, _BOUNDS))]
-    limited = [like for word in words if (like := _like(word, _LIMITED))]
+    bounds = [like for word in words if (like := _find_similar_word(word, _BOUNDS))]
+    limited = [like for word in words if (like := _find_similar_word(word, _LIMITED))]
     return (
         'limit' in bounds
         or bool(bounds and limited)
@@ -103,15 +105,16 @@ def _means_limit(name: str) -> bool:
     )
 
 
-def _like(word: str, known: tuple[str, ...]) -> str:
-    """Return the word that is meant, empty if none is; short words must be equal."""
-    for other in known:
-        if word == other or (len(other) > 4 and word[0] == other[0] and is_near(word, other, 1)):
+def _find_similar_word(word: str, known: tuple[str, ...]) -> str:
+    for other in known:  # short words must be equal
+        if word == other or (
+            len(other) > 4 and word[0] == other[0] and is_similar_word(word, other, 1)
+        ):
             return other
     return ''
 
 
-def is_near(text: str, other: str, most: int = _MOST_EDITS) -> bool:
+def is_similar_word(text: str, other: str, most: int = _MOST_EDITS) -> bool:
     """Return whether few edits differ: insert, delete, replace, or swap two letters."""
     if abs(len(text) - len(other)) > most:
         return False
@@ -128,6 +131,8 @@ def is_near(text: str, other: str, most: int = _MOST_EDITS) -> bool:
 
 
 # -- Values of attributes and texts --------------------------------------------------------------
+#
+# Each reader raises :class:`ValueFault` if the text is not such a value.
 
 
 _INTEGER = re.compile(r'[+-]?[0-9]{1,18}')
@@ -136,9 +141,9 @@ _SPACES = re.compile(r'[ \t\n\r]+')
 
 class ValueFault(ValueError):
     """
-    A text that does not have the value expected.
+    The text of a value is invalid.
 
-    :ivar expected: What was expected.
+    :ivar expected: The expectation.
     :ivar found: The text, shortened.
     """
 
@@ -148,86 +153,58 @@ class ValueFault(ValueError):
         super().__init__(f'expected {expected}, found {self.found}')
 
 
-def number(text: str) -> float:
-    """
-    Return a text as a finite number.
-
-    :raises ValueFault: If the text is not one.
-    """
+def read_number(text: str) -> float:
+    """Read a finite number."""
     try:
         return parse_number(text)
     except ValueError as error:
         raise ValueFault(str(error), text.strip(XML_SPACE)) from None
 
 
-def ratio(text: str) -> float:
-    """
-    Return a text as a finite number other than zero.
-
-    :raises ValueFault: If the text is not one.
-    """
-    value = number(text)
+def read_ratio(text: str) -> float:
+    """Read a finite number other than zero."""
+    value = read_number(text)
     if value == 0.0:
         raise ValueFault('a number other than zero', text.strip(XML_SPACE))
     return value
 
 
-def integer(text: str, *, least: int, most: int = 2**31 - 1) -> int:
-    """
-    Return a text as an integer.
-
-    :raises ValueFault: If the text is not one, or outside ``least`` to ``most``.
-    """
+def read_integer(text: str, *, least: int, most: int = 2**31 - 1) -> int:
+    """Read an integer from ``least`` to ``most``."""
     stripped = text.strip(XML_SPACE)
     if _INTEGER.fullmatch(stripped) is None or not least <= int(stripped) <= most:
         raise ValueFault(f'an integer from {least} to {most}', stripped)
     return int(stripped)
 
 
-def positive(text: str) -> int:
-    """
-    Return a text as an integer from 1.
-
-    :raises ValueFault: If the text is not one.
-    """
-    return integer(text, least=1)
+def read_positive_integer(text: str) -> int:
+    """Read an integer from 1."""
+    return read_integer(text, least=1)
 
 
-def rate(text: str) -> int:
-    """
-    Return a text as an integer from 0, an empty one as 0.
-
-    :raises ValueFault: If the text is not one.
-    """
-    return integer(text, least=0, most=2**32 - 1) if text else 0
+def read_rate(text: str) -> int:
+    """Read an integer from 0; an empty text is 0."""
+    return read_integer(text, least=0, most=2**32 - 1) if text else 0
 
 
-def magnitude(text: str) -> float:
-    """
-    Return the magnitude of a finite number.
-
-    :raises ValueFault: If the text is not one.
-    """
-    return abs(number(text))
+def read_magnitude(text: str) -> float:
+    """Read a finite number and drop its sign."""
+    return abs(read_number(text))
 
 
-def one_of(*names: str) -> Callable[[str], str]:
-    """Return a function that takes these texts, and an empty one, only."""
+def make_choice_reader(*names: str) -> Callable[[str], str]:
+    """Return a function that accepts only these texts and the empty one."""
 
-    def read(text: str) -> str:
+    def read_choice(text: str) -> str:
         if text and text not in names:
             raise ValueFault('one of ' + ', '.join(names), text)
         return text
 
-    return read
+    return read_choice
 
 
-def boolean(text: str) -> bool:
-    """
-    Return a text as a boolean: ``true`` or ``false`` in any case.
-
-    :raises ValueFault: If the text is neither.
-    """
+def read_boolean(text: str) -> bool:
+    """Read ``true`` or ``false`` in any case."""
     stripped = text.strip(XML_SPACE)
     value = {'true': True, 'false': False}.get(stripped.lower())
     if value is None:
@@ -235,23 +212,15 @@ def boolean(text: str) -> bool:
     return value
 
 
-def vector(text: str) -> tuple[float, float, float]:
-    """
-    Return a text as three numbers, separated by white space.
-
-    :raises ValueFault: If the text is not exactly three numbers.
-    """
-    x, y, z = _numbers(text, 3, 'three numbers')
+def read_vector(text: str) -> tuple[float, float, float]:
+    """Read three numbers, separated by white space."""
+    x, y, z = _read_number_list(text, 3, 'three numbers')
     return x, y, z
 
 
-def quaternion(text: str) -> tuple[float, float, float, float]:
-    """
-    Return a text of four numbers x, y, z, w as a quaternion of norm 1.
-
-    :raises ValueFault: If the text is not exactly four numbers, or all are zero.
-    """
-    values = _numbers(text, 4, 'four numbers')
+def read_quaternion(text: str) -> tuple[float, float, float, float]:
+    """Read a quaternion x, y, z, w and normalise it."""
+    values = _read_number_list(text, 4, 'four numbers')
     # Divided by the largest component first, so that no square overflows or underflows.
     scale = max(map(abs, values))
     if scale == 0.0:
@@ -261,18 +230,15 @@ def quaternion(text: str) -> tuple[float, float, float, float]:
     return x, y, z, w
 
 
-def color(text: str) -> tuple[float, float, float, float]:
-    """
-    Return a text as red, green, blue and opacity, each from 0 to 1.
-
-    :raises ValueFault: If the text is not exactly four numbers.
-    """
-    red, green, blue, alpha = (min(max(x, 0.0), 1.0) for x in _numbers(text, 4, 'four numbers'))
+def read_color(text: str) -> tuple[float, float, float, float]:
+    """Read red, green, blue and opacity, each clipped to 0 to 1."""
+    values = _read_number_list(text, 4, 'four numbers')
+    red, green, blue, alpha = (min(max(value, 0.0), 1.0) for value in values)
     return red, green, blue, alpha
 
 
-def _numbers(text: str, count: int, expected: str) -> list[float]:
+def _read_number_list(text: str, count: int, expected: str) -> list[float]:
     words = [word for word in _SPACES.split(text) if word]
     if len(words) != count:
         raise ValueFault(expected, text)
-    return [number(word) for word in words]
+    return [read_number(word) for word in words]

@@ -1,20 +1,19 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the links of a robot look like: their ``<visual>`` elements, for tools that draw it."""
+"""Load the ``<visual>`` elements of links, for tools that draw the robot."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
 import os
-from typing import Any
 
 from transmission_bridge.description import urdf
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.source import description_text
 from transmission_bridge.description.specs import MATERIAL, Pose, SHAPES, VISUAL
-from transmission_bridge.description.walker import Walker
+from transmission_bridge.description.walker import Fields, Walker
 from transmission_bridge.description.xml import Element, parse_xml
 
 #: Red, green, blue and opacity, each from 0 to 1.
@@ -28,11 +27,11 @@ class VisualSpec:
 
     :param link: Name of the link.
     :param shape: ``box``, ``cylinder``, ``sphere``, ``capsule`` or ``mesh``.
-    :param origin: Where it is in the frame of the link.
-    :param size: Of a box its edges, of a cylinder or capsule radius and length, of a sphere the
-        radius [m]; of a mesh its scale along x, y, z.
-    :param filename: Of a mesh, as written; else empty.
-    :param color: ``None`` where none is given.
+    :param origin: Pose in the frame of the link.
+    :param size: Edges of a box, radius and length of a cylinder or capsule, radius of a sphere
+        [m]; scale of a mesh along x, y, z.
+    :param filename: File of a mesh, as written; else empty.
+    :param color: ``None`` if not given.
     """
 
     link: str
@@ -47,22 +46,22 @@ def load_visuals(
     text_or_path: str | bytes | bytearray | os.PathLike[str],
 ) -> tuple[VisualSpec, ...]:
     """
-    Read the ``<visual>`` elements of a URDF; those that cannot be read are left out.
+    Read the ``<visual>`` elements of a URDF; elements with an error are omitted.
 
     :param text_or_path: As for :func:`load_description`.
-    :returns: In document order; none for an SDF.
-    :raises DescriptionError: If the text cannot be read or parsed at all.
+    :returns: In document order; empty for an SDF.
+    :raises DescriptionError: If the text cannot be read or parsed.
     """
     root = parse_xml(description_text(text_or_path))
-    # What cannot be read has a frame, as a link without geometry; nobody asks why.
-    walker = Walker(Findings(root), {**urdf.FINISH, **dict.fromkeys(SHAPES, _shape)})
+    # A link without a readable visual still has a frame, so the findings are not used.
+    walker = Walker(Findings(root), {**urdf.FINISH, **dict.fromkeys(SHAPES, _finish_shape)})
     materials = {
-        material.get('name') or '': walker.read(material, MATERIAL).get('color')
-        for material in root.all('material')
+        material.get('name') or '': walker.read_element(material, MATERIAL).get('color')
+        for material in root.find_all('material')
     }
     visuals: list[VisualSpec] = []
-    for link in root.all('link') if root.tag == 'robot' else ():
-        for values in walker.read_all(link.all('visual'), {VISUAL.tag: VISUAL}):
+    for link in root.find_all('link') if root.tag == 'robot' else ():
+        for values in walker.read_elements(link.find_all('visual'), {VISUAL.tag: VISUAL}):
             if 'shape' not in values.get('geometry', ()):
                 continue
             shape, size, filename = values['geometry']['shape']
@@ -74,10 +73,9 @@ def load_visuals(
     return tuple(visuals)
 
 
-def _shape(
-    _: Walker, element: Element, values: dict[str, Any], __: int
+def _finish_shape(
+    _: Walker, element: Element, values: Fields, __: int
 ) -> tuple[str, tuple[float, ...], str]:
-    """Return the shape, its size and its file."""
     filename = values.pop('filename', '')
     if element.tag == 'mesh':
         values.setdefault('scale', (1.0, 1.0, 1.0))

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Walks from the rows of the tables through an element: to specs, and findings on the way."""
+"""Read elements by the rows of the tables: make specs and findings."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import re
 from typing import Any
 
 from transmission_bridge.description.findings import Findings
-from transmission_bridge.description.rows import Level, Row, Value
+from transmission_bridge.description.rows import Row, Value
 from transmission_bridge.description.specs import ParameterSpec
-from transmission_bridge.description.values import field_meant, ValueFault
+from transmission_bridge.description.values import guess_meant_field, ValueFault
 from transmission_bridge.description.xml import Element
+
+#: Values of an element by the fields of its spec.
+Fields = dict[str, Any]
 
 #: Texts of a value, each with its element.
 Texts = list[tuple[Element, str]]
@@ -22,36 +25,37 @@ _VERSION = re.compile(r'([0-9]{1,9})\.([0-9]{1,9})')
 
 
 class Unusable(Exception):
-    """An element that is not used; the finding that says why is there."""
+    """The element cannot be used; a finding has the reason."""
 
 
-#: Makes a spec of an element and its values, where the row does not say all of it. The last
+#: Makes the spec of an element from its values, for rows that need more than the table. The last
 #: argument is the number of errors before the element.
-Finish = Callable[['Walker', Element, dict[str, Any], int], Any]
+Finish = Callable[['Walker', Element, Fields, int], Any]
 
 
 class Walker:
     """
-    Reads elements as their rows say.
+    Reads elements by their rows.
 
-    :param findings: Where the findings go.
-    :param finish: Of the rows that do not say all, what makes the spec.
+    :param findings: Receives the findings.
+    :param finish: Makes the spec, for rows that need more than the table.
     """
 
     def __init__(self, findings: Findings, finish: Mapping[Row, Finish]) -> None:
         self.findings = findings
         self._finish = finish
+        self._reports = {'error': findings.add_error, 'ignored': findings.add_ignored}
         version = _VERSION.fullmatch(findings.root.get('version') or '1.0')
         self._version = tuple(map(int, version.groups())) if version else (0, 0)
 
-    def read(self, element: Element, row: Row) -> Any:
+    def read_element(self, element: Element, row: Row) -> Any:
         """
-        Return what an element becomes.
+        Return the spec of an element.
 
-        :raises Unusable: If it cannot be used; there is a finding.
+        :raises Unusable: If the element cannot be used; a finding has the reason.
         """
         errors = self.findings.errors
-        values: dict[str, Any] = {}
+        values: Fields = {}
         for value in row.values:
             if value.is_optional_attribute and value.name not in element.attributes:
                 continue
@@ -59,26 +63,27 @@ class Walker:
                 continue
             self._read_value(element, row, value, values)
         for field, rows in row.by_field.items() if element.children else ():
-            if elements := element.all(*rows):
-                values[field] = self._children(elements, rows)
+            if elements := element.find_all(*rows):
+                values[field] = self._read_children(elements, rows)
         if row.unknown == 'parameters':
-            values['parameters'] = (*values.get('parameters', ()), *undefined(element, row))
+            values['parameters'] = (
+                *values.get('parameters', ()),
+                *collect_parameters(element, row),
+            )
         elif row.unknown == 'refused':
-            self._refuse_unknown(element, row)
+            self._report_unknown(element, row)
         if row in self._finish:
             made = self._finish[row](self, element, values, errors)
         else:
-            made = values if row.spec is None else spec(row.spec, element, values)
+            made = values if row.spec is None else make_spec(row.spec, element, values)
         if row.ends == 'end' and self.findings.errors > errors:
             raise Unusable
         return made
 
-    def read_all(self, elements: Sequence[Element], rows: Mapping[str, Row]) -> tuple[Any, ...]:
-        """
-        Return what elements become, without those that cannot be used.
-
-        :param rows: Their rows, by tag.
-        """
+    def read_elements(
+        self, elements: Sequence[Element], rows: Mapping[str, Row]
+    ) -> tuple[Any, ...]:
+        """Return the specs of the usable elements; ``rows`` has their rows by tag."""
         specs: dict[tuple[str, str | int | None], Any] = {}
         for element in elements:
             row = rows[element.tag]
@@ -86,44 +91,42 @@ class Walker:
             if row.twice is not None and key in specs:
                 level, message = row.twice
                 message = message.format(tag=element.tag)
-                report = self._report(level)
-                report(element, message, expected='another name', found=f"'{key[1]}'")
+                found = f"'{key[1]}'"
+                self._reports[level](element, message, expected='another name', found=found)
                 if not row.last_counts:
                     continue
                 del specs[key]
             try:
-                specs[key] = self.read(element, row)
+                specs[key] = self.read_element(element, row)
             except Unusable:
                 continue
         return tuple(specs.values())
 
-    def _children(self, elements: Sequence[Element], rows: Mapping[str, Row]) -> Any:
+    def _read_children(self, elements: Sequence[Element], rows: Mapping[str, Row]) -> Any:
         row = rows[elements[0].tag]
         if row.many:
-            return self.read_all(elements, rows)
+            return self.read_elements(elements, rows)
         if row.last_counts and len(elements) > 1:
-            self.findings.ignored(
+            self.findings.add_ignored(
                 elements[0],
                 f'several <{row.tag}> elements, the last one is used',
                 expected=f'one <{row.tag}>',
                 found=str(len(elements)),
             )
-        return self.read(elements[-1 if row.last_counts else 0], row)
+        return self.read_element(elements[-1 if row.last_counts else 0], row)
 
-    def _read_value(
-        self, element: Element, row: Row, value: Value, values: dict[str, Any]
-    ) -> None:
-        place = element.first(value.within) if value.within else element
+    def _read_value(self, element: Element, row: Row, value: Value, values: Fields) -> None:
+        place = element.find_child(value.within) if value.within else element
         if place is None:
             return
-        texts = _texts(place, value)
+        texts = _collect_texts(place, value)
         if not texts and not value.missing:
             return
         if value.since > self._version or (value.only_if and not values.get(value.only_if)):
             return
         if value.place == 'ignored':
             message, found = f'attribute {value.name} is ignored here', f"'{texts[0][1]}'"
-            self.findings.ignored(place, message, expected=value.expected, found=found)
+            self.findings.add_ignored(place, message, expected=value.expected, found=found)
             return
         errors = self.findings.errors
         parsed = []
@@ -133,12 +136,12 @@ class Walker:
             except ValueFault as fault:
                 what = value.name + (f' of <{at.tag}>' if row.ends == 'error' else '')
                 message = value.unusable or f'{what} is not usable'
-                report = self._report(value.fault)
+                report = self._reports[value.fault]
                 report(at, message, expected=fault.expected, found=fault.found)
         if len(parsed) > 1:
-            self._check_once(texts, parsed, value)
+            self._report_repeated(texts, parsed, value)
         if value.missing and (not parsed or (parsed[0] == '' and not value.may_be_empty)):
-            self._missing(place, row, value, texts, errors)
+            self._report_missing_value(place, row, value, texts, errors)
         if parsed:
             values[value.target] = parsed[0]
         if self.findings.errors > errors and (
@@ -146,26 +149,24 @@ class Walker:
         ):
             raise Unusable
 
-    def _missing(
+    def _report_missing_value(
         self, element: Element, row: Row, value: Value, texts: Texts, errors: int
     ) -> None:
-        """Report a value that must be there, unless there is an error about it already."""
-        if self.findings.errors > errors:
+        if self.findings.errors > errors:  # another error has the reason
             return
         words = {'tag': element.tag, 'name': value.name}
-        self.findings.error(
+        self.findings.add_error(
             element,
             value.missing.format(**words),
             expected=(value.expected or 'attribute {name}').format(**words),
-            found=_instead(element, row, value, texts),
+            found=_describe_substitute(element, row, value, texts),
         )
 
-    def _check_once(self, texts: Texts, parsed: list[Any], value: Value) -> None:
-        """Report a value that is given twice; after an error it is not known which was meant."""
-        if len(parsed) < len(texts):
+    def _report_repeated(self, texts: Texts, parsed: list[Any], value: Value) -> None:
+        if len(parsed) < len(texts):  # another error has the reason
             return
         differ = any(each != parsed[0] for each in parsed)
-        report = self.findings.error if differ else self.findings.warning
+        report = self.findings.add_error if differ else self.findings.add_warning
         report(
             texts[1][0],
             f'{value.name} is given more than once',
@@ -173,13 +174,10 @@ class Walker:
             found=' and '.join(f"'{text}'" for _, text in texts) if differ else 'the same again',
         )
 
-    def _report(self, level: Level) -> Callable[..., None]:
-        return self.findings.error if level == 'error' else self.findings.ignored
-
-    def _refuse_unknown(self, element: Element, row: Row) -> None:
+    def _report_unknown(self, element: Element, row: Row) -> None:
         for child in element.children:
             if child.tag not in row.tags and not child.is_xacro:
-                self.findings.error(
+                self.findings.add_error(
                     child,
                     'unknown element',
                     expected='one of ' + ', '.join(each.tag for each in row.children),
@@ -188,30 +186,26 @@ class Walker:
                 )
 
 
-def spec(made: Callable[..., Any], element: Element, values: Mapping[str, Any]) -> Any:
-    """
-    Return a spec of an element.
-
-    :param made: Its class.
-    """
+def make_spec(made: Callable[..., Any], element: Element, values: Mapping[str, Any]) -> Any:
+    """Make the spec of an element; it also gets line and path if its class has them."""
     has_place = 'line' in made.__dataclass_fields__  # type: ignore[attr-defined]
     place = {'line': element.line, 'path': element.path} if has_place else {}
     return made(**values, **place)
 
 
-def undefined(element: Element, row: Row) -> tuple[ParameterSpec, ...]:
-    """Return the attributes and child elements that a row does not have."""
+def collect_parameters(element: Element, row: Row) -> tuple[ParameterSpec, ...]:
+    """Return the attributes and child elements of an element that are not in its row."""
     return (
         *(
             ParameterSpec(name, text, element.line, f'{element.path}/@{name}')
             for name, text in element.attributes.items()
             if name not in row.attributes
         ),
-        *(_parameter(child) for child in element.children if child.tag not in row.tags),
+        *(_make_parameter(child) for child in element.children if child.tag not in row.tags),
     )
 
 
-def _parameter(element: Element) -> ParameterSpec:
+def _make_parameter(element: Element) -> ParameterSpec:
     name = element.get('name') if element.tag == 'param' else None
     return ParameterSpec(
         name=name or element.tag,
@@ -219,33 +213,32 @@ def _parameter(element: Element) -> ParameterSpec:
         line=element.line,
         path=element.path,
         attributes=tuple(element.attributes.items()),
-        children=tuple(map(_parameter, element.children)),
+        children=tuple(map(_make_parameter, element.children)),
     )
 
 
-def _texts(element: Element, value: Value) -> Texts:
-    """Return the texts of a value, each with its element."""
+def _collect_texts(element: Element, value: Value) -> Texts:
     place = value.place
     if place == 'text':
         return [(element, element.text)]
     if place == 'param':
-        params = (child for child in element.all('param') if child.get('name') == value.name)
+        params = (child for child in element.find_all('param') if child.get('name') == value.name)
         return [(element, param.text) for param in params][-1:]
     texts: Texts = []
     if place != 'child' and value.name in element.attributes:
         texts.append((element, element.attributes[value.name]))
     if place in ('child', 'either') and element.children:
-        texts += [(child, child.text) for child in element.all(value.name)]
+        texts += [(child, child.text) for child in element.find_all(value.name)]
     return texts
 
 
-def _instead(element: Element, row: Row, value: Value, texts: Texts) -> str:
-    """Return what stands in the place of a value that is missing, in words."""
+def _describe_substitute(element: Element, row: Row, value: Value, texts: Texts) -> str:
+    """Describe what the element has instead of a missing value."""
     if value.place == 'attribute':
         return 'an empty one' if texts else 'none'
-    if element.all(value.foreign):
+    if element.find_all(value.foreign):
         return f'<{value.foreign}>, which is for the other dialect'
-    for parameter in undefined(element, row):
-        if field_meant(parameter.name) == value.target:
+    for parameter in collect_parameters(element, row):
+        if guess_meant_field(parameter.name) == value.target:
             return f"'{parameter.value}' in {parameter.path.rpartition('/')[2]}"
     return 'none'

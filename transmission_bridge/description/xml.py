@@ -2,13 +2,13 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Safe XML: text to a tree of plain elements with line and path.
+Parse XML safely: text to a tree of plain elements with line and path.
 
-A description may come over the network, so it must not access files or expand without limit: no
-entities except the five predefined ones and character references, no DTD, no network, limited
-size, depth and number of elements. Names are local names, because ROS 1 descriptions have a
-default namespace and xacro leaves prefixes. Comments and processing instructions are removed:
-``<!-- was 30 -->40`` is read as ``40``.
+A description may come over the network, so it must not access files or expand without limit.
+Entities are limited to the five predefined ones and character references. There is no DTD and no
+network access. Size, depth and number of elements are limited. Names are local names, because
+ROS 1 descriptions have a default namespace and xacro leaves prefixes. Comments and processing
+instructions are removed: ``<!-- was 30 -->40`` is read as ``40``.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from typing import Any
 
 from lxml import etree
 
-from transmission_bridge.description.source import without_prolog
+from transmission_bridge.description.source import blank_prolog
 from transmission_bridge.description.values import XML_SPACE
 from transmission_bridge.errors import DescriptionError
 
-#: Deepest nesting that is read; descriptions need about ten.
+#: Maximum depth of nesting; descriptions need about ten.
 MAX_DEPTH = 100
-#: Most elements that are read.
+#: Maximum number of elements.
 MAX_ELEMENTS = 250_000
-#: Most attributes of an element that are read.
+#: Maximum number of attributes of an element.
 MAX_ATTRIBUTES = 5000
 
 _PIECE = 1024 * 1024
 
 _MARKUP = re.compile(r'<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|(<[^/!?])', re.DOTALL)
-#: In any of the spellings of the namespace that xacro takes.
+#: All spellings of the namespace that xacro accepts.
 _XACRO = re.compile(r'\{http://(www\.|wiki\.)?ros\.org/(wiki/)?xacro/?(#[a-z]+)?\}')
 _VALUE = re.compile(r'=\s*["\']')
 _MESSAGE_TAIL = re.compile(r',? \(?line \d+, column \d+\)?.*', re.DOTALL)
@@ -44,12 +44,12 @@ class Element:
     One XML element, read-only once parsed.
 
     :ivar tag: Local name.
-    :ivar attributes: By local name, values stripped.
-    :ivar text: The element's own text, comments left out, stripped.
+    :ivar attributes: Stripped values by local name.
+    :ivar text: The element's own text without comments, stripped.
     :ivar children: Child elements in document order.
-    :ivar index: Number in document order, from 0.
+    :ivar index: Index in document order, from 0.
     :ivar is_xacro: Whether it is an unexpanded element of xacro.
-    :ivar line: Line of the start tag's ``<``, from 1.
+    :ivar line: Line of the ``<`` of the start tag, from 1.
     """
 
     __slots__ = (
@@ -90,7 +90,7 @@ class Element:
 
     @property
     def path(self) -> str:
-        """The path, for example ``/robot/joint[3]``, numbered where a tag has siblings."""
+        """The path, for example ``/robot/joint[3]``; a tag with siblings is numbered."""
         if not self._path:
             parent = self.parent
             above = parent.path if parent is not None else ''
@@ -98,11 +98,11 @@ class Element:
             self._path = f'{above}/{self.tag}' + ('' if alone else f'[{self._ordinal}]')
         return self._path
 
-    def all(self, *tags: str) -> list[Element]:
-        """Return the children with one of these tags, except xacro's, in document order."""
+    def find_all(self, *tags: str) -> list[Element]:
+        """Return the children with one of these tags in document order, without xacro's."""
         return [child for child in self.children if child.tag in tags and not child.is_xacro]
 
-    def below(self) -> Iterator[Element]:
+    def iterate_below(self) -> Iterator[Element]:
         """Yield all elements inside this one, in document order."""
         left = self.children[::-1]
         while left:
@@ -110,7 +110,7 @@ class Element:
             yield element
             left += element.children[::-1]
 
-    def first(self, tag: str) -> Element | None:
+    def find_child(self, tag: str) -> Element | None:
         """Return the first child with this tag, or ``None``."""
         for child in self.children:
             if child.tag == tag and not child.is_xacro:
@@ -122,12 +122,12 @@ class Element:
         return self.parent is not None and self.parent.tag == tag
 
     def get(self, attribute: str) -> str | None:
-        """Return an attribute's stripped value, or ``None``."""
+        """Return the stripped value of an attribute, or ``None``."""
         return self.attributes.get(attribute)
 
 
 class _TreeBuilder:
-    """Builds the tree from the parser's events; raises when a limit is exceeded."""
+    """Build the tree from the parser's events; raise an error if a limit is exceeded."""
 
     def __init__(self) -> None:
         self.elements: list[Element] = []
@@ -139,7 +139,9 @@ class _TreeBuilder:
         if len(self.elements) >= MAX_ELEMENTS:
             raise DescriptionError('too many elements', expected=f'at most {MAX_ELEMENTS}')
         parent = self._open[-1] if self._open else None
-        element = Element(_local(str(tag)), _local_names(attrib), parent, len(self.elements))
+        element = Element(
+            _strip_prefix(str(tag)), _name_attributes(attrib), parent, len(self.elements)
+        )
         element.is_xacro = _XACRO.match(str(tag)) is not None
         self.elements.append(element)
         self._open.append(element)
@@ -148,8 +150,7 @@ class _TreeBuilder:
         self._open[-1]._pieces.append(str(data))
 
     def comment(self, text: str | bytes) -> None:
-        # Ignored, so that texts before and after it are one.
-        pass
+        pass  # texts before and after a comment are one text
 
     def end(self, tag: str | bytes) -> None:
         element = self._open.pop()
@@ -157,40 +158,38 @@ class _TreeBuilder:
         element._pieces = []
 
     def doctype(self, name: str, public_id: str | None, system: str | None) -> None:
-        # One without declarations was blanked out before.
-        raise DescriptionError('a DOCTYPE is refused', found=name)
+        # blank_prolog() has removed a DOCTYPE without declarations.
+        raise DescriptionError('a DOCTYPE is not allowed', found=name)
 
     def close(self) -> list[Element]:
         return self.elements
 
 
-def _local(name: str) -> str:
+def _strip_prefix(name: str) -> str:
     if '}' in name or ':' in name:
         return name.rpartition('}')[2].rpartition(':')[2]
     return name
 
 
-def _local_names(attributes: Mapping[str, str]) -> dict[str, str]:
+def _name_attributes(attributes: Mapping[str, str]) -> dict[str, str]:
     names: dict[str, str] = {}
     for name, value in attributes.items():
-        local = _local(name)
-        # Where x:name and name are both given, name is used.
+        local = _strip_prefix(name)
+        # If an element has x:name and name, name is used.
         if local == name or local not in attributes:
-            # Without entities, the parser gives every & of an attribute like this.
+            # With entities off, the parser returns every & of an attribute in this form.
             names[local] = value.replace('&#38;', '&').strip(XML_SPACE)
     return names
 
 
 def parse_xml(text: str) -> Element:
     """
-    Parse a text into a tree.
+    Parse the text of a description (from :func:`description_text`) and return its root element.
 
-    :param text: As :func:`~transmission_bridge.description.source.description_text` returns it.
-    :returns: The root element.
     :raises DescriptionError: If it is not well-formed, declares entities, or exceeds a limit.
     """
-    blanked = without_prolog(text)
-    _check_attributes(blanked)
+    blanked = blank_prolog(text)
+    _check_attribute_count(blanked)
     parser = etree.XMLParser(
         target=_TreeBuilder(),
         encoding='utf-8',
@@ -210,14 +209,14 @@ def parse_xml(text: str) -> Element:
     except etree.XMLSyntaxError as error:
         reason = _MESSAGE_TAIL.sub('', error.msg or '') or 'no element found'
         raise DescriptionError(f'not well-formed XML: {reason}', line=error.lineno) from None
-    for element, line in zip(elements, _start_tag_lines(blanked), strict=True):
+    for element, line in zip(elements, _find_start_tag_lines(blanked), strict=True):
         element.line = line
     root: Element = elements[0]
     return root
 
 
-def _check_attributes(text: str) -> None:
-    """Refuse a tag with many attributes, which the parser would compare pairwise."""
+def _check_attribute_count(text: str) -> None:
+    # The parser would compare many attributes pairwise.
     for piece in text.split('<'):
         if len(piece) > 4 * MAX_ATTRIBUTES and len(_VALUE.findall(piece)) > MAX_ATTRIBUTES:
             raise DescriptionError(
@@ -225,11 +224,11 @@ def _check_attributes(text: str) -> None:
             )
 
 
-def _start_tag_lines(text: str) -> Iterator[int]:
+def _find_start_tag_lines(text: str) -> Iterator[int]:
     """
     Yield the line of each start tag of a well-formed text, in document order.
 
-    The parser counts to 65535 only, and gives the line where a start tag ends.
+    The parser counts only to 65535, and reports the line of the end of a start tag.
     """
     line = 1
     counted = 0

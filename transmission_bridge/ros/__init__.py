@@ -1,4 +1,4 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes: the only room that imports rclpy and message packages."""
+"""The nodes. Only this room imports rclpy and message packages."""

@@ -8,28 +8,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from transmission_bridge.ros.command_line import run_command
+from transmission_bridge.ros.command_line import run_node_command
 
 if TYPE_CHECKING:
     from transmission_bridge.ros.bridge_node import TransmissionBridge
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the bridge until it is told to stop, as :func:`run_command` does."""
+    """Run the bridge until a signal stops it, and return the exit code."""
 
-    def load() -> type[TransmissionBridge]:
+    def import_bridge() -> type[TransmissionBridge]:
         from transmission_bridge.ros.bridge_node import TransmissionBridge
 
         return TransmissionBridge
 
-    return run_command(
+    return run_node_command(
         'bridge_node',
-        'Gives an actuator-space robot driver a joint-space interface, from the transmissions in '
+        'Give an actuator-space robot driver a joint-space interface, from the transmissions in '
         'the robot description.',
         '-p autostart:=true',
-        load,
+        import_bridge,
         args,
-        on_stop=lambda node: node.end(),
+        on_stop=lambda node: node.shut_down(),
     )
 
 

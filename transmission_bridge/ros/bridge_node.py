@@ -14,7 +14,6 @@ from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.parameter import Parameter
 
 from transmission_bridge.bridge.implausible_numbers import implausible_numbers
 from transmission_bridge.bridge.options import (
@@ -35,17 +34,18 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.description_source import DescriptionSource
-from transmission_bridge.ros.diagnostics import Diagnostics, NodeFacts
+from transmission_bridge.ros.diagnostics import DiagnosticsPublisher, NodeFacts
 from transmission_bridge.ros.parameters import (
-    declare,
+    accept_integers,
     declare_options,
+    declare_parameter,
     fix_use_sim_time,
     LiveParameters,
-    read_options,
-    take_integers,
+    Parameters,
+    read_bridge_options,
 )
 from transmission_bridge.ros.requests import guard_requests
-from transmission_bridge.ros.session import Session, STEADY
+from transmission_bridge.ros.session import BridgeSession, STEADY
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.tuned_file import TunedFile
 from transmission_bridge.ros.zero_service import ZeroService
@@ -56,7 +56,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 
 Step = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 
-#: States that each step leads to with success and with failure (design.ros2.org, *Managed nodes*).
+#: State after each step, with success and with failure (design.ros2.org, *Managed nodes*).
 _STATES = {
     'configure': ('inactive', 'unconfigured'),
     'activate': ('active', 'inactive'),
@@ -66,21 +66,21 @@ _STATES = {
     'error': ('unconfigured', 'finalized'),
 }
 
-#: Steps whose success clears the failure of an earlier one.
+#: Steps that clear an earlier failure if they succeed.
 _ENDING_FAILURE = ('configure', 'activate', 'shutdown')
 
 
-def transition(step: Step) -> Step:
+def guard_transition(step: Step) -> Step:
     """
     Decorate a life-cycle callback: a mistake of the user is FAILURE, a bug is ERROR.
 
     Both are logged with their reason, because rclpy discards exceptions of these callbacks. The
-    node keeps the reason as ``failure`` until it is configured or activated, and the state that
-    follows as ``life_state``, because rclpy has no public access to its own.
+    node keeps the reason as ``failure`` until it is configured or activated, and the new state as
+    ``life_state``, because rclpy has no public access to its own.
     """
 
     @functools.wraps(step)
-    def guarded(self: Any, state: LifecycleState) -> TransitionCallbackReturn:
+    def guarded_step(self: Any, state: LifecycleState) -> TransitionCallbackReturn:
         name = step.__name__.removeprefix('on_')
         try:
             result = step(self, state)
@@ -88,10 +88,10 @@ def transition(step: Step) -> Step:
             result = TransitionCallbackReturn.FAILURE
             self.failure = f'{name} failed: {error}'
             self.get_logger().error(self.failure)
-        except Exception as error:  # nothing may disappear in rclpy's own handler
+        except Exception as error:  # rclpy's own handler would discard it
             result = TransitionCallbackReturn.ERROR
-            self.failure = f'{name} met a bug, see the log: {error!r}'
-            self.get_logger().error(f'{name} met a bug:\n{traceback.format_exc()}')
+            self.failure = f'bug in {name}, see the log: {error!r}'
+            self.get_logger().error(f'bug in {name}:\n{traceback.format_exc()}')
         success, failure = _STATES[name]
         if result == TransitionCallbackReturn.SUCCESS:
             self.life_state = success
@@ -101,7 +101,7 @@ def transition(step: Step) -> Step:
             self.life_state = failure
         return result
 
-    return guarded
+    return guarded_step
 
 
 # -- The node ------------------------------------------------------------------------------------
@@ -111,60 +111,60 @@ class TransmissionBridge(LifecycleNode):
     """
     Republishes actuator states as joint states and joint commands as actuator commands.
 
-    :param kwargs: What :class:`rclpy.node.Node` takes, for example ``namespace`` or
+    :param kwargs: Arguments of :class:`rclpy.node.Node`, for example ``namespace`` or
         ``parameter_overrides``.
     :ivar life_state: ``unconfigured``, ``inactive``, ``active`` or ``finalized``; changes at the
         end of each transition.
-    :ivar failure: Why the last transition failed, empty if it succeeded.
-    :ivar tuned_findings: What was refused of ``tuned_file`` when it was configured.
-    :raises ParameterError: If a parameter was given a value of the wrong type.
+    :ivar failure: Reason why the last transition failed; empty if it succeeded.
+    :ivar tuned_findings: Numbers of ``tuned_file`` that were rejected at configure.
+    :raises ParameterError: If a parameter has a value of the wrong type.
     """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__('transmission_bridge', **kwargs)
         fix_use_sim_time(self)
         self._log = ThrottledLog(self)
-        self._session: Session | None = None
+        self._session: BridgeSession | None = None
         self.life_state = 'unconfigured'
         self.failure = ''
         self._was_active = False
         declare_options(self)
-        declare(
+        declare_parameter(
             self,
             'autostart',
             False,
             ParameterDescriptor(
-                description='Whether the node configures and activates itself when a description '
-                'is there.',
+                description='Whether the node configures and activates itself when it has a '
+                'description.',
                 read_only=True,
             ),
         )
         self._autostart = bool(self.get_parameter('autostart').value)
-        self._live = LiveParameters(self, self._use, self._guard)
-        self._description = DescriptionSource(self, self._description_arrived)
+        self._live = LiveParameters(self, self._use_tuned_maps, self._check_tuned_maps)
+        self._description = DescriptionSource(self, self._handle_description)
         self.tuned_findings: tuple[Finding, ...] = ()
-        self._zero = ZeroService(self, lambda: self._session, self._keeping)
-        self._diagnostics = Diagnostics(
-            self, self._known_facts, lambda: self._session, self._description, self._log
+        self._zero = ZeroService(self, lambda: self._session, self._keep_tuned_numbers)
+        self._diagnostics = DiagnosticsPublisher(
+            self, self._collect_facts, lambda: self._session, self._description, self._log
         )
-        take_integers(self)
-        self.add_on_set_parameters_callback(self._check_parameters)
-        self.add_post_set_parameters_callback(self._apply_parameters)
-        guard_requests(self, self._live.together)
-        self._tell_unmatched()
+        accept_integers(self)
+        self.add_on_set_parameters_callback(self._check_bridge_parameters)
+        self.add_post_set_parameters_callback(self._apply_bridge_parameters)
+        guard_requests(self, self._live.apply_together)
+        self._warn_of_unmatched()
         self._starter: Any = None
         if self._autostart:
             self._start_soon()
 
     # -- life cycle ------------------------------------------------------------------------------
 
-    @transition
+    @guard_transition
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the description, load the plugins, declare the parameters, create the topics."""
-        text = self._description.text
+        text = self._description.urdf
         if not text:
             raise DescriptionError(self._description.absence)
-        options = read_options(self)
+        options = read_bridge_options(self)
         aliases = pairs('plugin_aliases', options.plugin_aliases)
         robot, marks = robot_of(description_source.read_description(text), options)
         lost = robot.lost_actuators
@@ -190,16 +190,16 @@ class TransmissionBridge(LifecycleNode):
             errors = [str(finding) for finding in robot.findings if finding.severity == 'error']
             raise DescriptionError(
                 f'nothing to bridge in robot {shown(robot.robot.name)} '
-                f'({self._description.place}): no usable transmission and no joint to pass through'
-                + (f'; {shortened(errors, 1, show=str)}' if errors else '')
+                f'({self._description.origin}): no usable transmission, and no joint to pass '
+                'through' + (f'; {shortened(errors, 1, show=str)}' if errors else '')
             )
         try:
-            tuned = self._live.configure(robot, partial(self._tuned_values, options, robot))
-            self._session = Session(self, tuned, options, self._log)
+            tuned = self._live.declare_tunables(robot, partial(self._read_tuned, options, robot))
+            self._session = BridgeSession(self, tuned, options, self._log)
         except BaseException:
-            self._release()
+            self._release_session()
             raise
-        self._tell_unmatched()
+        self._warn_of_unmatched()
         self.get_logger().info(
             f'robot {shown(robot.robot.name)}: {len(robot.joint_names)} joints, '
             f'{len(robot.actuator_names)} actuators, {len(robot.transmissions)} transmissions, '
@@ -207,61 +207,61 @@ class TransmissionBridge(LifecycleNode):
         )
         return TransitionCallbackReturn.SUCCESS
 
-    @transition
+    @guard_transition
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Activate the publishers, then open the session."""
         result = super().on_activate(state)
         if self._session is not None and result == TransitionCallbackReturn.SUCCESS:
-            self._session.open()
+            self._session.open_session()
             self._was_active = True
             self.get_logger().info(clipped(f'active: {self._session.endpoints}'))
         return result
 
-    @transition
+    @guard_transition
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Send what ``on_stop`` says, then be silent."""
-        self._close()
+        """Send the last commands (``on_stop``), then stop publishing."""
+        self._stop_session()
         return super().on_deactivate(state)
 
-    @transition
+    @guard_transition
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Remove the topics and the parameters of the transmissions."""
-        self._release()
+        self._release_session()
         return super().on_cleanup(state)
 
-    @transition
+    @guard_transition
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop and release everything, from any state; autostart ends too."""
+        """Stop and release everything, from any state, and end autostart."""
         self._autostart = False
         self._cancel_start()
-        self._close()
-        self._release()
+        self._stop_session()
+        self._release_session()
         return super().on_shutdown(state)
 
-    @transition
+    @guard_transition
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Release everything; the node is unconfigured afterwards and can be configured again."""
-        self._close()
-        self._release()
+        """Release everything; the unconfigured node can be configured again."""
+        self._stop_session()
+        self._release_session()
         return TransitionCallbackReturn.SUCCESS
 
-    def end(self) -> None:
-        """Shut the life cycle down, unless it has ended already."""
+    def shut_down(self) -> None:
+        """Shut the life cycle down, unless it is finalized."""
         if self.life_state != 'finalized':
             self.trigger_shutdown()
 
-    def _close(self) -> None:
+    def _stop_session(self) -> None:
         if self._session is not None:
-            self._session.close()
+            self._session.close_session()
 
-    def _release(self) -> None:
-        self._live.cleanup()
+    def _release_session(self) -> None:
+        self._live.undeclare_tunables()
         session, self._session = self._session, None
         if session is not None:
-            session.destroy()
+            session.destroy_session()
 
     def _log_findings(self, findings: Sequence[Finding]) -> None:
-        # One line each: rclpy allows one severity per line of code.
+        # Each severity has a line of its own: rclpy allows one severity per line of code.
         for finding in findings:
             text = clipped(str(finding))
             if finding.severity == 'error':
@@ -273,60 +273,64 @@ class TransmissionBridge(LifecycleNode):
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def _check_parameters(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
+    def _check_bridge_parameters(self, parameters: Parameters) -> SetParametersResult:
         if self._session is not None and any(
             parameter.name == description_source.PARAMETER for parameter in parameters
         ):
             return SetParametersResult(
                 successful=False,
-                reason='robot_description can be set while the node is unconfigured: '
-                'deactivate it and clean it up first',
+                reason='robot_description can be set only while the node is unconfigured: '
+                'deactivate and clean up the node first',
             )
-        return self._live.check(parameters)
+        return self._live.check_values(parameters)
 
-    def _apply_parameters(self, parameters: Sequence[Parameter[Any]]) -> None:
-        self._live.commit(parameters)
+    def _apply_bridge_parameters(self, parameters: Parameters) -> None:
+        self._live.commit_values(parameters)
         if any(parameter.name == description_source.PARAMETER for parameter in parameters):
-            self._description_arrived()
+            self._handle_description()
 
-    def _tell_unmatched(self) -> None:
-        for sentence in self._live.unmatched_overrides():
+    def _warn_of_unmatched(self) -> None:
+        for sentence in self._live.find_unmatched_overrides():
             self.get_logger().warning(sentence)
 
-    def _tuned_values(
+    def _read_tuned(
         self, options: BridgeOptions, robot: RobotTransmissions, urdf: Mapping[str, float | bool]
     ) -> dict[str, float]:
-        """Return the numbers of ``tuned_file`` that count, and log the others."""
+        """Return the valid numbers of ``tuned_file``, and log the others."""
         values: dict[str, float] = {}
         self.tuned_findings = ()
         if options.tuned_file:
-            values, self.tuned_findings = TunedFile(options.tuned_file).values(robot, urdf)
+            values, self.tuned_findings = TunedFile(options.tuned_file).check_numbers(robot, urdf)
             self._log_findings(self.tuned_findings)
         return values
 
     @contextmanager
-    def _keeping(self, values: Mapping[str, float]) -> Iterator[Sequence[str]]:
-        """Write numbers to ``tuned_file`` when the block has ended well, if there is one."""
+    def _keep_tuned_numbers(self, values: Mapping[str, float]) -> Iterator[Sequence[str]]:
+        """
+        Write numbers to ``tuned_file`` (if there is one) when the block succeeds.
+
+        :returns: The parameters that the parameter file will override.
+        """
         session = self._session
         if session is None or not session.options.tuned_file:
             yield ()
             return
         urdf = self._live.urdf_values
         changes = {name: (value, float(urdf[name])) for name, value in values.items()}
-        with TunedFile(session.options.tuned_file).keeping(changes):
+        with TunedFile(session.options.tuned_file).keep_numbers(changes):
             yield tuple(name for name in values if name in self._live.given)
 
-    def _guard(self, robot: RobotTransmissions) -> None:
+    def _check_tuned_maps(self, robot: RobotTransmissions) -> None:
         if self._session is not None:
-            self._session.check_tuning(robot)
+            self._session.check_new_maps(robot)
 
-    def _use(self, robot: RobotTransmissions) -> None:
+    def _use_tuned_maps(self, robot: RobotTransmissions) -> None:
         if self._session is not None:
-            self._session.use(robot)
+            self._session.replace_maps(robot)
 
-    # -- starting by itself ----------------------------------------------------------------------
+    # -- autostart -------------------------------------------------------------------------------
 
-    def _description_arrived(self) -> None:
+    def _handle_description(self) -> None:
         if self._session is not None:
             self._log.warning(
                 'description',
@@ -352,30 +356,30 @@ class TransmissionBridge(LifecycleNode):
         self._cancel_start()
         if is_late or self._session is not None:
             return
-        if not self._description.text:
+        if not self._description.urdf:
             self.get_logger().info(
-                f'waiting for a description on {self._description.place} or in parameter '
+                f'waiting for a description on {self._description.origin} or in parameter '
                 f'{description_source.PARAMETER}'
             )
         elif self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()
 
-    def _known_facts(self) -> NodeFacts:
-        missing = self.start_missing()
+    def _collect_facts(self) -> NodeFacts:
+        missing = self.explain_waiting()
         return NodeFacts(self.life_state, self.failure, self.tuned_findings, missing)
 
-    def start_missing(self) -> str:
+    def explain_waiting(self) -> str:
         """
-        Return a sentence on what a bridge that was never active waits for.
+        Explain in one sentence why the bridge was never active.
 
-        Empty if it was active before, because somebody stopped it on purpose, and if its start
-        failed, because ``failure`` says why.
+        Empty if it was active before, because it was stopped on purpose, and if its start failed,
+        because ``failure`` has the reason.
         """
         state = self.life_state
         if self.failure or self._was_active or state not in ('unconfigured', 'inactive'):
             return ''
         name = self.get_fully_qualified_name()
-        absence = '' if self._session or self._description.text else self._description.absence
+        absence = '' if self._session or self._description.urdf else self._description.absence
         if self._autostart:
             return absence
         steps = ('configure', 'activate') if state == 'unconfigured' else ('activate',)

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers and subscriptions of the bridge, active and closed with its life cycle."""
+"""Publishers and subscriptions of the bridge; its life cycle opens and closes them."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from transmission_bridge.messages.cdr import (
     UnusualMessageError,
 )
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout, record_from_message
-from transmission_bridge.ros.process import asking_for_info, origin_of, with_info
+from transmission_bridge.ros.process import read_origin, request_sample_info, unpack_sample
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import Quality, TOPICS
 
-# -- Topics of the table as rclpy has them -------------------------------------------------------
+# -- Arguments of rclpy for a topic of the table -------------------------------------------------
 
 
-def endpoint(
+def describe_endpoint(
     topic: str, *, name: str = '', quality: Quality | None = None, overridable: bool = True
 ) -> dict[str, Any]:
     """
-    Return the arguments that make a publisher or a subscription of a topic.
+    Return the arguments for a publisher or a subscription of a topic.
 
     :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
-    :param name: The name that it has, where that is another one.
-    :param quality: Its quality of service, where that is not the one of the bridge.
+    :param name: Its name before remapping, if it differs from ``topic``.
+    :param quality: Its quality of service, if it is not the bridge's.
     :param overridable: Whether parameters may override the quality of service.
     """
     entry = TOPICS[topic]
@@ -73,20 +73,20 @@ def endpoint(
 
 
 @contextmanager
-def overriding(node: Node, topic: str) -> Iterator[None]:
+def report_bad_override(node: Node, topic: str) -> Iterator[None]:
     """
-    Name the topic in the error of an endpoint made in this block with a bad override.
+    Name the topic in the error if a ``qos_overrides`` is invalid for an endpoint of this block.
 
-    Overrides are found by the full name after remapping.
+    rclpy finds overrides by the full name after remapping.
 
-    :raises ParameterError: For what rclpy raises: RuntimeError, or ParameterException.
+    :raises ParameterError: For RuntimeError and ParameterException of rclpy.
     """
     try:
         yield
     except (RuntimeError, ParameterException) as error:
         resolved = node.resolve_topic_name(topic)
         raise ParameterError(
-            f"topic '{resolved}' cannot be made as its qos_overrides ask for: {error}",
+            f"topic '{resolved}' cannot be created with its qos_overrides: {error}",
             parameter=f'qos_overrides.{resolved}',
         ) from error
 
@@ -94,39 +94,39 @@ def overriding(node: Node, topic: str) -> Iterator[None]:
 # -- Decoding ------------------------------------------------------------------------------------
 
 
-def deserialized(data: bytes, message_type: type) -> Any:
+def deserialize_bytes(data: bytes, message_type: type) -> Any:
     """
-    Return the typed message of received bytes.
+    Decode received bytes.
 
     :raises MessageError: If they cannot be decoded (``undecodable``).
     """
     try:
         return deserialize_message(data, message_type)
-    except Exception as error:  # rclpy raises whatever its C extension says
+    except Exception as error:  # the C extension of rclpy raises many classes
         raise MessageError('undecodable', f'the message cannot be decoded: {error}') from error
 
 
 # -- Subscriptions: a bad message is dropped, counted and logged ---------------------------------
 
 
-#: Bytes up to which any message is decoded. For a large robot, the limit is this many times the
-#: size of a message with all of its names.
+#: Maximum size of a message [bytes]. For a large robot, the limit is this many times the size of
+#: a message with all of its names.
 _LARGEST, _LARGEST_SHARE = 1 << 20, 10
 
 
-class Inputs:
+class InputTopics:
     """
     The subscriptions of a configured node; closed at first.
 
-    :param node: The node to subscribe with.
-    :param time: Gives the time of receipt [s].
-    :param log: Where refused messages are reported.
+    :param node: The node of the subscriptions.
+    :param time: Returns the time of receipt [s].
+    :param log: Receives rejected messages.
     :param names: All names of the robot. A message much larger than one with all of them is
-        refused (``too_large``) before it is decoded.
+        rejected (``too_large``) before it is decoded.
     :param check: Called before each command with writer, source time and present time, as
         :meth:`StallWatch.check`; may raise :class:`MessageError`.
-    :ivar is_open: Whether messages are accepted. While closed they are dropped unread, because
-        rclpy has no life-cycle subscriptions.
+    :ivar is_open: Whether messages are accepted. While closed, messages are dropped unread,
+        because rclpy has no life-cycle subscriptions.
     :ivar statistics: Counts by topic.
     :ivar subscriptions: Subscriptions by topic.
     """
@@ -149,7 +149,7 @@ class Inputs:
         self.statistics: dict[str, TopicStatistics] = {}
         self.subscriptions: dict[str, Subscription[Any]] = {}
 
-    def joint_state(
+    def subscribe_joint_states(
         self,
         topic: str,
         take: Callable[[Layout, JointStateRecord, float], None],
@@ -159,67 +159,68 @@ class Inputs:
         commands: bool = False,
     ) -> None:
         """
-        Subscribe to a topic of JointState messages, as bytes; rclpy decodes what is unusual.
+        Subscribe to a topic of JointState messages as bytes; rclpy decodes unusual messages.
 
         :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
-        :param take: Called with layout, contents, which are valid during the call, and time of
-            receipt; may raise :class:`MessageError`.
-        :param name: The name that it has, where that is another one.
-        :param time: Gives the time of receipt [s] instead of the time of all inputs.
+        :param take: Called with layout, contents (valid during the call) and time of receipt; may
+            raise :class:`MessageError`.
+        :param name: Its name before remapping, if it differs from ``topic``.
+        :param time: Returns the time of receipt [s], if it is not the time of all inputs.
         :param commands: Whether its messages are commands.
-        :raises ParameterError: If there is a subscription of that name.
+        :raises ParameterError: If the topic already has a subscription.
         """
         reader = JointStateReader()
 
-        def read(data: bytes, now: float) -> None:
+        def unpack(data: bytes, now: float) -> None:
             try:
                 view = reader.read(data)
             except CutMessageError as error:
-                # rclpy could not read it either, and its type support would complain on stderr.
-                raise MessageError('undecodable', f'the message is cut: {error}') from error
+                # rclpy could not decode it either, and its type support would write to stderr.
+                raise MessageError('undecodable', f'the message is truncated: {error}') from error
             except UnusualMessageError:
-                record = record_from_message(deserialized(data, JointState))
+                record = record_from_message(deserialize_bytes(data, JointState))
                 take(reader.layouts.get(record.names, record.lengths), record, now)
                 return
             take(view.layout, view, now)
 
-        self._subscribe(endpoint(topic, name=name), read, time or self._time, commands)
+        self._subscribe(describe_endpoint(topic, name=name), unpack, time or self._time, commands)
 
-    def typed(
+    def subscribe_commands(
         self,
         topic: str,
         take: Callable[[Any, float], None],
         check: Callable[[bytes], None] | None = None,
     ) -> None:
         """
-        Subscribe to a topic of other commands, as bytes too, to check their size first.
+        Subscribe to a topic of other commands, as bytes, so that their size is checked first.
 
         :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
         :param take: Called with message and time of receipt; may raise :class:`MessageError`.
-        :param check: Called with the bytes before they are decoded; may raise it, too.
+        :param check: Called with the bytes before they are decoded; may raise
+            :class:`MessageError`.
         """
-        arguments = endpoint(topic)
+        arguments = describe_endpoint(topic)
         message_type = arguments['msg_type']
 
-        def read(data: bytes, now: float) -> None:
+        def unpack_command(data: bytes, now: float) -> None:
             if check is not None:
                 check(data)
-            take(deserialized(data, message_type), now)
+            take(deserialize_bytes(data, message_type), now)
 
-        self._subscribe(arguments, read, self._time, commands=True)
+        self._subscribe(arguments, unpack_command, self._time, commands=True)
 
-    def open(self) -> None:
-        """Accept messages from now on, and forget when the last ones came."""
+    def open_topics(self) -> None:
+        """Accept messages from now on, and forget the times of earlier messages."""
         for statistics in self.statistics.values():
             statistics.heard = statistics.used = -math.inf
         self.is_open = True
 
-    def note_stamp(self, topic: str, reason: str, sentence: str) -> None:
-        """Count a stamp that was replaced by the time of receipt, and warn."""
+    def count_stamp(self, topic: str, reason: str, sentence: str) -> None:
+        """Count a stamp that was replaced by the time of receipt, and log a warning."""
         self.statistics[topic].replaced_stamps[reason] += 1
         self._log.warning((topic, reason), f'{topic}: {sentence}')
 
-    def destroy(self) -> None:
+    def destroy_topics(self) -> None:
         """Unsubscribe from everything."""
         for subscription in self.subscriptions.values():
             self._node.destroy_subscription(subscription)
@@ -234,19 +235,19 @@ class Inputs:
     ) -> None:
         topic = arguments['topic']
         if topic in self.statistics:
-            raise ParameterError(f"topic '{topic}' would be listened to twice", parameter=topic)
+            raise ParameterError(f"topic '{topic}' would have two subscriptions", parameter=topic)
         statistics = self.statistics[topic] = TopicStatistics(topic)
         log, largest = self._log, self._largest
 
-        def receive(data: Any, info: Any = None) -> None:
+        def receive_sample(data: Any, info: Any = None) -> None:
             if not self.is_open:
                 return
             statistics.received += 1
             statistics.heard = now = time()
             try:
                 if commands:
-                    data, info = with_info(data, info)
-                    self._check_sample(topic, info)
+                    data, info = unpack_sample(data, info)
+                    self._check_origin(topic, info)
                 if len(data) > largest:
                     raise MessageError(
                         'too_large', f'{len(data)} bytes, expected at most {largest}'
@@ -262,31 +263,33 @@ class Inputs:
                         f'{topic}: {error}; message dropped',
                         about=error.about,
                     )
-            except Exception:  # a bug drops one message and must not end the executor
+            except Exception:  # a bug must drop only one message, not end the executor
                 statistics.rejected['bug'] += 1
                 statistics.refusal = 'bug, see the log'
                 log.error((topic, 'bug'), f'{topic}: bug\n{traceback.format_exc()}')
 
-        with overriding(self._node, topic):
+        with report_bad_override(self._node, topic):
             self.subscriptions[topic] = self._node.create_subscription(
-                callback=asking_for_info(receive) if commands else receive, raw=True, **arguments
+                callback=request_sample_info(receive_sample) if commands else receive_sample,
+                raw=True,
+                **arguments,
             )
 
-    def _check_sample(self, topic: str, info: Any) -> None:
-        writer, sent = origin_of(info)
+    def _check_origin(self, topic: str, info: Any) -> None:
+        writer, sent = read_origin(info)
         if sent and writer is None and self.subscriptions[topic].get_publisher_count() == 1:
-            writer = topic  # of the only publisher
+            writer = topic  # the only publisher
         self._check(writer, sent, wall_time())
 
 
 # -- Publishers ----------------------------------------------------------------------------------
 
 
-class Outputs:
+class OutputTopics:
     """
     Life-cycle publishers.
 
-    :param node: The node to publish with.
+    :param node: The node of the publishers.
     :ivar publishers: Publishers by topic.
     """
 
@@ -294,44 +297,47 @@ class Outputs:
         self._node = node
         self.publishers: dict[str, LifecyclePublisher[Any]] = {}
 
-    def add(self, topic: str, *, name: str = '') -> LifecyclePublisher[Any]:
+    def add_publisher(self, topic: str, *, name: str = '') -> LifecyclePublisher[Any]:
         """
         Return a new publisher.
 
         :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
-        :param name: The name that it has, where that is another one.
+        :param name: Its name before remapping, if it differs from ``topic``.
         """
         name = name or topic
-        with overriding(self._node, name):
-            publisher = self._node.create_lifecycle_publisher(**endpoint(topic, name=name))
+        with report_bad_override(self._node, name):
+            publisher = self._node.create_lifecycle_publisher(
+                **describe_endpoint(topic, name=name)
+            )
         self.publishers[name] = publisher
         return publisher
 
-    def add_for_drivers(
+    def add_driver_publishers(
         self, topic: str, namespaces: Iterable[str]
     ) -> dict[str, LifecyclePublisher[Any]]:
         """
         Return a new publisher for each of these namespaces of drivers.
 
         :param topic: Its name in :data:`~transmission_bridge.ros.topics.TOPICS`.
-        :param namespaces: Empty, or with the slash at the end.
-        :raises ParameterError: If two of them are one topic after remapping.
+        :param namespaces: Empty, or with a slash at the end.
+        :raises ParameterError: If two of the topics are one topic after remapping.
         """
-        check_separate(self._node, [f'{namespace}{topic}' for namespace in namespaces])
-        return {each: self.add(topic, name=f'{each}{topic}') for each in namespaces}
+        check_separate_topics(self._node, [f'{namespace}{topic}' for namespace in namespaces])
+        return {each: self.add_publisher(topic, name=f'{each}{topic}') for each in namespaces}
 
-    def destroy(self) -> None:
+    def destroy_topics(self) -> None:
         """Remove every publisher."""
         for publisher in self.publishers.values():
             self._node.destroy_lifecycle_publisher(publisher)
         self.publishers = {}
 
 
-def check_separate(node: Node, topics: Iterable[str]) -> None:
+def check_separate_topics(node: Node, topics: Iterable[str]) -> None:
     """
     Check that topics of different drivers are still different after remapping.
 
-    :raises ParameterError: If two are one topic: the drivers could not be told apart.
+    :raises ParameterError: If two are one topic, because the bridge could not distinguish the
+        drivers.
     """
     names: dict[str, str] = {}
     for topic in topics:

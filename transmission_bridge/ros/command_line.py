@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""From the words of a command line to a node. Imports nothing of ROS until it runs."""
+"""Run a node by its command line. ROS is imported only when the command runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from transmission_bridge.errors import shortened, shown
 from transmission_bridge.ros.process import NodeT, run
 
 
-def own_arguments(arguments: Sequence[str]) -> list[str]:
+def remove_ros_arguments(arguments: Sequence[str]) -> list[str]:
     """Return a command line without its ROS arguments (``--ros-args`` to ``--`` or the end)."""
     own: list[str] = []
     in_ros = False
@@ -33,26 +33,26 @@ def own_arguments(arguments: Sequence[str]) -> list[str]:
     return own
 
 
-def run_command(
+def run_node_command(
     program: str,
     description: str,
     example: str,
-    load: Callable[[], Callable[..., NodeT]],
+    import_node: Callable[[], Callable[..., NodeT]],
     args: Sequence[str] | None,
     *,
     on_stop: Callable[[NodeT], object] | None = None,
 ) -> int:
     """
-    Run a node that has a robot description as a process.
+    Run a node with a robot description as a process.
 
     :param program: Its name on the command line.
-    :param description: What it does, in a sentence.
-    :param example: Arguments to show.
-    :param load: Imports the class of the node, which takes ``parameter_overrides``.
+    :param description: Its purpose, in a sentence.
+    :param example: Arguments for the help text.
+    :param import_node: Imports the class of the node, which takes ``parameter_overrides``.
     :param args: Command line without the program's name, ``sys.argv[1:]`` by default.
     :param on_stop: As in :func:`~transmission_bridge.ros.process.run`.
     :returns: The exit code: 0, or 1 if the description or a parameter cannot be used. A mistake
-        in the command line exits with 2, as argparse does.
+        in the command line exits with 2, as in argparse.
     """
     given = list(sys.argv[1:] if args is None else args)
     parser = argparse.ArgumentParser(
@@ -65,7 +65,7 @@ def run_command(
         '--executor',
         default='auto',
         choices=('auto', 'events', 'single_threaded'),
-        help='what runs the callbacks; auto takes the first of the others that is there',
+        help='executor of the callbacks; auto: the first of the others that is available',
     )
     parser.add_argument(
         '--urdf',
@@ -73,73 +73,74 @@ def run_command(
         metavar='FILE',
         help='robot description to use instead of the parameter or topic robot_description',
     )
-    options = parser.parse_args(own_arguments(given))
+    options = parser.parse_args(remove_ros_arguments(given))
     text = _read_urdf(parser, options.urdf)
 
-    def make_node() -> NodeT:
-        # Inside, because run() handles signals by now and these imports are slow.
+    def make_described_node() -> NodeT:
+        # Imported here, because run() handles signals now, and this import is slow.
         from rclpy.parameter import Parameter
 
         overrides = [Parameter('robot_description', value=text)] if text else None
-        node = load()(parameter_overrides=overrides)
-        for sentence in files_of_others(given, node.get_fully_qualified_name()):
+        node = import_node()(parameter_overrides=overrides)
+        for sentence in find_unused_parameter_files(given, node.get_fully_qualified_name()):
             node.get_logger().warning(sentence)
         return node
 
-    return run(make_node, given, executor=options.executor, on_stop=on_stop)
+    return run(make_described_node, given, executor=options.executor, on_stop=on_stop)
 
 
 def _read_urdf(parser: argparse.ArgumentParser, path: Path | None) -> str:
     """
-    Return the text of the file, empty if none was named.
+    Return the text of the file, empty if no file is given.
 
-    A file that cannot be read ends the process with exit code 2, as argparse does; Ctrl-C during
+    If the file cannot be read, the process ends with exit code 2, as in argparse. Ctrl-C during
     the reading ends it with 130.
     """
     if path is None:
         return ''
     try:
-        # Inside, because this import is slow and a signal must not meet it unhandled.
+        # Imported here, because it is slow, and a signal during it must be handled.
         from transmission_bridge.description.source import description_text, read_file
 
         return description_text(read_file(path), name=str(path))
     except KeyboardInterrupt:
-        # A pipe may block; nothing has been started yet, so the process ends like a command.
+        # A pipe may block. Nothing has started yet, so the process ends like a command.
         raise SystemExit(128 + signal.SIGINT) from None
     except (OSError, ValueError) as error:
         parser.error(f'--urdf {path}: {getattr(error, "strerror", None) or error}')
 
 
-def files_of_others(arguments: Sequence[str], ours: str) -> Iterator[str]:
+def find_unused_parameter_files(arguments: Sequence[str], ours: str) -> Iterator[str]:
     """
-    Yield a sentence for each parameter file that says nothing to this node: rcl ignores it.
+    Yield a warning for each parameter file without parameters of this node: rcl ignores it.
 
-    :param arguments: The command line; rcl has read its files already.
+    :param arguments: The command line; rcl has already read its files.
     :param ours: The node's name with its namespace.
     """
     import yaml  # slow, as in _read_urdf
 
     for option, name in pairwise(arguments):
-        # A pipe is empty by now. What PyYAML reads in another way than rcl is left alone.
+        # A pipe is empty now. A file that PyYAML cannot read is left to rcl.
         if option == '--params-file' and Path(name).is_file():
             with suppress(OSError, ValueError, yaml.YAMLError):
-                nodes = tuple(_nodes(yaml.safe_load(Path(name).read_bytes())))
-                if not any(_is_meant(each, ours) for each in nodes):
+                nodes = tuple(_find_node_names(yaml.safe_load(Path(name).read_bytes())))
+                if not any(_matches_node(each, ours) for each in nodes):
+                    found = f'parameters of {shortened(nodes) or "no node"}'
                     yield (
                         f"parameter file '{name}' is not used: expected parameters of "
-                        f"{shown(ours)} or '/**', found those of {shortened(nodes) or 'nobody'}"
+                        f"{shown(ours)} or '/**', found {found}"
                     )
 
 
-def _nodes(root: Any, above: str = '') -> Iterator[str]:
-    """Yield the name of each node that has parameters; namespaces may be levels of their own."""
+def _find_node_names(root: Any, above: str = '') -> Iterator[str]:
+    """Yield the name of each node with parameters; a namespace may be a level of its own."""
     for key, value in root.items() if isinstance(root, dict) else ():
         if key == 'ros__parameters':
             yield above
         else:
-            yield from _nodes(value, f'{above}/{str(key).strip("/")}')
+            yield from _find_node_names(value, f'{above}/{str(key).strip("/")}')
 
 
-def _is_meant(name: str, ours: str) -> bool:
+def _matches_node(name: str, ours: str) -> bool:
     pattern = re.escape(name).replace(r'/\*\*', r'(/\w+)*').replace(r'/\*', r'/\w+')
     return re.fullmatch(pattern, ours) is not None

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The robot description: from a parameter, else from a latched topic."""
+"""Receive the robot description: from a parameter, else from a latched topic."""
 
 from __future__ import annotations
 
@@ -16,29 +16,33 @@ from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import clipped, DescriptionError, MessageError, shortened
-from transmission_bridge.ros.channels import deserialized, endpoint, overriding
-from transmission_bridge.ros.parameters import declare
-from transmission_bridge.ros.peers import Graph, incompatible_publishers
+from transmission_bridge.ros.channels import (
+    describe_endpoint,
+    deserialize_bytes,
+    report_bad_override,
+)
+from transmission_bridge.ros.parameters import declare_parameter
+from transmission_bridge.ros.peers import find_incompatible_publishers, Graph
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
 PARAMETER = 'robot_description'
 
 _TYPE = 'std_msgs/msg/String'
 
-#: Largest message [bytes]: the longest description and its header.
+#: Maximum size of a message [bytes]: the longest description and its header.
 _LARGEST = MAX_BYTES + 64
 
-#: A text that names a file, or was meant to.
+#: A text that is the path of a file.
 _PATH = re.compile(r'([/~.]|file:|package:).*|.*\.(urdf|xacro|xml|sdf)', re.IGNORECASE)
 _LONGEST_PATH, _LONGEST_SHOWN = 4096, 200
 
 
 def read_description(text: str) -> RobotDescription:
     """
-    Read a description that came as a parameter or a message.
+    Read a description from a parameter or a message.
 
     :raises DescriptionError: If it cannot be read. A text that could be the path of a file is
-        refused: a publisher must not choose which files are opened.
+        rejected: a publisher must not choose which files are opened.
     """
     if '<' not in text and (words := text.strip()):
         if len(words) < _LONGEST_PATH and _PATH.fullmatch(words):
@@ -56,10 +60,10 @@ def read_description(text: str) -> RobotDescription:
 
 class DescriptionSource:
     """
-    The newest description; the parameter wins over the topic while it is not empty.
+    The latest description; the topic is used while the parameter is empty.
 
-    :param node: The node to declare the parameter on and to subscribe with.
-    :param arrived: Called when another description has arrived on the topic.
+    :param node: The node of the parameter and the subscription.
+    :param arrived: Called when the topic has another description.
     """
 
     def __init__(self, node: Node, arrived: Callable[[], None]) -> None:
@@ -68,7 +72,7 @@ class DescriptionSource:
         self._log = ThrottledLog(node)
         self._received = ''
         self._is_empty = False
-        declare(
+        declare_parameter(
             node,
             PARAMETER,
             '',
@@ -77,34 +81,37 @@ class DescriptionSource:
                 'used. Can be set while the node is unconfigured.'
             ),
         )
-        with overriding(node, 'robot_description'):
+        with report_bad_override(node, 'robot_description'):
             self._subscription = node.create_subscription(
-                callback=self._on_description, raw=True, **endpoint('robot_description')
+                callback=self._receive_message,
+                raw=True,
+                **describe_endpoint('robot_description'),
             )
 
     @property
-    def text(self) -> str:
-        """The description, empty if there is none yet."""
+    def urdf(self) -> str:
+        """The description, empty before the first one."""
         return str(self._node.get_parameter(PARAMETER).value) or self._received
 
     @property
-    def place(self) -> str:
-        """Where the description comes from, as part of a sentence."""
+    def origin(self) -> str:
+        """The parameter or the topic of the description, for a sentence."""
         if self._node.get_parameter(PARAMETER).value:
             return f'parameter {PARAMETER}'
         return f'topic {self._subscription.topic_name}'
 
     @property
     def absence(self) -> str:
-        """A sentence on why there is no description, and how to provide one."""
+        """A sentence on the reason for a missing description, and how to provide one."""
         topic = self._subscription.topic_name
-        publishers = Graph(self._node).publishers(PARAMETER)
-        found = f'topic {topic} has {_count(len(publishers), "publisher")}'
-        unheard = incompatible_publishers(publishers, self._subscription.qos_profile)
+        publishers = Graph(self._node).find_publishers(PARAMETER)
+        count = len(publishers)
+        found = f'topic {topic} has {count} publisher' + ('' if count == 1 else 's')
+        unheard = find_incompatible_publishers(publishers, self._subscription.qos_profile)
         if unheard:
-            found += f' of an incompatible quality of service: {shortened(unheard, show=str)}'
+            found += f' with incompatible quality of service: {shortened(unheard, show=str)}'
         elif self._is_empty:
-            found = f'what came on topic {topic} is empty'
+            found = f'the message on topic {topic} is empty'
         others = [
             name
             for name, types in self._node.get_topic_names_and_types()
@@ -118,22 +125,18 @@ class DescriptionSource:
             f'parameter {PARAMETER}'
         )
 
-    def _on_description(self, data: bytes) -> None:
+    def _receive_message(self, data: bytes) -> None:
         try:
             if len(data) > _LARGEST:
                 raise MessageError('too_large', f'{len(data)} bytes, expected at most {_LARGEST}')
-            received = deserialized(data, String).data
+            received = deserialize_bytes(data, String).data
         except MessageError as error:
-            self._log.warning(error.reason, f'{self.place}: {error}; message dropped')
+            self._log.warning(error.reason, f'{self.origin}: {error}; message dropped')
             return
-        before = self.text
+        before = self.urdf
         self._received = received
         self._is_empty = not received
         if not received:
-            self._log.warning('empty', f'{self.place}: the {PARAMETER} that came is empty')
-        if self.text != before:
+            self._log.warning('empty', f'{self.origin}: the received {PARAMETER} is empty')
+        if self.urdf != before:
             self._arrived()
-
-
-def _count(number: int, noun: str) -> str:
-    return f'{number} {noun}' + ('' if number == 1 else 's')

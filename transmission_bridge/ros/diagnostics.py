@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Diagnostics (REP 107) on ``/diagnostics``, once a second in every state of the life cycle."""
+"""Publish diagnostics (REP 107) once a second in every state of the life cycle."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ from transmission_bridge.bridge.diagnostics import (
 from transmission_bridge.bridge.snapshot import LifeCycle, Look, Peers, Watch, Window
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import clipped, indented, shortened, shown
-from transmission_bridge.ros.channels import endpoint
+from transmission_bridge.ros.channels import describe_endpoint
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.optional_topics import TRAJECTORY_TOPIC
 from transmission_bridge.ros.peers import (
+    find_incompatible_publishers,
+    find_incompatible_subscribers,
     Graph,
-    incompatible_publishers,
-    incompatible_subscribers,
     JOINT_STATE,
-    names_of,
+    list_node_names,
     Namesake,
     SharedTopic,
 )
-from transmission_bridge.ros.session import is_simulated, Session, STEADY
+from transmission_bridge.ros.session import BridgeSession, is_simulated, STEADY
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
-#: Seconds between two messages; REP 107 asks for one.
+#: Period of the messages [s]; REP 107 requires 1 s.
 _PERIOD = 1.0
 
-#: Longest time between two looks [s] that counts: a process may have been stopped for longer.
+#: Longest period [s] for the judgement of rates: a process may have been stopped for longer.
 _LONGEST_PERIOD = 1.5
 
 
 class NodeFacts(NamedTuple):
     """
-    What the node knows of itself.
+    Facts about the node itself.
 
     :param state: State of its life cycle.
-    :param failure: Why the last transition failed, empty if it succeeded.
-    :param refused: What was refused of ``tuned_file`` when it was configured.
-    :param absence: What it waits for, as a sentence; empty if it waits for nothing.
+    :param failure: Reason why the last transition failed; empty if it succeeded.
+    :param refused: Numbers of ``tuned_file`` that were rejected at configure.
+    :param absence: Reason why it waits, as a sentence; empty if it does not wait.
     """
 
     state: str
@@ -65,24 +65,24 @@ class NodeFacts(NamedTuple):
     absence: str
 
 
-class Diagnostics:
+class DiagnosticsPublisher:
     """
-    Watches node and session, publishes what it finds, and logs troubles that begin and end.
+    Publishes diagnostics of node and session, and logs the start and the end of each trouble.
 
-    Exceptions of transmissions are logged here too, because no message is to blame for them.
+    It also logs exceptions of transmissions, because no message causes them.
 
-    :param node: The node to watch.
-    :param facts: Returns what it knows of itself.
+    :param node: The node.
+    :param facts: Returns the facts about the node.
     :param session: Returns the present session, ``None`` while unconfigured.
     :param description: The source of the description.
-    :param log: Where bugs are logged.
+    :param log: Receives bugs.
     """
 
     def __init__(
         self,
         node: LifecycleNode,
         facts: Callable[[], NodeFacts],
-        session: Callable[[], Session | None],
+        session: Callable[[], BridgeSession | None],
         description: DescriptionSource,
         log: ThrottledLog,
     ) -> None:
@@ -92,7 +92,7 @@ class Diagnostics:
         self._description = description
         self._log = log
         self._name = node.get_fully_qualified_name().lstrip('/')
-        self._watched: Session | None = None
+        self._watched: BridgeSession | None = None
         self._opened: float | None = None
         self._watch: Watch | None = None
         self._shared: dict[str, SharedTopic] = {}
@@ -103,48 +103,50 @@ class Diagnostics:
         self._told: set[str] = set()
         self._sent: dict[tuple[int, str], tuple[Any, Status, Any]] = {}
         self._looked = time.monotonic()
-        # Not a life-cycle publisher: diagnostics are published in every state.
-        self._publisher = node.create_publisher(**endpoint('/diagnostics', overridable=False))
+        # A plain publisher, because diagnostics are published in every state.
+        self._publisher = node.create_publisher(
+            **describe_endpoint('/diagnostics', overridable=False)
+        )
         # Not the node's clock: simulated time may stand still.
-        self._timer = node.create_timer(_PERIOD, self._tick, clock=STEADY)
+        self._timer = node.create_timer(_PERIOD, self._publish_safely, clock=STEADY)
 
-    def _tick(self) -> None:
+    def _publish_safely(self) -> None:
         try:
-            self.publish()
+            self.publish_diagnostics()
         except Exception:  # a bug must not end the executor
             self._log.error(('diagnostics', 'bug'), f'diagnostics: bug\n{traceback.format_exc()}')
 
-    def publish(self) -> None:
+    def publish_diagnostics(self) -> None:
         """Publish one message now."""
         session = self._session()
-        self._follow(session)
+        self._follow_session(session)
         now = time.monotonic()
         period, self._looked = now - self._looked, now
         graph = Graph(self._node)
-        parts: list[Any] = [self._life(session, graph)]
+        parts: list[Any] = [self._collect_life_cycle(session, graph)]
         if session is not None and self._watch is not None:
             parts += self._watch.look(
-                self._look(session, graph, period),
-                self._inputs(session, graph),
-                self._outputs(session, graph),
+                self._collect_look(session, graph, period),
+                self._collect_inputs(session, graph),
+                self._collect_outputs(session, graph),
                 session.reports,
                 session.misplaced_encoders,
                 {topic: topic == TRAJECTORY_TOPIC for topic in session.command_topics},
             )
         hardware = session.robot.robot.name if session is not None else ''
-        life, *others = self._judged(parts, hardware or 'none')
-        self._tell([life[0]], self._node_log)
+        life, *others = self._judge_parts(parts, hardware or 'none')
+        self._log_troubles([life[0]], self._node_log)
         if session is not None:
-            self._tell_exceptions(session)
+            self._log_exceptions(session)
             if session.is_open:
-                self._tell((status for status, _ in others), self._session_log)
+                self._log_troubles((status for status, _ in others), self._session_log)
         message = DiagnosticArray()
         message.header.stamp = self._node.get_clock().now().to_msg()
         message.status = [each for _, each in (life, *others)]
         self._publisher.publish(message)
 
-    def _judged(self, parts: Iterable[Any], hardware: str) -> list[tuple[Status, Any]]:
-        """Return statuses and messages; reuse those that have not changed."""
+    def _judge_parts(self, parts: Iterable[Any], hardware: str) -> list[tuple[Status, Any]]:
+        """Return statuses and messages; unchanged ones are reused."""
         before, self._sent = self._sent, {}
         for number, part in enumerate(parts):
             # Numbered, because two statuses may have one name.
@@ -153,12 +155,12 @@ class Diagnostics:
             if status is None or part != known:
                 said, status = status, judge(part)
                 if status != said:
-                    message = _message(status, self._name, hardware)
+                    message = _make_status_message(status, self._name, hardware)
             self._sent[key] = part, status, message
         return [(status, message) for _, status, message in self._sent.values()]
 
-    def _follow(self, session: Session | None) -> None:
-        """Forget what was found in another session, or before it was opened or closed."""
+    def _follow_session(self, session: BridgeSession | None) -> None:
+        """Forget the results of another session, or of the time before it was opened or closed."""
         opened = session.opened if session is not None and session.is_open else None
         if session is not self._watched:
             self._told = set()
@@ -171,7 +173,7 @@ class Diagnostics:
         self._watched, self._opened, self._clock_time = session, opened, None
         self._session_log = TroubleLog()
         for shared in self._shared.values():
-            shared.close()
+            shared.stop_probe()
         self._shared = {}
         if session is not None and self._watch is not None and opened is not None:
             self._watch.restart()
@@ -179,11 +181,11 @@ class Diagnostics:
             for topic in session.state_topics:
                 self._shared[topic] = SharedTopic(self._node, topic, partial(knows, topic))
 
-    def _tell(self, statuses: Iterable[Status], log: TroubleLog) -> None:
+    def _log_troubles(self, statuses: Iterable[Status], log: TroubleLog) -> None:
         logger = self._node.get_logger()
         for level, text in log.look(statuses):
             text = indented(clipped(text))
-            # rclpy allows each line of code one severity.
+            # Each severity has a line of its own: rclpy allows one severity per line of code.
             if level == ERROR:
                 logger.error(text)
             elif level == WARN:
@@ -191,27 +193,27 @@ class Diagnostics:
             else:
                 logger.info(text)
 
-    def _tell_exceptions(self, session: Session) -> None:
-        """Log each failing transmission's traceback once."""
+    def _log_exceptions(self, session: BridgeSession) -> None:
+        """Log the traceback of each failing transmission once."""
         for report in session.reports:
             for name in report.errors.keys() - self._told:
                 self._told.add(name)
                 self._node.get_logger().error(
-                    f'transmission {shown(name)} raised, what it should have mapped is unknown\n'
+                    f'transmission {shown(name)} raised an exception; its values are unknown\n'
                     f'{indented(clipped(report.errors[name]))}'
                 )
 
-    def _life(self, session: Session | None, graph: Graph) -> LifeCycle:
+    def _collect_life_cycle(self, session: BridgeSession | None, graph: Graph) -> LifeCycle:
         node, window, facts = self._node, self._window, self._facts()
-        no_clock = is_simulated(node) and not graph.publishers('/clock')
+        no_clock = is_simulated(node) and not graph.find_publishers('/clock')
         life = LifeCycle(
             facts.state,
-            self._description.place,
+            self._description.origin,
             facts.failure,
-            # Not at once: somebody may be about to start it.
+            # Confirmed over a time, because another process may be starting it.
             window.confirmed(('start', facts.state), facts.absence),
-            graph.resolved('/clock') if window.settled('clock', no_clock) else '',
-            shown('/' + self._name) if self._namesake.look(graph) else '',
+            graph.resolve_topic('/clock') if window.settled('clock', no_clock) else '',
+            shown('/' + self._name) if self._namesake.find_namesake(graph) else '',
         )
         if session is None:
             return life
@@ -223,55 +225,55 @@ class Diagnostics:
             is_clocked=session.options.publish == 'rate',
         )
 
-    def _look(self, session: Session, graph: Graph, period: float) -> Look:
+    def _collect_look(self, session: BridgeSession, graph: Graph, period: float) -> Look:
         now = session.time()
         before, self._clock_time = self._clock_time, now
         elapsed = min(period, time.monotonic() - session.opened, _LONGEST_PERIOD)
-        # In simulated time if fewer seconds passed there.
-        if is_simulated(self._node) and graph.publishers('/clock'):
+        # In simulated time if it is shorter.
+        if is_simulated(self._node) and graph.find_publishers('/clock'):
             elapsed = 0.0 if before is None else min(max(now - before, 0.0), elapsed)
         return Look(now, period, elapsed, is_open=session.is_open)
 
-    def _inputs(self, session: Session, graph: Graph) -> dict[str, Peers]:
+    def _collect_inputs(self, session: BridgeSession, graph: Graph) -> dict[str, Peers]:
         found = {}
         own = (*session.inputs.subscriptions, *session.outputs.publishers)
         for topic, subscription in session.inputs.subscriptions.items():
-            nodes, shared = graph.publishers(topic), self._shared.get(topic)
-            names = names_of(nodes, JOINT_STATE)
+            nodes, shared = graph.find_publishers(topic), self._shared.get(topic)
+            names = list_node_names(nodes, JOINT_STATE)
             heard = session.inputs.statistics[topic].heard
             is_missing = shared is not None and not nodes and heard == -math.inf
-            bridges = graph.bridges(topic) if topic in session.command_topics else ()
+            bridges = graph.find_bridges(topic) if topic in session.command_topics else ()
             found[topic] = Peers(
-                graph.resolved(topic),
-                _listed(incompatible_publishers(nodes, subscription.qos_profile)),
+                graph.resolve_topic(topic),
+                _join_names(find_incompatible_publishers(nodes, subscription.qos_profile)),
                 {bytes(node.endpoint_gid): name for node, name in zip(nodes, names, strict=True)},
-                graph.joint_state_topics(own, topic) if is_missing else (),
-                shortened(shared.look(nodes)) if shared is not None else '',
-                _listed(bridges),
+                graph.find_joint_state_topics(own, topic) if is_missing else (),
+                shortened(shared.find_shared_actuators(nodes)) if shared is not None else '',
+                _join_names(bridges),
             )
         return found
 
-    def _outputs(self, session: Session, graph: Graph) -> dict[str, Peers]:
+    def _collect_outputs(self, session: BridgeSession, graph: Graph) -> dict[str, Peers]:
         found = {}
         namespaces = session.drivers.namespaces
         contested = {'joint_states', *(f'{each}actuator_commands' for each in namespaces)}
         for topic, publisher in session.outputs.publishers.items():
-            nodes = graph.subscribers(topic)
+            nodes = graph.find_subscribers(topic)
             has_rivals = session.is_open and topic in contested
             found[topic] = Peers(
-                graph.resolved(topic),
-                _listed(incompatible_subscribers(nodes, publisher.qos_profile)),
-                rivals=_listed(graph.rivals(topic) if has_rivals else ()),
+                graph.resolve_topic(topic),
+                _join_names(find_incompatible_subscribers(nodes, publisher.qos_profile)),
+                rivals=_join_names(graph.find_rivals(topic) if has_rivals else ()),
                 is_heard=bool(nodes),
             )
         return found
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return shortened(names, show=str)
 
 
-def _message(status: Status, node: str, hardware: str) -> Any:
+def _make_status_message(status: Status, node: str, hardware: str) -> Any:
     return DiagnosticStatus(
         level=bytes([status.level]),
         name=f'{node}: {status.name}',

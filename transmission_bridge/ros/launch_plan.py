@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-What the launch files start, as plain data: their arguments, and the nodes.
+Arguments and nodes of the launch files, as plain data.
 
-Imports nothing of ROS. :mod:`transmission_bridge.ros.launching` makes launch actions of it.
+Imports nothing of ROS. :mod:`transmission_bridge.ros.launching` makes launch actions of them.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from typing import Any
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.ros.topics import TOPICS
 
-#: Topics that the simulated driver has too, and those that it has if it moves the demo.
+#: Topics that the simulated driver shares with the bridge, and the topics of its demo motion.
 _DRIVER_TOPICS = ('actuator_states', 'actuator_commands', 'robot_description')
 _MOVER_TOPICS = ('joint_states', 'joint_commands')
 
-#: The topics of the hardware component in ``urdf/topic_based.urdf``. Relative, like those of the
+#: The topics of the hardware component in ``urdf/topic_based.urdf``. Relative, as in the
 #: component, because absolute ones would connect the robots of all namespaces.
 TOPIC_BASED = {
     topic: f'robot_{topic}'
     for topic in ('joint_states', *(each for each in TOPICS if each.startswith('joint_commands')))
 }
 
-#: Arguments that earlier versions had for each topic.
+#: Arguments of earlier versions, one for each topic.
 _GONE = {f'{topic.lstrip("/")}_topic': topic for topic in TOPICS}
 
 _BOOLEAN = ('true', 'false')
 
 
 @dataclass(frozen=True)
-class Argument:
+class LaunchArgument:
     """
     An argument of a launch file.
 
     :ivar name: Its name.
-    :ivar default: Its value if none is given.
-    :ivar description: What it means, as ``ros2 launch --show-args`` prints it.
-    :ivar choices: The values that it can have; empty if any text is allowed.
+    :ivar default: Its default value.
+    :ivar description: Its meaning, for ``ros2 launch --show-args``.
+    :ivar choices: Its possible values; empty: any text.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Argument:
 @dataclass(frozen=True)
 class NodePlan:
     """
-    A node to start. Texts may be launch substitutions that are resolved later.
+    A node to start. Texts may be launch substitutions, resolved later.
 
     :ivar executable: Name of the executable of this package.
     :ivar name: Name of the node.
@@ -67,8 +67,8 @@ class NodePlan:
     :ivar switches: Boolean parameters, as ``true`` or ``false``. They and the description
         override the file.
     :ivar remappings: Old and new names.
-    :ivar log_level: Lowest severity that is logged.
-    :ivar respawn: Whether it is restarted when it ends, as ``true`` or ``false``.
+    :ivar log_level: Lowest severity in the log.
+    :ivar respawn: Whether it is restarted after its end, as ``true`` or ``false``.
     """
 
     executable: str
@@ -83,7 +83,7 @@ class NodePlan:
     respawn: Any
 
 
-def arguments(*, params_file: str, description_file: str = '') -> tuple[Argument, ...]:
+def list_arguments(*, params_file: str, description_file: str = '') -> tuple[LaunchArgument, ...]:
     """
     Return the arguments of a launch file with a bridge in it.
 
@@ -91,43 +91,42 @@ def arguments(*, params_file: str, description_file: str = '') -> tuple[Argument
     :param description_file: Default description.
     """
     return (
-        Argument(
+        LaunchArgument(
             'robot_description_file',
             description_file,
-            'URDF file, or xacro file where xacro is installed. If empty, the topic '
+            'URDF file, or xacro file if xacro is installed. If empty, the topic '
             'robot_description is used.',
         ),
-        Argument(
+        LaunchArgument(
             'xacro_arguments',
             '',
             "Arguments of a xacro file, as 'name:=value name:=value'.",
         ),
-        Argument(
+        LaunchArgument(
             'params_file',
             params_file,
-            'Parameters of the bridge; a copy of this one is a good start.',
+            'Parameter file of the bridge; copy the default to start with.',
         ),
-        Argument('namespace', '', 'Namespace of the nodes and their topics.'),
-        Argument(
+        LaunchArgument('namespace', '', 'Namespace of the nodes and their topics.'),
+        LaunchArgument(
             'autostart',
             'true',
-            'Whether the bridge configures and activates itself as soon as there is a '
-            'description.',
+            'Whether the bridge configures and activates itself as soon as it has a description.',
             _BOOLEAN,
         ),
-        Argument(
+        LaunchArgument(
             'log_level',
             'info',
-            'Lowest severity that is logged: debug, info, warn, error or fatal.',
+            'Lowest severity in the log: debug, info, warn, error or fatal.',
         ),
-        Argument('use_sim_time', 'false', 'Whether ROS time is that of /clock.', _BOOLEAN),
-        Argument(
+        LaunchArgument('use_sim_time', 'false', 'Whether ROS time comes from /clock.', _BOOLEAN),
+        LaunchArgument(
             'respawn',
             'false',
-            'Whether a node of this package that ended is started again, after a second.',
+            'Whether a node of this package is restarted one second after its end.',
             _BOOLEAN,
         ),
-        Argument(
+        LaunchArgument(
             'remappings',
             '',
             "Other names for topics of the nodes, as 'joint_states:=/a joint_commands:=/b'.",
@@ -135,29 +134,29 @@ def arguments(*, params_file: str, description_file: str = '') -> tuple[Argument
     )
 
 
-def defaults(declared: tuple[Argument, ...]) -> dict[str, str]:
+def collect_defaults(declared: tuple[LaunchArgument, ...]) -> dict[str, str]:
     """Return the default values of arguments by name."""
     return {argument.name: argument.default for argument in declared}
 
 
-def bridge_plan(values: Mapping[str, Any]) -> NodePlan:
+def plan_bridge(values: Mapping[str, Any]) -> NodePlan:
     """
     Return the plan of the bridge.
 
     :param values: Values of the arguments by name: texts, or launch substitutions.
     """
-    return _plan('bridge_node', 'transmission_bridge', values, switches=('autostart',))
+    return _plan_node('bridge_node', 'transmission_bridge', values, switches=('autostart',))
 
 
-def driver_plan(values: Mapping[str, Any]) -> NodePlan:
-    """Return the plan of the simulated driver that belongs to a bridge with these arguments."""
+def plan_driver(values: Mapping[str, Any]) -> NodePlan:
+    """Return the plan of the simulated driver for a bridge with these arguments."""
     moves = values.get('move_demo') == 'true'
     topics = (*_DRIVER_TOPICS, *_MOVER_TOPICS) if moves else _DRIVER_TOPICS
     name = 'simulated_driver'
-    return _plan(name, name, values, topics=topics, switches=('move_demo',) if moves else ())
+    return _plan_node(name, name, values, topics=topics, switches=('move_demo',) if moves else ())
 
 
-def _plan(
+def _plan_node(
     executable: str,
     name: str,
     values: Mapping[str, Any],
@@ -165,7 +164,7 @@ def _plan(
     topics: tuple[str, ...] | None = None,
     switches: tuple[str, ...] = (),
 ) -> NodePlan:
-    values = {key: _text(value) for key, value in values.items()}
+    values = {key: _convert_value(value) for key, value in values.items()}
     return NodePlan(
         executable=executable,
         name=name,
@@ -177,7 +176,7 @@ def _plan(
         switches={switch: values[switch] for switch in (*switches, 'use_sim_time')},
         remappings=tuple(
             (old, new)
-            for old, new in remappings(values['remappings']).items()
+            for old, new in parse_remappings(values['remappings']).items()
             if topics is None or old in topics
         ),
         log_level=values['log_level'],
@@ -185,54 +184,54 @@ def _plan(
     )
 
 
-def _text(value: Any) -> Any:
-    """Return true and false as launch spells them, and a path as its text."""
+def _convert_value(value: Any) -> Any:
+    """Spell booleans as launch does, and convert a path to text."""
     if isinstance(value, bool):
         return str(value).lower()
     return fspath(value) if isinstance(value, PathLike) else value
 
 
-def remappings(given: Any) -> dict[str, Any]:
+def parse_remappings(given: Any) -> dict[str, Any]:
     """
-    Return the new names of topics by their old ones.
+    Return the new names of topics by their old names.
 
     :param given: As ``joint_states:=/a joint_commands:=/b``, or a mapping, or pairs.
-    :raises UnknownNameError: If an old name without a slash is no topic of the bridge.
+    :raises UnknownNameError: If an old name without a slash is not a topic of the bridge.
     :raises ValueError: If part of a text has another form.
     """
-    pairs = _pairs('remappings', given) if isinstance(given, str) else dict(given)
+    pairs = _parse_pairs('remappings', given) if isinstance(given, str) else dict(given)
     for name in pairs:
         if '/' not in name and name not in TOPICS:
             raise UnknownNameError('topic', name, tuple(TOPICS))
     return pairs
 
 
-def refuse_gone(given: Iterable[str]) -> None:
+def reject_removed_arguments(given: Iterable[str]) -> None:
     """
-    Refuse the arguments that earlier versions had for each topic; launch would ignore them.
+    Reject arguments of earlier versions, because launch would ignore them.
 
-    :raises ParameterError: If there is one of them.
+    :raises ParameterError: If an argument is one of them.
     """
     for name in given:
         if name in _GONE:
             raise ParameterError(
-                f'there is no argument {name} any more',
+                f'the argument {name} was removed',
                 expected=f"remappings:='{_GONE[name]}:=NAME'",
                 found=f'{name}:=NAME',
             )
 
 
-def xacro_mappings(text: str) -> dict[str, str]:
+def parse_xacro_arguments(text: str) -> dict[str, str]:
     """
     Return the arguments of a xacro file by name.
 
     :param text: As ``name:=value other:='a value'``.
     :raises ValueError: If part of it has another form.
     """
-    return _pairs('xacro_arguments', text)
+    return _parse_pairs('xacro_arguments', text)
 
 
-def _pairs(argument: str, text: str) -> dict[str, str]:
+def _parse_pairs(argument: str, text: str) -> dict[str, str]:
     pairs = {}
     for part in shlex.split(text):
         name, sign, value = part.partition(':=')

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of this package's launch files, for launch files of other packages too."""
+"""Launch actions for the launch files of this package and of others."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.resources import resource
 from transmission_bridge.ros import launch_plan, states_waiter
 from transmission_bridge.ros.launch_plan import (
-    Argument,
-    bridge_plan,
-    driver_plan,
+    LaunchArgument,
     NodePlan,
-    xacro_mappings,
+    parse_xacro_arguments,
+    plan_bridge,
+    plan_driver,
 )
 
 # -- Launch actions that start one node of this package ------------------------------------------
 
 
-#: Seconds after which a node that ended is started again, so that a broken one is no hot loop.
+#: Delay before a restart [s], so that a broken node does not restart in a hot loop.
 _RESPAWN_DELAY = 1.0
 
 
@@ -53,15 +53,15 @@ def bridge_node(
     """
     Return the action that starts a bridge.
 
-    :param parameters: Further parameters as launch_ros takes them; they override all others.
+    :param parameters: Further parameters in the format of launch_ros; they override all others.
     :param node_arguments: Further arguments of :class:`launch_ros.actions.Node`.
     :param given: Arguments of ``bridge.launch.py`` by name, for example ``namespace='left'`` or
-        ``remappings={'joint_states': '/joint_states'}``; texts, booleans, paths or substitutions,
-        of remappings the new names only.
-    :raises ParameterError: If an argument is one that earlier versions had for each topic.
-    :raises UnknownNameError: If there is no such argument, or no such topic.
+        ``remappings={'joint_states': '/joint_states'}``. Values are texts, booleans, paths or
+        substitutions; in remappings only the new names may be substitutions.
+    :raises ParameterError: If an argument belongs to an earlier version.
+    :raises UnknownNameError: If an argument or a topic is unknown.
     """
-    return node_of(bridge_plan(_values(given)), parameters, node_arguments)
+    return make_node_action(plan_bridge(_complete_values(given)), parameters, node_arguments)
 
 
 def simulated_driver(
@@ -71,22 +71,24 @@ def simulated_driver(
     **given: Any,
 ) -> Node:
     """
-    Return the action that starts a simulated driver in place of a real one.
+    Return the action that starts a simulated driver instead of a real one.
 
     :param parameters: As in :func:`bridge_node`.
     :param node_arguments: As in :func:`bridge_node`.
-    :param given: As in :func:`bridge_node`; the driver uses those that it shares with the bridge.
-    :raises UnknownNameError: If there is no such argument.
+    :param given: As in :func:`bridge_node`; the driver uses the arguments that it shares with the
+        bridge.
+    :raises ParameterError: If an argument belongs to an earlier version.
+    :raises UnknownNameError: If an argument is unknown.
     """
-    return node_of(driver_plan(_values(given)), parameters, node_arguments)
+    return make_node_action(plan_driver(_complete_values(given)), parameters, node_arguments)
 
 
-class _File(Substitution):
+class _ReadableFile(Substitution):
     """
-    The path of a file that can be opened; an empty one stays empty.
+    The path of a readable file; an empty path stays empty.
 
-    launch_ros only warns of a missing parameter file, and the robot would run with the numbers of
-    its description.
+    launch_ros only warns about a missing parameter file, and the robot would run with the numbers
+    of its description.
     """
 
     def __init__(self, path: Any) -> None:
@@ -94,7 +96,11 @@ class _File(Substitution):
         self._path = normalize_to_list_of_substitutions(path)
 
     def perform(self, context: LaunchContext) -> str:
-        """Return the path, or raise what opening the file raises."""
+        """
+        Return the path.
+
+        :raises OSError: If the file cannot be opened.
+        """
         path: str = perform_substitutions(context, self._path)
         if path:
             Path(path).open('rb').close()
@@ -120,24 +126,24 @@ class RobotDescription(Substitution):
         return f'{type(self).__name__}({parts})'
 
     def perform(self, context: LaunchContext) -> str:
-        """Return the text; an empty path gives an empty one."""
+        """Return the text, empty for an empty path."""
         path = perform_substitutions(context, self._path)
         arguments = perform_substitutions(context, self._arguments)
-        return description_text(path, arguments) if path else ''
+        return load_description_text(path, arguments) if path else ''
 
 
-def description_text(path: str, xacro_arguments: str = '') -> str:
+def load_description_text(path: str, xacro_arguments: str = '') -> str:
     """
     Return the URDF in a file, or the result of a ``.xacro`` file.
 
     :param path: The file.
     :param xacro_arguments: Arguments for xacro, as ``name:=value ...``.
     :raises DescriptionError: If it is empty, too long, or cannot be decoded.
-    :raises OSError: If it cannot be read, or is a pipe that does not end.
+    :raises OSError: If it cannot be read, or is a pipe that stays open.
     :raises RuntimeError: If it is a xacro file and xacro is not installed.
     :raises ValueError: If the arguments have another form.
     """
-    mappings = xacro_mappings(xacro_arguments)
+    mappings = parse_xacro_arguments(xacro_arguments)
     if Path(path).suffix != '.xacro':
         return source.description_text(source.read_file(path), name=path)
     try:
@@ -150,14 +156,14 @@ def description_text(path: str, xacro_arguments: str = '') -> str:
     return str(xacro.process_file(path, mappings=mappings).toxml())
 
 
-def node_of(
+def make_node_action(
     plan: NodePlan,
     parameters: Sequence[Any] = (),
     node_arguments: Mapping[str, Any] | None = None,
 ) -> Node:
     """Return the action that starts the node of a plan."""
-    # Later ones win: arguments override the file.
-    files = [parameter_file(plan.params_file)] if plan.params_file else []
+    # Later entries override earlier ones: arguments override the file.
+    files = [make_parameter_file(plan.params_file)] if plan.params_file else []
     switches = {
         name: ParameterValue(normalize_to_list_of_substitutions(value), value_type=bool)
         for name, value in plan.switches.items()
@@ -167,43 +173,39 @@ def node_of(
         executable=plan.executable,
         name=plan.name,
         namespace=plan.namespace,
-        parameters=[*files, switches, *description_of(plan), *parameters],
+        parameters=[*files, switches, *_make_description_parameter(plan), *parameters],
         remappings=list(plan.remappings),
         arguments=['--ros-args', '--log-level', plan.log_level],
-        respawn=_respawn(plan.respawn),
+        # A substitution is left to launch.
+        respawn=plan.respawn == 'true' if isinstance(plan.respawn, str) else plan.respawn,
         respawn_delay=_RESPAWN_DELAY,
         output='screen',
         **(node_arguments or {}),
     )
 
 
-def parameter_file(path: Any) -> ParameterFile:
-    """Return a parameter file that must exist during the launch."""
-    return ParameterFile([_File(path)])
+def make_parameter_file(path: Any) -> ParameterFile:
+    """Return a parameter file that must exist at the launch."""
+    return ParameterFile([_ReadableFile(path)])
 
 
-def _respawn(value: Any) -> Any:
-    """Return a switch as launch takes it; a substitution is left to launch."""
-    return value == 'true' if isinstance(value, str) else value
-
-
-def description_of(plan: NodePlan) -> list[dict[str, ParameterValue]]:
-    """Return the parameter ``robot_description``, none if no file is named."""
+def _make_description_parameter(plan: NodePlan) -> list[dict[str, ParameterValue]]:
+    """Return the parameter ``robot_description``; an empty list without a file."""
     if not plan.description_file:
         return []
-    # Explicitly a string: launch would parse it as YAML otherwise.
+    # Explicitly a string, because launch would parse it as YAML.
     text = RobotDescription(plan.description_file, plan.xacro_arguments)
     return [{'robot_description': ParameterValue(text, value_type=str)}]
 
 
-def bridge_arguments() -> tuple[Argument, ...]:
+def list_bridge_arguments() -> tuple[LaunchArgument, ...]:
     """Return the arguments of ``bridge.launch.py``."""
-    return launch_plan.arguments(params_file=str(resource('config', 'bridge.yaml')))
+    return launch_plan.list_arguments(params_file=str(resource('config', 'bridge.yaml')))
 
 
-def _values(given: Mapping[str, Any]) -> dict[str, Any]:
-    launch_plan.refuse_gone(given)
-    values: dict[str, Any] = launch_plan.defaults(bridge_arguments())
+def _complete_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    launch_plan.reject_removed_arguments(given)
+    values: dict[str, Any] = launch_plan.collect_defaults(list_bridge_arguments())
     for name in given:
         if name not in values:
             raise UnknownNameError('argument', name, tuple(values))
@@ -222,16 +224,16 @@ def _values(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def bridge_launch() -> LaunchDescription:
-    """Return the launch description of the bridge alone, to go beside a driver."""
-    return _launch(bridge_arguments(), [_bridge])
+    """Return the launch description of the bridge, for use with a driver."""
+    return _make_launch(list_bridge_arguments(), [_start_bridge])
 
 
 def demo_launch() -> LaunchDescription:
     """Return the launch description of bridge, simulated driver and RViz."""
-    declared = launch_plan.arguments(
-        params_file=_config('bridge.yaml'), description_file=str(resource('urdf', 'arm.urdf'))
+    declared = launch_plan.list_arguments(
+        params_file=_find_config('bridge.yaml'), description_file=str(resource('urdf', 'arm.urdf'))
     )
-    return _launch((*declared, _MOVE, _RVIZ), [_driver, _bridge, _view])
+    return _make_launch((*declared, _MOVE, _RVIZ), [_start_driver, _start_bridge, _start_view])
 
 
 def topic_based_launch() -> LaunchDescription:
@@ -240,28 +242,30 @@ def topic_based_launch() -> LaunchDescription:
 
     The controller manager and its controllers are left out if they are not installed.
     """
-    declared = launch_plan.arguments(
-        params_file=_config('topic_based.yaml'),
+    declared = launch_plan.list_arguments(
+        params_file=_find_config('topic_based.yaml'),
         description_file=str(resource('urdf', 'topic_based.urdf')),
     )
-    controllers = Argument(
+    controllers = LaunchArgument(
         'controllers_file',
-        _config('topic_based_controllers.yaml'),
+        _find_config('topic_based_controllers.yaml'),
         'Parameters of the controller manager and its controllers.',
     )
-    return _launch(
+    return _make_launch(
         (*declared, controllers),
-        [_driver, _bridge, _state_publisher, _controllers],
+        [_start_driver, _start_bridge, _start_state_publisher, _start_controllers],
         topics=launch_plan.TOPIC_BASED,
     )
 
 
-_RVIZ = Argument('rviz', 'true', 'Whether to start RViz if it is installed.', ('true', 'false'))
+_RVIZ = LaunchArgument(
+    'rviz', 'true', 'Whether to start RViz if it is installed.', ('true', 'false')
+)
 
-_MOVE = Argument(
+_MOVE = LaunchArgument(
     'move',
     'true',
-    'Whether the arm is moved, until somebody else commands it.',
+    'Whether the arm moves until another node commands it.',
     ('true', 'false'),
 )
 
@@ -273,66 +277,66 @@ _Values = Mapping[str, Any]
 _Part = Callable[[_Values], Iterable[LaunchDescriptionEntity]]
 
 
-def _launch(
-    declared: Sequence[Argument],
+def _make_launch(
+    declared: Sequence[LaunchArgument],
     parts: Sequence[_Part],
     *,
     topics: Mapping[str, str] | None = None,
 ) -> LaunchDescription:
     """
-    Return a launch description of arguments, and of parts that are made from their values.
+    Return a launch description of arguments, and of parts made from their values.
 
-    :param topics: Names of topics that are the default here.
+    :param topics: Default remappings.
     """
 
-    def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-        launch_plan.refuse_gone(context.launch_configurations)
+    def start_parts(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        launch_plan.reject_removed_arguments(context.launch_configurations)
         values: dict[str, Any] = {
             argument.name: LaunchConfiguration(argument.name).perform(context)
             for argument in declared
         }
         values['remappings'] = {
             **(topics or {}),
-            **launch_plan.remappings(values['remappings']),
+            **launch_plan.parse_remappings(values['remappings']),
         }
         return [entity for part in parts for entity in part(values)]
 
     return LaunchDescription(
-        [*(_declaration(argument) for argument in declared), OpaqueFunction(function=start)]
+        [
+            DeclareLaunchArgument(
+                argument.name,
+                default_value=argument.default,
+                description=argument.description,
+                choices=argument.choices or None,
+            )
+            for argument in declared
+        ]
+        + [OpaqueFunction(function=start_parts)]
     )
 
 
-def _declaration(argument: Argument) -> DeclareLaunchArgument:
-    return DeclareLaunchArgument(
-        argument.name,
-        default_value=argument.default,
-        description=argument.description,
-        choices=argument.choices or None,
-    )
+def _start_bridge(values: _Values) -> list[LaunchDescriptionEntity]:
+    return [make_node_action(plan_bridge(values))]
 
 
-def _bridge(values: _Values) -> list[LaunchDescriptionEntity]:
-    return [node_of(bridge_plan(values))]
+def _start_driver(values: _Values) -> list[LaunchDescriptionEntity]:
+    return [make_node_action(plan_driver({**values, 'move_demo': values.get('move', 'false')}))]
 
 
-def _driver(values: _Values) -> list[LaunchDescriptionEntity]:
-    return [node_of(driver_plan({**values, 'move_demo': values.get('move', 'false')}))]
-
-
-def _view(values: _Values) -> list[LaunchDescriptionEntity]:
-    """Show the robot with the tools that are installed; the bridge needs none of them."""
-    actions = _state_publisher(values)
+def _start_view(values: _Values) -> list[LaunchDescriptionEntity]:
+    """Show the robot with the installed tools; the bridge does not need them."""
+    actions = _start_state_publisher(values)
     if values['rviz'] == 'true':
-        actions += _if_installed('rviz2', 'no picture', values, [_time(values)])
+        actions += _start_if_installed('rviz2', 'no picture', values, [_choose_clock(values)])
     return actions
 
 
-def _state_publisher(values: _Values) -> list[LaunchDescriptionEntity]:
-    parameters = [_time(values), *description_of(bridge_plan(values))]
-    return _if_installed('robot_state_publisher', 'no transforms', values, parameters)
+def _start_state_publisher(values: _Values) -> list[LaunchDescriptionEntity]:
+    parameters = [_choose_clock(values), *_make_description_parameter(plan_bridge(values))]
+    return _start_if_installed('robot_state_publisher', 'no transforms', values, parameters)
 
 
-def _controllers(values: _Values) -> list[LaunchDescriptionEntity]:
+def _start_controllers(values: _Values) -> list[LaunchDescriptionEntity]:
     package = 'controller_manager'
     if not _is_installed(package):
         return [LogInfo(msg=f'{package} is not installed: no controllers')]
@@ -340,8 +344,8 @@ def _controllers(values: _Values) -> list[LaunchDescriptionEntity]:
         package=package,
         executable='ros2_control_node',
         namespace=values['namespace'],
-        # It takes the description from the topic of robot_state_publisher.
-        parameters=[_time(values), parameter_file(values['controllers_file'])],
+        # It receives the description from the topic of robot_state_publisher.
+        parameters=[_choose_clock(values), make_parameter_file(values['controllers_file'])],
         output='screen',
     )
     spawner = Node(
@@ -351,8 +355,8 @@ def _controllers(values: _Values) -> list[LaunchDescriptionEntity]:
         arguments=[*_CONTROLLERS, '--param-file', values['controllers_file']],
         output='screen',
     )
-    # Not before the joints have states: ros2_control cannot limit the first step of a command.
-    # No executable, because it is a node of this launch file only.
+    # Wait until the joints have states, because ros2_control cannot limit the first step of a
+    # command. Started as a module, because only this launch file uses it.
     waiter = Node(
         executable=sys.executable,
         name=states_waiter.NAME,
@@ -365,15 +369,15 @@ def _controllers(values: _Values) -> list[LaunchDescriptionEntity]:
     def spawn(event: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
         return [spawner] if event.returncode == 0 else []
 
-    # Before the process that it is about.
+    # The handler must come before the process.
     handler = RegisterEventHandler(OnProcessExit(target_action=waiter, on_exit=spawn))
     return [manager, handler, waiter]
 
 
-def _if_installed(
+def _start_if_installed(
     package: str, otherwise: str, values: _Values, parameters: Sequence[Any]
 ) -> list[LaunchDescriptionEntity]:
-    """Return a node with the name of its package and executable, or a log line instead."""
+    """Return a node with the name of its package and executable, or a log line."""
     if not _is_installed(package):
         return [LogInfo(msg=f'{package} is not installed: {otherwise}')]
     node = Node(
@@ -387,11 +391,11 @@ def _if_installed(
     return [node]
 
 
-def _config(name: str) -> str:
+def _find_config(name: str) -> str:
     return str(resource('config', name))
 
 
-def _time(values: _Values) -> dict[str, Any]:
+def _choose_clock(values: _Values) -> dict[str, Any]:
     return {'use_sim_time': values['use_sim_time'] == 'true'}
 
 

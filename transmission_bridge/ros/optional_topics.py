@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Topics beside joint_states and actuator_commands: sensors, arrays and trajectories."""
+"""Create the optional topics: sensors, arrays, single interfaces and trajectories."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from transmission_bridge.messages.trajectory import (
     trajectory_from_message,
     TrajectoryRecord,
 )
-from transmission_bridge.ros.channels import Inputs, Outputs
+from transmission_bridge.ros.channels import InputTopics, OutputTopics
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array
 
-#: What publishes a content, by topic and namespace.
+#: Functions that publish a content, by topic and namespace.
 Publishers = dict[tuple[str, str], Callable[[Any], object]]
 
 # -- Absolute encoders and torque sensors --------------------------------------------------------
@@ -48,28 +48,28 @@ Publishers = dict[tuple[str, str], Callable[[Any], object]]
 
 _ABSOLUTE = 'actuator_absolute_positions'
 
-#: Input topic, output topic, interface, and the field of the messages that holds it.
+#: Input topic, output topic, interface, and its field in the messages.
 _KINDS = (
     (_ABSOLUTE, 'joint_absolute_positions', 'absolute_position', 'position'),
     ('actuator_torque_sensors', 'joint_torque_sensors', 'torque', 'effort'),
 )
 
 
-class Sensors:
+class SensorTopics:
     """
-    Topics of absolute encoders and torque sensors; the inputs in the namespace of each driver.
+    Topics of absolute encoders and torque sensors; each driver has inputs in its namespace.
 
     :param drivers: Names and namespaces of the drivers.
     :param actuator_position: Returns the actuators' positions at a time [s].
-    :param stamp: Returns the stamp to use, as :meth:`StampJudge.judge` does.
+    :param stamp: Returns the stamp to use, as :meth:`StampJudge.judge`.
     :param take_absolute: Called with the absolute positions of the actuators, at a time [s].
-    :ivar encoder_places: Finds encoders that are mapped, but are at the joints.
+    :ivar encoder_places: Finds encoders at the joints that are mapped as encoders of actuators.
     """
 
     def __init__(
         self,
-        inputs: Inputs,
-        outputs: Outputs,
+        inputs: InputTopics,
+        outputs: OutputTopics,
         robot: RobotTransmissions,
         options: BridgeOptions,
         drivers: DriverNames,
@@ -86,37 +86,34 @@ class Sensors:
         self.paths: dict[str, SensorPath] = {}
         self._outputs = {}
         for source, target, interface, field in _KINDS:
-            self.paths[source] = SensorPath(
-                robot,
-                interface,
-                field,
-                options,
-                driver_names=drivers.on_topic(source),
-            )
-            self._outputs[source] = outputs.add(target)
-            # Without a namespace too: another node than the drivers may read the sensors.
+            names = drivers.on_topic(source)
+            self.paths[source] = SensorPath(robot, interface, field, options, driver_names=names)
+            self._outputs[source] = outputs.add_publisher(target)
+            # Also without a namespace, because another node may read the sensors.
             for namespace in dict.fromkeys(('', *drivers.namespaces)):
                 name = f'{namespace}{source}'
-                inputs.joint_state(source, partial(self._take, source, name), name=name)
+                inputs.subscribe_joint_states(
+                    source, partial(self._map_sensor, source, name), name=name
+                )
 
-    def use(self, robot: RobotTransmissions) -> None:
-        """Replace the maps, between two messages."""
+    def replace_sensor_maps(self, robot: RobotTransmissions) -> None:
+        """Replace the maps between two messages."""
         for path in self.paths.values():
             path.use(robot)
         self.encoder_places.use(robot)
 
-    def reset(self) -> None:
+    def reset_sensors(self) -> None:
         """Forget every measurement."""
         for path in self.paths.values():
             path.reset()
         self.encoder_places.reset()
 
-    def absolute_positions(self, now: float, max_age: float) -> Array:
+    def find_absolute_positions(self, now: float, max_age: float) -> Array:
         """Return the joints' positions by absolute encoders; see :meth:`SensorPath.newest`."""
         path = self.paths[_ABSOLUTE]
         return path.newest(self._actuator_position(now), now, max_age)
 
-    def _take(
+    def _map_sensor(
         self, source: str, topic: str, layout: Layout, data: JointStateRecord, now: float
     ) -> None:
         stamp = self._stamp(topic, data.stamp, now)
@@ -131,11 +128,11 @@ class Sensors:
             self._outputs[source].publish(self._encoder.encode(joints))
 
 
-# -- Commands as plain arrays, like those of forward_command_controller --------------------------
+# -- Commands as plain arrays, as in forward_command_controller ----------------------------------
 
 
-def read_joint_arrays(
-    inputs: Inputs,
+def subscribe_joint_arrays(
+    inputs: InputTopics,
     robot: RobotTransmissions,
     joints: Sequence[str],
     take: Callable[[str, str, Array, float], None],
@@ -143,41 +140,41 @@ def read_joint_arrays(
     """
     Subscribe to ``position_commands``, ``velocity_commands`` and ``effort_commands``.
 
-    Only the data are used: publishers fill the layout of the message in different ways.
+    Only the data are used, because publishers fill the layout of the message differently.
 
     :param joints: Order of the values; if empty, the topics do not exist.
     :param take: Called with topic, interface, values and time of receipt; may raise
         :class:`MessageError`.
-    :returns: The topics that exist.
-    :raises ParameterError: If a joint cannot be commanded or is listed twice.
+    :returns: The subscribed topics.
+    :raises ParameterError: If a joint cannot be commanded or is repeated.
     """
     commandable = tuple(command_names(robot).commandable)
     kind = 'a joint that may be commanded'
     check_order('command_joints', joints, commandable, kind, robot.lost_joints)
 
-    def receive(topic: str, interface: str, message: Float64MultiArray, now: float) -> None:
+    def receive_array(topic: str, interface: str, message: Float64MultiArray, now: float) -> None:
         take(topic, interface, np.array(message.data, dtype=np.float64), now)
 
     topics = {f'{interface}_commands': interface for interface in FIELDS} if joints else {}
     for topic, interface in topics.items():
-        inputs.typed(topic, partial(receive, topic, interface))
+        inputs.subscribe_commands(topic, partial(receive_array, topic, interface))
     return tuple(topics)
 
 
-def read_joint_commands(
-    inputs: Inputs,
+def subscribe_joint_commands(
+    inputs: InputTopics,
     robot: RobotTransmissions,
     take: Callable[[str, Layout, JointStateRecord, float], None],
 ) -> tuple[tuple[str, ...], str]:
     """
     Subscribe to ``joint_commands/position``, ``joint_commands/velocity`` and so on.
 
-    They exist if a hardware component of the robot publishes them, and the message is installed.
+    They exist if a hardware component of the robot publishes them and the message is installed.
 
     :param take: Called with topic, layout, contents and time of receipt; may raise
         :class:`MessageError`.
-    :returns: The topics that exist; and a sentence that names what to install, empty if nothing is
-        missing.
+    :returns: The subscribed topics, and a sentence with the package to install (empty if the
+        message is installed).
     """
     plugins = [each.plugin for each in robot.robot.blocks if each.publishes_joint_commands]
     if not plugins:
@@ -193,21 +190,21 @@ def read_joint_commands(
         )
     layouts = LayoutTable()
 
-    def receive(topic: str, interface: str, message: Any, now: float) -> None:
+    def receive_single(topic: str, interface: str, message: Any, now: float) -> None:
         record = record_from_joint_command(message, interface)
         take(topic, layouts.get(record.names, record.lengths), record, now)
 
     for topic, interface in SINGLE_TOPICS.items():
-        inputs.typed(topic, partial(receive, topic, interface))
+        inputs.subscribe_commands(topic, partial(receive_single, topic, interface))
     return tuple(SINGLE_TOPICS), ''
 
 
-def array_publishers(outputs: Outputs, namespaces: Sequence[str]) -> Publishers:
-    """Return what publishes ``actuator_position_commands`` and so on, for each driver."""
+def make_array_publishers(outputs: OutputTopics, namespaces: Sequence[str]) -> Publishers:
+    """Return functions that publish ``actuator_position_commands`` and so on, for each driver."""
     publishers: Publishers = {}
     for interface in FIELDS:
         topic = f'actuator_{interface}_commands'
-        for namespace, publisher in outputs.add_for_drivers(topic, namespaces).items():
+        for namespace, publisher in outputs.add_driver_publishers(topic, namespaces).items():
             publishers[topic, namespace] = partial(_publish_array, publisher)
     return publishers
 
@@ -222,9 +219,9 @@ def _publish_array(publisher: Any, values: Array) -> None:
 TRAJECTORY_TOPIC = 'joint_trajectory'
 
 
-def trajectory_publishers(outputs: Outputs, namespaces: Sequence[str]) -> Publishers:
-    """Return what publishes ``actuator_trajectory`` for each driver."""
-    added = outputs.add_for_drivers('actuator_trajectory', namespaces)
+def make_trajectory_publishers(outputs: OutputTopics, namespaces: Sequence[str]) -> Publishers:
+    """Return functions that publish ``actuator_trajectory``, for each driver."""
+    added = outputs.add_driver_publishers('actuator_trajectory', namespaces)
     return {
         ('actuator_trajectory', namespace): partial(_publish_trajectory, publisher)
         for namespace, publisher in added.items()
@@ -237,28 +234,30 @@ def _publish_trajectory(publisher: Any, record: TrajectoryRecord) -> None:
     publisher.publish(message)
 
 
-def read_trajectories(inputs: Inputs, bridge: Bridge, ros_time: Callable[[], Stamp]) -> None:
+def subscribe_trajectories(
+    inputs: InputTopics, bridge: Bridge, ros_time: Callable[[], Stamp]
+) -> None:
     """
     Subscribe to joint trajectories.
 
-    :param bridge: Maps and sends trajectories.
-    :param ros_time: Returns the present time by the clock of stamps.
+    :param bridge: Maps and sends the trajectories.
+    :param ros_time: Returns the time of the clock of stamps.
     """
 
-    def check(data: bytes) -> None:
-        # Before it is decoded, which takes longer than mapping it.
+    def check_waypoints(data: bytes) -> None:
+        # Checked before the decoding, which takes longer than the mapping.
         bridge.trajectories.check_length(waypoint_count(data))
 
-    def take(message: JointTrajectory, now: float) -> None:
+    def map_trajectory(message: JointTrajectory, now: float) -> None:
         trajectory = trajectory_from_message(message)
         delay = 0.0
         if trajectory.stamp != (0, 0):
-            # One that began in the past ends earlier than assumed here. Until then its joints are
-            # held where they are measured, which is where it has moved them.
+            # A trajectory that started in the past ends earlier than assumed here. Until then its
+            # joints are held at their measured positions, to which it has moved them.
             seconds, nanoseconds = (
                 a - b for a, b in zip(trajectory.stamp, ros_time(), strict=True)
             )
             delay = max(0.0, seconds + nanoseconds * 1e-9)
         bridge.command_trajectory(trajectory, now, now + delay)
 
-    inputs.typed(TRAJECTORY_TOPIC, take, check)
+    inputs.subscribe_commands(TRAJECTORY_TOPIC, map_trajectory, check_waypoints)

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of the nodes: declared, tuned while active, wrong values refused with a sentence."""
+"""Declare, check and tune the parameters of the nodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 from rcl_interfaces.msg import (
     FloatingPointRange,
@@ -39,26 +39,29 @@ from transmission_bridge.bridge.options import (
     REMOVED,
 )
 from transmission_bridge.errors import closest, ParameterError, shortened, TransmissionBridgeError
-from transmission_bridge.ros.process import given_values
+from transmission_bridge.ros.process import read_given_values
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import Tunable
 
-# -- Declaring and setting: a wrong value is refused with a sentence, ``10`` means ``10.0`` -------
+#: Parameters of one request.
+Parameters: TypeAlias = Sequence[Parameter[Any]]
+
+# -- Declaring and setting: an invalid value is an error; ``10`` is read as ``10.0`` --------------
 
 
 _EXPECTED = {
     bool: 'true or false',
     float: 'a number',
     int: 'an integer',
-    str: "text, in quotes where YAML would take it for something else: '1'",
+    str: "text, in quotes if YAML would read another type: '1'",
     list: 'a list of texts',
     tuple: 'a list of numbers',
 }
 
-#: Characters of a wrong value that are shown.
+#: Maximum length of an invalid value in an error.
 _LONGEST = 100
 
-#: Doubles hold every integer up to this.
+#: Doubles represent every integer up to this.
 _LARGEST_EXACT = 2**53
 
 _LISTS = (
@@ -70,7 +73,7 @@ _LISTS = (
 )
 
 
-def declare(
+def declare_parameter(
     node: Node,
     name: str,
     default: Any,
@@ -79,23 +82,28 @@ def declare(
     span: Range | None = None,
 ) -> None:
     """
-    Declare a parameter whose type is that of its default.
+    Declare a parameter with the type of its default.
 
-    :param default: A truth value, a number, a text, or a sequence of texts.
-    :param choices: Words that are allowed, also those that YAML reads as another type when they
-        are not in quotes.
+    :param default: A boolean, a number, a text, or a sequence of texts.
+    :param choices: Allowed words; a word that YAML reads as another type needs no quotes.
     :param span: The range of a number.
-    :raises ParameterError: If the node was given a value of another type or out of range.
+    :raises ParameterError: If the given value has another type or is out of range.
     """
     default = default if isinstance(default, bool | int | float | str) else list(default)
-    given = given_values(node, [name]).get(name)
+    given = read_given_values(node, [name]).get(name)
     value: Any = default
     if given is not None:  # an empty list arrives as no value
-        value = checked_type(name, _unquoted(given, choices), default)
+        value = check_type(name, _restore_choice(given, choices), default)
     if span is not None:
         span.check(name, value)
     if value == []:
-        _declare_empty(node, name, descriptor)
+        # rclpy would infer a list of bytes. Without a value, requests for several parameters with
+        # this one would fail, and so would ``ros2 param dump``.
+        kind = Parameter.Type.STRING_ARRAY
+        node.declare_parameter(name, kind, ignore_override=True)
+        node.set_parameters([Parameter(name, kind, [])])
+        descriptor.type = kind.value
+        node.set_descriptor(name, descriptor)
         return
     try:
         node.declare_parameter(name, value, descriptor, ignore_override=True)
@@ -103,23 +111,9 @@ def declare(
         raise ParameterError(f'parameter {name}: {error}', parameter=name) from error
 
 
-def _declare_empty(node: Node, name: str, descriptor: ParameterDescriptor) -> None:
+def check_type(name: str, value: Any, default: bool | int | float | str | list[str]) -> Any:
     """
-    Declare an empty list of texts.
-
-    rclpy would take it for bytes. Without a value, requests for several parameters that include
-    this one would fail, and ``ros2 param dump`` with them.
-    """
-    kind = Parameter.Type.STRING_ARRAY
-    node.declare_parameter(name, kind, ignore_override=True)
-    node.set_parameters([Parameter(name, kind, [])])
-    descriptor.type = kind.value
-    node.set_descriptor(name, descriptor)
-
-
-def checked_type(name: str, value: Any, default: bool | int | float | str | list[str]) -> Any:
-    """
-    Return a value of the type of the parameter; an integer becomes a float where one is meant.
+    Return a value of the type of the parameter; an integer becomes a float if that is the type.
 
     :raises ParameterError: If it has another type, or is an integer that no double represents.
     """
@@ -127,7 +121,7 @@ def checked_type(name: str, value: Any, default: bool | int | float | str | list
         if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
             return list(value)
     elif isinstance(default, float) and type(value) in (int, float):
-        return exact_number(name, value)
+        return convert_exactly(name, value)
     elif type(value) is type(default):
         return value
     raise ParameterError(
@@ -138,11 +132,11 @@ def checked_type(name: str, value: Any, default: bool | int | float | str | list
     )
 
 
-def exact_number(name: str, value: float) -> float:
+def convert_exactly(name: str, value: float) -> float:
     """
-    Return a number, which may be an integer, as a float.
+    Convert a number to a float.
 
-    :raises ParameterError: If it is an integer so large that it could be rounded.
+    :raises ParameterError: If it is an integer that could be rounded.
     """
     if isinstance(value, int) and abs(value) > _LARGEST_EXACT:
         raise ParameterError(
@@ -154,25 +148,25 @@ def exact_number(name: str, value: float) -> float:
     return float(value)
 
 
-def take_integers(node: Node) -> None:
+def accept_integers(node: Node) -> None:
     """
-    Let ``ros2 param set NAME 1`` set a parameter that is a double, and ``[]`` any list.
+    Let ``ros2 param set NAME 1`` set a double, and ``[]`` any list; rclpy would reject both.
 
-    rclpy would refuse both for their type. What is of another type raises
-    :class:`ParameterError`: rclpy would give the types as numbers.
+    A value of another type raises :class:`ParameterError`, because the error of rclpy has the
+    types as numbers.
     """
     node.add_pre_set_parameters_callback(
-        lambda parameters: [_of_declared_type(node, parameter) for parameter in parameters]
+        lambda parameters: [_convert_to_declared_type(node, parameter) for parameter in parameters]
     )
 
 
-def _of_declared_type(node: Node, parameter: Parameter[Any]) -> Parameter[Any]:
+def _convert_to_declared_type(node: Node, parameter: Parameter[Any]) -> Parameter[Any]:
     name, value = parameter.name, parameter.value
     given, wanted = parameter.type_, node.get_parameter_or(name).type_
     if given is wanted or Parameter.Type.NOT_SET in (given, wanted):
         return parameter
     if wanted is Parameter.Type.DOUBLE_ARRAY and given is Parameter.Type.INTEGER_ARRAY:
-        return Parameter(name, wanted, [exact_number(name, each) for each in value])
+        return Parameter(name, wanted, [convert_exactly(name, each) for each in value])
     if wanted in _LISTS and given in _LISTS and len(value) == 0:
         return Parameter(name, wanted, [])
     if node.describe_parameter(name).read_only:
@@ -180,11 +174,11 @@ def _of_declared_type(node: Node, parameter: Parameter[Any]) -> Parameter[Any]:
     default: Any = ()
     if wanted is not Parameter.Type.DOUBLE_ARRAY:
         default = node.get_parameter(name).value
-    return Parameter(name, wanted, checked_type(name, value, default))
+    return Parameter(name, wanted, check_type(name, value, default))
 
 
-def _unquoted(value: Any, choices: Sequence[str]) -> Any:
-    """Return the choice that YAML has read as a number (``nan``) or as false (``off``)."""
+def _restore_choice(value: Any, choices: Sequence[str]) -> Any:
+    """Return the choice that YAML has read as a number (``nan``) or as a boolean (``off``)."""
     if 'nan' in choices and isinstance(value, float) and math.isnan(value):
         return 'nan'
     if 'off' in choices and value is False:
@@ -199,10 +193,10 @@ def declare_options(node: Node) -> None:
     """
     Declare a read-only parameter for every field of :class:`BridgeOptions`.
 
-    :raises ParameterError: If the node was given a value of the wrong type or out of range, or a
-        parameter that was removed.
+    :raises ParameterError: If a given value has the wrong type or is out of range, or if a given
+        parameter was removed.
     """
-    for name, value in given_values(node, REMOVED).items():
+    for name, value in read_given_values(node, REMOVED).items():
         if value is not None:  # an empty list
             raise ParameterError(f'{name} was removed: {REMOVED[name]}', parameter=name)
     for option in fields(BridgeOptions):
@@ -211,7 +205,7 @@ def declare_options(node: Node) -> None:
         if choices:
             descriptor.additional_constraints = f'One of: {", ".join(choices)}'
         if span is not None:
-            # The range of a descriptor cannot hold values beside it, nor the numbers in texts.
+            # The range of a descriptor has no special values and no numbers in texts.
             descriptor.additional_constraints = f'Range: {span}'
         if span is not None and type(option.default) is float:
             descriptor.floating_point_range = [
@@ -223,10 +217,10 @@ def declare_options(node: Node) -> None:
             ]
         else:
             span = None
-        declare(node, option.name, option.default, descriptor, choices, span)
+        declare_parameter(node, option.name, option.default, descriptor, choices, span)
 
 
-def read_options(node: Node) -> BridgeOptions:
+def read_bridge_options(node: Node) -> BridgeOptions:
     """
     Return the values of the structural parameters.
 
@@ -258,7 +252,7 @@ def fix_use_sim_time(node: Node) -> None:
     node.set_descriptor(
         'use_sim_time',
         ParameterDescriptor(
-            description='Whether ROS time is that of /clock; fixed when the node starts.',
+            description='Whether ROS time comes from /clock; fixed when the node starts.',
             type=ParameterType.PARAMETER_BOOL,
             read_only=True,
         ),
@@ -267,12 +261,12 @@ def fix_use_sim_time(node: Node) -> None:
 
 # -- Parameters of the transmissions -------------------------------------------------------------
 #
-# Declared at configure, tuned while active, undeclared at cleanup. Values of the URDF give way to
-# those of the parameter file, and these to what was set since the node started. All values are
+# Declared at configure, tuned while active, undeclared at cleanup. Values of the parameter file
+# override values of the URDF, and values set since the start override both. All values are
 # validated as one set.
 
 
-#: Ranges shown to tools if the transmission states none; wider if the values given need it.
+#: Ranges for tools if the transmission has no range; wider if the given values need it.
 _RATIO_RANGE = 1e6
 _OFFSET_RANGE = 1e3
 
@@ -284,11 +278,11 @@ class LiveParameters:
     """
     The link between ROS parameters and :meth:`RobotTransmissions.with_parameters`.
 
-    :param node: The node that the parameters belong to.
+    :param node: The node of the parameters.
     :param apply: Called with the new maps after parameters have changed.
-    :param guard: Called with them before; raises :class:`ParameterError` to refuse them.
-    :ivar urdf_values: The values of the URDF by parameter, since it was configured.
-    :ivar given: Those that have a value in the parameter file, likewise.
+    :param guard: Called with the new maps before; raises :class:`ParameterError` to reject them.
+    :ivar urdf_values: Values of the URDF by parameter, from the last configure.
+    :ivar given: Parameters with a value in the parameter file, from the last configure.
     """
 
     def __init__(
@@ -310,7 +304,7 @@ class LiveParameters:
 
     # -- life ------------------------------------------------------------------------------------
 
-    def configure(
+    def declare_tunables(
         self,
         robot: RobotTransmissions,
         in_tuned_file: Callable[[dict[str, float | bool]], Mapping[str, float]],
@@ -318,42 +312,42 @@ class LiveParameters:
         """
         Declare the parameters of a robot and return it with their values.
 
-        :param robot: With the numbers of its URDF.
-        :param in_tuned_file: Returns those of ``tuned_file``, given those of the URDF.
-        :raises ParameterError: If a value cannot be used; nothing is declared then.
+        :param robot: The robot with the numbers of its URDF.
+        :param in_tuned_file: Returns the numbers of ``tuned_file``, by the numbers of the URDF.
+        :raises ParameterError: If a value cannot be used. Then nothing is declared.
         """
         names = parameter_names(robot)
         for finding in names.findings:
             self._node.get_logger().warning(finding.text)
         tunables = self._tunables = names.tunables
         self.urdf_values = {name: tunable.value for name, tunable in tunables.items()}
-        given = given_values(self._node, tunables)
+        given = read_given_values(self._node, tunables)
         self.given = frozenset(given)
         from_file: dict[str, float | bool] = {
-            name: checked_type(name, value, tunables[name].value)
+            name: check_type(name, value, tunables[name].value)
             for name, value in given.items()
             if name not in self._set_since_start
         }
         from_files = {**in_tuned_file(self.urdf_values), **from_file}
-        values = from_files | self._remembered(robot, from_files)
+        values = from_files | self._find_remembered(robot, from_files)
         tuned = robot.with_parameters(by_number(values))
         self._declaring = True
         try:
             for name, tunable in tunables.items():
                 value = values.get(name, tunable.value)
                 self._node.declare_parameter(
-                    name, value, _descriptor(tunable, value), ignore_override=True
+                    name, value, _describe_tunable(tunable, value), ignore_override=True
                 )
         finally:
             self._declaring = False
         self._robot = tuned
-        self._tell_differences(from_file)
+        self._log_differences(from_file)
         return tuned
 
-    def _tell_differences(self, from_file: Mapping[str, float | bool]) -> None:
-        """Log the numbers of the file that override others of the URDF, which may be newer."""
+    def _log_differences(self, from_file: Mapping[str, float | bool]) -> None:
+        """Log the numbers of the file that override the URDF, because the URDF may be newer."""
         differences = [
-            f'{name.removeprefix(PREFIX)} {_digits(value)} (URDF {_digits(urdf)})'
+            f'{name.removeprefix(PREFIX)} {_format_number(value)} (URDF {_format_number(urdf)})'
             for name, value in from_file.items()
             if value != (urdf := self.urdf_values[name])
         ]
@@ -364,15 +358,15 @@ class LiveParameters:
                 f'differ{"s" if one else ""} from the URDF: {shortened(differences, show=str)}'
             )
 
-    def _remembered(
+    def _find_remembered(
         self, robot: RobotTransmissions, from_files: dict[str, float | bool]
     ) -> dict[str, float | bool]:
         """
-        Return what was set since the start and fits this robot.
+        Return the values that were set since the start and fit this robot.
 
-        Values that do not fit the mechanism of a new description are forgotten, with all others
-        of that transmission. They could not be changed before the next configure, and each would
-        fail.
+        If a value does not fit the mechanism of a new description, all values of that
+        transmission are forgotten. They could not be changed before the next configure, and each
+        configure would fail.
         """
         kept: dict[str, float | bool] = {}
         for transmission in robot.transmissions:
@@ -389,8 +383,8 @@ class LiveParameters:
                 robot.with_parameters(by_number(others | ours))
             except TransmissionBridgeError as error:
                 self._node.get_logger().warning(
-                    f"what was set since the start does not fit transmission '{transmission}' "
-                    f'any more and is forgotten: {error}'
+                    'the parameters that were set since the start no longer fit transmission '
+                    f"'{transmission}' and are forgotten: {error}"
                 )
                 for name in ours:
                     del self._set_since_start[name]
@@ -398,8 +392,8 @@ class LiveParameters:
                 kept |= ours
         return kept
 
-    def cleanup(self) -> None:
-        """Undeclare the parameters; what was set is remembered for the next configure."""
+    def undeclare_tunables(self) -> None:
+        """Undeclare the parameters; values that were set are kept for the next configure."""
         for name in self._tunables:
             if self._node.has_parameter(name):
                 self._node.undeclare_parameter(name)
@@ -407,32 +401,32 @@ class LiveParameters:
         self._robot = None
         self._checked = None
 
-    def unmatched_overrides(self) -> tuple[str, ...]:
+    def find_unmatched_overrides(self) -> tuple[str, ...]:
         """
         Return a sentence for each name in the parameter file that matches no parameter.
 
-        While unconfigured, only for names that configuring does not declare: a misspelt one may
-        be the reason why the node is not configured. Afterwards, for the others.
+        Before configure, only for names that configure does not declare: a misspelt name may be
+        the reason why the node is unconfigured. After configure, for the others.
         """
         node = self._node
         return tuple(
-            f"parameter file: '{name}' matches no parameter{self._hint(name)}"
-            for name in given_values(node)
+            f"parameter file: '{name}' matches no parameter{self._suggest_name(name)}"
+            for name in read_given_values(node)
             if not node.has_parameter(name)
             and name.startswith(_DECLARED_LATE) == (self._robot is not None)
         )
 
-    def _hint(self, name: str) -> str:
+    def _suggest_name(self, name: str) -> str:
         for spec in self._robot.refused if self._robot is not None else ():
             if name.startswith(f'{PREFIX}{spec.name}.'):
-                return f", because transmission '{spec.name}' is refused"
+                return f", because transmission '{spec.name}' is rejected"
         return closest(name, self._node.get_parameters_by_prefix(''), most=1)
 
     # -- callbacks -------------------------------------------------------------------------------
 
-    def check(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
-        """Accept or refuse parameters that are about to be set; accept those of others."""
-        values = self._ours(parameters)
+    def check_values(self, parameters: Parameters) -> SetParametersResult:
+        """Check parameters before they are set; parameters of others are accepted."""
+        values = self._select_tunables(parameters)
         if self._declaring or self._robot is None or not values:
             return SetParametersResult(successful=True)
         try:
@@ -443,22 +437,22 @@ class LiveParameters:
         self._checked = values, tuned
         return SetParametersResult(successful=True)
 
-    def commit(self, parameters: Sequence[Parameter[Any]]) -> None:
+    def commit_values(self, parameters: Parameters) -> None:
         """Apply parameters that have been set."""
-        values = self._ours(parameters)
+        values = self._select_tunables(parameters)
         if self._declaring or self._robot is None or not values:
             return
         if self._checked is not None and self._checked[0] == values:
             self._robot = self._checked[1]
-        else:  # another callback's check came between
+        else:  # the check of another request was later
             self._robot = self._robot.with_parameters(by_number(values))
         self._checked = None
         self._set_since_start.update(values)
         self._apply(self._robot)
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """Apply what is set in the block once, at its end: to build the maps takes the longest."""
+    def apply_together(self) -> Iterator[None]:
+        """Apply the changes of the block once, at its end, because building maps is slow."""
         apply, before = self._apply, self._robot
         self._apply = lambda _: None
         try:
@@ -470,7 +464,7 @@ class LiveParameters:
 
     # -- names -----------------------------------------------------------------------------------
 
-    def _ours(self, parameters: Sequence[Parameter[Any]]) -> dict[str, Any]:
+    def _select_tunables(self, parameters: Parameters) -> dict[str, Any]:
         return {
             parameter.name: parameter.value
             for parameter in parameters
@@ -478,13 +472,13 @@ class LiveParameters:
         }
 
 
-def _descriptor(tunable: Tunable, value: float) -> ParameterDescriptor:
+def _describe_tunable(tunable: Tunable, value: float) -> ParameterDescriptor:
     if tunable.is_flag:
         return ParameterDescriptor(description=tunable.description)
     widest = _OFFSET_RANGE if tunable.path[-1] == 'offset' else _RATIO_RANGE
     widest = max(widest, abs(tunable.default), abs(value))
     if tunable.may_be_infinite:
-        # rclpy refuses what is outside the range.
+        # rclpy rejects values outside the range.
         widest = math.inf
     return ParameterDescriptor(
         description=tunable.description,
@@ -499,6 +493,6 @@ def _descriptor(tunable: Tunable, value: float) -> ParameterDescriptor:
     )
 
 
-def _digits(value: float) -> str:
-    """Return a number with all of its digits, without a trailing ``.0``."""
+def _format_number(value: float) -> str:
+    """Return a number with all digits, without a trailing ``.0``."""
     return repr(value).removesuffix('.0')

@@ -2,12 +2,13 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-A node as a process: memory, signals, executor and exit code; and what rclpy lacks for it.
+Run a node as a process: memory, signals, executor and exit code; work around faults of rclpy.
 
-Each workaround names what it is for: an issue, and the versions of rclpy that need it. A test in
+Each workaround has its reason: an issue, and the versions of rclpy that need it. A test in
 ``test/ros/test_rclpy_faults.py`` shows the fault in plain rclpy, and fails when the workaround is
-needed no more. No other module uses private names of rclpy. rclpy is imported inside functions:
-:func:`run` must handle signals before that slow import, or an early one would end in a traceback.
+no longer needed. No other module uses private names of rclpy. rclpy is imported inside functions:
+:func:`run` must handle signals before that slow import, or an early signal would cause a
+traceback.
 """
 
 from __future__ import annotations
@@ -36,43 +37,43 @@ if TYPE_CHECKING:
 
 # -- Memory: free the buffers of messages that were read -----------------------------------------
 #
-# By default Fast DDS keeps each buffer of a queue at the size of the largest message that it ever
-# held. Its readers also lose a buffer now and then: one with a message older than all others in a
-# full queue, as happens with several publishers, is never freed (Fast DDS 2.14 to 3.6,
-# ``DataReaderHistory::received_change_keep_last``). So a message of a few bytes can occupy a
-# megabyte for good. With a new buffer for each message, memory follows the size of the messages.
+# By default Fast DDS keeps each buffer of a queue at the size of its largest message so far. Its
+# readers also leak a buffer if a message is older than all others in a full queue, as happens with
+# several publishers (Fast DDS 2.14 to 3.6, ``DataReaderHistory::received_change_keep_last``). So a
+# message of a few bytes can occupy a megabyte forever. With a new buffer for each message, memory
+# follows the size of the messages.
 
 
 _PROFILE = Path(__file__).with_name('fast_dds.xml')
 
-#: Variables of Fast DDS 3 and 2. Kilted warns of the second, Jazzy does not know the first.
+#: Variables of Fast DDS 3 and 2. Kilted warns about the second, Jazzy ignores the first.
 _PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')
 
-#: Without this variable rmw_fastrtps overrides the memory settings of the profile.
+#: Without this variable, rmw_fastrtps overrides the memory settings of the profile.
 _USE_PROFILE = 'RMW_FASTRTPS_USE_QOS_FROM_XML'
 
 #: Profiles that Fast DDS reads from the working directory.
 _LOCAL_PROFILES = ('DEFAULT_FASTDDS_PROFILES.xml', 'DEFAULT_FASTRTPS_PROFILES.xml')
 
-#: Of glibc's malloc.h, and where its threshold begins [bytes].
+#: Option in malloc.h of glibc, and the initial value of the threshold [bytes].
 _M_MMAP_THRESHOLD, _THRESHOLD = -3, 128 << 10
 
 
 def free_read_messages() -> None:
     """
-    Set up the memory of this process, after rclpy is imported and before it is initialised.
+    Set up the memory of this process, after the import and before the start of rclpy.
 
-    A configuration of Fast DDS by the user is left as it is; the settings of ``fast_dds.xml`` can
-    be added to it. Other middleware is not affected.
+    A configuration of Fast DDS by the user is kept; the user can add the settings of
+    ``fast_dds.xml`` to it. Other middleware is not affected.
     """
-    # glibc would raise the threshold to the largest block that was freed, up to 32 MiB. Large
-    # buffers would then lie between small ones, which keep their memory from being returned.
+    # glibc would raise the threshold to the largest freed block, up to 32 MiB. Then large buffers
+    # would lie between small ones, which prevent the return of their memory.
     with suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _THRESHOLD)
     chosen = (*_PROFILES, _USE_PROFILE, 'RMW_FASTRTPS_PUBLICATION_MODE')
     if any(os.environ.get(name) for name in chosen) or any(map(os.path.exists, _LOCAL_PROFILES)):
         return
-    # The version of Fast DDS is not available; version 3 came with Kilted, as rclpy 9 did.
+    # The version of Fast DDS is not available; Kilted has version 3 and rclpy 9.
     try:
         is_new = int(importlib.metadata.version('rclpy').partition('.')[0]) >= 9
     except importlib.metadata.PackageNotFoundError:  # a build without metadata of packages
@@ -83,17 +84,17 @@ def free_read_messages() -> None:
 
 # -- Signals as a request to stop, instead of rclpy's own handlers -------------------------------
 #
-# rclpy's handlers invalidate the context first, after which a node can no longer publish
-# (ros2/rclpy#1287 and #532, all versions). Python handlers run between byte codes, which is too
-# late: the events executor waits in C++. So the interpreter's C handler writes to a pipe, and a
-# thread that sleeps on the pipe passes the request on.
+# rclpy's handlers first invalidate the context, so a node can no longer publish (ros2/rclpy#1287
+# and #532, all versions). Python handlers run between byte codes, which is too late: the events
+# executor waits in C++. So the interpreter's C handler writes to a pipe, and a thread that sleeps
+# on the pipe forwards the request.
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequest:
-    """A request to stop, made once, from any thread; calling the object tells whether it was."""
+    """A request to stop, from any thread; calling the object returns whether it was made."""
 
     def __init__(self) -> None:
         self._requested = False
@@ -101,11 +102,11 @@ class StopRequest:
         self._lock = threading.RLock()
 
     def __call__(self) -> bool:
-        """Tell whether to stop."""
+        """Return whether to stop."""
         return self._requested
 
-    def request(self) -> None:
-        """Ask to stop. Asking again changes nothing."""
+    def request_stop(self) -> None:
+        """Request a stop. A second request has no effect."""
         with self._lock:
             if self._requested:
                 return
@@ -114,7 +115,7 @@ class StopRequest:
                 listener()
 
     @contextmanager
-    def listening(self, listener: Callable[[], object]) -> Iterator[None]:
+    def notify_in_block(self, listener: Callable[[], object]) -> Iterator[None]:
         """Call ``listener`` if the request is made during the block, in that thread."""
         with self._lock:
             self._listeners.append(listener)
@@ -128,13 +129,13 @@ class StopRequest:
 @contextmanager
 def stop_signals() -> Iterator[StopRequest]:
     """
-    Turn signals into a :class:`StopRequest` for the duration of the block.
+    Turn signals into a :class:`StopRequest` during the block.
 
-    SIGHUP, of a lost terminal, stays ignored if it was: the process was started with ``nohup``.
-    Afterwards the previous handlers are restored, unless a signal came: then the process is
-    ending, and further signals are ignored so that none interrupts it with a traceback.
+    SIGHUP (of a lost terminal) stays ignored if it was ignored before (``nohup``). After the
+    block the previous handlers are restored, unless a signal came. Then the process is ending,
+    and further signals are ignored, because they would cause a traceback.
 
-    :raises ValueError: If called outside the main thread, which Python does not allow.
+    :raises ValueError: If called outside the main thread, in which Python does not handle signals.
     """
     if threading.current_thread() is not threading.main_thread():
         raise ValueError('signals can be handled in the main thread only')
@@ -143,16 +144,16 @@ def stop_signals() -> Iterator[StopRequest]:
     # The C handler must never block in a full pipe.
     os.set_blocking(writer, False)
 
-    def watch() -> None:
-        """Pass signals on until the other end of the pipe is closed."""
+    def forward_signals() -> None:
+        """Forward signals until the other end of the pipe is closed."""
         while received := os.read(reader, 64):
             if any(number in SIGNALS for number in received):
-                stop.request()
+                stop.request_stop()
 
-    watcher = threading.Thread(target=watch, name='stop', daemon=True)
+    watcher = threading.Thread(target=forward_signals, name='stop', daemon=True)
     watcher.start()
     previous_writer = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    # Python installs its C handler only together with a Python one, which has nothing to do.
+    # Python installs its C handler only together with a Python handler, which does nothing here.
     previous = {
         number: signal.signal(number, lambda *_: None)
         for number in SIGNALS
@@ -171,22 +172,22 @@ def stop_signals() -> Iterator[StopRequest]:
 
 # -- Executors -----------------------------------------------------------------------------------
 #
-# The events executor costs the least and is used where the distribution has it; else the default
-# one, which attends to messages here.
+# The events executor needs the least CPU and is used if the distribution has it; else the default
+# executor, which here waits mostly for messages.
 
 
 NodeT = TypeVar('NodeT', bound='Node')
 
 #: Longest wait of an executor [s]. Without a limit the events executor (ros2/rclpy#1391; the
-#: manylinux wheels of 7.1 and 9.1) waits until the end of the steady clock, which overflows, so
-#: that it spins at full load and delivers nothing.
+#: manylinux wheels of 7.1 and 9.1) waits until the end of the steady clock. That overflows, so it
+#: spins at full load and delivers nothing.
 _PERIOD = 1.0
 
-#: Seconds for which everything but messages and timers may wait in the default executor.
+#: Longest delay [s] of all other entities than messages and timers in the default executor.
 _PATIENCE = 0.02
 
-#: Period of the check whether the events executor keeps up, its longest delay, the time for which
-#: the other one relieves it, and the period of the warning [s].
+#: The check of the events executor [s]: its period, the longest delay, the time for which the
+#: other executor takes over, and the period of the warning.
 _CHECK, _LATE, _RELIEF, _SAID_AGAIN = 0.5, 1.0, 10.0, 60.0
 
 _NO_ROS = (
@@ -196,28 +197,27 @@ _NO_ROS = (
 
 
 def available_executors() -> tuple[str, ...]:
-    """Return the executors that exist here, best first, by the names that :func:`spin` takes."""
+    """Return the names of the available executors for :func:`spin_node`, best first."""
     try:
         from rclpy.experimental.events_executor import EventsExecutor  # noqa: F401
-    except (ImportError, AttributeError):  # neither the module nor its half in C++ is promised
+    except (ImportError, AttributeError):  # the module or its half in C++ may be missing
         return ('single_threaded',)
     return ('events', 'single_threaded')
 
 
-def spin(node: Node, *, executor: str = 'auto', stop: StopRequest | None = None) -> None:
+def spin_node(node: Node, *, executor: str = 'auto', stop: StopRequest | None = None) -> None:
     """
     Run the callbacks of a node until its context is shut down or a stop is requested.
 
-    The events executor keeps an event for each message, also for messages that their queue has
-    dropped, so that its memory grows while messages come faster than they are handled
-    (ros2/rclpy#1391, all versions; the same in C++: ros2/rclcpp#3213). The single-threaded
-    executor, which has no such events, takes over for a while then.
+    The events executor keeps an event for each message, even if the queue has dropped the
+    message. So its memory grows while messages come faster than they are handled
+    (ros2/rclpy#1391, all versions; in C++ ros2/rclcpp#3213). Then the single-threaded executor,
+    which has no such events, takes over for a while.
 
     :param node: The node.
-    :param executor: ``events``, ``single_threaded``, or ``auto``: the first of these that the
-        distribution has.
-    :param stop: Ends it at once, from any thread.
-    :raises UnknownNameError: If there is no such executor here.
+    :param executor: ``events``, ``single_threaded``, or ``auto``: the first available one.
+    :param stop: Stops it at once, from any thread.
+    :raises UnknownNameError: If the executor is not available.
     """
     known = available_executors()
     name = known[0] if executor == 'auto' else executor
@@ -234,30 +234,29 @@ def spin(node: Node, *, executor: str = 'auto', stop: StopRequest | None = None)
                 node.get_logger().warning(
                     f'callbacks wait for more than {_LATE:g} s: messages come faster than they '
                     'can be handled; the single-threaded executor takes over for '
-                    f'{_RELIEF:g} s, as it drops what it cannot handle: find out whether '
-                    'somebody floods a topic',
+                    f'{_RELIEF:g} s and drops messages: check whether a node floods a topic',
                     throttle_duration_sec=_SAID_AGAIN,
                 )
-                relief = _Loop(node, attentive_executor(node.context), stop)
+                relief = _Loop(node, make_attentive_executor(node.context), stop)
                 relief.run(_PERIOD, time.monotonic() + _RELIEF)
         else:
-            _Loop(node, attentive_executor(node.context), stop).run()
+            _Loop(node, make_attentive_executor(node.context), stop).run()
 
 
-def attentive_executor(context: Context | None = None) -> SingleThreadedExecutor:
+def make_attentive_executor(context: Context | None = None) -> SingleThreadedExecutor:
     """
     Return an executor that waits only for messages and timers while messages flow.
 
-    For each wait the default executor collects all entities anew (ros2/rclpy#1452, all versions).
-    Most of them are services, and events of publishers and subscriptions: they are rare, and
-    collecting them costs more than the work on a message. After a message they are left out for up
-    to 20 ms; without messages never. Where rclpy does not call ``_wait_for_ready_callbacks``, it
-    is rclpy's own executor.
+    The default executor collects all entities for each wait (ros2/rclpy#1452, all versions). Most
+    of them are services, and events of publishers and subscriptions. They are rare, and collecting
+    them costs more than the work on a message. So after a message they are omitted for up to
+    20 ms; without messages they are always included. If rclpy does not call
+    ``_wait_for_ready_callbacks``, this is rclpy's own executor.
 
-    Each callback of rclpy wakes the executor when it is done, for the case that another thread
-    waits without the entities that the callback had blocked. Here the same thread waits after the
-    callback, so that it need not be woken (``Executor._guard``; without it the executor wakes once
-    more for each callback); other threads still wake the executor.
+    In rclpy the end of each callback wakes the executor, because another thread may wait without
+    the entities that the callback had blocked. Here the same thread waits after the callback, so
+    it is not woken (``Executor._guard``; without that attribute the executor wakes once more for
+    each callback). Other threads still wake the executor.
     """
     from rclpy.executors import SingleThreadedExecutor, TimeoutException
     from rclpy.subscription import Subscription
@@ -268,7 +267,7 @@ def attentive_executor(context: Context | None = None) -> SingleThreadedExecutor
         handling: int | None = None
 
         def create_task(self, *args: Any, **kwargs: Any) -> Any:
-            # The next wait may have collected its tasks already: the new one must wake it.
+            # The next wait may have collected its tasks already, so the new task must wake it.
             self.handling = None
             return super().create_task(*args, **kwargs)
 
@@ -288,11 +287,11 @@ def attentive_executor(context: Context | None = None) -> SingleThreadedExecutor
         def _wait_for_ready_callbacks(
             self, timeout_sec: Any = None, *args: Any, **kwargs: Any
         ) -> Any:
-            # rclpy calls this again only after all callbacks of the last wait were handed out. So
-            # what a wait is for is decided here and not with each callback: a wait for everything
-            # could otherwise always be due while callbacks are left, and never happen.
+            # rclpy calls this again only after all callbacks of the last wait were returned. So
+            # the entities of a wait are decided here, not for each callback: otherwise a wait for
+            # all entities could always be due while callbacks remain, and never happen.
             wait = super()._wait_for_ready_callbacks
-            # A number [s], or an object around it.
+            # A number [s], or an object with a number.
             limit = getattr(timeout_sec, 'timeout', timeout_sec)
             is_patient = limit is None or not 0.0 <= limit < _PATIENCE
             if self.is_flowing and is_patient and time.monotonic() <= self.look_at_all:
@@ -334,10 +333,10 @@ class _Loop:
         :param until: Time of the steady clock [s] at which it ends at the latest.
         """
         self._executor.add_node(self._node)
-        # Nothing may wake the executor once it is shut down.
+        # Nothing may wake the executor after its shutdown.
         try:
-            with self._stop.listening(lambda: self._over.set_result(None)):
-                if self._stop():  # before somebody listened
+            with self._stop.notify_in_block(lambda: self._over.set_result(None)):
+                if self._stop():  # requested before the listener was added
                     return
                 while (
                     self._node.context.ok() and not self._over.done() and time.monotonic() < until
@@ -348,30 +347,30 @@ class _Loop:
             self._executor.shutdown()
 
     def run_while_keeping_up(self) -> bool:
-        """Run callbacks as :meth:`run`; return whether it ended because the executor is behind."""
+        """Run callbacks as :meth:`run`; return whether it ended because callbacks are late."""
         from rclpy.clock import Clock
         from rclpy.clock_type import ClockType
 
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        timer = self._node.create_timer(_CHECK, lambda: self._ask(), clock=steady)
+        timer = self._node.create_timer(_CHECK, lambda: self._measure_delay(), clock=steady)
         try:
             self.run(_PERIOD)
         finally:
             self._node.destroy_timer(timer)
         return self._is_behind and self._node.context.ok() and not self._stop()
 
-    def _ask(self, again: bool = False) -> None:
-        """Have a task tell how long it waited behind what came before it."""
+    def _measure_delay(self, again: bool = False) -> None:
+        """Measure how long a task waits behind earlier callbacks."""
         asked = time.monotonic()
 
         def answer() -> None:
             if time.monotonic() - asked > _LATE:
-                # A single callback that takes long, as at the start, lets one task wait, not two.
+                # A single slow callback, as at the start, delays one task, but not two.
                 if again:
                     self._is_behind = True
                     self._over.set_result(None)
                 else:
-                    self._ask(again=True)
+                    self._measure_delay(again=True)
 
         self._executor.create_task(answer)
 
@@ -389,17 +388,16 @@ def run(
     """
     Run a node as a process, from the start of rclpy to the exit code.
 
-    SIGINT, SIGTERM and SIGHUP end it in order: the callbacks stop; ``on_stop`` is called while the
-    context is still valid, so that the node can publish a last time; node and context are
-    destroyed. Further signals change nothing. A SIGHUP that is ignored (``nohup``) stays ignored.
-    Only for the main thread.
+    SIGINT, SIGTERM and SIGHUP end it in order. First the callbacks stop. Then ``on_stop`` is
+    called while the context is still valid, so that the node can publish its last messages. Then
+    node and context are destroyed. Further signals have no effect. An ignored SIGHUP (``nohup``)
+    stays ignored. Only for the main thread.
 
-    :param make_node: Makes the node. Slow imports belong inside it, where signals are handled.
+    :param make_node: Makes the node. It should do slow imports, because signals are handled then.
     :param args: Command line, ``sys.argv`` by default.
-    :param executor: As in :func:`spin`.
-    :param on_stop: Called with the node after its last callback, also if a callback raised.
-    :returns: 0, or 1 if the node cannot be made because of a mistake of the user, which is then
-        reported in a sentence.
+    :param executor: As in :func:`spin_node`.
+    :param on_stop: Called with the node after its last callback, also after an exception.
+    :returns: 0, or 1 if a mistake of the user prevents the start; it is reported in a sentence.
     """
     _open_standard_streams()
     with stop_signals() as stop:
@@ -419,7 +417,7 @@ def run(
                 signal_handler_options=SignalHandlerOptions.NO,
             )
         except RuntimeError as error:
-            # The base class of rclpy's own errors, which are private.
+            # The base class of rclpy's private errors.
             print(f'wrong ROS arguments, or rclpy cannot start: {error}', file=sys.stderr)
             return 1
         try:
@@ -429,7 +427,7 @@ def run(
                 rclpy.logging.get_logger('transmission_bridge').fatal(str(error))
                 return 1
             try:
-                spin(node, executor=executor, stop=stop)
+                spin_node(node, executor=executor, stop=stop)
             finally:
                 try:
                     if on_stop is not None:
@@ -443,36 +441,36 @@ def run(
 
 def _open_standard_streams() -> None:
     """
-    Open the standard streams that the process was started without (``bridge_node 2>&-``).
+    Open the missing standard streams of the process (``bridge_node 2>&-``).
 
-    The log of rclpy (all versions) would go to any socket or file that got the descriptor later.
+    Otherwise rclpy (all versions) would log to a socket or file with that descriptor.
     """
     for name, descriptor, mode in (('stdin', 0, 'r'), ('stdout', 1, 'w'), ('stderr', 2, 'w')):
         try:
             os.fstat(descriptor)
         except OSError:
-            # Takes the lowest free descriptor, which is this one: those below are open.
+            # The lowest free descriptor is this one, because lower ones are open.
             os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(descriptor, True)
         if getattr(sys, name) is None:
             setattr(sys, name, open(descriptor, mode, closefd=False))  # noqa: SIM115
 
 
-# -- What rclpy lacks ----------------------------------------------------------------------------
+# -- Missing functions of rclpy ------------------------------------------------------------------
 
 
-def given_values(node: Node, names: Iterable[str] | None = None) -> dict[str, Any]:
+def read_given_values(node: Node, names: Iterable[str] | None = None) -> dict[str, Any]:
     """
-    Return the values that the node was given at its start, by the names of parameters.
+    Return the parameter values that the node was given at its start.
 
-    There is no public access to them (``Node._parameter_overrides``, ros2/rclpy#363, all
-    versions). Where a later rclpy lacks it, each parameter is declared without a type and
-    undeclared again, which others see as two more parameter events, and an empty list counts as
-    not given; without names there are none then, and the bridge does not warn of names in the
-    parameter file that match no parameter.
+    rclpy has no public access to them (``Node._parameter_overrides``, ros2/rclpy#363, all
+    versions). If a later rclpy lacks the attribute, each parameter is declared without a type and
+    undeclared, which causes two more parameter events, and an empty list counts as not given. In
+    that case the result is empty without ``names``, and the bridge does not warn about unmatched
+    names in the parameter file.
 
-    :param names: Parameters not declared yet; by default all that the node was given.
-    :returns: An empty list is ``None``, as rclpy reads it.
+    :param names: Parameters that are not declared yet; by default all given ones.
+    :returns: Values by parameter; an empty list is ``None``, as in rclpy.
     """
     overrides = getattr(node, '_parameter_overrides', None)
     if overrides is not None:
@@ -494,17 +492,18 @@ Serve = Callable[[Any, Any], Any]
 Send = Callable[[Any, Any], None]
 
 
-def intercept(
+def intercept_service(
     service: Service[Any, Any], wrap: Callable[[Serve, Send], tuple[Serve, Send]]
 ) -> bool:
     """
-    Wrap what serves a request and what sends its response.
+    Wrap the functions of a service that serve a request and send its response.
 
-    For services of rclpy that raise, which ends the executor: for a parameter of an unknown type
-    (all versions), and for a transition that is not possible (ros2/rclpy#1209, before 8).
-    Sets ``callback`` and ``send_response`` of the service. Where it has none, or does not let them
-    be set, nothing changes and the result is ``False``: a request that rclpy raises for ends the
-    node, of which the bridge warns when it starts.
+    Some services of rclpy raise an exception, which ends the executor: for a parameter of an
+    unknown type (all versions), and for an impossible transition (ros2/rclpy#1209, before 8).
+
+    :returns: ``False`` if ``callback`` and ``send_response`` of the service are missing or cannot
+        be set. Then nothing changes, such a request ends the node, and the bridge logs a warning
+        at its start.
     """
     serve, send = getattr(service, 'callback', None), getattr(service, 'send_response', None)
     if serve is None or send is None:
@@ -517,13 +516,13 @@ def intercept(
     return service.callback is serve and service.send_response is send
 
 
-def asking_for_info(receive: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+def request_sample_info(receive: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
     """
-    Have rclpy pass information on the sample to the callback of a subscription.
+    Make rclpy pass information about the sample to the callback of a subscription.
 
-    rclpy takes callbacks of two parameters for this, by their signature (ros2/rclpy#922), which is
-    stated here: the events executor (ros2/rclpy#1391, up to 9.1) calls them with one, so that they
-    need a default.
+    rclpy does this for callbacks with two parameters in their signature (ros2/rclpy#922), which is
+    set here. The second parameter needs a default, because the events executor (ros2/rclpy#1391,
+    up to 9.1) passes one argument.
     """
     sample = Parameter('sample', Parameter.POSITIONAL_ONLY)
     info = Parameter('info', Parameter.POSITIONAL_ONLY)
@@ -531,17 +530,17 @@ def asking_for_info(receive: Callable[[Any, Any], None]) -> Callable[[Any, Any],
     return receive
 
 
-def with_info(data: Any, info: Any) -> tuple[bytes, Any]:
-    """Return message and information; the events executor passes both as one tuple."""
+def unpack_sample(data: Any, info: Any) -> tuple[bytes, Any]:
+    """Return message and information, which the events executor passes as one tuple."""
     return data if isinstance(data, tuple) else (data, info)
 
 
-def origin_of(info: Any) -> tuple[Hashable | None, float]:
+def read_origin(info: Any) -> tuple[Hashable | None, float]:
     """
     Return the identity of a sample's writer, and its source time [s].
 
-    Without identity (rclpy 7) the first is ``None``. Without a source time both are unknown,
-    ``None`` and 0: commands are rejected for a while after each stall.
+    The identity is ``None`` if it is unknown (rclpy 7). If the source time is unknown, the result
+    is ``None`` and 0, and commands are rejected for a while after each stall.
     """
     try:
         sent = info['source_timestamp'] * 1e-9

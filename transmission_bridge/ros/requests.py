@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Services of a node: every request is answered, and none ends the process."""
+"""Guard the services of a node: every request is answered, and no request ends the process."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from transmission_bridge.errors import (
     shown,
     TransmissionBridgeError,
 )
-from transmission_bridge.ros.process import intercept, Send, Serve
+from transmission_bridge.ros.process import intercept_service, Send, Serve
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
-#: Characters of a label; those of all transitions are shorter.
+#: Maximum length of a label; the labels of all transitions are shorter.
 _LONGEST_LABEL = 64
 
-#: Parameters of one request: set one by one, set together, and looked up. The first take 0.1 s
-#: with 100 joints and 0.03 s with 7 joints, the others less.
+#: Maximum number of parameters in one request: set one by one, set together, and queried. The
+#: first takes 0.1 s with 100 joints and 0.03 s with 7 joints, the others less.
 _MOST_EACH, _MOST_TOGETHER, _MOST_NAMES = 100, 1000, 10_000
 
 _TYPES = frozenset(kind.value for kind in Parameter.Type)
@@ -55,34 +55,34 @@ def guard_requests(
     node: Node, together: Callable[[], AbstractContextManager[None]] = nullcontext
 ) -> None:
     """
-    Make every service that a node has by now answer all requests.
+    Make every present service of a node answer all requests.
 
-    An exception in the callback of a service ends the executor and with it the process. rclpy's
-    own callbacks raise for a parameter of an unknown type, they pass on what the node's parameter
-    callbacks raise, and rclpy 7.1 (Jazzy) raises for a transition that is not possible. rclpy
-    (7.1.10, 9.1.5 and newer) logs names of parameters that are not declared unbounded.
+    An exception in the callback of a service ends the executor and so the process. rclpy's own
+    callbacks raise for a parameter of an unknown type, pass on exceptions of the node's parameter
+    callbacks, and raise for an impossible transition (rclpy 7.1, Jazzy). rclpy (7.1.10, 9.1.5 and
+    newer) logs names of undeclared parameters in full length.
 
-    A request that raises is refused as its service can: with a reason for each parameter, else
-    with an empty response, in which ``success`` is false and a field for words has the reason. The
-    log says why.
+    If a request raises an exception, it is rejected: with a reason for each parameter, else with
+    an empty response, in which ``success`` is false and a text field has the reason. The log has
+    the reason, too.
 
-    :param node: The node; its services of rclpy, for example for parameters, are included.
-    :param together: The parameters of one request are set in this context, one after the other.
+    :param node: The node; the services of rclpy, for example for parameters, are included.
+    :param together: Context in which the parameters of one request are set one after the other.
     """
     log = ThrottledLog(node)
     exposed = [
         service.srv_name
         for service in node.services
-        if not intercept(service, partial(_guarded, service, node, log, together))
+        if not intercept_service(service, partial(_guard_service, service, node, log, together))
     ]
     if exposed:
         node.get_logger().warning(
-            'this rclpy does not let requests be checked: one that it raises for ends the node '
-            f'(services {shortened(exposed, show=str)})'
+            'this version of rclpy does not allow checks of requests: an invalid request can end '
+            f'the node (services {shortened(exposed, show=str)})'
         )
 
 
-def _guarded(
+def _guard_service(
     service: Service[Any, Any],
     node: Node,
     log: ThrottledLog,
@@ -90,45 +90,45 @@ def _guarded(
     serve: Serve,
     send: Send,
 ) -> tuple[Serve, Send]:
-    """Return what serves a request and sends its response, in place of rclpy's functions."""
+    """Return functions that serve a request and send its response instead of rclpy's."""
     name, srv_type = service.srv_name, service.srv_type
 
-    def guarded(request: Any, response: Any) -> Any:
+    def serve_guarded(request: Any, response: Any) -> Any:
         try:
-            _check_size(request)
+            _check_request_size(request)
             if srv_type is SetParameters and len(request.parameters) > 1:
-                return each(request, response)
-            _check(request, node)
+                return set_each(request, response)
+            _check_request(request, node)
             if srv_type is SetParametersAtomically and not request.parameters:
-                response.result.successful = True  # rclpy refuses to set nothing
+                response.result.successful = True  # rclpy rejects an empty request
                 return response
             return serve(request, response)
         except Exception as error:
-            return _refusal(srv_type, request, _told(error, name, log))
+            return _make_rejection(srv_type, request, _log_rejection(error, name, log))
 
-    def each(request: Any, response: Any) -> Any:
-        # Each has its result: a refused one must not keep the others from being set.
+    def set_each(request: Any, response: Any) -> Any:
+        # Each parameter has its own result: the others are set even if one is rejected.
         with together():
             for parameter in request.parameters:
                 alone = SetParameters.Request(parameters=[parameter])
-                response.results.extend(guarded(alone, SetParameters.Response()).results)
+                response.results.extend(serve_guarded(alone, SetParameters.Response()).results)
         return response
 
-    def guarded_send(response: Any, header: Any) -> None:
+    def send_guarded(response: Any, header: Any) -> None:
         try:
             send(response, header)
         except Exception as error:
-            _told(error, name, log)
+            _log_rejection(error, name, log)
             send(srv_type.Response(), header)
 
-    return guarded, guarded_send
+    return serve_guarded, send_guarded
 
 
-def _check_size(request: Any) -> None:
+def _check_request_size(request: Any) -> None:
     """
-    Refuse a request that would keep messages and timeouts waiting.
+    Check that a request cannot delay messages and timeouts.
 
-    :raises MessageError: If it is for too many parameters.
+    :raises MessageError: If it has too many parameters.
     """
     if isinstance(request, SetParameters.Request):
         count, most = len(request.parameters), _MOST_EACH
@@ -138,17 +138,16 @@ def _check_size(request: Any) -> None:
         count, most = len(getattr(request, 'names', ())), _MOST_NAMES
     if count > most:
         raise MessageError(
-            'size', f'{count} parameters in one request, expected {most} at most: divide it'
+            'size', f'{count} parameters in one request, expected at most {most}: divide it'
         )
 
 
-def _check(request: Any, node: Node) -> None:
+def _check_request(request: Any, node: Node) -> None:
     """
-    Refuse requests that rclpy raises for or overlooks, and texts that it would log unbounded.
+    Check for requests that rclpy does not handle, and for texts that it would log in full length.
 
-    :raises ParameterError: If a parameter has no name, is not declared, or has a type that rclpy
-        does not know.
-    :raises MessageError: If a label is not one of a transition, or a hash not one of a type.
+    :raises ParameterError: If a parameter has no name, is not declared, or has an unknown type.
+    :raises MessageError: If a label is not a transition's, or a hash is not a type's.
     """
     if isinstance(request, ChangeState.Request):
         label = request.transition.label
@@ -176,14 +175,12 @@ def _check(request: Any, node: Node) -> None:
 
 
 def _check_declared(name: str, node: Node) -> None:
-    if not node.has_parameter(name):  # rclpy answers with nothing, or logs the name unbounded
-        raise ParameterError(
-            f'there is no parameter {shown(name)}'
-            f'{closest(name, node.get_parameters_by_prefix(""))}'
-        )
+    if not node.has_parameter(name):  # rclpy does not answer, or logs the name in full length
+        hint = closest(name, node.get_parameters_by_prefix(''))
+        raise ParameterError(f'there is no parameter {shown(name)}{hint}')
 
 
-def _refusal(srv_type: Any, request: Any, reason: str) -> Any:
+def _make_rejection(srv_type: Any, request: Any, reason: str) -> Any:
     if srv_type is SetParameters:
         result = SetParametersResult(successful=False, reason=reason)
         return SetParameters.Response(results=[result] * len(request.parameters))
@@ -196,13 +193,13 @@ def _refusal(srv_type: Any, request: Any, reason: str) -> Any:
     return response
 
 
-def _told(error: Exception, service: str, log: ThrottledLog) -> str:
-    """Log why a request is refused, and return the reason for the client."""
+def _log_rejection(error: Exception, service: str, log: ThrottledLog) -> str:
+    """Log the reason why a request is rejected, and return it for the client."""
     kind = ('request', service, type(error))
-    # What rcl refuses is a class of rclpy's half in C++, which has no public name.
+    # Errors of rcl are a class of rclpy's half in C++, which has no public name.
     is_rcl_error = type(error).__module__.startswith('rclpy')
     if isinstance(error, TransmissionBridgeError) or is_rcl_error:
-        log.warning(kind, f'{service}: request refused: {error}')
+        log.warning(kind, f'{service}: request rejected: {error}')
         return str(error)
-    log.error(kind, f'{service}: request met a bug:\n{traceback.format_exc()}')
+    log.error(kind, f'{service}: bug in a request:\n{traceback.format_exc()}')
     return f'bug: {error!r}; see the log'

@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-What exists between configure and cleanup: the two paths, their topics and their timers.
+A configured bridge: the paths of states and commands, their topics and their timers.
 
-The node's life cycle decides when a session is made, opened, closed and destroyed.
+The life cycle of the node decides when a session is made, opened, closed and destroyed.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from transmission_bridge.bridge.states import PublishPolicy
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
-from transmission_bridge.ros.channels import check_separate, Inputs, Outputs
+from transmission_bridge.ros.channels import check_separate_topics, InputTopics, OutputTopics
 from transmission_bridge.ros.optional_topics import (
-    array_publishers,
-    read_joint_arrays,
-    read_joint_commands,
-    read_trajectories,
-    Sensors,
-    trajectory_publishers,
+    make_array_publishers,
+    make_trajectory_publishers,
+    SensorTopics,
+    subscribe_joint_arrays,
+    subscribe_joint_commands,
+    subscribe_trajectories,
     TRAJECTORY_TOPIC,
 )
 from transmission_bridge.ros.throttled_log import ThrottledLog
@@ -48,14 +48,14 @@ from transmission_bridge.types import Array
 # -- The clock of times of receipt ---------------------------------------------------------------
 
 
-#: Longest gap between two messages [s] that counts in full; a longer one is a pause.
+#: Longest gap between two messages [s] that is counted; a longer one is a pause.
 _GAP = 0.1
 
-#: Seconds that ROS time may stand still while messages come. Not less than a gap, so that a single
-#: message after a pause, before the clock goes on, makes nothing older.
+#: Longest time [s] for which ROS time may stand still while messages come. Not shorter than a
+#: gap, so that a single message after a pause, before the clock resumes, ages nothing.
 _PATIENCE = 0.1
 
-#: Share of ROS time by which it catches up after it stood still.
+#: Fraction of ROS time by which this time slows down until ROS time has caught up.
 _MAKING_UP = 0.1
 
 #: Clock of timers that must not stop or jump with ROS time.
@@ -64,13 +64,13 @@ STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 
 class SimulatedTime:
     """
-    ROS time that goes on by the steady clock while it stands still but drivers send states.
+    ROS time that continues by the steady clock if it stands still while drivers send states.
 
-    This happens if the simulator hangs or ends and a driver does not; timeouts would never expire.
-    Counted is the time from state to state since ROS time last advanced: at most 0.1 s of each
-    gap, less the first 0.1 s. A simulator that pauses sends no states, so that nothing grows
-    older. Once ROS time goes on, this time runs a tenth slower until ROS time has caught up, so
-    that the gaps of a slow ``/clock`` do not add up.
+    This happens if the simulator hangs or ends and a driver does not. Timeouts would never expire.
+    This time then advances from state to state, at most 0.1 s per gap, after the first 0.1 s
+    without progress of ROS time. A paused simulator sends no states, so nothing ages. When ROS
+    time resumes, this time runs a tenth slower until ROS time has caught up, so that the gaps of a
+    slow ``/clock`` do not add up.
 
     :param ros_time: Returns ROS time [ns].
     :param steady_time: Returns the time of the steady clock [s].
@@ -85,17 +85,17 @@ class SimulatedTime:
         self._stood = self._ahead = 0.0
         self._heard = -math.inf
 
-    def now(self) -> float:
-        """Return the time [s]; it goes back only when ROS time does."""
-        return self._after(0.0)
+    def read_time(self) -> float:
+        """Return the time [s]; it goes backwards only if ROS time does."""
+        return self._advance(0.0)
 
     def at_state(self) -> float:
         """Record that a driver sent a state, and return the time [s]."""
         steady = self._steady_time()
         gap, self._heard = min(steady - self._heard, _GAP), steady
-        return self._after(gap)
+        return self._advance(gap)
 
-    def _after(self, gap: float) -> float:
+    def _advance(self, gap: float) -> float:
         ros_time = self._ros_time()
         if ros_time == self._last:
             self._stood += gap
@@ -108,16 +108,16 @@ class SimulatedTime:
 
 
 def is_simulated(node: Node) -> bool:
-    """Tell whether the node's time is that of ``/clock``."""
+    """Whether the node's time comes from ``/clock``."""
     clock = node.get_clock()
     return isinstance(clock, ROSClock) and clock.ros_time_is_active
 
 
 class ReceiptClock:
     """
-    The clock that times of receipt are taken from: the steady clock, or simulated ROS time.
+    The clock for times of receipt: the steady clock, or simulated ROS time.
 
-    :param node: The node whose time it is; its ``use_sim_time`` must not change any more.
+    :param node: The node; its ``use_sim_time`` must not change afterwards.
     :ivar now: Returns the time [s].
     :ivar at_state: Returns the time [s] at which the state of a driver was received.
     :ivar watch_clocks: Clocks of timers that check timeouts.
@@ -125,7 +125,7 @@ class ReceiptClock:
     """
 
     def __init__(self, node: LifecycleNode) -> None:
-        # Not the system's clock: it may be set back, and timers with it.
+        # Not the system's clock, because that may be set back.
         self.watch_clocks = [STEADY]
         self.rate_clock = STEADY
         self.now: Callable[[], float] = time.monotonic
@@ -133,8 +133,8 @@ class ReceiptClock:
         if is_simulated(node):
             clock = node.get_clock()
             simulated = SimulatedTime(lambda: clock.now().nanoseconds)
-            self.now, self.at_state = simulated.now, simulated.at_state
-            # Both: simulated time may be the faster one, or stand still.
+            self.now, self.at_state = simulated.read_time, simulated.at_state
+            # Both, because simulated time may be faster or stand still.
             self.watch_clocks.append(clock)
             self.rate_clock = clock
 
@@ -142,30 +142,31 @@ class ReceiptClock:
 # -- The two paths, their topics and their timers ------------------------------------------------
 
 
-#: Seconds that stopping waits for drivers to acknowledge the last command.
+#: Longest wait [s] for drivers to acknowledge the last command.
 _ACKNOWLEDGE_PERIOD = 0.3
 
-#: Seconds of nothing but older stamps after which joint_states accepts one.
+#: Time [s] with only older stamps after which joint_states accepts an older stamp.
 _STAMP_HOLD = 1.0
 
 
-class Session:
+class BridgeSession:
     """
     A configured bridge; closed at first.
 
-    :param node: The node to create topics and timers with.
+    :param node: The node of the topics and timers.
     :param robot: The maps.
     :param options: The values of the structural parameters.
-    :param log: Where refused messages are reported.
+    :param log: Receives rejected messages.
     :ivar robot: The maps in use.
     :ivar time: Returns the time of receipt [s].
     :ivar state_topics: Topics of the drivers.
     :ivar command_topics: Topics that command joints.
-    :ivar missing: A sentence that names what to install to read all commands; empty: nothing.
+    :ivar missing: A sentence with the package to install to read all commands; empty: nothing is
+        missing.
     :ivar bridge: The bridge without a node; ``states`` and ``gate`` are its parts.
     :ivar drivers: Divides commands among the drivers.
-    :ivar opened: When it was opened last, by the steady clock [s].
-    :raises TransmissionBridgeError: If an option does not fit the robot; nothing is left behind.
+    :ivar opened: Time of the last opening, by the steady clock [s].
+    :raises TransmissionBridgeError: If an option does not fit the robot. All topics are removed.
     """
 
     def __init__(
@@ -186,55 +187,48 @@ class Session:
         self.states = self.bridge.states
         self.gate = self.bridge.gate
         self.drivers = self.gate.drivers
-        self._stall = self._stall_watch()
+        self._stall = self._make_stall_watch()
         self._publishes_any = options.publish == 'on_any'
         timeout_of = self.states.merged.timeout_of
         self._trigger = PublishPolicy(options, self.state_topics, timeout_of)
         self._encoder = JointStateEncoder()
         self._clock = ReceiptClock(node)
         self.time = self._clock.now
-        self.outputs = Outputs(node)
+        self.outputs = OutputTopics(node)
         names = (*robot.actuator_names, *robot.joint_names)
-        self.inputs = Inputs(node, self.time, log, names, self._stall.check)
+        self.inputs = InputTopics(node, self.time, log, names, self._stall.check)
         forget_stamps = self.states.merged.forget_stamps
-        self._stamp = StampJudge(self._now, self.inputs.note_stamp, forget_stamps).judge
+        self._stamp = StampJudge(self._read_stamp, self.inputs.count_stamp, forget_stamps).judge
         try:
             self._make_topics()
         except BaseException:
-            self.destroy()
+            self.destroy_session()
             raise
 
     def _make_topics(self) -> None:
-        self._publish_states = self.outputs.add('joint_states').publish
-        self._command_publishers = self.outputs.add_for_drivers(
+        self._publish_states = self.outputs.add_publisher('joint_states').publish
+        self._command_publishers = self.outputs.add_driver_publishers(
             'actuator_commands', self.drivers.namespaces
         )
         # A session is open only while the node is active.
         self._publishers: dict[tuple[str, str], Callable[[Any], object]] = {}
         for namespace, publisher in self._command_publishers.items():
-            self._publishers['actuator_commands', namespace] = partial(
-                self._publish_command, publisher.publish
-            )
-        self._publishers |= array_publishers(self.outputs, tuple(self.gate.orders))
-        self._publishers |= trajectory_publishers(self.outputs, self.drivers.namespaces)
-        check_separate(self._node, self.state_topics)
+            command = partial(self._publish_command, publisher.publish)
+            self._publishers['actuator_commands', namespace] = command
+        self._publishers |= make_array_publishers(self.outputs, tuple(self.gate.orders))
+        self._publishers |= make_trajectory_publishers(self.outputs, self.drivers.namespaces)
+        check_separate_topics(self._node, self.state_topics)
+        inputs, robot = self.inputs, self.robot
         for topic in self.state_topics:
-            take = partial(self._take_state, topic)
-            self.inputs.joint_state('actuator_states', take, name=topic, time=self._clock.at_state)
-        self.inputs.joint_state(
-            'joint_commands', partial(self._take_command, 'joint_commands'), commands=True
-        )
-        singles, self.missing = read_joint_commands(self.inputs, self.robot, self._take_command)
-        arrays = read_joint_arrays(
-            self.inputs, self.robot, self.options.command_joints, self._take_array
-        )
-        self.command_topics = (
-            'joint_commands',
-            *singles,
-            *arrays,
-            TRAJECTORY_TOPIC,
-        )
-        self._sensors = Sensors(
+            take, at_state = partial(self._use_state, topic), self._clock.at_state
+            inputs.subscribe_joint_states('actuator_states', take, name=topic, time=at_state)
+        take = partial(self._use_command, 'joint_commands')
+        inputs.subscribe_joint_states('joint_commands', take, commands=True)
+        singles, self.missing = subscribe_joint_commands(inputs, robot, self._use_command)
+        order = self.options.command_joints
+        arrays = subscribe_joint_arrays(inputs, robot, order, self._use_array)
+        self.command_topics = ('joint_commands', *singles, *arrays, TRAJECTORY_TOPIC)
+        self._sensors = SensorTopics(
             self.inputs,
             self.outputs,
             self.robot,
@@ -244,21 +238,21 @@ class Session:
             stamp=self._stamp,
             take_absolute=self.states.take_absolute,
         )
-        read_trajectories(self.inputs, self.bridge, self._now)
+        subscribe_trajectories(self.inputs, self.bridge, self._read_stamp)
 
     @property
     def reports(self) -> tuple[MapReport, ...]:
-        """Which values the maps of states, commands and sensors could not compute, and why."""
+        """Reports on values that the maps of states, commands and sensors cannot compute."""
         sensors = (path.report for path in self._sensors.paths.values())
         return (self.states.report, self.gate.report, *sensors)
 
-    def absolute_positions(self, now: float, max_age: float) -> Array:
+    def read_absolute_positions(self, now: float, max_age: float) -> Array:
         """Return the joints' positions by absolute encoders; see :meth:`SensorPath.newest`."""
-        return self._sensors.absolute_positions(now, max_age)
+        return self._sensors.find_absolute_positions(now, max_age)
 
     @property
     def misplaced_encoders(self) -> dict[str, str]:
-        """By transmission, see :meth:`EncoderPlaces.misplaced`."""
+        """Encoders by transmission, see :meth:`EncoderPlaces.misplaced`."""
         return self._sensors.encoder_places.misplaced()
 
     @property
@@ -268,30 +262,29 @@ class Session:
 
     @property
     def endpoints(self) -> str:
-        """A sentence with the topics that it listens to and publishes, after remapping."""
-        listens = [each.topic_name for each in self.inputs.subscriptions.values()]
-        publishes = [each.topic_name for each in self.outputs.publishers.values()]
-        return f'listens to {", ".join(listens)}; publishes {", ".join(publishes)}'
+        """A sentence with its subscriptions and publishers, after remapping."""
+        inputs = [each.topic_name for each in self.inputs.subscriptions.values()]
+        outputs = [each.topic_name for each in self.outputs.publishers.values()]
+        return f'subscribes to {", ".join(inputs)}; publishes {", ".join(outputs)}'
 
     # -- life ------------------------------------------------------------------------------------
 
-    def open(self) -> None:
-        """Clear the state and start."""
+    def open_session(self) -> None:
+        """Clear the state and accept messages."""
         self.bridge.reset()
-        self._sensors.reset()
+        self._sensors.reset_sensors()
         self._trigger.reset()
         self.opened = time.monotonic()
-        self.inputs.open()
+        self.inputs.open_topics()
         if self.options.publish == 'rate':
-            self._every(
-                1.0 / self.options.publish_rate, self._publish_state, self._clock.rate_clock
-            )
+            period = 1.0 / self.options.publish_rate
+            self._start_timer(period, self._publish_at_rate, self._clock.rate_clock)
         self._stall.reset()
-        # One timer for both, as each costs every message a little.
+        # One timer for stalls and timeouts, because each timer costs every message a little.
         for clock in self._clock.watch_clocks:
-            self._every(self._stall.period, self._watch, clock)
+            self._start_timer(self._stall.period, self._expire_commands, clock)
 
-    def close(self) -> None:
+    def close_session(self) -> None:
         """Send the commands of ``on_stop``, then stop. Publishers must still be active."""
         if not self.is_open:
             return
@@ -301,77 +294,72 @@ class Session:
         self._timers = []
         now = self.time()
         if left := self.gate.left_trajectories(now):
-            self._log.warning('stop', f'trajectories of {shortened(left)} stay with their drivers')
-        if self.bridge.stop(self._now(), now):
-            self._wait_for_drivers()
-
-    def _wait_for_drivers(self) -> None:
+            self._log.warning('stop', f'trajectories of {shortened(left)} continue in the drivers')
+        publishers = self._command_publishers if self.bridge.stop(self._read_stamp(), now) else {}
         deadline = time.monotonic() + _ACKNOWLEDGE_PERIOD
-        for publisher in self._command_publishers.values():
-            left = max(deadline - time.monotonic(), 0.0)
-            publisher.wait_for_all_acked(Duration(seconds=left))
+        for publisher in publishers.values():
+            remaining = max(deadline - time.monotonic(), 0.0)
+            publisher.wait_for_all_acked(Duration(seconds=remaining))
 
-    def destroy(self) -> None:
+    def destroy_session(self) -> None:
         """Remove every topic."""
-        self.inputs.destroy()
-        self.outputs.destroy()
+        self.inputs.destroy_topics()
+        self.outputs.destroy_topics()
 
-    def check_tuning(self, robot: RobotTransmissions) -> None:
+    def check_new_maps(self, robot: RobotTransmissions) -> None:
         """
-        Check maps that are to be used.
+        Check new maps.
 
         :raises ParameterError: If they would move commanded joints suddenly (``tuning_guard``).
         """
         if self.is_open:
             self.bridge.check_tuning(robot, self.time())
 
-    def _stall_watch(self) -> StallWatch:
-        """Return what notices stalls; log which joints have no timeout by default."""
+    def _make_stall_watch(self) -> StallWatch:
+        """Return the watch for stalls; log the joints without a timeout by default."""
         timeouts = self.gate.timeouts
         endless = self.gate.ledger.endless
         if endless and self.options.command_timeout == AUTO:
             self._node.get_logger().info(
-                f'command_timeout is 0 for {shortened(endless)}, whose component is topic-based '
-                'and silent at its target'
+                f'command_timeout is 0 for {shortened(endless)}, because their topic-based '
+                'component is silent at its target'
             )
         return StallWatch(min((each for each in timeouts if each), default=COMMAND_TIMEOUT))
 
-    def use(self, robot: RobotTransmissions) -> None:
-        """Replace the maps, between two messages."""
+    def replace_maps(self, robot: RobotTransmissions) -> None:
+        """Replace the maps between two messages."""
         self.robot = robot
         self.bridge.use(robot)
-        self._sensors.use(robot)
+        self._sensors.replace_sensor_maps(robot)
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _take_state(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
+    def _use_state(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
         self._stall.look()
         self.states.update(topic, layout, data, self._stamp(topic, data.stamp, now), now)
         if self._publishes_any or self._trigger.heard(topic, now):
-            self._publish(now)
+            self._publish_joint_states(now)
 
-    def _publish(self, now: float) -> None:
+    def _publish_joint_states(self, now: float) -> None:
         message = self.states.encoded(self._encoder, now)
         if message is not None:
             self._publish_states(message)
 
-    def _publish_state(self) -> None:
-        self._publish(self.time())
+    def _publish_at_rate(self) -> None:
+        self._publish_joint_states(self.time())
 
-    def _take_command(
-        self, topic: str, layout: Layout, data: JointStateRecord, now: float
-    ) -> None:
-        if self.options.max_command_age:  # to ask rclpy for the time costs as much as to map
-            check_age(data.stamp, self._now(), self.options.max_command_age)
+    def _use_command(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
+        if self.options.max_command_age:  # reading the time in rclpy costs as much as mapping
+            check_age(data.stamp, self._read_stamp(), self.options.max_command_age)
         stamp = self._stamp(topic, data.stamp, now)
         self.bridge.command(layout, data, stamp, now, topic)
 
-    def _take_array(self, topic: str, interface: str, values: Array, now: float) -> None:
-        self.bridge.command_interface(topic, interface, values, self._now(), now)
+    def _use_array(self, topic: str, interface: str, values: Array, now: float) -> None:
+        self.bridge.command_interface(topic, interface, values, self._read_stamp(), now)
 
-    def _watch(self) -> None:
+    def _expire_commands(self) -> None:
         self._stall.look()
-        ended = self.bridge.end_expired(self._now(), self.time())
+        ended = self.bridge.end_expired(self._read_stamp(), self.time())
         if ended:
             names = [name for command in ended for name in command.names]
             self._log.info(
@@ -390,8 +378,8 @@ class Session:
 
     # -- helpers ---------------------------------------------------------------------------------
 
-    def _every(self, period: float, action: Callable[[], object], clock: Clock) -> None:
-        def guarded() -> None:
+    def _start_timer(self, period: float, action: Callable[[], object], clock: Clock) -> None:
+        def act_safely() -> None:
             try:
                 action()
             except MessageError as error:
@@ -399,8 +387,8 @@ class Session:
             except Exception:  # a bug must not end the executor
                 self._log.error(('timer', 'bug'), f'bug\n{traceback.format_exc()}')
 
-        self._timers.append(self._node.create_timer(period, guarded, clock=clock))
+        self._timers.append(self._node.create_timer(period, act_safely, clock=clock))
 
-    def _now(self) -> Stamp:
+    def _read_stamp(self) -> Stamp:
         now: Stamp = self._node.get_clock().now().seconds_nanoseconds()
         return now

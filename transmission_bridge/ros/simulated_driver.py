@@ -1,12 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The node ``simulated_driver``, in place of a robot driver in actuator space."""
+"""The node ``simulated_driver`` replaces a robot driver in actuator space."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -19,7 +18,6 @@ from rcl_interfaces.msg import (
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from transmission_bridge.bridge.driver_units import DriverUnits
@@ -33,9 +31,9 @@ from transmission_bridge.errors import (
 )
 from transmission_bridge.messages.joint_state import fill_message, record_from_message
 from transmission_bridge.ros import description_source
-from transmission_bridge.ros.channels import endpoint, overriding
+from transmission_bridge.ros.channels import describe_endpoint, report_bad_override
 from transmission_bridge.ros.description_source import DescriptionSource
-from transmission_bridge.ros.parameters import declare, take_integers
+from transmission_bridge.ros.parameters import accept_integers, declare_parameter, Parameters
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import RELIABLE
@@ -58,7 +56,7 @@ def declare_settings(node: Node) -> DriverSettings:
     """
     Declare a parameter for every setting and return their values.
 
-    :raises ParameterError: If the node was given a value that cannot be used.
+    :raises ParameterError: If a given value cannot be used.
     """
     values = {}
     for name, setting in _FIELDS.items():
@@ -70,16 +68,14 @@ def declare_settings(node: Node) -> DriverSettings:
             ]
         elif span is not None:
             descriptor.integer_range = [IntegerRange(from_value=span[0], to_value=span[1], step=1)]
-        declare(node, name, setting.default, descriptor)
+        declare_parameter(node, name, setting.default, descriptor)
         values[setting.name] = node.get_parameter(name).value
     return DriverSettings(**values)
 
 
-def changed_settings(
-    settings: DriverSettings, parameters: Sequence[Parameter[Any]]
-) -> DriverSettings:
+def change_settings(settings: DriverSettings, parameters: Parameters) -> DriverSettings:
     """
-    Return the settings with the values of these parameters; others are ignored.
+    Return the settings with the values of these parameters; other parameters are ignored.
 
     :raises ParameterError: If a value cannot be used.
     """
@@ -96,8 +92,8 @@ def changed_settings(
 # -- The mover of the demo -----------------------------------------------------------------------
 
 
-#: Period of its commands [s], and how many of their stamps are remembered, because the bridge may
-#: not have answered them yet.
+#: Period of its commands [s], and number of remembered stamps of commands that the bridge may not
+#: have answered yet.
 _PERIOD, _REMEMBERED = 0.02, 500
 
 
@@ -107,43 +103,49 @@ class _Mover:
     def __init__(self, node: Node, steady: Clock) -> None:
         self._node, self._steady = node, steady
         self._timer: Any = None
-        self._start: dict[str, float] = {}
+        self._initial: dict[str, float] = {}
         self._stamps: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
         self._publisher = node.create_publisher(JointState, 'joint_commands', 10)
-        node.create_subscription(JointState, 'joint_states', self._take_state, 10)
+        node.create_subscription(JointState, 'joint_states', self._start_moving, 10)
 
-    def _take_state(self, message: JointState) -> None:
-        """Start from the present positions, once those of all joints of the arm are known."""
+    def _start_moving(self, message: JointState) -> None:
+        """Start from the present positions as soon as all joints of the arm are known."""
         positions = dict(zip(message.name, message.position, strict=False))
         if self._timer is None and MOTIONS.keys() <= positions.keys():
-            self._start = {name: positions[name] for name in MOTIONS}
+            self._initial = {name: positions[name] for name in MOTIONS}
             self._began = self._steady.now()
-            self._timer = self._node.create_timer(_PERIOD, self._move, clock=self._steady)
-            self._node.get_logger().info('moving the arm, until somebody else commands it')
+            self._timer = self._node.create_timer(
+                _PERIOD, self._publish_motion, clock=self._steady
+            )
+            self._node.get_logger().info('moving the arm until another node commands it')
 
-    def _move(self) -> None:
-        command = command_at((self._steady.now() - self._began).nanoseconds * 1e-9, self._start)
+    def _publish_motion(self) -> None:
+        command = command_at((self._steady.now() - self._began).nanoseconds * 1e-9, self._initial)
         message = JointState(name=list(MOTIONS))
         message.header.stamp = self._node.get_clock().now().to_msg()
         message.position = list(command['position'].values())
         message.velocity = list(command['velocity'].values())
-        self._stamps.append(_stamp(message))
+        self._stamps.append(_find_stamp(message))
         self._publisher.publish(message)
 
-    def look(self, command: JointState) -> None:
+    def stop_if_overridden(self, command: JointState) -> None:
         """
-        Stop when the bridge answers a command of another node, which it tells by the stamp.
+        Stop when the bridge answers a command of another node, which has another stamp.
 
-        A subscription of joint_commands would mislead a node that publishes there once, as soon
-        as there is a subscriber.
+        A subscription to joint_commands would mislead a node that publishes one message there as
+        soon as it finds a subscriber.
         """
-        if self._timer is None or self._timer.is_canceled() or _stamp(command) in self._stamps:
+        if (
+            self._timer is None
+            or self._timer.is_canceled()
+            or _find_stamp(command) in self._stamps
+        ):
             return
         self._timer.cancel()
-        self._node.get_logger().info('somebody else commands the joints: moving no more')
+        self._node.get_logger().info('another node commands the joints: stopped moving')
 
 
-def _stamp(message: JointState) -> tuple[int, int]:
+def _find_stamp(message: JointState) -> tuple[int, int]:
     return message.header.stamp.sec, message.header.stamp.nanosec
 
 
@@ -154,14 +156,14 @@ class SimulatedDriver(Node):
     """
     Follows ``actuator_commands`` and publishes ``actuator_states`` at parameter ``rate``.
 
-    The actuators are those of the robot description, from the parameter ``robot_description`` or
-    else from the topic. The first usable description is kept. The plant runs by the steady clock;
-    stamps are ROS time. Numbers are in the units that the description gives the actuators. With
-    the parameter ``move_demo`` it also commands the joints of the demo.
+    The robot description, from the parameter ``robot_description`` or else from the topic, defines
+    the actuators. The first usable description is kept. The plant runs by the steady clock;
+    stamps are ROS time. Numbers are in the units of the actuators in the description. With the
+    parameter ``move_demo`` the node also commands the joints of the demo.
 
-    :param kwargs: What :class:`rclpy.node.Node` takes.
-    :raises TransmissionBridgeError: If the parameter ``robot_description`` or another value given
-        to the node cannot be used.
+    :param kwargs: Arguments of :class:`rclpy.node.Node`.
+    :raises TransmissionBridgeError: If the parameter ``robot_description`` or another given value
+        cannot be used.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -173,45 +175,47 @@ class SimulatedDriver(Node):
         self._robot_actuators: frozenset[str] = frozenset()
         self._settings = declare_settings(self)
         self._actuators = tuple(
-            self._fixed(
+            self._declare_fixed(
                 'actuators',
                 [],
-                'Actuators of the robot that this driver drives, all if empty: the others may '
-                'have drivers of their own.',
+                'Actuators that this driver drives; empty: all. The others may have drivers of '
+                'their own.',
             )
         )
-        moves = self._fixed(
+        moves = self._declare_fixed(
             'move_demo',
             False,
-            'Whether the joints of the example arm are moved, until another node commands them.',
+            'Whether the joints of the example arm move until another node commands them.',
         )
         self._mover = _Mover(self, self._steady) if moves else None
-        with overriding(self, 'actuator_states'):
-            self._states = self.create_publisher(**endpoint('actuator_states', quality=RELIABLE))
-        with overriding(self, 'actuator_commands'):
-            self._commands = self.create_subscription(
-                callback=self._take_command, **endpoint('actuator_commands')
+        with report_bad_override(self, 'actuator_states'):
+            self._states = self.create_publisher(
+                **describe_endpoint('actuator_states', quality=RELIABLE)
             )
-        self._description = DescriptionSource(self, self._description_arrived)
-        take_integers(self)
-        self.add_on_set_parameters_callback(self._check_parameters)
-        self.add_post_set_parameters_callback(self._apply_parameters)
+        with report_bad_override(self, 'actuator_commands'):
+            self._commands = self.create_subscription(
+                callback=self._receive_command, **describe_endpoint('actuator_commands')
+            )
+        self._description = DescriptionSource(self, self._use_description)
+        accept_integers(self)
+        self.add_on_set_parameters_callback(self._check_driver_parameters)
+        self.add_post_set_parameters_callback(self._apply_driver_parameters)
         guard_requests(self)
-        if self._description.text:
-            self._start(self._description.text)
+        if self._description.urdf:
+            self._start_drive(self._description.urdf)
         else:
-            self.get_logger().info(f'waiting for a description on {self._description.place}')
+            self.get_logger().info(f'waiting for a description on {self._description.origin}')
 
-    def _fixed(self, name: str, default: Any, description: str) -> Any:
-        """Declare a parameter that stays as it was given, and return its value."""
+    def _declare_fixed(self, name: str, default: Any, description: str) -> Any:
+        """Declare a read-only parameter, and return its value."""
         descriptor = ParameterDescriptor(description=description, read_only=True)
-        declare(self, name, default, descriptor)
+        declare_parameter(self, name, default, descriptor)
         return self.get_parameter(name).value
 
     # -- description -----------------------------------------------------------------------------
 
-    def _description_arrived(self) -> None:
-        if not self._description.text:
+    def _use_description(self) -> None:
+        if not self._description.urdf:
             return
         if self._driver is not None:
             self._log.warning(
@@ -219,12 +223,12 @@ class SimulatedDriver(Node):
             )
             return
         try:
-            self._start(self._description.text)
+            self._start_drive(self._description.urdf)
         except TransmissionBridgeError as error:
-            self.get_logger().error(f'{self._description.place}: {error}')
+            self.get_logger().error(f'{self._description.origin}: {error}')
 
-    def _start(self, text: str) -> None:
-        transmissions, names = self._read(text)
+    def _start_drive(self, text: str) -> None:
+        transmissions, names = self._read_robot(text)
         for finding in transmissions.findings:
             if finding.severity == 'error':
                 self.get_logger().warning(clipped(str(finding)))
@@ -232,11 +236,11 @@ class SimulatedDriver(Node):
         scales = DriverUnits(transmissions).scales
         if scales is not None:
             scales = scales[:, [transmissions.actuator_names.index(name) for name in names]]
-        self._driver = Driver(names, self._settings, now=self._now(), scales=scales)
+        self._driver = Driver(names, self._settings, now=self._read_clock(), scales=scales)
         self._restart_timer()
         self.get_logger().info(clipped(f'driving {len(names)} actuators: {", ".join(names)}'))
 
-    def _read(self, text: str) -> tuple[RobotTransmissions, tuple[str, ...]]:
+    def _read_robot(self, text: str) -> tuple[RobotTransmissions, tuple[str, ...]]:
         """Return the robot, and the actuators to drive in its order."""
         transmissions = RobotTransmissions(description_source.read_description(text))
         names = transmissions.actuator_names
@@ -250,46 +254,46 @@ class SimulatedDriver(Node):
 
     # -- messages --------------------------------------------------------------------------------
 
-    def _take_command(self, message: JointState) -> None:
+    def _receive_command(self, message: JointState) -> None:
         if self._mover is not None:
-            self._mover.look(message)
+            self._mover.stop_if_overridden(message)
         if self._driver is None:
             return
         try:
-            unknown = self._driver.command(record_from_message(message), now=self._now())
+            unknown = self._driver.command(record_from_message(message), now=self._read_clock())
         except MessageError as error:
-            self._log.warning(error.reason, f'actuator_commands: {error}; message refused')
+            self._log.warning(error.reason, f'actuator_commands: {error}; message rejected')
             return
         strangers = [name for name in unknown if name not in self._robot_actuators]
         if strangers:
             self._log.warning(
-                'unknown', f'actuator_commands: no actuators of this robot: {shortened(strangers)}'
+                'unknown', f'actuator_commands: unknown actuators: {shortened(strangers)}'
             )
 
-    def _publish(self) -> None:
-        record = self._driver.sample(now=self._now()) if self._driver is not None else None
+    def _publish_states(self) -> None:
+        record = self._driver.sample(now=self._read_clock()) if self._driver is not None else None
         if record is not None:
             message = JointState()
             stamp = self.get_clock().now().seconds_nanoseconds()
             fill_message(message, replace(record, stamp=stamp))
             self._states.publish(message)
 
-    def _now(self) -> float:
+    def _read_clock(self) -> float:
         return self._steady.now().nanoseconds * 1e-9
 
     def _restart_timer(self) -> None:
         if self._timer is not None:
             self.destroy_timer(self._timer)
-        # Not the node's clock: simulated time may stand still or jump, but a drive does not.
+        # Not the node's clock: simulated time may stand still or jump, a drive does not.
         self._timer = self.create_timer(
-            1.0 / self._settings.rate, self._publish, clock=self._steady
+            1.0 / self._settings.rate, self._publish_states, clock=self._steady
         )
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def _check_parameters(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
+    def _check_driver_parameters(self, parameters: Parameters) -> SetParametersResult:
         try:
-            changed_settings(self._settings, parameters)
+            change_settings(self._settings, parameters)
             for parameter in parameters:
                 if parameter.name == description_source.PARAMETER:
                     self._check_description(parameter.value)
@@ -301,14 +305,14 @@ class SimulatedDriver(Node):
         if self._driver is not None:
             raise DescriptionError('the drive is running; restart it to use another description')
         if text:
-            self._read(text)
+            self._read_robot(text)
 
-    def _apply_parameters(self, parameters: Sequence[Parameter[Any]]) -> None:
+    def _apply_driver_parameters(self, parameters: Parameters) -> None:
         before = self._settings
-        self._settings = changed_settings(before, parameters)
+        self._settings = change_settings(before, parameters)
         if self._driver is not None and self._settings != before:
-            self._driver.use(self._settings, now=self._now())
+            self._driver.use(self._settings, now=self._read_clock())
             if self._settings.rate != before.rate:
                 self._restart_timer()
         if any(parameter.name == description_source.PARAMETER for parameter in parameters):
-            self._description_arrived()
+            self._use_description()

@@ -8,26 +8,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from transmission_bridge.ros.command_line import run_command
+from transmission_bridge.ros.command_line import run_node_command
 
 if TYPE_CHECKING:
     from transmission_bridge.ros.simulated_driver import SimulatedDriver
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run a simulated driver until it is told to stop, as :func:`run_command` does."""
+    """Run a simulated driver until a signal stops it, and return the exit code."""
 
-    def load() -> type[SimulatedDriver]:
+    def import_driver() -> type[SimulatedDriver]:
         from transmission_bridge.ros.simulated_driver import SimulatedDriver
 
         return SimulatedDriver
 
-    return run_command(
+    return run_node_command(
         'simulated_driver',
-        'A stand-in for a robot driver: follows actuator_commands and publishes actuator_states '
-        'for the actuators of a robot description.',
+        'Replace a robot driver: follow actuator_commands and publish actuator_states for the '
+        'actuators of a robot description.',
         '-p rate:=500.0',
-        load,
+        import_driver,
         args,
     )
 

@@ -4,8 +4,8 @@
 """
 The node ``states_waiter``: ends with exit code 0 when the first joint position is published.
 
-``topic_based.launch.py`` starts controllers when it ends. A controller that is active before its
-joints have states lets ros2_control's limiter start at NaN, and its first command may be any step.
+``topic_based.launch.py`` starts controllers at its end. If a controller is active before its
+joints have states, ros2_control's limiter starts at NaN, and the first command may be any step.
 Started with ``python3 -m transmission_bridge.ros.states_waiter``.
 """
 
@@ -24,16 +24,15 @@ if TYPE_CHECKING:
 
 NAME = 'states_waiter'
 
-#: Period of the message that it still waits [s].
+#: Period of the reminder in the log [s].
 _REMINDER = 10.0
 
 
 class _Waiter:
     """
-    The callbacks of a node; not a subclass, so that rclpy is imported late.
+    The callbacks of a node. It is not a subclass, so that rclpy is imported late.
 
-    :param node: The node.
-    :ivar has_states: Whether a joint position has been received.
+    :ivar has_states: Whether a joint position was received.
     """
 
     def __init__(self, node: Any) -> None:
@@ -44,32 +43,29 @@ class _Waiter:
 
         self.has_states = False
         self._node = node
-        # Any publisher can connect.
+        # Compatible with any publisher.
         qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
         self._subscription = node.create_subscription(
-            JointState, 'joint_states', self._take_state, qos
+            JointState, 'joint_states', self._end_at_first_state, qos
         )
+        self._topic_name = str(self._subscription.topic_name)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(_REMINDER, self._remind, clock=steady)
         node.get_logger().info(
-            f'controllers start with the first joint position on {self._topic}: waiting'
+            f'waiting for the first joint position on {self._topic_name} to start controllers'
         )
 
-    @property
-    def _topic(self) -> str:
-        return str(self._subscription.topic_name)
-
-    def _take_state(self, message: JointState) -> None:
+    def _end_at_first_state(self, message: JointState) -> None:
         if not self.has_states and any(map(math.isfinite, message.position)):
             self.has_states = True
-            # Ends the process in order, as for any node.
+            # The process ends in order, as any node.
             signal.raise_signal(signal.SIGTERM)
 
     def _remind(self) -> None:
-        publishers = self._node.count_publishers(self._topic)
+        publishers = self._node.count_publishers(self._topic_name)
         self._node.get_logger().warning(
-            f'no controllers yet: no joint position on {self._topic} ({publishers} publishers); '
-            'is the driver running, and the bridge active? See /diagnostics'
+            f'no controllers yet: no joint position on {self._topic_name} ({publishers} '
+            'publishers); is the driver running, and the bridge active? See /diagnostics'
         )
 
 
@@ -77,20 +73,20 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     Wait for a joint position.
 
-    :param args: ROS arguments, those of the command line by default.
-    :returns: 0 if one came, 1 if the process was told to stop before.
+    :param args: ROS arguments, by default from the command line.
+    :returns: 0 if it came, 1 if a signal stopped the process before.
     """
     waiters = []
 
-    def make_node() -> Any:
+    def make_waiter() -> Any:
         from rclpy.node import Node
 
-        # Nobody has anything to ask it.
+        # It needs no services and no log topic.
         node = Node(NAME, start_parameter_services=False, enable_rosout=False)
         waiters.append(_Waiter(node))
         return node
 
-    code = run(make_node, sys.argv[1:] if args is None else args)
+    code = run(make_waiter, sys.argv[1:] if args is None else args)
     return code or int(not any(waiter.has_states for waiter in waiters))
 
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A log for lines that could come with every message: each kind at most once per period."""
+"""Throttle log lines that could come with every message."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from rclpy.node import Node
 
 from transmission_bridge.errors import clipped, indented
 
-#: Kinds that are remembered: a hostile sender must not make the memory grow.
+#: Maximum number of remembered kinds: a hostile sender must not make the memory grow.
 _KINDS = 256
 
-#: Subjects of one kind that are logged separately in a period.
+#: Maximum number of subjects of one kind in a period.
 _SUBJECTS = 8
 
 
 class ThrottledLog:
     """
-    Logs a kind of event at most once per period, with the number of times it was held back.
+    Logs a kind of event at most once per period, with the number of suppressed lines.
 
-    rclpy throttles by the line of code, so that one bad topic would silence all others. A kind is
-    a few words of the code, never text of a message. ``about`` may be a short text of a message:
-    one mistake then does not hide another, until there are too many. The logged text is bounded.
+    rclpy throttles by the line of code, so one bad topic would silence all others. A kind is a
+    constant of the code, never text of a message. ``about`` may be a short text of a message, so
+    that one mistake does not hide another until there are too many. The logged text is bounded.
 
-    :param node: The node whose logger is used.
-    :param period: Seconds, by the steady clock: simulated time may stand still.
+    :param node: The node with the logger.
+    :param period: Seconds of the steady clock, because simulated time may stand still.
     """
 
     def __init__(self, node: Node, period: float = 5.0) -> None:
@@ -39,27 +39,23 @@ class ThrottledLog:
         self._subjects: dict[Hashable, tuple[float, int]] = {}
 
     def warning(self, kind: Hashable, text: str, *, about: str = '') -> None:
-        """
-        Log a warning.
-
-        :param about: What the event concerns, for a kind that can concern different things.
-        """
-        # One line each: rclpy allows one severity per line of code.
-        if text := self._due(self._of_subject(kind, about) if about else kind, text):
+        """Log a warning; ``about`` is the subject, for a kind with different subjects."""
+        # Each severity has a line of its own: rclpy allows one severity per line of code.
+        if text := self._throttle_text(self._choose_key(kind, about) if about else kind, text):
             self._logger.warning(text)
 
     def info(self, kind: Hashable, text: str) -> None:
         """Log a piece of information."""
-        if text := self._due(kind, text):
+        if text := self._throttle_text(kind, text):
             self._logger.info(text)
 
     def error(self, kind: Hashable, text: str) -> None:
         """Log an error."""
-        if text := self._due(kind, text):
+        if text := self._throttle_text(kind, text):
             self._logger.error(text)
 
-    def _of_subject(self, kind: Hashable, about: str) -> Hashable:
-        """Return what to throttle: the subject, or the kind if it had many subjects lately."""
+    def _choose_key(self, kind: Hashable, about: str) -> Hashable:
+        """Return the subject as the key to throttle, or the kind if it had many subjects."""
         subject = (kind, about)
         now = time.monotonic()
         since = self._kinds.get(subject, (-self._period, 0))[0]
@@ -73,7 +69,7 @@ class ThrottledLog:
         self._subjects[kind] = begun, count + 1
         return subject
 
-    def _due(self, kind: Hashable, text: str) -> str:
+    def _throttle_text(self, kind: Hashable, text: str) -> str:
         now = time.monotonic()
         since, held_back = self._kinds.get(kind, (-self._period, 0))
         if now - since < self._period and kind in self._kinds:

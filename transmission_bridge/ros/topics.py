@@ -2,11 +2,11 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Every topic of the bridge, in one table.
+The table of all topics of the bridge.
 
-Inputs, outputs and their quality of service are made from it, and so are the names that launch
-files rename. Tests compare docs/interface.md, docs/security.md and the SROS2 policy with it.
-Imports nothing of ROS.
+It defines the inputs, the outputs, their quality of service, and the names that launch files can
+remap. Tests compare docs/interface.md, docs/security.md and the SROS2 policy with it. Imports
+nothing of ROS.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Quality:
     """
     Quality of service.
 
-    :ivar reliable: Whether each message arrives, or else is sent again.
+    :ivar reliable: Whether lost messages are sent again.
     :ivar depth: Messages in the queue.
-    :ivar latched: Whether the last message reaches those who come later (transient local).
+    :ivar latched: Whether later subscribers receive the last message (transient local).
     """
 
     reliable: bool = True
@@ -31,13 +31,14 @@ class Quality:
     latched: bool = False
 
 
-#: Of states: such a reader connects to every driver, whatever it offers.
+#: For states: such a subscriber is compatible with every driver.
 BEST_EFFORT = Quality(reliable=False)
 
-#: Of commands, which must arrive, and of outputs: such a publisher connects to every reader.
+#: For commands, which must arrive, and for outputs: such a publisher is compatible with every
+#: subscriber.
 RELIABLE = Quality()
 
-#: Of the description, as robot_state_publisher publishes it.
+#: For the description, as in robot_state_publisher.
 LATCHED = Quality(depth=1, latched=True)
 
 
@@ -46,13 +47,13 @@ class Topic:
     """
     A topic of the bridge.
 
-    :ivar name: Its name where nobody renames it. Drivers with entries of their own in
-        ``actuator_names`` have those named ``actuator_...`` each in its namespace.
+    :ivar name: Its name before remapping. A driver with entries of its own in ``actuator_names``
+        has the topics ``actuator_...`` in its namespace.
     :ivar type: Type of its messages, as ``sensor_msgs/JointState``.
-    :ivar direction: Whether the bridge reads or publishes it.
-    :ivar quality: Its quality of service, by default.
-    :ivar parameter: The parameter without which it does not exist; empty: none.
-    :ivar description: What it is, in one sentence.
+    :ivar direction: Whether the bridge subscribes to it or publishes it.
+    :ivar quality: Its default quality of service.
+    :ivar parameter: The parameter that creates it; empty: it always exists.
+    :ivar description: Its meaning, in one sentence.
     """
 
     name: str
@@ -79,17 +80,17 @@ _ACTUATOR_ARRAY = 'Values in the order of `command_actuators`.'
 TOPICS = MappingProxyType({topic.name: topic for topic in (
     Topic(
         'actuator_states', _JOINT_STATE, 'in', BEST_EFFORT, '',
-        'One or several drivers (parameter `actuator_state_topics`), each any subset of the '
-        'actuators. Drivers that use the same names: [several_drivers.md](several_drivers.md).',
+        'One or several drivers (parameter `actuator_state_topics`), each with any subset of the '
+        'actuators. For drivers with equal names see [several_drivers.md](several_drivers.md).',
     ),
     Topic(
         'joint_states', _JOINT_STATE, 'out', RELIABLE, '',
-        'Joints whose position is known; an interface that is wholly unknown is an empty array; '
-        'the stamp is that of the newest input.',
+        'Joints with a known position. If an interface is unknown for all joints, its array is '
+        'empty. The stamp comes from the latest input.',
     ),
     Topic(
         'joint_commands', _JOINT_STATE, 'in', RELIABLE, '',
-        'Any subset of joints and interfaces; NaN is no command.',
+        'Any subset of joints and interfaces; NaN means no command.',
     ),
     Topic('joint_commands/position', _COMMAND, 'in', RELIABLE, '', _JOINT_COMMAND),
     Topic('joint_commands/velocity', _COMMAND, 'in', RELIABLE, '', _JOINT_COMMAND),
@@ -99,9 +100,9 @@ TOPICS = MappingProxyType({topic.name: topic for topic in (
     Topic('effort_commands', _ARRAY, 'in', RELIABLE, 'command_joints', _JOINT_ARRAY),
     Topic(
         'actuator_commands', _JOINT_STATE, 'out', RELIABLE, '',
-        'Only actuators that have a command; interfaces not commanded are empty arrays. Drivers '
-        'with entries of their own in `actuator_names` have this topic, and the others named '
-        '`actuator_...`, each in its namespace.',
+        'Only actuators with a command; the array of an uncommanded interface is empty. A driver '
+        'with entries of its own in `actuator_names` has this topic and the other `actuator_...` '
+        'topics in its namespace.',
     ),
     Topic(
         'actuator_position_commands', _ARRAY, 'out', RELIABLE, 'command_actuators',
@@ -129,7 +130,7 @@ TOPICS = MappingProxyType({topic.name: topic for topic in (
     ),
     Topic(
         'joint_absolute_positions', _JOINT_STATE, 'out', RELIABLE, '',
-        'Joint positions by absolute encoders, in the field position.',
+        'Joint positions from absolute encoders, in the field position.',
     ),
     Topic(
         'actuator_torque_sensors', _JOINT_STATE, 'in', BEST_EFFORT, '',
@@ -137,7 +138,7 @@ TOPICS = MappingProxyType({topic.name: topic for topic in (
     ),
     Topic(
         'joint_torque_sensors', _JOINT_STATE, 'out', RELIABLE, '',
-        'Joint torques by torque sensors, in the field effort.',
+        'Joint torques from torque sensors, in the field effort.',
     ),
     Topic(
         'robot_description', 'std_msgs/String', 'in', LATCHED, '',

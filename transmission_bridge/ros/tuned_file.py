@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The file of the parameter ``tuned_file``: offsets that services have set, for the next start.
+Read and write the file of the parameter ``tuned_file``: offsets set by services.
 
-It is a ROS parameter file, of the bridge and of a node that there is not::
+It is a ROS parameter file for the bridge and for a node that does not exist::
 
     /**:
       ros__parameters:
@@ -13,7 +13,7 @@ It is a ROS parameter file, of the bridge and of a node that there is not::
       ros__parameters:
         urdf.wrist.joints.roll.offset: 0.0
 
-What stands under ``/replaced`` is the number of the URDF that the other one replaced.
+A number under ``/replaced`` is the number of the URDF that the offset replaced.
 """
 
 from __future__ import annotations
@@ -40,33 +40,33 @@ from transmission_bridge.errors import (
 from transmission_bridge.transmissions import RobotTransmissions
 
 _HEADING = """\
-# Offsets that services of transmission_bridge have set (parameter tuned_file). Under /replaced is
-# the number of the URDF in the place of which each came. Where the URDF says another one now, the
-# offset is refused: remove both lines, or set the offset again.
+# Offsets set by services of transmission_bridge (parameter tuned_file). Each number under
+# /replaced is the number of the URDF that the offset replaced. If the URDF has another number now,
+# the offset is rejected: remove both lines, or set the offset again.
 """
 
 _NODE, _REPLACED = '/**', '/replaced'
 _PARAMETERS, _URDF = 'ros__parameters', 'urdf.'
 
-#: Bytes that a file may have.
+#: Maximum size of the file [bytes].
 _LARGEST = 1 << 20
 
-#: Permissions of a new file, before the process's mask.
+#: Permissions of a new file, before the mask of the process.
 _MODE = 0o644
 
 
 @contextmanager
-def replacing(path: str, data: bytes) -> Iterator[None]:
+def replace_file(path: str, data: bytes) -> Iterator[None]:
     """
-    Write a file beside the target, and move it there if the block ends well.
+    Write a file next to the target, and atomically replace the target if the block succeeds.
 
-    The new file is complete on the disk before the block begins, and takes the old one's place in
-    one step after it: whenever the power is cut, the target is the old file or the new one. If it
-    is a link, what the link leads to is replaced.
+    The new file is complete on the disk before the block begins. So after a power failure at any
+    time, the target is the old file or the new one. If the target is a link, the linked file is
+    replaced.
 
     :param path: The target.
-    :param data: What it contains afterwards.
-    :raises OSError: If it cannot be written; the target is as before.
+    :param data: Its new contents.
+    :raises OSError: If it cannot be written; the target is unchanged.
     """
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
@@ -86,7 +86,7 @@ def replacing(path: str, data: bytes) -> Iterator[None]:
         with suppress(OSError):
             os.unlink(made)
         raise
-    # The new name is on the disk once the folder is.
+    # The new name is on the disk after a sync of the folder.
     opened = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -98,60 +98,60 @@ class TunedFile:
     """
     The numbers in the file.
 
-    :param path: The file, ``~`` for the home folder; it need not be there.
+    :param path: The file, ``~`` for the home folder; it may be missing.
     """
 
     def __init__(self, path: str) -> None:
         self._path = os.path.expanduser(path)
 
-    def read(self) -> dict[str, tuple[float, float]]:
+    def read_tuned_numbers(self) -> dict[str, tuple[float, float]]:
         """
-        Return the number of each parameter, and that of the URDF which it replaced.
+        Return the number of each parameter, and the number of the URDF that it replaced.
 
-        :returns: Nothing where there is no file.
+        :returns: Empty if the file is missing.
         :raises ParameterError: If it cannot be read, or was not written by a bridge.
         """
         if os.path.exists(self._path) and not os.path.isfile(self._path):
-            # To open a pipe would wait for a writer.
-            raise self._error('a regular file', 'a folder, pipe, socket or device')
+            # Opening a pipe would wait for a writer.
+            raise self._make_error('a regular file', 'a folder, pipe, socket or device')
         try:
             with open(self._path, 'rb') as file:
                 data = file.read(_LARGEST + 1)
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise self._error('a file that can be read', str(error)) from None
+            raise self._make_error('a file that can be read', str(error)) from None
         if len(data) > _LARGEST:
-            raise self._error(f'at most {_LARGEST} bytes', 'more')
+            raise self._make_error(f'at most {_LARGEST} bytes', 'more')
         try:
             root = yaml.safe_load(data.decode('utf-8'))
-        except Exception as error:  # nearly every kind: of numbers, times, nesting, tags
+        except Exception as error:  # many classes: for numbers, times, nesting, tags
             found = ' '.join(str(error).split()) or type(error).__name__
-            raise self._error('YAML', found[:200]) from None
-        numbers = self._numbers(root, _NODE, PREFIX)
-        replaced = self._numbers(root, _REPLACED, _URDF)
+            raise self._make_error('YAML', found[:200]) from None
+        numbers = self._select_numbers(root, _NODE, PREFIX)
+        replaced = self._select_numbers(root, _REPLACED, _URDF)
         for name in numbers.keys() ^ replaced.keys():
-            raise self._error(f"'{name}' under both {_NODE} and {_REPLACED}", 'one of them')
+            raise self._make_error(f"'{name}' under both {_NODE} and {_REPLACED}", 'one of them')
         return {name: (numbers[name], replaced[name]) for name in numbers}
 
-    def _numbers(self, root: Any, node: str, prefix: str) -> dict[str, float]:
-        """Return the numbers of a node by the name of the parameter, which has another prefix."""
+    def _select_numbers(self, root: Any, node: str, prefix: str) -> dict[str, float]:
+        """Return the numbers of a node by parameter."""
         parameters = root
         for key in (node, _PARAMETERS):
             parameters = parameters.get(key) if isinstance(parameters, dict) else None
         if not isinstance(parameters, dict):
-            raise self._error(f'{node} with {_PARAMETERS}', 'none')
+            raise self._make_error(f'{node} with {_PARAMETERS}', 'none')
         numbers = {}
         for name, value in parameters.items():
             if not isinstance(name, str) or not name.startswith(prefix):
-                raise self._error(f'names that begin with {prefix}', shown(str(name)))
-            # A number by its type: true is none.
+                raise self._make_error(f'names that begin with {prefix}', shown(str(name)))
+            # By its exact type, because a boolean is an int.
             if type(value) not in (int, float) or not math.isfinite(value):
-                raise self._error(f'a finite number for {shown(name)}', shown(repr(value)))
+                raise self._make_error(f'a finite number for {shown(name)}', shown(repr(value)))
             numbers[PREFIX + name.removeprefix(prefix)] = float(value)
         return numbers
 
-    def _error(self, expected: str, found: str) -> ParameterError:
+    def _make_error(self, expected: str, found: str) -> ParameterError:
         return ParameterError(
             f'tuned_file {shown(self._path)} cannot be used',
             parameter='tuned_file',
@@ -159,32 +159,32 @@ class TunedFile:
             found=found,
         )
 
-    def values(
+    def check_numbers(
         self, robot: RobotTransmissions, urdf: Mapping[str, float | bool]
     ) -> tuple[dict[str, float], tuple[Finding, ...]]:
         """
-        Return the numbers that count for a robot, and a finding for each of the others.
+        Return the numbers that are valid for a robot, and a finding for each of the others.
 
-        :param robot: With the numbers of its URDF.
-        :param urdf: These by parameter.
-        :raises ParameterError: As :meth:`read`.
+        :param robot: The robot with the numbers of its URDF.
+        :param urdf: The numbers of its URDF by parameter.
+        :raises ParameterError: As :meth:`read_tuned_numbers`.
         """
         reasons: dict[str, str] = {}
-        numbers = self.read()
+        numbers = self.read_tuned_numbers()
         for name, (_, replaced) in numbers.items():
             if name not in urdf:
                 reasons[name] = f'this robot has no such parameter{closest(name, urdf)}'
             elif urdf[name] != replaced:
-                reasons[name] = f'it replaced {replaced!r}, and the URDF says {urdf[name]!r} now'
+                reasons[name] = f'it replaced {replaced!r}, but the URDF now has {urdf[name]!r}'
         values = {name: number for name, (number, _) in numbers.items() if name not in reasons}
-        if _objection(robot, values):
+        if _explain_mismatch(robot, values):
             for name, value in values.items():
-                reasons[name] = _objection(robot, {name: value})
+                reasons[name] = _explain_mismatch(robot, {name: value})
             values = {name: value for name, value in values.items() if not reasons[name]}
         return values, tuple(
             Finding(
                 'error',
-                f'tuned_file: {shown(name)} = {numbers[name][0]!r} is refused: {reason}',
+                f'tuned_file: {shown(name)} = {numbers[name][0]!r} is rejected: {reason}',
                 subject=name,
             )
             for name, reason in reasons.items()
@@ -192,21 +192,22 @@ class TunedFile:
         )
 
     @contextmanager
-    def keeping(self, changes: Mapping[str, tuple[float, float]]) -> Iterator[None]:
+    def keep_numbers(self, changes: Mapping[str, tuple[float, float]]) -> Iterator[None]:
         """
-        Write numbers to the file when the block has ended well, whole or not at all.
+        Write numbers to the file atomically when the block succeeds.
 
-        Other numbers in it stay. Whatever can go wrong does so before the block begins.
+        Other numbers in the file stay. Errors occur before the block begins.
 
-        :param changes: As :meth:`read` returns them.
+        :param changes: As :meth:`read_tuned_numbers` returns them.
         :raises MessageError: If the file cannot be written (``not_kept``).
         """
         is_done = False
         try:
-            with replacing(self._path, _text({**self.read(), **changes}).encode()):
+            data = _format_numbers({**self.read_tuned_numbers(), **changes}).encode()
+            with replace_file(self._path, data):
                 yield
                 is_done = True
-        except MessageError:  # of the block
+        except MessageError:  # from the block
             raise
         except (OSError, ValueError, ParameterError) as error:
             done = 'the offsets are set, but ' if is_done else ''
@@ -215,8 +216,8 @@ class TunedFile:
             ) from error
 
 
-def _objection(robot: RobotTransmissions, values: Mapping[str, float]) -> str:
-    """Return why a robot cannot have these numbers, empty if it can."""
+def _explain_mismatch(robot: RobotTransmissions, values: Mapping[str, float]) -> str:
+    """Return the reason why a robot cannot have these numbers; empty if it can."""
     try:
         robot.with_parameters(by_number(values))
     except TransmissionBridgeError as error:
@@ -224,7 +225,7 @@ def _objection(robot: RobotTransmissions, values: Mapping[str, float]) -> str:
     return ''
 
 
-def _text(numbers: Mapping[str, tuple[float, float]]) -> str:
+def _format_numbers(numbers: Mapping[str, tuple[float, float]]) -> str:
     lines = []
     for node, prefix, place in ((_NODE, PREFIX, 0), (_REPLACED, _URDF, 1)):
         lines += [f'{node}:', f'  {_PARAMETERS}:']

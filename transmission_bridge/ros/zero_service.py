@@ -2,11 +2,12 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-``~/zero`` sets offsets such that the present actuator positions mean wanted joint positions.
+Set offsets from the present actuator positions, by the services ``~/zero`` and others.
 
-``~/zero_from_absolute`` takes these positions from the joints' absolute encoders. The offsets are
-set as parameters, atomically, so that others are notified and ``ros2 param dump`` saves them, and
-written to ``tuned_file``.
+``~/zero`` sets the offsets so that the present actuator positions correspond to the target joint
+positions. ``~/zero_from_absolute`` uses the joints' absolute encoders as target positions. The
+offsets are set as parameters, atomically, so that other nodes are notified and ``ros2 param dump``
+saves them, and written to ``tuned_file``.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ from transmission_bridge.errors import (
     shortened,
     TransmissionBridgeError,
 )
-from transmission_bridge.ros.parameters import exact_number
-from transmission_bridge.ros.session import Session
+from transmission_bridge.ros.parameters import convert_exactly, Parameters
+from transmission_bridge.ros.session import BridgeSession
 from transmission_bridge.types import Array
 
 _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
 
 _DESCRIPTIONS = {
-    _JOINTS: 'Joints whose offset ~/zero or ~/zero_from_absolute sets, of a linkage those of its '
-    'actuators; empty: all that have one (and an absolute encoder).',
-    _POSITIONS: 'Positions [rad or m] that these joints have after ~/zero; empty: zero for each.',
+    _JOINTS: 'Joints for ~/zero and ~/zero_from_absolute, in a linkage the joints with actuators; '
+    'empty: all joints with an offset (and an absolute encoder).',
+    _POSITIONS: 'Positions of these joints after ~/zero [rad or m]; empty: zero for each.',
 }
 
 _TYPES = {
@@ -51,56 +52,56 @@ _TYPES = {
 
 _POSITION_RANGE = Range(-1e6, 1e6)
 
-#: Returns the position [rad or m] that each joint is to have, at a time [s].
-Wanted: TypeAlias = Callable[[Session, float], dict[str, float]]
+#: Returns the target position [rad or m] of each joint, at a time [s].
+Wanted: TypeAlias = Callable[[BridgeSession, float], dict[str, float]]
 
 
 class ZeroService:
     """
     The two services and their two parameters, which can be set at any time.
 
-    :param node: The node that they belong to.
+    :param node: The node of the services.
     :param session: Returns the present session, ``None`` while unconfigured.
-    :param keep: Keeps numbers for the next start when a block has ended well; takes their values
-        by parameter, and returns which of them the parameter file will override.
-    :raises ParameterError: If a parameter was given a value that cannot be accepted.
+    :param keep: Context that writes numbers for the next start if its block succeeds. It accepts
+        values by parameter, and returns the parameters that the parameter file will override.
+    :raises ParameterError: If a given value is invalid.
     """
 
     def __init__(
         self,
         node: LifecycleNode,
-        session: Callable[[], Session | None],
+        session: Callable[[], BridgeSession | None],
         keep: Callable[[Mapping[str, float]], AbstractContextManager[Sequence[str]]],
     ) -> None:
         self._node = node
         self._session = session
         self._keep = keep
         for name, description in _DESCRIPTIONS.items():
-            # An empty list has no type of its own in YAML, so the type must be left open.
+            # An empty list has no type in YAML, so the type must be dynamic.
             descriptor = ParameterDescriptor(
                 description=description,
                 additional_constraints=f'Range: {_POSITION_RANGE}' if name == _POSITIONS else '',
                 dynamic_typing=True,
             )
-            value = _checked(name, node.declare_parameter(name, None, descriptor).value)
-            # One without a value is dumped as a word that cannot be loaded again.
+            value = _check_list(name, node.declare_parameter(name, None, descriptor).value)
+            # A dump of a parameter without a value could not be loaded.
             node.set_parameters([Parameter(name, _TYPES[name], list(value))])
-        node.add_on_set_parameters_callback(self._check_parameters)
+        node.add_on_set_parameters_callback(self._check_zero_parameters)
         self._services = [
-            node.create_service(Trigger, name, partial(self._serve, name, wanted))
+            node.create_service(Trigger, name, partial(self._serve_zero, name, wanted))
             for name, wanted in (
-                ('~/zero', self._given_positions),
-                ('~/zero_from_absolute', self._absolute_positions),
+                ('~/zero', self._find_given_targets),
+                ('~/zero_from_absolute', self._find_absolute_targets),
             )
         ]
 
-    def _check_parameters(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
+    def _check_zero_parameters(self, parameters: Parameters) -> SetParametersResult:
         try:
             for parameter in parameters:
                 if parameter.name in _DESCRIPTIONS:
-                    _checked(parameter.name, parameter.value)
+                    _check_list(parameter.name, parameter.value)
                     if parameter.type_ == Parameter.Type.NOT_SET:
-                        # rclpy undeclares what is open in its type: it would be gone.
+                        # rclpy would undeclare a parameter with a dynamic type.
                         return SetParametersResult(
                             successful=False,
                             reason=f'{parameter.name} cannot be deleted; set it to an empty list',
@@ -109,42 +110,38 @@ class ZeroService:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
-    def _serve(
-        self,
-        name: str,
-        wanted: Wanted,
-        request: Trigger.Request,
-        response: Trigger.Response,
+    def _serve_zero(
+        self, name: str, wanted: Wanted, request: Trigger.Request, response: Trigger.Response
     ) -> Trigger.Response:
         try:
-            response.message = self._zero(wanted)
+            response.message = self._set_offsets(wanted)
             response.success = True
         except TransmissionBridgeError as error:
-            response.message = str(error) + self._remedy(name, error)
+            response.message = str(error) + self._explain_remedy(name, error)
             response.success = False
         return response
 
-    def _given_positions(self, session: Session, now: float) -> dict[str, float]:
-        return wanted_positions(session.robot, self._value(_JOINTS), self._value(_POSITIONS))
+    def _find_given_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
+        return wanted_positions(session.robot, self._get_list(_JOINTS), self._get_list(_POSITIONS))
 
-    def _absolute_positions(self, session: Session, now: float) -> dict[str, float]:
-        absolute = session.absolute_positions(now, session.options.zero_max_age or math.inf)
-        return absolute_targets(session.robot, self._value(_JOINTS), absolute)
+    def _find_absolute_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
+        absolute = session.read_absolute_positions(now, session.options.zero_max_age or math.inf)
+        return absolute_targets(session.robot, self._get_list(_JOINTS), absolute)
 
-    def _zero(self, wanted: Wanted) -> str:
+    def _set_offsets(self, wanted: Wanted) -> str:
         """
         Set the offsets, and return a sentence with old and new values.
 
-        :raises MessageError: If they cannot be set; then nothing has changed.
+        :raises MessageError: If they cannot be set; nothing has changed.
         """
         session = self._session()
         if session is None or not session.is_open:
             raise MessageError('inactive', 'the bridge is not active')
         now = session.time()
-        _check_fresh(session, now)
-        targets, values = wanted(session, now), _fresh_values(session, now)
+        _check_driver_ages(session, now)
+        targets, values = wanted(session, now), _find_fresh_values(session, now)
         oldest = now - (session.options.zero_max_age or math.inf)
-        # Where the turn is open, the one that comes nearest: the offset does the rest.
+        # If a turn is unknown, use the closest one; the offset compensates the difference.
         settled = session.states.nearest_turns(targets, oldest)
         for place, position in settled.items():
             values[0, place] = position
@@ -160,8 +157,8 @@ class ZeroService:
             if not self._node.has_parameter(name):
                 raise MessageError(
                     'no_parameter',
-                    f"'{name}', the offset of {change.name}, cannot be "
-                    'a parameter; see the warning at configure',
+                    f"'{name}', the offset of {change.name}, cannot be a parameter; see the "
+                    'warning at configure',
                 )
         with self._keep({name: change.new for name, change in offsets.items()}) as overridden:
             result = self._node.set_parameters_atomically(
@@ -170,34 +167,38 @@ class ZeroService:
             if not result.successful:
                 raise MessageError('refused', result.reason)
             session.states.settle_turns(settled)
-        said = '; '.join(str(change) for change in changes)
+        summary = '; '.join(str(change) for change in changes)
         if overridden:
-            said += (
-                '; at the next start the parameter file counts, not tuned_file, for '
+            summary += (
+                '; at the next start the parameter file overrides tuned_file for '
                 f'{shortened(overridden)}'
             )
-        return said
+        return summary
 
-    def _remedy(self, service: str, error: TransmissionBridgeError) -> str:
-        """Return a sentence with the commands that end a held position."""
+    def _explain_remedy(self, service: str, error: TransmissionBridgeError) -> str:
+        """Return a sentence with the commands that cancel a held position."""
         if getattr(error, 'reason', '') != 'held':
             return ''
         name = self._node.get_fully_qualified_name()
         return (
-            f': stop what commands it, then "ros2 lifecycle set {name} deactivate", '
-            f'"ros2 lifecycle set {name} activate", and once the driver has been heard '
+            f': stop the node that commands it, then "ros2 lifecycle set {name} deactivate", '
+            f'"ros2 lifecycle set {name} activate", and after the first state of the driver '
             f'"ros2 service call {name}{service.lstrip("~")} std_srvs/srv/Trigger" (without '
             f'ros2: service {name}/change_state of type lifecycle_msgs/srv/ChangeState, '
             'transitions '
             f'{Transition.TRANSITION_DEACTIVATE} and {Transition.TRANSITION_ACTIVATE})'
         )
 
-    def _value(self, name: str) -> tuple[Any, ...]:
-        return _checked(name, self._node.get_parameter(name).value)
+    def _get_list(self, name: str) -> tuple[Any, ...]:
+        return _check_list(name, self._node.get_parameter(name).value)
 
 
-def _check_fresh(session: Session, now: float) -> None:
-    """Refuse if a driver has fallen silent, also without a ``state_timeout``."""
+def _check_driver_ages(session: BridgeSession, now: float) -> None:
+    """
+    Check the age of the states of each driver, even without a ``state_timeout``.
+
+    :raises MessageError: If a driver is stale (``zero_max_age``).
+    """
     limit = session.options.zero_max_age
     for topic in session.state_topics:
         age = now - session.inputs.statistics[topic].used
@@ -211,11 +212,11 @@ def _check_fresh(session: Session, now: float) -> None:
             )
 
 
-def _fresh_values(session: Session, now: float) -> Array:
+def _find_fresh_values(session: BridgeSession, now: float) -> Array:
     """
     Return the actuators' values; positions that are too old are unknown.
 
-    One of several drivers on a topic may have fallen silent, while the topic as a whole has not.
+    One of several drivers on a topic may be stale while the topic is not.
     """
     merged = session.states.merged
     values: Array = merged.values(now).copy()
@@ -225,9 +226,9 @@ def _fresh_values(session: Session, now: float) -> Array:
     return values
 
 
-def _checked(name: str, value: Any) -> tuple[Any, ...]:
+def _check_list(name: str, value: Any) -> tuple[Any, ...]:
     """
-    Return the value of a parameter as a tuple, empty if it has none; integers become floats.
+    Return the value of a parameter as a tuple, empty without a value; integers become floats.
 
     :raises ParameterError: If it has the wrong type, or a number is out of range.
     """
@@ -246,7 +247,7 @@ def _checked(name: str, value: Any) -> tuple[Any, ...]:
         )
     if name == _JOINTS:
         return tuple(values)
-    numbers = tuple(exact_number(name, each) for each in values)
+    numbers = tuple(convert_exactly(name, each) for each in values)
     for number in numbers:
         _POSITION_RANGE.check(name, number)
     return numbers

@@ -27,7 +27,7 @@ from transmission_bridge.description.specs import (
     TransmissionSpec,
 )
 from transmission_bridge.description.values import (
-    field_meant,
+    guess_meant_field,
     INFINITE,
     LIMIT,
     MECHANICAL_REDUCTION,
@@ -203,7 +203,7 @@ class SpecReader:
         if found is not None:
             what = f'parameter {".".join(path)} (line {found.line})'
             value = self._parsed(what, name, found.value)
-        if (field := field_meant(name)) is not None:
+        if (field := guess_meant_field(name)) is not None:
             tag = f'<param name="{name}">'
             self._asked.append(_Asked(field, path[:-1], tag, False, found is not None, value))
         return self._tunable(
@@ -546,7 +546,7 @@ class SpecReader:
             value = parse_number(spec.value)
         except ValueError:
             value = None  # what cannot be read is not the default for certain
-        field = field_meant(spec.name)
+        field = guess_meant_field(spec.name)
         read = [] if field is None else self._read_instead(field, scope)
         return self._not_used(f"parameter '{spec.name}'", spec, repr(spec.value), value, read)
 

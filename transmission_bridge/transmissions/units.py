@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 import math
 
-from transmission_bridge.description.values import is_near, parse_number
+from transmission_bridge.description.values import is_similar_word, parse_number
 from transmission_bridge.errors import closest, TransmissionError
 from transmission_bridge.transmissions.interfaces import INTERFACES, Quantity
 
@@ -180,7 +180,7 @@ def units_from_text(text: str) -> ActuatorUnits:
 def unit_meant(name: str) -> str | None:
     """Return which of the :data:`UNITS` a name means that is spelt in another way."""
     letters = ''.join(filter(str.isalpha, name)).lower()
-    return next((unit for unit in UNITS if is_near(letters, unit.replace('_', ''))), None)
+    return next((unit for unit in UNITS if is_similar_word(letters, unit.replace('_', ''))), None)
 
 
 def _unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[Unit, str]:

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A universal joint between motor and joint, whose ratio swings twice per turn."""
+"""A universal joint between motor and joint; its ratio oscillates twice per turn."""
 
 import math
 
@@ -20,8 +20,8 @@ class CardanTransmission(EquationTransmission):
 
         q = atan2(sin(a), cos(b) cos(a)) + full turns
 
-    The ratio swings between ``cos(b)`` and ``1 / cos(b)``, twice per turn. The inverse is an
-    equation as well. It is left out on purpose, to show that a plugin need not know one.
+    The ratio oscillates between ``cos(b)`` and ``1 / cos(b)``, twice per turn. The inverse also
+    has an equation. It is omitted to show that a plugin does not need one.
     """
 
     api_version = 2
@@ -29,7 +29,7 @@ class CardanTransmission(EquationTransmission):
         Parameter('bend', 'Angle between the shafts', 'rad', minimum=-1.4, maximum=1.4),
         Parameter(
             'turns',
-            'Full turns to each side that are mapped',
+            'Range in full turns in each direction',
             default=2.0,
             minimum=0.01,
             maximum=10.0,
@@ -37,14 +37,14 @@ class CardanTransmission(EquationTransmission):
     )
 
     def range(self):
-        """Return the angles of the driving shaft that are mapped."""
+        """Return the range of the driving shaft."""
         reach = 2.0 * math.pi * self.p.turns
         return self.bare_range('actuator', [-reach], [reach])
 
     @staticmethod
     def joint_position(a, p):
         """Return the angle of the driven shaft."""
-        # It leads and lags by less than a quarter turn: full turns are those of the driving one.
+        # It leads and lags by less than a quarter turn, so both shafts have the same full turns.
         cosine = ca.cos(p.bend)
         c, s = ca.cos(a), ca.sin(a)
         return a + ca.atan2((1.0 - cosine) * s * c, cosine * c * c + s * s)

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin holds what every transmission has to hold, and the robot that uses it loads."""
+"""The plugin passes the conformance suite, and a robot with it loads."""
 
 from pathlib import Path
 
@@ -18,20 +18,20 @@ class TestCardan(TransmissionConformance):
     """The conformance suite of transmission_bridge, one test per check."""
 
     def make(self):
-        """Return the transmission to be checked."""
+        """Return the transmission to check."""
         return CardanTransmission({'bend': 0.5}, actuator_reduction=[-3.0], joint_offset=[0.2])
 
 
 class TestStraightShaft(TransmissionConformance):
-    """Without a bend it is a plain gear, and holds the suite as well."""
+    """Without a bend it is a plain gear, which also passes the suite."""
 
     def make(self):
-        """Return the transmission to be checked."""
+        """Return the transmission to check."""
         return CardanTransmission({'bend': 0.0})
 
 
 def test_the_robot_of_this_package_uses_it():
-    """The installed plugin is found by the type string of the URDF, and nothing is left over."""
+    """The installed plugin is found by the type string of the URDF, without findings."""
     robot = RobotTransmissions(load_description(URDF))
     assert robot.findings == ()
     assert isinstance(robot.transmissions['shaft'], CardanTransmission)

@@ -12,7 +12,7 @@ from transmission_bridge.ros.launching import bridge_node
 
 
 def generate_launch_description():
-    """Return what ``ros2 launch my_robot my_robot.launch.py`` starts."""
+    """Return the nodes of ``ros2 launch my_robot my_robot.launch.py``."""
     urdf = Path(__file__).parents[1] / 'urdf' / 'my_robot.urdf'
     return LaunchDescription(
         [

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A driver that speaks in motors. This one is at once where it is told to be."""
+"""A driver in actuator space. This one reaches each command at once."""
 
 from contextlib import suppress
 
@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 
 
 class Driver(Node):
-    """Follows actuator_commands and publishes actuator_states."""
+    """Follow actuator_commands and publish actuator_states."""
 
     def __init__(self):
         super().__init__('my_driver')
@@ -22,11 +22,11 @@ class Driver(Node):
         self.create_timer(0.01, self.publish)
 
     def command(self, message):
-        """Move; an interface that is not commanded is an empty array, which changes nothing."""
+        """Move. The array of an uncommanded interface is empty and has no effect."""
         self.position.update(zip(message.name, message.position, strict=False))
 
     def publish(self):
-        """Say where the motors are."""
+        """Publish the positions of the motors."""
         message = JointState(name=list(self.position), position=list(self.position.values()))
         message.header.stamp = self.get_clock().now().to_msg()
         self.states.publish(message)

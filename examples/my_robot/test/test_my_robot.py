@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The launch file moves the robot: run by ``colcon test``, or by ``launch_test`` and this file."""
+"""The launch file moves the robot. Run by ``colcon test``, or ``launch_test`` with this file."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ import unittest
 
 import pytest
 
-# First, because a folder launch/ may be found in the place of ROS's package.
+# First, because Python may find a folder launch/ instead of ROS's package.
 pytest.importorskip('launch_testing', reason='launch_testing is not installed (ROS has it)')
 
 from launch import LaunchDescription
@@ -27,7 +27,7 @@ LAUNCH_FILE = Path(__file__).parents[1] / 'launch' / 'my_robot.launch.py'
 
 @pytest.mark.launch_test
 def generate_test_description():
-    """Start everything, where no other robot listens."""
+    """Start everything in a domain without other robots."""
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % 100)
     included = IncludeLaunchDescription(PythonLaunchDescriptionSource(str(LAUNCH_FILE)))
@@ -38,7 +38,7 @@ class TestMyRobot(unittest.TestCase):
     """While everything runs."""
 
     def setUp(self):
-        """Listen to both sides of the bridge."""
+        """Subscribe to both sides of the bridge."""
         rclpy.init()
         self.node = rclpy.create_node('test_my_robot')
         self.at = {}
@@ -46,21 +46,21 @@ class TestMyRobot(unittest.TestCase):
             self.node.create_subscription(JointState, topic, self.hear, 10)
 
     def tearDown(self):
-        """Leave."""
+        """Shut down the node."""
         self.node.destroy_node()
         rclpy.shutdown()
 
     def hear(self, message):
-        """Remember where joints and motors are."""
+        """Keep the positions of joints and motors."""
         self.at.update(zip(message.name, message.position, strict=True))
 
     def test_a_command_moves_the_joint(self):
-        """The joint goes half a radian ahead, for which the motor goes 25 back."""
+        """The joint moves by 0.5 rad, the motor by -25 rad."""
         expected = {'hinge': 0.5, 'hinge_motor': -25.0}
         publisher = self.node.create_publisher(JointState, 'joint_commands', 10)
         command = JointState(name=['hinge'], position=[0.5])
         deadline = time.monotonic() + 30.0
-        # Again and again, because the nodes have only just been started.
+        # Repeatedly, because the nodes have just started.
         while self.at != pytest.approx(expected) and time.monotonic() < deadline:
             publisher.publish(command)
             rclpy.spin_once(self.node, timeout_sec=0.1)
@@ -72,5 +72,5 @@ class TestEnd(unittest.TestCase):
     """After launch has stopped everything."""
 
     def test_exit_codes(self, proc_info):
-        """Driver and bridge ended as they should."""
+        """Driver and bridge ended with exit code 0."""
         assertExitCodes(proc_info)

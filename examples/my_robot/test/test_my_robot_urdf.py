@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The URDF says what the hardware is: needs pytest and transmission_bridge, and no ROS."""
+"""The URDF matches the hardware. Needs pytest and transmission_bridge, but no ROS."""
 
 from pathlib import Path
 
@@ -28,12 +28,12 @@ def test_check_finds_nothing():
 
 
 def test_a_position_that_was_measured():
-    """When the hinge is at 0.5 rad, its motor is at -25 rad."""
+    """If the hinge is at 0.5 rad, its motor is at -25 rad."""
     assert MAPS.joint_to_actuator('position', [0.5]) == pytest.approx([-25.0])
 
 
 def test_there_and_back_within_the_limits():
-    """Each joint position has motor positions that lead back to it."""
+    """Joint positions are recovered from their motor positions."""
     ends = [(LIMITS[name].lower, LIMITS[name].upper) for name in MAPS.joint_names]
     q = np.random.default_rng(0).uniform(*np.transpose(ends), (1000, len(ends)))
     a = MAPS.joint_to_actuator('position', q)

@@ -21,7 +21,7 @@ PATIENCE = 60.0
 
 
 class Child:
-    """A child process whose output is read as it comes."""
+    """A child process with its output read as it comes."""
 
     def __init__(self, args, domain):
         self.process = subprocess.Popen(

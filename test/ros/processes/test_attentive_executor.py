@@ -21,7 +21,7 @@ from transmission_bridge.ros import process
 
 rclpy.init()
 node = rclpy.create_node('child')
-executor = process.attentive_executor()
+executor = process.make_attentive_executor()
 executor.add_node(node)
 ROUNDS = 100
 
@@ -50,7 +50,7 @@ def run(start):
 
 
 def test_slow_callbacks_keep_nothing_waiting(run):
-    """What is no message has its turn also where slow and quick ones are always ready together."""
+    """Entities other than messages are served even if slow and quick messages are always ready."""
     run("""
 clock, heard, seen = [0.0], [0, 0], []
 process.time = SimpleNamespace(monotonic=lambda: clock[0])

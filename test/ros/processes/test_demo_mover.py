@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What moves the arm of the demo launch files, as a process."""
+"""The mover of the demo launch files, as a process."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ PLACE = {name: 0.125 * number for number, name in enumerate(MOTIONS)}
 
 
 def distance(message, t):
-    """Return how far the positions of a command are from those of a time [rad]."""
+    """Return the distance of the positions of a command from the positions at a time [rad]."""
     expected = command_at(t, PLACE)['position']
     return max(abs(message.position[k] - expected[name]) for k, name in enumerate(MOTIONS))
 
 
 def test_it_moves_until_somebody_else_does(start, peer):
-    """It leads the joints away from where they are, and stops when others command them."""
+    """It moves the joints from their present positions, and stops when others command them."""
     from sensor_msgs.msg import JointState
 
     heard = []
@@ -46,17 +46,17 @@ def test_it_moves_until_somebody_else_does(start, peer):
     peer.spin_until(lambda: len(heard) >= 10)
     assert all(message.name == list(MOTIONS) for message in heard)
     assert not [message for message in heard if len(message.position) != len(MOTIONS)]
-    # All of it is one moment of the motion that begins where the joints were.
+    # The command is one moment of the motion from the initial positions of the joints.
     for message in heard:
         assert min(distance(message, 0.01 * step) for step in range(3000)) < 0.02
     assert heard[-1].position != heard[0].position
-    # What comes of its own commands changes nothing.
+    # The results of its own commands have no effect.
     bridge.publish(JointState(header=heard[-1].header, name=['elbow_motor'], position=[1.0]))
     del heard[:]
     peer.spin_until(lambda: len(heard) >= 10)
     assert 'no more' not in child.output
     bridge.publish(JointState(name=['elbow_motor'], position=[1.0]))
-    child.wait_for('moving no more')
+    child.wait_for('stopped moving')
     child.signal(signal.SIGINT)
     assert child.ended() == 0
     assert 'Traceback' not in child.output

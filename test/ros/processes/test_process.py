@@ -33,7 +33,7 @@ PATIENCE = 30.0
 PRELUDE = """
 import sys
 from transmission_bridge.errors import DescriptionError
-from transmission_bridge.ros.process import run, spin, StopRequest
+from transmission_bridge.ros.process import run, spin_node, StopRequest
 
 def make():
     from rclpy.node import Node
@@ -121,7 +121,7 @@ def test_second_signal_while_stopping_changes_nothing(start, executor):
 @pytest.mark.versions
 @executors
 def test_last_words_arrive(start, peer, executor):
-    """What a node publishes while it stops is received."""
+    """The last messages of a node that stops are received."""
     from std_msgs.msg import String
 
     speak = """
@@ -365,7 +365,7 @@ def test_messages_that_were_read_keep_no_memory(start, peer):
     assert child.ended(within=PROMPT) == 0
 
 
-#: What configures Fast DDS.
+#: Variables that configure Fast DDS.
 FAST_DDS = [
     'FASTDDS_DEFAULT_PROFILES_FILE',
     'FASTRTPS_DEFAULT_PROFILES_FILE',
@@ -376,7 +376,7 @@ FAST_DDS = [
 
 @pytest.mark.parametrize('name', FAST_DDS)
 def test_configuration_of_fast_dds_is_left_alone(monkeypatch, name):
-    """Whoever configures Fast DDS through its environment keeps all of that environment."""
+    """A configuration of Fast DDS by the environment is kept completely."""
     monkeypatch.setenv(name, '0')
     before = dict(os.environ)
     free_read_messages()
@@ -418,7 +418,7 @@ def test_profiles_in_the_working_directory_are_left_alone(monkeypatch, tmp_path,
 @pytest.mark.versions
 @executors
 def test_context_that_goes_down_ends_the_loop(start, executor):
-    """Where somebody else shuts the context down the process ends with exit code 0."""
+    """If another thread shuts the context down, the process ends with exit code 0."""
     act = 'def act(node):\n    node.context.shutdown()\n'
     child = start('-c', PRELUDE + ONCE + act + MAIN, executor)
     assert child.ended() == 0
@@ -439,10 +439,10 @@ calls, stop = [], StopRequest()
 def call():
     calls.append(True)
     if len(calls) == 3:
-        stop.request()
+        stop.request_stop()
 
 node.create_timer(0.01, call)
-spin(node, executor=EXECUTOR, stop=stop)
+spin_node(node, executor=EXECUTOR, stop=stop)
 assert len(calls) == 3 and node.context.ok()
 node.destroy_node()
 rclpy.shutdown()
@@ -508,7 +508,7 @@ def test_bridge_runs_without_standard_streams(start, peer, executor, closed):
         ('no/such/file.urdf', 'No such file or directory'),
         (
             '/dev/null',
-            "file '/dev/null' is empty: what should have written it (xacro?) has failed",
+            "file '/dev/null' is empty: the program that writes it (xacro?) has failed",
         ),
     ],
 )
@@ -528,7 +528,7 @@ def test_pipe_that_nobody_writes_to_is_given_up(monkeypatch, capsys, tmp_path):
     with pytest.raises(SystemExit) as end:
         bridge_main.main(['--urdf', str(pipe)])
     assert end.value.code == 2
-    sentence = f'error: --urdf {pipe}: nobody has written to this pipe after 0.1 s\n'
+    sentence = f'error: --urdf {pipe}: no data came from this pipe after 0.1 s\n'
     assert capsys.readouterr().err.endswith(sentence)
 
 
@@ -548,7 +548,7 @@ def test_interrupt_while_a_pipe_is_waited_for(start, tmp_path, module):
 
 
 def writing_end(pipe):
-    """Open a pipe for writing once somebody reads it; nothing is written."""
+    """Open a pipe for writing once it has a reader; nothing is written."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -560,7 +560,7 @@ def writing_end(pipe):
 
 
 def test_without_rclpy_the_reader_learns_what_to_install():
-    """Where rclpy is missing the process says how to get it, with exit code 1."""
+    """Without rclpy the process explains how to install it and ends with exit code 1."""
     code = (
         "import sys; sys.modules['rclpy'] = None\n"
         'from transmission_bridge.ros.process import run\n'

@@ -80,12 +80,12 @@ class Talker:
         self._commands = peer.node.create_publisher(JointState, f'{prefix}actuator_commands', 10)
 
     def command(self, names, **fields):
-        """Publish a command once somebody listens."""
+        """Publish a command once it has a subscriber."""
         self.spin_until(lambda: self._commands.get_subscription_count() > 0)
         self._commands.publish(self._message(name=list(names), **fields))
 
     def sees(self, condition):
-        """Wait for a message, from now on, of which this holds; return it."""
+        """Wait for a new message with this property; return it."""
         self.received.clear()
         self.spin_until(lambda: any(condition(message) for message in self.received))
         return next(message for message in self.received if condition(message))
@@ -161,7 +161,7 @@ def test_refuses_a_broken_command_and_goes_on(launch, talker, urdf):
     """A ragged message changes nothing and is logged; the next good one is followed."""
     child = launch('--urdf', urdf)
     talker.command(['elbow_motor', 'slide'], position=[9.0])
-    child.wait_for('message refused')
+    child.wait_for('message rejected')
     talker.command(['slide'], position=[0.5])
     message = talker.sees(lambda m: math.isclose(value(m, 'position', 'slide'), 0.5))
     assert value(message, 'position', 'elbow_motor') == 0.0
@@ -171,7 +171,7 @@ def test_names_that_the_robot_lacks_are_logged(launch, talker, urdf):
     """A typing error in a command does not pass in silence; actuators of other drivers do."""
     child = launch('--urdf', urdf, '--ros-args', '-p', "actuators:=['slide']")
     talker.command(['slide', 'elbow_motor', 'elbow_mtoor'], position=[0.5, 0.5, 0.5])
-    child.wait_for("no actuators of this robot: 'elbow_mtoor'")
+    child.wait_for("unknown actuators: 'elbow_mtoor'")
     talker.sees(lambda m: list(m.name) == ['slide'] and math.isclose(m.position[0], 0.5))
 
 
@@ -204,7 +204,7 @@ def test_waits_for_the_description_on_the_topic(launch, talker, peer):
 
 
 def test_description_can_be_set_once(launch, talker):
-    """While there is none a description can be set, a bad one is refused, a second one too."""
+    """Before the first description one can be set; a bad or a second one is rejected."""
     child = launch()
     child.wait_for('waiting for a description')
     accepted, reason = talker.set(robot_description='<robot name="empty"><link name="a"/></robot>')
@@ -236,11 +236,11 @@ def test_faults_are_switched_while_it_runs(launch, talker, urdf):
 
 
 def test_dropped_messages_do_not_come(launch, talker, urdf):
-    """While every message is dropped none of that time arrives, and afterwards they do again."""
+    """While every message is dropped no state arrives; afterwards states arrive again."""
     launch('--urdf', urdf)
     talker.sees(lambda message: True)
     talker.received.clear()
-    # What is sent while dropping is marked by being empty.
+    # Messages sent while dropping are empty.
     assert talker.set(faults__drop=1.0, faults__subset=1.0) == (True, '')
     assert talker.set(rate=1000.0) == (True, '')
     assert talker.set(faults__drop=0.0, faults__subset=0.0) == (True, '')
@@ -250,7 +250,7 @@ def test_dropped_messages_do_not_come(launch, talker, urdf):
 
 
 def test_integers_are_numbers(launch, talker, urdf):
-    """Where a number is meant an integer does, at the start and later."""
+    """An integer is accepted for a number, at the start and later."""
     launch('--urdf', urdf, '--ros-args', '-p', 'rate:=500', '-p', 'faults.nan:=1')
     talker.sees(lambda m: all(map(math.isnan, [*m.position, *m.velocity, *m.effort])))
     assert talker.set(faults__nan=0, rate=200) == (True, '')
@@ -314,7 +314,7 @@ def test_names_are_relative(launch, peer, urdf):
     ],
 )
 def test_mistakes_end_it_with_a_sentence(launch, args, code, sentence):
-    """What the user got wrong is said without a traceback, and the exit code tells."""
+    """A mistake of the user is reported without a traceback and with an exit code."""
     child = launch(*args)
     assert child.ended() == code
     assert sentence in child.output

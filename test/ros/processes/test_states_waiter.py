@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What controllers wait for in the launch files, as a process."""
+"""The waiter for states in the launch files, as a process."""
 
 from __future__ import annotations
 

@@ -29,19 +29,19 @@ def test_request_is_made_once():
     """However often it is asked, a listener hears of it once."""
     stop, heard = StopRequest(), []
     assert not stop()
-    with stop.listening(lambda: heard.append(True)):
-        stop.request()
-        stop.request()
+    with stop.notify_in_block(lambda: heard.append(True)):
+        stop.request_stop()
+        stop.request_stop()
     assert stop()
     assert heard == [True]
 
 
 def test_listener_hears_nothing_after_its_block():
-    """Who has stopped listening is not called."""
+    """A listener is not called after its block."""
     stop, heard = StopRequest(), []
-    with stop.listening(lambda: heard.append(True)):
+    with stop.notify_in_block(lambda: heard.append(True)):
         pass
-    stop.request()
+    stop.request_stop()
     assert heard == []
 
 
@@ -49,19 +49,19 @@ def test_listener_hears_nothing_after_its_block():
 def test_signal_reaches_a_listener_while_the_main_thread_waits(number):
     """The request is made by a thread of its own, and no exception is raised in the main one."""
     heard = threading.Event()
-    with stop_signals() as stop, stop.listening(heard.set):
+    with stop_signals() as stop, stop.notify_in_block(heard.set):
         os.kill(os.getpid(), number)
         assert heard.wait(PATIENCE)
     assert stop()
 
 
 def test_other_signals_do_not_stop():
-    """A signal that somebody else handles is no request."""
+    """A signal with another handler is not a request."""
     seen = []
     before = signal.signal(signal.SIGUSR1, lambda *_: seen.append(True))
     heard = threading.Event()
     try:
-        with stop_signals() as stop, stop.listening(heard.set):
+        with stop_signals() as stop, stop.notify_in_block(heard.set):
             os.kill(os.getpid(), signal.SIGUSR1)
             assert not stop()
             os.kill(os.getpid(), signal.SIGTERM)
@@ -87,7 +87,7 @@ def test_an_ignored_hangup_is_left_alone():
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     heard = threading.Event()
-    with stop_signals() as stop, stop.listening(heard.set):
+    with stop_signals() as stop, stop.notify_in_block(heard.set):
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         os.kill(os.getpid(), signal.SIGHUP)
         assert not stop()
@@ -99,7 +99,7 @@ def test_an_ignored_hangup_is_left_alone():
 def test_signals_are_ignored_after_one_came():
     """After the block of a process that is to end, nothing can interrupt the rest."""
     with stop_signals() as stop:
-        stop.request()
+        stop.request_stop()
     assert {signal.getsignal(number) for number in SIGNALS} == {signal.SIG_IGN}
 
 
@@ -117,7 +117,7 @@ def test_descriptors_and_threads_are_given_back():
 
 
 def test_other_threads_are_refused():
-    """Outside the main thread it says so at once."""
+    """Outside the main thread it fails at once."""
     errors = []
 
     def attempt():
