@@ -17,7 +17,7 @@ export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 # Hundreds of processes would compile this package each for itself.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-kilted test-core test-nodes test-pages test-jazzy campaign soak test-wheel test-colcon lint clean
+.PHONY: demo test test-kilted test-core test-nodes test-pages test-jazzy campaign soak test-wheel test-colcon lint size prose clean
 
 demo: $(VENV)/kilted.installed
 	$(VENV)/bin/transmission_bridge demo
@@ -63,10 +63,18 @@ test-wheel: $(VENV)-installed/dependencies.installed
 test-colcon: $(VENV)-installed/dependencies.installed
 	.ci/colcon $(VENV)-installed
 
-lint: $(VENV)/test.installed
+lint: size prose $(VENV)/test.installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+# Lines of code of each room, and turns of phrase that make English hard to read; both have limits,
+# and need nothing but Python.
+size:
+	$(PYTHON) .ci/size.py
+
+prose:
+	$(PYTHON) .ci/prose.py transmission_bridge README.md docs
 
 $(VENV)/kilted.installed: setup.py
 	$(KILTED_PYTHON) -m venv $(VENV)
