@@ -208,7 +208,7 @@ def fitting(robot, actuators):
 def message(names, positions):
     """Return a state, and its layout."""
     record = JointStateRecord((1, 0), '', names, positions, EMPTY, EMPTY)
-    return LayoutTable().get(record.names, record.lengths), record
+    return LayoutTable().find_layout(record.names, record.lengths), record
 
 
 def power_up(robot, path, rng, counts):
@@ -226,14 +226,14 @@ def power_up(robot, path, rng, counts):
     there = np.where(np.isfinite(there), there, actuators)
     readings = (actuators + noise) - periods * np.floor(there / periods)
     path.reset()
-    path.merged.turns.forget()
+    path.merged.turns.forget_turns()
     for name, reading in sorted(zip(names, readings, strict=True), key=lambda _: rng.random()):
         layout, record = message((name,), np.array([reading]))
-        path.update('driver', layout, record, (1, 0), 1.0)
+        path.merge_message('driver', layout, record, (1, 0), 1.0)
     fit = fitting(robot, actuators + noise)
     measured = robot.maps.actuator_to_joint('position', (actuators + noise)[np.newaxis])
     is_boundary = not inside(robot, measured, 0.0)[0]
-    found = path.joint_motion(1.0)[0]
+    found = path.find_joint_motion(1.0)[0]
     known = np.isfinite(found).all()
     case = 'one' if len(fit) == 1 and not is_boundary else 'boundary' if is_boundary else 'several'
     counts[case] += 1
@@ -241,15 +241,17 @@ def power_up(robot, path, rng, counts):
     if known:
         counts['wrong'] += not agrees(robot, found, truth[0])
         return
-    (turn,) = path.merged.turns.open_turns()
+    (turn,) = path.merged.turns.list_open_turns()
     counts['accused'] += turn.reason == 'wrong'
     counts['not named'] += turn.reason == 'several' and not named(robot, turn, truth[0])
     counts[f'open, {turn.reason}'] += 1
     for name in names:
         assert (turn.reason == 'none') == ('no turn brings' in str(turn))
         counts['not said'] += name not in str(turn)
-    path.take_absolute(actuators + 0.05 * periods * rng.uniform(-1.0, 1.0, len(periods)), 1.0)
-    found = path.joint_motion(1.0)[0]
+    path.use_absolute_positions(
+        actuators + 0.05 * periods * rng.uniform(-1.0, 1.0, len(periods)), 1.0
+    )
+    found = path.find_joint_motion(1.0)[0]
     counts['absolute'] += 1
     counts['absolute resolved'] += bool(np.isfinite(found).all())
     counts['wrong'] += bool(np.isfinite(found).all()) and not agrees(robot, found, truth[0])

@@ -407,7 +407,7 @@ class Message:
         record = self.record
         if self.is_ragged:
             return record
-        return JointStateReader().read(JointStateEncoder().encode(record))
+        return JointStateReader().read_message(JointStateEncoder().encode_record(record))
 
     @property
     def lengths(self):

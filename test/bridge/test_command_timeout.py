@@ -59,7 +59,7 @@ class Path:
             for mode, values in modes.items()
         }
         message = self._reference.Message(names, **arrays)
-        layout = self._layouts.get(message.names, message.lengths)
+        layout = self._layouts.find_layout(message.names, message.lengths)
         return in_words(
             self.commands.command(layout, message.received, self.measured, (1, 0), now=now)
         )

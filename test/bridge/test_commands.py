@@ -135,16 +135,18 @@ class Bridge:
     def state(self, source, message):
         """Hear a driver."""
         refused = self.model_states.update(source, message, self.now)
-        layout = self.layouts.get(message.names, message.lengths)
+        layout = self.layouts.find_layout(message.names, message.lengths)
         _, reason = outcome(
-            lambda: self.states.update(source, layout, message.received, message.stamp, self.now)
+            lambda: self.states.merge_message(
+                source, layout, message.received, message.stamp, self.now
+            )
         )
         assert reason in (refused.reasons if refused else {None})
 
     def tune(self, changes):
         """Exchange the maps."""
         self.robot = self.robot.with_parameters(reference.nested(changes))
-        self.states.use(self.robot)
+        self.states.replace_maps(self.robot)
         self.commands.use(self.robot)
         self.model.tune(changes)
         self.model_states.numbers = self.model.numbers
@@ -152,7 +154,7 @@ class Bridge:
     def command(self, message, source='joint_commands'):
         """Command joints; return what is sent, or the reason of the refusal."""
         measured = self.measured()
-        layout = self.layouts.get(message.names, message.lengths)
+        layout = self.layouts.find_layout(message.names, message.lengths)
         return self.compare(
             self.model.command(message, self.known(measured), source, self.now),
             lambda: self.commands.command(
@@ -188,7 +190,7 @@ class Bridge:
     def measured(self):
         """Return the path's joint positions, having compared them with the model's."""
         self.model_states.now = self.now
-        found = self.states.joint_motion(self.now)[0]
+        found = self.states.find_joint_motion(self.now)[0]
         positions = self.model_states.actuators('position')
         for name, value in zip(reference.JOINTS, found, strict=True):
             assert reference.joint_value(self.model.numbers, 'position', name, positions).equals(
@@ -319,7 +321,7 @@ class CommandMachine(RuleBasedStateMachine):
         self.bridge.model_states.now = self.bridge.now
         expected, found = (
             self.bridge.model_states.joint_state(),
-            self.bridge.states.joint_state(self.bridge.now),
+            self.bridge.states.make_joint_state(self.bridge.now),
         )
         assert (found is None) == (expected is None)
         if expected is not None:

@@ -15,7 +15,7 @@ import pytest
 from transmission_bridge.bridge import snapshot
 from transmission_bridge.bridge.diagnostics import CHECKS, ERROR, find_troubles, WARN
 from transmission_bridge.bridge.inputs import TopicStatistics
-from transmission_bridge.bridge.snapshot import Look, Peers
+from transmission_bridge.bridge.snapshot import Peers, SnapshotTime
 
 
 class Driver:
@@ -34,20 +34,20 @@ class Driver:
         self.refuses = ''
         self.is_paused = False
         self._topic, self._timeout = topic, timeout or math.inf
-        self._watch = snapshot.Driver(self.statistics)
+        self._watch = snapshot.DriverFacts(self.statistics)
         self._now = phase
         self._numbers = np.zeros(3)
 
     def look(self):
         """Have a second pass in which nothing comes; return the trouble, or ``None``."""
         self._now += not self.is_paused
-        self._watch.look(
+        self._watch.update_state(
             Peers(self._topic, publishers=self.publishers, elsewhere=self.others),
             self._numbers,
             self._timeout,
-            Look(self._now, elapsed=float(not self.is_paused), open_for=self._now),
+            SnapshotTime(self._now, elapsed=float(not self.is_paused), open_for=self._now),
         )
-        found = list(find_troubles(self._watch, CHECKS[snapshot.Driver]))
+        found = list(find_troubles(self._watch, CHECKS[snapshot.DriverFacts]))
         assert len(found) < 2
         return found[0] if found else None
 

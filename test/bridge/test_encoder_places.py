@@ -34,8 +34,8 @@ def found(robot, motor, encoder):
     """Return what is found when motor and encoder have moved so."""
     places = EncoderPlaces(robot)
     for pair in zip(encoder, motor, strict=True):
-        places.take(*np.array(pair)[:, None])
-    return places.misplaced()
+        places.record_positions(*np.array(pair)[:, None])
+    return places.find_misplaced_encoders()
 
 
 def wrapped(angles):
@@ -147,8 +147,8 @@ def test_found_until_it_moves_as_the_motor_or_the_maps_change():
 
     def move(encoder):
         for pair in zip(encoder, 50.0 * joint, strict=True):
-            places.take(*np.array(pair)[:, None])
-        return bool(places.misplaced())
+            places.record_positions(*np.array(pair)[:, None])
+        return bool(places.find_misplaced_encoders())
 
     assert move(joint)
     assert move(0.5 * joint)
@@ -157,5 +157,5 @@ def test_found_until_it_moves_as_the_motor_or_the_maps_change():
     places.reset()
     assert not move(0.5 * joint)
     assert move(joint)
-    places.use(robot.with_parameters({'t.ignore_absolute_encoder': True}))
+    places.replace_maps(robot.with_parameters({'t.ignore_absolute_encoder': True}))
     assert not move(joint)

@@ -15,7 +15,7 @@ import pytest
 
 from transmission_bridge.bridge import bridge
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.command_plan import command_names, plan_command
+from transmission_bridge.bridge.command_plan import find_command_names, plan_command
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
@@ -93,7 +93,7 @@ class World:
         before = len(self.sent)
         for _ in range(round(seconds / TICK)):
             self.now += TICK
-            self.bridge.end_expired((2, 0), self.now)
+            self.bridge.end_expired_commands((2, 0), self.now)
         return self.words(self.sent[before:])
 
     def state(self, **arrays):
@@ -101,8 +101,8 @@ class World:
         rows = [np.array(arrays.get(field, ()), dtype=float) for field in FIELDS]
         names = self.robot.actuator_names[: max(map(len, rows))]
         record = JointStateRecord((1, 0), '', names, *rows)
-        layout = self.layouts.get(names, record.lengths)
-        self.bridge.states.update('driver', layout, record, (1, 0), self.now)
+        layout = self.layouts.find_layout(names, record.lengths)
+        self.bridge.states.merge_message('driver', layout, record, (1, 0), self.now)
 
     def command(self, *, topic='joint_commands', **modes):
         """Command joints, each mode as ``{joint: value}``; return what is sent."""
@@ -115,8 +115,8 @@ class World:
             for field in FIELDS
         ]
         record = JointStateRecord((1, 0), '', names, *rows)
-        layout = self.layouts.get(names, record.lengths)
-        self.bridge.command(layout, record, (1, 0), self.now, topic)
+        layout = self.layouts.find_layout(names, record.lengths)
+        self.bridge.send_joint_command(layout, record, (1, 0), self.now, topic)
         return self.words(self.sent[before:])
 
     def trajectory(self, joints, *points, start=None):
@@ -134,21 +134,21 @@ class World:
                 for time, given in points
             ),
         )
-        self.bridge.command_trajectory(record, self.now, start)
+        self.bridge.send_joint_trajectory(record, self.now, start)
         ((_, sent),) = self.sent[before:]
         return sent.points
 
     def stop(self):
         """Deactivate; return what is sent."""
         before = len(self.sent)
-        self.bridge.stop((3, 0), self.now)
+        self.bridge.send_stop((3, 0), self.now)
         return self.words(self.sent[before:])
 
     def tune(self, changes):
         """Change parameters."""
         after = self.robot.with_parameters(changes)
-        self.bridge.check_tuning(after, self.now)
-        self.bridge.use(after)
+        self.bridge.guard_tuning(after, self.now)
+        self.bridge.replace_maps(after)
         self.robot = after
 
     @staticmethod
@@ -197,7 +197,7 @@ def test_an_end_that_was_not_sent_is_sent_at_the_next_tick():
     world.now += 1.0
     world.fails = True
     with pytest.raises(OSError, match='full'):
-        world.bridge.end_expired((2, 0), world.now)
+        world.bridge.end_expired_commands((2, 0), world.now)
     world.fails = False
     assert world.wait(TICK) == {'velocity': {'m0': 0.0}}
 
@@ -210,7 +210,7 @@ def test_the_partner_that_is_repeated_goes_on():
     for _ in range(20):
         world.now += 0.1
         world.state(position=(0.0, 0.0))
-        world.bridge.end_expired((2, 0), world.now)
+        world.bridge.end_expired_commands((2, 0), world.now)
         sent = world.command(velocity={'j0': 1.0})
     assert sent == {'velocity': {'m0': 1.0, 'm1': 1.0}}
 
@@ -239,7 +239,7 @@ def test_no_command_is_completed_from_an_old_position(timeout):
         assert world.command(position={'j0': 0.1}) != {}
     world.bridge.gate.reset()
     world.now += 3.0
-    world.bridge.states.merged.values(world.now)  # as diagnostics do
+    world.bridge.states.merged.read_values(world.now)  # as diagnostics do
     assert reason(world.command, position={'j0': 0.1}) == 'partial'
 
 
@@ -250,7 +250,7 @@ def test_no_effort_is_mapped_at_an_old_position():
     for _ in range(2):
         assert 'effort' in world.command(effort={'j0': 10.0})
     world.now += 3.0
-    world.bridge.states.merged.values(world.now)
+    world.bridge.states.merged.read_values(world.now)
     assert reason(world.command, effort={'j0': 10.0}) == 'unmapped'
 
 
@@ -289,8 +289,8 @@ def test_an_array_does_not_send_the_old_position_of_a_silent_driver():
 
     def give(topic, name, position):
         record = JointStateRecord((1, 0), '', (name,), np.array([position]), *2 * [np.empty(0)])
-        layout = world.layouts.get((name,), record.lengths)
-        world.bridge.states.update(topic, layout, record, (1, 0), world.now)
+        layout = world.layouts.find_layout((name,), record.lengths)
+        world.bridge.states.merge_message(topic, layout, record, (1, 0), world.now)
 
     give('one', 'm0', 0.0)
     give('two', 'm1', 0.0)
@@ -336,7 +336,7 @@ def test_an_array_does_not_send_to_an_unknown_turn():
     assert reason(world.command, position={'j1': 0.1}) == 'unknown_turn'
     world.bridge.states.settle_turns({1: 0.0})
     assert arrays(world.command(position={'j0': 0.1, 'j1': 0.1})) != {}
-    world.bridge.states.merged.turns.forget()
+    world.bridge.states.merged.turns.forget_turns()
     world.state(position=(0.0, 0.0))
     assert arrays(world.command(position={'j0': 0.1})) == {}
 
@@ -349,9 +349,9 @@ def test_an_array_keeps_limits_that_were_tuned_since(mode, name, value):
     world = World(pair('<limit velocity="100" effort="100"/>'), **BOTH, zero_effort=True)
     world.command(**{mode: {'j0': 1.0, 'j1': value}})
     after = world.robot.with_parameters({f't1.actuators.m1.limit.{name}': 1.0})
-    world.bridge.use(after)
+    world.bridge.replace_maps(after)
     assert arrays(world.command(**{mode: {'j0': 1.0}})) == {}
-    world.bridge.gate.ledger.cancel(np.array([0]))
+    world.bridge.gate.ledger.expire_rates(np.array([0]))
     topic = f'actuator_{mode}_commands'
     assert arrays(world.wait(TICK)) == {topic: [0.0, 1.0]}
 
@@ -422,7 +422,7 @@ def test_stopping_ends_a_trajectory_of_rates(start):
     world = World(pair())
     world.trajectory(['j0'], (9.0, {'velocities': [1.0]}), start=start)
     world.trajectory(['j1'], (9.0, {'positions': [1.0]}), start=start)
-    assert world.bridge.gate.left_trajectories(world.now) == ('m1',)
+    assert world.bridge.gate.find_left_trajectories(world.now) == ('m1',)
     assert world.stop() == {'velocity': {'m0': 0.0}}
 
 
@@ -509,7 +509,7 @@ def test_an_array_leads_no_joint_further_beyond_its_limit():
     assert sent == {'actuator_velocity_commands': [1.0, 0.0]}
     world.now += 0.25
     world.command(velocity={'j0': 1.0})
-    world.bridge.gate.ledger.cancel(np.array([0]))
+    world.bridge.gate.ledger.expire_rates(np.array([0]))
     assert arrays(world.wait(TICK)) == {'actuator_velocity_commands': [0.0, 0.0]}
 
 
@@ -520,7 +520,7 @@ def test_an_array_keeps_the_load_on_a_stop():
     world.command(effort={'j0': 1.0, 'j1': 2.0})
     for speed, held in ((0.0, 2.0), (0.5, 0.0)):
         world.state(position=(0.0, 1.7), velocity=(0.0, speed))
-        world.bridge.gate.ledger.cancel(np.array([0]))
+        world.bridge.gate.ledger.expire_rates(np.array([0]))
         assert arrays(world.wait(TICK)) == {'actuator_effort_commands': [0.0, held]}
         world.command(effort={'j0': 1.0})
 
@@ -840,11 +840,11 @@ def test_limits_reject_the_whole_message():
 
 def test_an_unknown_joint_in_a_shortened_array():
     """Nobody knows whose the values are then, though as many joints declare the interface."""
-    names = command_names(three())
+    names = find_command_names(three())
     names = replace(names, declared={'velocity': frozenset({'j0', 'j1'})})
     layouts = LayoutTable()
-    plan_command(layouts.get(('j0', 'j2', 'j1'), (0, 2, 0)), names, may_be_unknown=True)
-    strange = layouts.get(('j0', 'stranger', 'j1'), (0, 2, 0))
+    plan_command(layouts.find_layout(('j0', 'j2', 'j1'), (0, 2, 0)), names, may_be_unknown=True)
+    strange = layouts.find_layout(('j0', 'stranger', 'j1'), (0, 2, 0))
     assert reason(plan_command, strange, names, may_be_unknown=True) == 'ragged'
 
 

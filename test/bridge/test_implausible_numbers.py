@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import transmission_bridge as tb
-from transmission_bridge.bridge.implausible_numbers import implausible_numbers
+from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
 
 SIMPLE = 'transmission_interface/SimpleTransmission'
 FOUR_BAR = 'transmission_interface/FourBarLinkageTransmission'
@@ -50,7 +50,7 @@ def findings_of(
     transmissions = tb.RobotTransmissions(tb.load_description(robot))
     assert list(transmissions.transmissions) == ['t'], transmissions.findings
     assert transmissions.findings == ()
-    found = implausible_numbers(transmissions)
+    found = find_implausible_numbers(transmissions)
     lines = robot.splitlines()
     for finding in found:
         assert finding.severity == 'warning'
@@ -219,4 +219,4 @@ def test_a_usual_robot_is_not_warned_of(name):
     from transmission_bridge.resources import resource
 
     robot = tb.RobotTransmissions(tb.load_description(resource('urdf', name)))
-    assert implausible_numbers(robot) == ()
+    assert find_implausible_numbers(robot) == ()

@@ -68,8 +68,8 @@ def joint_state(followers, feed):
     def published(**options):
         path = state_path(followers, **options)
         feed(path, message(('motor',), [6.0], [2.0], [3.0]))
-        found = path.joint_state()
-        assert path.encoded(JointStateEncoder()) == JointStateEncoder().encode(found)
+        found = path.make_joint_state()
+        assert path.encode_state(JointStateEncoder()) == JointStateEncoder().encode_record(found)
         return found
 
     return published
@@ -99,7 +99,7 @@ def test_unknown(followers, feed):
     """While the joint that is followed is unknown, so are its followers."""
     path = StatePath(followers)
     feed(path, message(('motor',), [math.nan], [1.0], [1.0]))
-    assert path.joint_state() is None
+    assert path.make_joint_state() is None
 
 
 def test_loop_is_refused(followers, joint_state):

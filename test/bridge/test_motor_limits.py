@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.gate import command_timeouts
-from transmission_bridge.bridge.inputs import check_age
+from transmission_bridge.bridge.gate import find_command_timeouts
+from transmission_bridge.bridge.inputs import check_command_age
 from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.description import load_description
@@ -252,7 +252,7 @@ def test_no_actuator_beyond_a_limit(values: tuple, bounds: tuple) -> None:
         sent = np.full((3, 3), math.nan)
         sent[row] = values
         before, effects = sent.copy(), LimitEffects()
-        limits.apply(sent, effects)
+        limits.limit_actuators(sent, effects)
         assert (np.abs(sent[row]) <= bounds).all()
         assert np.isnan(sent[[0, 3 - row]]).all()
         for own in ([0], [1, 2]):
@@ -313,7 +313,7 @@ def test_an_actuator_that_two_transmissions_read_has_the_limits_of_both() -> Non
 def test_what_is_too_large_is_said_so() -> None:
     """A product beyond double precision is no number to be clamped or scaled."""
     path = Path(robot(winch='upper="30" velocity="5"', left='velocity="1"'))
-    path.commands.limits.apply = lambda *_, **__: None  # joints without limits
+    path.commands.limits.limit_command = lambda *_, **__: None  # joints without limits
     for mode in ({'position': {'lift': 1e308}}, {'velocity': {'lift': -1e308}},
                  {'velocity': {'pitch': 1e308, 'roll': 1.0}}):  # fmt: skip
         with np.errstate(over='ignore'), pytest.raises(MessageError) as caught:
@@ -411,29 +411,29 @@ def test_a_partner_at_zero(mode: str) -> None:
 
 def test_timeouts_of_joints() -> None:
     """Half a second, and never where the component is silent at its target."""
-    assert command_timeouts(robot(), -1.0) == [0.5] * 3
+    assert find_command_timeouts(robot(), -1.0) == [0.5] * 3
     topic_based = robot(plugin='joint_state_topic_hardware_interface/JointStateTopicSystem')
-    assert command_timeouts(topic_based, -1.0) == [0.0] * 3
-    assert command_timeouts(topic_based, 2.0) == [2.0] * 3
-    assert command_timeouts(robot(), 0.0) == [0.0] * 3
+    assert find_command_timeouts(topic_based, -1.0) == [0.0] * 3
+    assert find_command_timeouts(topic_based, 2.0) == [2.0] * 3
+    assert find_command_timeouts(robot(), 0.0) == [0.0] * 3
 
 
 def test_the_age_of_a_command() -> None:
     """Refused is what is older by its stamp than it may be; a stamp of zero has no age."""
-    check_age((10, 0), (10, 600_000_000), 0.0)
-    check_age((0, 0), (10, 600_000_000), 0.5)
-    check_age((10, 200_000_000), (10, 600_000_000), 0.5)
+    check_command_age((10, 0), (10, 600_000_000), 0.0)
+    check_command_age((0, 0), (10, 600_000_000), 0.5)
+    check_command_age((10, 200_000_000), (10, 600_000_000), 0.5)
     with pytest.raises(MessageError, match=r'0\.600 s') as caught:
-        check_age((10, 0), (10, 600_000_000), 0.5)
+        check_command_age((10, 0), (10, 600_000_000), 0.5)
     assert caught.value.reason == 'too_old'
-    check_age((10, 500_000_000), (10, 0), 0.2)
+    check_command_age((10, 500_000_000), (10, 0), 0.2)
 
 
 def test_a_command_from_the_future_is_rejected_where_age_counts() -> None:
     """A stamp more than half a second ahead of the clock is none that gives an age."""
-    check_age((11, 0), (10, 0), 0.0)
+    check_command_age((11, 0), (10, 0), 0.0)
     with pytest.raises(MessageError, match=r'0\.501 s ahead') as caught:
-        check_age((10, 501_000_000), (10, 0), 5.0)
+        check_command_age((10, 501_000_000), (10, 0), 5.0)
     assert caught.value.reason == 'future_stamp'
 
 

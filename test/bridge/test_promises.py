@@ -170,7 +170,7 @@ class Machine(RuleBasedStateMachine):
         }
         for name in self.wrapped:
             self.known[name] = self.options.unknown_turn == 'first'
-        ends = self.bridge.gate.ledger.endless
+        ends = self.bridge.gate.ledger.endless_joints
         assert set(ends) == (set() if timeout < math.inf else set(self.robot.joint_names))
 
     def send(self, outgoing):
@@ -184,7 +184,7 @@ class Machine(RuleBasedStateMachine):
         """Tell whether the turn of an actuator is known; if it may be, the bridge knows."""
         known = self.known[name]
         if known is None:
-            open_turns = self.bridge.states.merged.open_turns(self.now)
+            open_turns = self.bridge.states.merged.find_open_actuators(self.now)
             known = open_turns is None or not open_turns[self.robot.actuator_names.index(name)]
         return known
 
@@ -207,7 +207,7 @@ class Machine(RuleBasedStateMachine):
         self.note_stall()
         known_for = self.steady - self.heard_at.get(writer, -math.inf)
         try:
-            self.watch.check(writer, sent, self.steady)
+            self.watch.check_source_time(writer, sent, self.steady)
         except MessageError:
             passes = False
         else:
@@ -259,7 +259,7 @@ class Machine(RuleBasedStateMachine):
             self.now = self.next_tick
             self.next_tick += self.tick_period
             self.note_stall()
-            self.watch.look()
+            self.watch.notice_stall()
             self.tick()
         self.steady += until - self.now
         self.now = until
@@ -269,7 +269,7 @@ class Machine(RuleBasedStateMachine):
         """Look for commands that are over, as the timer does."""
         self.note_age()
         try:
-            self.act(lambda: self.bridge.end_expired((1, 0), self.now))
+            self.act(lambda: self.bridge.end_expired_commands((1, 0), self.now))
         except ConnectionError:
             self.found()
             return
@@ -340,8 +340,10 @@ class Machine(RuleBasedStateMachine):
             for row in range(3)
         ]
         record = JointStateRecord((1, 0), '', tuple(names), *arrays)
-        layout = LAYOUTS.get(record.names, record.lengths)
-        refused = self.act(lambda: self.bridge.command(layout, record, (1, 0), self.now))
+        layout = LAYOUTS.find_layout(record.names, record.lengths)
+        refused = self.act(
+            lambda: self.bridge.send_joint_command(layout, record, (1, 0), self.now)
+        )
         COUNTS[f'commands, {refused or "sent"}'] += 1
         found, ends = self.found(0, 1), self.found()
         if stranger and not self.model.divides:
@@ -413,7 +415,7 @@ class Machine(RuleBasedStateMachine):
         values = np.array([command[name][row] for name in names])
         topic = f'{MODES[row]}_commands'
         refused = self.act(
-            lambda: self.bridge.command_interface(topic, MODES[row], values, (1, 0), self.now)
+            lambda: self.bridge.send_interface_command(topic, MODES[row], values, (1, 0), self.now)
         )
         found, ends = self.found(0, 1), self.found()
         self.model.judge_command(command, self.turn, refused, found, ends)
@@ -462,7 +464,7 @@ class Machine(RuleBasedStateMachine):
             for time, given in points
         )
         record = TrajectoryRecord((0, 0), '', tuple(names), waypoints)
-        refused = self.act(lambda: self.bridge.command_trajectory(record, self.now, start))
+        refused = self.act(lambda: self.bridge.send_joint_trajectory(record, self.now, start))
         COUNTS[f'trajectories, {refused or "sent"}'] += 1
         begins = self.now if start is None else start
         given = [
@@ -502,10 +504,12 @@ class Machine(RuleBasedStateMachine):
                 values[1].append(math.nan if speed is None else speed / unit[1])
         rates = np.array(values[1]) if has_velocity else EMPTY
         record = JointStateRecord((1, 0), '', tuple(names), np.array(values[0]), rates, EMPTY)
-        layout = LAYOUTS.get(record.names, record.lengths)
+        layout = LAYOUTS.find_layout(record.names, record.lengths)
         if self.mechanics.hear(space, readings, self.now):
             self.model.returned.add(space)
-        self.bridge.states.update(f'{space}actuator_states', layout, record, (1, 0), self.now)
+        self.bridge.states.merge_message(
+            f'{space}actuator_states', layout, record, (1, 0), self.now
+        )
 
     def move(self, dice, group):
         """Return where the actuators of a group are, and how fast they move."""
@@ -623,7 +627,7 @@ class Machine(RuleBasedStateMachine):
                 total = self.mechanics.readings[name][0]
                 positions[self.robot.actuator_names.index(name)] = total
                 self.known[name] = True
-        self.bridge.states.take_absolute(positions, self.now)
+        self.bridge.states.use_absolute_positions(positions, self.now)
 
     @rule(dice=DICE)
     def silence(self, dice):
@@ -804,7 +808,7 @@ class Machine(RuleBasedStateMachine):
         except TransmissionBridgeError:
             return
         try:
-            self.bridge.check_tuning(robot, self.now)
+            self.bridge.guard_tuning(robot, self.now)
         except TransmissionBridgeError:
             COUNTS['tunings, refused'] += 1
             return
@@ -813,7 +817,7 @@ class Machine(RuleBasedStateMachine):
         matrix = self.mechanics.formula[group.name][0]
         command = self.command_in_force(group)
         self.robot = robot
-        self.bridge.use(robot)
+        self.bridge.replace_maps(robot)
         before = {name: unit[2] for name, unit in self.mechanics.unit.items()}
         self.mechanics.tune(group, robot, mine)
         units = {name: self.mechanics.unit[name][2] / before[name] for name in group.actuators}
@@ -862,10 +866,10 @@ class Machine(RuleBasedStateMachine):
     @rule(dice=DICE)
     def stop(self, dice):
         """Deactivate, and activate again."""
-        assert set(self.bridge.gate.left_trajectories(self.now)) == self.left()
+        assert set(self.bridge.gate.find_left_trajectories(self.now)) == self.left()
         self.model.look(self.now)
         self.outbox = []
-        self.bridge.stop((1, 0), self.now)
+        self.bridge.send_stop((1, 0), self.now)
         self.model.judge_stop(self.found(), self.turn)
         self.bridge.reset()
         self.mechanics.forget()

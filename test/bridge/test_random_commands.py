@@ -181,7 +181,7 @@ class Commander:
     def send(self, path: Commands, command: np.ndarray, at: np.ndarray, rate: np.ndarray):
         """Return what is sent, shape ``(3, n_actuators)``, or why it is refused."""
         names = self.robot.joint_names
-        layout = self._layouts.get(list(names), (len(names),) * 3)
+        layout = self._layouts.find_layout(list(names), (len(names),) * 3)
         data = JointStateRecord((0, 0), '', names, *command)
         sent = np.full(self.bounds.shape[1:], np.nan)
         try:

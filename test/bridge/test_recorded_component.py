@@ -145,18 +145,18 @@ class Replay:
 
     def _tick(self, time):
         self.sent = {}
-        self.bridge.end_expired((1, 0), time)
+        self.bridge.end_expired_commands((1, 0), time)
         if self.sent:
             self.ends.append((time, self.sent))
-        self.published.append((time, self.bridge.states.joint_state(time)))
+        self.published.append((time, self.bridge.states.make_joint_state(time)))
 
     def _state(self, time, data):
-        view = self.reader.read(data)
-        self.bridge.states.update('actuator_states', view.layout, view, view.stamp, time)
+        view = self.reader.read_message(data)
+        self.bridge.states.merge_message('actuator_states', view.layout, view, view.stamp, time)
         self.states.append((time, values_of(view)))
 
     def _command(self, time, data):
-        view = self.reader.read(data)
+        view = self.reader.read_message(data)
         wanted = {
             (field, joint): value
             for field, names in self.given.items()
@@ -165,7 +165,7 @@ class Replay:
         }
         self.sent, reason, text = {}, '', ''
         try:
-            self.bridge.command(view.layout, view, view.stamp, time)
+            self.bridge.send_joint_command(view.layout, view, view.stamp, time)
         except MessageError as error:
             reason, text = error.reason, str(error)
         self.replies.append(Reply(time, wanted, self.sent, reason, text))

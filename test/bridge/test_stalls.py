@@ -39,7 +39,7 @@ class World:
             self.now += PERIOD
             if self.now - ticked >= TICK:
                 ticked = self.now
-                self.watch.look()
+                self.watch.notice_stall()
             yield self.now
 
     def idle(self, seconds: float) -> None:
@@ -50,12 +50,14 @@ class World:
     def stall(self, seconds: float) -> None:
         """Stand still."""
         self.now += seconds
-        self.watch.look()
+        self.watch.notice_stall()
 
     def is_taken(self, sent: float, *, writer: str | None = 'a', offset: float = 0.0) -> bool:
         """Tell whether a command of that true time is accepted now."""
         try:
-            self.watch.check(writer, sent + offset + 1.8e9, self.now + LATENCY + self.wall)
+            self.watch.check_source_time(
+                writer, sent + offset + 1.8e9, self.now + LATENCY + self.wall
+            )
         except MessageError as error:
             return (error.reason, str(error)[:24]) != ('stalled', 'the node stood still for')
         return True
@@ -130,7 +132,7 @@ def test_first_sample_of_an_unknown_writer_is_rejected(world: World) -> None:
     """Without a baseline nobody knows how old it is; a burst does not make one."""
     world.stall(4.0)
     with pytest.raises(MessageError, match='sent an unknown time ago, expected') as caught:
-        world.watch.check('a', world.now, world.now)
+        world.watch.check_source_time('a', world.now, world.now)
     assert str(caught.value).startswith('the node stood still for 4.00 s')
     begun = world.now - 4.0
     assert not any(world.is_taken(begun + PERIOD * k) for k in range(200))
@@ -231,7 +233,7 @@ def test_unknown_writers_wait_for_three_seconds(world: World) -> None:
     assert all(world.stream(1.0, writer=None))
     world.stall(0.7)
     with pytest.raises(MessageError, match='sent an unknown time ago'):
-        world.watch.check(None, 0.0, 0.0)
+        world.watch.check_source_time(None, 0.0, 0.0)
     taken = world.stream(4.0, writer=None)
     assert 2.9 <= PERIOD * taken.index(True) <= 3.1
     assert all(taken[taken.index(True) :])
@@ -243,7 +245,7 @@ def test_pause_as_long_as_the_limit_is_no_stall(world: World) -> None:
     assert world.is_taken(0.0)
     world.now += 0.75
     with pytest.raises(MessageError, match=r'0\.75 s'):
-        world.watch.check('b', 0.0, 0.0)
+        world.watch.check_source_time('b', 0.0, 0.0)
     world.watch.reset()
     assert world.is_taken(0.0, writer='b')
 

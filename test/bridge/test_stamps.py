@@ -10,7 +10,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transmission_bridge.bridge.inputs import StampJudge
+from transmission_bridge.bridge.inputs import StampFilter
 from transmission_bridge.bridge.states import StatePath
 
 BILLION = 10**9
@@ -77,10 +77,10 @@ def driven(clock, notes, messages):
     One reading of the node's clock serves for half a second of receipt, in which it is not seen
     that the clock is set: so that takes longer here.
     """
-    judge = StampJudge(clock, notes, lambda: None)
+    judge = StampFilter(clock, notes, lambda: None)
     for stamp, (own, received) in messages:
         clock.step(own, received if own == received else 1000)
-        yield stamp, judge.judge('motors', stamp, clock.received)
+        yield stamp, judge.replace_stamp('motors', stamp, clock.received)
 
 
 @given(st.lists(st.tuples(STAMPS, STEPS), max_size=30), st.sampled_from([PRESENT, 0]))
@@ -106,18 +106,18 @@ def test_published_stamp(reference, robot, feed, messages):
     clock = Clock()
     path = StatePath(robot, stamp_hold=reference.STAMP_HOLD)
     model = reference.ReferenceStates(reference.Numbers())
-    judge = StampJudge(clock, Notes(), path.merged.forget_stamps)
+    judge = StampFilter(clock, Notes(), path.merged.forget_stamps)
     before, history = (0, 0), []
     for source, stamp, (own, received) in messages:
         clock.step(own, received if own == received else 1000)
         was_set = clock.nanoseconds < clock.told
-        counts = judge.judge(source, stamp, clock.received)
+        counts = judge.replace_stamp(source, stamp, clock.received)
         if was_set:
             model.set_clock()
         message = reference.Message(('winch',), position=(1.0,), stamp=counts)
         feed(path, message, source, clock.received)
         model.update(source, message, clock.received)
-        published = path.joint_state(clock.received).stamp
+        published = path.make_joint_state(clock.received).stamp
         assert published == model.joint_state().stamp
         assert published[0] * BILLION + published[1] <= clock.nanoseconds + BILLION // 2
         history.append((clock.received, counts))
@@ -129,7 +129,7 @@ def test_published_stamp(reference, robot, feed, messages):
 
 def judge_of(clock, notes=None):
     """Return a judge whose notes nobody reads."""
-    return StampJudge(clock, notes if notes is not None else Notes(), lambda: None).judge
+    return StampFilter(clock, notes if notes is not None else Notes(), lambda: None).replace_stamp
 
 
 def test_one_message_of_2038(reference, robot, feed):
@@ -141,7 +141,7 @@ def test_one_message_of_2038(reference, robot, feed):
         clock.step(10, 10)
         counts = judge(source, stamp, clock.received)
         feed(path, reference.Message(('winch',), (1.0,), stamp=counts), source, clock.received)
-        assert path.joint_state(clock.received).stamp == divmod(clock.nanoseconds, BILLION)
+        assert path.make_joint_state(clock.received).stamp == divmod(clock.nanoseconds, BILLION)
     assert notes == {('one', 'future_stamp'): 1}
     assert 's ahead' in notes.sentence
     assert 'Synchronise' in notes.sentence
@@ -150,7 +150,7 @@ def test_one_message_of_2038(reference, robot, feed):
 def test_a_clock_that_has_no_time_yet():
     """Nothing is ahead of simulated time before its first message, and all that is from it on."""
     clock, times = Clock(0), []
-    judge = StampJudge(clock, Notes(), lambda: times.append(clock.nanoseconds)).judge
+    judge = StampFilter(clock, Notes(), lambda: times.append(clock.nanoseconds)).replace_stamp
     assert judge('motors', (1_800_000_000, 5), 0.0) == (1_800_000_000, 5)
     clock.nanoseconds = BILLION // 5
     assert judge('motors', (1_800_000_000, 6), 0.2) == (0, BILLION // 5)
@@ -163,7 +163,7 @@ def test_a_driver_that_counts_from_its_start(reference, robot, feed):
 
     def published(stamp, now):
         feed(path, reference.Message(('winch',), (1.0,), stamp=stamp), 'driver', now)
-        return path.joint_state(now).stamp
+        return path.make_joint_state(now).stamp
 
     assert published((5000, 0), 10.0) == (5000, 0)
     # One message from the past changes nothing, be it long before the next one of them.

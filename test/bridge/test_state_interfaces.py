@@ -69,7 +69,7 @@ def published(feed, plugin, choice, **options):
     robot = RobotTransmissions(load_description(URDF.format(plugin=plugin), strict=True))
     path = state_path(robot, undeclared_interfaces=choice, **options)
     feed(path, JointStateRecord((1, 0), '', NAMES, *np.array(ALL)))
-    found = path.joint_state()
+    found = path.make_joint_state()
     assert found.names == NAMES
     return [found.position, found.velocity, found.effort]
 
@@ -101,6 +101,6 @@ def test_nothing_but_hidden_numbers_is_no_state(feed):
     robot = RobotTransmissions(load_description(URDF.format(plugin=OTHER), strict=True))
     path = state_path(robot, undeclared_interfaces='hide', unknown_joints='nan')
     feed(path, JointStateRecord((1, 0), '', ('part',), (), (2.0,), ()))
-    assert path.joint_state() is None
+    assert path.make_joint_state() is None
     feed(path, JointStateRecord((1, 0), '', ('part',), (1.0,), (2.0,), ()))
-    assert path.joint_state() is not None
+    assert path.make_joint_state() is not None

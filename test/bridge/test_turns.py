@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from state_paths import state_path
 
-from transmission_bridge.bridge.diagnostics import ERROR, judge, OK, WARN
+from transmission_bridge.bridge.diagnostics import ERROR, judge_part, OK, WARN
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.snapshot import Actuators
 from transmission_bridge.description import load_description
@@ -80,13 +80,13 @@ class Bridge:
         record = JointStateRecord(
             stamp, '', tuple(positions), np.array([*positions.values()]), EMPTY, EMPTY
         )
-        layout = self.layouts.get(record.names, record.lengths)
-        self.states.update(source, layout, record, stamp, now)
-        return self.states.joint_motion(now)[0].copy()
+        layout = self.layouts.find_layout(record.names, record.lengths)
+        self.states.merge_message(source, layout, record, stamp, now)
+        return self.states.find_joint_motion(now)[0].copy()
 
     def command(self, now=0.0, field='position', **values):
         """Return what is sent for a command."""
-        known = self.states.known(now)
+        known = self.states.find_known_state(now)
         self.commands.open_turns, self.commands.shift = known.open_turns, known.shift
         self.commands.sent.clear()
         self.commands.command_interface(
@@ -98,7 +98,7 @@ class Bridge:
     def status(self):
         """Return the status of the actuators."""
         stale = np.zeros(len(self.maps.actuator_names), dtype=bool)
-        return judge(Actuators(self.maps, self.states.merged, 0.0, stale))
+        return judge_part(Actuators(self.maps, self.states.merged, 0.0, stale))
 
 
 # -- at power-up ---------------------------------------------------------------------------------
@@ -124,13 +124,13 @@ def test_limits_leave_one_turn(turns):
     bridge = Bridge(robot(-1.0, 1.0))
     assert bridge.hear(a=0.5 + turns * TURN) == pytest.approx([0.5])
     assert bridge.status().level == OK
-    assert bridge.turns.open_turns() == []
+    assert bridge.turns.list_open_turns() == []
 
 
 def test_first_reading_as_it_is():
     """With unknown_turn: first nothing is ever open."""
     bridge = Bridge(robot(-1.0, 1.0), unknown_turn='first')
-    assert bridge.states.merged.open_turns(0.0) is None
+    assert bridge.states.merged.find_open_actuators(0.0) is None
     assert bridge.hear(a=0.5 + TURN) == [0.5 + TURN]
     assert bridge.hear(a=0.4, now=100.0) == pytest.approx([0.4 + TURN])
     (sent,) = bridge.command(j=0.5, now=100.0)
@@ -141,7 +141,7 @@ def test_several_turns_are_named():
     """A joint with more than one turn within its limits is unknown; where it may be is said."""
     bridge = Bridge(robot(-6.0, 4.0))
     assert np.isnan(bridge.hear(a=1.0)).all()
-    (turn,) = bridge.turns.open_turns()
+    (turn,) = bridge.turns.list_open_turns()
     assert (turn.actuators, turn.joints) == (('a',), ('j',))
     assert np.sort(np.concatenate(turn.candidates)) == pytest.approx([1.0 - TURN, 1.0])
 
@@ -190,7 +190,7 @@ def test_continuous_joint(ratio, is_known):
     if is_known:
         assert found == [1.0 / ratio]
     else:
-        (turn,) = bridge.turns.open_turns()
+        (turn,) = bridge.turns.list_open_turns()
         assert len(turn.candidates) == 2
 
 
@@ -198,7 +198,7 @@ def test_coupled_actuators_wait_for_each_other():
     """One of two says nothing; both together leave one pair of turns, from two drivers too."""
     bridge = Bridge(robot(-1.0, 1.0, text=WRIST))
     assert np.isnan(bridge.hear(source='one', left=0.6 + TURN)).all()
-    assert bridge.turns.open_turns() == []
+    assert bridge.turns.list_open_turns() == []
     found = bridge.hear(source='two', right=0.2 - TURN)
     expected = bridge.maps.actuator_to_joint('position', [0.6, 0.2])
     assert found == pytest.approx(expected)
@@ -237,9 +237,9 @@ def test_more_than_two_coupled_actuators_that_wrap_wait_for_an_absolute_position
         assert found == expected
         return
     assert np.isnan(found).all()
-    assert 'more than 2 that wrap' in str(bridge.turns.open_turns()[0])
-    bridge.states.take_absolute(truth, 0.0)
-    assert bridge.states.joint_motion(0.0)[0] == expected
+    assert 'more than 2 that wrap' in str(bridge.turns.list_open_turns()[0])
+    bridge.states.use_absolute_positions(truth, 0.0)
+    assert bridge.states.find_joint_motion(0.0)[0] == expected
 
 
 def test_readings_of_different_times_take_no_turn_away():
@@ -248,7 +248,7 @@ def test_readings_of_different_times_take_no_turn_away():
     assert np.isnan(bridge.hear(left=3.2, right=3.2)).all()
     assert np.isnan(bridge.hear(right=3.4, now=0.2)).all()
     assert np.isnan(bridge.hear(left=3.1, now=0.2)).all()
-    (turn,) = bridge.turns.open_turns()
+    (turn,) = bridge.turns.list_open_turns()
     truth = bridge.maps.actuator_to_joint('position', [3.1, 3.4])
     assert any(np.allclose(each, truth) for each in turn.candidates)
 
@@ -282,9 +282,9 @@ def test_tuned_offset_counts():
     bridge = Bridge(maps)
     bridge.hear(a=3.0)
     tuned = maps.with_parameters({'t.joints.j.offset': -3.0})
-    bridge.states.use(tuned)
+    bridge.states.replace_maps(tuned)
     assert bridge.hear(a=3.0) == pytest.approx([0.0])
-    bridge.states.use(maps)
+    bridge.states.replace_maps(maps)
     assert bridge.hear(a=3.0) == pytest.approx([3.0])
 
 
@@ -313,7 +313,7 @@ def test_long_gap_leaves_it_open(active):
     if not active:
         bridge.states.reset()
     assert np.isnan(bridge.hear(a=1.5, now=8.0)).all()
-    (turn,) = bridge.turns.open_turns()
+    (turn,) = bridge.turns.list_open_turns()
     assert len(turn.candidates) == 6
 
 
@@ -380,7 +380,7 @@ def test_counting_while_all_is_well(together):
             bridge.hear(left=left, now=now)
             found = bridge.hear(right=right, now=now)
         assert found == pytest.approx(bridge.maps.actuator_to_joint('position', truth))
-        shift = bridge.turns.shift
+        shift = bridge.turns.driver_shift
         assert truth - (0.0 if shift is None else shift) == pytest.approx([left, right])
 
 
@@ -394,21 +394,21 @@ def test_absolute_positions_settle_it():
         bridge = Bridge(maps)
         if not first:
             bridge.hear(a=1.0)
-        bridge.states.take_absolute(np.array([1.3 + 2 * TURN]), 0.0)
+        bridge.states.use_absolute_positions(np.array([1.3 + 2 * TURN]), 0.0)
         assert bridge.hear(a=1.0) == pytest.approx([1.0 + 2 * TURN])
     bridge = Bridge(maps)
     bridge.hear(a=1.0)
-    bridge.states.take_absolute(np.array([1.0 + 2.5 * TURN]), 0.0)
-    assert np.isnan(bridge.states.joint_motion()[0]).all()
-    bridge.states.take_absolute(np.array([np.nan]), 0.0)
-    assert np.isnan(bridge.states.joint_motion()[0]).all()
+    bridge.states.use_absolute_positions(np.array([1.0 + 2.5 * TURN]), 0.0)
+    assert np.isnan(bridge.states.find_joint_motion()[0]).all()
+    bridge.states.use_absolute_positions(np.array([np.nan]), 0.0)
+    assert np.isnan(bridge.states.find_joint_motion()[0]).all()
 
 
 def test_absolute_position_far_beyond_the_limits_is_no_position():
     """If another turn fits, the joint is unknown, and the limits are an error."""
     bridge = Bridge(robot(-6.0, 4.0))
     for number in range(3):
-        bridge.states.take_absolute(np.array([1.0 + TURN]), 0.1 * number)
+        bridge.states.use_absolute_positions(np.array([1.0 + TURN]), 0.1 * number)
         assert np.isnan(bridge.hear(a=1.0, now=0.1 * number)).all()
         assert bridge.status().level == ERROR
 
@@ -419,8 +419,8 @@ def test_absolute_positions_of_joints_settle_coupled_actuators():
     bridge = Bridge(maps)
     assert np.isnan(bridge.hear(left=0.5, right=0.25)).all()
     truth = np.array([0.5 + TURN, 0.25 - TURN])
-    bridge.states.take_absolute(maps.actuator_to_joint('position', truth), 0.0)
-    assert bridge.states.joint_motion()[0] == pytest.approx(
+    bridge.states.use_absolute_positions(maps.actuator_to_joint('position', truth), 0.0)
+    assert bridge.states.find_joint_motion()[0] == pytest.approx(
         maps.actuator_to_joint('position', truth)
     )
 
@@ -430,27 +430,27 @@ def test_absolute_position_from_before_a_motion_is_none():
     bridge = Bridge(robot(-20.0, 20.0, velocity=100.0))
     bridge.hear(a=1.0, now=0.0)
     bridge.hear(a=3.0, now=0.1)
-    bridge.states.take_absolute(np.array([3.0 + TURN]), 0.3)
-    assert np.isnan(bridge.states.joint_motion(0.3)[0]).all()
+    bridge.states.use_absolute_positions(np.array([3.0 + TURN]), 0.3)
+    assert np.isnan(bridge.states.find_joint_motion(0.3)[0]).all()
     bridge.hear(a=5.0, now=0.4)
-    bridge.states.take_absolute(np.array([5.0 + TURN]), 0.4)
-    assert bridge.states.joint_motion(0.4)[0] == pytest.approx([5.0 + TURN])
+    bridge.states.use_absolute_positions(np.array([5.0 + TURN]), 0.4)
+    assert bridge.states.find_joint_motion(0.4)[0] == pytest.approx([5.0 + TURN])
 
 
 def test_wanted_positions_settle_it():
     """~/zero takes the turn that comes nearest; all joints of coupled actuators are needed."""
     bridge = Bridge(robot(-20.0, 20.0))
     bridge.hear(a=1.0)
-    assert bridge.states.nearest_turns({}, -math.inf) == {}
-    found = bridge.states.nearest_turns({'j': 7.0}, -math.inf)
+    assert bridge.states.find_nearest_turns({}, -math.inf) == {}
+    found = bridge.states.find_nearest_turns({'j': 7.0}, -math.inf)
     assert found == pytest.approx({0: 1.0 + TURN})
-    assert np.isnan(bridge.states.joint_motion()[0]).all()
+    assert np.isnan(bridge.states.find_joint_motion()[0]).all()
     bridge.states.settle_turns(found)
-    assert bridge.states.joint_motion()[0] == pytest.approx([1.0 + TURN])
+    assert bridge.states.find_joint_motion()[0] == pytest.approx([1.0 + TURN])
     wrist = Bridge(robot(-20.0, 20.0, text=WRIST))
     wrist.hear(left=0.0, right=0.0)
     with pytest.raises(MessageError, match='pitch') as caught:
-        wrist.states.nearest_turns({'roll': 7.0}, -math.inf)
+        wrist.states.find_nearest_turns({'roll': 7.0}, -math.inf)
     assert caught.value.reason == 'unknown_turn'
 
 
@@ -480,7 +480,7 @@ def test_trajectory_is_refused_while_the_turn_is_unknown():
     """As a command is; one without positions passes."""
     bridge = Bridge(robot(-20.0, 20.0))
     path = Trajectories(bridge.maps, bridge.commands, partial_commands='hold', max_waypoints=10)
-    bridge.commands.open_turns = bridge.states.merged.open_turns(0.0)
+    bridge.commands.open_turns = bridge.states.merged.find_open_actuators(0.0)
     there = Waypoint((1, 0), np.array([1.0]), EMPTY, EMPTY, EMPTY)
     trajectory = TrajectoryRecord((0, 0), '', ('j',), (there,))
     with pytest.raises(MessageError) as caught:
@@ -488,8 +488,8 @@ def test_trajectory_is_refused_while_the_turn_is_unknown():
     assert caught.value.reason == 'unknown_turn'
     bridge.hear(a=1.0)
     bridge.states.settle_turns({0: 1.0 + TURN})
-    bridge.commands.open_turns = bridge.states.merged.open_turns(0.0)
-    bridge.commands.shift = bridge.turns.shift
+    bridge.commands.open_turns = bridge.states.merged.find_open_actuators(0.0)
+    bridge.commands.shift = bridge.turns.driver_shift
     path.map(trajectory, np.array([np.nan]))
     (sent,) = bridge.commands.sent
     assert sent.content.points[0].positions == pytest.approx([1.0 - TURN])
@@ -535,12 +535,12 @@ def test_units_of_the_driver():
     (sent,) = bridge.command(roll=truth)
     assert sent.position == pytest.approx([reading])
     # A turn of the motor is half of one of the joint: at 2 rad/s that takes 1.57 s.
-    assert bridge.states.merged.open_turns(1.3) is None
-    assert bridge.states.merged.open_turns(1.4)[maps.actuator_names.index('a')]
+    assert bridge.states.merged.find_open_actuators(1.3) is None
+    assert bridge.states.merged.find_open_actuators(1.4)[maps.actuator_names.index('a')]
     wide = Bridge(robot(-9.0, 9.0, text=text), {'a': 1.0})
     assert np.isnan(wide.hear(a=reading, pitch=0.0)[joint])
-    wide.states.take_absolute(np.array([2.0 * truth / TURN, np.nan]), 0.0)
-    assert wide.states.joint_motion()[0][joint] == pytest.approx(truth)
+    wide.states.use_absolute_positions(np.array([2.0 * truth / TURN, np.nan]), 0.0)
+    assert wide.states.find_joint_motion()[0][joint] == pytest.approx(truth)
 
 
 # -- what does not fit ---------------------------------------------------------------------------
@@ -567,8 +567,8 @@ def test_absolute_position_of_another_time_counts_only_if_it_cannot_have_gone_fa
         if is_reading:
             bridge.hear(a=reading, now=now)
         else:
-            bridge.states.take_absolute(absolute, now)
-    found = bridge.states.joint_motion(now)[0]
+            bridge.states.use_absolute_positions(absolute, now)
+    found = bridge.states.find_joint_motion(now)[0]
     assert np.isnan(found).all() == bool(apart)
     if not apart:
         assert found == pytest.approx([start + 2 * TURN])
@@ -601,19 +601,19 @@ def test_greatest_speed_is_the_smaller_limit_of_actuator_and_joint(limit, veloci
     bridge = Bridge(maps, {'a': 1.0}, timeout=5.0)
     absolute = np.full(2, np.nan)
     absolute[place] = 3.25 * TURN
-    bridge.states.take_absolute(absolute, 5.0)
+    bridge.states.use_absolute_positions(absolute, 5.0)
     bridge.hear(a=0.25, pitch=0.0, now=5.0 + apart)
-    assert np.isfinite(bridge.states.merged.values(5.0 + apart)[0, place]) == counts
+    assert np.isfinite(bridge.states.merged.read_values(5.0 + apart)[0, place]) == counts
 
 
 def test_absolute_position_of_one_actuator_does_not_refresh_that_of_another():
     """Each has the time of the message that it came in."""
     bridge = Bridge(robot(-100.0, 100.0, velocity=20.0, text=WRIST))
-    bridge.states.take_absolute(np.array([TURN, np.nan]), 1.0)
-    bridge.states.take_absolute(np.array([np.nan, TURN]), 1.5)
+    bridge.states.use_absolute_positions(np.array([TURN, np.nan]), 1.0)
+    bridge.states.use_absolute_positions(np.array([np.nan, TURN]), 1.5)
     assert np.isnan(bridge.hear(left=0.0, right=0.0, now=1.5)).all()
-    bridge.states.take_absolute(np.array([TURN, np.nan]), 1.5)
-    assert bridge.states.joint_motion(1.5)[0] == pytest.approx(
+    bridge.states.use_absolute_positions(np.array([TURN, np.nan]), 1.5)
+    assert bridge.states.find_joint_motion(1.5)[0] == pytest.approx(
         bridge.maps.actuator_to_joint('position', [TURN, TURN])
     )
 
@@ -626,8 +626,8 @@ def test_absolute_positions_of_joints_count_together_if_they_are_of_one_time(apa
     )
     bridge = Bridge(maps)
     roll, pitch = maps.actuator_to_joint('position', [TURN, -TURN])
-    bridge.states.take_absolute(np.array([roll, np.nan]), 1.0)
-    bridge.states.take_absolute(np.array([np.nan, pitch]), 1.0 + apart)
+    bridge.states.use_absolute_positions(np.array([roll, np.nan]), 1.0)
+    bridge.states.use_absolute_positions(np.array([np.nan, pitch]), 1.0 + apart)
     assert np.isnan(bridge.hear(left=0.0, right=0.0, now=1.0 + apart)).any() == bool(apart)
 
 
@@ -638,7 +638,7 @@ def test_steps_beyond_every_velocity_limit_are_an_error(step):
     for number, reading in enumerate(turns(0.5 + step * np.arange(40))):
         (found,) = bridge.hear(a=reading, now=0.05 * number)
     assert math.isnan(found)
-    (turn,) = bridge.turns.open_turns()
+    (turn,) = bridge.turns.list_open_turns()
     assert turn.reason == 'wrong'
     status = bridge.status()
     assert status.level == ERROR
@@ -654,12 +654,12 @@ def test_what_does_not_fit_is_believed_again_when_somebody_says_so():
     for settle in (
         lambda bridge: bridge.states.settle_turns({0: 0.1}),
         lambda bridge: bridge.states.reset(),
-        lambda bridge: bridge.states.use(robot(-1.0, 1.5)),
+        lambda bridge: bridge.states.replace_maps(robot(-1.0, 1.5)),
     ):
         bridge = Bridge(robot(-1.0, 1.5))
         for number, reading in enumerate((0.8, 0.9, 0.1)):
             bridge.hear(a=reading, now=0.01 * number)
-        bridge.states.take_absolute(np.array([0.1]), 0.03)
+        bridge.states.use_absolute_positions(np.array([0.1]), 0.03)
         assert np.isnan(bridge.hear(a=0.1, now=0.03)).all()
         settle(bridge)
         assert bridge.hear(a=0.1, now=0.04) == pytest.approx([0.1])
@@ -709,7 +709,7 @@ def test_readings_farther_outside_one_period_than_the_joint_travels_are_an_error
     bridge = Bridge(robot(-5.0, 5.0, ratio=2.0))
     bridge.hear(a=reading)
     bridge.hear(a=reading, now=gap)
-    (turn,) = bridge.turns.open_turns()
+    (turn,) = bridge.turns.list_open_turns()
     assert turn.reason == ('several' if fits else 'wrong')
     assert bridge.status().level == (WARN if fits else ERROR)
     if not fits:
@@ -722,7 +722,7 @@ def test_period_that_cannot_be_counted_is_an_error():
     bridge = Bridge(robot(-1.92, 1.92, velocity=10.0, text=text), {'a': 6.28})
     for now in (0.0, 0.02):
         bridge.hear(a=2100.0, pitch=0.0, now=now)
-    assert [turn.reason for turn in bridge.turns.open_turns()] == ['fast']
+    assert [turn.reason for turn in bridge.turns.list_open_turns()] == ['fast']
     assert bridge.status().level == ERROR
     assert 'it can move 24.9 periods between two readings' in bridge.status().message
 

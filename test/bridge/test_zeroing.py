@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.zeroing import joints_with_offset, wanted_positions, zero_offsets
+from transmission_bridge.bridge.zeroing import (
+    find_wanted_positions,
+    find_zero_offsets,
+    find_zeroable_joints,
+)
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.transmissions import RobotTransmissions
@@ -47,7 +51,7 @@ def zero(robot, wanted, position, velocity=None, held=(), max_velocity=0.01):
     actuators[0] = position
     if velocity is not None:
         actuators[1] = velocity
-    return zero_offsets(
+    return find_zero_offsets(
         robot,
         wanted,
         actuators,
@@ -89,7 +93,7 @@ def test_present_position_means_wanted_one(robot, tuned, wanted, position, ratio
     """With the offsets set, the joints are where they were wanted and no other has moved."""
     before = tuned(ratios)
     changes = zero(before, wanted, position)
-    assert [change.name for change in changes] == list(wanted)
+    assert [change.member for change in changes] == list(wanted)
     after = applied(before, changes)
     old = before.actuator_to_joint('position', position)
     new = after.actuator_to_joint('position', position)
@@ -97,7 +101,7 @@ def test_present_position_means_wanted_one(robot, tuned, wanted, position, ratio
         if name not in wanted:
             assert new[place] == old[place]
             continue
-        (change,) = (each for each in changes if each.name == name)
+        (change,) = (each for each in changes if each.member == name)
         assert change.old == ratios['offset', name]
         size = sum(map(abs, (wanted[name], old[place], change.old, change.new)))
         assert abs(new[place] - wanted[name]) <= 1e-12 * size
@@ -166,7 +170,7 @@ def test_a_linkage_is_zeroed_by_the_offsets_of_its_actuators(leg, present, wante
     there[:, places] = present, wanted
     a, other = leg.joint_to_actuator('position', there)
     changes = zero(leg, dict(zip(('hip', 'knee'), wanted, strict=True)), a)
-    assert [change.name for change in changes] == ['hip_motor', 'knee_motor']
+    assert [change.member for change in changes] == ['hip_motor', 'knee_motor']
     found = applied(leg, changes).actuator_to_joint('position', a)
     assert found[places] == pytest.approx(wanted, abs=1e-9)
     assert found == pytest.approx(leg.actuator_to_joint('position', other), abs=1e-9)
@@ -229,9 +233,9 @@ def test_what_a_part_of_a_linkage_leaves_alone_keeps_its_offset(linkages):
     assert robot.actuator_names == ('knee_motor', 'waist')
     for other in (0.3, np.nan):
         (change,) = zero(robot, {'knee': 0.1}, [0.5, other])
-        assert (change.name, change.tunable.path[0]) == ('knee_motor', 'actuators')
+        assert (change.member, change.tunable.path[0]) == ('knee_motor', 'actuators')
     (change,) = zero(robot, {'waist': 0.1}, [np.nan, 0.3])
-    assert (change.name, change.new) == ('waist', pytest.approx(-0.2))
+    assert (change.member, change.new) == ('waist', pytest.approx(-0.2))
 
 
 WAIST = (
@@ -260,7 +264,7 @@ def test_a_linkage_at_rest(leg):
     assert refusal(leg, {'hip': 0.0}, np.zeros(2), held=('knee',)) == 'held'
     wanted = {'hip': 0.0, 'knee': 0.0}
     assert refusal(leg, wanted, np.array([0.0, np.nan])) == 'unknown'
-    assert joints_with_offset(leg) == ('hip', 'knee')
+    assert find_zeroable_joints(leg) == ('hip', 'knee')
 
 
 @pytest.mark.parametrize('joint', ['roll', 'lift'])
@@ -324,11 +328,13 @@ def test_no_offset(robot, joint, reason):
 
 def test_choice_of_joints(robot):
     """No names mean all joints with an offset, no positions mean zeros."""
-    assert joints_with_offset(robot) == JOINTS
-    assert wanted_positions(robot, (), ()) == dict.fromkeys(JOINTS, 0.0)
-    assert wanted_positions(robot, ('lift', 'roll'), ()) == {'lift': 0.0, 'roll': 0.0}
-    assert wanted_positions(robot, ('lift', 'roll'), (1.0, 2.0)) == {'lift': 1.0, 'roll': 2.0}
-    assert wanted_positions(robot, (), tuple(range(6))) == dict(zip(JOINTS, range(6), strict=True))
+    assert find_zeroable_joints(robot) == JOINTS
+    assert find_wanted_positions(robot, (), ()) == dict.fromkeys(JOINTS, 0.0)
+    assert find_wanted_positions(robot, ('lift', 'roll'), ()) == {'lift': 0.0, 'roll': 0.0}
+    assert find_wanted_positions(robot, ('lift', 'roll'), (1.0, 2.0)) == {'lift': 1.0, 'roll': 2.0}
+    assert find_wanted_positions(robot, (), tuple(range(6))) == dict(
+        zip(JOINTS, range(6), strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -342,7 +348,7 @@ def test_choice_of_joints(robot):
 def test_choice_refused(robot, names, positions, reason):
     """Doubled names and other numbers of names and positions are refused."""
     with pytest.raises(MessageError) as caught:
-        wanted_positions(robot, names, positions)
+        find_wanted_positions(robot, names, positions)
     assert caught.value.reason == reason
 
 
@@ -355,5 +361,5 @@ def test_robot_without_offsets():
         )
     )
     with pytest.raises(MessageError) as caught:
-        wanted_positions(robot, (), ())
+        find_wanted_positions(robot, (), ())
     assert caught.value.reason == 'no_offset'

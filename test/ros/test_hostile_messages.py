@@ -240,7 +240,7 @@ def test_memory(meet, harness, reference, start_process, tmp_path, executor):
     ]
     nothing = JointStateWriter(
         [f'name{name:05}' for name in range(60_000)], fields=(False, False, False)
-    ).write(0, 0)
+    ).write_message(0, 0)
     assert 0.9 * MIB < len(nothing) < MIB
 
     def send(number):

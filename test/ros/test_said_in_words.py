@@ -201,7 +201,7 @@ def test_failed_configure(witness, harness, reference, tmp_path):
 
 def test_failed_activation(peer, make_bridge, reference, monkeypatch):
     """Why activating failed is said until it succeeds, be it a mistake or a bug."""
-    from transmission_bridge.bridge.diagnostics import judge
+    from transmission_bridge.bridge.diagnostics import judge_part
     from transmission_bridge.errors import ParameterError
     from transmission_bridge.ros.peers import Graph
     from transmission_bridge.ros.session import Session
@@ -209,7 +209,7 @@ def test_failed_activation(peer, make_bridge, reference, monkeypatch):
     node = make_bridge({'robot_description': reference.URDF})
 
     def life():
-        status = judge(node._diagnostics._life(node._session, Graph(node)))
+        status = judge_part(node._diagnostics._life(node._session, Graph(node)))
         return bytes([status.level]), status.message
 
     assert peer.change_state('configure')

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from transmission_bridge.errors import ParameterError, ShapeError
-from transmission_bridge.sim.driver import Command, Drive, DriverSettings, Mode
+from transmission_bridge.sim.driver import Drive, DriveCommand, DriverSettings, Mode
 
 MODES = [Mode.POSITION, Mode.VELOCITY, Mode.EFFORT]
 values = st.floats(-10.0, 10.0)
@@ -28,7 +28,7 @@ dynamics = st.builds(
 
 def command(*told):
     """Return a command from pairs of mode and target."""
-    return Command(
+    return DriveCommand(
         np.array([mode for mode, _ in told], dtype=np.int8),
         np.array([target for _, target in told], dtype=float),
     )

@@ -18,13 +18,19 @@ from rclpy.lifecycle import LifecycleNode
 
 from transmission_bridge.bridge.diagnostics import (
     ERROR,
-    judge,
+    judge_part,
     NAME_LENGTH,
     Status,
     TroubleLog,
     WARN,
 )
-from transmission_bridge.bridge.snapshot import LifeCycle, Look, Peers, Watch, Window
+from transmission_bridge.bridge.snapshot import (
+    BridgeWatch,
+    ChangeWindow,
+    LifeCycle,
+    Peers,
+    SnapshotTime,
+)
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import clipped, indented, shortened, shown
 from transmission_bridge.ros.channels import endpoint
@@ -94,10 +100,10 @@ class Diagnostics:
         self._name = node.get_fully_qualified_name().lstrip('/')
         self._watched: Session | None = None
         self._opened: float | None = None
-        self._watch: Watch | None = None
+        self._watch: BridgeWatch | None = None
         self._shared: dict[str, SharedTopic] = {}
         self._clock_time: float | None = None
-        self._window = Window()
+        self._window = ChangeWindow()
         self._node_log, self._session_log = TroubleLog(), TroubleLog()
         self._namesake = Namesake(node, self._name)
         self._told: set[str] = set()
@@ -123,7 +129,7 @@ class Diagnostics:
         graph = Graph(self._node)
         parts: list[Any] = [self._life(session, graph)]
         if session is not None and self._watch is not None:
-            parts += self._watch.look(
+            parts += self._watch.take_snapshot(
                 self._look(session, graph, period),
                 self._inputs(session, graph),
                 self._outputs(session, graph),
@@ -151,7 +157,7 @@ class Diagnostics:
             key = (number, hardware)
             known, status, message = before.get(key, (None, None, None))
             if status is None or part != known:
-                said, status = status, judge(part)
+                said, status = status, judge_part(part)
                 if status != said:
                     message = _message(status, self._name, hardware)
             self._sent[key] = part, status, message
@@ -165,7 +171,7 @@ class Diagnostics:
             self._watch = None
             if session is not None:
                 statistics = session.inputs.statistics
-                self._watch = Watch(session.bridge, statistics, session.state_topics)
+                self._watch = BridgeWatch(session.bridge, statistics, session.state_topics)
         elif opened == self._opened:
             return
         self._watched, self._opened, self._clock_time = session, opened, None
@@ -175,13 +181,13 @@ class Diagnostics:
         self._shared = {}
         if session is not None and self._watch is not None and opened is not None:
             self._watch.restart()
-            knows = session.states.merged.knows
+            knows = session.states.merged.knows_name
             for topic in session.state_topics:
                 self._shared[topic] = SharedTopic(self._node, topic, partial(knows, topic))
 
     def _tell(self, statuses: Iterable[Status], log: TroubleLog) -> None:
         logger = self._node.get_logger()
-        for level, text in log.look(statuses):
+        for level, text in log.find_log_lines(statuses):
             text = indented(clipped(text))
             # rclpy allows each line of code one severity.
             if level == ERROR:
@@ -209,8 +215,8 @@ class Diagnostics:
             self._description.place,
             facts.failure,
             # Not at once: somebody may be about to start it.
-            window.confirmed(('start', facts.state), facts.absence),
-            graph.resolved('/clock') if window.settled('clock', no_clock) else '',
+            window.find_confirmed(('start', facts.state), facts.absence),
+            graph.resolved('/clock') if window.find_settled('clock', no_clock) else '',
             shown('/' + self._name) if self._namesake.look(graph) else '',
         )
         if session is None:
@@ -223,14 +229,14 @@ class Diagnostics:
             is_clocked=session.options.publish == 'rate',
         )
 
-    def _look(self, session: Session, graph: Graph, period: float) -> Look:
+    def _look(self, session: Session, graph: Graph, period: float) -> SnapshotTime:
         now = session.time()
         before, self._clock_time = self._clock_time, now
         elapsed = min(period, time.monotonic() - session.opened, _LONGEST_PERIOD)
         # In simulated time if fewer seconds passed there.
         if is_simulated(self._node) and graph.publishers('/clock'):
             elapsed = 0.0 if before is None else min(max(now - before, 0.0), elapsed)
-        return Look(now, period, elapsed, is_open=session.is_open)
+        return SnapshotTime(now, period, elapsed, is_open=session.is_open)
 
     def _inputs(self, session: Session, graph: Graph) -> dict[str, Peers]:
         found = {}

@@ -29,14 +29,14 @@ from rclpy.validate_topic_name import validate_topic_name
 
 from transmission_bridge.bridge.options import (
     BridgeOptions,
-    by_number,
-    choices_of,
-    description_of,
-    parameter_names,
+    describe_option,
+    find_option_range,
+    find_parameter_names,
+    list_choices,
+    OptionRange,
     PREFIX,
-    Range,
-    range_of,
     REMOVED,
+    strip_prefixes,
 )
 from transmission_bridge.errors import closest, ParameterError, shortened, TransmissionBridgeError
 from transmission_bridge.ros.process import given_values
@@ -76,7 +76,7 @@ def declare(
     default: Any,
     descriptor: ParameterDescriptor,
     choices: Sequence[str] = (),
-    span: Range | None = None,
+    span: OptionRange | None = None,
 ) -> None:
     """
     Declare a parameter whose type is that of its default.
@@ -93,7 +93,7 @@ def declare(
     if given is not None:  # an empty list arrives as no value
         value = checked_type(name, _unquoted(given, choices), default)
     if span is not None:
-        span.check(name, value)
+        span.check_option(name, value)
     if value == []:
         _declare_empty(node, name, descriptor)
         return
@@ -206,8 +206,8 @@ def declare_options(node: Node) -> None:
         if value is not None:  # an empty list
             raise ParameterError(f'{name} was removed: {REMOVED[name]}', parameter=name)
     for option in fields(BridgeOptions):
-        choices, span = choices_of(option), range_of(option)
-        descriptor = ParameterDescriptor(description=description_of(option), read_only=True)
+        choices, span = list_choices(option), find_option_range(option)
+        descriptor = ParameterDescriptor(description=describe_option(option), read_only=True)
         if choices:
             descriptor.additional_constraints = f'One of: {", ".join(choices)}'
         if span is not None:
@@ -322,7 +322,7 @@ class LiveParameters:
         :param in_tuned_file: Returns those of ``tuned_file``, given those of the URDF.
         :raises ParameterError: If a value cannot be used; nothing is declared then.
         """
-        names = parameter_names(robot)
+        names = find_parameter_names(robot)
         for finding in names.findings:
             self._node.get_logger().warning(finding.text)
         tunables = self._tunables = names.tunables
@@ -336,7 +336,7 @@ class LiveParameters:
         }
         from_files = {**in_tuned_file(self.urdf_values), **from_file}
         values = from_files | self._remembered(robot, from_files)
-        tuned = robot.with_parameters(by_number(values))
+        tuned = robot.with_parameters(strip_prefixes(values))
         self._declaring = True
         try:
             for name, tunable in tunables.items():
@@ -386,7 +386,7 @@ class LiveParameters:
                 continue
             others = {name: from_files[name] for name in names if name in from_files}
             try:
-                robot.with_parameters(by_number(others | ours))
+                robot.with_parameters(strip_prefixes(others | ours))
             except TransmissionBridgeError as error:
                 self._node.get_logger().warning(
                     f"what was set since the start does not fit transmission '{transmission}' "
@@ -436,7 +436,7 @@ class LiveParameters:
         if self._declaring or self._robot is None or not values:
             return SetParametersResult(successful=True)
         try:
-            tuned = self._robot.with_parameters(by_number(values))
+            tuned = self._robot.with_parameters(strip_prefixes(values))
             self._guard(tuned)
         except TransmissionBridgeError as error:
             return SetParametersResult(successful=False, reason=str(error))
@@ -451,7 +451,7 @@ class LiveParameters:
         if self._checked is not None and self._checked[0] == values:
             self._robot = self._checked[1]
         else:  # another callback's check came between
-            self._robot = self._robot.with_parameters(by_number(values))
+            self._robot = self._robot.with_parameters(strip_prefixes(values))
         self._checked = None
         self._set_since_start.update(values)
         self._apply(self._robot)

@@ -284,7 +284,7 @@ class SharedTopic:
         self._looks += 1
         for data, number in probe.take():
             try:
-                names = self._reader.read(data).layout.names
+                names = self._reader.read_message(data).layout.names
             except (MessageError, UnusualMessageError):
                 continue
             if number >= 1 << 63:  # stands for an unknown number

@@ -23,9 +23,9 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
-from transmission_bridge.bridge.homing import absolute_targets
-from transmission_bridge.bridge.options import PREFIX, Range
-from transmission_bridge.bridge.zeroing import wanted_positions, zero_offsets
+from transmission_bridge.bridge.homing import find_absolute_targets
+from transmission_bridge.bridge.options import OptionRange, PREFIX
+from transmission_bridge.bridge.zeroing import find_wanted_positions, find_zero_offsets
 from transmission_bridge.errors import (
     MessageError,
     ParameterError,
@@ -49,7 +49,7 @@ _TYPES = {
     _POSITIONS: Parameter.Type.DOUBLE_ARRAY,
 }
 
-_POSITION_RANGE = Range(-1e6, 1e6)
+_POSITION_RANGE = OptionRange(-1e6, 1e6)
 
 #: Returns the position [rad or m] that each joint is to have, at a time [s].
 Wanted: TypeAlias = Callable[[Session, float], dict[str, float]]
@@ -125,11 +125,11 @@ class ZeroService:
         return response
 
     def _given_positions(self, session: Session, now: float) -> dict[str, float]:
-        return wanted_positions(session.robot, self._value(_JOINTS), self._value(_POSITIONS))
+        return find_wanted_positions(session.robot, self._value(_JOINTS), self._value(_POSITIONS))
 
     def _absolute_positions(self, session: Session, now: float) -> dict[str, float]:
         absolute = session.absolute_positions(now, session.options.zero_max_age or math.inf)
-        return absolute_targets(session.robot, self._value(_JOINTS), absolute)
+        return find_absolute_targets(session.robot, self._value(_JOINTS), absolute)
 
     def _zero(self, wanted: Wanted) -> str:
         """
@@ -145,14 +145,14 @@ class ZeroService:
         targets, values = wanted(session, now), _fresh_values(session, now)
         oldest = now - (session.options.zero_max_age or math.inf)
         # Where the turn is open, the one that comes nearest: the offset does the rest.
-        settled = session.states.nearest_turns(targets, oldest)
+        settled = session.states.find_nearest_turns(targets, oldest)
         for place, position in settled.items():
             values[0, place] = position
-        changes = zero_offsets(
+        changes = find_zero_offsets(
             session.robot,
             targets,
             values,
-            held=session.gate.ledger.position_joints(),
+            held=session.gate.ledger.find_position_joints(),
             max_velocity=session.options.zero_max_velocity,
         )
         offsets = {PREFIX + change.tunable.name: change for change in changes}
@@ -160,7 +160,7 @@ class ZeroService:
             if not self._node.has_parameter(name):
                 raise MessageError(
                     'no_parameter',
-                    f"'{name}', the offset of {change.name}, cannot be "
+                    f"'{name}', the offset of {change.member}, cannot be "
                     'a parameter; see the warning at configure',
                 )
         with self._keep({name: change.new for name, change in offsets.items()}) as overridden:
@@ -218,10 +218,10 @@ def _fresh_values(session: Session, now: float) -> Array:
     One of several drivers on a topic may have fallen silent, while the topic as a whole has not.
     """
     merged = session.states.merged
-    values: Array = merged.values(now).copy()
+    values: Array = merged.read_values(now).copy()
     limit = session.options.zero_max_age
     if limit:
-        values[0, merged.ages(now)[0] > limit] = math.nan
+        values[0, merged.find_ages(now)[0] > limit] = math.nan
     return values
 
 
@@ -248,5 +248,5 @@ def _checked(name: str, value: Any) -> tuple[Any, ...]:
         return tuple(values)
     numbers = tuple(exact_number(name, each) for each in values)
     for number in numbers:
-        _POSITION_RANGE.check(name, number)
+        _POSITION_RANGE.check_option(name, number)
     return numbers

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.options import by_number, PREFIX
+from transmission_bridge.bridge.options import PREFIX, strip_prefixes
 from transmission_bridge.description import load_description
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.cli import UsageError
@@ -230,7 +230,7 @@ def test_what_is_saved_gives_the_numbers_back(suffix, tmp_path):
     else:
         read = read_parameter_file(data, path)
         assert read == values
-        tuned = model.original.with_parameters(by_number(read))
+        tuned = model.original.with_parameters(strip_prefixes(read))
     assert tuned.tunables == model.robot.tunables or suffix == 'urdf'
     for name, value in values.items():
         assert TuneModel(data if suffix == 'urdf' else ARM, tuned).value(name) == value
