@@ -246,7 +246,7 @@ def power_up(robot, path, rng, counts):
     counts['not named'] += turn.reason == 'several' and not named(robot, turn, truth[0])
     counts[f'open, {turn.reason}'] += 1
     for name in names:
-        assert (turn.reason == 'none') == ('no turn brings' in str(turn))
+        assert (turn.reason == 'none') == ('no turn keeps' in str(turn))
         counts['not said'] += name not in str(turn)
     path.use_absolute_positions(
         actuators + 0.05 * periods * rng.uniform(-1.0, 1.0, len(periods)), 1.0

@@ -33,14 +33,14 @@ from transmission_bridge.bridge.diagnostics import (
 from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
 from transmission_bridge.bridge.snapshot import (
     Actuators,
-    ChangeWindow,
+    Changes,
     CommandTopic,
     Coverage,
     InputTopic,
     list_transmission_facts,
+    Moment,
     OutputTopic,
     Peers,
-    SnapshotTime,
 )
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
@@ -50,7 +50,7 @@ from transmission_bridge.transmissions import MapReport, RobotTransmissions
 @given(st.lists(st.integers(0, 100), max_size=6))
 def test_window_adds_up(growths):
     """What has grown between looks adds up to the total, each count by itself."""
-    window = ChangeWindow()
+    window = Changes()
     total = 0
     for growth in growths:
         total += growth
@@ -61,7 +61,7 @@ def test_window_adds_up(growths):
 
 def test_window_begins_anew():
     """A count that is smaller than before was set to zero in between."""
-    window = ChangeWindow()
+    window = Changes()
     window.count_growth('a', 7)
     assert window.count_growth('a', 3) == 3
 
@@ -94,7 +94,7 @@ def time():
 def look(statistics, window, now=10.0, period=2.0, incompatible=''):
     """Return the status of an input."""
     peers = Peers('/left/t', incompatible)
-    return judge_part(InputTopic(statistics, peers, window, SnapshotTime(now, period)))
+    return judge_part(InputTopic(statistics, peers, window, Moment(now, period)))
 
 
 def command_status(statistics, counts, window, unheard=''):
@@ -106,20 +106,20 @@ def command_status(statistics, counts, window, unheard=''):
 def test_events_are_shown_for_a_while(looks):
     """A count counts as grown lately for 5 s after the look that found it grown."""
     time = Time()
-    window = ChangeWindow(time)
+    window = Changes(time)
     total, grown = 0, -math.inf
     for pause, has_grown in looks:
         time.now += pause
         total += has_grown
         grown = time.now if has_grown else grown
-        assert window.has_grown_lately('a', total) == (time.now - grown < 5.0)
-        assert not window.has_grown_lately('b', 0)
+        assert window.has_grown('a', total) == (time.now - grown < 5.0)
+        assert not window.has_grown('b', 0)
 
 
 @given(st.lists(st.booleans(), min_size=1))
 def test_what_two_looks_agree_on_is_settled(looks):
     """What is found at one look only changes nothing, as the graph is not complete at once."""
-    window = ChangeWindow()
+    window = Changes()
     found = [window.find_settled('a', is_so) for is_so in looks]
     expected, settled = [], False
     for before, is_so in zip([False, *looks], looks, strict=False):
@@ -214,12 +214,12 @@ def test_every_reason_is_explained():
     for reason in reasons:
         statistics = TopicStatistics('t')
         statistics.rejected[reason] = 1
-        assert re.search(rf'{reason} \(.+\)', look(statistics, ChangeWindow()).message), reason
+        assert re.search(rf'{reason} \(.+\)', look(statistics, Changes()).message), reason
 
 
 def test_input(time):
     """Rate and warnings are of the last period, counts of the whole time."""
-    statistics, window = TopicStatistics('actuator_states'), ChangeWindow(time)
+    statistics, window = TopicStatistics('actuator_states'), Changes(time)
     status = look(statistics, window)
     assert (status.name, status.level, status.message) == ('actuator_states', OK, 'not used')
     assert status['age [s]'] == 'never heard'
@@ -254,9 +254,9 @@ def test_input(time):
 
 def test_messages_of_others_are_no_trouble():
     """What names no actuator is counted as rejected, and warned of only if all messages do."""
-    statistics, window = TopicStatistics('actuator_states'), ChangeWindow()
+    statistics, window = TopicStatistics('actuator_states'), Changes()
     statistics.received, statistics.heard, statistics.rejected['foreign'] = 3, 9.5, 2
-    status = look(statistics, ChangeWindow())
+    status = look(statistics, Changes())
     assert status.level == WARN
     assert status.message == (
         'messages rejected: foreign (they name no actuator of this robot, see actuator_names)'
@@ -271,14 +271,14 @@ def test_age_is_never_negative():
     """A clock that jumped back makes no negative age."""
     statistics = TopicStatistics('t')
     statistics.heard = 20.0
-    assert look(statistics, ChangeWindow())['age [s]'] == '0.000'
+    assert look(statistics, Changes())['age [s]'] == '0.000'
 
 
 def test_incompatible_peers():
     """Who cannot be heard or cannot hear is named."""
     peers = '/driver (Best effort publisher and reliable subscription)'
     for status in (
-        look(TopicStatistics('t'), ChangeWindow(), incompatible=peers),
+        look(TopicStatistics('t'), Changes(), incompatible=peers),
         judge_part(OutputTopic('t', Peers('/left/t', peers))),
     ):
         assert status.level == WARN
@@ -290,7 +290,7 @@ def test_incompatible_peers():
 def test_commands(time):
     """A source's clamps, refusals and contests are counted by joint and warned of for 5 s."""
     statistics, counts = TopicStatistics('joint_commands'), CommandCounts()
-    window = ChangeWindow(time)
+    window = Changes(time)
     statistics.received = 5
     statistics.rejected['limit'] = 2
     counts.clamped['lift'] = 3
@@ -316,12 +316,12 @@ def test_commands(time):
     assert command_status(statistics, counts, window).level == OK
     counts.contested['pitch'] += 1
     status = command_status(statistics, counts, window)
-    assert (status.level, status.message) == (WARN, 'commanded by another source too: pitch')
+    assert (status.level, status.message) == (WARN, 'also commanded by another source: pitch')
 
 
 def test_commands_that_nobody_hears(time):
     """That nobody listens is a warning while commands are accepted, and else nothing."""
-    statistics, window = TopicStatistics('joint_commands'), ChangeWindow(time)
+    statistics, window = TopicStatistics('joint_commands'), Changes(time)
 
     def found(unheard):
         return command_status(statistics, CommandCounts(), window, unheard)
@@ -334,14 +334,14 @@ def test_commands_that_nobody_hears(time):
     statistics.received = 2
     status = found('actuator_commands')
     assert status.level == WARN
-    assert status.message.startswith('nobody listens to actuator_commands: start the driver')
+    assert status.message.startswith('actuator_commands has 0 subscribers: start the driver')
     time.now += 5.0
     assert found('actuator_commands').level == OK
 
 
 def test_both_views_of_a_rejection():
     """A refused command is warned of in the status of its topic and in that of its source."""
-    statistics, window = TopicStatistics('joint_commands'), ChangeWindow()
+    statistics, window = TopicStatistics('joint_commands'), Changes()
     statistics.received = 1
     statistics.rejected['ragged'] = 1
     assert look(statistics, window).level == WARN
@@ -368,9 +368,7 @@ def of_robot(robot, states, window=None, now=1.0, misplaced=MappingProxyType({})
     """Return the statuses of the transmissions by name."""
     merged = states.merged
     reports, stale = (states.report, MapReport()), merged.find_stale_actuators(now)
-    parts = list_transmission_facts(
-        robot, merged, reports, window or ChangeWindow(), stale, misplaced
-    )
+    parts = list_transmission_facts(robot, merged, reports, window or Changes(), stale, misplaced)
     statuses = map(judge_part, parts)
     return {status.name.removeprefix('transmission '): status for status in statuses}
 
@@ -387,7 +385,7 @@ def test_loaded(robot, fed):
 
 def test_misplaced_encoder(robot, fed):
     """What is found of an absolute encoder is a warning of its transmission, as long as it is."""
-    window = ChangeWindow()
+    window = Changes()
     looks = [
         of_robot(robot, fed(), window, misplaced=each) for each in ({}, {'hoist': 'words'}, {})
     ]
@@ -404,7 +402,7 @@ def test_nan_is_counted(robot, reference, fed, time):
         reference.Message(('winch', 'left'), position=(1.0, inf), velocity=(nan, 0.0)),
         reference.Message(('left', 'finger'), position=(1.0, nan)),
     )
-    window = ChangeWindow(time)
+    window = Changes(time)
     statuses = of_robot(robot, states, window)
     assert {name: each['NaN'] for name, each in statuses.items()} == {
         'wrist': '2',
@@ -460,7 +458,7 @@ BROKEN = """
 def test_failed_to_load(robots):
     """A transmission that cannot be used is an error that says why, for as long as it is so."""
     robot = RobotTransmissions(load_description(robots.urdf(('one', 'two'), BROKEN)))
-    states, window = StatePath(robot), ChangeWindow()
+    states, window = StatePath(robot), Changes()
     for _ in range(2):
         statuses = of_robot(robot, states, window)
         assert {name: each.level for name, each in statuses.items()} == {
@@ -474,7 +472,7 @@ def test_failed_to_load(robots):
     status = judge_part(
         Actuators(robot, states.merged, 1.0, states.merged.find_stale_actuators(1.0))
     )
-    assert 'of the transmissions in use; refused: nowhere, zero' in status.message
+    assert 'of the transmissions in use; rejected: nowhere, zero' in status.message
 
 
 # -- single actuators ----------------------------------------------------------------------------
@@ -486,7 +484,7 @@ class Watched:
     def __init__(self, robot, feed, time):
         self.states = StatePath(robot)
         self._feed, self._time = feed, time
-        self._watch, self._window = Coverage(robot), ChangeWindow(time)
+        self._watch, self._window = Coverage(robot), Changes(time)
         self._begun = time.now
         self.publishers = {'a': ['/first'], 'b': ['/second']}
 
@@ -519,7 +517,7 @@ def test_actuators_that_no_driver_gives(watched, reference):
     assert looks[:2] == [{}, {}]
     words = looks[2]['never heard']
     # A joint that passes through may have no motor.
-    assert words.startswith('never heard of winch, crank: ')
+    assert words.startswith('no state of winch, crank yet: ')
     assert "(unknown: 'ghost'), see actuator_names" in words
     assert not watched.look(('a', reference.Message(reference.ACTUATORS, (1.0,) * 6)))
 
@@ -536,7 +534,7 @@ def test_one_of_two_drivers_of_a_topic(watched, reference):
     watched.publishers = {'a': ['/first']}
     looks = [watched.look(first) for _ in range(3)]
     assert 'gone' not in looks[0]
-    assert looks[2]['gone'].startswith('no longer heard of hip, crank, finger, ')
+    assert looks[2]['gone'].startswith('no more states of hip, crank, finger; ')
     watched.publishers = {'a': ['/first', '/second']}
     assert not watched.look(first, second)
 
@@ -549,8 +547,8 @@ def test_actuators_given_on_two_topics(watched, reference):
     assert not watched.look(('b', shared))
     found = watched.look(('a', message), ('b', shared))
     assert found['contested'] == (
-        "given on two topics, the newer number is used: 'hip' on /left/a (/first) and /left/b "
-        '(/second); let one driver give each actuator'
+        "published on two topics, the latest number is used: 'hip' on /left/a (/first) and "
+        '/left/b (/second); let one driver publish each actuator'
     )
     assert all(watched.look(('b', shared)) for _ in range(4))
     assert not watched.look(('b', shared))
@@ -564,7 +562,7 @@ def test_map_troubles(robot, time):
     second.counts['wrist', 'exception'] = 1
     second.errors['wrist'] = 'Traceback\n  line\nValueError: no'
     merged = StatePath(robot).merged
-    window, stale = ChangeWindow(time), np.zeros(6, dtype=bool)
+    window, stale = Changes(time), np.zeros(6, dtype=bool)
     looks = []
     for _ in range(2):
         parts = list_transmission_facts(robot, merged, (first, second), window, stale, {})

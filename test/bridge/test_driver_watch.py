@@ -15,7 +15,7 @@ import pytest
 from transmission_bridge.bridge import snapshot
 from transmission_bridge.bridge.diagnostics import CHECKS, ERROR, find_troubles, WARN
 from transmission_bridge.bridge.inputs import TopicStatistics
-from transmission_bridge.bridge.snapshot import Peers, SnapshotTime
+from transmission_bridge.bridge.snapshot import Moment, Peers
 
 
 class Driver:
@@ -45,7 +45,7 @@ class Driver:
             Peers(self._topic, publishers=self.publishers, elsewhere=self.others),
             self._numbers,
             self._timeout,
-            SnapshotTime(self._now, elapsed=float(not self.is_paused), open_for=self._now),
+            Moment(self._now, elapsed=float(not self.is_paused), open_for=self._now),
         )
         found = list(find_troubles(self._watch, CHECKS[snapshot.DriverFacts]))
         assert len(found) < 2
@@ -249,7 +249,7 @@ def test_every_message_is_refused():
     driver = Driver()
     driver.refuses = 'foreign'
     found = driver.run(every(0.1, 10.0))[-1]
-    assert found.words == ('no usable actuator state yet: every message is refused: why foreign')
+    assert found.words == ('no usable actuator state yet: every message is rejected: why foreign')
     assert not found.kind
 
 
@@ -263,7 +263,7 @@ def test_a_driver_that_was_started_again_with_other_names(timeout, level):
     found = driver.run(every(0.1, 5.0, 5.0))[-1]
     assert found.level == level
     assert found.words.endswith(
-        "every message (from '/driver') has been refused for 4 s: why foreign"
+        "every message (from '/driver') has been rejected for 4 s: why foreign"
     )
     assert found.kind == 'refused'  # 'silent' may be in the log already
     driver.refuses = ''

@@ -59,7 +59,7 @@ def test_the_sentence_says_what_was_found_and_what_to_set():
     """By hand: a joint that turns evenly by 0.125 from message to message, its motor by 1.25."""
     joint = np.arange(7) * 0.125
     assert found(maps(10.0), 10.0 * joint, joint) == {
-        't': "the absolute encoder of 'm' moves as joint 'j' does, not as its motor (by 0.25 "
+        't': "the absolute encoder of 'm' moves like joint 'j', not like its motor (by 0.25 "
         'while the motor moves by 2.5, in SI): if it is at the joint, set '
         "ignore_absolute_encoder of transmission 't'"
     }

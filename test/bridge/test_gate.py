@@ -334,7 +334,7 @@ def test_an_array_does_not_send_to_an_unknown_turn():
     world = World(robot, **BOTH, wrap_period=('m1=6.283185307179586',))
     world.state(position=(0.0, 0.0))
     assert reason(world.command, position={'j1': 0.1}) == 'unknown_turn'
-    world.bridge.states.settle_turns({1: 0.0})
+    world.bridge.states.merged.settle_turns({1: 0.0})
     assert arrays(world.command(position={'j0': 0.1, 'j1': 0.1})) != {}
     world.bridge.states.merged.turns.forget_turns()
     world.state(position=(0.0, 0.0))

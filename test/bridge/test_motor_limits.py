@@ -313,7 +313,7 @@ def test_an_actuator_that_two_transmissions_read_has_the_limits_of_both() -> Non
 def test_what_is_too_large_is_said_so() -> None:
     """A product beyond double precision is no number to be clamped or scaled."""
     path = Path(robot(winch='upper="30" velocity="5"', left='velocity="1"'))
-    path.commands.limits.limit_command = lambda *_, **__: None  # joints without limits
+    path.commands.limits.limit_joints = lambda *_, **__: None  # joints without limits
     for mode in ({'position': {'lift': 1e308}}, {'velocity': {'lift': -1e308}},
                  {'velocity': {'pitch': 1e308, 'roll': 1.0}}):  # fmt: skip
         with np.errstate(over='ignore'), pytest.raises(MessageError) as caught:
@@ -446,7 +446,7 @@ ALL = np.ones(3, dtype=bool)
 @pytest.mark.parametrize(
     ('name', 'value', 'words'),
     [
-        ('hoist.joints.lift.mechanical_reduction', -50.0, 'turn the other way'),
+        ('hoist.joints.lift.mechanical_reduction', -50.0, 'move in the opposite direction'),
         ('hoist.joints.lift.mechanical_reduction', 101.0, 'instead of 0.02'),
         ('hoist.joints.lift.mechanical_reduction', 24.0, 'instead of 0.02'),
         ('hoist.joints.lift.mechanical_reduction', 60.0, 'shift by 0.0667 m'),

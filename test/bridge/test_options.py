@@ -17,7 +17,7 @@ from transmission_bridge.bridge.options import (
     describe_option,
     find_option_range,
     list_choices,
-    OptionRange,
+    Range,
     split_pairs,
 )
 from transmission_bridge.errors import ParameterError
@@ -91,8 +91,8 @@ def test_ranges(name, value):
 
 def test_ranges_in_words():
     """A range is said as it is read, without exponents where there need be none."""
-    assert str(OptionRange(0.001, 86_400.0, (0.0,))) == '0, or 0.001 to 86400'
-    assert str(OptionRange(-1e6, 1e6)) == '-1000000 to 1000000'
+    assert str(Range(0.001, 86_400.0, (0.0,))) == '0, or 0.001 to 86400'
+    assert str(Range(-1e6, 1e6)) == '-1000000 to 1000000'
 
 
 @pytest.mark.parametrize('topics', [(), ('',), ('a', '')])

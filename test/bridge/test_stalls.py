@@ -59,7 +59,7 @@ class World:
                 writer, sent + offset + 1.8e9, self.now + LATENCY + self.wall
             )
         except MessageError as error:
-            return (error.reason, str(error)[:24]) != ('stalled', 'the node stood still for')
+            return error.reason != 'stalled'
         return True
 
     def stream(self, seconds: float, **writer: object) -> list[bool]:
@@ -133,7 +133,7 @@ def test_first_sample_of_an_unknown_writer_is_rejected(world: World) -> None:
     world.stall(4.0)
     with pytest.raises(MessageError, match='sent an unknown time ago, expected') as caught:
         world.watch.check_source_time('a', world.now, world.now)
-    assert str(caught.value).startswith('the node stood still for 4.00 s')
+    assert str(caught.value).startswith('the node was stalled for 4.00 s')
     begun = world.now - 4.0
     assert not any(world.is_taken(begun + PERIOD * k) for k in range(200))
 

@@ -149,7 +149,7 @@ def test_name_of_another_actuator(robot):
 def test_same_layout_is_refused_again(reference, driver):
     """A layout that was refused once is refused each time, with a reason of its own."""
     bad = reference.Message(('winch', 'winch'), position=(8.0, 9.0))
-    layout = driver.layouts.get(bad.names, bad.lengths)
+    layout = driver.layouts.find_layout(bad.names, bad.lengths)
     errors = []
     for _ in range(3):
         with pytest.raises(MessageError, match='winch') as caught:
@@ -303,14 +303,14 @@ def test_arrays_are_its_own(reference, driver):
     """What was returned does not change with the next message, and the input is copied."""
     record = reference.Message(reference.ACTUATORS, position=(1.0,) * 6).record
     driver.path.merge_message(
-        'one', driver.layouts.get(record.names, record.lengths), record, (1, 0)
+        'one', driver.layouts.find_layout(record.names, record.lengths), record, (1, 0)
     )
     before = driver.path.make_joint_state()
     kept = before.position.copy()
     record.position[:] = 9.0
     assert list(driver.path.make_joint_state().position) == list(kept)
     driver.path.merge_message(
-        'one', driver.layouts.get(record.names, record.lengths), record, (1, 0)
+        'one', driver.layouts.find_layout(record.names, record.lengths), record, (1, 0)
     )
     assert list(driver.path.make_joint_state().position) != list(kept)
     assert list(before.position) == list(kept)

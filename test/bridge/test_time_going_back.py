@@ -11,7 +11,7 @@ import pytest
 from transmission_bridge.bridge.diagnostics import CHECKS, ERROR, find_troubles
 from transmission_bridge.bridge.inputs import TopicStatistics
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.snapshot import DriverFacts, Peers, SnapshotTime
+from transmission_bridge.bridge.snapshot import DriverFacts, Moment, Peers
 from transmission_bridge.bridge.states import PublishPolicy
 
 
@@ -31,6 +31,6 @@ def test_input_status(now, level):
     statistics = TopicStatistics('actuator_states')
     statistics.received, statistics.heard, statistics.used = 1, 100.0, 100.0
     driver, peers = DriverFacts(statistics), Peers('/actuator_states', publishers={1: '/driver'})
-    driver.update_state(peers, np.zeros(3), 0.5, SnapshotTime(now, elapsed=1.0, open_for=10.0))
+    driver.update_state(peers, np.zeros(3), 0.5, Moment(now, elapsed=1.0, open_for=10.0))
     troubles = find_troubles(driver, CHECKS[DriverFacts])
     assert [trouble.level for trouble in troubles] == [level] * (level is not None)

@@ -161,7 +161,7 @@ def test_no_turn_fits():
     bridge = Bridge(robot(-1.0, 1.0))
     assert np.isnan(bridge.hear(a=3.0)).all()
     assert bridge.status().level == ERROR
-    for words in ('no turn brings', 'position_unit', 'offset', 'wrap_period', '<limit>', '~/zero'):
+    for words in ('no turn keeps', 'position_unit', 'offset', 'wrap_period', '<limit>', '~/zero'):
         assert words in bridge.status().message
     # It goes on looking.
     assert bridge.hear(a=0.9) == pytest.approx([0.9])
@@ -237,7 +237,7 @@ def test_more_than_two_coupled_actuators_that_wrap_wait_for_an_absolute_position
         assert found == expected
         return
     assert np.isnan(found).all()
-    assert 'more than 2 that wrap' in str(bridge.turns.list_open_turns()[0])
+    assert 'more than 2 wrapped actuators' in str(bridge.turns.list_open_turns()[0])
     bridge.states.use_absolute_positions(truth, 0.0)
     assert bridge.states.find_joint_motion(0.0)[0] == expected
 
@@ -296,7 +296,7 @@ def test_short_gap_keeps_the_turn(active):
     """Where the joint cannot have moved to another turn it is known at once, also inactive."""
     bridge = Bridge(robot(-20.0, 20.0, velocity=1.0), {'a': TURN})
     bridge.hear(a=1.0)
-    bridge.states.settle_turns({0: 1.0 + TURN})
+    bridge.states.merged.settle_turns({0: 1.0 + TURN})
     assert bridge.hear(a=1.0, now=0.1) == pytest.approx([1.0 + TURN])
     if not active:
         bridge.states.reset()
@@ -308,7 +308,7 @@ def test_long_gap_leaves_it_open(active):
     """After a gap in which it could have gone round, every turn within the limits is possible."""
     bridge = Bridge(robot(-20.0, 20.0, velocity=1.0), {'a': TURN})
     bridge.hear(a=1.0)
-    bridge.states.settle_turns({0: 1.0})
+    bridge.states.merged.settle_turns({0: 1.0})
     assert bridge.hear(a=1.0, now=0.1) == [1.0]
     if not active:
         bridge.states.reset()
@@ -335,7 +335,7 @@ def test_without_a_timeout_silence_means_rest():
     """With state_timeout 0 a driver is silent while nothing moves."""
     bridge = Bridge(robot(-20.0, 20.0, velocity=1.0), {'a': TURN}, timeout=0.0)
     bridge.hear(a=1.0)
-    bridge.states.settle_turns({0: 1.0})
+    bridge.states.merged.settle_turns({0: 1.0})
     assert bridge.hear(a=1.5, now=1e5) == [1.5]
 
 
@@ -343,7 +343,7 @@ def test_time_that_goes_backwards_opens_it():
     """Nothing is known of how far it has moved."""
     bridge = Bridge(robot(-20.0, 20.0), {'a': TURN})
     bridge.hear(a=1.0, now=5.0)
-    bridge.states.settle_turns({0: 1.0})
+    bridge.states.merged.settle_turns({0: 1.0})
     assert bridge.hear(a=1.0, now=5.1) == [1.0]
     assert np.isnan(bridge.hear(a=1.0, now=1.0)).all()
 
@@ -352,12 +352,12 @@ def test_time_of_another_start():
     """After an activation whose time begins anew, each actuator for itself, counting goes on."""
     bridge = Bridge(robot(-9.0, 9.0, text=WRIST))
     bridge.hear(left=0.6, right=0.2, now=100.0)
-    bridge.states.settle_turns({0: 0.6, 1: 0.2})
+    bridge.states.merged.settle_turns({0: 0.6, 1: 0.2})
     assert np.isfinite(bridge.hear(left=0.6, right=0.2, now=100.1)).all()
     bridge.states.reset()
     bridge.hear(left=0.6, now=1.0)
     assert np.isnan(bridge.hear(right=0.2, now=1.0)).all()
-    bridge.states.settle_turns({0: 0.6, 1: 0.2})
+    bridge.states.merged.settle_turns({0: 0.6, 1: 0.2})
     for now in (1.1, 1.2, 1.3):
         bridge.hear(left=0.6, now=now)
         assert np.isfinite(bridge.hear(right=0.2, now=now)).all()
@@ -369,7 +369,7 @@ def test_counting_while_all_is_well(together):
     bridge = Bridge(robot(-60.0, 60.0, velocity=50.0, text=WRIST))
     truth = np.array([0.3, -0.2])
     bridge.hear(left=0.3, right=-0.2)
-    bridge.states.settle_turns({0: 0.3, 1: -0.2})
+    bridge.states.merged.settle_turns({0: 0.3, 1: -0.2})
     for number in range(1, 200):
         now = 0.01 * number
         truth += [0.2, -0.1]
@@ -445,7 +445,7 @@ def test_wanted_positions_settle_it():
     found = bridge.states.find_nearest_turns({'j': 7.0}, -math.inf)
     assert found == pytest.approx({0: 1.0 + TURN})
     assert np.isnan(bridge.states.find_joint_motion()[0]).all()
-    bridge.states.settle_turns(found)
+    bridge.states.merged.settle_turns(found)
     assert bridge.states.find_joint_motion()[0] == pytest.approx([1.0 + TURN])
     wrist = Bridge(robot(-20.0, 20.0, text=WRIST))
     wrist.hear(left=0.0, right=0.0)
@@ -471,7 +471,7 @@ def test_position_is_refused_while_the_turn_is_unknown():
     assert refused(0.0)
     bridge.hear(a=1.0)
     assert refused(0.0)
-    bridge.states.settle_turns({0: 1.0})
+    bridge.states.merged.settle_turns({0: 1.0})
     assert bridge.command(0.0, j=1.0)[0].position == [1.0]
     assert refused(30.0)
 
@@ -487,7 +487,7 @@ def test_trajectory_is_refused_while_the_turn_is_unknown():
         path.map(trajectory, np.array([np.nan]))
     assert caught.value.reason == 'unknown_turn'
     bridge.hear(a=1.0)
-    bridge.states.settle_turns({0: 1.0 + TURN})
+    bridge.states.merged.settle_turns({0: 1.0 + TURN})
     bridge.commands.open_turns = bridge.states.merged.find_open_actuators(0.0)
     bridge.commands.shift = bridge.turns.driver_shift
     path.map(trajectory, np.array([np.nan]))
@@ -499,7 +499,7 @@ def test_driver_is_commanded_in_its_own_turns():
     """To stay where it is a driver is sent what it reads, in whatever turn that is."""
     bridge = Bridge(robot(-20.0, 20.0, ratio=2.0, velocity=50.0))
     bridge.hear(a=6.0)
-    bridge.states.settle_turns({0: 6.0 - 2 * TURN})
+    bridge.states.merged.settle_turns({0: 6.0 - 2 * TURN})
     for now, reading in ((0.0, 6.0), (0.01, 6.2), (0.02, 0.1), (0.03, 0.5)):
         (joint,) = bridge.hear(a=reading, now=now)
         (sent,) = bridge.command(now, j=joint)
@@ -652,7 +652,7 @@ def test_steps_beyond_every_velocity_limit_are_an_error(step):
 def test_what_does_not_fit_is_believed_again_when_somebody_says_so():
     """~/zero and the next activation begin again; absolute positions do not."""
     for settle in (
-        lambda bridge: bridge.states.settle_turns({0: 0.1}),
+        lambda bridge: bridge.states.merged.settle_turns({0: 0.1}),
         lambda bridge: bridge.states.reset(),
         lambda bridge: bridge.states.replace_maps(robot(-1.0, 1.5)),
     ):
@@ -670,7 +670,7 @@ def test_messages_that_come_late_are_no_steps():
     """Ten that waited come at once, and at a reading in two nobody is accused."""
     bridge = Bridge(robot(-20.0, 20.0, velocity=3.0))
     bridge.hear(a=0.0)
-    bridge.states.settle_turns({0: 0.0})
+    bridge.states.merged.settle_turns({0: 0.0})
     for number in range(1, 60):
         late = 0.02 * max(number, 40) + 1e-5 * number
         assert bridge.hear(a=(0.06 * number) % TURN, now=late) == pytest.approx([0.06 * number])
@@ -734,7 +734,7 @@ def test_joint_far_beyond_its_limits_has_lost_its_turn():
     """The elbow of a 2:1 belt that is said to be at -3.14 with limits of +-1.69 is looked for."""
     bridge = Bridge(robot(-1.69, 1.69, ratio=2.0, velocity=3.0))
     assert np.isnan(bridge.hear(a=3.2)).all()
-    bridge.states.settle_turns({0: 3.2 - TURN})
+    bridge.states.merged.settle_turns({0: 3.2 - TURN})
     path = np.arange(3.2, 0.0, -0.05)
     found = np.array(
         [bridge.hear(a=at % TURN, now=0.02 * number)[0] for number, at in enumerate(path)]

@@ -553,7 +553,7 @@ def test_zero_while_a_position_is_held(witness, urdf, reference):
     peer.exchange(peer.publisher('joint_commands'), command, peer.listen('actuator_commands'))
     answer = peer.call(Trigger, f'{name}/zero', Trigger.Request())
     assert not answer.success
-    assert 'lift holds a position command' in answer.message
+    assert 'lift is holding a position command' in answer.message
     commands = re.findall(r'"ros2 (lifecycle set|service call) (\S+) ([^"]+)"', answer.message)
     assert commands == [
         ('lifecycle set', name, 'deactivate'),

@@ -77,9 +77,9 @@ def find_message_forms(
     if not rows.any():
         return ()
     if options.mixed_commands == 'nan' or not is_mixed(given):
-        return (_make_message_form(names, np.any(given, axis=0), rows),)
+        return (_make_form(names, np.any(given, axis=0), rows),)
     return tuple(
-        _make_message_form(names, given[row], np.arange(len(FIELDS)) == row)
+        _make_form(names, given[row], np.arange(len(FIELDS)) == row)
         for row in np.flatnonzero(rows)
     )
 
@@ -90,7 +90,7 @@ def is_mixed(given: Mask) -> bool:
     return not bool((modes == modes[:, :1]).all())
 
 
-def _make_message_form(names: tuple[str, ...], actuators: Mask, rows: Mask) -> MessageForm:
+def _make_form(names: tuple[str, ...], actuators: Mask, rows: Mask) -> MessageForm:
     places = np.flatnonzero(actuators)
     position, velocity, effort = (bool(held) for held in rows)
     names_all = len(places) == len(names)
@@ -449,10 +449,10 @@ def plan_command(
     Return the plan for reading messages of a layout.
 
     :param may_be_unknown: Whether unknown names count as joints that may not be commanded.
-    :raises MessageError: As :func:`check_joint_names`, or if an array fits neither the names nor
+    :raises MessageError: As :func:`check_joints`, or if an array fits neither the names nor
         the declarations (``ragged``).
     """
-    check_joint_names(layout.names, None if may_be_unknown else known)
+    check_joints(layout.names, None if may_be_unknown else known)
     fields = tuple(
         _plan_field(layout, interface, length, known) if length else None
         for interface, length in zip(FIELDS, layout.lengths, strict=True)
@@ -460,7 +460,7 @@ def plan_command(
     return CommandPlan(known.barred, fields, known.nothing)
 
 
-def check_joint_names(names: Sequence[str], known: CommandNames | None) -> None:
+def check_joints(names: Sequence[str], known: CommandNames | None) -> None:
     """
     Check the joint names of a command.
 
@@ -517,9 +517,7 @@ def _plan_field(layout: Layout, interface: str, length: int, known: CommandNames
     )
 
 
-def read_array_command(
-    interface: str, names: Sequence[str], values: Array, known: CommandNames
-) -> Array:
+def read_array(interface: str, names: Sequence[str], values: Array, known: CommandNames) -> Array:
     """
     Return the command in a plain array of one interface.
 

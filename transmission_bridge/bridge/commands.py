@@ -9,11 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from transmission_bridge.bridge.command_plan import (
-    find_command_names,
-    plan_command,
-    read_array_command,
-)
+from transmission_bridge.bridge.command_plan import find_command_names, plan_command, read_array
 from transmission_bridge.bridge.gate import Gate, KnownState
 from transmission_bridge.bridge.inputs import JointRejection, MOST_UNKNOWN, PlanCache, Stamp
 from transmission_bridge.bridge.interface_history import InterfaceHistory
@@ -104,11 +100,11 @@ class CommandPath:
         """
         Map a plain array of one interface and send the result.
 
-        :func:`read_array_command` documents ``interface``, ``names`` and ``values``,
+        :func:`read_array` documents ``interface``, ``names`` and ``values``,
         :meth:`send_message` the rest.
         """
         self._gate.update_ledger(known)
-        command = read_array_command(interface, names, values, self._names)
+        command = read_array(interface, names, values, self._names)
         self._history.record_changes(command, known.now)
         return self._send_acceptable(command, known, stamp, source)
 
@@ -168,7 +164,7 @@ class CommandPath:
             )
         counts = ledger.counts[source]
         effects = LimitEffects(counts)
-        gate.limits.limit_command(command, effects)
+        gate.limits.limit_joints(command, effects)
         for group in pattern.partial:
             group.complete_command(
                 command,

@@ -246,9 +246,8 @@ def judge_part(part: Any) -> Status:
     """Return the status of a part."""
     kind = KINDS[type(part)]
     troubles = find_troubles(part, CHECKS[type(part)])
-    status = make_status(
-        _fill_text(kind.name, part), troubles, kind.values(part), _fill_text(kind.fine, part)
-    )
+    name, fine = (_as_text(each, part) for each in (kind.name, kind.fine))
+    status = make_status(name, troubles, kind.values(part), fine)
     return status.with_troubles(list(find_troubles(part, kind.around)))
 
 
@@ -258,12 +257,10 @@ def find_troubles(part: Any, checks: Iterable[Check]) -> Iterator[Trouble]:
         for each in check.each(part):
             if check.when(each):
                 level = check.level(each) if callable(check.level) else check.level
-                yield Trouble(
-                    level, _fill_text(check.sentence, each), _fill_text(check.name, each)
-                )
+                yield Trouble(level, _as_text(check.sentence, each), _as_text(check.name, each))
 
 
-def _fill_text(text: Text, part: Any) -> str:
+def _as_text(text: Text, part: Any) -> str:
     return text(part) if callable(text) else text.format(part)
 
 
@@ -279,7 +276,7 @@ def _make_driver_check(name: str, state: snapshot.DriverState, sentence: Text) -
     def complete(driver: snapshot.DriverFacts) -> str:
         is_stale = driver.is_late and state not in ('useless', 'unheard')
         stale = f'stale: no usable message within {driver.timeout:.3g} s; ' if is_stale else ''
-        return stale + _fill_text(sentence, driver)
+        return stale + _as_text(sentence, driver)
 
     def level(driver: snapshot.DriverFacts) -> int:
         return ERROR if driver.is_late else WARN
@@ -322,7 +319,7 @@ def _describe_contested(part: snapshot.Coverage) -> str:
     )
 
 
-def _explain_reasons(reasons: Iterable[str], words: Mapping[str, str] = REASONS) -> str:
+def _list_reasons(reasons: Iterable[str], words: Mapping[str, str] = REASONS) -> str:
     return ', '.join(f'{each} ({words[each]})' if each in words else each for each in reasons)
 
 
@@ -347,10 +344,7 @@ _INCOMPATIBLE = Check(
     'incompatible quality of service on {0.peers.place}: {0.peers.incompatible}',
 )
 _REJECTED = Check(
-    '',
-    WARN,
-    fact('rejected'),
-    lambda part: f'messages rejected: {_explain_reasons(part.rejected)}',
+    '', WARN, fact('rejected'), lambda part: f'messages rejected: {_list_reasons(part.rejected)}'
 )
 
 # fmt: off
@@ -416,8 +410,7 @@ CHECKS[snapshot.InputTopic] = (
     *_check_each('drivers', CHECKS[snapshot.DriverFacts]),
     _REJECTED,
     Check('', WARN, fact('replaced'),
-          lambda part:
-          f'stamps replaced by the time of receipt: {_explain_reasons(part.replaced)}'),
+          lambda part: f'stamps replaced by the time of receipt: {_list_reasons(part.replaced)}'),
 )
 CHECKS[snapshot.OutputTopic] = (
     _INCOMPATIBLE,
@@ -453,7 +446,7 @@ CHECKS[snapshot.TransmissionFacts] = (
     Check('NaN', WARN, fact('is_nan'), 'positions of actuators were NaN or infinite'),
     # Exceptions are logged with their traceback.
     Check(lambda part: '' if part.lately == ['exception'] else 'map', WARN, fact('lately'),
-          lambda part: f'could not be mapped: {_explain_reasons(sorted(part.lately), _UNMAPPED)}'),
+          lambda part: f'could not be mapped: {_list_reasons(sorted(part.lately), _UNMAPPED)}'),
     Check('encoder', WARN, fact('misplaced'), '{0.misplaced}'),
 )
 CHECKS[snapshot.CommandTopic] = (

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -433,9 +433,7 @@ class Gate:
         if known.shift is not None:
             mapped[_POSITION] -= known.shift
         numbers = self._convert_waypoints(mapped)
-        record = _make_trajectory_record(
-            trajectory, numbers, given, actuators, robot.actuator_names
-        )
+        record = _make_trajectory(trajectory, numbers, given, actuators, robot.actuator_names)
         self._send(
             [
                 Outgoing('actuator_trajectory', namespace, part)
@@ -510,7 +508,9 @@ class Gate:
         velocities: dict[str, Array] = {}
         for record in records:
             if known.shift is not None and len(record.position):
-                record = self._shift_record(record, self._units.of_drivers(known.shift, _POSITION))
+                shift = self._units.of_drivers(known.shift, _POSITION)
+                places = [self._robot.actuator_names.index(name) for name in record.names]
+                record = replace(record, position=record.position - shift[places])
             outgoing += [
                 Outgoing('actuator_commands', namespace, part)
                 for namespace, part in self.drivers.divide_command(record)
@@ -529,15 +529,8 @@ class Gate:
                     velocities[namespace] = values if row == _VELOCITY else 0.0 * values
         self._send(outgoing)
         if self.orders:
-            self.ledger.record_efforts(sent[_EFFORT])
+            np.copyto(self.ledger.last_effort, sent[_EFFORT], where=~np.isnan(sent[_EFFORT]))
             self._last_velocities |= velocities
-
-    def _shift_record(self, record: JointStateRecord, shift: Array) -> JointStateRecord:
-        index = self._robot.actuator_names.index
-        position = record.position - shift[[index(name) for name in record.names]]
-        return JointStateRecord(
-            record.stamp, record.frame_id, record.names, position, record.velocity, record.effort
-        )
 
     def _make_whole_array(
         self, row: int, order: list[int], known: KnownState, topic: str
@@ -595,10 +588,8 @@ class Gate:
         """Return the array that ends rates; other members keep their rate, or are zero."""
         going_on = self.ledger.last_effort
         if row == _VELOCITY:
-            going_on = self.ledger.actuators[row]
-            going_on = np.where(
-                self.ledger.find_moving_actuators(known.now), 0.0, np.nan_to_num(going_on)
-            )
+            going_on = np.nan_to_num(self.ledger.actuators[row])
+            going_on[self.ledger.find_moving_actuators(known.now)] = 0.0
         going_on = self._stop_outward_values(going_on, row, known)
         values = np.where(np.isnan(sent[row]), going_on, sent[row])[order]
         return self.actuator_limits.clip_values(values, row, order)
@@ -615,7 +606,7 @@ def _find_final_command(values: Array, given: Mask) -> Array:
     return last
 
 
-def _make_trajectory_record(
+def _make_trajectory(
     trajectory: TrajectoryRecord,
     mapped: Array,
     given: Mask,

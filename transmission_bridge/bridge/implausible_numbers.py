@@ -70,10 +70,8 @@ def find_implausible_numbers(robot: RobotTransmissions) -> tuple[Finding, ...]:
             extreme = extreme or list(_find_singular_matrix(binding, matrix))
         findings += [*extreme, *_find_large_dimensions(robot, binding, units)]
     bridged = [joint for joint in robot.robot.joints if joint.name in robot.joint_names]
-    return (
-        *findings,
-        *(finding for joint in bridged for finding in _find_limits_in_degrees(robot, joint)),
-    )
+    findings += [found for joint in bridged for found in _find_limits_in_degrees(robot, joint)]
+    return tuple(findings)
 
 
 def _find_limits_in_degrees(robot: RobotTransmissions, joint: JointSpec) -> Iterator[Finding]:
@@ -93,9 +91,8 @@ def _find_extreme_reductions(robot: RobotTransmissions, binding: Binding) -> Ite
         if member is None or tunable.path[2:] != (MECHANICAL_REDUCTION,):
             continue
         if not _RATIOS[0] <= abs(tunable.value) <= _RATIOS[1]:
-            yield _make_ratio_finding(
-                binding, member, f"the reduction of '{member.name}'", tunable.value
-            )
+            what = f"the reduction of '{member.name}'"
+            yield _report_ratio(binding, member, what, tunable.value)
 
 
 def _find_extreme_ratios(binding: Binding, matrix: Array) -> Iterator[Finding]:
@@ -103,15 +100,13 @@ def _find_extreme_ratios(binding: Binding, matrix: Array) -> Iterator[Finding]:
         # An actuator that moves no joint has no ratio.
         if gain > 0.0 and not _RATIOS[0] <= 1.0 / gain <= _RATIOS[1]:
             what = f"the largest ratio of actuator '{member.name}' to a joint"
-            yield _make_ratio_finding(binding, member, what, 1.0 / gain)
+            yield _report_ratio(binding, member, what, 1.0 / gain)
 
 
-def _make_ratio_finding(
-    binding: Binding, member: TransmissionEnd, what: str, value: float
-) -> Finding:
+def _report_ratio(binding: Binding, member: TransmissionEnd, what: str, value: float) -> Finding:
     expected = f'a magnitude from {_RATIOS[0]:g} to {_RATIOS[1]:g}'
     message = f'{what} is implausible; check it'
-    return _make_number_finding(member, binding.spec.name, message, expected, f'{value:g}')
+    return _make_warning(member, binding.spec.name, message, expected, f'{value:g}')
 
 
 def _find_large_dimensions(
@@ -134,14 +129,14 @@ def _find_large_dimensions(
 def _make_unit_finding(place: Place, subject: str, what: str, value: float, unit: str) -> Finding:
     other = 'degrees' if unit.startswith('rad') else 'millimetres'
     message = f'{what} is probably in {other}; check it'
-    return _make_number_finding(place, subject, message, unit, in_other_unit(value, unit))
+    return _make_warning(place, subject, message, unit, in_other_unit(value, unit))
 
 
 def _find_singular_matrix(binding: Binding, matrix: Array) -> Iterator[Finding]:
     condition = float(np.linalg.cond(matrix))
     if condition > _CONDITION:
         name = binding.spec.name
-        yield _make_number_finding(
+        yield _make_warning(
             binding.spec,
             name,
             f"the matrix of transmission '{name}' is nearly singular and amplifies small errors; "
@@ -163,9 +158,7 @@ def _list_tunables(
         yield tunable, members.get(tunable.path[:2])
 
 
-def _make_number_finding(
-    place: Place, subject: str, message: str, expected: str, found: str
-) -> Finding:
+def _make_warning(place: Place, subject: str, message: str, expected: str, found: str) -> Finding:
     return Finding(
         'warning',
         message,

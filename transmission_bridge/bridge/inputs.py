@@ -43,7 +43,7 @@ Plan = TypeVar('Plan')
 
 
 @dataclass(frozen=True, slots=True)
-class EntryIndices:
+class Entries:
     """
     The indices of the entries of a message.
 
@@ -63,9 +63,7 @@ class EntryIndices:
     scales: Array | None
 
 
-def find_entries(
-    layout: Layout, index: Mapping[str, int], scales: Array | None = None
-) -> EntryIndices:
+def find_entries(layout: Layout, index: Mapping[str, int], scales: Array | None = None) -> Entries:
     """
     Look up the names of a layout.
 
@@ -89,7 +87,7 @@ def find_entries(
         raise MessageError('duplicate_name', f'names given more than once: {shortened(repeated)}')
     everything = len(picks) == len(layout.names)
     unknown = (name for name in layout.names if name not in index)
-    return EntryIndices(
+    return Entries(
         as_slice(places),
         None if everything else np.array(picks, dtype=np.intp),
         len(places),
@@ -215,7 +213,8 @@ class StampFilter:
         self._time = time
         if time < before or before == _NONE != time:
             self._set_anew()
-        limit = self._seconds, self._nanoseconds = _find_stamp_limit(time)
+        latest = divmod(_count_nanoseconds(time) + _TOLERANCE, _BILLION)
+        limit = self._seconds, self._nanoseconds = _LAST if time == _NONE else latest
         self._since = now
         # A clock without a time may get one at any moment.
         self._until = now + _VALIDITY if time != _NONE else now
@@ -240,12 +239,6 @@ class StampFilter:
             )
             return time
         return stamp
-
-
-def _find_stamp_limit(time: Stamp) -> Stamp:
-    if time == _NONE:
-        return _LAST
-    return divmod(_count_nanoseconds(time) + _TOLERANCE, _BILLION)
 
 
 def _count_nanoseconds(stamp: Stamp) -> int:

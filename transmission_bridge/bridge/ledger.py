@@ -251,10 +251,6 @@ class Ledger:
                 self.counts[route].contested[self._names[joint]] += 1
             self._routes[joint] = route
 
-    def record_efforts(self, sent: Array) -> None:
-        """Record the efforts that were sent, shape ``(n_actuators,)``, for plain arrays."""
-        np.copyto(self.last_effort, sent, where=~np.isnan(sent))
-
     # -- ends ------------------------------------------------------------------------------------
 
     def find_expired_joints(self, now: float) -> Mask:

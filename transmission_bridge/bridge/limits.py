@@ -106,23 +106,21 @@ class CommandLimits:
         self._least_step: Array = self._upper[_VELOCITY] * _STEP_TIME
         self._step: Array = np.empty(len(limits))
 
-    def limit_command(
-        self, command: Array, effects: LimitEffects, field: int | None = None
-    ) -> None:
+    def limit_joints(self, command: Array, effects: LimitEffects, row: int | None = None) -> None:
         """
         Clamp or reject a command, in place; NaN (no command) stays NaN.
 
         :param command: Rows position, velocity, effort, shape ``(3, n_joints)``, or values of
             one row, shape ``(..., n_joints)``.
         :param effects: Records changes.
-        :param field: The row of the values; ``None``: all three.
+        :param row: The row of the values; ``None``: all three.
         :raises MessageError: If a value is outside, and the policy is ``reject`` or the lower
             limit is above the upper one (``limit``).
         """
         if self._policy == 'off':
             return
-        lower = self._lower if field is None else self._lower[field]
-        upper = self._upper if field is None else self._upper[field]
+        lower = self._lower if row is None else self._lower[row]
+        upper = self._upper if row is None else self._upper[row]
         outside = _find_outside(command, lower, upper)
         if not outside.any():
             return

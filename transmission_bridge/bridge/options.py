@@ -20,7 +20,7 @@ from transmission_bridge.transmissions.tunable import Tunable
 
 
 @dataclass(frozen=True, slots=True)
-class OptionRange:
+class Range:
     """
     The range of a number.
 
@@ -64,14 +64,14 @@ class OptionRange:
 AUTO = -1.0
 
 #: Seconds; 0: never. A timer runs at a quarter of the smallest value; the largest is a day.
-_TIMEOUT = OptionRange(1e-3, 86_400.0, (0.0,))
-_AUTO_TIMEOUT = OptionRange(1e-3, 86_400.0, (AUTO, 0.0))
+_TIMEOUT = Range(1e-3, 86_400.0, (0.0,))
+_AUTO_TIMEOUT = Range(1e-3, 86_400.0, (AUTO, 0.0))
 
 #: Default command timeout [s], as in diff_drive_controller.
 COMMAND_TIMEOUT = 0.5
 
 #: In any unit of position; a 32-bit encoder has more than four thousand million counts.
-WRAP_PERIOD = OptionRange(1e-6, 1e10)
+WRAP_PERIOD = Range(1e-6, 1e10)
 
 
 #: Parameters of former versions, with their replacement.
@@ -82,11 +82,7 @@ REMOVED = {
 
 
 def _option(
-    default: Any,
-    description: str,
-    choices: tuple[str, ...] = (),
-    *,
-    span: OptionRange | None = None,
+    default: Any, description: str, choices: tuple[str, ...] = (), *, span: Range | None = None
 ) -> Any:
     return field(
         default=default,
@@ -145,8 +141,7 @@ class BridgeOptions:
     actuator_units: tuple[str, ...] = _option(
         (),
         'Units of the drivers of joints without a transmission, each as '
-        "'actuator=position_unit:turn, velocity_unit:rpm'; for other joints the <actuator> "
-        'contains them.',
+        "'actuator=position_unit:turn, velocity_unit:rpm'; for other joints use the <actuator>.",
     )
     calibration_offsets: bool = _option(
         False,
@@ -190,7 +185,7 @@ class BridgeOptions:
         span=_TIMEOUT,
     )
     max_waypoints: int = _option(
-        2000, 'Largest number of waypoints of a trajectory.', span=OptionRange(1, 1_000_000)
+        2000, 'Largest number of waypoints of a trajectory.', span=Range(1, 1_000_000)
     )
     tuning_guard: bool = _option(
         True,
@@ -205,7 +200,7 @@ class BridgeOptions:
         ('on_any', 'on_all', 'rate'),
     )
     publish_rate: float = _option(
-        100.0, 'Rate of joint_states [Hz] if publish is rate.', span=OptionRange(1e-2, 1e4)
+        100.0, 'Rate of joint_states [Hz] if publish is rate.', span=Range(1e-2, 1e4)
     )
     limits: str = _option(
         'clamp',
@@ -283,7 +278,7 @@ class BridgeOptions:
         0.01,
         'Speed [rad/s or m/s] above which a joint, or a joint coupled to it, is moving: ~/zero is '
         'rejected, and outward effort beyond a position limit ends.',
-        span=OptionRange(0.0, 1e6),
+        span=Range(0.0, 1e6),
     )
     zero_max_age: float = _option(
         5.0,
@@ -338,9 +333,9 @@ def list_choices(option: Field[Any]) -> tuple[str, ...]:
     return tuple(option.metadata['choices'])
 
 
-def find_option_range(option: Field[Any]) -> OptionRange | None:
+def find_option_range(option: Field[Any]) -> Range | None:
     """Return the range of the numbers of an option, ``None`` if it has no range."""
-    span: OptionRange | None = option.metadata['span']
+    span: Range | None = option.metadata['span']
     return span
 
 

@@ -26,7 +26,7 @@ from transmission_bridge.types import EMPTY, Index
 _REMEMBERED = 32
 
 
-class _DriverShare(NamedTuple):
+class _Share(NamedTuple):
     """The share of one driver in a message: its entries (``None``: all) and their names."""
 
     namespace: str
@@ -62,7 +62,7 @@ class DriverNames:
         self._check_topics()
         self._places: dict[str, tuple[str, str]] = {}
         for topic, driver_name, name in self._entries:
-            self._places.setdefault(name, (_find_topic_namespace(topic), driver_name))
+            self._places.setdefault(name, (_namespace_of(topic), driver_name))
         for name in actuators:
             self._places.setdefault(name, ('', name))
         self._check_driver_names()
@@ -90,9 +90,7 @@ class DriverNames:
         :param name: Name of the topic, without a namespace.
         """
         return {
-            f'{_find_topic_namespace(topic)}{name}:{driver_name}'
-            if topic
-            else driver_name: actuator
+            f'{_namespace_of(topic)}{name}:{driver_name}' if topic else driver_name: actuator
             for topic, driver_name, actuator in self._entries
         }
 
@@ -116,15 +114,13 @@ class DriverNames:
         parts = self._parts(record.names, True)
         return [(part.namespace, _take_trajectory_share(record, part)) for part in parts]
 
-    def _divide_names(
-        self, names: tuple[str, ...], are_trajectories: bool
-    ) -> tuple[_DriverShare, ...]:
+    def _divide_names(self, names: tuple[str, ...], are_trajectories: bool) -> tuple[_Share, ...]:
         picks: dict[str, list[int]] = {}
         for pick, name in enumerate(names):
             picks.setdefault(self.find_namespace(name), []).append(pick)
         self.reached[are_trajectories].update(picks)
         return tuple(
-            _DriverShare(
+            _Share(
                 namespace,
                 None if len(own) == len(names) else as_slice(own),
                 tuple(self._places[names[pick]][1] for pick in own),
@@ -159,11 +155,11 @@ class DriverNames:
                 )
 
 
-def _find_topic_namespace(topic: str) -> str:
+def _namespace_of(topic: str) -> str:
     return topic[: topic.rfind('/') + 1]
 
 
-def _take_command_share(record: JointStateRecord, part: _DriverShare) -> JointStateRecord:
+def _take_command_share(record: JointStateRecord, part: _Share) -> JointStateRecord:
     if part.picks is None:
         return replace(record, names=part.names)
     rows = [EMPTY, EMPTY, EMPTY]
@@ -176,7 +172,7 @@ def _take_command_share(record: JointStateRecord, part: _DriverShare) -> JointSt
     return JointStateRecord(record.stamp, record.frame_id, part.names, *rows)
 
 
-def _take_trajectory_share(record: TrajectoryRecord, part: _DriverShare) -> TrajectoryRecord:
+def _take_trajectory_share(record: TrajectoryRecord, part: _Share) -> TrajectoryRecord:
     if part.picks is None:
         return replace(record, names=part.names)
     points = []

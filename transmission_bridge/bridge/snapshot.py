@@ -52,7 +52,7 @@ _RATIO = 2.0
 DriverState = Literal['fine', 'gone', 'hanging', 'refused', 'late', 'useless', 'unheard']
 
 
-class SnapshotTime(NamedTuple):
+class Moment(NamedTuple):
     """
     The time of a snapshot.
 
@@ -73,7 +73,7 @@ class SnapshotTime(NamedTuple):
 # -- Memory --------------------------------------------------------------------------------------
 
 
-class ChangeWindow:
+class Changes:
     """
     Changes since the last snapshot.
 
@@ -96,13 +96,13 @@ class ChangeWindow:
         self._totals[key] = total
         return total - before if total >= before else total
 
-    def has_grown_lately(self, key: Hashable, total: int) -> bool:
+    def has_grown(self, key: Hashable, total: int) -> bool:
         """Return whether a count has grown in the last 5 s."""
         return self.was_true_lately(key, self.count_growth(key, total) > 0)
 
     def find_grown_keys(self, kind: tuple[str, str], counts: Mapping[str, int]) -> list[str]:
         """Return the keys of counts of one kind that have grown in the last 5 s."""
-        return [key for key, count in counts.items() if self.has_grown_lately((*kind, key), count)]
+        return [key for key, count in counts.items() if self.has_grown((*kind, key), count)]
 
     def was_true_lately(self, key: Hashable, is_so: bool) -> bool:
         """Return whether a fact is true at this snapshot, or was true in the last 5 s."""
@@ -286,14 +286,12 @@ class DriverFacts:
     def __init__(self, statistics: TopicStatistics) -> None:
         self.statistics = statistics
         self.rhythm = DriverRhythm()
-        self._window = ChangeWindow()
+        self._window = Changes()
         # Time of discovery of each publisher.
         self._publishers: dict[Hashable, float] = {}
         self._appeared = 0.0
 
-    def update_state(
-        self, peers: Peers, numbers: Array, timeout: float, look: SnapshotTime
-    ) -> None:
+    def update_state(self, peers: Peers, numbers: Array, timeout: float, look: Moment) -> None:
         """
         Update the state.
 
@@ -353,8 +351,8 @@ class InputTopic:
         self,
         statistics: TopicStatistics,
         peers: Peers,
-        window: ChangeWindow,
-        look: SnapshotTime,
+        window: Changes,
+        look: Moment,
         timeout: float | None = None,
         drivers: Sequence[DriverFacts] = (),
     ) -> None:
@@ -364,15 +362,13 @@ class InputTopic:
         self.age = max(look.now - statistics.heard, 0.0)
         received = window.count_growth(('received', statistics.topic), statistics.received)
         self.rate = received / look.period if look.period else 0.0
-        self.rejected = _find_rejected_reasons(statistics, window, 'input')
+        self.rejected = _list_rejections(statistics, window, 'input')
         self.replaced = window.find_grown_keys(
             ('stamp', statistics.topic), statistics.replaced_stamps
         )
 
 
-def _find_rejected_reasons(
-    statistics: TopicStatistics, window: ChangeWindow, view: str
-) -> list[str]:
+def _list_rejections(statistics: TopicStatistics, window: Changes, view: str) -> list[str]:
     lately = window.find_grown_keys((view, statistics.topic), statistics.rejected)
     return [reason for reason in lately if statistics.needs_attention(reason)]
 
@@ -403,12 +399,12 @@ class CommandTopic:
         statistics: TopicStatistics,
         counts: CommandCounts,
         peers: Peers,
-        window: ChangeWindow,
+        window: Changes,
         unheard: str = '',
     ) -> None:
         topic = statistics.topic
         self.statistics, self.counts, self.peers = statistics, counts, peers
-        self.rejected = _find_rejected_reasons(statistics, window, 'commands')
+        self.rejected = _list_rejections(statistics, window, 'commands')
         kinds = [each.name for each in fields(counts) if each.name != 'shares']
         self.lately = {
             kind: window.find_grown_keys((kind, topic), getattr(counts, kind)) for kind in kinds
@@ -462,11 +458,7 @@ class Coverage:
         self._counts = self._publishers = np.zeros(len(self._names), dtype=int)
 
     def update_coverage(
-        self,
-        merged: StateBuffer,
-        window: ChangeWindow,
-        topics: Mapping[str, Peers],
-        open_for: float,
+        self, merged: StateBuffer, window: Changes, topics: Mapping[str, Peers], open_for: float
     ) -> None:
         """
         Update the facts.
@@ -480,9 +472,7 @@ class Coverage:
         self.missing = _join_names(self._names, never & self._needed & is_due)
         self.unknown_names = shortened(tuple(merged.unknown_names), show=str)
         self.lost = _join_names(self._names, self._find_gone(merged, newest, topics))
-        rivals = (
-            merged.list_rivals() if window.has_grown_lately('contests', merged.contests) else {}
-        )
+        rivals = merged.list_rivals() if window.has_grown('contests', merged.contests) else {}
         self.contested = [(names, [topics[one] for one in both]) for both, names in rivals.items()]
 
     def _find_gone(self, merged: StateBuffer, newest: Array, topics: Mapping[str, Peers]) -> Mask:
@@ -572,7 +562,7 @@ def list_transmission_facts(
     robot: RobotTransmissions,
     merged: StateBuffer,
     reports: Iterable[MapReport],
-    window: ChangeWindow,
+    window: Changes,
     stale: Mask,
     misplaced: Mapping[str, str],
 ) -> Iterator[TransmissionFacts]:
@@ -598,7 +588,7 @@ def list_transmission_facts(
             ', '.join(names[place] for place in actuators if is_stale[place]),
             not_finite,
             # NaN positions make joints unknown; drivers without rates publish NaN rates.
-            window.has_grown_lately(('NaN', name), not_finite[0]),
+            window.has_grown(('NaN', name), not_finite[0]),
             unmapped,
             window.find_grown_keys(('map', name), unmapped),
             errors.get(name, ''),
@@ -643,21 +633,19 @@ class BridgeWatch:
         state_topics: Sequence[str],
     ) -> None:
         self._bridge, self._statistics, self._state_topics = bridge, statistics, state_topics
-        self._window = ChangeWindow()
+        self._window = Changes()
         self.restart()
 
     def restart(self) -> None:
         """Forget the drivers, because the node was activated."""
-        self._active = ChangeWindow()
+        self._active = Changes()
         self._open_for = 0.0
-        self._drivers = {
-            topic: DriverFacts(self._statistics[topic]) for topic in self._state_topics
-        }
+        self._drivers = {each: DriverFacts(self._statistics[each]) for each in self._state_topics}
         self._coverage = Coverage(self._bridge.robot)
 
     def take_snapshot(
         self,
-        look: SnapshotTime,
+        look: Moment,
         inputs: Mapping[str, Peers],
         outputs: Mapping[str, Peers],
         reports: Iterable[MapReport],
@@ -683,10 +671,8 @@ class BridgeWatch:
             look = look._replace(open_for=self._open_for)
             drivers, coverage = self._drivers, [self._coverage]
             for topic, driver in drivers.items():
-                numbers, timeout = (
-                    merged.find_given_values(topic),
-                    merged.find_driver_timeout(topic),
-                )
+                numbers = merged.find_given_values(topic)
+                timeout = merged.find_driver_timeout(topic)
                 driver.update_state(inputs[topic], numbers, timeout, look)
             self._coverage.update_coverage(merged, self._active, inputs, self._open_for)
             if self._open_for <= GRACE:

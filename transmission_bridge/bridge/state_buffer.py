@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The newest numbers of one or several drivers, merged by actuator name."""
+"""The latest numbers of one or several drivers, merged by actuator name."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ import math
 import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.inputs import (
-    EntryIndices,
-    find_entries,
-    MOST_UNKNOWN,
-    PlanCache,
-    Stamp,
-)
+from transmission_bridge.bridge.inputs import Entries, find_entries, MOST_UNKNOWN, PlanCache, Stamp
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, split_topic
 from transmission_bridge.bridge.turns import TurnCounter
 from transmission_bridge.errors import (
@@ -68,7 +62,7 @@ class _DriverRecord:
     def replace_units(self, scales: Array | None) -> None:
         """Replace the units for the next messages."""
         self.layout: Layout | None = None
-        self.plan: EntryIndices | None = None
+        self.plan: Entries | None = None
         self.plans = PlanCache(lambda layout: find_entries(layout, self.index, scales))
 
 
@@ -193,8 +187,9 @@ class StateBuffer:
         # First, because it may reject the message.
         plan = known.plan if layout is known.layout else known.plans.find_plan(layout)
         assert plan is not None
-        if plan.unknown:
-            self._count_unknown(plan.unknown)
+        for name in plan.unknown:
+            if name in self.unknown_names or len(self.unknown_names) < MOST_UNKNOWN:
+                self.unknown_names[name] += 1
         if not plan.count:
             raise MessageError('foreign', self._describe_foreign(source, layout.names))
         if now < self._latest and self.record_time(now):
@@ -218,7 +213,9 @@ class StateBuffer:
                     values[row, places] = given if scales is None else given * scales[row]
                     self._heard[row, places] = now
         if not are_finite(self._watched):
-            self._count_not_finite(layout, plan)
+            for row, length in enumerate(layout.lengths):
+                if length:
+                    self.not_finite[row, places] += ~np.isfinite(values[row, places])
             np.copyto(values, np.nan, where=np.isinf(values))
         if self.turns is not None and layout.lengths[0]:
             sent = stamp[0] + stamp[1] * 1e-9 if any(stamp) else np.nan
@@ -254,7 +251,7 @@ class StateBuffer:
             self._timeouts[self._givers == source.number] = timeout
             self._fresh_until = -math.inf
 
-    def _record_giver(self, source: _DriverRecord, layout: Layout, plan: EntryIndices) -> None:
+    def _record_giver(self, source: _DriverRecord, layout: Layout, plan: Entries) -> None:
         """
         Record the numbers that a driver publishes, and forget those that it omits.
 
@@ -282,9 +279,7 @@ class StateBuffer:
                 values = self._values[row, plan.places]
                 self._values[row, plan.places] = np.where(mine, np.nan, values)
                 self._givers[row, plan.places] = np.where(mine, _NOBODY, givers)
-        self._watch_rows(
-            max((row + 1 for row, given in enumerate(self.given) if given), default=0)
-        )
+        self._watch_rows(max((n for n, given in enumerate(self.given, 1) if given), default=0))
 
     def _watch_rows(self, n_rows: int) -> None:
         """Check only the first rows for NaN and inf: rows that are never received are NaN."""
@@ -458,11 +453,6 @@ class StateBuffer:
     def _find_index(self, source: str) -> dict[str, int]:
         return self._indexes.get(source, self._indexes[''])
 
-    def _count_not_finite(self, layout: Layout, plan: EntryIndices) -> None:
-        for row, length in enumerate(layout.lengths):
-            if length:
-                self.not_finite[row, plan.places] += ~np.isfinite(self._values[row, plan.places])
-
     def _describe_foreign(self, source: str, names: tuple[str, ...]) -> str:
         lost = [f'{shown(name)} ({self._lost[name]})' for name in names if name in self._lost]
         if lost:
@@ -479,11 +469,6 @@ class StateBuffer:
         urdf_name = next(iter(known.values())) if len(known) == len(names) == 1 else '?'
         entries = [f'{place}{name}={urdf_name}' for name in names]
         return f'{sentence}; {self.names_hint.format(shortened(entries, _MOST_NAMES))}'
-
-    def _count_unknown(self, names: tuple[str, ...]) -> None:
-        for name in names:
-            if name in self.unknown_names or len(self.unknown_names) < MOST_UNKNOWN:
-                self.unknown_names[name] += 1
 
 
 def _driver_indexes(

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""From actuator states to what is published of the joints."""
+"""From actuator states to published joint states."""
 
 from __future__ import annotations
 
@@ -101,11 +101,8 @@ class JointView:
         followers = self._followers.names if self._followers is not None else ()
         self.names = (*robot.joint_names, *followers)
         self.hidden = _find_hidden(robot.robot, self.names, options.undeclared_interfaces)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether known states are published unchanged."""
-        return self._followers is None and self.hidden is None
+        #: Whether known states are published unchanged.
+        self.is_plain = self._followers is None and self.hidden is None
 
     def __call__(self, joints: Array) -> tuple[Array, Mask]:
         """
@@ -244,7 +241,7 @@ class StatePath:
             stamp_hold=stamp_hold,
         )
         self.view = JointView(robot, options)
-        self._is_plain = self.view.is_plain
+
         self.report = MapReport()
         self.replace_maps(robot)
         self.reset()
@@ -292,10 +289,6 @@ class StatePath:
         """See :meth:`TurnCounter.find_nearest_turns`."""
         turns = self.merged.turns
         return {} if turns is None else turns.find_nearest_turns(wanted, oldest=oldest)
-
-    def settle_turns(self, positions: Mapping[int, float]) -> None:
-        """See :meth:`StateBuffer.settle_turns`."""
-        self.merged.settle_turns(positions)
 
     def find_joint_motion(self, now: float = 0.0) -> Array:
         """
@@ -350,7 +343,7 @@ class StatePath:
         if stamp is None:
             return None
         joints = self._map_values(self.merged.read_values(now))
-        if self._is_plain and self._all_known:
+        if self.view.is_plain and self._all_known:
             return encoder.encode_rows(self.view.names, stamp, joints)
         state = self._make_partial_record(stamp, joints)
         return None if state is None else encoder.encode_record(state)

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a topic-based hardware component with which its commands do harm."""
+"""Settings of topic-based hardware components that make their commands dangerous."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def find_endless_commands(
         )
         efforts = any('effort' in joints[name] for name in rates)
         zero_effort = ', and zero_effort for efforts' if efforts else ''
-        finding = _make_block_finding(
+        finding = _warn_of_block(
             block,
             f'velocity and effort commands of {shortened(rates)} {continues}: hardware component '
             f"'{block.name}' "
@@ -76,7 +76,7 @@ def find_several_interfaces(robot: RobotDescription) -> tuple[Finding, ...]:
     for block, joints in _list_commands(robot):
         names = [name for name, commands in joints.items() if len(commands) > 1]
         if names:
-            finding = _make_block_finding(
+            finding = _warn_of_block(
                 block,
                 f'several command interfaces of {shortened(names)}: after a change of '
                 f"controllers, hardware component '{block.name}' continues to send the last value "
@@ -102,9 +102,7 @@ def _list_commands(
             yield block, joints
 
 
-def _make_block_finding(
-    block: Ros2ControlSpec, message: str, *, expected: str, found: str
-) -> Finding:
+def _warn_of_block(block: Ros2ControlSpec, message: str, *, expected: str, found: str) -> Finding:
     return Finding(
         'warning',
         message,

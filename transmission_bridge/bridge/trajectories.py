@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""From joint trajectories to actuator trajectories; each is mapped whole or not at all."""
+"""From joint trajectories to actuator trajectories; each is mapped atomically."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from transmission_bridge.bridge.command_plan import (
-    check_joint_names,
-    CommandNames,
-    find_command_names,
-)
+from transmission_bridge.bridge.command_plan import check_joints, CommandNames, find_command_names
 from transmission_bridge.bridge.gate import Gate, KnownState, TrajectoryValues
 from transmission_bridge.bridge.inputs import is_possible
 from transmission_bridge.bridge.limits import LimitEffects
@@ -88,7 +84,7 @@ def read_trajectory(
 def _find_joint_indices(names: tuple[str, ...], known: CommandNames) -> list[int]:
     if not names:
         raise MessageError('no_names', 'a trajectory without joint names')
-    check_joint_names(names, known)
+    check_joints(names, known)
     barred = [f'{name} ({known.barred[name]})' for name in names if name in known.barred]
     if barred:
         raise MessageError('not_commandable', f'trajectory for {shortened(barred, show=str)}')
@@ -175,7 +171,7 @@ class TrajectoryPath:
         read = read_trajectory(trajectory, self._known, len(self._robot.joint_names))
         effects = LimitEffects(gate.ledger.counts[source])
         for field, row in _COMMAND_ROWS.items():
-            gate.limits.limit_command(read.values[field], effects, row)
+            gate.limits.limit_joints(read.values[field], effects, row)
         for binding in self._robot.bindings:
             if read.named[list(binding.joints)].any():
                 self._hold_partners(binding, read, known)

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Which changes of a transmission are too much for joints that are commanded at the moment."""
+"""Limits on changes of a transmission while its joints are commanded."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check_tuning(
     units = DriverUnits(after)
     # The next equal command at the actuators, with the limits before and after.
     sent = [
-        _map_limited_commands(after, commands, position, ActuatorLimits(each, options))
+        _map_commands(after, commands, position, ActuatorLimits(each, options))
         for each in (before, after)
     ]
     slides = {joint.name for joint in before.robot.joints if joint.type == 'prismatic'}
@@ -74,21 +74,22 @@ def check_tuning(
                 - old.actuator_to_joint('position', at)
             )[:count]
         except Exception as error:  # a plugin's bug rejects the change
-            raise _make_guard_error(binding, f'{type(error).__name__}: {error}') from error
+            raise _new_error(binding, f'{type(error).__name__}: {error}') from error
         _check_ratios(binding, *ratios)
         _check_units(binding, before, after)
         _check_rates(binding, *(units.of_drivers(each) for each in sent))
-        moved = np.fmax(moved, _find_limit_shift(binding, sent, after))
+        ends = [after.actuator_to_joint('position', each[0]) for each in sent]
+        moved = np.fmax(moved, np.abs(ends[1] - ends[0])[list(binding.joints)])
         for member, shift in zip(binding.spec.joints, moved.tolist(), strict=True):
             limit, unit = (SLIDE, 'm') if member.name in slides else (TURN, 'rad')
             if shift > limit * (1.0 + _ROUNDING):
-                raise _make_guard_error(
+                raise _new_error(
                     binding,
                     f'{member.name} would shift by {shift:.3g} {unit}, more than {limit:g} {unit}',
                 )
 
 
-def _map_limited_commands(
+def _map_commands(
     robot: RobotTransmissions, commands: Array, position: Array, limits: ActuatorLimits
 ) -> Array:
     """Return commands of joints mapped to the actuators, within limits."""
@@ -97,13 +98,6 @@ def _map_limited_commands(
     sent = stream.map_command(np.ascontiguousarray(commands), measured, MapReport()).copy()
     limits.limit_actuators(sent, LimitEffects())
     return sent
-
-
-def _find_limit_shift(binding: Binding, sent: list[Array], robot: RobotTransmissions) -> Array:
-    """Return the shift of the joints of a transmission caused by new actuator limits."""
-    ends = [robot.actuator_to_joint('position', each[0]) for each in sent]
-    shift: Array = np.abs(ends[1] - ends[0])[list(binding.joints)]
-    return shift
 
 
 def _check_rates(binding: Binding, old: Array, new: Array) -> None:
@@ -119,7 +113,7 @@ def _check_rates(binding: Binding, old: Array, new: Array) -> None:
             low, high = values if not is_less_dangerous else np.sort(values)
             if high > FACTOR * (1.0 + _ROUNDING) * low:
                 name = binding.spec.actuators[binding.actuators.index(place)].name
-                raise _make_guard_error(
+                raise _new_error(
                     binding,
                     f'{name} would be sent {FIELDS[row]} {new[row, place]:.3g} instead of '
                     f'{old[row, place]:.3g}',
@@ -133,7 +127,7 @@ def _check_units(binding: Binding, before: RobotTransmissions, after: RobotTrans
             old, new = (each.units[member.name].effort.scale for each in (before, after))
             if max(old, new) > FACTOR * (1.0 + _ROUNDING) * min(old, new):
                 what = f'have an effort of {new:.3g} for each unit of its driver instead of'
-                raise _make_guard_error(binding, f'{member.name} would {what} {old:.3g}')
+                raise _new_error(binding, f'{member.name} would {what} {old:.3g}')
 
 
 def _check_ratios(binding: Binding, before: Array, after: Array) -> None:
@@ -149,12 +143,12 @@ def _check_ratios(binding: Binding, before: Array, after: Array) -> None:
             what = f'move by {new:.3g} for each unit of the motor instead of {old:.3g}'
         else:
             continue
-        raise _make_guard_error(
+        raise _new_error(
             binding, f'{binding.spec.joints[row].name} by {ends[column]} would {what}'
         )
 
 
-def _make_guard_error(binding: Binding, what: str) -> ParameterError:
+def _new_error(binding: Binding, what: str) -> ParameterError:
     joints = shortened([member.name for member in binding.spec.joints])
     return ParameterError(
         f'{joints} is commanded now: {what}. Stop commanding it, change the number in smaller '

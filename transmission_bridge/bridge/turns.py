@@ -168,8 +168,7 @@ class OpenTurn:
         words = {
             'none': f'no turn keeps {shortened(self.joints)} within limits: check '
             'position_unit, offset, wrap_period and <limit>, or call ~/zero in a known pose',
-            'wrong': f'{self.words}: wrap_period or position_unit is wrong: correct it, or call '
-            '~/zero',
+            'wrong': f'{self.words}: wrap_period or position_unit is wrong: fix it, or use ~/zero',
             'fast': f'it can move {self.words} periods between two readings, expected less than '
             'one: check wrap_period, position_unit, velocity limits and the rate of the driver',
             'unlimited': f'no limits, more than {_MOST} turns, redundant actuators, or more than '
@@ -219,7 +218,7 @@ class _TurnGroup:
 
     # -- the mechanism ---------------------------------------------------------------------------
 
-    def map_to_actuators(self, joints: Array) -> Array:
+    def map_joints(self, joints: Array) -> Array:
         """Map positions of these joints, ``(n, n_joints)``, to those of all actuators."""
         whole = np.full((len(joints), len(self._robot.joint_names)), np.nan)
         whole[:, self.joints] = joints
@@ -237,7 +236,7 @@ class _TurnGroup:
         count = _ENDS if self._is_constant else _GRID
         if not np.isfinite([lower, upper]).all() or count ** len(lower) > _MOST_POINTS:
             return np.empty((0, len(self._scales)))
-        points = self.map_to_actuators(_combine_axes(np.linspace(lower, upper, count).T))
+        points = self.map_joints(_combine_axes(np.linspace(lower, upper, count).T))
         return points[np.isfinite(points[:, self.actuators]).all(axis=1)]
 
     def _sample_ratios(self) -> tuple[Array, Array]:
@@ -256,10 +255,7 @@ class _TurnGroup:
         if self._is_constant:
             # Unlike pinv, this is exact for more actuators than joints.
             joints = np.eye(len(self.joints))
-            moved = (
-                np.abs(self.map_to_actuators(joints) - self.map_to_actuators(0.0 * joints))
-                / self._scales
-            )
+            moved = np.abs(self.map_joints(joints) - self.map_joints(0.0 * joints)) / self._scales
             shares = moved.T[np.newaxis, self.actuators]
         shares[shares < 1e-9 * shares.max(initial=0.0)] = 0.0
         most = np.abs(ratios).max(axis=0, initial=0.0)[:, self._wraps[self.actuators]].sum(axis=1)
@@ -304,7 +300,11 @@ class _TurnGroup:
         margin = (_MARGIN + late) * self.travels
         fits = ((joints >= self.lower - margin) & (joints <= self.upper + margin)).all(axis=1)
         self.reason = 'several' if fits.any() else 'none' if len(fits) else 'unlimited'
-        self._shifts, self.found = self._shifts[fits], self._drop_equal_positions(joints[fits])
+        away = joints[fits] - joints[fits][:1]
+        # Drop duplicates that differ by whole turns.
+        steps = np.where(self._turns, np.exp(1j * away) / _SAME_ANGLE, away / _SAME)
+        distinct = np.sort(np.unique(np.rint(steps), axis=0, return_index=True)[1])
+        self._shifts, self.found = self._shifts[fits], joints[fits][distinct]
         if len(self.found) != 1:
             return nothing
         # Of equal candidates, use the one closest to the readings of the driver.
@@ -327,12 +327,6 @@ class _TurnGroup:
         shifts = np.zeros((len(combinations), len(base)))
         shifts[:, own] = combinations
         return shifts
-
-    def _drop_equal_positions(self, positions: Array) -> Array:
-        """Return positions without duplicates that differ by whole turns."""
-        away = positions - positions[:1]
-        steps = np.where(self._turns, np.exp(1j * away) / _SAME_ANGLE, away / _SAME)
-        return positions[np.sort(np.unique(np.rint(steps), axis=0, return_index=True)[1])]
 
 
 def _combine_axes(axes: Sequence[Array] | Array) -> Array:
@@ -478,10 +472,8 @@ class TurnCounter:
         reach = self._find_reach(timeouts, gap)
         moved = np.abs(self._unwrap.steps) / self._periods
         unusual = is_new & ~((moved <= self._usual) & (reach < 0.5) & ~self._open)
-        for place in np.flatnonzero(unusual).tolist():
-            self._judge_reading(
-                place, float(readings[place]), moved[place], reach[place], gap[place]
-            )
+        for k in np.flatnonzero(unusual).tolist():
+            self._judge_reading(k, float(readings[k]), moved[k], reach[k], gap[k])
         self._times[is_new], self._sent[is_new] = now, sent
         self._readings[is_new] = readings[is_new]
         if unusual.any():
@@ -618,9 +610,7 @@ class TurnCounter:
         belongs = (apart < self._close) & (np.abs(away - np.rint(away)) <= _AGREEMENT)
         return np.where(belongs, np.rint(away), np.nan)
 
-    def find_nearest_turns(
-        self, wanted: Mapping[str, float], *, oldest: float
-    ) -> dict[int, float]:
+    def find_nearest_turns(self, wanted: Mapping[str, float], oldest: float) -> dict[int, float]:
         """
         Return positions of actuators in unknown turns that are closest to wanted joint positions.
 
@@ -640,8 +630,7 @@ class TurnCounter:
             if own and any(named) and not all(named):
                 raise MessageError(
                     'unknown_turn',
-                    f'the turns of {shortened(group.joint_names)} are unknown: name all of them '
-                    'in zero_joints',
+                    f'turns of {shortened(group.joint_names)} are unknown: zero all of them',
                 )
             if all(named):
                 found |= {place: positions[place] for place in own}

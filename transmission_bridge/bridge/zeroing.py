@@ -130,9 +130,7 @@ def find_zero_offsets(
         elif joint in offsets:
             transmission = offsets[joint].transmission
         else:
-            raise MessageError(
-                'no_offset', f'{joint} has no offset{_name_commanded_joints(robot, joint)}'
-            )
+            raise MessageError('no_offset', f'{joint} has no offset{_advise_joints(robot, joint)}')
         _check_at_rest(robot, transmission, joint, held, velocity, actuators[1], max_velocity)
         if joint in solved:
             continue
@@ -173,7 +171,7 @@ def _find_actuator_offset_bindings(robot: RobotTransmissions) -> list[Binding]:
     return [binding for binding in robot.bindings if binding.spec.name in names - others]
 
 
-def _name_commanded_joints(robot: RobotTransmissions, joint: str) -> str:
+def _advise_joints(robot: RobotTransmissions, joint: str) -> str:
     """Return the joints to name instead of a passive joint, as text."""
     place = robot.joint_names.index(joint)
     for binding in robot.bindings:

@@ -263,8 +263,10 @@ class JointStateView(JointStateRecord):
         doubles = words.view(np.float64)
         doubles.flags.writeable = False
         self.rows = join_rows(doubles, layout.lengths)
+        starts = [(extent.offset - self._numbers_offset) // 8 for extent in form.arrays]
         self.position, self.velocity, self.effort = (
-            self._slice_array(doubles, extent) for extent in form.arrays
+            doubles[start : start + extent.length] if extent.length else doubles[:0]
+            for start, extent in zip(starts, form.arrays, strict=True)
         )
         self._numbers[:] = data[self._numbers_offset : self._size]
         # The prefix is stored five times; as a str, its frame needs up to four times its bytes.
@@ -280,10 +282,6 @@ class JointStateView(JointStateRecord):
             self.velocity.copy(),
             self.effort.copy(),
         )
-
-    def _slice_array(self, doubles: Array, extent: Extent) -> Array:
-        start = (extent.offset - self._numbers_offset) // 8 if extent.length else 0
-        return doubles[start : start + extent.length]
 
     def _load_message(self, data: bytes) -> bool:
         """Load a message of this form; return false, without changes, for another form."""
@@ -479,17 +477,11 @@ def _append_doubles(message: bytearray, count: int) -> int:
 WRITERS = 32
 
 
-def _make_writer(
-    names: tuple[str, ...], lengths: tuple[int, int, int], frame_id: str
-) -> JointStateWriter:
-    return JointStateWriter(names, frame_id, (lengths[0] > 0, lengths[1] > 0, lengths[2] > 0))
-
-
 class JointStateEncoder:
     """Serialises records, and reuses the writers of known layouts."""
 
     def __init__(self) -> None:
-        self._writer = lru_cache(WRITERS)(_make_writer)
+        self._writer = lru_cache(WRITERS)(JointStateWriter)
         self._last = JointStateWriter(())
 
     def encode_record(self, record: JointStateRecord) -> bytes:
@@ -500,7 +492,8 @@ class JointStateEncoder:
         """
         if record.rows is not None and not record.frame_id:
             return self.encode_rows(record.names, record.stamp, record.rows)
-        writer = self._writer(record.names, record.lengths, record.frame_id)
+        position, velocity, effort = (length > 0 for length in record.lengths)
+        writer = self._writer(record.names, record.frame_id, (position, velocity, effort))
         writer.position[:] = record.position
         writer.velocity[:] = record.velocity
         writer.effort[:] = record.effort
@@ -517,7 +510,7 @@ class JointStateEncoder:
         # Comparing with the last names is faster than hashing all of them.
         writer = self._last
         if names != writer.names:
-            writer = self._last = self._writer(names, (len(names),) * 3, '')
+            writer = self._last = self._writer(names)
         assert writer.rows is not None
         writer.rows[...] = rows
         return writer.write_message(*stamp)

@@ -68,7 +68,7 @@ def make_ragged_error(
     :param otherwise: Other accepted lengths, as text.
     """
     wrong = [
-        f'{length} {_make_plural(field) if length > 1 else field}'
+        f'{length} {field} value{"s" * (length > 1)}'
         for field, length in lengths.items()
         if length not in (0, len(names))
     ]
@@ -78,10 +78,6 @@ def make_ragged_error(
         f'{" and ".join(wrong)} for {count}{f" ({shortened(names)})" if names else ""}: '
         f'give one per name, or none{otherwise}',
     )
-
-
-def _make_plural(field: str) -> str:
-    return 'velocities' if field == 'velocity' else f'{field}s'
 
 
 class LayoutTable:

@@ -489,9 +489,6 @@ def _map_arrays(
     first = {name: float(values[0]) for name, values in arrays.items() if len(values)}
     at, rate = first.get('position', at), first.get('velocity')
     return [
-        np.array(
-            [_map_number(direction, name, value, transmission, at, rate) for value in values],
-            float,
-        )
+        np.array([_map_number(direction, name, v, transmission, at, rate) for v in values], float)
         for name, values in arrays.items()
     ]

@@ -26,10 +26,10 @@ from transmission_bridge.bridge.diagnostics import (
 )
 from transmission_bridge.bridge.snapshot import (
     BridgeWatch,
-    ChangeWindow,
+    Changes,
     LifeCycle,
+    Moment,
     Peers,
-    SnapshotTime,
 )
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import clipped, indented, shortened, shown
@@ -103,7 +103,7 @@ class Diagnostics:
         self._watch: BridgeWatch | None = None
         self._shared: dict[str, SharedTopic] = {}
         self._clock_time: float | None = None
-        self._window = ChangeWindow()
+        self._window = Changes()
         self._node_log, self._session_log = TroubleLog(), TroubleLog()
         self._namesake = Namesake(node, self._name)
         self._told: set[str] = set()
@@ -229,14 +229,14 @@ class Diagnostics:
             is_clocked=session.options.publish == 'rate',
         )
 
-    def _look(self, session: Session, graph: Graph, period: float) -> SnapshotTime:
+    def _look(self, session: Session, graph: Graph, period: float) -> Moment:
         now = session.time()
         before, self._clock_time = self._clock_time, now
         elapsed = min(period, time.monotonic() - session.opened, _LONGEST_PERIOD)
         # In simulated time if fewer seconds passed there.
         if is_simulated(self._node) and graph.publishers('/clock'):
             elapsed = 0.0 if before is None else min(max(now - before, 0.0), elapsed)
-        return SnapshotTime(now, period, elapsed, is_open=session.is_open)
+        return Moment(now, period, elapsed, is_open=session.is_open)
 
     def _inputs(self, session: Session, graph: Graph) -> dict[str, Peers]:
         found = {}

@@ -33,8 +33,8 @@ from transmission_bridge.bridge.options import (
     find_option_range,
     find_parameter_names,
     list_choices,
-    OptionRange,
     PREFIX,
+    Range,
     REMOVED,
     strip_prefixes,
 )
@@ -76,7 +76,7 @@ def declare(
     default: Any,
     descriptor: ParameterDescriptor,
     choices: Sequence[str] = (),
-    span: OptionRange | None = None,
+    span: Range | None = None,
 ) -> None:
     """
     Declare a parameter whose type is that of its default.

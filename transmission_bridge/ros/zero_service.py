@@ -24,7 +24,7 @@ from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
 from transmission_bridge.bridge.homing import find_absolute_targets
-from transmission_bridge.bridge.options import OptionRange, PREFIX
+from transmission_bridge.bridge.options import PREFIX, Range
 from transmission_bridge.bridge.zeroing import find_wanted_positions, find_zero_offsets
 from transmission_bridge.errors import (
     MessageError,
@@ -49,7 +49,7 @@ _TYPES = {
     _POSITIONS: Parameter.Type.DOUBLE_ARRAY,
 }
 
-_POSITION_RANGE = OptionRange(-1e6, 1e6)
+_POSITION_RANGE = Range(-1e6, 1e6)
 
 #: Returns the position [rad or m] that each joint is to have, at a time [s].
 Wanted: TypeAlias = Callable[[Session, float], dict[str, float]]
@@ -169,7 +169,7 @@ class ZeroService:
             )
             if not result.successful:
                 raise MessageError('refused', result.reason)
-            session.states.settle_turns(settled)
+            session.states.merged.settle_turns(settled)
         said = '; '.join(str(change) for change in changes)
         if overridden:
             said += (

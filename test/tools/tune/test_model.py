@@ -125,7 +125,10 @@ def test_a_joint_that_moves_is_commanded_or_is_unknown_is_not_set():
     model = model_of()
     state = at(model, np.zeros(6))
     everybody = ~nobody(model)
-    assert 'holds a position command' in model.place({'elbow': 0.0}, state, everybody, 0.01).reason
+    assert (
+        'is holding a position command'
+        in model.place({'elbow': 0.0}, state, everybody, 0.01).reason
+    )
     moving = state.copy()
     moving[1] = 10.0
     assert 'is moving' in model.place({'elbow': 0.0}, moving, nobody(model), 0.01).reason
