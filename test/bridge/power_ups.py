@@ -46,7 +46,7 @@ class Robot:
     A transmission with the limits of its joints.
 
     :param kind: Its type.
-    :param maps: What maps it.
+    :param maps: Its maps.
     :param periods: By actuator.
     :param limits: Lower and upper position of each joint; infinite: continuous.
     """
@@ -96,7 +96,7 @@ TEXTS = {
 PLUGINS = {'differential': 'DifferentialTransmission', 'four_bar': 'FourBarLinkageTransmission'}
 #: The kinds in turn; one that takes as long as fifty others is rarer.
 KINDS = (*6 * [each for each in TEXTS if each != 'ankle'], 'ankle')
-#: Widest limits of the joints of mechanisms whose ratio varies.
+#: Widest limits of the joints of mechanisms with a variable ratio.
 DOMAINS = {'slider': [(-1.3, 1.2)], 'ankle': [(-0.85, 0.55), (-0.38, 0.38)]}
 
 
@@ -169,7 +169,7 @@ def inside(robot, joints, margin):
 
 
 def draw(robot, rng):
-    """Return where the joints are: anywhere within the limits, often on one of them."""
+    """Return joint positions: anywhere within the limits, often on one of them."""
     low = np.where(np.isfinite(robot.limits[:, 0]), robot.limits[:, 0], -math.pi)
     high = np.where(np.isfinite(robot.limits[:, 1]), robot.limits[:, 1], math.pi)
     share = rng.uniform(0.0, 1.0, len(low))
@@ -212,7 +212,7 @@ def message(names, positions):
 
 
 def power_up(robot, path, rng, counts):
-    """Power a robot up, and count what becomes of it; the state path is made anew by that."""
+    """Power a robot up with a new state path, and count the results."""
     truth = draw(robot, rng)[np.newaxis]
     actuators = robot.maps.joint_to_actuator('position', truth)[0]
     if not np.isfinite(actuators).all():
@@ -221,7 +221,7 @@ def power_up(robot, path, rng, counts):
     names = robot.maps.actuator_names
     periods = np.array([robot.periods[name] for name in names])
     noise = NOISE * rng.uniform(-1.0, 1.0, len(periods)) * periods
-    # It counts on from where it woke up.
+    # It counts turns from its power-up position.
     there = robot.maps.joint_to_actuator('position', draw(robot, rng)[np.newaxis])[0]
     there = np.where(np.isfinite(there), there, actuators)
     readings = (actuators + noise) - periods * np.floor(there / periods)
@@ -258,7 +258,7 @@ def power_up(robot, path, rng, counts):
 
 
 def agrees(robot, found, truth):
-    """Tell whether joints are where they are, but for noise and whole turns."""
+    """Return whether positions are right up to noise and whole turns."""
     away = np.abs(found - truth)
     continuous = ~np.isfinite(robot.limits[:, 0])
     away[continuous] = np.abs((away[continuous] + math.pi) % (2.0 * math.pi) - math.pi)
@@ -287,7 +287,7 @@ def run(count, seed=0, each=25):
 
 
 def main():
-    """Print the counts by kind, and those of all after each tenth."""
+    """Print the counts by kind, and the totals after each tenth."""
     count = int(sys.argv[1])
     total = Counter()
     for tenth in range(10):

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What diagnostics say: totals, and the trouble since the last look."""
+"""Diagnostics: totals, and the troubles since the last snapshot."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from transmission_bridge.transmissions import MapReport, RobotTransmissions
 
 @given(st.lists(st.integers(0, 100), max_size=6))
 def test_window_adds_up(growths):
-    """What has grown between looks adds up to the total, each count by itself."""
+    """The growth between snapshots adds up to the total, separately for each count."""
     window = Changes()
     total = 0
     for growth in growths:
@@ -118,7 +118,7 @@ def test_events_are_shown_for_a_while(looks):
 
 @given(st.lists(st.booleans(), min_size=1))
 def test_what_two_looks_agree_on_is_settled(looks):
-    """What is found at one look only changes nothing, as the graph is not complete at once."""
+    """A result of one snapshot changes nothing, because the graph may be incomplete."""
     window = Changes()
     found = [window.find_settled('a', is_so) for is_so in looks]
     expected, settled = [], False
@@ -137,7 +137,7 @@ def statuses_of(troubles):
 
 
 def test_the_log_says_begin_and_end(time):
-    """A trouble is said when it begins, when it gets worse and when it is over, not between."""
+    """A trouble is logged at its start, when it gets worse and at its end, not between."""
     log = TroubleLog(time)
     said = []
     for trouble in (
@@ -157,13 +157,13 @@ def test_the_log_says_begin_and_end(time):
 
 
 def test_what_the_log_has_is_not_said_again(time):
-    """A trouble without a kind was logged where it happened."""
+    """A trouble without a kind is logged elsewhere."""
     assert not TroubleLog(time).find_log_lines(statuses_of({'x': [(ERROR, 'refused')]}))
 
 
 @given(st.lists(st.booleans(), min_size=30, max_size=120))
 def test_what_comes_and_goes_floods_no_log(looks):
-    """However often a trouble comes and goes: a line per 5 s at most, and what lasts is said."""
+    """A trouble that comes and goes is at most one line per 5 s; a lasting one is logged."""
     time = Time()
     log = TroubleLog(time)
     times = []
@@ -180,7 +180,7 @@ def test_what_comes_and_goes_floods_no_log(looks):
 
 
 def test_the_same_words_are_one_line(time):
-    """What is wrong with a hundred parts in the same way is one line."""
+    """The same trouble of a hundred parts is one line."""
     log = TroubleLog(time)
     names = [f'part {number}' for number in range(100)]
     lines = log.find_log_lines(statuses_of({name: [(WARN, 'odd', 'odd')] for name in names}))
@@ -200,7 +200,7 @@ def test_further_troubles_of_a_status():
 
 
 def test_every_reason_is_explained():
-    """What a status says of refused messages explains each reason that there can be."""
+    """The status of rejected messages explains each possible reason."""
     package = Path(transmission_bridge.__file__).parent
     modules = {*(package / 'bridge').glob('*.py'), package / 'ros' / 'channels.py'}
     reasons = {'bug', 'undecodable', 'future_stamp'}
@@ -253,7 +253,7 @@ def test_input(time):
 
 
 def test_messages_of_others_are_no_trouble():
-    """What names no actuator is counted as rejected, and warned of only if all messages do."""
+    """A message without an actuator is counted as rejected; it is a warning if all are such."""
     statistics, window = TopicStatistics('actuator_states'), Changes()
     statistics.received, statistics.heard, statistics.rejected['foreign'] = 3, 9.5, 2
     status = look(statistics, Changes())
@@ -275,7 +275,7 @@ def test_age_is_never_negative():
 
 
 def test_incompatible_peers():
-    """Who cannot be heard or cannot hear is named."""
+    """Nodes with incompatible quality of service are named."""
     peers = '/driver (Best effort publisher and reliable subscription)'
     for status in (
         look(TopicStatistics('t'), Changes(), incompatible=peers),
@@ -320,7 +320,7 @@ def test_commands(time):
 
 
 def test_commands_that_nobody_hears(time):
-    """That nobody listens is a warning while commands are accepted, and else nothing."""
+    """A topic without subscribers is a warning while commands are accepted."""
     statistics, window = TopicStatistics('joint_commands'), Changes(time)
 
     def found(unheard):
@@ -329,7 +329,7 @@ def test_commands_that_nobody_hears(time):
     assert found('actuator_commands').level == OK
     statistics.received = 1
     assert found('').level == OK
-    # Who heard the command has left since.
+    # The subscriber of the command has left since.
     assert found('actuator_commands').level == OK
     statistics.received = 2
     status = found('actuator_commands')
@@ -340,7 +340,7 @@ def test_commands_that_nobody_hears(time):
 
 
 def test_both_views_of_a_rejection():
-    """A refused command is warned of in the status of its topic and in that of its source."""
+    """A rejected command is a warning of the status of its topic and of its source."""
     statistics, window = TopicStatistics('joint_commands'), Changes()
     statistics.received = 1
     statistics.rejected['ragged'] = 1
@@ -384,7 +384,7 @@ def test_loaded(robot, fed):
 
 
 def test_misplaced_encoder(robot, fed):
-    """What is found of an absolute encoder is a warning of its transmission, as long as it is."""
+    """A misplaced absolute encoder is a warning of its transmission while it lasts."""
     window = Changes()
     looks = [
         of_robot(robot, fed(), window, misplaced=each) for each in ({}, {'hoist': 'words'}, {})
@@ -395,7 +395,7 @@ def test_misplaced_encoder(robot, fed):
 
 
 def test_nan_is_counted(robot, reference, fed, time):
-    """Every number that is none counts for its transmissions; only positions are a warning."""
+    """NaN and infinite numbers are counted for their transmissions; positions are a warning."""
     nan, inf = math.nan, math.inf
     states = fed(
         reference.Message(('left', 'winch'), position=(nan, 1.0)),
@@ -422,7 +422,7 @@ def test_nan_is_counted(robot, reference, fed, time):
 
 
 def test_stale_actuators(robot, reference, fed):
-    """An actuator that timed out is an error of its transmissions, and recovers by itself."""
+    """An actuator that timed out is an error of its transmissions until it is received again."""
     states = fed(reference.Message(('winch',), position=(1.0,)), timeout=0.5)
     fresh, late = of_robot(robot, states, now=1.4), of_robot(robot, states, now=1.6)
     assert [fresh[name].level for name in ('hoist', 'gauge', 'wrist')] == [OK, OK, ERROR]
@@ -456,7 +456,7 @@ BROKEN = """
 
 
 def test_failed_to_load(robots):
-    """A transmission that cannot be used is an error that says why, for as long as it is so."""
+    """A transmission that cannot be used is an error with the reason, as long as it lasts."""
     robot = RobotTransmissions(load_description(robots.urdf(('one', 'two'), BROKEN)))
     states, window = StatePath(robot), Changes()
     for _ in range(2):
@@ -511,7 +511,7 @@ def watched(robot, feed, time):
 
 
 def test_actuators_that_no_driver_gives(watched, reference):
-    """Who is never heard of while others are is named, with the names that nobody knows."""
+    """Actuators that are missing while others are received are named, with unknown names."""
     message = reference.Message(('left', 'right', 'hip', 'ghost'), position=(1.0,) * 4)
     looks = [watched.look(), *(watched.look(('a', message)) for _ in range(3))]
     assert looks[:2] == [{}, {}]
@@ -523,7 +523,7 @@ def test_actuators_that_no_driver_gives(watched, reference):
 
 
 def test_one_of_two_drivers_of_a_topic(watched, reference):
-    """Who is not heard of since its topic has lost a publisher is named, until it is again."""
+    """Actuators missing since their topic lost a publisher are named until they return."""
     first = ('a', reference.Message(('left', 'right', 'winch'), position=(1.0,) * 3))
     second = ('a', reference.Message(('hip', 'crank', 'finger'), position=(1.0,) * 3))
     watched.publishers = {'a': ['/first', '/second']}
@@ -555,7 +555,7 @@ def test_actuators_given_on_two_topics(watched, reference):
 
 
 def test_map_troubles(robot, time):
-    """What a mechanism could not map is counted by reason, over states and commands."""
+    """Samples that a mechanism could not map are counted by reason, for states and commands."""
     first, second = MapReport(), MapReport()
     first.counts['wrist', 'domain'] = 2
     second.counts['wrist', 'domain'] = 1

@@ -22,7 +22,7 @@ from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryReco
 ACTUATORS = tuple('abcdefg')
 EMPTY = np.empty(0)
 
-#: Two arms whose drivers call their motors M1 and M2, and a gripper with the URDF's name.
+#: Two arms with drivers that call their motors M1 and M2, and a gripper with its URDF name.
 ARMS = {
     'left/actuator_states:M1': 'a',
     'left/actuator_states:M2': 'b',
@@ -102,7 +102,7 @@ def test_every_number_reaches_its_driver_and_nobody_else(robot, record):
 
 @given(robot=robots(), values=st.lists(st.floats(-9.0, 9.0), min_size=7, max_size=7))
 def test_what_drivers_echo_is_what_was_sent(robot, values):
-    """States with the names and on the topics of commands are those of the same actuators."""
+    """States with the names and namespaces of commands belong to the same actuators."""
     entries, _ = robot
     merged = StateBuffer(ACTUATORS, RECORDED, driver_names=entries)
     for namespace, part in DriverNames(entries, ACTUATORS).divide_command(
@@ -240,7 +240,7 @@ def test_of_two_names_for_one_actuator_the_first_is_sent():
     ],
 )
 def test_two_actuators_are_never_one_to_a_driver(entries, words):
-    """What would command another driver's motor is refused, with what would be accepted."""
+    """Entries that would command another driver's motor are rejected, with a valid entry."""
     with pytest.raises(ParameterError, match=words) as caught:
         DriverNames(entries, ACTUATORS)
     assert caught.value.parameter == 'actuator_names'
@@ -269,6 +269,6 @@ def test_names_that_are_not_known(source, expected, found, entries):
     with pytest.raises(MessageError) as caught:
         merged.merge_message(source, Layout(record.names, record.lengths), record, (1, 0), 0.0)
     assert str(caught.value) == (
-        f'none of the names is known: expected some of {expected}, found '
+        f'no name is known: expected some of {expected}, found '
         f"{', '.join(map(repr, found))}; give the driver's names by actuator_names: [{entries}]"
     )

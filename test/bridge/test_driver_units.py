@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A bridge whose drivers have units of their own is the bridge in SI, seen by other numbers."""
+"""A bridge with drivers in other units equals the bridge in SI after conversion."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import EMPTY
 
-#: Limits of each motor, and its units; ``{}`` where the robot in SI has none.
+#: Limits of each motor, and its units; ``{}`` is empty for the robot in SI.
 WINCH = '<limit lower="-20" upper="30" velocity="40" effort="3"/>'
 LEFT = '<limit velocity="15" effort="0.2"/>'
 UNITS = {
@@ -111,7 +111,7 @@ def in_si(robot, messages):
 
 
 def plain(messages):
-    """Return the same of a robot in SI."""
+    """Return the parameters of the robot in SI."""
     found = {}
     for message in messages:
         for field in ('position', 'velocity', 'effort'):
@@ -123,7 +123,7 @@ def plain(messages):
 
 
 def alike(found, expected):
-    """Compare numbers in SI; NaN is none."""
+    """Compare numbers in SI; NaN: no number."""
     assert found.keys() == expected.keys()
     for field, values in expected.items():
         assert found[field] == pytest.approx(values, rel=1e-9, abs=1e-11, nan_ok=True)
@@ -238,7 +238,7 @@ def test_trajectories_and_plain_arrays_are_in_the_units(twins):
 
 
 def test_sensors_are_in_the_units(twins):
-    """Absolute encoders in the unit of position, torque sensors in that of effort."""
+    """Absolute encoders in the unit of position, torque sensors in the unit of effort."""
     layouts = LayoutTable()
     a = twins[0].joint_to_actuator('position', [0.1, 0.2, 0.3, 1.4, 0.5])
     for interface, field, row in (('absolute_position', 'position', 0), ('torque', 'effort', 2)):
@@ -331,7 +331,7 @@ def test_a_linkage_is_zeroed_by_offsets_in_si(load):
 
 
 def test_the_guard_looks_at_the_torque_constant_and_at_positions_in_si(twins):
-    """An effort may not jump by more than two, and a knee is compared where it is."""
+    """An effort may not jump by more than a factor of two; a knee is compared as measured."""
     _, robot = twins
     live = np.ones(len(robot.joint_names), bool)
     position = robot.joint_to_actuator('position', [0.1, 0.2, 0.3, 1.4, 0.5])
@@ -400,7 +400,7 @@ def test_what_a_driver_said_is_read_by_a_new_torque_constant(twins):
 
 
 def test_units_make_no_number_implausible(twins):
-    """Ratios are those of the mechanism, whatever a tick is."""
+    """Ratios belong to the mechanism and do not depend on the size of a tick."""
     assert [find_implausible_numbers(robot) for robot in twins] == [(), ()]
 
 
@@ -426,7 +426,7 @@ def test_partial_commands_of_few_motors_weigh_nothing_by_its_unit(robots):
 
 
 def test_diagnostics_name_the_units_by_the_driver_s_names(twins):
-    """What is SI is said so; an actuator without units is left out."""
+    """SI units are listed as SI; an actuator without units is left out."""
     _, robot = twins
     states = StatePath(robot)
     names = DriverNames({'left/actuator_states:m7': 'winch'}, robot.actuator_names).driver_names

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Absolute encoders that are mapped as those of motors, but move as joints do."""
+"""Absolute encoders that are mapped as motor encoders but move like joints."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ JOINT = np.sin(np.linspace(0.0, 2.0 * math.pi, 400)) + 0.3
 
 @pytest.mark.parametrize('ratio', [50.0, -50.0, 2.0, 6.0, 0.4])
 def test_an_encoder_at_the_joint_is_found(ratio):
-    """Whatever its zero is, and where it wraps; the sentence has the names and both motions."""
+    """For any zero and wrap position; the sentence has the names and both motions."""
     robot = maps(ratio)
     for encoder in (JOINT, JOINT + 2.0, wrapped(JOINT + 3.0)):
         assert list(found(robot, ratio * JOINT, encoder)) == ['t']
@@ -118,7 +118,7 @@ SECOND = """<joint name="k"><state_interface name="position"/></joint><transmiss
 
 
 def test_what_cannot_be_told_is_not_judged():
-    """A ratio near 1, an encoder that is said to be at the joint, a motor that two read."""
+    """A ratio near 1, an encoder declared at the joint, a motor that two transmissions read."""
     for ratio in (1.0, -1.0, 1.9, 0.6):
         assert not found(maps(ratio), ratio * JOINT, JOINT)
     own = maps(50.0).with_parameters({'t.ignore_absolute_encoder': True})
@@ -129,7 +129,7 @@ def test_what_cannot_be_told_is_not_judged():
 
 
 def test_gaps_are_not_bridged():
-    """While motor or encoder is unknown nothing adds up, and what is needed begins anew."""
+    """While motor or encoder is unknown nothing adds up, and the sum starts again."""
     # The encoder is in every second message: it is compared with the motor of those.
     joint = np.arange(40) * 0.0625
     encoder = joint.copy()

@@ -70,7 +70,7 @@ class World:
     """
     A bridge, its driver and its commander, in plain terms.
 
-    :ivar sent: What was sent, as ``(topic, numbers by actuator and interface)``.
+    :ivar sent: The messages sent, as ``(topic, numbers by actuator and interface)``.
     """
 
     def __init__(self, robot, **options):
@@ -89,7 +89,7 @@ class World:
         self.sent += [(each.topic, each.content) for each in outgoing]
 
     def wait(self, seconds):
-        """Let time pass, with ticks; return what was sent meanwhile."""
+        """Let time pass, with ticks; return the messages sent."""
         before = len(self.sent)
         for _ in range(round(seconds / TICK)):
             self.now += TICK
@@ -203,7 +203,7 @@ def test_an_end_that_was_not_sent_is_sent_at_the_next_tick():
 
 
 def test_the_partner_that_is_repeated_goes_on():
-    """A joint whose velocity has ended holds zero, so that its partner is not rejected."""
+    """A joint with an expired velocity holds zero, so that its partner is not rejected."""
     world = World(made(WRIST))
     world.state(position=(0.0, 0.0))
     world.command(velocity={'j0': 1.0, 'j1': 2.0})
@@ -232,7 +232,7 @@ def test_a_partner_that_cannot_be_mapped_ends_at_the_motors(robots):
 
 @pytest.mark.parametrize('timeout', [0.0, TIMEOUT])
 def test_no_command_is_completed_from_an_old_position(timeout):
-    """Whoever asked for the numbers before: a position older than state_timeout is unknown."""
+    """A position older than state_timeout is unknown, also after it was read."""
     world = World(made(WRIST), command_timeout=timeout)
     world.state(position=(0.2, 0.2))
     for _ in range(2):
@@ -304,7 +304,7 @@ def test_an_array_does_not_send_the_old_position_of_a_silent_driver():
 
 
 def test_a_later_trajectory_of_a_silent_driver_leads_to_no_array():
-    """Where it ends is no command if its driver was silent before it started."""
+    """Its last position is no command if its driver was silent before it started."""
     world = World(pair(), **BOTH)
     world.state(position=(0.0, 0.0))
     world.trajectory(['j1'], (1.0, {'positions': [1.0]}), start=world.now + 4.0)
@@ -328,7 +328,7 @@ def test_rates_of_an_array_end_if_other_modes_replace_them():
 
 
 def test_an_array_does_not_send_to_an_unknown_turn():
-    """The same command by itself is rejected as well."""
+    """The same command alone is also rejected."""
     limit = 'lower="-9" upper="9" velocity="20" effort="50"'
     robot = made(SIMPLE.format(0, limit=''), SIMPLE.format(1, limit=''), limit=limit)
     world = World(robot, **BOTH, wrap_period=('m1=6.283185307179586',))
@@ -410,7 +410,7 @@ def test_a_trajectory_of_rates_ends(array):
 
 
 def test_a_trajectory_to_a_position_does_not_end():
-    """Its driver holds where it leads to."""
+    """Its driver holds its last position."""
     world = World(pair())
     world.trajectory(['j0'], (1.0, {'positions': [0.5], 'velocities': [1.0]}))
     assert world.wait(5.0) == {}
@@ -483,7 +483,7 @@ def test_a_tuned_limit_does_not_move_a_commanded_joint():
 
 
 def test_a_newer_command_leaves_a_later_trajectory_to_the_other_joints():
-    """A trajectory of two joints whose one joint gets a command still ends for the other one."""
+    """If one of two joints of a trajectory gets a command, it still ends for the other one."""
     world = World(pair())
     world.trajectory(['j0', 'j1'], (1.0, {'velocities': [1.0, 2.0]}), start=101.0)
     world.command(velocity={'j0': 3.0})
@@ -500,7 +500,7 @@ def test_a_later_trajectory_of_rates_ends_if_time_goes_backwards():
 
 
 def test_an_array_leads_no_joint_further_beyond_its_limit():
-    """The velocity of a member whose joint has passed its limit since becomes zero."""
+    """The velocity of a member becomes zero after its joint has passed its limit."""
     world = World(pair(), **BOTH)
     world.state(position=(0.0, 0.0))
     world.command(velocity={'j0': 1.0, 'j1': 2.0})
@@ -562,7 +562,7 @@ def test_a_step_is_as_large_as_its_velocity_limit_allows():
 
 
 def test_after_a_rejection_a_step_starts_where_the_joint_is():
-    """What the rejected commands led to is nowhere; from the measured position it goes on."""
+    """After rejected commands the next step starts at the measured position."""
     world = World(pair(), max_step='reject', limits='off')
     world.state(position=(0.0, 0.0))
     world.command(position={'j0': 2.5})
@@ -692,7 +692,7 @@ def test_the_latest_interface_counts_among_topics():
 
 @pytest.mark.parametrize('modes', [('position', 'velocity'), ('velocity', 'position')])
 def test_topics_without_history_are_rejected(modes):
-    """Which of two topics is heard first is chance; the first change decides."""
+    """The order of the first messages of two topics is chance; the first change decides."""
     world = World(pair(), several_interfaces='latest', command_timeout=0.0)
     first, second = modes
     world.command(topic=f'joint_commands/{first}', **{first: {'j0': 1.0}})
@@ -801,7 +801,7 @@ def test_a_transmission_is_rejected_alone(why, options, command):
 
 
 def test_a_rejection_alone_moves_no_step_of_the_others():
-    """Their steps still start where they were sent, and not where they are measured."""
+    """Their steps still start at the sent, not at the measured position."""
     world = World(three(), rejects='transmission', max_step='reject')
     world.state(position=(0.0, 0.0, 0.0))
     world.command(position={'j2': 0.9})
@@ -809,7 +809,7 @@ def test_a_rejection_alone_moves_no_step_of_the_others():
 
 
 def test_a_message_of_which_nothing_is_left_is_rejected():
-    """Then the reason is that of the message, and the velocities end nevertheless."""
+    """Then the message is rejected with this reason, and the velocities still end."""
     world = World(three(), rejects='transmission', max_step='reject')
     world.state(position=(0.0, 0.0, 0.0))
     world.command(velocity={'j2': 0.5})
@@ -819,7 +819,7 @@ def test_a_message_of_which_nothing_is_left_is_rejected():
 
 
 def test_an_unknown_joint_is_left_out():
-    """A joint of another robot in the message of all of them stops nobody."""
+    """A joint of another robot in the message stops no other joint."""
     world = World(three(), rejects='transmission')
     assert world.command(velocity={'stranger': 1.0, 'j2': 1.0}) == {'velocity': {'m2': 1.0}}
     counts = world.bridge.gate.ledger.counts['joint_commands'].rejected
@@ -839,7 +839,7 @@ def test_limits_reject_the_whole_message():
 
 
 def test_an_unknown_joint_in_a_shortened_array():
-    """Nobody knows whose the values are then, though as many joints declare the interface."""
+    """Then the values cannot be assigned, though as many joints declare the interface."""
     names = find_command_names(three())
     names = replace(names, declared={'velocity': frozenset({'j0', 'j1'})})
     layouts = LayoutTable()

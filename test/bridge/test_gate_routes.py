@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the state machine of test_promises.py found, each by itself."""
+"""Single cases found by the state machine of test_promises.py."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_joints_with_an_encoder_of_their_own():
     ('names', 'reason'), [(('b',), 'mapped_absolute'), (('a', 'c'), 'no_absolute')]
 )
 def test_joint_that_cannot_have_its_absolute_position(names, reason):
-    """One whose encoder is mapped with the same offset, and one without a reading."""
+    """A joint with an encoder mapped with the same offset, and a joint without a reading."""
     mapped = robot(a=(None, 0.5, True), b=(None, 0.5, False), c=(None, 0.5, True))
     with pytest.raises(MessageError) as caught:
         find_absolute_targets(mapped, names, np.array([0.1, 0.2, np.nan]))
@@ -88,7 +88,7 @@ def test_joint_that_cannot_have_its_absolute_position(names, reason):
 
 
 def test_no_absolute_position_at_all():
-    """It is refused, not done for nobody."""
+    """It is rejected instead of changing no joint."""
     with pytest.raises(MessageError) as caught:
         find_absolute_targets(robot(a=(None, 0.5, False)), (), np.array([0.1]))
     assert caught.value.reason == 'no_absolute'

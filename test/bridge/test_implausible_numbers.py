@@ -103,7 +103,7 @@ def test_reductions_that_are_extreme_together_are_warned_of():
     ],
 )
 def test_a_matrix_is_warned_of_for_its_ratios_and_its_condition(matrix, words):
-    """The largest entry of a column is its actuator's ratio; a condition above 1e6 is told."""
+    """The largest entry of a column is its actuator's ratio; a condition over 1e6 is a finding."""
     found = findings_of(
         COUPLED,
         joints=['', ''],
@@ -197,7 +197,7 @@ def test_dimensions_in_degrees_or_millimetres_are_warned_of(before, after, words
 
 
 def test_a_plugin_that_raises_says_nothing(monkeypatch):
-    """A Jacobian that raises is no reason to fail, and the numbers of the description are told."""
+    """If a Jacobian raises an error, the numbers of the description are still checked."""
 
     def broken(*_):
         raise RuntimeError('a bug')

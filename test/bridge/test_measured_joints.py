@@ -43,7 +43,7 @@ EFFORT = '<hardwareInterface>hardware_interface/EffortJointInterface</hardwareIn
     ],
 )
 def test_a_joint_with_state_interfaces_alone_is_not_commanded(dialect, interfaces, is_commanded):
-    """In both dialects; where there is no interface at all, nothing tells that it is measured."""
+    """In both dialects; without any interface a joint is not only measured."""
     robot = RobotTransmissions(load_description(TREE.format(dialect.format(interfaces))))
     assert ('elbow' in find_command_names(robot).commandable) == is_commanded
     path = Commands(robot)

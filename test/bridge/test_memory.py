@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of the messages of one topic is bounded in bytes, whatever they hold."""
+"""The memory for messages of one topic is bounded, whatever they contain."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def message(names, frame='', fields=(False, False, False)):
 
 
 def thousands_of_names():
-    """Give messages of thousands of names that nobody has seen before."""
+    """Send messages with thousands of new names."""
     for number in range(3):
         yield message(f'{number:x}{each:05x}' for each in range(20_000))
         yield message([*KNOWN, *(f'{number:x}{each:05x}' for each in range(20_000))])
@@ -92,7 +92,7 @@ def take(request, robot):
 def test_bounded(take, flood):
     """However many layouts came, with however many names, 4 MiB hold what is kept of them."""
     reader, messages = JointStateReader(), list(flood())
-    # What is made once belongs to the robot.
+    # Memory allocated once belongs to the robot.
     for data in (message(KNOWN[:1]), message(KNOWN[1:]), message(['nobody'])):
         with suppress(MessageError):
             take(reader.read_message(data))
@@ -111,7 +111,7 @@ def test_bounded(take, flood):
 
 @floods
 def test_known_names_are_still_taken(robot, reference, flood):
-    """What is too much to be remembered is used all the same, and what follows it too."""
+    """A message that is too large to be cached is used, and so is the next one."""
     states, reader = StatePath(robot), JointStateReader()
     index = robot.joint_names.index('lift')
     for number, data in enumerate(flood()):

@@ -34,7 +34,7 @@ TRANSMISSIONS = """
 """
 
 #: ``third`` follows ``second`` follows ``first``; ``one`` and ``other`` follow each other;
-#: ``lost`` follows a joint whose transmission cannot be used.
+#: ``lost`` follows a joint without a usable transmission.
 JOINTS = ('third', 'second', 'first', 'one', 'other', 'broken', 'lost')
 MIMIC = {
     'third': 'joint="second" multiplier="-2" offset="0.25"',
@@ -91,7 +91,7 @@ def test_chain(joint_state):
 
 
 def test_consumers_of_full_arrays(joint_state):
-    """Where unknown rates are zero, a follower's effort is."""
+    """If unknown rates are zero, a follower's effort is also zero."""
     assert joint_state(unknown_rates='zero').effort.tolist() == [12.0, 0.0, 0.0]
 
 

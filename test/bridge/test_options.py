@@ -90,7 +90,7 @@ def test_ranges(name, value):
 
 
 def test_ranges_in_words():
-    """A range is said as it is read, without exponents where there need be none."""
+    """A range is written as it is read, without unneeded exponents."""
     assert str(Range(0.001, 86_400.0, (0.0,))) == '0, or 0.001 to 86400'
     assert str(Range(-1e6, 1e6)) == '-1000000 to 1000000'
 
@@ -118,7 +118,7 @@ def test_names_of_one_driver():
 
 @pytest.mark.parametrize('entry', ['right/states:M1=a', 'can0:1=a', ':M1=a', 'left/states:=a'])
 def test_names_of_a_driver_that_is_not_there(entry):
-    """A topic that is none of states is refused, with those that are; so is an empty name."""
+    """A topic that is not a state topic is rejected with a list; so is an empty name."""
     with pytest.raises(ParameterError, match='left/states') as caught:
         BridgeOptions(actuator_state_topics=('left/states',), actuator_names=(entry,))
     assert caught.value.parameter == 'actuator_names'

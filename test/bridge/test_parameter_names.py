@@ -48,7 +48,7 @@ def test_parameters_have_the_values_in_use(robot):
 
 
 def test_a_name_of_two_numbers_is_none():
-    """Where dots make two numbers of one name it is neither's, and a finding at the second."""
+    """If dots give two numbers one name, it is not used, and a finding at the second."""
     robot = robot_with(('t', 'x.joints.j'), ('t.joints.x', 'j'))
     found = find_parameter_names(robot)
     name = 'transmissions.t.joints.x.joints.j.offset'

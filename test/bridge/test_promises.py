@@ -318,7 +318,7 @@ class Machine(RuleBasedStateMachine):
         return joints
 
     def bend(self, values):
-        """Put the second joint of the bent finger where the first one takes it."""
+        """Move the second joint of the bent finger with the first one."""
         for row in (0, 1):
             if {'near', 'far'} <= values.keys() and 'bender' in self.facts.motors:
                 near, far = values['near'], values['far']
@@ -383,7 +383,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(dice=DICE)
     def interface_that_stays(self, dice):
-        """Command joints by several interfaces, of which one does not change."""
+        """Command joints by several interfaces, one of them constant."""
         dice = Random(dice)
         group, rows = dice.choice(self.facts.groups), dice.choice([(0, 1), (0, 1), (1, 2), (0, 2)])
         command = {j: {row: self.draw(dice, j, row) for row in rows} for j in group.joints}
@@ -512,7 +512,7 @@ class Machine(RuleBasedStateMachine):
         )
 
     def move(self, dice, group):
-        """Return where the actuators of a group are, and how fast they move."""
+        """Return positions and velocities of the actuators of a group."""
         still = dice.random() < 0.3
         for joint in group.joints:
             it = self.facts.joints[joint]
@@ -552,7 +552,7 @@ class Machine(RuleBasedStateMachine):
         return position, speeds
 
     def bend_truth(self, given):
-        """Put the second joint of the bent finger where the first one takes it."""
+        """Move the second joint of the bent finger with the first one."""
         if given.keys() >= {'near', 'far'} and 'bender' in self.facts.motors:
             given['near'] = min(max(given['near'], 0.12), 1.19)
             given['far'] = math.sin(given['near'])
@@ -682,7 +682,7 @@ class Machine(RuleBasedStateMachine):
         assert passes, 'its clock was set, and its commands do not pass'
 
     def whole_group(self, dice):
-        """Return a group of two joints and two actuators, ``None``: there is none."""
+        """Return a group of two joints and two actuators, or ``None``."""
         groups = [g for g in self.facts.groups if len(g.joints) > 1 and not g.is_few]
         return dice.choice(groups) if groups else None
 
@@ -832,7 +832,7 @@ class Machine(RuleBasedStateMachine):
             self.send_command({one: {0: self.draw(dice, one, 0)}})
 
     def command_in_force(self, group):
-        """Return the command of a group that is still repeated, empty: there is none."""
+        """Return the command of a group that is still repeated, or an empty one."""
         model = self.model
         command = {joint: dict(model.held[joint]) for joint in group.joints}
         timeout = model.timeout if model.timeout < math.inf else 0.5

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Commands from before a stall are recognised by their source times, each writer by itself."""
+"""Commands from before a stall are recognised by source times, separately by writer."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_commands_without_a_stall_are_accepted(world: World) -> None:
 def test_commands_resent_after_a_stall_are_rejected(
     world: World, stall: float, after: float
 ) -> None:
-    """Those that waited or are resent up to 2.6 s later are rejected, those of now are not."""
+    """Commands that waited or are resent up to 2.6 s later are rejected, new ones are not."""
     world.stream(3.0)
     begun = world.now
     world.stall(stall)
@@ -129,7 +129,7 @@ def test_two_writers_whose_clocks_differ(world: World) -> None:
 
 
 def test_first_sample_of_an_unknown_writer_is_rejected(world: World) -> None:
-    """Without a baseline nobody knows how old it is; a burst does not make one."""
+    """Without a baseline its age is unknown; a burst does not provide one."""
     world.stall(4.0)
     with pytest.raises(MessageError, match='sent an unknown time ago, expected') as caught:
         world.watch.check_source_time('a', world.now, world.now)
@@ -191,7 +191,7 @@ def test_slow_writer_after_its_clock_is_set(world: World) -> None:
 
 
 def test_baseline_ages(world: World) -> None:
-    """A baseline from before the last minutes is none; a delay that has grown replaces it."""
+    """A baseline older than the last minutes is not used; a larger delay replaces it."""
     world.stream(1.0)
     world.idle(250.0)
     world.stall(1.0)
@@ -215,7 +215,7 @@ def test_equal_delays_after_several_stalls_are_no_clock_that_was_set(world: Worl
 
 
 def test_check_ends_ten_seconds_after_the_stall(world: World) -> None:
-    """A second stall begins them anew."""
+    """A second stall restarts them."""
     world.stream(3.0)
     begun = world.now
     world.stall(2.2)
@@ -229,7 +229,7 @@ def test_check_ends_ten_seconds_after_the_stall(world: World) -> None:
 
 
 def test_unknown_writers_wait_for_three_seconds(world: World) -> None:
-    """Where the middleware does not tell writers apart, everything is rejected for that long."""
+    """If the middleware does not identify writers, everything is rejected for that long."""
     assert all(world.stream(1.0, writer=None))
     world.stall(0.7)
     with pytest.raises(MessageError, match='sent an unknown time ago'):

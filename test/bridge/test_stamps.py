@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Which stamps count, and that the stamp of the joint states goes back only when time does."""
+"""Valid stamps; the stamp of the joint states goes back only if time does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PRESENT = 1_800_000_000 * BILLION
 
 STAMPS = st.one_of(
     st.tuples(st.integers(-(2**31), 2**31 - 1), st.integers(0, 2**32 - 1)),
-    # Near the present, where it is decided.
+    # Near the present, because the limit is there.
     st.integers(-2 * BILLION, 2 * BILLION).map(lambda offset: divmod(PRESENT + offset, BILLION)),
     st.sampled_from([(0, 0), (0, 1), (1, BILLION), (2_145_916_800, 0), (2**31 - 1, 0)]),
 )
@@ -38,10 +38,10 @@ STEPS = st.one_of(
 
 class Clock:
     """
-    The node's clock, and that of receipt.
+    The node's clock and the clock of receipt.
 
     :ivar asked: How often the first was asked.
-    :ivar told: What it said last [ns].
+    :ivar told: Its last time [ns].
     """
 
     def __init__(self, nanoseconds=PRESENT):
@@ -102,7 +102,7 @@ def test_what_counts(reference, messages, start):
     )
 )
 def test_published_stamp(reference, robot, feed, messages):
-    """It is that of the model: never far ahead of the clock, and never back unless time is."""
+    """It equals the model: never far ahead of the clock, and never back unless time is."""
     clock = Clock()
     path = StatePath(robot, stamp_hold=reference.STAMP_HOLD)
     model = reference.ReferenceStates(reference.Numbers())
@@ -128,7 +128,7 @@ def test_published_stamp(reference, robot, feed, messages):
 
 
 def judge_of(clock, notes=None):
-    """Return a judge whose notes nobody reads."""
+    """Return a filter that discards its notes."""
     return StampFilter(clock, notes if notes is not None else Notes(), lambda: None).replace_stamp
 
 
@@ -176,7 +176,7 @@ def test_a_driver_that_counts_from_its_start(reference, robot, feed):
 
 
 def test_the_clock_is_asked_now_and_then():
-    """Of a driver at 1 kHz whose clock is right it costs two readings a second."""
+    """A driver at 1 kHz with a correct clock costs two readings a second."""
     clock = Clock()
     judge = judge_of(clock)
     for _ in range(10_000):

@@ -98,7 +98,7 @@ def driver(reference, robot):
 
 @given(data=st.data(), unknown_joints=st.sampled_from(['omit', 'nan']))
 def test_any_sequence(reference, robot, data, unknown_joints):
-    """After any sequence of messages, tunings and resets the output is that of the model."""
+    """After any sequence of messages, tunings and resets the output equals the model."""
     driver = Driver(reference, robot, unknown_joints)
     present = robot
     for step in data.draw(reference.strategies.steps()):
@@ -117,7 +117,7 @@ def test_any_sequence(reference, robot, data, unknown_joints):
 
 @given(data=st.data())
 def test_driver_names(reference, robot, data):
-    """With drivers' own names, exchanged ones too, the output is that of the model."""
+    """With drivers' own names, exchanged ones too, the output equals the model."""
     names = {'left': 'right', 'right': 'left', 'axis_0': 'hip', 'finger': 'crank', 'x': 'finger'}
     driver = Driver(reference, robot, names=names)
     known = ('winch', *names)
@@ -160,7 +160,7 @@ def test_same_layout_is_refused_again(reference, driver):
 
 
 def test_other_actuators_stay(reference, driver):
-    """What a message does not name stays as it was, whoever said it."""
+    """Actuators that a message omits stay unchanged, from any driver."""
     driver.update('one', reference.Message(('winch', 'left'), position=(4.0, 2.0)))
     driver.update('one', reference.Message(('right',), position=(-3.0,)))
     found = driver.path.make_joint_state()
@@ -221,7 +221,7 @@ def test_stamp_of_a_driver_that_timed_out(reference, robot, feed):
 
 
 def test_a_lone_driver_that_timed_out_has_no_stamp(reference, robot, feed):
-    """What was looked up in between changes nothing for the message that ends the silence."""
+    """Reads in between change nothing for the message that ends the silence."""
     path = state_path(robot, timeout=2.0, stamp_hold=1.0)
     for stamp, now in (((3, 0), 0.0), ((2, 0), 0.25)):
         feed(path, reference.Message(('winch',), position=(1.0,), stamp=stamp), now=now)
@@ -245,7 +245,7 @@ def test_ten_thousand_names(reference, driver):
 
 
 def test_tuning_moves_what_is_known(reference, robot, tuned):
-    """Joint positions that were measured before a tuning are those of the new maps after it."""
+    """After a tuning, positions measured before it are mapped by the new maps."""
     driver = Driver(reference, robot)
     driver.update('one', reference.Message(reference.ACTUATORS, position=(1.0,) * 6))
     changes = {('offset', 'pitch'): 1.3, ('reduction', 'hip'): -7.0}
@@ -282,7 +282,7 @@ def ankle_path(robot, feed, position):
 
 
 def test_tuning_forgets_the_solution(ankle, feed):
-    """After a tuning the position is that of the new maps without a guess, not unknown."""
+    """After a tuning the new maps give a position without a guess, not NaN."""
     path, _ = ankle_path(ankle, feed, [0.4, 0.3])
     tuned = ankle.with_parameters(
         {'ankle': {'joints': {'pitch': {'offset': -0.1}, 'roll': {'offset': -0.2}}}}
@@ -300,7 +300,7 @@ def test_a_gap_costs_nothing(ankle, feed, elsewhere):
 
 
 def test_arrays_are_its_own(reference, driver):
-    """What was returned does not change with the next message, and the input is copied."""
+    """A returned record does not change with the next message, and the input is copied."""
     record = reference.Message(reference.ACTUATORS, position=(1.0,) * 6).record
     driver.path.merge_message(
         'one', driver.layouts.find_layout(record.names, record.lengths), record, (1, 0)
@@ -374,7 +374,7 @@ def test_numbers_grow_old_one_by_one(drivers):
 
 
 def test_left_out_is_not_stale(drivers):
-    """What a driver no longer gives is unknown, and nobody waits for it."""
+    """Numbers that a driver omits become unknown, and publication does not wait for them."""
     drivers.send('encoder', 1.0, 'winch', position=(1.0,), velocity=(0.5,))
     drivers.send('encoder', 1.75, 'winch', position=(1.0,))
     assert drivers.known(1.75)[:, 0].tolist() == [True, False, False]

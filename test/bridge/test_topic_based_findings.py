@@ -31,7 +31,7 @@ URDF = """<robot name="r">
 def robot(
     threshold: str | None = None, interface: str = 'velocity', plugin: str = TOPIC_BASED
 ) -> RobotDescription:
-    """Return a cart; ``threshold`` is that of its component, ``None``: not given."""
+    """Return a cart; ``threshold`` belongs to its component, ``None``: not given."""
     given = '<param name="trigger_joint_command_threshold">{}</param>'
     return load_description(
         URDF.format(

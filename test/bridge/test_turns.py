@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""In which turn an actuator with a single-turn encoder is, and what becomes of it meanwhile."""
+"""Turns of actuators with single-turn encoders, and their state while it is unknown."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Bridge:
 
     @property
     def turns(self):
-        """What counts the turns."""
+        """The counter of the turns."""
         return self.states.merged.turns
 
     def hear(self, now=0.0, source='driver', stamp=(1, 0), **positions):
@@ -105,7 +105,7 @@ class Bridge:
 
 
 def test_random_power_ups(power_ups, campaign):
-    """No turn is wrong; where one fits it is found, where several do they are named."""
+    """No turn is wrong; a single candidate is used, several candidates are named."""
     counts = power_ups.run(660 * campaign, seed=5, each=15)
     total = sum(counts.values(), Counter())
     # Limits do not resolve more actuators than joints.
@@ -120,7 +120,7 @@ def test_random_power_ups(power_ups, campaign):
 
 @pytest.mark.parametrize('turns', [-1, 0, 1])
 def test_limits_leave_one_turn(turns):
-    """The joint is where the only turn within its limits puts it, whatever the driver reads."""
+    """The only turn within limits is used, whatever the driver reads."""
     bridge = Bridge(robot(-1.0, 1.0))
     assert bridge.hear(a=0.5 + turns * TURN) == pytest.approx([0.5])
     assert bridge.status().level == OK
@@ -138,7 +138,7 @@ def test_first_reading_as_it_is():
 
 
 def test_several_turns_are_named():
-    """A joint with more than one turn within its limits is unknown; where it may be is said."""
+    """A joint with several turns within limits is unknown; the candidates are reported."""
     bridge = Bridge(robot(-6.0, 4.0))
     assert np.isnan(bridge.hear(a=1.0)).all()
     (turn,) = bridge.turns.list_open_turns()
@@ -157,7 +157,7 @@ def test_candidates_in_words():
 
 
 def test_no_turn_fits():
-    """An offset that is wrong is an error that says so, and the joint stays unknown."""
+    """A wrong offset is an error that names it, and the joint stays unknown."""
     bridge = Bridge(robot(-1.0, 1.0))
     assert np.isnan(bridge.hear(a=3.0)).all()
     assert bridge.status().level == ERROR
@@ -168,7 +168,7 @@ def test_no_turn_fits():
 
 
 def test_joint_without_limits():
-    """One that may be anywhere is unknown, and the sentence says why."""
+    """A joint without limits is unknown, and the sentence has the reason."""
     bridge = Bridge(robot(None, kind='prismatic'))
     assert np.isnan(bridge.hear(a=3.0)).all()
     assert 'no limits' in bridge.status().message
@@ -195,7 +195,7 @@ def test_continuous_joint(ratio, is_known):
 
 
 def test_coupled_actuators_wait_for_each_other():
-    """One of two says nothing; both together leave one pair of turns, from two drivers too."""
+    """One of two leaves several turns; both leave one pair, also from two drivers."""
     bridge = Bridge(robot(-1.0, 1.0, text=WRIST))
     assert np.isnan(bridge.hear(source='one', left=0.6 + TURN)).all()
     assert bridge.turns.list_open_turns() == []
@@ -264,7 +264,7 @@ def test_coupled_actuators_at_rest_are_resolved_once_their_readings_are_of_one_t
 
 
 def test_motion_leaves_one():
-    """A turn that would take the joint beyond its limits is none: moving settles it."""
+    """A turn beyond the limits is no candidate: motion resolves it."""
     bridge = Bridge(robot(-3.5, 3.5))
     path = np.arange(3.0, 0.0, -0.1)
     readings = [float(each % TURN) for each in path]
@@ -277,7 +277,7 @@ def test_motion_leaves_one():
 
 
 def test_tuned_offset_counts():
-    """What was unknown is looked at again with other numbers; what was known stays."""
+    """After a change of numbers unknown turns are checked again; known turns stay."""
     maps = robot(-1.0, 1.0)
     bridge = Bridge(maps)
     bridge.hear(a=3.0)
@@ -293,7 +293,7 @@ def test_tuned_offset_counts():
 
 @pytest.mark.parametrize('active', [True, False])
 def test_short_gap_keeps_the_turn(active):
-    """Where the joint cannot have moved to another turn it is known at once, also inactive."""
+    """If the joint cannot have moved to another turn, it is known at once, also inactive."""
     bridge = Bridge(robot(-20.0, 20.0, velocity=1.0), {'a': TURN})
     bridge.hear(a=1.0)
     bridge.states.merged.settle_turns({0: 1.0 + TURN})
@@ -318,7 +318,7 @@ def test_long_gap_leaves_it_open(active):
 
 
 def test_long_gap_with_limits():
-    """Where limits leave one turn it is known again, in the turn in which the driver woke up."""
+    """If limits leave one turn, it is known again, in the turn of the driver's power-up."""
     bridge = Bridge(robot(-1.0, 4.0, velocity=3.0))
     assert bridge.hear(a=3.5) == [3.5]
     assert bridge.hear(a=0.2 + TURN, now=60.0) == pytest.approx([0.2])
@@ -349,7 +349,7 @@ def test_time_that_goes_backwards_opens_it():
 
 
 def test_time_of_another_start():
-    """After an activation whose time begins anew, each actuator for itself, counting goes on."""
+    """After an activation with a new time, counting continues separately by actuator."""
     bridge = Bridge(robot(-9.0, 9.0, text=WRIST))
     bridge.hear(left=0.6, right=0.2, now=100.0)
     bridge.states.merged.settle_turns({0: 0.6, 1: 0.2})
@@ -388,7 +388,7 @@ def test_counting_while_all_is_well(together):
 
 
 def test_absolute_positions_settle_it():
-    """One message is enough, before the first reading or after it; one that disagrees is none."""
+    """One message is enough, before or after the first reading; a different one is ignored."""
     maps = robot(-20.0, 20.0)
     for first in (True, False):
         bridge = Bridge(maps)
@@ -426,7 +426,7 @@ def test_absolute_positions_of_joints_settle_coupled_actuators():
 
 
 def test_absolute_position_from_before_a_motion_is_none():
-    """While the actuator moves fast, a reading and an encoder of different times say nothing."""
+    """While the actuator moves fast, readings of different times are not compared."""
     bridge = Bridge(robot(-20.0, 20.0, velocity=100.0))
     bridge.hear(a=1.0, now=0.0)
     bridge.hear(a=3.0, now=0.1)
@@ -496,7 +496,7 @@ def test_trajectory_is_refused_while_the_turn_is_unknown():
 
 
 def test_driver_is_commanded_in_its_own_turns():
-    """To stay where it is a driver is sent what it reads, in whatever turn that is."""
+    """To hold its position a driver receives its own reading, in any turn."""
     bridge = Bridge(robot(-20.0, 20.0, ratio=2.0, velocity=50.0))
     bridge.hear(a=6.0)
     bridge.states.merged.settle_turns({0: 6.0 - 2 * TURN})
@@ -516,7 +516,7 @@ def test_options():
 
 
 def test_units_of_the_driver():
-    """A period, turns and what is sent are in the driver's unit; limits are those of the joint."""
+    """Period, turns and messages are in the driver's unit; limits belong to the joint."""
     text = (
         '<transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>'
         '<actuator name="a" role="actuator1"><param name="position_unit">turn</param>'
@@ -620,7 +620,7 @@ def test_absolute_position_of_one_actuator_does_not_refresh_that_of_another():
 
 @pytest.mark.parametrize('apart', [0.0, 0.5])
 def test_absolute_positions_of_joints_count_together_if_they_are_of_one_time(apart):
-    """Where the encoders are at the joints, the oldest of a transmission decides."""
+    """If the encoders are at the joints, the oldest of a transmission decides."""
     maps = robot(-100.0, 100.0, velocity=20.0, text=WRIST).with_parameters(
         {'wrist.ignore_absolute_encoder': True}
     )
@@ -667,7 +667,7 @@ def test_what_does_not_fit_is_believed_again_when_somebody_says_so():
 
 
 def test_messages_that_come_late_are_no_steps():
-    """Ten that waited come at once, and at a reading in two nobody is accused."""
+    """Ten delayed messages arrive at once; half of the readings are no error."""
     bridge = Bridge(robot(-20.0, 20.0, velocity=3.0))
     bridge.hear(a=0.0)
     bridge.states.merged.settle_turns({0: 0.0})
@@ -678,7 +678,7 @@ def test_messages_that_come_late_are_no_steps():
 
 @pytest.mark.parametrize('seconds', [0, 5], ids=['no stamp', 'stamps'])
 def test_a_message_that_was_under_way_for_long_accuses_nobody(seconds):
-    """Its stamp tells how long ago it was read; without one, the next reading is a step."""
+    """Its stamp gives the time of the reading; without one, the next reading is a step."""
     bridge = Bridge(robot(-1.0, 1.5, velocity=3.0))
     for sent, now in ((0.0, 0.4), (0.4, 0.41), (0.41, 0.42)):
         nanoseconds = round(sent * 1e9) + 1
@@ -705,7 +705,7 @@ def test_zeros_of_a_driver_that_has_not_read_yet_are_no_position():
 def test_readings_farther_outside_one_period_than_the_joint_travels_are_an_error(
     reading, fits, gap
 ):
-    """A driver may count on, from where it woke up, over the way that the limits leave."""
+    """A driver may count turns from its power-up position within the limits."""
     bridge = Bridge(robot(-5.0, 5.0, ratio=2.0))
     bridge.hear(a=reading)
     bridge.hear(a=reading, now=gap)
@@ -731,7 +731,7 @@ def test_period_that_cannot_be_counted_is_an_error():
 
 
 def test_joint_far_beyond_its_limits_has_lost_its_turn():
-    """The elbow of a 2:1 belt that is said to be at -3.14 with limits of +-1.69 is looked for."""
+    """The elbow of a 2:1 belt with a reading of -3.14 and limits of +-1.69 is resolved."""
     bridge = Bridge(robot(-1.69, 1.69, ratio=2.0, velocity=3.0))
     assert np.isnan(bridge.hear(a=3.2)).all()
     bridge.states.merged.settle_turns({0: 3.2 - TURN})

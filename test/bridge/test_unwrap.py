@@ -22,12 +22,12 @@ from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTab
 PERIOD = 2.0 * math.pi
 #: Moves between two messages, in periods: less than half a turn.
 MOVES = st.lists(st.floats(-0.499, 0.499), min_size=1, max_size=40)
-#: What a driver that cannot read its encoder may say.
+#: Values of a driver that cannot read its encoder.
 NONSENSE = st.sampled_from([math.nan, math.inf, -math.inf, 1e300, -1e308, 1e20])
 
 
 def wrapped(position, period, lowest):
-    """Return the reading of an encoder whose readings begin at ``lowest``."""
+    """Return the reading of an encoder with readings from ``lowest``."""
     return lowest + (position - lowest) % period
 
 
@@ -71,7 +71,7 @@ def test_turns_are_counted(moves, period, lowest):
 
 @given(moves=MOVES, nonsense=st.lists(NONSENSE, min_size=1, max_size=3), data=st.data())
 def test_nonsense_is_unknown_and_forgets_nothing(moves, nonsense, data):
-    """A reading that is none makes the position unknown, and the next is what it had been."""
+    """A NaN reading makes the position unknown, and the next reading restores it."""
     plain, disturbed = Unwrapper([PERIOD]), Unwrapper([PERIOD])
     for true in PERIOD * np.cumsum(moves):
         if data.draw(st.booleans()):
@@ -122,7 +122,7 @@ def test_silence_keeps_the_turns(robot, reference):
 
 
 def test_periods_are_checked():
-    """A period is a positive number, of an actuator that there is."""
+    """A period is a positive number for an existing actuator."""
     urdf = '<robot name="r"><link name="a"/><link name="b"/><joint name="motor" type="continuous">'
     urdf += '<parent link="a"/><child link="b"/></joint></robot>'
     robot = RobotTransmissions(load_description(urdf))

@@ -33,7 +33,7 @@ def knee(robots):
 
 @pytest.fixture(scope='module')
 def ankle(robots):
-    """Return the maps of an ankle whose joint positions are solved for."""
+    """Return the maps of an ankle with solved joint positions."""
     text = robots.urdf(('pitch', 'roll'), robots.ANKLE)
     return RobotTransmissions(load_description(text, strict=True))
 
@@ -90,7 +90,7 @@ def refusal(*args, **kwargs):
     ),
 )
 def test_present_position_means_wanted_one(robot, tuned, wanted, position, ratios):
-    """With the offsets set, the joints are where they were wanted and no other has moved."""
+    """With the new offsets, the joints have the wanted positions and no other has moved."""
     before = tuned(ratios)
     changes = zero(before, wanted, position)
     assert [change.member for change in changes] == list(wanted)
@@ -109,7 +109,7 @@ def test_present_position_means_wanted_one(robot, tuned, wanted, position, ratio
 
 @given(present=st.floats(-0.4, 0.4), wanted=st.floats(-0.4, 0.4))
 def test_position_dependent(knee, present, wanted):
-    """The offset of a mechanism whose ratio depends on position does the same."""
+    """The same holds for a mechanism with a ratio that depends on position."""
     position = knee.joint_to_actuator('position', [present])
     (change,) = zero(knee, {'knee': wanted}, position)
     found = applied(knee, [change]).actuator_to_joint('position', position)
@@ -118,7 +118,7 @@ def test_position_dependent(knee, present, wanted):
 
 @pytest.mark.parametrize('present', [1e-2, 1e-5, 1e-7, 1e-9, 1e-12])
 def test_solved_position(ankle, present):
-    """A joint whose position is solved for is set, however near to it it is already."""
+    """A joint with a solved position is set, also if it is already close."""
     position = ankle.joint_to_actuator('position', [present, -present])
     changes = zero(ankle, {'pitch': 0.0, 'roll': 0.0}, position)
     found = applied(ankle, changes).actuator_to_joint('position', position)
@@ -126,7 +126,7 @@ def test_solved_position(ankle, present):
 
 
 def test_moving_where_the_ratio_is_lost(knee):
-    """At a dead centre, where the joint's velocity is not known, its actuator's decides."""
+    """At a dead centre the joint velocity is unknown, and its actuator's decides."""
     domain = knee.transmissions['leg'].domain
     position = knee.joint_to_actuator('position', domain.lower)
     assert np.isnan(knee.actuator_to_joint('velocity', [0.2], at=position)).all()
@@ -135,7 +135,7 @@ def test_moving_where_the_ratio_is_lost(knee):
 
 
 def test_moving_where_a_velocity_is_missing(robot):
-    """Where one actuator tells its velocity and its partner does not, that one decides."""
+    """If only one of two actuators has a velocity, it decides."""
     velocity = np.full(6, np.nan)
     velocity[robot.actuator_names.index('left')] = 0.02
     assert refusal(robot, {'roll': 0.0}, np.zeros(6), velocity) == 'moving'
@@ -145,13 +145,13 @@ def test_moving_where_a_velocity_is_missing(robot):
 
 
 def test_out_of_the_domain(knee):
-    """An offset that brings the joint where its transmission does not map it is refused."""
+    """An offset with a position that its transmission cannot map is rejected."""
     position = knee.joint_to_actuator('position', [0.0])
     assert refusal(knee, {'knee': 0.6}, position) == 'not_additive'
 
 
 def test_report(robot):
-    """A change says what was and what is, with every digit."""
+    """The text of a change has the old and the new number with all digits."""
     position = np.zeros(6)
     position[robot.actuator_names.index('winch')] = 1.0
     (change,) = zero(robot, {'lift': 0.0}, position)
@@ -164,7 +164,7 @@ LEG_ANGLES = st.floats(-0.45, 0.45)
 
 @given(present=st.tuples(LEG_ANGLES, LEG_ANGLES), wanted=st.tuples(LEG_ANGLES, LEG_ANGLES))
 def test_a_linkage_is_zeroed_by_the_offsets_of_its_actuators(leg, present, wanted):
-    """All its joints are where they are wanted, passive ones as the loops have them."""
+    """All joints have the wanted positions, and passive joints close the loops."""
     places = [leg.joint_names.index(name) for name in ('hip', 'knee')]
     there = np.full((2, len(leg.joint_names)), np.nan)
     there[:, places] = present, wanted
@@ -193,7 +193,7 @@ def test_a_linkage_is_zeroed_from_numbers_in_the_units_of_its_driver(linkages):
 
 
 def test_a_joint_of_a_linkage_is_zeroed_alone(leg):
-    """The others of the linkage stay where they are, though their motors move."""
+    """The other joints of the linkage stay, though their motors move."""
     a = np.array([1.0, -2.0])
     places = [leg.joint_names.index(name) for name in ('hip', 'knee')]
     before = leg.actuator_to_joint('position', a)[places]
@@ -220,7 +220,7 @@ def test_a_linkage_far_from_any_position_is_zeroed_whole(leg):
 
 
 def test_what_a_part_of_a_linkage_leaves_alone_keeps_its_offset(linkages):
-    """A joint that another motor moves by itself is neither needed nor set."""
+    """A joint that another motor moves alone is neither needed nor set."""
     text = linkages['four_bar_knee']
     for before, more in (
         ('<ros2_control', WAIST),
@@ -353,7 +353,7 @@ def test_choice_refused(robot, names, positions, reason):
 
 
 def test_robot_without_offsets():
-    """A robot in which no joint has an offset says so."""
+    """A robot without offsets is an error with this reason."""
     robot = RobotTransmissions(
         load_description(
             '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous">'

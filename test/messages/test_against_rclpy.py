@@ -42,7 +42,7 @@ def test_reads_what_rclpy_writes(ros, samples, plain, data):
 
 @given(data=st.data())
 def test_writes_what_rclpy_writes(ros, regular_samples, data):
-    """Written bytes are rclpy's but for its padding and what it leaves behind the end."""
+    """Written bytes equal rclpy's, except padding and bytes after the end."""
     sample = data.draw(regular_samples)
     writer = JointStateWriter(
         sample.names, sample.frame_id, tuple(bool(patterns) for patterns in sample.patterns)
@@ -129,7 +129,7 @@ def test_mutated_at_random(ros, samples, plain, data):
 @settings(max_examples=100)
 @given(data=st.data())
 def test_cut_for_rclpy_too(ros, samples, data):
-    """What is refused as cut cannot be deserialised by rclpy either."""
+    """A truncated message cannot be deserialised by rclpy."""
     message = bytearray(data.draw(samples).encode())
     message[3] = data.draw(st.sampled_from([0, 0, 1, 2, 3]))
     kind = data.draw(st.sampled_from(['cut', 'count', 'random']))
@@ -154,7 +154,7 @@ def test_cut_for_rclpy_too(ros, samples, data):
 
 
 def test_typed_path_takes_the_rest(ros, make_sample, plain):
-    """What is refused as unusual is read by rclpy and gives a record like any other."""
+    """An unusual message is read by rclpy and gives an ordinary record."""
     sample = make_sample(['first', 'second'], frame_id='frame')
     message = sample.encode()
     xcdr2 = sample.encode(widest=4)

@@ -31,7 +31,7 @@ def test_read(samples, plain, data):
 
 @given(data=st.data())
 def test_rows(samples, garbage, data):
-    """Where all three arrays hold a number for each name, they are also the rows of one."""
+    """If all three arrays have a number for each name, they are also rows of one array."""
     sample = data.draw(samples)
     view = JointStateReader().read_message(sample.encode(garbage(1)))
     arrays = (view.position, view.velocity, view.effort)
@@ -110,7 +110,7 @@ def test_reordered_names(make_sample):
 
 
 def test_bytes_that_name_other_boundaries(make_sample, plain):
-    """Names whose bytes concatenate alike are told apart."""
+    """Names with equal concatenated bytes are distinguished."""
     reader = JointStateReader()
     for names in (('ab', 'c'), ('a', 'bc'), ('abc', ''), ('', 'abc')) * 2:
         sample = make_sample(names)
@@ -118,7 +118,7 @@ def test_bytes_that_name_other_boundaries(make_sample, plain):
 
 
 def test_lengths_of_later_arrays(make_sample, plain):
-    """Messages alike up to the positions but of other velocities or efforts are told apart."""
+    """Messages that differ only in the lengths of velocity or effort are distinguished."""
     reader = JointStateReader()
     seen = set()
     for fields in ((1, 1, 1), (1, 1, 0), (1, 0, 1), (1, 0, 0)) * 2:
@@ -130,7 +130,7 @@ def test_lengths_of_later_arrays(make_sample, plain):
 
 
 def test_ragged_is_told(make_sample, plain):
-    """A ragged message is read as it is, and its layout says so."""
+    """A ragged message is read unchanged, and its layout is marked as ragged."""
     whole = make_sample(NAMES)
     position, velocity, effort = whole.patterns
     ragged = type(whole)(1, 2, '', NAMES, (position[:2], velocity, (*effort, 0)))
@@ -268,7 +268,7 @@ def test_no_names():
 
 
 def test_too_large_to_be_remembered(make_sample, plain):
-    """A message that takes too much is read anew each time, and those remembered stay so."""
+    """A message that is too large is parsed each time, and cached forms stay cached."""
     small = make_sample(NAMES)
     large = [make_sample([f'{seed}_{name}' for name in range(6000)]) for seed in range(3)]
     wide = [make_sample(NAMES, frame_id='f' * (400_000 + seed)) for seed in range(3)]

@@ -30,7 +30,7 @@ def writer_for(sample):
 
 @given(data=st.data())
 def test_bytes_of_the_format(regular_samples, data):
-    """The bytes are those of the format, every bit of the numbers kept, padding zero."""
+    """The bytes follow the format, with every bit of the numbers and zero padding."""
     sample = data.draw(regular_samples)
     assert writer_for(sample).write_message(sample.sec, sample.nanosec) == sample.encode()
 
@@ -45,7 +45,7 @@ def test_reader_reads_it(regular_samples, plain, data):
 
 @given(data=st.data())
 def test_rows(regular_samples, data):
-    """To fill the rows is to fill the arrays, and there are rows only where all are sent."""
+    """Filling the rows fills the arrays; there are rows only if all arrays are sent."""
     writer = writer_for(data.draw(regular_samples))
     arrays = (writer.position, writer.velocity, writer.effort)
     assert (writer.rows is None) == (not all(len(array) for array in arrays))

@@ -17,7 +17,7 @@ from transmission_bridge.messages.joint_state import JointStateRecord
 
 
 def record_of(names, value=1.0, fields=(True, True, True), stamp=(1, 2)):
-    """Return a record whose numbers tell message, field and place apart."""
+    """Return a record with different numbers for each message, field and index."""
     arrays = [
         value + 100.0 * field + np.arange(len(names)) if sent else np.empty(0)
         for field, sent in enumerate(fields)

@@ -188,7 +188,7 @@ def test_names(meet, harness, reference, start_process, tmp_path, executor):
     told = (
         'the robot has no joint',
         'joint_trajectory: the robot has',
-        'none of the names is known',
+        'no name is known',
     )
     rounds = []
 

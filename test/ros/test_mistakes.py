@@ -249,7 +249,7 @@ def test_driver_of_other_names(stand):
     stand.source('driver', actuators=('m1', 'm2'))
     stand.is_said('actuator_states', 'foreign (they name no actuator of this robot')
     stand.mistake()
-    words = 'no usable actuator state yet: every message is rejected: none of the names is known'
+    words = 'no usable actuator state yet: every message is rejected: no name is known'
     stand.is_said('actuator_states', words)
 
 

@@ -337,7 +337,7 @@ def test_a_driver_of_refused_motors_only(witness, urdf, with_slide, reference):
 
     def is_said():
         bridge.peer.send(driver, reference.Message(('slide_motor',), position=(0.3,)))
-        said = f"none of the names is bridged: 'slide_motor' ({REFUSED})"
+        said = f"no name is bridged: 'slide_motor' ({REFUSED})"
         return said in bridge.process.output
 
     bridge.peer.spin_until(is_said, 'the refusal')

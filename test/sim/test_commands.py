@@ -46,7 +46,7 @@ def test_value_that_is_not_finite_is_no_command(nothing):
 
 
 def test_first_of_position_velocity_effort_decides():
-    """A velocity or effort beside a position is a hint, and decides only where it is missing."""
+    """A velocity or effort beside a position is a hint, and is used if there is no position."""
     command = read_command(
         message(NAMES, position=(1.0, NAN, NAN), velocity=(4.0, 5.0, NAN), effort=(7.0, 8.0, 9.0)),
         NAMES,
@@ -82,7 +82,7 @@ def test_ragged_message_is_refused_whole(field, values):
 
 
 def test_doubled_name_is_refused_whole():
-    """A name that stands twice refuses the message, even where it is not ours."""
+    """A repeated name rejects the message, also if it is not ours."""
     with pytest.raises(MessageError, match=': x') as caught:
         read_command(message(('x', 'a', 'x'), position=(1.0, 2.0, 3.0)), NAMES)
     assert caught.value.reason == 'duplicate_name'

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that a transmission accepts, but that are probably typing errors or in other units."""
+"""Accepted numbers of transmissions that are probably typing errors or in other units."""
 
 from __future__ import annotations
 

@@ -210,20 +210,20 @@ class BridgeOptions:
     )
     undeclared_interfaces: str = _option(
         'auto',
-        'What to publish for state interfaces that a joint does not declare in its ros2_control '
-        'block: their values, nothing (NaN), or (auto) nothing if the hardware plugin is '
-        'topic-based, because it fails on them.',
+        'How to publish state interfaces that a joint does not declare in its ros2_control '
+        'block: their values, NaN, or (auto) NaN if the hardware plugin is topic-based, because '
+        'it fails on them.',
         ('auto', 'publish', 'hide'),
     )
     unknown_rates: str = _option(
         'nan',
-        'What to publish for an unknown velocity or effort of a known joint: NaN (an empty array '
-        'if all are unknown), or zero, for subscribers that need full finite arrays.',
+        'How to publish an unknown velocity or effort of a known joint: NaN (an empty array if '
+        'all are unknown), or zero, for subscribers that need full finite arrays.',
         ('nan', 'zero'),
     )
     unknown_joints: str = _option(
         'omit',
-        'What to publish for a joint with an unknown position: nothing, or NaN.',
+        'How to publish a joint with an unknown position: omit it, or NaN.',
         ('omit', 'nan'),
     )
     mixed_commands: str = _option(
@@ -255,16 +255,17 @@ class BridgeOptions:
     )
     rejects: str = _option(
         'auto',
-        'What to reject for an unknown joint, a joint that cannot be commanded, coupled joints '
-        'that are missing or in different modes, an unknown turn, max_step or several_interfaces: '
-        'the message, or the joints of the transmission (their velocities end). auto: the latter '
-        'if the hardware plugin is topic-based, because it sends one message for the whole robot.',
+        'Extent of a rejection for an unknown joint, a joint that cannot be commanded, coupled '
+        'joints that are missing or in different modes, an unknown turn, max_step or '
+        'several_interfaces: the message, or the joints of the transmission (their velocities '
+        'end). auto: the latter if the hardware plugin is topic-based, because it sends one '
+        'message for the whole robot.',
         ('auto', 'message', 'transmission'),
     )
     on_stop: str = _option(
         'zero_rates',
-        'What to send when the bridge stops: velocity zero to the actuators with a velocity '
-        'command (and effort zero, see zero_effort), or nothing.',
+        'Messages when the bridge stops: velocity zero to the actuators with a velocity command '
+        '(and effort zero, see zero_effort), or nothing.',
         ('zero_rates', 'nothing'),
     )
     zero_effort: bool = _option(
@@ -305,7 +306,7 @@ class BridgeOptions:
             raise ParameterError(
                 'actuator_state_topics cannot be accepted',
                 parameter='actuator_state_topics',
-                expected='at least one topic, none of them empty',
+                expected='at least one topic, and no empty names',
                 found=repr(list(self.actuator_state_topics)),
             )
         for name in ('plugin_aliases', 'wrap_period', 'actuator_units'):

@@ -456,10 +456,10 @@ class StateBuffer:
     def _describe_foreign(self, source: str, names: tuple[str, ...]) -> str:
         lost = [f'{shown(name)} ({self._lost[name]})' for name in names if name in self._lost]
         if lost:
-            return f'none of the names is bridged: {shortened(lost, show=str)}'
+            return f'no name is bridged: {shortened(lost, show=str)}'
         known = self.find_driver_names(source)
         sentence = (
-            f'none of the names is known: expected some of {shortened(tuple(known))}, '
+            f'no name is known: expected some of {shortened(tuple(known))}, '
             f'found {shortened(names) or "none"}'
         )
         if not self.names_hint or not names:

@@ -149,7 +149,7 @@ class _Followers:
 
 def _find_followers(robot: RobotTransmissions) -> _Followers | None:
     """
-    Return the followers of bridged joints, or ``None`` if there are none.
+    Return the followers of bridged joints, or ``None``.
 
     A follower with a transmission of its own is measured, not computed. A follower is left out if
     its chain ends at a joint that is not bridged, or in a loop.

@@ -161,9 +161,9 @@ class TrajectoryPath:
         :param source: Its topic.
         :param start: Start time [s]; ``None``: now.
         :returns: The message sent, with the names of the URDF and the turns of the drivers.
-        :raises MessageError: If it is rejected. State is unchanged. Reasons are those of
-            :func:`read_trajectory` and of the gate, ``too_many_points``, ``limit``, ``partial``,
-            ``no_position`` and ``no_velocity``.
+        :raises MessageError: If it is rejected. State is unchanged. Reasons: see
+            :func:`read_trajectory` and :meth:`Gate.send_trajectory`; also ``too_many_points``,
+            ``limit``, ``partial``, ``no_position`` and ``no_velocity``.
         """
         self.check_waypoint_count(len(trajectory.points))
         gate = self._gate

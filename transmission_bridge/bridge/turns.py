@@ -4,7 +4,7 @@
 """
 Turns of single-turn encoders: how they are counted, and how an unknown turn is resolved.
 
-Positions are those of the actuators, before the map: ``total = reading + k * period`` with an
+Positions belong to the actuators, before the map: ``total = reading + k * period`` with an
 integer ``k``. Turns can be counted if the actuator moves less than half a period between two
 readings. At start-up, and after a gap in which it could have moved further, its turn is unknown.
 Candidates are the turns that keep the joints of its transmission within limits. If one candidate
@@ -219,7 +219,7 @@ class _TurnGroup:
     # -- the mechanism ---------------------------------------------------------------------------
 
     def map_joints(self, joints: Array) -> Array:
-        """Map positions of these joints, ``(n, n_joints)``, to those of all actuators."""
+        """Map positions of these joints, ``(n, n_joints)``, to positions of all actuators."""
         whole = np.full((len(joints), len(self._robot.joint_names)), np.nan)
         whole[:, self.joints] = joints
         return self._robot.joint_to_actuator('position', whole)
@@ -637,7 +637,7 @@ class TurnCounter:
         return found
 
     def settle_turns(self, positions: Mapping[int, float]) -> None:
-        """Accept positions of :meth:`find_nearest_turns` as those of the actuators."""
+        """Accept positions of :meth:`find_nearest_turns` as positions of the actuators."""
         turns = np.full(len(self._names), np.nan)
         for place, position in positions.items():
             turns[place] = np.rint((position - self._unwrap.totals[place]) / self._periods[place])

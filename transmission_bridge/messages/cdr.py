@@ -71,7 +71,7 @@ class Extent:
 
     @property
     def end_offset(self) -> int:
-        """Offset after the last element, or after the count if there is none."""
+        """Offset after the last element, or after the count of an empty array."""
         return self.offset + 8 * self.length
 
 
