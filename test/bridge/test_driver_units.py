@@ -248,7 +248,7 @@ def test_sensors_are_in_the_units(twins):
             message = record(robot.actuator_names, **{field: a / scales[row]})
             layout = layouts.find_layout(message.names, message.lengths)
             sensor = SensorPath(robot, interface, field)
-            found.append(sensor.map_message(layout, message, a, (1, 0)))
+            found.append(sensor.map_sensors(layout, message, a, (1, 0)))
             np.testing.assert_allclose(sensor.find_actuator_values(), a, rtol=1e-12)
         si, units = found
         np.testing.assert_allclose(getattr(units, field), getattr(si, field), rtol=1e-9)
@@ -389,7 +389,7 @@ def test_what_a_driver_said_is_read_by_a_new_torque_constant(twins):
     message = record(('winch',), position=[0.5], effort=[2.0])
     layout = layouts.find_layout(message.names, message.lengths)
     path.merge_message('driver', layout, message, (1, 0))
-    sensor.map_message(layout, message, np.zeros(len(robot.actuator_names)), (1, 0))
+    sensor.map_sensors(layout, message, np.zeros(len(robot.actuator_names)), (1, 0))
     tuned = robot.with_parameters({'hoist.actuators.winch.torque_constant': 0.1})
     path.replace_maps(tuned)
     sensor.replace_maps(tuned)

@@ -14,7 +14,7 @@ import pytest
 from state_paths import state_path
 
 import transmission_bridge as tb
-from transmission_bridge.bridge.offline import map_recorded_messages, OfflineBridge
+from transmission_bridge.bridge.offline import map_recorded, OfflineBridge
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import (
@@ -144,7 +144,7 @@ def offline(robot, recorded, direction=ACTUATOR_TO_JOINT, options=None):
     """Return what the bridge of a recording publishes."""
     bridge = OfflineBridge(robot, direction, refuse, options)
     messages = [(each.source, each.time, each.data) for each in recorded]
-    results = list(map_recorded_messages(messages, dict.fromkeys(('one', 'two'), bridge)))
+    results = list(map_recorded(messages, dict.fromkeys(('one', 'two'), bridge)))
     assert [message for message, _ in results] == messages
     return [published for _, published in results]
 
@@ -304,7 +304,7 @@ def test_refused_messages_are_counted_by_source_and_reason():
     big_endian = b'\0\0' + good[2:]
     bridge = OfflineBridge(robot, ACTUATOR_TO_JOINT, refuse)
     messages = [('one', 1, data) for data in (good, double, double, big_endian, good)]
-    result = [published for _, published in map_recorded_messages(messages, {'one': bridge})]
+    result = [published for _, published in map_recorded(messages, {'one': bridge})]
     assert [data is None for data in result] == [False, True, True, True, False]
     assert bridge.refused == {('one', 'duplicate_name'): 2, ('one', 'undecodable'): 1}
     assert 'a' in bridge.sentences['one', 'duplicate_name']
@@ -322,7 +322,7 @@ def test_messages_of_strangers_become_nothing(direction):
     bridge = OfflineBridge(robot, direction, refuse)
     messages = [strange, good, *[strange] * 20, good, *[good] * 20, strange]
     recorded = [('one', 1, data) for data in messages]
-    result = [published for _, published in map_recorded_messages(recorded, {'one': bridge})]
+    result = [published for _, published in map_recorded(recorded, {'one': bridge})]
     assert [data is None for data in result] == [data is strange for data in messages]
     assert bridge.refused == {('one', 'foreign'): 22}
     assert 'grip' in bridge.sentences['one', 'foreign']
@@ -335,7 +335,7 @@ def test_messages_of_other_sources_pass_and_each_bridge_has_its_own():
     bridges = {name: OfflineBridge(robot, ACTUATOR_TO_JOINT, refuse) for name in ('one', 'two')}
     half = JointStateWriter(['a'], fields=(True, False, False)).write_message(2, 0)
     messages = [('one', 1, good), ('three', 2, good), ('two', 3, half), ('one', 4, half)]
-    results = [published for _, published in map_recorded_messages(messages, bridges)]
+    results = [published for _, published in map_recorded(messages, bridges)]
     names = [
         () if data is None else JointStateReader().read_message(data).names for data in results
     ]

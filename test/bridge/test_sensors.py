@@ -49,7 +49,7 @@ def measure(path, names, position=(), effort=()):
         (3, 4), '', tuple(names), np.array(position, float), np.empty(0), np.array(effort, float)
     )
     layout = Layout(record.names, record.lengths)
-    joints = path.map_message(layout, record, np.full(2, np.nan), (3, 4))
+    joints = path.map_sensors(layout, record, np.full(2, np.nan), (3, 4))
     if joints is None:
         return None
     assert joints.stamp == (3, 4)

@@ -93,7 +93,7 @@ def test_present_position_means_wanted_one(robot, tuned, wanted, position, ratio
     """With the new offsets, the joints have the wanted positions and no other has moved."""
     before = tuned(ratios)
     changes = zero(before, wanted, position)
-    assert [change.member for change in changes] == list(wanted)
+    assert [change.member_name for change in changes] == list(wanted)
     after = applied(before, changes)
     old = before.actuator_to_joint('position', position)
     new = after.actuator_to_joint('position', position)
@@ -101,7 +101,7 @@ def test_present_position_means_wanted_one(robot, tuned, wanted, position, ratio
         if name not in wanted:
             assert new[place] == old[place]
             continue
-        (change,) = (each for each in changes if each.member == name)
+        (change,) = (each for each in changes if each.member_name == name)
         assert change.old == ratios['offset', name]
         size = sum(map(abs, (wanted[name], old[place], change.old, change.new)))
         assert abs(new[place] - wanted[name]) <= 1e-12 * size
@@ -170,7 +170,7 @@ def test_a_linkage_is_zeroed_by_the_offsets_of_its_actuators(leg, present, wante
     there[:, places] = present, wanted
     a, other = leg.joint_to_actuator('position', there)
     changes = zero(leg, dict(zip(('hip', 'knee'), wanted, strict=True)), a)
-    assert [change.member for change in changes] == ['hip_motor', 'knee_motor']
+    assert [change.member_name for change in changes] == ['hip_motor', 'knee_motor']
     found = applied(leg, changes).actuator_to_joint('position', a)
     assert found[places] == pytest.approx(wanted, abs=1e-9)
     assert found == pytest.approx(leg.actuator_to_joint('position', other), abs=1e-9)
@@ -233,9 +233,9 @@ def test_what_a_part_of_a_linkage_leaves_alone_keeps_its_offset(linkages):
     assert robot.actuator_names == ('knee_motor', 'waist')
     for other in (0.3, np.nan):
         (change,) = zero(robot, {'knee': 0.1}, [0.5, other])
-        assert (change.member, change.tunable.path[0]) == ('knee_motor', 'actuators')
+        assert (change.member_name, change.tunable.path[0]) == ('knee_motor', 'actuators')
     (change,) = zero(robot, {'waist': 0.1}, [np.nan, 0.3])
-    assert (change.member, change.new) == ('waist', pytest.approx(-0.2))
+    assert (change.member_name, change.new) == ('waist', pytest.approx(-0.2))
 
 
 WAIST = (

@@ -449,10 +449,10 @@ def plan_command(
     Return the plan for reading messages of a layout.
 
     :param may_be_unknown: Whether unknown names count as joints that may not be commanded.
-    :raises MessageError: As :func:`check_joints`, or if an array fits neither the names nor
+    :raises MessageError: As :func:`check_names`, or if an array fits neither the names nor
         the declarations (``ragged``).
     """
-    check_joints(layout.names, None if may_be_unknown else known)
+    check_names(layout.names, None if may_be_unknown else known)
     fields = tuple(
         _plan_field(layout, interface, length, known) if length else None
         for interface, length in zip(FIELDS, layout.lengths, strict=True)
@@ -460,7 +460,7 @@ def plan_command(
     return CommandPlan(known.barred, fields, known.nothing)
 
 
-def check_joints(names: Sequence[str], known: CommandNames | None) -> None:
+def check_names(names: Sequence[str], known: CommandNames | None) -> None:
     """
     Check the joint names of a command.
 

@@ -273,7 +273,7 @@ def _check_each(name: str, checks: Iterable[Check]) -> list[Check]:
 
 
 def _make_driver_check(name: str, state: snapshot.DriverState, sentence: Text) -> Check:
-    def complete(driver: snapshot.DriverFacts) -> str:
+    def make_sentence(driver: snapshot.DriverFacts) -> str:
         is_stale = driver.is_late and state not in ('useless', 'unheard')
         stale = f'stale: no usable message within {driver.timeout:.3g} s; ' if is_stale else ''
         return stale + _as_text(sentence, driver)
@@ -281,7 +281,7 @@ def _make_driver_check(name: str, state: snapshot.DriverState, sentence: Text) -
     def level(driver: snapshot.DriverFacts) -> int:
         return ERROR if driver.is_late else WARN
 
-    return Check(name, level, lambda driver: driver.state == state, complete)
+    return Check(name, level, lambda driver: driver.state == state, make_sentence)
 
 
 def _describe_publishers(driver: snapshot.DriverFacts) -> str:
@@ -324,7 +324,7 @@ def _list_reasons(reasons: Iterable[str], words: Mapping[str, str] = REASONS) ->
 
 
 def _make_count_check(kind: str, words: str) -> Check:
-    def sentence(part: snapshot.CommandTopic) -> str:
+    def list_joints(part: snapshot.CommandTopic) -> str:
         shares = part.counts.shares if kind == 'scaled' else {}
         joints = (
             f'{joint} (effort {shares[joint]:.0%})' if joint in shares else joint
@@ -332,7 +332,7 @@ def _make_count_check(kind: str, words: str) -> Check:
         )
         return f'{words}: {", ".join(joints)}'
 
-    return Check(kind, WARN, lambda part: part.lately[kind], sentence)
+    return Check(kind, WARN, lambda part: part.lately[kind], list_joints)
 
 
 # -- All troubles --------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ class OfflineBridge:
         self.refused: Counter[tuple[str, str]] = Counter()
         self.sentences: dict[tuple[str, str], str] = {}
 
-    def _map_recorded(self, source: str, received: int, message: bytes) -> bytes | None:
+    def _answer_message(self, source: str, received: int, message: bytes) -> bytes | None:
         data: JointStateRecord
         try:
             try:
@@ -144,7 +144,7 @@ class OfflineBridge:
         return self._drivers.get(topic.strip('/'), topic)
 
 
-def map_recorded_messages(
+def map_recorded(
     messages: Iterable[Recorded], bridges: Mapping[Any, OfflineBridge]
 ) -> Iterator[tuple[Recorded, bytes | None]]:
     """
@@ -159,5 +159,5 @@ def map_recorded_messages(
     for message in messages:
         source, received, data = message
         bridge = bridges.get(source)
-        published = None if bridge is None else bridge._map_recorded(str(source), received, data)
+        published = None if bridge is None else bridge._answer_message(str(source), received, data)
         yield message, published

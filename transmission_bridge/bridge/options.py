@@ -255,11 +255,10 @@ class BridgeOptions:
     )
     rejects: str = _option(
         'auto',
-        'Extent of a rejection for an unknown joint, a joint that cannot be commanded, coupled '
-        'joints that are missing or in different modes, an unknown turn, max_step or '
-        'several_interfaces: the message, or the joints of the transmission (their velocities '
-        'end). auto: the latter if the hardware plugin is topic-based, because it sends one '
-        'message for the whole robot.',
+        'Extent of a rejection for an unknown joint, a joint that cannot be commanded, missing or '
+        'mixed coupled joints, an unknown turn, max_step or several_interfaces: the message, or '
+        'the joints of the transmission (their velocities end). auto: the latter if the hardware '
+        'plugin is topic-based, because it sends one message for the whole robot.',
         ('auto', 'message', 'transmission'),
     )
     on_stop: str = _option(

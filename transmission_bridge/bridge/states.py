@@ -423,7 +423,7 @@ class SensorPath:
         """Forget all messages."""
         self._merged.reset()
 
-    def map_message(
+    def map_sensors(
         self,
         layout: Layout,
         data: JointStateRecord,
@@ -456,7 +456,7 @@ class SensorPath:
         """
         Return the latest values at the joints, shape ``(n_joints,)``, NaN: unknown.
 
-        :param actuator_position: See :meth:`map_message`.
+        :param actuator_position: See :meth:`map_sensors`.
         :param now: Time [s].
         :param max_age: Largest age of a number [s].
         """

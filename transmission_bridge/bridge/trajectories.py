@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from transmission_bridge.bridge.command_plan import check_joints, CommandNames, find_command_names
+from transmission_bridge.bridge.command_plan import check_names, CommandNames, find_command_names
 from transmission_bridge.bridge.gate import Gate, KnownState, TrajectoryValues
 from transmission_bridge.bridge.inputs import is_possible
 from transmission_bridge.bridge.limits import LimitEffects
@@ -48,7 +48,13 @@ def read_trajectory(
             'header.stamp is the start time of the trajectory: expected zero (now), or seconds '
             f'>= 0 and nanoseconds < 10^9, found {record.stamp[0]} s and {record.stamp[1]} ns',
         )
-    places = _find_joint_indices(record.names, known)
+    if not record.names:
+        raise MessageError('no_names', 'a trajectory without joint names')
+    check_names(record.names, known)
+    barred = [f'{name} ({known.barred[name]})' for name in record.names if name in known.barred]
+    if barred:
+        raise MessageError('not_commandable', f'trajectory for {shortened(barred, show=str)}')
+    places = [known.commandable[name] for name in record.names]
     _check_times(record)
     shape = (len(POINT_FIELDS), len(record.points))
     values = np.full((*shape, n_joints), np.nan)
@@ -79,16 +85,6 @@ def read_trajectory(
     named = np.zeros(n_joints, dtype=bool)
     named[places] = True
     return TrajectoryValues(named, values, given)
-
-
-def _find_joint_indices(names: tuple[str, ...], known: CommandNames) -> list[int]:
-    if not names:
-        raise MessageError('no_names', 'a trajectory without joint names')
-    check_joints(names, known)
-    barred = [f'{name} ({known.barred[name]})' for name in names if name in known.barred]
-    if barred:
-        raise MessageError('not_commandable', f'trajectory for {shortened(barred, show=str)}')
-    return [known.commandable[name] for name in names]
 
 
 def _check_times(record: TrajectoryRecord) -> None:

@@ -39,7 +39,7 @@ class OffsetChange:
     new: float
 
     @property
-    def member(self) -> str:
+    def member_name(self) -> str:
         """The joint or the actuator."""
         return self.tunable.path[1]
 
@@ -50,7 +50,7 @@ class OffsetChange:
 
     def __str__(self) -> str:
         """Return the change in words, with all digits."""
-        return f'{self.member}: offset {self.old!r} -> {self.new!r}'
+        return f'{self.member_name}: offset {self.old!r} -> {self.new!r}'
 
 
 def find_zeroable_joints(robot: RobotTransmissions) -> tuple[str, ...]:
@@ -296,7 +296,7 @@ def _check_result(
         after = robot.with_parameters(offsets).actuator_to_joint('position', actuator_position)
     except TransmissionBridgeError as error:
         raise MessageError('refused', str(error)) from error
-    own = {change.member: change for change in changes if change.tunable.path[0] == 'joints'}
+    own = {change.member_name: change for change in changes if change.tunable.path[0] == 'joints'}
     for joint, target in wanted.items():
         place = robot.joint_names.index(joint)
         if joint in solved:

@@ -265,8 +265,7 @@ class JointStateView(JointStateRecord):
         self.rows = join_rows(doubles, layout.lengths)
         starts = [(extent.offset - self._numbers_offset) // 8 for extent in form.arrays]
         self.position, self.velocity, self.effort = (
-            doubles[start : start + extent.length] if extent.length else doubles[:0]
-            for start, extent in zip(starts, form.arrays, strict=True)
+            doubles[k : k + n] for k, n in zip(starts, layout.lengths, strict=True)
         )
         self._numbers[:] = data[self._numbers_offset : self._size]
         # The prefix is stored five times; as a str, its frame needs up to four times its bytes.

@@ -24,13 +24,7 @@ from transmission_bridge.bridge.diagnostics import (
     TroubleLog,
     WARN,
 )
-from transmission_bridge.bridge.snapshot import (
-    BridgeWatch,
-    Changes,
-    LifeCycle,
-    Moment,
-    Peers,
-)
+from transmission_bridge.bridge.snapshot import BridgeWatch, Changes, LifeCycle, Moment, Peers
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import clipped, indented, shortened, shown
 from transmission_bridge.ros.channels import endpoint

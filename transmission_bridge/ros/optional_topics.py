@@ -122,7 +122,7 @@ class Sensors:
         stamp = self._stamp(topic, data.stamp, now)
         position = self._actuator_position(now)
         path = self.paths[source]
-        joints = path.map_message(layout, data, position, stamp, now, topic)
+        joints = path.map_sensors(layout, data, position, stamp, now, topic)
         if source == _ABSOLUTE:
             absolute = path.find_actuator_values(now, max_age=0.0)
             self.encoder_places.record_positions(absolute, position)

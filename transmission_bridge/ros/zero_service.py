@@ -160,7 +160,7 @@ class ZeroService:
             if not self._node.has_parameter(name):
                 raise MessageError(
                     'no_parameter',
-                    f"'{name}', the offset of {change.member}, cannot be "
+                    f"'{name}', the offset of {change.member_name}, cannot be "
                     'a parameter; see the warning at configure',
                 )
         with self._keep({name: change.new for name, change in offsets.items()}) as overridden:
