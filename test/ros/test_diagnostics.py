@@ -344,7 +344,9 @@ def test_drivers_under_another_name(peer, reference, named_bridge):
             peer.send(publisher, reference.Message(('winch',), position=(0.5,)))
 
     wait(
-        'actuator_states', f"several publishers of {states} ('/peer', '/peer') give 'winch'", send
+        'actuator_states',
+        f"several publishers of {states} ('/peer', '/peer') publish 'winch'",
+        send,
     )
 
 

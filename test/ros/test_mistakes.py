@@ -388,10 +388,10 @@ def test_two_drivers_in_turn_on_one_topic(stand):
     stand.settle()
     end = stand.source('second', actuators=('winch', 'hip'))
     stand.mistake()
-    message = stand.is_said('actuator_states', "give 'winch', 'hip' in turn", "'/first'")
+    message = stand.is_said('actuator_states', "publish 'winch', 'hip' in turn", "'/first'")
     assert "'/second'" in message
     stand.pause(3.0)
-    assert stand.in_log("give 'winch', 'hip' in turn") == 1
+    assert stand.in_log("publish 'winch', 'hip' in turn") == 1
     end()
     stand.is_over('actuator_states')
 
