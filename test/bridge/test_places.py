@@ -46,12 +46,16 @@ def test_find_places(names):
 @pytest.mark.parametrize(
     ('names', 'lengths', 'sentence'),
     [
-        ('ab', (1, 0, 0), "1 position for 2 names ('a', 'b'): give one per name, or none"),
-        ('ab', (0, 3, 2), "3 velocities for 2 names ('a', 'b'): give one per name, or none"),
-        ('ab', (2, 0, 1), "1 effort for 2 names ('a', 'b'): give one per name, or none"),
-        ('ab', (3, 3, 1), '3 positions and 3 velocities and 1 effort for 2 names'),
-        ('a', (2, 1, 0), "2 positions for 1 name ('a'): give one per name, or none"),
-        ('', (1, 0, 0), '1 position for 0 names: give one per name, or none'),
+        ('ab', (1, 0, 0), "1 position value for 2 names ('a', 'b'): give one per name, or none"),
+        ('ab', (0, 3, 2), "3 velocity values for 2 names ('a', 'b'): give one per name, or none"),
+        ('ab', (2, 0, 1), "1 effort value for 2 names ('a', 'b'): give one per name, or none"),
+        (
+            'ab',
+            (3, 3, 1),
+            '3 position values and 3 velocity values and 1 effort value for 2 names',
+        ),
+        ('a', (2, 1, 0), "2 position values for 1 name ('a'): give one per name, or none"),
+        ('', (1, 0, 0), '1 position value for 0 names: give one per name, or none'),
         ('abcdefg', (1, 0, 0), "'e' and 2 more): give one per name, or none"),
     ],
 )

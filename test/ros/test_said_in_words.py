@@ -506,12 +506,12 @@ def test_ever_other_unknown_joints(witness, urdf, reference):
         (
             ('elbow', 'roll'),
             {'position': (0.1,)},
-            "1 position for 2 names ('elbow', 'roll'): give one per name, or none; message",
+            "1 position value for 2 names ('elbow', 'roll'): give one per name, or none; message",
         ),
         (
             ('lift', 'finger'),
             {'velocity': (0.1, 0.2, 0.3)},
-            "3 velocities for 2 names ('lift', 'finger'): give one per name, or none; message",
+            "3 velocity values for 2 names ('lift', 'finger'): give one per name, or none; message",
         ),
         (
             ('lift', 'roll', 'finger'),
