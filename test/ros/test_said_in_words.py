@@ -511,7 +511,7 @@ def test_ever_other_unknown_joints(witness, urdf, reference):
         (
             ('lift', 'finger'),
             {'velocity': (0.1, 0.2, 0.3)},
-            "3 velocity values for 2 names ('lift', 'finger'): give one per name, or none; message",
+            "3 velocity values for 2 names ('lift', 'finger'): give one per name, or none",
         ),
         (
             ('lift', 'roll', 'finger'),
