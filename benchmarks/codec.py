@@ -73,23 +73,23 @@ def our_cases(joints: int) -> dict[str, Case]:
     ``round`` is the garbage case, one operation per interface, and the message out.
     """
     writer = filled_writer(joints)
-    data = writer.write(1, 2)
+    data = writer.write_message(1, 2)
     with_garbage = cycle([scramble(data, seed) for seed in range(7)])
     reader, mixed_reader = JointStateReader(), JointStateReader()
 
     def message_round() -> bytes:
-        view = mixed_reader.read(next(with_garbage))
+        view = mixed_reader.read_message(next(with_garbage))
         np.multiply(view.position, 2.0, out=writer.position)
         np.multiply(view.velocity, 2.0, out=writer.velocity)
         np.multiply(view.effort, 2.0, out=writer.effort)
-        return writer.write(*view.stamp)
+        return writer.write_message(*view.stamp)
 
     return {
-        'read': lambda: reader.read(data),
-        'read, garbage': lambda: mixed_reader.read(next(with_garbage)),
-        'read, unknown': lambda: JointStateReader().read(data),
+        'read': lambda: reader.read_message(data),
+        'read, garbage': lambda: mixed_reader.read_message(next(with_garbage)),
+        'read, unknown': lambda: JointStateReader().read_message(data),
         'parse': lambda: parse_joint_state(data),
-        'write': lambda: writer.write(1, 2),
+        'write': lambda: writer.write_message(1, 2),
         'round': message_round,
     }
 
@@ -101,7 +101,7 @@ def rclpy_cases(joints: int) -> dict[str, Case]:
         from sensor_msgs.msg import JointState
     except ImportError:
         return {}
-    data = filled_writer(joints).write(1, 2)
+    data = filled_writer(joints).write_message(1, 2)
     message = deserialize_message(data, JointState)
 
     def message_round() -> Any:

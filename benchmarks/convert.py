@@ -193,7 +193,7 @@ def record(seconds: str, path: str) -> None:
     with bag(path, '/actuator_states') as write:
         for number, at in enumerate(times):
             states.position[:], states.velocity[:], states.effort[:] = numbers_at(number)
-            write(at, states.write(*divmod(at, 10**9)))
+            write(at, states.write_message(*divmod(at, 10**9)))
 
 
 @contextmanager

@@ -9,7 +9,12 @@ from dataclasses import fields
 from pathlib import Path
 import re
 
-from transmission_bridge.bridge.options import BridgeOptions, choices_of, description_of, range_of
+from transmission_bridge.bridge.options import (
+    BridgeOptions,
+    describe_option,
+    find_option_range,
+    list_choices,
+)
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / 'README.md').read_text(encoding='utf-8')
@@ -26,10 +31,10 @@ def option_row(option) -> str:
         text = f'[{", ".join(default)}]'
     else:
         text = str(default).lower() if isinstance(default, bool) else str(default) or "''"
-    choices = ', '.join(f'`{choice}`' for choice in choices_of(option))
-    span = range_of(option)
+    choices = ', '.join(f'`{choice}`' for choice in list_choices(option))
+    span = find_option_range(option)
     hint = choices if choices else str(span) if span is not None else ''
-    meaning = description_of(option) + (f' ({hint})' if hint else '')
+    meaning = describe_option(option) + (f' ({hint})' if hint else '')
     return f'| `{option.name}` | `{text}` | {meaning} |'
 
 

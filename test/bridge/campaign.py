@@ -31,7 +31,7 @@ def run_seed(seed, steps):
     started, failure = time.perf_counter(), ''
     try:
         test_promises.run(steps=_EACH, examples=-(-steps // _EACH), seed=seed)
-    except Exception as error:  # whatever it is, it is told with its seed
+    except Exception as error:  # any error is reported with its seed
         failure = '\n'.join([f'{type(error).__name__}: {error}', *getattr(error, '__notes__', ())])
     counts = test_promises.COUNTS
     found = {'steps': counts.pop('steps', 0), 'seconds': time.perf_counter() - started}

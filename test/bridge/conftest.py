@@ -48,7 +48,9 @@ def feed():
     layouts = LayoutTable()
 
     def send(path, message, source='driver', now=0.0):
-        layout = layouts.get(message.names, message.lengths)
-        path.update(source, layout, getattr(message, 'received', message), message.stamp, now)
+        layout = layouts.find_layout(message.names, message.lengths)
+        path.merge_message(
+            source, layout, getattr(message, 'received', message), message.stamp, now
+        )
 
     return send

@@ -46,7 +46,7 @@ class Robot:
     A transmission with the limits of its joints.
 
     :param kind: Its type.
-    :param maps: What maps it.
+    :param maps: Its maps.
     :param periods: By actuator.
     :param limits: Lower and upper position of each joint; infinite: continuous.
     """
@@ -96,7 +96,7 @@ TEXTS = {
 PLUGINS = {'differential': 'DifferentialTransmission', 'four_bar': 'FourBarLinkageTransmission'}
 #: The kinds in turn; one that takes as long as fifty others is rarer.
 KINDS = (*6 * [each for each in TEXTS if each != 'ankle'], 'ankle')
-#: Widest limits of the joints of mechanisms whose ratio varies.
+#: Widest limits of the joints of mechanisms with a variable ratio.
 DOMAINS = {'slider': [(-1.3, 1.2)], 'ankle': [(-0.85, 0.55), (-0.38, 0.38)]}
 
 
@@ -169,7 +169,7 @@ def inside(robot, joints, margin):
 
 
 def draw(robot, rng):
-    """Return where the joints are: anywhere within the limits, often on one of them."""
+    """Return joint positions: anywhere within the limits, often on one of them."""
     low = np.where(np.isfinite(robot.limits[:, 0]), robot.limits[:, 0], -math.pi)
     high = np.where(np.isfinite(robot.limits[:, 1]), robot.limits[:, 1], math.pi)
     share = rng.uniform(0.0, 1.0, len(low))
@@ -208,11 +208,11 @@ def fitting(robot, actuators):
 def message(names, positions):
     """Return a state, and its layout."""
     record = JointStateRecord((1, 0), '', names, positions, EMPTY, EMPTY)
-    return LayoutTable().get(record.names, record.lengths), record
+    return LayoutTable().find_layout(record.names, record.lengths), record
 
 
 def power_up(robot, path, rng, counts):
-    """Power a robot up, and count what becomes of it; the state path is made anew by that."""
+    """Power a robot up with a new state path, and count the results."""
     truth = draw(robot, rng)[np.newaxis]
     actuators = robot.maps.joint_to_actuator('position', truth)[0]
     if not np.isfinite(actuators).all():
@@ -221,19 +221,19 @@ def power_up(robot, path, rng, counts):
     names = robot.maps.actuator_names
     periods = np.array([robot.periods[name] for name in names])
     noise = NOISE * rng.uniform(-1.0, 1.0, len(periods)) * periods
-    # It counts on from where it woke up.
+    # It counts turns from its power-up position.
     there = robot.maps.joint_to_actuator('position', draw(robot, rng)[np.newaxis])[0]
     there = np.where(np.isfinite(there), there, actuators)
     readings = (actuators + noise) - periods * np.floor(there / periods)
     path.reset()
-    path.merged.turns.forget()
+    path.merged.turns.forget_turns()
     for name, reading in sorted(zip(names, readings, strict=True), key=lambda _: rng.random()):
         layout, record = message((name,), np.array([reading]))
-        path.update('driver', layout, record, (1, 0), 1.0)
+        path.merge_message('driver', layout, record, (1, 0), 1.0)
     fit = fitting(robot, actuators + noise)
     measured = robot.maps.actuator_to_joint('position', (actuators + noise)[np.newaxis])
     is_boundary = not inside(robot, measured, 0.0)[0]
-    found = path.joint_motion(1.0)[0]
+    found = path.find_joint_motion(1.0)[0]
     known = np.isfinite(found).all()
     case = 'one' if len(fit) == 1 and not is_boundary else 'boundary' if is_boundary else 'several'
     counts[case] += 1
@@ -241,22 +241,24 @@ def power_up(robot, path, rng, counts):
     if known:
         counts['wrong'] += not agrees(robot, found, truth[0])
         return
-    (turn,) = path.merged.turns.open_turns()
+    (turn,) = path.merged.turns.list_open_turns()
     counts['accused'] += turn.reason == 'wrong'
     counts['not named'] += turn.reason == 'several' and not named(robot, turn, truth[0])
     counts[f'open, {turn.reason}'] += 1
     for name in names:
-        assert (turn.reason == 'none') == ('no turn brings' in str(turn))
+        assert (turn.reason == 'none') == ('no turn keeps' in str(turn))
         counts['not said'] += name not in str(turn)
-    path.take_absolute(actuators + 0.05 * periods * rng.uniform(-1.0, 1.0, len(periods)), 1.0)
-    found = path.joint_motion(1.0)[0]
+    path.use_absolute_positions(
+        actuators + 0.05 * periods * rng.uniform(-1.0, 1.0, len(periods)), 1.0
+    )
+    found = path.find_joint_motion(1.0)[0]
     counts['absolute'] += 1
     counts['absolute resolved'] += bool(np.isfinite(found).all())
     counts['wrong'] += bool(np.isfinite(found).all()) and not agrees(robot, found, truth[0])
 
 
 def agrees(robot, found, truth):
-    """Tell whether joints are where they are, but for noise and whole turns."""
+    """Return whether positions are right up to noise and whole turns."""
     away = np.abs(found - truth)
     continuous = ~np.isfinite(robot.limits[:, 0])
     away[continuous] = np.abs((away[continuous] + math.pi) % (2.0 * math.pi) - math.pi)
@@ -285,7 +287,7 @@ def run(count, seed=0, each=25):
 
 
 def main():
-    """Print the counts by kind, and those of all after each tenth."""
+    """Print the counts by kind, and the totals after each tenth."""
     count = int(sys.argv[1])
     total = Counter()
     for tenth in range(10):

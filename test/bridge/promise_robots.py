@@ -58,7 +58,7 @@ class Motor:
     An actuator.
 
     :param limits: In SI at the motor.
-    :param unit: What one of the driver's position, velocity and effort is in SI.
+    :param unit: Scales of the driver's position, velocity and effort to SI.
     :param inside: Parameters that say so in the description.
     """
 
@@ -217,7 +217,7 @@ def _simple(name, joint, actuator, reduction, offset=0.0):
 
 
 def _through(name):
-    """Return a joint that passes through; its formula is that of a reduction of 1."""
+    """Return a joint that passes through, with a reduction of 1."""
     return Group(name, '', 'through', (name,), (name,), {})
 
 
@@ -251,7 +251,7 @@ def _coupled(name, ratios, actuator, reduction):
 
 
 class Moody(PositionDependentTransmission):
-    """A plugin whose ratio varies, ``q = sinh(a)``, and that fails now and then."""
+    """A plugin with a variable ratio, ``q = sinh(a)``, that fails sometimes."""
 
     api_version = 2
     fails = False
@@ -272,7 +272,7 @@ class Moody(PositionDependentTransmission):
 
 
 class Bent(PositionDependentTransmission):
-    """One motor bends a finger whose second joint lags behind: ``q = (a, sin(a))``."""
+    """One motor bends a finger with a lagging second joint: ``q = (a, sin(a))``."""
 
     api_version = 2
 
@@ -464,14 +464,14 @@ def span(lower=-math.inf, upper=math.inf, velocity=math.inf, effort=math.inf, **
 
 
 class No(Exception):
-    """A message has to be rejected; the argument says why."""
+    """A message has to be rejected; the argument is the reason."""
 
 
 class Mechanics:
     """
     Formulas with the numbers in use, and what the drivers said.
 
-    Linear formulas are by hand; where the ratio varies the maps of the robot are taken for right.
+    Linear formulas are by hand; if the ratio varies, the maps of the robot are used.
 
     :param facts: The robot.
     :param robot: Its maps.
@@ -525,7 +525,7 @@ class Mechanics:
         return was_silent
 
     def silent(self, now):
-        """Return the namespaces whose driver is silent."""
+        """Return the namespaces of silent drivers."""
         return {space for space, time in self.heard.items() if now - time > self._age}
 
     def fresh(self, name, now, row=0):
@@ -565,7 +565,7 @@ class Mechanics:
 
     def to_actuators(self, group, values, row, at=None, rate=None):
         """
-        Map values of joints to actuators, where the ratio varies at these positions.
+        Map values of joints to actuators, at these positions if the ratio varies.
 
         :param row: 0 to 2, 3: acceleration, which needs a rate.
         :raises No: If they cannot be mapped.
@@ -652,7 +652,7 @@ class Mechanics:
         return max(shares)
 
     def tune(self, group, robot, changes):
-        """Use other numbers of a transmission, of which a torque constant is a unit."""
+        """Use other numbers of a transmission; a torque constant is a unit."""
         for key, value in changes.items():
             name, leaf = key.split('.')[1], key.split('.')[-1]
             if '.limit.' in key:

@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The promises of docs/commands_and_states.md as a model of what the drivers are sent.
+The promises of docs/commands_and_states.md as a model of the messages to the drivers.
 
 It shares no code with the gate: dictionaries by joint and actuator, and loops. What has to be
 sent is found from the events, and compared with every message in both directions. Counts are by
@@ -36,11 +36,11 @@ def clamp(bounds, value):
 
 
 class Part(No):
-    """Only these transmissions have to be rejected; the first argument says why."""
+    """Only these transmissions have to be rejected; the first argument is the reason."""
 
 
 class Promises:
-    """What the drivers were told, and what they have to be told next."""
+    """The messages that drivers received, and the messages that they have to receive next."""
 
     def __init__(self, facts, mechanics, options, orders, counts):
         self.facts, self.mechanics, self.options = facts, mechanics, options
@@ -74,7 +74,7 @@ class Promises:
     def look(self, now):
         """Let time pass."""
         self.mechanics.note_time(now)
-        if now < self.now:  # every command is over, and nobody knows where anything is
+        if now < self.now:  # every command has expired, and no position is known
             self.coming = [end for end in self.coming if end['has_rates']]
             self.begin(_INF)
             self.since = dict.fromkeys(self.since, -_INF)
@@ -104,7 +104,7 @@ class Promises:
         self.coming = [end for end in self.coming if end['held']]
 
     def forget(self, actuators):
-        """Forget positions: somebody may have moved the actuators."""
+        """Forget positions: the actuators may have been moved."""
         for name in actuators:
             self.arrival.pop(name, None)
             for told in (self.told, *(end['told'] for end in self.coming)):
@@ -136,7 +136,7 @@ class Promises:
             for joint, line in () if row else zip(group.joints, matrix, strict=True):
                 most = 0.05 if self.facts.joints[joint].slides else 0.1
                 for name, ratio in zip(group.actuators, line, strict=True):
-                    # A ratio may change by a factor of two about where the joint is measured.
+                    # A ratio may change by a factor of two around the measured position.
                     at = self.mechanics.fresh(name, self.now)
                     most += abs(ratio * (old[name] - (old[name] if at is None else at)))
                 moved = abs(ends[0][joint] - ends[1][joint])
@@ -163,7 +163,7 @@ class Promises:
         return self.mechanics.measured(group, self.now, row)
 
     def outward(self, group, values, may_refuse=True):
-        """End what leads further out beyond a position limit (7); tell whether there was any."""
+        """End outward rates beyond a position limit (7); return whether there were any."""
         stops, position = set(), self.measured(group)
         for joint, own in values.items():
             (lower, upper), at = self.joints[joint][0], position[joint]
@@ -182,7 +182,7 @@ class Promises:
         return bool(stops)
 
     def limit(self, group, told, may_refuse=True):
-        """Hold what the actuators of a transmission are told within their limits, in place (1)."""
+        """Keep the numbers for the actuators of a transmission within limits, in place (1)."""
         for row in {0, 1, 2} & told[group.actuators[0]].keys():
             share = 1.0
             for name in group.actuators:
@@ -243,7 +243,7 @@ class Promises:
         return chosen
 
     def check_steps(self, targets, turn, seconds=None):
-        """Return the joints that are told to go too far (9), by what is warned of or not."""
+        """Return the joints with steps that are too large (9), by whether it is a warning."""
         far, unknown = set(), set()
         for joint, target in targets.items() if self.options.max_step != 'off' else ():
             group, speed = self.group(joint), self.facts.joints[joint].velocity
@@ -265,7 +265,7 @@ class Promises:
 
     def expect(self, command, turn, is_way=False):
         """
-        Return what joints and actuators are told by a command, by name and row.
+        Return the numbers of joints and actuators for a command, by name and row.
 
         :param is_way: Whether it is a waypoint.
         """
@@ -326,10 +326,10 @@ class Promises:
 
     def judge_command(self, command, turn, refused, found, ends):
         """
-        Compare what was sent by a command, or why it was rejected, with what must be.
+        Compare the messages of a command, or its rejection, with the expected ones.
 
-        :param found: What was sent first.
-        :param ends: What was sent after it.
+        :param found: The first messages.
+        :param ends: The messages after it.
         """
         self.note_changes(command)
         command, over = dict(command), set()
@@ -390,14 +390,14 @@ class Promises:
             self.counts['2'] += 1
 
     def rows(self, space, rows, are_ended):
-        """Yield rows, then that of velocities that other modes replaced without an array (4)."""
+        """Yield rows, then the velocities that other modes replaced without an array (4)."""
         yield from sorted(rows)
         for name, value in self.last.get(space, {}).items() if are_ended else ():
             if value and 1 not in self.told[name] and self.arrival.get(name, -_INF) <= self.now:
                 return (yield 1)
 
     def judge_arrays(self, found, turn, ends=False, replaced=False):
-        """Compare arrays with what each member is told (3)."""
+        """Compare arrays with the numbers of each member (3)."""
         for space, order in self.orders.items():
             for row in self.rows(space, {r for n, r in found.numbers if n in order}, replaced):
                 told, lacking = {name: self.told[name].get(row) for name in order}, set()
@@ -431,7 +431,7 @@ class Promises:
                     self.last[space] = dict(array) if row == 1 else {}
                 for name, value in (array or {}).items():
                     self.same('3', name, row, value, told[name])
-        self.hold('3', not found.arrays, f'arrays nobody asked for: {found.arrays}')
+        self.hold('3', not found.arrays, f'unexpected arrays: {found.arrays}')
 
     def leads_out(self, group, row):
         """Tell whether what a group is still told leads further out beyond a limit (7)."""

@@ -106,7 +106,7 @@ DECLARED = {
     'effort': (),
 }
 
-#: What :func:`limited_urdf` says of each joint, by field; a joint that is not there is free.
+#: Limits of each joint in :func:`limited_urdf`, by field; other joints are free.
 LIMITS = {
     'lift': {'position': (-2.0, 3.0), 'velocity': (-4.0, 4.0), 'effort': (-50.0, 50.0)},
     'pitch': {'position': (-1.0, 1.5), 'velocity': (-2.0, 2.0), 'effort': (-30.0, 30.0)},
@@ -138,7 +138,7 @@ def limited_urdf():
 
 @dataclass
 class Numbers:
-    """What the URDF says, or what it was tuned to."""
+    """The numbers of the URDF, or the tuned numbers."""
 
     reduction: dict[str, float] = field(
         default_factory=lambda: {
@@ -336,7 +336,7 @@ class Number:
     size: float
 
     def equals(self, found) -> bool:
-        """Tell whether a computed value is this one but for rounding."""
+        """Return whether a computed value equals this one up to rounding."""
         if math.isnan(self.value):
             return math.isnan(found)
         return abs(found - self.value) <= 16 * np.finfo(float).eps * self.size
@@ -403,11 +403,11 @@ class Message:
 
     @property
     def received(self) -> JointStateRecord:
-        """The same as it comes in: a view of bytes, of which ragged ones take the typed path."""
+        """The received record: a view of bytes; ragged messages take the typed path."""
         record = self.record
         if self.is_ragged:
             return record
-        return JointStateReader().read(JointStateEncoder().encode(record))
+        return JointStateReader().read_message(JointStateEncoder().encode_record(record))
 
     @property
     def lengths(self):
@@ -455,9 +455,9 @@ STAMP_HOLD = 1.0
 
 def stamp_that_counts(stamp, clock):
     """
-    Return the stamp by which a message is known, and why it is not its own, or ``None``.
+    Return the stamp used for a message, and the reason for a replacement, or ``None``.
 
-    :param clock: What the node's clock says [ns]; zero: it has no time yet.
+    :param clock: Time of the node's clock [ns]; zero: it has no time yet.
     """
     seconds, nanoseconds = stamp
     receipt = divmod(clock, 10**9)
@@ -598,7 +598,7 @@ class ReferenceCommands:
     """
     Checks, limits, completes and maps commands: per joint, its last command by mode.
 
-    :param limits: What becomes of numbers beyond :data:`LIMITS`: ``clamp``, ``reject`` or ``off``.
+    :param limits: How to handle numbers beyond :data:`LIMITS`: ``clamp``, ``reject`` or ``off``.
     :param timeout: Seconds after which a command is over; 0: never.
     """
 
@@ -704,7 +704,7 @@ class ReferenceCommands:
         return self._send(wanted, message.stamp)
 
     def _notice(self, now):
-        """What was commanded before time went back is over."""
+        """Commands from before time went back have expired."""
         if now < self.latest:
             for name, modes in self.held.items():
                 self.held[name] = {
@@ -716,7 +716,7 @@ class ReferenceCommands:
         self.latest = now
 
     def _bound(self, wanted):
-        """Bring numbers inside the limits; return the joints whose numbers were not."""
+        """Clamp numbers to the limits; return the joints with clamped numbers."""
         outside = []
         for name, modes in wanted.items() if self.limits != 'off' else ():
             for each, value in modes.items():
@@ -789,7 +789,7 @@ class ReferenceCommands:
         # Modes that do not end stay in force.
         self.held = {name: held[name] | modes for name, modes in self.held.items()}
         self.sent = {name: actuators[name] | modes for name, modes in self.sent.items()}
-        # What was sent zero has ended; a joint whose rate has ended has zero for its partner.
+        # A zero ends an entry; an ended rate counts as zero for its partner.
         for modes in self.sent.values():
             for each in self.ended:
                 if each in modes and modes[each].value == 0.0 and wanted:
@@ -797,7 +797,7 @@ class ReferenceCommands:
         return result
 
     def tune(self, changes):
-        """Take other numbers; a joint that holds a position holds that of its actuators."""
+        """Use other numbers; a joint that holds a position keeps the position of its actuators."""
         self.numbers = self.numbers.tuned(changes)
         changed = {_MEMBERS[name][0] for _, name in changes}
         actuators = {

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions of small robots, of which a test writes only what it is about."""
+"""Descriptions of small robots; a test writes only the part that it checks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def leg(inside='', distance=0.4):
     """
     Return the transmission ``leg``: ``cylinder`` turns ``knee`` at a ratio that varies.
 
-    :param inside: What the joint holds, for example a bound.
+    :param inside: Content of the joint, for example a bound.
     :param distance: From the knee to the cylinder's end [m].
     """
     return f"""
@@ -55,7 +55,7 @@ def leg(inside='', distance=0.4):
 """
 
 
-#: ``upper`` and ``lower`` turn ``pitch`` and ``roll``, whose positions are solved for.
+#: ``upper`` and ``lower`` turn ``pitch`` and ``roll``; their positions are solved.
 ANKLE = """
 <transmission name="ankle">
   <plugin>transmission_bridge/ParallelAnkleTransmission</plugin>

@@ -18,7 +18,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 
 TIMEOUT = 1.0
 
-#: A piston whose ratio depends on its position, beside a wheel.
+#: A piston with a ratio that depends on its position, beside a wheel.
 BENT = RobotTransmissions(
     load_description(
         """<robot name="nonlinear"><ros2_control name="drives" type="system">
@@ -59,7 +59,7 @@ class Path:
             for mode, values in modes.items()
         }
         message = self._reference.Message(names, **arrays)
-        layout = self._layouts.get(message.names, message.lengths)
+        layout = self._layouts.find_layout(message.names, message.lengths)
         return in_words(
             self.commands.command(layout, message.received, self.measured, (1, 0), now=now)
         )
@@ -118,7 +118,7 @@ def test_position_stays_held(path):
 
 
 def test_roll_each_second_while_pitch_sags(path):
-    """A partner is held where it was measured once; it does not follow what it sags."""
+    """A partner is held at the position measured first; it does not follow a sagging joint."""
     first = path.command(10.0, position={'roll': 1.0})
     for step in range(1, 20):
         path.measured[:] = -0.01 * step
@@ -127,7 +127,7 @@ def test_roll_each_second_while_pitch_sags(path):
 
 
 def test_a_driver_that_was_silent(path, robot):
-    """Held positions are forgotten, taken once where it is now, and refused where unknown."""
+    """Held positions are forgotten, measured once, and rejected if unknown."""
     path.command(10.0, position={'roll': 1.0, 'pitch': 2.0})
     actuators = np.array([name in ('left', 'right') for name in robot.actuator_names])
     path.commands.driver_was_silent(actuators)
@@ -142,7 +142,7 @@ def test_a_driver_that_was_silent(path, robot):
 
 
 def test_a_refused_rate_ends_the_one_in_force(reference):
-    """Where a velocity cannot be mapped, the former one does not go on: zero, once."""
+    """If a velocity cannot be mapped, the former one ends: zero, once."""
     path = Path(reference, BENT)
     path.measured[:] = 0.1
     path.command(10.0, velocity={'knee': 1.0, 'wheel': 2.0})
@@ -165,7 +165,7 @@ def test_renewed(path):
 
 
 def test_partner_goes_on(path):
-    """Where one joint of a coupled pair ends, the other goes on as it was commanded."""
+    """If one joint of a coupled pair ends, the other keeps its command."""
     path.command(10.0, velocity={'roll': 1.0, 'pitch': 2.0})
     path.command(10.75, velocity={'roll': 3.0})
     sent = path.expire(11.5)
@@ -173,7 +173,7 @@ def test_partner_goes_on(path):
 
 
 def test_both_end_one_after_the_other(path):
-    """A joint ends also where its partner has ended before and holds nothing."""
+    """A joint also ends if its partner has ended before and holds nothing."""
     path.command(10.0, velocity={'roll': 1.0, 'pitch': 2.0})
     path.command(10.75, velocity={'roll': 3.0})
     assert path.expire(11.5) != {}
@@ -181,7 +181,7 @@ def test_both_end_one_after_the_other(path):
 
 
 def test_partner_that_was_never_commanded(path):
-    """Where a partner was made to hold, it holds as if that had been commanded."""
+    """A partner that was completed to hold keeps holding, like a commanded joint."""
     path.command(10.0, position={'roll': 1.0})
     path.measured[:] = 0.5
     path.command(10.5, position={'roll': 1.0})
@@ -203,7 +203,7 @@ def test_ends_where_the_position_is_not_known(reference):
 
 
 def test_partner_goes_on_where_another_cannot(reference, robots):
-    """A partner ends as well where its position is not known, and no other does for that."""
+    """If its position is unknown, a partner also ends, and no other joint does."""
     text = robots.urdf(('pitch', 'roll', 'bow', 'stern'), robots.ANKLE + WINGS)
     path = Path(reference, RobotTransmissions(load_description(text, strict=True)))
     path.command(10.0, velocity={'pitch': 0.1, 'roll': 0.2, 'bow': 1.0, 'stern': 2.0})

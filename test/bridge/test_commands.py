@@ -50,7 +50,7 @@ LIMITED = RobotTransmissions(load_description(reference.limited_urdf()))
 #: Seconds. Multiples of a quarter, so that sums of them are exact.
 TIMEOUT = 1.0
 
-#: The order of the plain arrays: a coupled pair, one of another, and one by itself.
+#: The order of the plain arrays: a coupled pair, one of another pair, and a single joint.
 ARRAY = ('pitch', 'roll', 'elbow', 'lift')
 
 #: Joints of one command: mostly of coupled transmissions, whole and in part.
@@ -135,16 +135,18 @@ class Bridge:
     def state(self, source, message):
         """Hear a driver."""
         refused = self.model_states.update(source, message, self.now)
-        layout = self.layouts.get(message.names, message.lengths)
+        layout = self.layouts.find_layout(message.names, message.lengths)
         _, reason = outcome(
-            lambda: self.states.update(source, layout, message.received, message.stamp, self.now)
+            lambda: self.states.merge_message(
+                source, layout, message.received, message.stamp, self.now
+            )
         )
         assert reason in (refused.reasons if refused else {None})
 
     def tune(self, changes):
         """Exchange the maps."""
         self.robot = self.robot.with_parameters(reference.nested(changes))
-        self.states.use(self.robot)
+        self.states.replace_maps(self.robot)
         self.commands.use(self.robot)
         self.model.tune(changes)
         self.model_states.numbers = self.model.numbers
@@ -152,7 +154,7 @@ class Bridge:
     def command(self, message, source='joint_commands'):
         """Command joints; return what is sent, or the reason of the refusal."""
         measured = self.measured()
-        layout = self.layouts.get(message.names, message.lengths)
+        layout = self.layouts.find_layout(message.names, message.lengths)
         return self.compare(
             self.model.command(message, self.known(measured), source, self.now),
             lambda: self.commands.command(
@@ -188,7 +190,7 @@ class Bridge:
     def measured(self):
         """Return the path's joint positions, having compared them with the model's."""
         self.model_states.now = self.now
-        found = self.states.joint_motion(self.now)[0]
+        found = self.states.find_joint_motion(self.now)[0]
         positions = self.model_states.actuators('position')
         for name, value in zip(reference.JOINTS, found, strict=True):
             assert reference.joint_value(self.model.numbers, 'position', name, positions).equals(
@@ -288,7 +290,7 @@ class CommandMachine(RuleBasedStateMachine):
 
     @rule(source=SOURCES, message=ANY_COMMANDS)
     def command_anything(self, source, message):
-        """Command what nobody should."""
+        """Send commands that must be rejected."""
         self.bridge.command(message, source)
 
     @rule(interface=st.sampled_from(reference.FIELDS), values=ARRAYS, stamp=STAMPS)
@@ -305,7 +307,7 @@ class CommandMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.bridge.model.received or any(self.bridge.model.held.values()))
     @rule(stamp=STAMPS, forget=st.booleans())
     def stop(self, stamp, forget):
-        """Fall silent, and perhaps begin anew."""
+        """Stop, and perhaps start again."""
         self.bridge.stop(stamp)
         if forget:
             self.bridge.states.reset()
@@ -315,11 +317,11 @@ class CommandMachine(RuleBasedStateMachine):
 
     @invariant()
     def published_state(self):
-        """What would be published now is what the model would publish."""
+        """The present joint state equals the joint state of the model."""
         self.bridge.model_states.now = self.bridge.now
         expected, found = (
             self.bridge.model_states.joint_state(),
-            self.bridge.states.joint_state(self.bridge.now),
+            self.bridge.states.make_joint_state(self.bridge.now),
         )
         assert (found is None) == (expected is None)
         if expected is not None:
@@ -327,7 +329,7 @@ class CommandMachine(RuleBasedStateMachine):
 
     @invariant()
     def held_commands(self):
-        """What is held is what the model holds."""
+        """The held commands equal the model's."""
         held = [
             [self.bridge.model.held.get(name, {}).get(each, math.nan) for name in reference.JOINTS]
             for each in reference.FIELDS
@@ -336,7 +338,7 @@ class CommandMachine(RuleBasedStateMachine):
 
     @invariant()
     def counts(self):
-        """What is counted by source is what the model counts."""
+        """The counts by source equal the counts of the model."""
         for kind in ('clamped', 'limited', 'contested'):
             by_source = {
                 (source, name): count
@@ -422,7 +424,7 @@ def test_formulas_by_hand(bridge):
 
 
 def test_hold_in_every_order(bridge):
-    """A partner holds its last command, else where it is, else the message is refused."""
+    """A partner holds its last command, else its position, else the message is rejected."""
     roll = reference.Message(('roll',), position=(0.5,))
     pitch = reference.Message(('pitch',), position=(0.4,))
     rate = reference.Message(('roll',), velocity=(0.1,))
@@ -479,7 +481,7 @@ def test_stop(zero_effort):
 
 
 def test_results_are_its_own(bridge):
-    """What was returned does not change with the next command."""
+    """A returned message does not change with the next command."""
     (first,) = bridge.command(reference.Message(('lift',), position=(1.0,)))
     kept = first.position.copy()
     bridge.command(reference.Message(('lift',), position=(2.0,)))

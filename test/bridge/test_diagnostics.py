@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What diagnostics say: totals, and the trouble since the last look."""
+"""Diagnostics: totals, and the troubles since the last snapshot."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from transmission_bridge.bridge.diagnostics import (
     CHECKS,
     ERROR,
     find_troubles,
-    judge,
-    judged,
+    judge_part,
+    make_status,
     OK,
     Trouble,
     TroubleLog,
@@ -33,14 +33,14 @@ from transmission_bridge.bridge.diagnostics import (
 from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
 from transmission_bridge.bridge.snapshot import (
     Actuators,
-    Commands,
+    Changes,
+    CommandTopic,
     Coverage,
-    Input,
-    Look,
-    Output,
+    InputTopic,
+    list_transmission_facts,
+    Moment,
+    OutputTopic,
     Peers,
-    transmission_parts,
-    Window,
 )
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
@@ -49,28 +49,28 @@ from transmission_bridge.transmissions import MapReport, RobotTransmissions
 
 @given(st.lists(st.integers(0, 100), max_size=6))
 def test_window_adds_up(growths):
-    """What has grown between looks adds up to the total, each count by itself."""
-    window = Window()
+    """The growth between snapshots adds up to the total, separately for each count."""
+    window = Changes()
     total = 0
     for growth in growths:
         total += growth
-        assert window.grown('a', total) == growth
-        assert window.grown('b', 2 * total) == 2 * growth
-    assert window.grown('a', total) == 0
+        assert window.count_growth('a', total) == growth
+        assert window.count_growth('b', 2 * total) == 2 * growth
+    assert window.count_growth('a', total) == 0
 
 
 def test_window_begins_anew():
     """A count that is smaller than before was set to zero in between."""
-    window = Window()
-    window.grown('a', 7)
-    assert window.grown('a', 3) == 3
+    window = Changes()
+    window.count_growth('a', 7)
+    assert window.count_growth('a', 3) == 3
 
 
 def test_worst_trouble_counts():
     """The level is the worst, the message has all troubles, the worst first."""
-    status = judged('x', [(WARN, 'late'), (ERROR, 'lost'), (WARN, 'odd')], {'n': 1}, 'fine')
+    status = make_status('x', [(WARN, 'late'), (ERROR, 'lost'), (WARN, 'odd')], {'n': 1}, 'fine')
     assert (status.level, status.message) == (ERROR, 'lost; late; odd')
-    assert judged('x', [], {}, 'fine').message == 'fine'
+    assert make_status('x', [], {}, 'fine').message == 'fine'
     assert status['n'] == '1'
 
 
@@ -94,33 +94,33 @@ def time():
 def look(statistics, window, now=10.0, period=2.0, incompatible=''):
     """Return the status of an input."""
     peers = Peers('/left/t', incompatible)
-    return judge(Input(statistics, peers, window, Look(now, period)))
+    return judge_part(InputTopic(statistics, peers, window, Moment(now, period)))
 
 
 def command_status(statistics, counts, window, unheard=''):
     """Return the status of the commands of one source."""
-    return judge(Commands(statistics, counts, Peers('/left/t'), window, unheard))
+    return judge_part(CommandTopic(statistics, counts, Peers('/left/t'), window, unheard))
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 4.0), st.booleans()), max_size=20))
 def test_events_are_shown_for_a_while(looks):
     """A count counts as grown lately for 5 s after the look that found it grown."""
     time = Time()
-    window = Window(time)
+    window = Changes(time)
     total, grown = 0, -math.inf
     for pause, has_grown in looks:
         time.now += pause
         total += has_grown
         grown = time.now if has_grown else grown
-        assert window.lately('a', total) == (time.now - grown < 5.0)
-        assert not window.lately('b', 0)
+        assert window.has_grown('a', total) == (time.now - grown < 5.0)
+        assert not window.has_grown('b', 0)
 
 
 @given(st.lists(st.booleans(), min_size=1))
 def test_what_two_looks_agree_on_is_settled(looks):
-    """What is found at one look only changes nothing, as the graph is not complete at once."""
-    window = Window()
-    found = [window.settled('a', is_so) for is_so in looks]
+    """A result of one snapshot changes nothing, because the graph may be incomplete."""
+    window = Changes()
+    found = [window.find_settled('a', is_so) for is_so in looks]
     expected, settled = [], False
     for before, is_so in zip([False, *looks], looks, strict=False):
         settled = is_so if before == is_so else settled
@@ -133,11 +133,11 @@ def test_what_two_looks_agree_on_is_settled(looks):
 
 def statuses_of(troubles):
     """Return statuses with these troubles by name."""
-    return [judged(name, each, {}) for name, each in troubles.items()]
+    return [make_status(name, each, {}) for name, each in troubles.items()]
 
 
 def test_the_log_says_begin_and_end(time):
-    """A trouble is said when it begins, when it gets worse and when it is over, not between."""
+    """A trouble is logged at its start, when it gets worse and at its end, not between."""
     log = TroubleLog(time)
     said = []
     for trouble in (
@@ -145,7 +145,7 @@ def test_the_log_says_begin_and_end(time):
         *[(ERROR, 'lost', 'late'), (WARN, 'late again', 'late'), None, None],
     ):
         time.now += 10.0
-        said.append(log.look(statuses_of({'x': [trouble] if trouble else []})))
+        said.append(log.find_log_lines(statuses_of({'x': [trouble] if trouble else []})))
     assert said == [
         [(WARN, 'x: late by 1 s')],
         [],
@@ -157,20 +157,20 @@ def test_the_log_says_begin_and_end(time):
 
 
 def test_what_the_log_has_is_not_said_again(time):
-    """A trouble without a kind was logged where it happened."""
-    assert not TroubleLog(time).look(statuses_of({'x': [(ERROR, 'refused')]}))
+    """A trouble without a kind is logged elsewhere."""
+    assert not TroubleLog(time).find_log_lines(statuses_of({'x': [(ERROR, 'refused')]}))
 
 
 @given(st.lists(st.booleans(), min_size=30, max_size=120))
 def test_what_comes_and_goes_floods_no_log(looks):
-    """However often a trouble comes and goes: a line per 5 s at most, and what lasts is said."""
+    """A trouble that comes and goes is at most one line per 5 s; a lasting one is logged."""
     time = Time()
     log = TroubleLog(time)
     times = []
     looks = [*looks, *[looks[-1]] * 11]
     for is_there in looks:
         time.now += 1.0
-        lines = log.look(statuses_of({'x': [(WARN, 'odd', 'odd')] if is_there else []}))
+        lines = log.find_log_lines(statuses_of({'x': [(WARN, 'odd', 'odd')] if is_there else []}))
         times += [(time.now, level) for level, _ in lines]
     assert all(b - a >= 5.0 for (a, _), (b, _) in itertools.pairwise(times))
     assert [level for _, level in times] == [WARN, OK] * (len(times) // 2) + [WARN] * (
@@ -180,10 +180,10 @@ def test_what_comes_and_goes_floods_no_log(looks):
 
 
 def test_the_same_words_are_one_line(time):
-    """What is wrong with a hundred parts in the same way is one line."""
+    """The same trouble of a hundred parts is one line."""
     log = TroubleLog(time)
     names = [f'part {number}' for number in range(100)]
-    lines = log.look(statuses_of({name: [(WARN, 'odd', 'odd')] for name in names}))
+    lines = log.find_log_lines(statuses_of({name: [(WARN, 'odd', 'odd')] for name in names}))
     assert lines == [
         (WARN, 'part 0, part 1, part 2, part 3, part 4 and 95 more: odd'),
     ]
@@ -191,14 +191,16 @@ def test_the_same_words_are_one_line(time):
 
 def test_further_troubles_of_a_status():
     """Further troubles come behind the message, and the level is the worst."""
-    status = judged('life cycle', [], {'n': 1}, 'active').troubled([Trouble(WARN, 'odd', 'odd')])
+    status = make_status('life cycle', [], {'n': 1}, 'active').with_troubles(
+        [Trouble(WARN, 'odd', 'odd')]
+    )
     assert (status.level, status.message, status['n']) == (WARN, 'active; odd', '1')
-    assert status.troubled([]) == status
+    assert status.with_troubles([]) == status
     assert status.troubles == (Trouble(WARN, 'odd', 'odd'),)
 
 
 def test_every_reason_is_explained():
-    """What a status says of refused messages explains each reason that there can be."""
+    """The status of rejected messages explains each possible reason."""
     package = Path(transmission_bridge.__file__).parent
     modules = {*(package / 'bridge').glob('*.py'), package / 'ros' / 'channels.py'}
     reasons = {'bug', 'undecodable', 'future_stamp'}
@@ -206,18 +208,18 @@ def test_every_reason_is_explained():
     for module in modules - of_services:
         for node in ast.walk(ast.parse(module.read_text('utf-8'))):
             name = isinstance(node, ast.Call) and getattr(node.func, 'id', '')
-            if name in ('MessageError', 'JointError'):
+            if name in ('MessageError', 'JointRejection'):
                 reasons |= {each.value for each in node.args[:1] if isinstance(each, ast.Constant)}
     assert {'mixed_coupled', 'foreign', 'times', 'too_large'} <= reasons
     for reason in reasons:
         statistics = TopicStatistics('t')
         statistics.rejected[reason] = 1
-        assert re.search(rf'{reason} \(.+\)', look(statistics, Window()).message), reason
+        assert re.search(rf'{reason} \(.+\)', look(statistics, Changes()).message), reason
 
 
 def test_input(time):
     """Rate and warnings are of the last period, counts of the whole time."""
-    statistics, window = TopicStatistics('actuator_states'), Window(time)
+    statistics, window = TopicStatistics('actuator_states'), Changes(time)
     status = look(statistics, window)
     assert (status.name, status.level, status.message) == ('actuator_states', OK, 'not used')
     assert status['age [s]'] == 'never heard'
@@ -251,10 +253,10 @@ def test_input(time):
 
 
 def test_messages_of_others_are_no_trouble():
-    """What names no actuator is counted as rejected, and warned of only if all messages do."""
-    statistics, window = TopicStatistics('actuator_states'), Window()
+    """A message without an actuator is counted as rejected; it is a warning if all are such."""
+    statistics, window = TopicStatistics('actuator_states'), Changes()
     statistics.received, statistics.heard, statistics.rejected['foreign'] = 3, 9.5, 2
-    status = look(statistics, Window())
+    status = look(statistics, Changes())
     assert status.level == WARN
     assert status.message == (
         'messages rejected: foreign (they name no actuator of this robot, see actuator_names)'
@@ -269,26 +271,26 @@ def test_age_is_never_negative():
     """A clock that jumped back makes no negative age."""
     statistics = TopicStatistics('t')
     statistics.heard = 20.0
-    assert look(statistics, Window())['age [s]'] == '0.000'
+    assert look(statistics, Changes())['age [s]'] == '0.000'
 
 
 def test_incompatible_peers():
-    """Who cannot be heard or cannot hear is named."""
+    """Nodes with incompatible quality of service are named."""
     peers = '/driver (Best effort publisher and reliable subscription)'
     for status in (
-        look(TopicStatistics('t'), Window(), incompatible=peers),
-        judge(Output('t', Peers('/left/t', peers))),
+        look(TopicStatistics('t'), Changes(), incompatible=peers),
+        judge_part(OutputTopic('t', Peers('/left/t', peers))),
     ):
         assert status.level == WARN
         assert status.message == f'incompatible quality of service on /left/t: {peers}'
         assert (status['topic'], status['incompatible']) == ('/left/t', peers)
-    assert judge(Output('t', Peers('/t'))).level == OK
+    assert judge_part(OutputTopic('t', Peers('/t'))).level == OK
 
 
 def test_commands(time):
     """A source's clamps, refusals and contests are counted by joint and warned of for 5 s."""
     statistics, counts = TopicStatistics('joint_commands'), CommandCounts()
-    window = Window(time)
+    window = Changes(time)
     statistics.received = 5
     statistics.rejected['limit'] = 2
     counts.clamped['lift'] = 3
@@ -314,12 +316,12 @@ def test_commands(time):
     assert command_status(statistics, counts, window).level == OK
     counts.contested['pitch'] += 1
     status = command_status(statistics, counts, window)
-    assert (status.level, status.message) == (WARN, 'commanded by another source too: pitch')
+    assert (status.level, status.message) == (WARN, 'also commanded by another source: pitch')
 
 
 def test_commands_that_nobody_hears(time):
-    """That nobody listens is a warning while commands are accepted, and else nothing."""
-    statistics, window = TopicStatistics('joint_commands'), Window(time)
+    """A topic without subscribers is a warning while commands are accepted."""
+    statistics, window = TopicStatistics('joint_commands'), Changes(time)
 
     def found(unheard):
         return command_status(statistics, CommandCounts(), window, unheard)
@@ -327,19 +329,19 @@ def test_commands_that_nobody_hears(time):
     assert found('actuator_commands').level == OK
     statistics.received = 1
     assert found('').level == OK
-    # Who heard the command has left since.
+    # The subscriber of the command has left since.
     assert found('actuator_commands').level == OK
     statistics.received = 2
     status = found('actuator_commands')
     assert status.level == WARN
-    assert status.message.startswith('nobody listens to actuator_commands: start the driver')
+    assert status.message.startswith('actuator_commands has 0 subscribers: start the driver')
     time.now += 5.0
     assert found('actuator_commands').level == OK
 
 
 def test_both_views_of_a_rejection():
-    """A refused command is warned of in the status of its topic and in that of its source."""
-    statistics, window = TopicStatistics('joint_commands'), Window()
+    """A rejected command is a warning of the status of its topic and of its source."""
+    statistics, window = TopicStatistics('joint_commands'), Changes()
     statistics.received = 1
     statistics.rejected['ragged'] = 1
     assert look(statistics, window).level == WARN
@@ -365,9 +367,9 @@ def fed(robot, feed):
 def of_robot(robot, states, window=None, now=1.0, misplaced=MappingProxyType({})):
     """Return the statuses of the transmissions by name."""
     merged = states.merged
-    reports, stale = (states.report, MapReport()), merged.stale(now)
-    parts = transmission_parts(robot, merged, reports, window or Window(), stale, misplaced)
-    statuses = map(judge, parts)
+    reports, stale = (states.report, MapReport()), merged.find_stale_actuators(now)
+    parts = list_transmission_facts(robot, merged, reports, window or Changes(), stale, misplaced)
+    statuses = map(judge_part, parts)
     return {status.name.removeprefix('transmission '): status for status in statuses}
 
 
@@ -382,8 +384,8 @@ def test_loaded(robot, fed):
 
 
 def test_misplaced_encoder(robot, fed):
-    """What is found of an absolute encoder is a warning of its transmission, as long as it is."""
-    window = Window()
+    """A misplaced absolute encoder is a warning of its transmission while it lasts."""
+    window = Changes()
     looks = [
         of_robot(robot, fed(), window, misplaced=each) for each in ({}, {'hoist': 'words'}, {})
     ]
@@ -393,14 +395,14 @@ def test_misplaced_encoder(robot, fed):
 
 
 def test_nan_is_counted(robot, reference, fed, time):
-    """Every number that is none counts for its transmissions; only positions are a warning."""
+    """NaN and infinite numbers are counted for their transmissions; positions are a warning."""
     nan, inf = math.nan, math.inf
     states = fed(
         reference.Message(('left', 'winch'), position=(nan, 1.0)),
         reference.Message(('winch', 'left'), position=(1.0, inf), velocity=(nan, 0.0)),
         reference.Message(('left', 'finger'), position=(1.0, nan)),
     )
-    window = Window(time)
+    window = Changes(time)
     statuses = of_robot(robot, states, window)
     assert {name: each['NaN'] for name, each in statuses.items()} == {
         'wrist': '2',
@@ -412,20 +414,22 @@ def test_nan_is_counted(robot, reference, fed, time):
     assert [statuses[name].level for name in ('wrist', 'hoist', 'arm')] == [WARN, OK, OK]
     time.now += 5.0
     assert of_robot(robot, states, window)['wrist'].level == OK
-    status = judge(Actuators(robot, states.merged, 1.0, states.merged.stale(1.0)))
+    status = judge_part(
+        Actuators(robot, states.merged, 1.0, states.merged.find_stale_actuators(1.0))
+    )
     assert status['not finite finger position'] == '1'
     assert status['not finite left position'] == '2'
 
 
 def test_stale_actuators(robot, reference, fed):
-    """An actuator that timed out is an error of its transmissions, and recovers by itself."""
+    """An actuator that timed out is an error of its transmissions until it is received again."""
     states = fed(reference.Message(('winch',), position=(1.0,)), timeout=0.5)
     fresh, late = of_robot(robot, states, now=1.4), of_robot(robot, states, now=1.6)
     assert [fresh[name].level for name in ('hoist', 'gauge', 'wrist')] == [OK, OK, ERROR]
     assert [late[name].level for name in ('hoist', 'gauge', 'wrist')] == [ERROR] * 3
     assert 'winch' in late['hoist'].message
-    stale = states.merged.stale(1.4)
-    status = judge(Actuators(robot, states.merged, 1.4, stale))
+    stale = states.merged.find_stale_actuators(1.4)
+    status = judge_part(Actuators(robot, states.merged, 1.4, stale))
     assert status.level == ERROR
     assert status['stale'] == 'left, right, hip, crank, finger'
     assert status['known'] == '1'
@@ -434,7 +438,7 @@ def test_stale_actuators(robot, reference, fed):
 def test_unknown_names(robot, reference, fed):
     """Names that the robot does not have are counted, and no trouble."""
     states = fed(*[reference.Message(('ghost', 'winch'), (1.0, 1.0))] * 3)
-    status = judge(Actuators(robot, states.merged, 1.0, np.zeros(6, dtype=bool)))
+    status = judge_part(Actuators(robot, states.merged, 1.0, np.zeros(6, dtype=bool)))
     assert (status.level, status["unknown name 'ghost'"]) == (OK, '3')
 
 
@@ -452,9 +456,9 @@ BROKEN = """
 
 
 def test_failed_to_load(robots):
-    """A transmission that cannot be used is an error that says why, for as long as it is so."""
+    """A transmission that cannot be used is an error with the reason, as long as it lasts."""
     robot = RobotTransmissions(load_description(robots.urdf(('one', 'two'), BROKEN)))
-    states, window = StatePath(robot), Window()
+    states, window = StatePath(robot), Changes()
     for _ in range(2):
         statuses = of_robot(robot, states, window)
         assert {name: each.level for name, each in statuses.items()} == {
@@ -465,8 +469,10 @@ def test_failed_to_load(robots):
         assert 'zero' in statuses['zero'].message
         assert 'line ' in statuses['zero'].message
         assert statuses['zero']['loaded'] == 'False'
-    status = judge(Actuators(robot, states.merged, 1.0, states.merged.stale(1.0)))
-    assert 'of the transmissions in use; refused: nowhere, zero' in status.message
+    status = judge_part(
+        Actuators(robot, states.merged, 1.0, states.merged.find_stale_actuators(1.0))
+    )
+    assert 'of the transmissions in use; rejected: nowhere, zero' in status.message
 
 
 # -- single actuators ----------------------------------------------------------------------------
@@ -478,7 +484,7 @@ class Watched:
     def __init__(self, robot, feed, time):
         self.states = StatePath(robot)
         self._feed, self._time = feed, time
-        self._watch, self._window = Coverage(robot), Window(time)
+        self._watch, self._window = Coverage(robot), Changes(time)
         self._begun = time.now
         self.publishers = {'a': ['/first'], 'b': ['/second']}
 
@@ -491,7 +497,9 @@ class Watched:
             topic: Peers(f'/left/{topic}', publishers=dict(enumerate(publishers)))
             for topic, publishers in self.publishers.items()
         }
-        self._watch.look(self.states.merged, self._window, peers, self._time.now - self._begun)
+        self._watch.update_coverage(
+            self.states.merged, self._window, peers, self._time.now - self._begun
+        )
         found = find_troubles(self._watch, CHECKS[Coverage])
         return {trouble.kind: trouble.words for trouble in found}
 
@@ -503,19 +511,19 @@ def watched(robot, feed, time):
 
 
 def test_actuators_that_no_driver_gives(watched, reference):
-    """Who is never heard of while others are is named, with the names that nobody knows."""
+    """Actuators that are missing while others are received are named, with unknown names."""
     message = reference.Message(('left', 'right', 'hip', 'ghost'), position=(1.0,) * 4)
     looks = [watched.look(), *(watched.look(('a', message)) for _ in range(3))]
     assert looks[:2] == [{}, {}]
     words = looks[2]['never heard']
     # A joint that passes through may have no motor.
-    assert words.startswith('never heard of winch, crank: ')
+    assert words.startswith('no state of winch, crank yet: ')
     assert "(unknown: 'ghost'), see actuator_names" in words
     assert not watched.look(('a', reference.Message(reference.ACTUATORS, (1.0,) * 6)))
 
 
 def test_one_of_two_drivers_of_a_topic(watched, reference):
-    """Who is not heard of since its topic has lost a publisher is named, until it is again."""
+    """Actuators missing since their topic lost a publisher are named until they return."""
     first = ('a', reference.Message(('left', 'right', 'winch'), position=(1.0,) * 3))
     second = ('a', reference.Message(('hip', 'crank', 'finger'), position=(1.0,) * 3))
     watched.publishers = {'a': ['/first', '/second']}
@@ -526,7 +534,7 @@ def test_one_of_two_drivers_of_a_topic(watched, reference):
     watched.publishers = {'a': ['/first']}
     looks = [watched.look(first) for _ in range(3)]
     assert 'gone' not in looks[0]
-    assert looks[2]['gone'].startswith('no longer heard of hip, crank, finger, ')
+    assert looks[2]['gone'].startswith('no more states of hip, crank, finger; ')
     watched.publishers = {'a': ['/first', '/second']}
     assert not watched.look(first, second)
 
@@ -539,26 +547,26 @@ def test_actuators_given_on_two_topics(watched, reference):
     assert not watched.look(('b', shared))
     found = watched.look(('a', message), ('b', shared))
     assert found['contested'] == (
-        "given on two topics, the newer number is used: 'hip' on /left/a (/first) and /left/b "
-        '(/second); let one driver give each actuator'
+        "published on two topics, the latest number is used: 'hip' on /left/a (/first) and "
+        '/left/b (/second); let one driver publish each actuator'
     )
     assert all(watched.look(('b', shared)) for _ in range(4))
     assert not watched.look(('b', shared))
 
 
 def test_map_troubles(robot, time):
-    """What a mechanism could not map is counted by reason, over states and commands."""
+    """Samples that a mechanism could not map are counted by reason, for states and commands."""
     first, second = MapReport(), MapReport()
     first.counts['wrist', 'domain'] = 2
     second.counts['wrist', 'domain'] = 1
     second.counts['wrist', 'exception'] = 1
     second.errors['wrist'] = 'Traceback\n  line\nValueError: no'
     merged = StatePath(robot).merged
-    window, stale = Window(time), np.zeros(6, dtype=bool)
+    window, stale = Changes(time), np.zeros(6, dtype=bool)
     looks = []
     for _ in range(2):
-        parts = transmission_parts(robot, merged, (first, second), window, stale, {})
-        statuses = map(judge, parts)
+        parts = list_transmission_facts(robot, merged, (first, second), window, stale, {})
+        statuses = map(judge_part, parts)
         looks.append({each.name: each for each in statuses}['transmission wrist'])
         time.now += 5.0
     assert [each.level for each in looks] == [WARN, OK]

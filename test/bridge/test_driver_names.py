@@ -22,7 +22,7 @@ from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryReco
 ACTUATORS = tuple('abcdefg')
 EMPTY = np.empty(0)
 
-#: Two arms whose drivers call their motors M1 and M2, and a gripper with the URDF's name.
+#: Two arms with drivers that call their motors M1 and M2, and a gripper with its URDF name.
 ARMS = {
     'left/actuator_states:M1': 'a',
     'left/actuator_states:M2': 'b',
@@ -42,7 +42,7 @@ def sent(drivers, record):
     """Return what each driver gets, as namespace, names and lists."""
     return {
         namespace: (part.names, part.position.tolist(), part.velocity.tolist())
-        for namespace, part in drivers.commands(record)
+        for namespace, part in drivers.divide_command(record)
     }
 
 
@@ -84,7 +84,7 @@ def test_every_number_reaches_its_driver_and_nobody_else(robot, record):
         if not np.isnan(value)
     }
     found = []
-    parts = DriverNames(entries, ACTUATORS).commands(record)
+    parts = DriverNames(entries, ACTUATORS).divide_command(record)
     for namespace, part in parts:
         assert (part.stamp, part.frame_id) == (record.stamp, record.frame_id)
         for field in ('position', 'velocity', 'effort'):
@@ -102,15 +102,17 @@ def test_every_number_reaches_its_driver_and_nobody_else(robot, record):
 
 @given(robot=robots(), values=st.lists(st.floats(-9.0, 9.0), min_size=7, max_size=7))
 def test_what_drivers_echo_is_what_was_sent(robot, values):
-    """States with the names and on the topics of commands are those of the same actuators."""
+    """States with the names and namespaces of commands belong to the same actuators."""
     entries, _ = robot
     merged = StateBuffer(ACTUATORS, RECORDED, driver_names=entries)
-    for namespace, part in DriverNames(entries, ACTUATORS).commands(record_of(ACTUATORS, values)):
+    for namespace, part in DriverNames(entries, ACTUATORS).divide_command(
+        record_of(ACTUATORS, values)
+    ):
         # In the bridge's own namespace may be actuators of one topic's driver, and others.
         for source in (f'{namespace}states', *(() if namespace else ('any',))):
             with suppress(MessageError):
-                merged.update(source, Layout(part.names, part.lengths), part, (1, 0), 0.0)
-    assert merged.values(0.0)[0].tolist() == values
+                merged.merge_message(source, Layout(part.names, part.lengths), part, (1, 0), 0.0)
+    assert merged.read_values(0.0)[0].tolist() == values
 
 
 @given(robot=robots(), data=st.data())
@@ -131,7 +133,7 @@ def test_trajectories_are_divided_alike(robot, data):
     )
     record = TrajectoryRecord((3, 4), 'f', names, points)
     seen = []
-    for namespace, part in DriverNames(entries, ACTUATORS).trajectories(record):
+    for namespace, part in DriverNames(entries, ACTUATORS).divide_trajectory(record):
         assert (part.stamp, part.frame_id) == ((3, 4), 'f')
         assert [point.time for point in part.points] == [point.time for point in points]
         own = [name for name in names if places[name][0] == namespace]
@@ -167,13 +169,13 @@ def test_a_driver_has_its_own_actuators_only():
 
     def tell(source, names, values):
         record = record_of(names, values)
-        merged.update(source, Layout(record.names, record.lengths), record, (1, 0), 0.0)
+        merged.merge_message(source, Layout(record.names, record.lengths), record, (1, 0), 0.0)
 
     tell('left/actuator_states', ('M2', 'c', 'g'), [1.0, 8.0, 9.0])
     tell('right/actuator_states', ('M2',), [2.0])
     tell('grippers', ('g', 'M1'), [3.0, 9.0])
     nan = np.nan
-    np.testing.assert_array_equal(merged.values(0.0)[0], [nan, 1.0, nan, 2.0, nan, nan, 3.0])
+    np.testing.assert_array_equal(merged.read_values(0.0)[0], [nan, 1.0, nan, 2.0, nan, nan, 3.0])
     assert merged.unknown_names == {"'c'": 1, "'g'": 1, "'M1'": 1}
     with pytest.raises(MessageError, match=r'expected some of .M1., .M2., found .c.'):
         tell('left/actuator_states', ('c',), [1.0])
@@ -182,8 +184,8 @@ def test_a_driver_has_its_own_actuators_only():
 def test_who_was_reached():
     """It is known which drivers were sent commands, and which trajectories."""
     drivers = DriverNames(ARMS, ACTUATORS)
-    drivers.commands(record_of('ab', [1.0, 2.0]))
-    drivers.trajectories(TrajectoryRecord((0, 0), '', ('c', 'g'), ()))
+    drivers.divide_command(record_of('ab', [1.0, 2.0]))
+    drivers.divide_trajectory(TrajectoryRecord((0, 0), '', ('c', 'g'), ()))
     assert drivers.reached == ({'left/'}, {'right/', ''})
     assert DriverNames({}, ACTUATORS).reached == ({''}, {''})
 
@@ -191,7 +193,7 @@ def test_who_was_reached():
 def test_names_of_sensors_are_beside_those_of_states():
     """Sensors of a driver are in the namespace of its states, with its names."""
     drivers = DriverNames(ARMS | {'axis': 'e', 'actuator_states:can0:1': 'f'}, ACTUATORS)
-    assert drivers.on_topic('torques') == {
+    assert drivers.find_topic_entries('torques') == {
         'left/torques:M1': 'a',
         'left/torques:M2': 'b',
         'right/torques:M1': 'c',
@@ -206,23 +208,25 @@ def test_commands_reach_the_driver_under_its_own_names():
     actuators = ('a', 'b', 'c', 'elbow_motor')
     drivers = DriverNames({'a': 'b', 'b': 'a', 'axis_3': 'elbow_motor'}, actuators)
     record = record_of(('elbow_motor', 'a', 'c', 'b'), np.arange(4.0), effort=np.ones(4))
-    ((namespace, renamed),) = drivers.commands(record)
+    ((namespace, renamed),) = drivers.divide_command(record)
     assert namespace == ''
     assert renamed.names == ('axis_3', 'b', 'c', 'a')
     assert (renamed.stamp, renamed.frame_id) == ((1, 2), 'f')
     assert renamed.position is record.position
-    ((_, renamed),) = drivers.trajectories(TrajectoryRecord((0, 0), '', ('a',), ()))
+    ((_, renamed),) = drivers.divide_trajectory(TrajectoryRecord((0, 0), '', ('a',), ()))
     assert renamed.names == ('b',)
 
 
 def test_of_two_names_for_one_actuator_the_first_is_sent():
     """A driver may name one actuator in two ways; it is commanded under the first name."""
     record = record_of('m', np.zeros(1))
-    ((_, renamed),) = DriverNames({'left/m': 'm', 'right/m': 'm'}, ('m',)).commands(record)
+    ((_, renamed),) = DriverNames({'left/m': 'm', 'right/m': 'm'}, ('m',)).divide_command(record)
     assert renamed.names == ('left/m',)
-    ((_, renamed),) = DriverNames({'n': 'm', 'x/y:m1': 'm', 'x/y:m2': 'm'}, 'm').commands(record)
+    ((_, renamed),) = DriverNames({'n': 'm', 'x/y:m1': 'm', 'x/y:m2': 'm'}, 'm').divide_command(
+        record
+    )
     assert renamed.names == ('m1',)
-    assert DriverNames({}, ('m',)).commands(record) == [('', record)]
+    assert DriverNames({}, ('m',)).divide_command(record) == [('', record)]
 
 
 @pytest.mark.parametrize(
@@ -236,7 +240,7 @@ def test_of_two_names_for_one_actuator_the_first_is_sent():
     ],
 )
 def test_two_actuators_are_never_one_to_a_driver(entries, words):
-    """What would command another driver's motor is refused, with what would be accepted."""
+    """Entries that would command another driver's motor are rejected, with a valid entry."""
     with pytest.raises(ParameterError, match=words) as caught:
         DriverNames(entries, ACTUATORS)
     assert caught.value.parameter == 'actuator_names'
@@ -263,8 +267,8 @@ def test_names_that_are_not_known(source, expected, found, entries):
     merged = StateBuffer(('a', 'b', 'c'), RECORDED, driver_names={'right/s:M': 'b', 'N': 'c'})
     record = record_of(found, np.zeros(len(found)))
     with pytest.raises(MessageError) as caught:
-        merged.update(source, Layout(record.names, record.lengths), record, (1, 0), 0.0)
+        merged.merge_message(source, Layout(record.names, record.lengths), record, (1, 0), 0.0)
     assert str(caught.value) == (
-        f'none of the names is known: expected some of {expected}, found '
+        f'no name is known: expected some of {expected}, found '
         f"{', '.join(map(repr, found))}; give the driver's names by actuator_names: [{entries}]"
     )

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A bridge whose drivers have units of their own is the bridge in SI, seen by other numbers."""
+"""A bridge with drivers in other units equals the bridge in SI after conversion."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ import numpy as np
 import pytest
 from state_paths import state_path
 
-from transmission_bridge.bridge.diagnostics import judge
+from transmission_bridge.bridge.diagnostics import judge_part
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.implausible_numbers import implausible_numbers
+from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
 from transmission_bridge.bridge.inputs import CommandCounts
 from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.outputs import DriverNames
 from transmission_bridge.bridge.snapshot import Actuators
 from transmission_bridge.bridge.states import SensorPath, StatePath
-from transmission_bridge.bridge.zeroing import zero_offsets
+from transmission_bridge.bridge.zeroing import find_zero_offsets
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
@@ -33,7 +33,7 @@ from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import EMPTY
 
-#: Limits of each motor, and its units; ``{}`` where the robot in SI has none.
+#: Limits of each motor, and its units; ``{}`` is empty for the robot in SI.
 WINCH = '<limit lower="-20" upper="30" velocity="40" effort="3"/>'
 LEFT = '<limit velocity="15" effort="0.2"/>'
 UNITS = {
@@ -111,7 +111,7 @@ def in_si(robot, messages):
 
 
 def plain(messages):
-    """Return the same of a robot in SI."""
+    """Return the parameters of the robot in SI."""
     found = {}
     for message in messages:
         for field in ('position', 'velocity', 'effort'):
@@ -123,7 +123,7 @@ def plain(messages):
 
 
 def alike(found, expected):
-    """Compare numbers in SI; NaN is none."""
+    """Compare numbers in SI; NaN: no number."""
     assert found.keys() == expected.keys()
     for field, values in expected.items():
         assert found[field] == pytest.approx(values, rel=1e-9, abs=1e-11, nan_ok=True)
@@ -143,16 +143,18 @@ class Twin:
         names = self.si.actuator_names
         for path, scale in zip(self.states, (1.0, all_scales(self.units)), strict=True):
             message = record(names, *(rows / scale))
-            path.update('driver', self.layouts.get(names, message.lengths), message, (1, 0))
-        found, expected = (path.joint_state() for path in reversed(self.states))
+            path.merge_message(
+                'driver', self.layouts.find_layout(names, message.lengths), message, (1, 0)
+            )
+        found, expected = (path.make_joint_state() for path in reversed(self.states))
         alike(plain([found]), plain([expected]))
-        return self.states[0].joint_motion()[0].copy()
+        return self.states[0].find_joint_motion()[0].copy()
 
     def command(self, message, position):
         """Command both, and compare what they send or why they refuse it."""
         results = []
         for path in self.commands:
-            layout = self.layouts.get(message.names, message.lengths)
+            layout = self.layouts.find_layout(message.names, message.lengths)
             try:
                 results.append(path.command(layout, message, position, (1, 0)))
             except MessageError as error:
@@ -207,7 +209,7 @@ def test_limits_are_si_at_the_motor_and_said_in_the_driver_s_unit(twins):
     sent = np.full((3, len(robot.actuator_names)), np.nan)
     sent[0, robot.actuator_names.index('winch')] = 5.0 * math.tau
     with pytest.raises(MessageError, match=r'winch: 5 is not in \[-3.1831, 4.77465\] turn'):
-        ActuatorLimits(robot, BridgeOptions(limits='reject')).apply(
+        ActuatorLimits(robot, BridgeOptions(limits='reject')).limit_actuators(
             sent, LimitEffects(CommandCounts())
         )
 
@@ -236,7 +238,7 @@ def test_trajectories_and_plain_arrays_are_in_the_units(twins):
 
 
 def test_sensors_are_in_the_units(twins):
-    """Absolute encoders in the unit of position, torque sensors in that of effort."""
+    """Absolute encoders in the unit of position, torque sensors in the unit of effort."""
     layouts = LayoutTable()
     a = twins[0].joint_to_actuator('position', [0.1, 0.2, 0.3, 1.4, 0.5])
     for interface, field, row in (('absolute_position', 'position', 0), ('torque', 'effort', 2)):
@@ -244,10 +246,10 @@ def test_sensors_are_in_the_units(twins):
         for robot in twins:
             scales = all_scales(robot)
             message = record(robot.actuator_names, **{field: a / scales[row]})
-            layout = layouts.get(message.names, message.lengths)
+            layout = layouts.find_layout(message.names, message.lengths)
             sensor = SensorPath(robot, interface, field)
-            found.append(sensor.map(layout, message, a, (1, 0)))
-            np.testing.assert_allclose(sensor.measured(), a, rtol=1e-12)
+            found.append(sensor.map_sensors(layout, message, a, (1, 0)))
+            np.testing.assert_allclose(sensor.find_actuator_values(), a, rtol=1e-12)
         si, units = found
         np.testing.assert_allclose(getattr(units, field), getattr(si, field), rtol=1e-9)
 
@@ -259,8 +261,10 @@ def test_a_period_is_a_number_of_the_driver(twins):
     path = state_path(robot, wrap_period={'left': 4096.0}, unknown_turn='first')
     for reading in (4000.0, 100.0):
         message = record(('left', 'right'), position=[reading, 0.0])
-        path.update('driver', layouts.get(message.names, message.lengths), message, (1, 0))
-    state = path.joint_state()
+        path.merge_message(
+            'driver', layouts.find_layout(message.names, message.lengths), message, (1, 0)
+        )
+    state = path.make_joint_state()
     joints = dict(zip(state.names, state.position.tolist(), strict=True))
     assert joints['pitch'] == pytest.approx(4196.0 / 4096.0 * math.tau / 10.0 / 2.0)
 
@@ -277,9 +281,9 @@ def test_zeroing_compares_speeds_in_si(twins):
         arguments = {'held': np.zeros(joints, bool), 'max_velocity': 0.01 / 50.0}
         if moves:
             with pytest.raises(MessageError, match='is moving'):
-                zero_offsets(robot, {'lift': 0.0}, rows, **arguments)
+                find_zero_offsets(robot, {'lift': 0.0}, rows, **arguments)
             continue
-        (change,) = zero_offsets(robot, {'lift': 0.0}, rows, **arguments)
+        (change,) = find_zero_offsets(robot, {'lift': 0.0}, rows, **arguments)
         assert change.new == pytest.approx(-3.0 * math.tau / 50.0)
 
 
@@ -292,10 +296,10 @@ def test_the_speed_of_a_motor_is_compared_where_that_of_its_joint_is_unknown(twi
     held = np.zeros(len(robot.joint_names), bool)
     tick = all_scales(robot)[1, left]
     rows[1, left] = 5.0 * tick  # 0.0077 rad/s
-    assert zero_offsets(robot, {'pitch': 0.0}, rows, held=held, max_velocity=0.01)
+    assert find_zero_offsets(robot, {'pitch': 0.0}, rows, held=held, max_velocity=0.01)
     rows[1, left] = 10.0 * tick  # 0.0153 rad/s
     with pytest.raises(MessageError, match=r'its actuator left is moving at 0\.0153'):
-        zero_offsets(robot, {'pitch': 0.0}, rows, held=held, max_velocity=0.01)
+        find_zero_offsets(robot, {'pitch': 0.0}, rows, held=held, max_velocity=0.01)
 
 
 def test_a_linkage_is_zeroed_by_offsets_in_si(load):
@@ -316,7 +320,7 @@ def test_a_linkage_is_zeroed_by_offsets_in_si(load):
         rows[0] = [0.05, -0.02]
         joints = [robot.joint_names[place] for place in robot.bindings[0].joints]
         held = np.zeros(len(robot.joint_names), bool)
-        changes = zero_offsets(
+        changes = find_zero_offsets(
             robot, dict.fromkeys(joints, 0.01), rows, held=held, max_velocity=0.01
         )
         values = {each.tunable.name: each.new for each in changes}
@@ -327,7 +331,7 @@ def test_a_linkage_is_zeroed_by_offsets_in_si(load):
 
 
 def test_the_guard_looks_at_the_torque_constant_and_at_positions_in_si(twins):
-    """An effort may not jump by more than two, and a knee is compared where it is."""
+    """An effort may not jump by more than a factor of two; a knee is compared as measured."""
     _, robot = twins
     live = np.ones(len(robot.joint_names), bool)
     position = robot.joint_to_actuator('position', [0.1, 0.2, 0.3, 1.4, 0.5])
@@ -349,7 +353,7 @@ def test_a_torque_constant_changes_between_two_commands(twins):
     message = record(('lift',), effort=[5.0])
     for constant in (0.05, 0.1):
         path.use(robot.with_parameters({'hoist.actuators.winch.torque_constant': constant}))
-        layout = layouts.get(message.names, message.lengths)
+        layout = layouts.find_layout(message.names, message.lengths)
         (sent,) = path.command(layout, message, measured, (1, 0))
         assert sent.effort.tolist() == pytest.approx([5.0 / 50.0 / constant])
 
@@ -366,7 +370,7 @@ def test_what_is_too_large_in_the_driver_s_unit_is_refused(robots):
     path = Commands(robot, limits='off')
     for name in ('x', 'y'):
         message = record((name,), position=[1e308])
-        layout = LayoutTable().get(message.names, message.lengths)
+        layout = LayoutTable().find_layout(message.names, message.lengths)
         with pytest.raises(MessageError, match='cannot be mapped') as error:
             path.command(layout, message, np.zeros(2), (1, 0))
         assert error.value.reason == 'unmapped'
@@ -383,21 +387,21 @@ def test_what_a_driver_said_is_read_by_a_new_torque_constant(twins):
     _, robot = twins
     layouts, path, sensor = LayoutTable(), StatePath(robot), SensorPath(robot, 'torque', 'effort')
     message = record(('winch',), position=[0.5], effort=[2.0])
-    layout = layouts.get(message.names, message.lengths)
-    path.update('driver', layout, message, (1, 0))
-    sensor.map(layout, message, np.zeros(len(robot.actuator_names)), (1, 0))
+    layout = layouts.find_layout(message.names, message.lengths)
+    path.merge_message('driver', layout, message, (1, 0))
+    sensor.map_sensors(layout, message, np.zeros(len(robot.actuator_names)), (1, 0))
     tuned = robot.with_parameters({'hoist.actuators.winch.torque_constant': 0.1})
-    path.use(tuned)
-    sensor.use(tuned)
-    state = path.joint_state()
+    path.replace_maps(tuned)
+    sensor.replace_maps(tuned)
+    state = path.make_joint_state()
     assert state.effort.tolist() == pytest.approx([2.0 * 0.1 * 50.0])
     assert state.position.tolist() == pytest.approx([0.5 * math.tau / 50.0 + 0.2])
-    assert sensor.measured()[robot.actuator_names.index('winch')] == pytest.approx(0.2)
+    assert sensor.find_actuator_values()[robot.actuator_names.index('winch')] == pytest.approx(0.2)
 
 
 def test_units_make_no_number_implausible(twins):
-    """Ratios are those of the mechanism, whatever a tick is."""
-    assert [implausible_numbers(robot) for robot in twins] == [(), ()]
+    """Ratios belong to the mechanism and do not depend on the size of a tick."""
+    assert [find_implausible_numbers(robot) for robot in twins] == [(), ()]
 
 
 def test_partial_commands_of_few_motors_weigh_nothing_by_its_unit(robots):
@@ -415,19 +419,19 @@ def test_partial_commands_of_few_motors_weigh_nothing_by_its_unit(robots):
         assert robot.joint_names == ('x', 'y', 'z'), robot.findings
         path = Commands(robot)
         message = record(('x',), position=[0.3])
-        layout = LayoutTable().get(message.names, message.lengths)
+        layout = LayoutTable().find_layout(message.names, message.lengths)
         (found,) = path.command(layout, message, np.zeros(3), (1, 0))
         sent.append(found.position * all_scales(robot)[0])
     np.testing.assert_allclose(sent[1], sent[0], rtol=1e-12)
 
 
 def test_diagnostics_name_the_units_by_the_driver_s_names(twins):
-    """What is SI is said so; an actuator without units is left out."""
+    """SI units are listed as SI; an actuator without units is left out."""
     _, robot = twins
     states = StatePath(robot)
-    names = DriverNames({'left/actuator_states:m7': 'winch'}, robot.actuator_names).names
+    names = DriverNames({'left/actuator_states:m7': 'winch'}, robot.actuator_names).driver_names
     stale = np.zeros(len(robot.actuator_names), bool)
-    status = judge(Actuators(robot, states.merged, 0.0, stale, names))
+    status = judge_part(Actuators(robot, states.merged, 0.0, stale, names))
     units = {key: value for key, value in status.values if key.startswith('units ')}
     assert units == {
         'units left/m7': 'turn, rpm, A',

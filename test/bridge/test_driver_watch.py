@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a driver is there: said soon, and not where it is."""
+"""Missing drivers are reported soon, and present drivers are not."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pytest
 from transmission_bridge.bridge import snapshot
 from transmission_bridge.bridge.diagnostics import CHECKS, ERROR, find_troubles, WARN
 from transmission_bridge.bridge.inputs import TopicStatistics
-from transmission_bridge.bridge.snapshot import Look, Peers
+from transmission_bridge.bridge.snapshot import Moment, Peers
 
 
 class Driver:
     """
-    A driver, and what a watch that looks once a second says of it.
+    A driver, and the troubles found by a snapshot once a second.
 
     :param timeout: The watch's.
     :param phase: When the watch looks first [s].
@@ -34,20 +34,20 @@ class Driver:
         self.refuses = ''
         self.is_paused = False
         self._topic, self._timeout = topic, timeout or math.inf
-        self._watch = snapshot.Driver(self.statistics)
+        self._watch = snapshot.DriverFacts(self.statistics)
         self._now = phase
         self._numbers = np.zeros(3)
 
     def look(self):
         """Have a second pass in which nothing comes; return the trouble, or ``None``."""
         self._now += not self.is_paused
-        self._watch.look(
+        self._watch.update_state(
             Peers(self._topic, publishers=self.publishers, elsewhere=self.others),
             self._numbers,
             self._timeout,
-            Look(self._now, elapsed=float(not self.is_paused), open_for=self._now),
+            Moment(self._now, elapsed=float(not self.is_paused), open_for=self._now),
         )
-        found = list(find_troubles(self._watch, CHECKS[snapshot.Driver]))
+        found = list(find_troubles(self._watch, CHECKS[snapshot.DriverFacts]))
         assert len(found) < 2
         return found[0] if found else None
 
@@ -110,7 +110,7 @@ def test_a_regular_driver_that_falls_silent(rate, phase, moves):
 
 @given(st.sampled_from([3.0, 10.0, 100.0]), phases)
 def test_a_driver_that_stands_still_and_dies_young(rate, phase):
-    """Who sends the same numbers again and again sends regularly: three looks tell."""
+    """A driver that repeats its numbers is regular after three snapshots."""
     driver = Driver(phase=phase)
     driver.run(every(1.0 / rate, 3.5))
     limit = max(1.0, 5.0 / rate)
@@ -129,7 +129,7 @@ def test_an_uneven_driver_that_falls_silent(phase, random):
 
 @given(rates, phases, st.floats(0.0, 0.4), st.randoms(use_true_random=False), st.booleans())
 def test_a_regular_driver_is_no_trouble(rate, phase, jitter, random, moves):
-    """Whatever its rate and its jitter, and where it moves or not."""
+    """For any rate and jitter, moving or not."""
     driver = Driver(phase=phase)
     times = sorted(time + random.uniform(0.0, jitter) / rate for time in every(1.0 / rate, 60.0))
     if times:
@@ -139,7 +139,7 @@ def test_a_regular_driver_is_no_trouble(rate, phase, jitter, random, moves):
 
 @given(st.lists(st.tuples(st.floats(0.02, 6.0), st.floats(3.0, 30.0)), max_size=8), phases)
 def test_a_driver_that_sends_on_change(bursts, phase):
-    """Who sends while it moves, and nothing while it stands, is no trouble."""
+    """A driver that is silent while it stands is no trouble."""
     driver = Driver(phase=phase)
     now = 0.1
     driver.run([now], moving)
@@ -161,7 +161,7 @@ def test_a_driver_that_sends_on_change_is_met_in_motion():
 
 
 def test_a_driver_that_is_gone():
-    """Who leaves the topic without a publisher is said to be gone, however it sent."""
+    """A driver without a publisher is gone, regular or not."""
     driver = Driver()
     assert not any(driver.run([0.2, 0.9, 7.0], moving))
     assert not any(driver.wait(10))
@@ -175,14 +175,14 @@ def test_a_driver_that_is_gone():
 
 
 def test_a_driver_that_the_graph_does_not_show():
-    """Who sends is there, whatever the graph says."""
+    """A driver that sends messages is present, whatever the graph contains."""
     driver = Driver()
     driver.publishers = {}
     assert not any(driver.run(every(0.1, 20.0)))
 
 
 def test_a_driver_that_was_started_again():
-    """Another publisher is another driver, of which nothing is known."""
+    """Another publisher is another driver without a history."""
     driver = Driver()
     driver.run(every(0.01, 20.0), moving)
     assert any(driver.wait(4))
@@ -225,7 +225,7 @@ def test_never_heard():
     ],
 )
 def test_the_namespace_of_a_driver(others, namespace):
-    """It is named where one topic differs by its namespace only: the commands follow it too."""
+    """A topic that differs by its namespace only is named: the commands use it too."""
     driver = Driver(phase=-1.0, topic='/here/a')
     driver.publishers = {}
     driver.others = others
@@ -245,17 +245,17 @@ def test_never_heard_with_a_timeout():
 
 
 def test_every_message_is_refused():
-    """Then it is said why, and not that there is none; the log has it already."""
+    """The reason is reported, not a missing message; the log has it already."""
     driver = Driver()
     driver.refuses = 'foreign'
     found = driver.run(every(0.1, 10.0))[-1]
-    assert found.words == ('no usable actuator state yet: every message is refused: why foreign')
+    assert found.words == ('no usable actuator state yet: every message is rejected: why foreign')
     assert not found.kind
 
 
 @pytest.mark.parametrize(('timeout', 'level'), [(0.0, WARN), (1.0, ERROR)])
 def test_a_driver_that_was_started_again_with_other_names(timeout, level):
-    """It is said why its messages are refused, also without a timeout, and logged."""
+    """The reason of the rejections is reported, also without a timeout, and logged."""
     driver = Driver(timeout)
     driver.run(every(0.1, 5.0))
     driver.publishers = {2: "'/driver'"}
@@ -263,7 +263,7 @@ def test_a_driver_that_was_started_again_with_other_names(timeout, level):
     found = driver.run(every(0.1, 5.0, 5.0))[-1]
     assert found.level == level
     assert found.words.endswith(
-        "every message (from '/driver') has been refused for 4 s: why foreign"
+        "every message (from '/driver') has been rejected for 4 s: why foreign"
     )
     assert found.kind == 'refused'  # 'silent' may be in the log already
     driver.refuses = ''
@@ -291,7 +291,7 @@ def test_stale(used, level):
 
 
 def test_stale_from_the_beginning():
-    """So is one of which every message is refused."""
+    """So is a driver with rejected messages only."""
     driver = Driver(timeout=1.0)
     driver.refuses = 'ragged'
     assert driver.run(every(0.1, 10.0))[-1].level == ERROR
@@ -311,7 +311,7 @@ def test_stale_says_why():
 
 
 def test_time_that_stands_still():
-    """Where the simulator pauses, nothing is late; a driver that does not come back is."""
+    """While the simulator pauses, nothing is late; a driver that does not resume is late."""
     driver = Driver()
     driver.run(every(0.1, 20.0))
     driver.is_paused = True

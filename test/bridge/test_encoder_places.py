@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Absolute encoders that are mapped as those of motors, but move as joints do."""
+"""Absolute encoders that are mapped as motor encoders but move like joints."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def found(robot, motor, encoder):
     """Return what is found when motor and encoder have moved so."""
     places = EncoderPlaces(robot)
     for pair in zip(encoder, motor, strict=True):
-        places.take(*np.array(pair)[:, None])
-    return places.misplaced()
+        places.record_positions(*np.array(pair)[:, None])
+    return places.find_misplaced_encoders()
 
 
 def wrapped(angles):
@@ -49,7 +49,7 @@ JOINT = np.sin(np.linspace(0.0, 2.0 * math.pi, 400)) + 0.3
 
 @pytest.mark.parametrize('ratio', [50.0, -50.0, 2.0, 6.0, 0.4])
 def test_an_encoder_at_the_joint_is_found(ratio):
-    """Whatever its zero is, and where it wraps; the sentence has the names and both motions."""
+    """For any zero and wrap position; the sentence has the names and both motions."""
     robot = maps(ratio)
     for encoder in (JOINT, JOINT + 2.0, wrapped(JOINT + 3.0)):
         assert list(found(robot, ratio * JOINT, encoder)) == ['t']
@@ -59,7 +59,7 @@ def test_the_sentence_says_what_was_found_and_what_to_set():
     """By hand: a joint that turns evenly by 0.125 from message to message, its motor by 1.25."""
     joint = np.arange(7) * 0.125
     assert found(maps(10.0), 10.0 * joint, joint) == {
-        't': "the absolute encoder of 'm' moves as joint 'j' does, not as its motor (by 0.25 "
+        't': "the absolute encoder of 'm' moves like joint 'j', not like its motor (by 0.25 "
         'while the motor moves by 2.5, in SI): if it is at the joint, set '
         "ignore_absolute_encoder of transmission 't'"
     }
@@ -118,7 +118,7 @@ SECOND = """<joint name="k"><state_interface name="position"/></joint><transmiss
 
 
 def test_what_cannot_be_told_is_not_judged():
-    """A ratio near 1, an encoder that is said to be at the joint, a motor that two read."""
+    """A ratio near 1, an encoder declared at the joint, a motor that two transmissions read."""
     for ratio in (1.0, -1.0, 1.9, 0.6):
         assert not found(maps(ratio), ratio * JOINT, JOINT)
     own = maps(50.0).with_parameters({'t.ignore_absolute_encoder': True})
@@ -129,7 +129,7 @@ def test_what_cannot_be_told_is_not_judged():
 
 
 def test_gaps_are_not_bridged():
-    """While motor or encoder is unknown nothing adds up, and what is needed begins anew."""
+    """While motor or encoder is unknown nothing adds up, and the sum starts again."""
     # The encoder is in every second message: it is compared with the motor of those.
     joint = np.arange(40) * 0.0625
     encoder = joint.copy()
@@ -147,8 +147,8 @@ def test_found_until_it_moves_as_the_motor_or_the_maps_change():
 
     def move(encoder):
         for pair in zip(encoder, 50.0 * joint, strict=True):
-            places.take(*np.array(pair)[:, None])
-        return bool(places.misplaced())
+            places.record_positions(*np.array(pair)[:, None])
+        return bool(places.find_misplaced_encoders())
 
     assert move(joint)
     assert move(0.5 * joint)
@@ -157,5 +157,5 @@ def test_found_until_it_moves_as_the_motor_or_the_maps_change():
     places.reset()
     assert not move(0.5 * joint)
     assert move(joint)
-    places.use(robot.with_parameters({'t.ignore_absolute_encoder': True}))
+    places.replace_maps(robot.with_parameters({'t.ignore_absolute_encoder': True}))
     assert not move(joint)

@@ -15,7 +15,7 @@ import pytest
 
 from transmission_bridge.bridge import bridge
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.command_plan import command_names, plan_command
+from transmission_bridge.bridge.command_plan import find_command_names, plan_command
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
@@ -70,7 +70,7 @@ class World:
     """
     A bridge, its driver and its commander, in plain terms.
 
-    :ivar sent: What was sent, as ``(topic, numbers by actuator and interface)``.
+    :ivar sent: The messages sent, as ``(topic, numbers by actuator and interface)``.
     """
 
     def __init__(self, robot, **options):
@@ -89,11 +89,11 @@ class World:
         self.sent += [(each.topic, each.content) for each in outgoing]
 
     def wait(self, seconds):
-        """Let time pass, with ticks; return what was sent meanwhile."""
+        """Let time pass, with ticks; return the messages sent."""
         before = len(self.sent)
         for _ in range(round(seconds / TICK)):
             self.now += TICK
-            self.bridge.end_expired((2, 0), self.now)
+            self.bridge.end_expired_commands((2, 0), self.now)
         return self.words(self.sent[before:])
 
     def state(self, **arrays):
@@ -101,8 +101,8 @@ class World:
         rows = [np.array(arrays.get(field, ()), dtype=float) for field in FIELDS]
         names = self.robot.actuator_names[: max(map(len, rows))]
         record = JointStateRecord((1, 0), '', names, *rows)
-        layout = self.layouts.get(names, record.lengths)
-        self.bridge.states.update('driver', layout, record, (1, 0), self.now)
+        layout = self.layouts.find_layout(names, record.lengths)
+        self.bridge.states.merge_message('driver', layout, record, (1, 0), self.now)
 
     def command(self, *, topic='joint_commands', **modes):
         """Command joints, each mode as ``{joint: value}``; return what is sent."""
@@ -115,8 +115,8 @@ class World:
             for field in FIELDS
         ]
         record = JointStateRecord((1, 0), '', names, *rows)
-        layout = self.layouts.get(names, record.lengths)
-        self.bridge.command(layout, record, (1, 0), self.now, topic)
+        layout = self.layouts.find_layout(names, record.lengths)
+        self.bridge.send_joint_command(layout, record, (1, 0), self.now, topic)
         return self.words(self.sent[before:])
 
     def trajectory(self, joints, *points, start=None):
@@ -134,21 +134,21 @@ class World:
                 for time, given in points
             ),
         )
-        self.bridge.command_trajectory(record, self.now, start)
+        self.bridge.send_joint_trajectory(record, self.now, start)
         ((_, sent),) = self.sent[before:]
         return sent.points
 
     def stop(self):
         """Deactivate; return what is sent."""
         before = len(self.sent)
-        self.bridge.stop((3, 0), self.now)
+        self.bridge.send_stop((3, 0), self.now)
         return self.words(self.sent[before:])
 
     def tune(self, changes):
         """Change parameters."""
         after = self.robot.with_parameters(changes)
-        self.bridge.check_tuning(after, self.now)
-        self.bridge.use(after)
+        self.bridge.guard_tuning(after, self.now)
+        self.bridge.replace_maps(after)
         self.robot = after
 
     @staticmethod
@@ -197,20 +197,20 @@ def test_an_end_that_was_not_sent_is_sent_at_the_next_tick():
     world.now += 1.0
     world.fails = True
     with pytest.raises(OSError, match='full'):
-        world.bridge.end_expired((2, 0), world.now)
+        world.bridge.end_expired_commands((2, 0), world.now)
     world.fails = False
     assert world.wait(TICK) == {'velocity': {'m0': 0.0}}
 
 
 def test_the_partner_that_is_repeated_goes_on():
-    """A joint whose velocity has ended holds zero, so that its partner is not rejected."""
+    """A joint with an expired velocity holds zero, so that its partner is not rejected."""
     world = World(made(WRIST))
     world.state(position=(0.0, 0.0))
     world.command(velocity={'j0': 1.0, 'j1': 2.0})
     for _ in range(20):
         world.now += 0.1
         world.state(position=(0.0, 0.0))
-        world.bridge.end_expired((2, 0), world.now)
+        world.bridge.end_expired_commands((2, 0), world.now)
         sent = world.command(velocity={'j0': 1.0})
     assert sent == {'velocity': {'m0': 1.0, 'm1': 1.0}}
 
@@ -232,14 +232,14 @@ def test_a_partner_that_cannot_be_mapped_ends_at_the_motors(robots):
 
 @pytest.mark.parametrize('timeout', [0.0, TIMEOUT])
 def test_no_command_is_completed_from_an_old_position(timeout):
-    """Whoever asked for the numbers before: a position older than state_timeout is unknown."""
+    """A position older than state_timeout is unknown, also after it was read."""
     world = World(made(WRIST), command_timeout=timeout)
     world.state(position=(0.2, 0.2))
     for _ in range(2):
         assert world.command(position={'j0': 0.1}) != {}
     world.bridge.gate.reset()
     world.now += 3.0
-    world.bridge.states.merged.values(world.now)  # as diagnostics do
+    world.bridge.states.merged.read_values(world.now)  # as diagnostics do
     assert reason(world.command, position={'j0': 0.1}) == 'partial'
 
 
@@ -250,7 +250,7 @@ def test_no_effort_is_mapped_at_an_old_position():
     for _ in range(2):
         assert 'effort' in world.command(effort={'j0': 10.0})
     world.now += 3.0
-    world.bridge.states.merged.values(world.now)
+    world.bridge.states.merged.read_values(world.now)
     assert reason(world.command, effort={'j0': 10.0}) == 'unmapped'
 
 
@@ -289,8 +289,8 @@ def test_an_array_does_not_send_the_old_position_of_a_silent_driver():
 
     def give(topic, name, position):
         record = JointStateRecord((1, 0), '', (name,), np.array([position]), *2 * [np.empty(0)])
-        layout = world.layouts.get((name,), record.lengths)
-        world.bridge.states.update(topic, layout, record, (1, 0), world.now)
+        layout = world.layouts.find_layout((name,), record.lengths)
+        world.bridge.states.merge_message(topic, layout, record, (1, 0), world.now)
 
     give('one', 'm0', 0.0)
     give('two', 'm1', 0.0)
@@ -304,7 +304,7 @@ def test_an_array_does_not_send_the_old_position_of_a_silent_driver():
 
 
 def test_a_later_trajectory_of_a_silent_driver_leads_to_no_array():
-    """Where it ends is no command if its driver was silent before it started."""
+    """Its last position is no command if its driver was silent before it started."""
     world = World(pair(), **BOTH)
     world.state(position=(0.0, 0.0))
     world.trajectory(['j1'], (1.0, {'positions': [1.0]}), start=world.now + 4.0)
@@ -328,15 +328,15 @@ def test_rates_of_an_array_end_if_other_modes_replace_them():
 
 
 def test_an_array_does_not_send_to_an_unknown_turn():
-    """The same command by itself is rejected as well."""
+    """The same command alone is also rejected."""
     limit = 'lower="-9" upper="9" velocity="20" effort="50"'
     robot = made(SIMPLE.format(0, limit=''), SIMPLE.format(1, limit=''), limit=limit)
     world = World(robot, **BOTH, wrap_period=('m1=6.283185307179586',))
     world.state(position=(0.0, 0.0))
     assert reason(world.command, position={'j1': 0.1}) == 'unknown_turn'
-    world.bridge.states.settle_turns({1: 0.0})
+    world.bridge.states.merged.settle_turns({1: 0.0})
     assert arrays(world.command(position={'j0': 0.1, 'j1': 0.1})) != {}
-    world.bridge.states.merged.turns.forget()
+    world.bridge.states.merged.turns.forget_turns()
     world.state(position=(0.0, 0.0))
     assert arrays(world.command(position={'j0': 0.1})) == {}
 
@@ -349,9 +349,9 @@ def test_an_array_keeps_limits_that_were_tuned_since(mode, name, value):
     world = World(pair('<limit velocity="100" effort="100"/>'), **BOTH, zero_effort=True)
     world.command(**{mode: {'j0': 1.0, 'j1': value}})
     after = world.robot.with_parameters({f't1.actuators.m1.limit.{name}': 1.0})
-    world.bridge.use(after)
+    world.bridge.replace_maps(after)
     assert arrays(world.command(**{mode: {'j0': 1.0}})) == {}
-    world.bridge.gate.ledger.cancel(np.array([0]))
+    world.bridge.gate.ledger.expire_rates(np.array([0]))
     topic = f'actuator_{mode}_commands'
     assert arrays(world.wait(TICK)) == {topic: [0.0, 1.0]}
 
@@ -410,7 +410,7 @@ def test_a_trajectory_of_rates_ends(array):
 
 
 def test_a_trajectory_to_a_position_does_not_end():
-    """Its driver holds where it leads to."""
+    """Its driver holds its last position."""
     world = World(pair())
     world.trajectory(['j0'], (1.0, {'positions': [0.5], 'velocities': [1.0]}))
     assert world.wait(5.0) == {}
@@ -422,7 +422,7 @@ def test_stopping_ends_a_trajectory_of_rates(start):
     world = World(pair())
     world.trajectory(['j0'], (9.0, {'velocities': [1.0]}), start=start)
     world.trajectory(['j1'], (9.0, {'positions': [1.0]}), start=start)
-    assert world.bridge.gate.left_trajectories(world.now) == ('m1',)
+    assert world.bridge.gate.find_left_trajectories(world.now) == ('m1',)
     assert world.stop() == {'velocity': {'m0': 0.0}}
 
 
@@ -483,7 +483,7 @@ def test_a_tuned_limit_does_not_move_a_commanded_joint():
 
 
 def test_a_newer_command_leaves_a_later_trajectory_to_the_other_joints():
-    """A trajectory of two joints whose one joint gets a command still ends for the other one."""
+    """If one of two joints of a trajectory gets a command, it still ends for the other one."""
     world = World(pair())
     world.trajectory(['j0', 'j1'], (1.0, {'velocities': [1.0, 2.0]}), start=101.0)
     world.command(velocity={'j0': 3.0})
@@ -500,7 +500,7 @@ def test_a_later_trajectory_of_rates_ends_if_time_goes_backwards():
 
 
 def test_an_array_leads_no_joint_further_beyond_its_limit():
-    """The velocity of a member whose joint has passed its limit since becomes zero."""
+    """The velocity of a member becomes zero after its joint has passed its limit."""
     world = World(pair(), **BOTH)
     world.state(position=(0.0, 0.0))
     world.command(velocity={'j0': 1.0, 'j1': 2.0})
@@ -509,7 +509,7 @@ def test_an_array_leads_no_joint_further_beyond_its_limit():
     assert sent == {'actuator_velocity_commands': [1.0, 0.0]}
     world.now += 0.25
     world.command(velocity={'j0': 1.0})
-    world.bridge.gate.ledger.cancel(np.array([0]))
+    world.bridge.gate.ledger.expire_rates(np.array([0]))
     assert arrays(world.wait(TICK)) == {'actuator_velocity_commands': [0.0, 0.0]}
 
 
@@ -520,7 +520,7 @@ def test_an_array_keeps_the_load_on_a_stop():
     world.command(effort={'j0': 1.0, 'j1': 2.0})
     for speed, held in ((0.0, 2.0), (0.5, 0.0)):
         world.state(position=(0.0, 1.7), velocity=(0.0, speed))
-        world.bridge.gate.ledger.cancel(np.array([0]))
+        world.bridge.gate.ledger.expire_rates(np.array([0]))
         assert arrays(world.wait(TICK)) == {'actuator_effort_commands': [0.0, held]}
         world.command(effort={'j0': 1.0})
 
@@ -562,7 +562,7 @@ def test_a_step_is_as_large_as_its_velocity_limit_allows():
 
 
 def test_after_a_rejection_a_step_starts_where_the_joint_is():
-    """What the rejected commands led to is nowhere; from the measured position it goes on."""
+    """After rejected commands the next step starts at the measured position."""
     world = World(pair(), max_step='reject', limits='off')
     world.state(position=(0.0, 0.0))
     world.command(position={'j0': 2.5})
@@ -692,7 +692,7 @@ def test_the_latest_interface_counts_among_topics():
 
 @pytest.mark.parametrize('modes', [('position', 'velocity'), ('velocity', 'position')])
 def test_topics_without_history_are_rejected(modes):
-    """Which of two topics is heard first is chance; the first change decides."""
+    """The order of the first messages of two topics is chance; the first change decides."""
     world = World(pair(), several_interfaces='latest', command_timeout=0.0)
     first, second = modes
     world.command(topic=f'joint_commands/{first}', **{first: {'j0': 1.0}})
@@ -801,7 +801,7 @@ def test_a_transmission_is_rejected_alone(why, options, command):
 
 
 def test_a_rejection_alone_moves_no_step_of_the_others():
-    """Their steps still start where they were sent, and not where they are measured."""
+    """Their steps still start at the sent, not at the measured position."""
     world = World(three(), rejects='transmission', max_step='reject')
     world.state(position=(0.0, 0.0, 0.0))
     world.command(position={'j2': 0.9})
@@ -809,7 +809,7 @@ def test_a_rejection_alone_moves_no_step_of_the_others():
 
 
 def test_a_message_of_which_nothing_is_left_is_rejected():
-    """Then the reason is that of the message, and the velocities end nevertheless."""
+    """Then the message is rejected with this reason, and the velocities still end."""
     world = World(three(), rejects='transmission', max_step='reject')
     world.state(position=(0.0, 0.0, 0.0))
     world.command(velocity={'j2': 0.5})
@@ -819,7 +819,7 @@ def test_a_message_of_which_nothing_is_left_is_rejected():
 
 
 def test_an_unknown_joint_is_left_out():
-    """A joint of another robot in the message of all of them stops nobody."""
+    """A joint of another robot in the message stops no other joint."""
     world = World(three(), rejects='transmission')
     assert world.command(velocity={'stranger': 1.0, 'j2': 1.0}) == {'velocity': {'m2': 1.0}}
     counts = world.bridge.gate.ledger.counts['joint_commands'].rejected
@@ -839,12 +839,12 @@ def test_limits_reject_the_whole_message():
 
 
 def test_an_unknown_joint_in_a_shortened_array():
-    """Nobody knows whose the values are then, though as many joints declare the interface."""
-    names = command_names(three())
+    """Then the values cannot be assigned, though as many joints declare the interface."""
+    names = find_command_names(three())
     names = replace(names, declared={'velocity': frozenset({'j0', 'j1'})})
     layouts = LayoutTable()
-    plan_command(layouts.get(('j0', 'j2', 'j1'), (0, 2, 0)), names, may_be_unknown=True)
-    strange = layouts.get(('j0', 'stranger', 'j1'), (0, 2, 0))
+    plan_command(layouts.find_layout(('j0', 'j2', 'j1'), (0, 2, 0)), names, may_be_unknown=True)
+    strange = layouts.find_layout(('j0', 'stranger', 'j1'), (0, 2, 0))
     assert reason(plan_command, strange, names, may_be_unknown=True) == 'ragged'
 
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the state machine of test_promises.py found, each by itself."""
+"""Single cases found by the state machine of test_promises.py."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ class Robot:
     def _record(self, names, rows):
         arrays = [np.array(rows[row]) if row in rows else EMPTY for row in ('p', 'v')]
         record = JointStateRecord((1, 0), '', tuple(names), *arrays, EMPTY)
-        return self._layouts.get(record.names, record.lengths), record
+        return self._layouts.find_layout(record.names, record.lengths), record
 
     def measure(self, now, **positions):
         """Publish positions of actuators."""
         layout, record = self._record(positions, {'p': list(positions.values())})
-        self.bridge.states.update('actuator_states', layout, record, (1, 0), now)
+        self.bridge.states.merge_message('actuator_states', layout, record, (1, 0), now)
 
     def command(self, now, row, **values):
         """Command joints; return what was sent, by topic."""
         self.sent.clear()
         layout, record = self._record(values, {row: list(values.values())})
-        self.bridge.command(layout, record, (1, 0), now)
+        self.bridge.send_joint_command(layout, record, (1, 0), now)
         return {each.topic: each.content for each in self.sent}
 
     def trajectory(self, now, start, names, points):
@@ -82,7 +82,7 @@ class Robot:
             for t, p, v in points
         ]
         record = TrajectoryRecord((0, 0), '', tuple(names), tuple(waypoints))
-        return self.bridge.command_trajectory(record, now, start)
+        return self.bridge.send_joint_trajectory(record, now, start)
 
 
 def test_mean_speed_of_a_driver_in_turns_and_rpm():
@@ -108,9 +108,9 @@ def test_position_from_before_time_went_back_is_not_used_when_time_has_passed_it
     robot = Robot(joints, differential + simple('a'), state_timeout=1.0)
     robot.measure(100.0, left=0.2, right=0.2)
     robot.command(100.0, 'p', roll=0.1)
-    robot.bridge.end_expired((1, 0), 40.0)
+    robot.bridge.end_expired_commands((1, 0), 40.0)
     if deactivated:
-        robot.bridge.stop((1, 0), 40.0)
+        robot.bridge.send_stop((1, 0), 40.0)
         robot.bridge.reset()
     robot.measure(100.4, m_a=0.0)
     with pytest.raises(MessageError) as caught:
@@ -123,7 +123,7 @@ def test_velocity_of_a_trajectory_that_has_not_started_ends_when_time_goes_back(
     robot = Robot(['a'], simple('a'))
     robot.trajectory(100.0, 101.0, ['a'], [(0.5, [], [0.5])])
     robot.sent.clear()
-    robot.bridge.end_expired((1, 0), 40.0)
+    robot.bridge.end_expired_commands((1, 0), 40.0)
     (ended,) = robot.sent
     assert ended.content.names == ('m_a',)
     assert ended.content.velocity.tolist() == [0.0]
@@ -163,8 +163,8 @@ def test_velocity_in_force_ends_when_time_goes_back_before_a_forgotten_trajector
     robot.measure(100.0, m_a=0.0)
     robot.command(100.0, 'v', a=0.5)
     robot.trajectory(100.0, 110.0, ['a'], [(0.5, [0.2], [])])
-    robot.bridge.end_expired((1, 0), 102.0)
+    robot.bridge.end_expired_commands((1, 0), 102.0)
     robot.sent.clear()
-    robot.bridge.end_expired((1, 0), 40.0)
+    robot.bridge.end_expired_commands((1, 0), 40.0)
     (ended,) = robot.sent
     assert ended.content.velocity.tolist() == [0.0]

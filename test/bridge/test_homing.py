@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from transmission_bridge.bridge.homing import (
-    absolute_targets,
-    calibration_offsets,
-    counted_twice,
+    find_absolute_targets,
+    find_calibration_offsets,
+    find_double_offsets,
 )
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
@@ -50,11 +50,11 @@ def robot(**joints):
 def test_mark_is_the_offset_where_there_is_none():
     """The joint is at its mark while its motor reads zero; an offset of its own counts alone."""
     mapped = robot(a=(0.3, 0.0, False), b=(0.4, 0.25, False), c=(None, 0.0, False))
-    offsets, findings = calibration_offsets(mapped)
+    offsets, findings = find_calibration_offsets(mapped)
     tuned = mapped.with_parameters(offsets)
     assert tuned.actuator_to_joint('position', np.zeros(3)) == pytest.approx([0.3, 0.25, 0.0])
     (finding,) = findings
-    assert finding == counted_twice(mapped)[0]
+    assert finding == find_double_offsets(mapped)[0]
     assert (finding.severity, finding.subject) == ('warning', 'b')
     assert 'rising="0.4"' in finding.text
     assert '0.25' in finding.text
@@ -63,7 +63,7 @@ def test_mark_is_the_offset_where_there_is_none():
 
 def test_mark_of_a_joint_without_an_offset_is_said():
     """A joint that passes through has none."""
-    offsets, (finding,) = calibration_offsets(robot(a=(0.3, None, False)))
+    offsets, (finding,) = find_calibration_offsets(robot(a=(0.3, None, False)))
     assert offsets == {}
     assert "of 'a' is not used" in finding.text
 
@@ -72,23 +72,23 @@ def test_joints_with_an_encoder_of_their_own():
     """By default those that have one and a reading, else those that are named."""
     mapped = robot(a=(None, 0.5, True), b=(None, 0.5, False), c=(None, 0.5, True))
     absolute = np.array([0.1, 0.2, np.nan])
-    assert absolute_targets(mapped, (), absolute) == {'a': 0.1}
-    assert absolute_targets(mapped, ('a',), absolute) == {'a': 0.1}
+    assert find_absolute_targets(mapped, (), absolute) == {'a': 0.1}
+    assert find_absolute_targets(mapped, ('a',), absolute) == {'a': 0.1}
 
 
 @pytest.mark.parametrize(
     ('names', 'reason'), [(('b',), 'mapped_absolute'), (('a', 'c'), 'no_absolute')]
 )
 def test_joint_that_cannot_have_its_absolute_position(names, reason):
-    """One whose encoder is mapped with the same offset, and one without a reading."""
+    """A joint with an encoder mapped with the same offset, and a joint without a reading."""
     mapped = robot(a=(None, 0.5, True), b=(None, 0.5, False), c=(None, 0.5, True))
     with pytest.raises(MessageError) as caught:
-        absolute_targets(mapped, names, np.array([0.1, 0.2, np.nan]))
+        find_absolute_targets(mapped, names, np.array([0.1, 0.2, np.nan]))
     assert caught.value.reason == reason
 
 
 def test_no_absolute_position_at_all():
-    """It is refused, not done for nobody."""
+    """It is rejected instead of changing no joint."""
     with pytest.raises(MessageError) as caught:
-        absolute_targets(robot(a=(None, 0.5, False)), (), np.array([0.1]))
+        find_absolute_targets(robot(a=(None, 0.5, False)), (), np.array([0.1]))
     assert caught.value.reason == 'no_absolute'

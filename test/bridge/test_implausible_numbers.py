@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import transmission_bridge as tb
-from transmission_bridge.bridge.implausible_numbers import implausible_numbers
+from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
 
 SIMPLE = 'transmission_interface/SimpleTransmission'
 FOUR_BAR = 'transmission_interface/FourBarLinkageTransmission'
@@ -50,7 +50,7 @@ def findings_of(
     transmissions = tb.RobotTransmissions(tb.load_description(robot))
     assert list(transmissions.transmissions) == ['t'], transmissions.findings
     assert transmissions.findings == ()
-    found = implausible_numbers(transmissions)
+    found = find_implausible_numbers(transmissions)
     lines = robot.splitlines()
     for finding in found:
         assert finding.severity == 'warning'
@@ -87,7 +87,7 @@ def test_reductions_that_are_extreme_together_are_warned_of():
     """Two reductions on one way multiply, and the ratio of that actuator is what counts."""
     numbers = '<mechanical_reduction>2000</mechanical_reduction>'
     (finding,) = findings_of(FOUR_BAR, joints=[numbers, ''], actuators=[numbers, ''])
-    assert "the ratio of actuator 'actuator_1'" in finding.message
+    assert "the largest ratio of actuator 'actuator_1'" in finding.message
     assert float(finding.found) == 4e6
 
 
@@ -103,7 +103,7 @@ def test_reductions_that_are_extreme_together_are_warned_of():
     ],
 )
 def test_a_matrix_is_warned_of_for_its_ratios_and_its_condition(matrix, words):
-    """The largest entry of a column is its actuator's ratio; a condition above 1e6 is told."""
+    """The largest entry of a column is its actuator's ratio; a condition over 1e6 is a finding."""
     found = findings_of(
         COUPLED,
         joints=['', ''],
@@ -117,7 +117,7 @@ def test_a_matrix_is_warned_of_for_its_ratios_and_its_condition(matrix, words):
             entries = np.array([row.split() for row in matrix.split(';')], dtype=float)
             assert float(finding.found) == pytest.approx(np.linalg.cond(entries), rel=1e-2)
         else:
-            assert 'the ratio of actuator' in finding.message
+            assert 'the largest ratio of actuator' in finding.message
 
 
 @given(
@@ -197,7 +197,7 @@ def test_dimensions_in_degrees_or_millimetres_are_warned_of(before, after, words
 
 
 def test_a_plugin_that_raises_says_nothing(monkeypatch):
-    """A Jacobian that raises is no reason to fail, and the numbers of the description are told."""
+    """If a Jacobian raises an error, the numbers of the description are still checked."""
 
     def broken(*_):
         raise RuntimeError('a bug')
@@ -219,4 +219,4 @@ def test_a_usual_robot_is_not_warned_of(name):
     from transmission_bridge.resources import resource
 
     robot = tb.RobotTransmissions(tb.load_description(resource('urdf', name)))
-    assert implausible_numbers(robot) == ()
+    assert find_implausible_numbers(robot) == ()

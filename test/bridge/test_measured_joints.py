@@ -11,7 +11,7 @@ from command_paths import Commands
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.command_plan import command_names
+from transmission_bridge.bridge.command_plan import find_command_names
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
@@ -43,9 +43,9 @@ EFFORT = '<hardwareInterface>hardware_interface/EffortJointInterface</hardwareIn
     ],
 )
 def test_a_joint_with_state_interfaces_alone_is_not_commanded(dialect, interfaces, is_commanded):
-    """In both dialects; where there is no interface at all, nothing tells that it is measured."""
+    """In both dialects; without any interface a joint is not only measured."""
     robot = RobotTransmissions(load_description(TREE.format(dialect.format(interfaces))))
-    assert ('elbow' in command_names(robot).commandable) == is_commanded
+    assert ('elbow' in find_command_names(robot).commandable) == is_commanded
     path = Commands(robot)
     record = JointStateRecord((1, 0), '', ('elbow',), np.array([0.5]), EMPTY, EMPTY)
     command = partial(path.command, Layout(record.names, record.lengths), record, np.zeros(1))

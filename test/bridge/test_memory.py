@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of the messages of one topic is bounded in bytes, whatever they hold."""
+"""The memory for messages of one topic is bounded, whatever they contain."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ KNOWN = ('winch', 'lift')
 
 def message(names, frame='', fields=(False, False, False)):
     """Return the bytes of a message."""
-    return JointStateWriter(names, frame, fields).write(1, 0)
+    return JointStateWriter(names, frame, fields).write_message(1, 0)
 
 
 def thousands_of_names():
-    """Give messages of thousands of names that nobody has seen before."""
+    """Send messages with thousands of new names."""
     for number in range(3):
         yield message(f'{number:x}{each:05x}' for each in range(20_000))
         yield message([*KNOWN, *(f'{number:x}{each:05x}' for each in range(20_000))])
@@ -77,7 +77,7 @@ def take(request, robot):
         states = StatePath(robot)
 
         def use(view):
-            states.update('driver', view.layout, view, (1, 0))
+            states.merge_message('driver', view.layout, view, (1, 0))
 
     else:
         commands = Commands(robot)
@@ -92,16 +92,16 @@ def take(request, robot):
 def test_bounded(take, flood):
     """However many layouts came, with however many names, 4 MiB hold what is kept of them."""
     reader, messages = JointStateReader(), list(flood())
-    # What is made once belongs to the robot.
+    # Memory allocated once belongs to the robot.
     for data in (message(KNOWN[:1]), message(KNOWN[1:]), message(['nobody'])):
         with suppress(MessageError):
-            take(reader.read(data))
+            take(reader.read_message(data))
     gc.collect()
     tracemalloc.start()
     try:
         for data in messages:
             with suppress(MessageError):
-                take(reader.read(data))
+                take(reader.read_message(data))
         gc.collect()
         kept = tracemalloc.get_traced_memory()[0]
     finally:
@@ -111,17 +111,17 @@ def test_bounded(take, flood):
 
 @floods
 def test_known_names_are_still_taken(robot, reference, flood):
-    """What is too much to be remembered is used all the same, and what follows it too."""
+    """A message that is too large to be cached is used, and so is the next one."""
     states, reader = StatePath(robot), JointStateReader()
     index = robot.joint_names.index('lift')
     for number, data in enumerate(flood()):
-        record = reader.read(data)
+        record = reader.read_message(data)
         with suppress(MessageError):
-            states.update('driver', record.layout, record, (1, 0))
+            states.merge_message('driver', record.layout, record, (1, 0))
         honest = reference.Message(('winch',), (float(number),)).record
-        layout = reader.layouts.get(honest.names, honest.lengths)
-        states.update('honest', layout, honest, (1, 0))
+        layout = reader.layouts.find_layout(honest.names, honest.lengths)
+        states.merge_message('honest', layout, honest, (1, 0))
         expected = robot.actuator_to_joint(
             'position', [number if each == 'winch' else np.nan for each in robot.actuator_names]
         )
-        assert states.joint_motion()[0][index] == expected[index]
+        assert states.find_joint_motion()[0][index] == expected[index]

@@ -34,7 +34,7 @@ TRANSMISSIONS = """
 """
 
 #: ``third`` follows ``second`` follows ``first``; ``one`` and ``other`` follow each other;
-#: ``lost`` follows a joint whose transmission cannot be used.
+#: ``lost`` follows a joint without a usable transmission.
 JOINTS = ('third', 'second', 'first', 'one', 'other', 'broken', 'lost')
 MIMIC = {
     'third': 'joint="second" multiplier="-2" offset="0.25"',
@@ -68,8 +68,8 @@ def joint_state(followers, feed):
     def published(**options):
         path = state_path(followers, **options)
         feed(path, message(('motor',), [6.0], [2.0], [3.0]))
-        found = path.joint_state()
-        assert path.encoded(JointStateEncoder()) == JointStateEncoder().encode(found)
+        found = path.make_joint_state()
+        assert path.encode_state(JointStateEncoder()) == JointStateEncoder().encode_record(found)
         return found
 
     return published
@@ -91,7 +91,7 @@ def test_chain(joint_state):
 
 
 def test_consumers_of_full_arrays(joint_state):
-    """Where unknown rates are zero, a follower's effort is."""
+    """If unknown rates are zero, a follower's effort is also zero."""
     assert joint_state(unknown_rates='zero').effort.tolist() == [12.0, 0.0, 0.0]
 
 
@@ -99,7 +99,7 @@ def test_unknown(followers, feed):
     """While the joint that is followed is unknown, so are its followers."""
     path = StatePath(followers)
     feed(path, message(('motor',), [math.nan], [1.0], [1.0]))
-    assert path.joint_state() is None
+    assert path.make_joint_state() is None
 
 
 def test_loop_is_refused(followers, joint_state):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.gate import command_timeouts
-from transmission_bridge.bridge.inputs import check_age
+from transmission_bridge.bridge.gate import find_command_timeouts
+from transmission_bridge.bridge.inputs import check_command_age
 from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.description import load_description
@@ -61,7 +61,7 @@ def robot(winch: str = '', left: str = '', right: str = '', **more: object) -> R
 
 
 class Path:
-    """A command path in plain terms; where the robot is measured."""
+    """A command path in plain terms, with the measured positions of the robot."""
 
     def __init__(self, made: RobotTransmissions, **options: object) -> None:
         self.robot = made
@@ -90,7 +90,7 @@ class Path:
 
     @property
     def counts(self):
-        """What became of the commands."""
+        """The counts of the commands."""
         return self.commands.counts['joint_commands']
 
 
@@ -98,7 +98,7 @@ class Path:
 
 
 def test_position_of_one_actuator_is_clamped() -> None:
-    """Where one actuator moves one joint it stops at its limit, without a measurement."""
+    """If one actuator moves one joint, it stops at its limit without a measurement."""
     path = Path(robot(winch='lower="-20" upper="30"'))
     path.position[:] = math.nan
     assert path(position={'lift': 0.9}) == {'position': {'winch': 30.0}}
@@ -108,7 +108,7 @@ def test_position_of_one_actuator_is_clamped() -> None:
 
 
 def test_position_of_a_coupled_actuator_is_refused() -> None:
-    """Which of two joints should give way nobody can know; the last command stays in force."""
+    """The bridge cannot choose between two joints; the last command stays active."""
     path = Path(robot(left='upper="8"'))
     inside = path(position={'pitch': 0.1, 'roll': 0.2})
     held = path.commands.held
@@ -252,7 +252,7 @@ def test_no_actuator_beyond_a_limit(values: tuple, bounds: tuple) -> None:
         sent = np.full((3, 3), math.nan)
         sent[row] = values
         before, effects = sent.copy(), LimitEffects()
-        limits.apply(sent, effects)
+        limits.limit_actuators(sent, effects)
         assert (np.abs(sent[row]) <= bounds).all()
         assert np.isnan(sent[[0, 3 - row]]).all()
         for own in ([0], [1, 2]):
@@ -266,7 +266,7 @@ def test_no_actuator_beyond_a_limit(values: tuple, bounds: tuple) -> None:
 
 
 def test_what_ends_a_command_is_never_refused() -> None:
-    """With limits: reject, too: a partner that goes on alone is scaled where it would be."""
+    """Also with limits: reject, a partner that continues alone is scaled."""
     path = Path(robot(left='velocity="1"'), limits='reject', timeout=0.5)
     path(velocity={'pitch': 0.5, 'roll': -1.0})  # which nearly cancel at the left motor
     path.commands.command_interface(
@@ -279,7 +279,7 @@ def test_what_ends_a_command_is_never_refused() -> None:
 
 
 def test_rounding_is_not_refused() -> None:
-    """A limit of a joint may be that of the motor; the product may differ in the last place."""
+    """A limit of a joint may equal the motor's; the product may differ in the last digit."""
     for place in range(1, 60):
         q = place / 61.0
         made = robot(left=f'upper="{20.0 * q!r}"', winch=f'upper="{50.0 * q!r}"')
@@ -313,7 +313,7 @@ def test_an_actuator_that_two_transmissions_read_has_the_limits_of_both() -> Non
 def test_what_is_too_large_is_said_so() -> None:
     """A product beyond double precision is no number to be clamped or scaled."""
     path = Path(robot(winch='upper="30" velocity="5"', left='velocity="1"'))
-    path.commands.limits.apply = lambda *_, **__: None  # joints without limits
+    path.commands.limits.limit_joints = lambda *_, **__: None  # joints without limits
     for mode in ({'position': {'lift': 1e308}}, {'velocity': {'lift': -1e308}},
                  {'velocity': {'pitch': 1e308, 'roll': 1.0}}):  # fmt: skip
         with np.errstate(over='ignore'), pytest.raises(MessageError) as caught:
@@ -325,7 +325,7 @@ def test_what_is_too_large_is_said_so() -> None:
 
 
 def test_outward_velocity_becomes_zero() -> None:
-    """Inward passes, and where the position is unknown nothing changes."""
+    """Inward rates pass, and nothing changes if the position is unknown."""
     path = Path(robot())
     for position, outward in ((1.1, 1.0), (-1.1, -1.0)):
         path.position[0] = position
@@ -338,7 +338,7 @@ def test_outward_velocity_becomes_zero() -> None:
 
 
 def test_what_cannot_stop_alone_stops_together() -> None:
-    """A finger has one motor: it stands where one of its joints has left its limits."""
+    """A finger has one motor: it stops if one of its joints has left its limits."""
     limit = '<limit lower="-1" upper="1" velocity="9" effort="9"/>'
     joints = ''.join(
         f'<joint name="{name}" type="revolute"><parent link="base"/><child link="{name}"/>'
@@ -361,7 +361,7 @@ def test_what_cannot_stop_alone_stops_together() -> None:
 
 
 def test_a_partner_stops_too() -> None:
-    """A velocity that a partner keeps ends where it has left its limits."""
+    """A velocity that a partner keeps ends if the partner has left its limits."""
     path = Path(robot())
     path(velocity={'pitch': 0.5, 'roll': 0.25})
     path.position[1] = 1.1
@@ -410,30 +410,30 @@ def test_a_partner_at_zero(mode: str) -> None:
 
 
 def test_timeouts_of_joints() -> None:
-    """Half a second, and never where the component is silent at its target."""
-    assert command_timeouts(robot(), -1.0) == [0.5] * 3
+    """Half a second, and never if the component is silent at its target."""
+    assert find_command_timeouts(robot(), -1.0) == [0.5] * 3
     topic_based = robot(plugin='joint_state_topic_hardware_interface/JointStateTopicSystem')
-    assert command_timeouts(topic_based, -1.0) == [0.0] * 3
-    assert command_timeouts(topic_based, 2.0) == [2.0] * 3
-    assert command_timeouts(robot(), 0.0) == [0.0] * 3
+    assert find_command_timeouts(topic_based, -1.0) == [0.0] * 3
+    assert find_command_timeouts(topic_based, 2.0) == [2.0] * 3
+    assert find_command_timeouts(robot(), 0.0) == [0.0] * 3
 
 
 def test_the_age_of_a_command() -> None:
     """Refused is what is older by its stamp than it may be; a stamp of zero has no age."""
-    check_age((10, 0), (10, 600_000_000), 0.0)
-    check_age((0, 0), (10, 600_000_000), 0.5)
-    check_age((10, 200_000_000), (10, 600_000_000), 0.5)
+    check_command_age((10, 0), (10, 600_000_000), 0.0)
+    check_command_age((0, 0), (10, 600_000_000), 0.5)
+    check_command_age((10, 200_000_000), (10, 600_000_000), 0.5)
     with pytest.raises(MessageError, match=r'0\.600 s') as caught:
-        check_age((10, 0), (10, 600_000_000), 0.5)
+        check_command_age((10, 0), (10, 600_000_000), 0.5)
     assert caught.value.reason == 'too_old'
-    check_age((10, 500_000_000), (10, 0), 0.2)
+    check_command_age((10, 500_000_000), (10, 0), 0.2)
 
 
 def test_a_command_from_the_future_is_rejected_where_age_counts() -> None:
-    """A stamp more than half a second ahead of the clock is none that gives an age."""
-    check_age((11, 0), (10, 0), 0.0)
+    """A stamp more than half a second ahead of the clock gives no age."""
+    check_command_age((11, 0), (10, 0), 0.0)
     with pytest.raises(MessageError, match=r'0\.501 s ahead') as caught:
-        check_age((10, 501_000_000), (10, 0), 5.0)
+        check_command_age((10, 501_000_000), (10, 0), 5.0)
     assert caught.value.reason == 'future_stamp'
 
 
@@ -446,7 +446,7 @@ ALL = np.ones(3, dtype=bool)
 @pytest.mark.parametrize(
     ('name', 'value', 'words'),
     [
-        ('hoist.joints.lift.mechanical_reduction', -50.0, 'turn the other way'),
+        ('hoist.joints.lift.mechanical_reduction', -50.0, 'move in the opposite direction'),
         ('hoist.joints.lift.mechanical_reduction', 101.0, 'instead of 0.02'),
         ('hoist.joints.lift.mechanical_reduction', 24.0, 'instead of 0.02'),
         ('hoist.joints.lift.mechanical_reduction', 60.0, 'shift by 0.0667 m'),
@@ -491,7 +491,7 @@ def test_ratios_out_of_all_reason(value: float) -> None:
 @settings(max_examples=30)
 @given(st.floats(-1.0, 1.0), st.floats(-0.5, 0.5))
 def test_a_held_partner_keeps_its_actuators(roll: float, offset: float) -> None:
-    """After its offset is tuned a partner holds where it was sent, by the new numbers."""
+    """After its offset is tuned a partner holds its sent position, by the new numbers."""
     path = Path(robot())
     sent = path(position={'pitch': 0.25, 'roll': roll})
     tuned = path.robot.with_parameters({'wrist.joints.roll.offset': offset})

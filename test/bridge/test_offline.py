@@ -14,7 +14,7 @@ import pytest
 from state_paths import state_path
 
 import transmission_bridge as tb
-from transmission_bridge.bridge.offline import bridged, OfflineBridge
+from transmission_bridge.bridge.offline import map_recorded, OfflineBridge
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import (
@@ -128,13 +128,13 @@ def live(robot, recorded, **choices):
     published = []
     for message in recorded:
         try:
-            view = readers.read(message.data)
+            view = readers.read_message(message.data)
             seconds, nanoseconds = view.stamp
             is_given = view.stamp != (0, 0) and seconds >= 0 and nanoseconds < 10**9
             stamp = view.stamp if is_given else divmod(message.time, 10**9)
-            path.update(message.source, view.layout, view, stamp)
-            state = path.joint_state()
-            published.append(None if state is None else encoder.encode(state))
+            path.merge_message(message.source, view.layout, view, stamp)
+            state = path.make_joint_state()
+            published.append(None if state is None else encoder.encode_record(state))
         except (MessageError, UnusualMessageError):
             published.append(None)
     return published
@@ -144,7 +144,7 @@ def offline(robot, recorded, direction=ACTUATOR_TO_JOINT, options=None):
     """Return what the bridge of a recording publishes."""
     bridge = OfflineBridge(robot, direction, refuse, options)
     messages = [(each.source, each.time, each.data) for each in recorded]
-    results = list(bridged(messages, dict.fromkeys(('one', 'two'), bridge)))
+    results = list(map_recorded(messages, dict.fromkeys(('one', 'two'), bridge)))
     assert [message for message, _ in results] == messages
     return [published for _, published in results]
 
@@ -180,7 +180,7 @@ def recordings(draw, names):
                     row[rng.integers(len(row))] = draw(NUMBERS)
             time += int(rng.integers(0, 10**6))
             stamps = [(5, time % 10**9), (0, 0), (-3, 7), (5, 10**9), (2**31 - 1, 10**9 - 1)]
-            data = writer.write(*stamps[int(rng.integers(len(stamps))) if odd else 0])
+            data = writer.write_message(*stamps[int(rng.integers(len(stamps))) if odd else 0])
             if odd and rng.random() < 0.1:
                 data = padded(data, int(rng.integers(256)))
             recorded.append(Recorded(source, data, time))
@@ -215,13 +215,13 @@ def test_numbers_that_overflow_are_unknown(
         for row in (writer.position, writer.velocity, writer.effort):
             row[:] = 0.01 * time
         (writer.position, writer.velocity, writer.effort)[interface][:] = 1.7e308
-        recorded.append(Recorded('one', writer.write(5, time), time))
+        recorded.append(Recorded('one', writer.write_message(5, time), time))
     options = BridgeOptions(unknown_joints=unknown_joints, unknown_rates=unknown_rates)
     with np.errstate(all='ignore'):
         converted = offline(robot, recorded, direction, options)
     reader = JointStateReader()
     for data in converted:
-        view = reader.read(data)
+        view = reader.read_message(data)
         for row in (view.position, view.velocity, view.effort):
             assert not np.isinf(row).any()
 
@@ -259,7 +259,7 @@ def stretch(robot, names, count, seed=1):
     for number in range(count):
         for row in (writer.position, writer.velocity, writer.effort):
             row[:] = rng.uniform(-0.3, 0.3, len(row))
-        recorded.append(Recorded('one', writer.write(9, number), number))
+        recorded.append(Recorded('one', writer.write_message(9, number), number))
     return recorded
 
 
@@ -275,7 +275,7 @@ def test_there_and_back_is_the_input(name):
     back = offline(robot, joints, direction=JOINT_TO_ACTUATOR)
     reader, other = JointStateReader(), JointStateReader()
     for message, data in zip(recorded, back, strict=True):
-        before, after = reader.read(message.data), other.read(data)
+        before, after = reader.read_message(message.data), other.read_message(data)
         assert (after.names, after.stamp) == (before.names, before.stamp)
         for row in ('position', 'velocity', 'effort'):
             # Offsets times reductions are terms, too; the largest here is 0.7 * 101.3.
@@ -289,8 +289,8 @@ def test_what_is_known_of_an_actuator_is_enough_on_the_way_back():
     robot = ROBOTS['plain']
     writer = JointStateWriter(['pitch', 'pan'], fields=(False, True, False))
     writer.velocity[:] = [1.0, 2.0]
-    (data,) = offline(robot, [Recorded('one', writer.write(1, 2), 3)], JOINT_TO_ACTUATOR)
-    view = JointStateReader().read(data)
+    (data,) = offline(robot, [Recorded('one', writer.write_message(1, 2), 3)], JOINT_TO_ACTUATOR)
+    view = JointStateReader().read_message(data)
     assert (view.names, view.stamp) == (('a',), (1, 2))
     assert view.layout.lengths == (0, 1, 0)
     assert view.velocity[0] == 2.0 * 101.3
@@ -299,12 +299,12 @@ def test_what_is_known_of_an_actuator_is_enough_on_the_way_back():
 def test_refused_messages_are_counted_by_source_and_reason():
     """A doubled name and what nothing decodes cost themselves only."""
     robot = ROBOTS['plain']
-    good = JointStateWriter(robot.actuator_names).write(1, 0)
-    double = JointStateWriter(['a', 'a']).write(1, 0)
+    good = JointStateWriter(robot.actuator_names).write_message(1, 0)
+    double = JointStateWriter(['a', 'a']).write_message(1, 0)
     big_endian = b'\0\0' + good[2:]
     bridge = OfflineBridge(robot, ACTUATOR_TO_JOINT, refuse)
     messages = [('one', 1, data) for data in (good, double, double, big_endian, good)]
-    result = [published for _, published in bridged(messages, {'one': bridge})]
+    result = [published for _, published in map_recorded(messages, {'one': bridge})]
     assert [data is None for data in result] == [False, True, True, True, False]
     assert bridge.refused == {('one', 'duplicate_name'): 2, ('one', 'undecodable'): 1}
     assert 'a' in bridge.sentences['one', 'duplicate_name']
@@ -315,11 +315,14 @@ def test_messages_of_strangers_become_nothing(direction):
     """Messages that name nothing of the robot are counted and become none, wherever they are."""
     robot = ROBOTS['plain']
     names = robot.actuator_names if direction == ACTUATOR_TO_JOINT else robot.joint_names
-    good, strange = JointStateWriter(names).write(1, 0), JointStateWriter(['grip']).write(9, 0)
+    good, strange = (
+        JointStateWriter(names).write_message(1, 0),
+        JointStateWriter(['grip']).write_message(9, 0),
+    )
     bridge = OfflineBridge(robot, direction, refuse)
     messages = [strange, good, *[strange] * 20, good, *[good] * 20, strange]
     recorded = [('one', 1, data) for data in messages]
-    result = [published for _, published in bridged(recorded, {'one': bridge})]
+    result = [published for _, published in map_recorded(recorded, {'one': bridge})]
     assert [data is None for data in result] == [data is strange for data in messages]
     assert bridge.refused == {('one', 'foreign'): 22}
     assert 'grip' in bridge.sentences['one', 'foreign']
@@ -328,12 +331,14 @@ def test_messages_of_strangers_become_nothing(direction):
 def test_messages_of_other_sources_pass_and_each_bridge_has_its_own():
     """Two bridges share nothing; a source without a bridge publishes nothing."""
     robot = ROBOTS['plain']
-    good = JointStateWriter(robot.actuator_names).write(1, 0)
+    good = JointStateWriter(robot.actuator_names).write_message(1, 0)
     bridges = {name: OfflineBridge(robot, ACTUATOR_TO_JOINT, refuse) for name in ('one', 'two')}
-    half = JointStateWriter(['a'], fields=(True, False, False)).write(2, 0)
+    half = JointStateWriter(['a'], fields=(True, False, False)).write_message(2, 0)
     messages = [('one', 1, good), ('three', 2, good), ('two', 3, half), ('one', 4, half)]
-    results = [published for _, published in bridged(messages, bridges)]
-    names = [() if data is None else JointStateReader().read(data).names for data in results]
+    results = [published for _, published in map_recorded(messages, bridges)]
+    names = [
+        () if data is None else JointStateReader().read_message(data).names for data in results
+    ]
     assert names[1] == ()
     assert names[2] == ('pan',)
     assert len(names[0]) == len(names[3]) > 1

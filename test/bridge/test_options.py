@@ -14,11 +14,11 @@ import pytest
 
 from transmission_bridge.bridge.options import (
     BridgeOptions,
-    choices_of,
-    description_of,
-    pairs,
+    describe_option,
+    find_option_range,
+    list_choices,
     Range,
-    range_of,
+    split_pairs,
 )
 from transmission_bridge.errors import ParameterError
 
@@ -42,20 +42,20 @@ def test_defaults_are_those_of_the_design():
 @pytest.mark.parametrize('option', OPTIONS.values(), ids=OPTIONS)
 def test_every_option_is_described(option):
     """Each option has a sentence, and its default is among its choices."""
-    assert description_of(option).endswith('.')
-    assert not choices_of(option) or option.default in choices_of(option)
+    assert describe_option(option).endswith('.')
+    assert not list_choices(option) or option.default in list_choices(option)
 
 
-@pytest.mark.parametrize('name', [name for name in OPTIONS if choices_of(OPTIONS[name])])
+@pytest.mark.parametrize('name', [name for name in OPTIONS if list_choices(OPTIONS[name])])
 def test_choices(name):
     """Every choice is taken, anything else is refused with the choices named."""
-    for choice in choices_of(OPTIONS[name]):
+    for choice in list_choices(OPTIONS[name]):
         assert getattr(BridgeOptions(**{name: choice}), name) == choice
     for wrong in ('', 'Omit', 'anything'):
         with pytest.raises(ParameterError) as caught:
             BridgeOptions(**{name: wrong})
         assert caught.value.parameter == name
-        assert all(choice in str(caught.value) for choice in choices_of(OPTIONS[name]))
+        assert all(choice in str(caught.value) for choice in list_choices(OPTIONS[name]))
 
 
 NUMBERS = [name for name in OPTIONS if isinstance(OPTIONS[name].default, float)]
@@ -64,7 +64,7 @@ NUMBERS = [name for name in OPTIONS if isinstance(OPTIONS[name].default, float)]
 def test_every_number_has_a_range():
     """No number is without a range, which is finite and holds its default."""
     for name in NUMBERS:
-        span = range_of(OPTIONS[name])
+        span = find_option_range(OPTIONS[name])
         assert OPTIONS[name].default in span
         assert math.isfinite(span.minimum)
         assert math.isfinite(span.maximum)
@@ -79,7 +79,7 @@ def test_every_number_has_a_range():
 @example('state_timeout', math.nan)
 def test_ranges(name, value):
     """A number in the range, or a zero that means never, is taken; others with it in words."""
-    span = range_of(OPTIONS[name])
+    span = find_option_range(OPTIONS[name])
     if span.minimum <= value <= span.maximum or value in span.others:
         assert getattr(BridgeOptions(**{name: value}), name) == value
         return
@@ -90,7 +90,7 @@ def test_ranges(name, value):
 
 
 def test_ranges_in_words():
-    """A range is said as it is read, without exponents where there need be none."""
+    """A range is written as it is read, without unneeded exponents."""
     assert str(Range(0.001, 86_400.0, (0.0,))) == '0, or 0.001 to 86400'
     assert str(Range(-1e6, 1e6)) == '-1000000 to 1000000'
 
@@ -104,8 +104,8 @@ def test_topics(topics):
 
 def test_pairs():
     """Entries are split at the first equals sign."""
-    assert pairs('x', ()) == {}
-    assert pairs('x', ('a=b', 'c=d=e')) == {'a': 'b', 'c': 'd=e'}
+    assert split_pairs('x', ()) == {}
+    assert split_pairs('x', ('a=b', 'c=d=e')) == {'a': 'b', 'c': 'd=e'}
 
 
 def test_names_of_one_driver():
@@ -118,7 +118,7 @@ def test_names_of_one_driver():
 
 @pytest.mark.parametrize('entry', ['right/states:M1=a', 'can0:1=a', ':M1=a', 'left/states:=a'])
 def test_names_of_a_driver_that_is_not_there(entry):
-    """A topic that is none of states is refused, with those that are; so is an empty name."""
+    """A topic that is not a state topic is rejected with a list; so is an empty name."""
     with pytest.raises(ParameterError, match='left/states') as caught:
         BridgeOptions(actuator_state_topics=('left/states',), actuator_names=(entry,))
     assert caught.value.parameter == 'actuator_names'

@@ -8,7 +8,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transmission_bridge.bridge.options import parameter_names
+from transmission_bridge.bridge.options import find_parameter_names
 from transmission_bridge.description import load_description
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -27,7 +27,7 @@ def robot_with(*members):
 
 def test_every_number_has_a_name(robot):
     """Names say transmission and path, and what a robot can be given it has."""
-    found = parameter_names(robot)
+    found = find_parameter_names(robot)
     assert found.findings == ()
     offset = found.tunables['transmissions.wrist.joints.roll.offset']
     assert (offset.transmission, offset.path) == ('wrist', ('joints', 'roll', 'offset'))
@@ -48,9 +48,9 @@ def test_parameters_have_the_values_in_use(robot):
 
 
 def test_a_name_of_two_numbers_is_none():
-    """Where dots make two numbers of one name it is neither's, and a finding at the second."""
+    """If dots give two numbers one name, it is not used, and a finding at the second."""
     robot = robot_with(('t', 'x.joints.j'), ('t.joints.x', 'j'))
-    found = parameter_names(robot)
+    found = find_parameter_names(robot)
     name = 'transmissions.t.joints.x.joints.j.offset'
     assert name not in found.tunables
     (finding,) = (each for each in found.findings if name in each.message)
@@ -61,7 +61,7 @@ def test_a_name_of_two_numbers_is_none():
 
 def test_a_name_that_no_file_can_hold_is_none():
     """A space in a name costs the parameters that would have it, and no others."""
-    found = parameter_names(robot_with(('s', 'with space'), ('u', 'plain')))
+    found = find_parameter_names(robot_with(('s', 'with space'), ('u', 'plain')))
     assert 'transmissions.u.joints.plain.offset' in found.tunables
     assert not [name for name in found.tunables if ' ' in name]
     named = [each for each in found.findings if "s.joints.with space.offset'" in each.message]
@@ -79,7 +79,7 @@ def test_a_name_that_no_file_can_hold_is_none():
 def test_each_number_has_a_name_of_its_own_or_a_finding(members):
     """No number is lost without a word, and setting one by its name changes that one alone."""
     robot = robot_with(*members)
-    found = parameter_names(robot)
+    found = find_parameter_names(robot)
     lost = {finding.message.split("'")[1] for finding in found.findings}
     assert lost.isdisjoint(found.tunables)
     for transmission, tunables in robot.tunables.items():

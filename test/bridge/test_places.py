@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.inputs import find_places, MOST_UNKNOWN, PlanCache
+from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN, PlanCache
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import Layout, LayoutTable
 
@@ -31,10 +31,10 @@ def test_find_places(names):
     known = [name for name in names if name in INDEX]
     if len(set(known)) < len(known):
         with pytest.raises(MessageError) as caught:
-            find_places(layout_of(names), INDEX)
+            find_entries(layout_of(names), INDEX)
         assert caught.value.reason == 'duplicate_name'
         return
-    found = find_places(layout_of(names), INDEX)
+    found = find_entries(layout_of(names), INDEX)
     places = np.arange(len(INDEX))[found.places]
     assert places.tolist() == [INDEX[name] for name in known]
     assert found.count == len(known)
@@ -46,19 +46,23 @@ def test_find_places(names):
 @pytest.mark.parametrize(
     ('names', 'lengths', 'sentence'),
     [
-        ('ab', (1, 0, 0), "1 position for 2 names ('a', 'b'): give one per name, or none"),
-        ('ab', (0, 3, 2), "3 velocities for 2 names ('a', 'b'): give one per name, or none"),
-        ('ab', (2, 0, 1), "1 effort for 2 names ('a', 'b'): give one per name, or none"),
-        ('ab', (3, 3, 1), '3 positions and 3 velocities and 1 effort for 2 names'),
-        ('a', (2, 1, 0), "2 positions for 1 name ('a'): give one per name, or none"),
-        ('', (1, 0, 0), '1 position for 0 names: give one per name, or none'),
+        ('ab', (1, 0, 0), "1 position value for 2 names ('a', 'b'): give one per name, or none"),
+        ('ab', (0, 3, 2), "3 velocity values for 2 names ('a', 'b'): give one per name, or none"),
+        ('ab', (2, 0, 1), "1 effort value for 2 names ('a', 'b'): give one per name, or none"),
+        (
+            'ab',
+            (3, 3, 1),
+            '3 position values and 3 velocity values and 1 effort value for 2 names',
+        ),
+        ('a', (2, 1, 0), "2 position values for 1 name ('a'): give one per name, or none"),
+        ('', (1, 0, 0), '1 position value for 0 names: give one per name, or none'),
         ('abcdefg', (1, 0, 0), "'e' and 2 more): give one per name, or none"),
     ],
 )
 def test_ragged(names, lengths, sentence):
     """An array of another length than the names is refused, with each such length."""
     with pytest.raises(MessageError) as caught:
-        find_places(layout_of(tuple(names), lengths), INDEX)
+        find_entries(layout_of(tuple(names), lengths), INDEX)
     assert caught.value.reason == 'ragged'
     assert sentence in str(caught.value)
 
@@ -66,14 +70,14 @@ def test_ragged(names, lengths, sentence):
 def test_two_names_of_one_place():
     """Two names that mean the same place are one name given twice."""
     with pytest.raises(MessageError, match="'left', 'right'") as caught:
-        find_places(layout_of(('left', 'right')), {'left': 0, 'right': 0})
+        find_entries(layout_of(('left', 'right')), {'left': 0, 'right': 0})
     assert caught.value.reason == 'duplicate_name'
 
 
 def test_unknown_names_are_bounded():
     """Of any number of unknown names the first are reported, each cut and escaped."""
     names = [f'\x1b[2J{number}' + 'x' * 10_000 for number in range(1000)]
-    found = find_places(layout_of(['a', *names]), INDEX)
+    found = find_entries(layout_of(['a', *names]), INDEX)
     assert found.count == 1
     assert len(found.unknown) == MOST_UNKNOWN
     assert all(name.isprintable() and len(name) < 100 for name in found.unknown)
@@ -93,9 +97,9 @@ def test_plan_is_made_once_per_layout():
     cache = PlanCache(make)
     good, bad = layout_of('ab'), layout_of('x')
     for _ in range(3):
-        assert cache.get(good) == ('a', 'b')
+        assert cache.find_plan(good) == ('a', 'b')
         with pytest.raises(MessageError, match='no x here') as caught:
-            cache.get(bad)
+            cache.find_plan(bad)
         assert caught.value.reason == 'unknown'
     assert made == [('a', 'b'), ('x',)]
 
@@ -113,11 +117,11 @@ def test_plans_go_with_their_layouts():
         return Plan()
 
     cache = PlanCache(make)
-    first = weakref.ref(cache.get(table.get('a', (0, 0, 0))))
+    first = weakref.ref(cache.find_plan(table.find_layout('a', (0, 0, 0))))
     with pytest.raises(MessageError):
-        cache.get(table.get('x', (0, 0, 0)))
+        cache.find_plan(table.find_layout('x', (0, 0, 0)))
     for names in ('b', 'c', 'd'):
-        cache.get(table.get(names, (0, 0, 0)))
+        cache.find_plan(table.find_layout(names, (0, 0, 0)))
     gc.collect()
     assert first() is None
     assert len(cache._plans) <= 3

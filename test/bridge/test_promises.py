@@ -170,7 +170,7 @@ class Machine(RuleBasedStateMachine):
         }
         for name in self.wrapped:
             self.known[name] = self.options.unknown_turn == 'first'
-        ends = self.bridge.gate.ledger.endless
+        ends = self.bridge.gate.ledger.endless_joints
         assert set(ends) == (set() if timeout < math.inf else set(self.robot.joint_names))
 
     def send(self, outgoing):
@@ -184,7 +184,7 @@ class Machine(RuleBasedStateMachine):
         """Tell whether the turn of an actuator is known; if it may be, the bridge knows."""
         known = self.known[name]
         if known is None:
-            open_turns = self.bridge.states.merged.open_turns(self.now)
+            open_turns = self.bridge.states.merged.find_open_actuators(self.now)
             known = open_turns is None or not open_turns[self.robot.actuator_names.index(name)]
         return known
 
@@ -207,7 +207,7 @@ class Machine(RuleBasedStateMachine):
         self.note_stall()
         known_for = self.steady - self.heard_at.get(writer, -math.inf)
         try:
-            self.watch.check(writer, sent, self.steady)
+            self.watch.check_source_time(writer, sent, self.steady)
         except MessageError:
             passes = False
         else:
@@ -259,7 +259,7 @@ class Machine(RuleBasedStateMachine):
             self.now = self.next_tick
             self.next_tick += self.tick_period
             self.note_stall()
-            self.watch.look()
+            self.watch.notice_stall()
             self.tick()
         self.steady += until - self.now
         self.now = until
@@ -269,7 +269,7 @@ class Machine(RuleBasedStateMachine):
         """Look for commands that are over, as the timer does."""
         self.note_age()
         try:
-            self.act(lambda: self.bridge.end_expired((1, 0), self.now))
+            self.act(lambda: self.bridge.end_expired_commands((1, 0), self.now))
         except ConnectionError:
             self.found()
             return
@@ -318,7 +318,7 @@ class Machine(RuleBasedStateMachine):
         return joints
 
     def bend(self, values):
-        """Put the second joint of the bent finger where the first one takes it."""
+        """Move the second joint of the bent finger with the first one."""
         for row in (0, 1):
             if {'near', 'far'} <= values.keys() and 'bender' in self.facts.motors:
                 near, far = values['near'], values['far']
@@ -340,8 +340,10 @@ class Machine(RuleBasedStateMachine):
             for row in range(3)
         ]
         record = JointStateRecord((1, 0), '', tuple(names), *arrays)
-        layout = LAYOUTS.get(record.names, record.lengths)
-        refused = self.act(lambda: self.bridge.command(layout, record, (1, 0), self.now))
+        layout = LAYOUTS.find_layout(record.names, record.lengths)
+        refused = self.act(
+            lambda: self.bridge.send_joint_command(layout, record, (1, 0), self.now)
+        )
         COUNTS[f'commands, {refused or "sent"}'] += 1
         found, ends = self.found(0, 1), self.found()
         if stranger and not self.model.divides:
@@ -381,7 +383,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(dice=DICE)
     def interface_that_stays(self, dice):
-        """Command joints by several interfaces, of which one does not change."""
+        """Command joints by several interfaces, one of them constant."""
         dice = Random(dice)
         group, rows = dice.choice(self.facts.groups), dice.choice([(0, 1), (0, 1), (1, 2), (0, 2)])
         command = {j: {row: self.draw(dice, j, row) for row in rows} for j in group.joints}
@@ -413,7 +415,7 @@ class Machine(RuleBasedStateMachine):
         values = np.array([command[name][row] for name in names])
         topic = f'{MODES[row]}_commands'
         refused = self.act(
-            lambda: self.bridge.command_interface(topic, MODES[row], values, (1, 0), self.now)
+            lambda: self.bridge.send_interface_command(topic, MODES[row], values, (1, 0), self.now)
         )
         found, ends = self.found(0, 1), self.found()
         self.model.judge_command(command, self.turn, refused, found, ends)
@@ -462,7 +464,7 @@ class Machine(RuleBasedStateMachine):
             for time, given in points
         )
         record = TrajectoryRecord((0, 0), '', tuple(names), waypoints)
-        refused = self.act(lambda: self.bridge.command_trajectory(record, self.now, start))
+        refused = self.act(lambda: self.bridge.send_joint_trajectory(record, self.now, start))
         COUNTS[f'trajectories, {refused or "sent"}'] += 1
         begins = self.now if start is None else start
         given = [
@@ -502,13 +504,15 @@ class Machine(RuleBasedStateMachine):
                 values[1].append(math.nan if speed is None else speed / unit[1])
         rates = np.array(values[1]) if has_velocity else EMPTY
         record = JointStateRecord((1, 0), '', tuple(names), np.array(values[0]), rates, EMPTY)
-        layout = LAYOUTS.get(record.names, record.lengths)
+        layout = LAYOUTS.find_layout(record.names, record.lengths)
         if self.mechanics.hear(space, readings, self.now):
             self.model.returned.add(space)
-        self.bridge.states.update(f'{space}actuator_states', layout, record, (1, 0), self.now)
+        self.bridge.states.merge_message(
+            f'{space}actuator_states', layout, record, (1, 0), self.now
+        )
 
     def move(self, dice, group):
-        """Return where the actuators of a group are, and how fast they move."""
+        """Return positions and velocities of the actuators of a group."""
         still = dice.random() < 0.3
         for joint in group.joints:
             it = self.facts.joints[joint]
@@ -548,7 +552,7 @@ class Machine(RuleBasedStateMachine):
         return position, speeds
 
     def bend_truth(self, given):
-        """Put the second joint of the bent finger where the first one takes it."""
+        """Move the second joint of the bent finger with the first one."""
         if given.keys() >= {'near', 'far'} and 'bender' in self.facts.motors:
             given['near'] = min(max(given['near'], 0.12), 1.19)
             given['far'] = math.sin(given['near'])
@@ -623,7 +627,7 @@ class Machine(RuleBasedStateMachine):
                 total = self.mechanics.readings[name][0]
                 positions[self.robot.actuator_names.index(name)] = total
                 self.known[name] = True
-        self.bridge.states.take_absolute(positions, self.now)
+        self.bridge.states.use_absolute_positions(positions, self.now)
 
     @rule(dice=DICE)
     def silence(self, dice):
@@ -678,7 +682,7 @@ class Machine(RuleBasedStateMachine):
         assert passes, 'its clock was set, and its commands do not pass'
 
     def whole_group(self, dice):
-        """Return a group of two joints and two actuators, ``None``: there is none."""
+        """Return a group of two joints and two actuators, or ``None``."""
         groups = [g for g in self.facts.groups if len(g.joints) > 1 and not g.is_few]
         return dice.choice(groups) if groups else None
 
@@ -804,7 +808,7 @@ class Machine(RuleBasedStateMachine):
         except TransmissionBridgeError:
             return
         try:
-            self.bridge.check_tuning(robot, self.now)
+            self.bridge.guard_tuning(robot, self.now)
         except TransmissionBridgeError:
             COUNTS['tunings, refused'] += 1
             return
@@ -813,7 +817,7 @@ class Machine(RuleBasedStateMachine):
         matrix = self.mechanics.formula[group.name][0]
         command = self.command_in_force(group)
         self.robot = robot
-        self.bridge.use(robot)
+        self.bridge.replace_maps(robot)
         before = {name: unit[2] for name, unit in self.mechanics.unit.items()}
         self.mechanics.tune(group, robot, mine)
         units = {name: self.mechanics.unit[name][2] / before[name] for name in group.actuators}
@@ -828,7 +832,7 @@ class Machine(RuleBasedStateMachine):
             self.send_command({one: {0: self.draw(dice, one, 0)}})
 
     def command_in_force(self, group):
-        """Return the command of a group that is still repeated, empty: there is none."""
+        """Return the command of a group that is still repeated, or an empty one."""
         model = self.model
         command = {joint: dict(model.held[joint]) for joint in group.joints}
         timeout = model.timeout if model.timeout < math.inf else 0.5
@@ -862,10 +866,10 @@ class Machine(RuleBasedStateMachine):
     @rule(dice=DICE)
     def stop(self, dice):
         """Deactivate, and activate again."""
-        assert set(self.bridge.gate.left_trajectories(self.now)) == self.left()
+        assert set(self.bridge.gate.find_left_trajectories(self.now)) == self.left()
         self.model.look(self.now)
         self.outbox = []
-        self.bridge.stop((1, 0), self.now)
+        self.bridge.send_stop((1, 0), self.now)
         self.model.judge_stop(self.found(), self.turn)
         self.bridge.reset()
         self.mechanics.forget()

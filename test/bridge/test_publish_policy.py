@@ -19,7 +19,9 @@ DRIVERS = ('one', 'two', 'three')
 def test_every_message(policy, due):
     """Every message is due with on_any, none with rate."""
     trigger = PublishPolicy(BridgeOptions(publish=policy), DRIVERS)
-    assert [trigger.heard(name, 1.0) for name in ('one', 'one', 'three', 'two')] == 4 * [due]
+    assert [trigger.should_publish(name, 1.0) for name in ('one', 'one', 'three', 'two')] == 4 * [
+        due
+    ]
 
 
 @given(st.lists(st.sampled_from(DRIVERS), max_size=40))
@@ -29,7 +31,7 @@ def test_one_message_of_each(order):
     seen = set()
     for name in order:
         seen.add(name)
-        assert trigger.heard(name, 1.0) == (len(seen) == 3)
+        assert trigger.should_publish(name, 1.0) == (len(seen) == 3)
         if len(seen) == 3:
             seen.clear()
 
@@ -37,11 +39,11 @@ def test_one_message_of_each(order):
 def test_silent_drivers():
     """With on_all, a driver that timed out, or did not come in time, is left out until it does."""
     trigger = PublishPolicy(BridgeOptions(publish='on_all'), DRIVERS, lambda source: 0.5)
-    assert not trigger.heard('one', 1.0)
-    assert not trigger.heard('two', 1.25)
-    assert not trigger.heard('one', 1.5)  # three may still come
-    assert trigger.heard('one', 1.75)  # now it is too late
-    assert not trigger.heard('one', 1.75)  # two may still come
-    assert trigger.heard('one', 2.0)
-    assert not trigger.heard('three', 2.0)
-    assert trigger.heard('one', 2.25)
+    assert not trigger.should_publish('one', 1.0)
+    assert not trigger.should_publish('two', 1.25)
+    assert not trigger.should_publish('one', 1.5)  # three may still come
+    assert trigger.should_publish('one', 1.75)  # now it is too late
+    assert not trigger.should_publish('one', 1.75)  # two may still come
+    assert trigger.should_publish('one', 2.0)
+    assert not trigger.should_publish('three', 2.0)
+    assert trigger.should_publish('one', 2.25)

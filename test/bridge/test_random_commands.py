@@ -28,7 +28,7 @@ pytest.importorskip('casadi')
 #: Robots, and commands to each.
 ROBOTS, PER_ROBOT = 8, 500
 
-#: What may be left of rounding, relative to the command.
+#: Largest rounding error, relative to the command.
 DIRECTION = 1e-12
 
 KINDS = ('lower', 'upper', 'velocity', 'effort')
@@ -158,7 +158,7 @@ class Commander:
         self._layouts = LayoutTable()
 
     def command(self) -> np.ndarray:
-        """Return rows position, velocity, effort, NaN where there is no command."""
+        """Return rows position, velocity, effort, NaN: no command."""
         draw, n = self._draw, len(self.robot.joint_names)
         command = draw.normal(size=(3, n)) * draw.choice([1e-3, 0.3, 3.0, 100.0], (3, 1))
         ends = self.bounds[draw.integers(2), 0].copy()
@@ -181,7 +181,7 @@ class Commander:
     def send(self, path: Commands, command: np.ndarray, at: np.ndarray, rate: np.ndarray):
         """Return what is sent, shape ``(3, n_actuators)``, or why it is refused."""
         names = self.robot.joint_names
-        layout = self._layouts.get(list(names), (len(names),) * 3)
+        layout = self._layouts.find_layout(list(names), (len(names),) * 3)
         data = JointStateRecord((0, 0), '', names, *command)
         sent = np.full(self.bounds.shape[1:], np.nan)
         try:
@@ -203,7 +203,7 @@ class Judge:
 
     def __init__(self, robot: RobotTransmissions, policy: str, bounds: np.ndarray) -> None:
         self.robot, self.policy, self.bounds = robot, policy, bounds
-        #: What happened, and the largest error of a direction in joint space.
+        #: Counts of events, and the largest error of a direction in joint space.
         self.seen: Counter[str] = Counter()
         self.worst = 0.0
 
@@ -253,7 +253,7 @@ class Judge:
         jacobian = transmission.jacobian(np.zeros(len(before)))
         if not transmission.is_constant or not after.any():
             return
-        # Velocities of joints are J times those of actuators, efforts solve Jᵀ τ_q = τ_a.
+        # Joint velocities are J times actuator velocities, efforts solve Jᵀ τ_q = τ_a.
         matrix = jacobian if row == 1 else np.linalg.pinv(jacobian.T)
         one, other = matrix @ before, matrix @ after
         size = np.abs(matrix).max() * np.abs(before).max()

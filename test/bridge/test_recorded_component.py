@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Recorded messages of the real JointStateTopicSystem, and what the bridge makes of them.
+Recorded messages of the real JointStateTopicSystem, and the answers of the bridge.
 
 What was recorded is described in ``test/data/topic_based_streams/README.md``. What is expected is
 written here by hand, for the robot of ``urdf/topic_based.urdf`` and ``config/topic_based.yaml``.
@@ -46,7 +46,7 @@ LIMITS = {
     'wrist_roll': (3.0, 'wrist_right_motor'),
     'left_finger': (0.1, 'gripper_motor'),
 }
-#: The transmissions by hand: what each motor gets of each joint, and where that is zero.
+#: The transmissions by hand: gain of each joint for each motor, and its offset.
 REDUCTIONS = {
     'turntable_motor': {'turntable': -60.0},
     'shoulder_motor': {'shoulder': 100.0},
@@ -119,7 +119,7 @@ class Replay:
     """
     A scenario, played to a bridge with the parameters as shipped, and others.
 
-    :ivar ends: What ticks sent, with the time.
+    :ivar ends: Messages sent by ticks, with the time.
     :ivar states: What the driver said, with the time.
     :ivar published: The joint states at each tick, with the time.
     """
@@ -145,18 +145,18 @@ class Replay:
 
     def _tick(self, time):
         self.sent = {}
-        self.bridge.end_expired((1, 0), time)
+        self.bridge.end_expired_commands((1, 0), time)
         if self.sent:
             self.ends.append((time, self.sent))
-        self.published.append((time, self.bridge.states.joint_state(time)))
+        self.published.append((time, self.bridge.states.make_joint_state(time)))
 
     def _state(self, time, data):
-        view = self.reader.read(data)
-        self.bridge.states.update('actuator_states', view.layout, view, view.stamp, time)
+        view = self.reader.read_message(data)
+        self.bridge.states.merge_message('actuator_states', view.layout, view, view.stamp, time)
         self.states.append((time, values_of(view)))
 
     def _command(self, time, data):
-        view = self.reader.read(data)
+        view = self.reader.read_message(data)
         wanted = {
             (field, joint): value
             for field, names in self.given.items()
@@ -165,7 +165,7 @@ class Replay:
         }
         self.sent, reason, text = {}, '', ''
         try:
-            self.bridge.command(view.layout, view, view.stamp, time)
+            self.bridge.send_joint_command(view.layout, view, view.stamp, time)
         except MessageError as error:
             reason, text = error.reason, str(error)
         self.replies.append(Reply(time, wanted, self.sent, reason, text))
@@ -328,7 +328,7 @@ def test_an_unknown_joint_is_rejected_alone():
 
 @pytest.mark.parametrize(('scenario', 'given'), [('switched', SHOULDER), ('unknown_joint', LAMP)])
 def test_short_arrays_of_another_urdf_are_not_guessed(scenario, given):
-    """There is a value too many, and nobody knows whose."""
+    """There is a value too many, for an unknown joint."""
     replay = Replay(scenario, given)
     assert {(reply.reason, len(reply.sent)) for reply in replay.replies} == {('ragged', 0)}
     named = "no joint 'lamp': the sender has another" in replay.replies[0].text

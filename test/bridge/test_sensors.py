@@ -49,7 +49,7 @@ def measure(path, names, position=(), effort=()):
         (3, 4), '', tuple(names), np.array(position, float), np.empty(0), np.array(effort, float)
     )
     layout = Layout(record.names, record.lengths)
-    joints = path.map(layout, record, np.full(2, np.nan), (3, 4))
+    joints = path.map_sensors(layout, record, np.full(2, np.nan), (3, 4))
     if joints is None:
         return None
     assert joints.stamp == (3, 4)
@@ -77,7 +77,7 @@ def test_ignored_absolute_encoders_pass_by_role():
 def test_the_flag_is_a_parameter():
     """The same robot with the parameter set maps as if the URDF had the flag, and back."""
     path = SensorPath(robot_with(), 'absolute_position', 'position')
-    path.use(robot_with().with_parameters({'wrist': {'ignore_absolute_encoder': True}}))
+    path.replace_maps(robot_with().with_parameters({'wrist': {'ignore_absolute_encoder': True}}))
     assert measure(path, ['left', 'right'], position=[7.0, 8.0]) == {'pitch': 7.0, 'roll': 8.0}
 
 

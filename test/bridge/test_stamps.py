@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Which stamps count, and that the stamp of the joint states goes back only when time does."""
+"""Valid stamps; the stamp of the joint states goes back only if time does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transmission_bridge.bridge.inputs import StampJudge
+from transmission_bridge.bridge.inputs import StampFilter
 from transmission_bridge.bridge.states import StatePath
 
 BILLION = 10**9
@@ -20,7 +20,7 @@ PRESENT = 1_800_000_000 * BILLION
 
 STAMPS = st.one_of(
     st.tuples(st.integers(-(2**31), 2**31 - 1), st.integers(0, 2**32 - 1)),
-    # Near the present, where it is decided.
+    # Near the present, because the limit is there.
     st.integers(-2 * BILLION, 2 * BILLION).map(lambda offset: divmod(PRESENT + offset, BILLION)),
     st.sampled_from([(0, 0), (0, 1), (1, BILLION), (2_145_916_800, 0), (2**31 - 1, 0)]),
 )
@@ -38,10 +38,10 @@ STEPS = st.one_of(
 
 class Clock:
     """
-    The node's clock, and that of receipt.
+    The node's clock and the clock of receipt.
 
     :ivar asked: How often the first was asked.
-    :ivar told: What it said last [ns].
+    :ivar told: Its last time [ns].
     """
 
     def __init__(self, nanoseconds=PRESENT):
@@ -77,10 +77,10 @@ def driven(clock, notes, messages):
     One reading of the node's clock serves for half a second of receipt, in which it is not seen
     that the clock is set: so that takes longer here.
     """
-    judge = StampJudge(clock, notes, lambda: None)
+    judge = StampFilter(clock, notes, lambda: None)
     for stamp, (own, received) in messages:
         clock.step(own, received if own == received else 1000)
-        yield stamp, judge.judge('motors', stamp, clock.received)
+        yield stamp, judge.replace_stamp('motors', stamp, clock.received)
 
 
 @given(st.lists(st.tuples(STAMPS, STEPS), max_size=30), st.sampled_from([PRESENT, 0]))
@@ -102,22 +102,22 @@ def test_what_counts(reference, messages, start):
     )
 )
 def test_published_stamp(reference, robot, feed, messages):
-    """It is that of the model: never far ahead of the clock, and never back unless time is."""
+    """It equals the model: never far ahead of the clock, and never back unless time is."""
     clock = Clock()
     path = StatePath(robot, stamp_hold=reference.STAMP_HOLD)
     model = reference.ReferenceStates(reference.Numbers())
-    judge = StampJudge(clock, Notes(), path.merged.forget_stamps)
+    judge = StampFilter(clock, Notes(), path.merged.forget_stamps)
     before, history = (0, 0), []
     for source, stamp, (own, received) in messages:
         clock.step(own, received if own == received else 1000)
         was_set = clock.nanoseconds < clock.told
-        counts = judge.judge(source, stamp, clock.received)
+        counts = judge.replace_stamp(source, stamp, clock.received)
         if was_set:
             model.set_clock()
         message = reference.Message(('winch',), position=(1.0,), stamp=counts)
         feed(path, message, source, clock.received)
         model.update(source, message, clock.received)
-        published = path.joint_state(clock.received).stamp
+        published = path.make_joint_state(clock.received).stamp
         assert published == model.joint_state().stamp
         assert published[0] * BILLION + published[1] <= clock.nanoseconds + BILLION // 2
         history.append((clock.received, counts))
@@ -128,8 +128,8 @@ def test_published_stamp(reference, robot, feed, messages):
 
 
 def judge_of(clock, notes=None):
-    """Return a judge whose notes nobody reads."""
-    return StampJudge(clock, notes if notes is not None else Notes(), lambda: None).judge
+    """Return a filter that discards its notes."""
+    return StampFilter(clock, notes if notes is not None else Notes(), lambda: None).replace_stamp
 
 
 def test_one_message_of_2038(reference, robot, feed):
@@ -141,7 +141,7 @@ def test_one_message_of_2038(reference, robot, feed):
         clock.step(10, 10)
         counts = judge(source, stamp, clock.received)
         feed(path, reference.Message(('winch',), (1.0,), stamp=counts), source, clock.received)
-        assert path.joint_state(clock.received).stamp == divmod(clock.nanoseconds, BILLION)
+        assert path.make_joint_state(clock.received).stamp == divmod(clock.nanoseconds, BILLION)
     assert notes == {('one', 'future_stamp'): 1}
     assert 's ahead' in notes.sentence
     assert 'Synchronise' in notes.sentence
@@ -150,7 +150,7 @@ def test_one_message_of_2038(reference, robot, feed):
 def test_a_clock_that_has_no_time_yet():
     """Nothing is ahead of simulated time before its first message, and all that is from it on."""
     clock, times = Clock(0), []
-    judge = StampJudge(clock, Notes(), lambda: times.append(clock.nanoseconds)).judge
+    judge = StampFilter(clock, Notes(), lambda: times.append(clock.nanoseconds)).replace_stamp
     assert judge('motors', (1_800_000_000, 5), 0.0) == (1_800_000_000, 5)
     clock.nanoseconds = BILLION // 5
     assert judge('motors', (1_800_000_000, 6), 0.2) == (0, BILLION // 5)
@@ -163,7 +163,7 @@ def test_a_driver_that_counts_from_its_start(reference, robot, feed):
 
     def published(stamp, now):
         feed(path, reference.Message(('winch',), (1.0,), stamp=stamp), 'driver', now)
-        return path.joint_state(now).stamp
+        return path.make_joint_state(now).stamp
 
     assert published((5000, 0), 10.0) == (5000, 0)
     # One message from the past changes nothing, be it long before the next one of them.
@@ -176,7 +176,7 @@ def test_a_driver_that_counts_from_its_start(reference, robot, feed):
 
 
 def test_the_clock_is_asked_now_and_then():
-    """Of a driver at 1 kHz whose clock is right it costs two readings a second."""
+    """A driver at 1 kHz with a correct clock costs two readings a second."""
     clock = Clock()
     judge = judge_of(clock)
     for _ in range(10_000):

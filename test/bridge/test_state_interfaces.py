@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Which numbers a hardware component that reads joint states from a topic is given."""
+"""The numbers published for a hardware component that reads joint states from a topic."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOPIC_BASED = (
 OTHER = 'some/Hardware'
 NAN = math.nan
 
-#: What joints declare: both rates, the position alone, nothing, in two blocks, and in no block.
+#: Declared interfaces: both rates, position alone, nothing, in two blocks, and in no block.
 URDF = """
 <robot name="declared">
   <link name="base"/>
@@ -69,7 +69,7 @@ def published(feed, plugin, choice, **options):
     robot = RobotTransmissions(load_description(URDF.format(plugin=plugin), strict=True))
     path = state_path(robot, undeclared_interfaces=choice, **options)
     feed(path, JointStateRecord((1, 0), '', NAMES, *np.array(ALL)))
-    found = path.joint_state()
+    found = path.make_joint_state()
     assert found.names == NAMES
     return [found.position, found.velocity, found.effort]
 
@@ -97,10 +97,10 @@ def test_hidden_is_not_filled(feed, plugin):
 
 
 def test_nothing_but_hidden_numbers_is_no_state(feed):
-    """A message without a number would only say that the joint exists."""
+    """A message without a number would be useless."""
     robot = RobotTransmissions(load_description(URDF.format(plugin=OTHER), strict=True))
     path = state_path(robot, undeclared_interfaces='hide', unknown_joints='nan')
     feed(path, JointStateRecord((1, 0), '', ('part',), (), (2.0,), ()))
-    assert path.joint_state() is None
+    assert path.make_joint_state() is None
     feed(path, JointStateRecord((1, 0), '', ('part',), (1.0,), (2.0,), ()))
-    assert path.joint_state() is not None
+    assert path.make_joint_state() is not None

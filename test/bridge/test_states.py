@@ -66,10 +66,10 @@ class Driver:
     def update(self, source, message):
         """Send a message to both; return why it was refused, or ``None``."""
         refused = self.model.update(source, message, names=self.names)
-        layout = self.layouts.get(message.names, message.lengths)
+        layout = self.layouts.find_layout(message.names, message.lengths)
         reason = None
         try:
-            self.path.update(source, layout, message.received, message.stamp)
+            self.path.merge_message(source, layout, message.received, message.stamp)
         except MessageError as error:
             reason = error.reason
         assert (reason is None) == (refused is None)
@@ -79,15 +79,15 @@ class Driver:
 
     def compare(self):
         """Check what would be published."""
-        expected, found = self.model.joint_state(), self.path.joint_state()
+        expected, found = self.model.joint_state(), self.path.make_joint_state()
         assert (found is None) == (expected is None)
         encoder = JointStateEncoder()
-        serialised = self.path.encoded(encoder)
+        serialised = self.path.encode_state(encoder)
         assert (serialised is None) == (expected is None)
         if expected is not None:
             expected.check(found)
             assert found.frame_id == ''
-            assert serialised == encoder.encode(found)
+            assert serialised == encoder.encode_record(found)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def driver(reference, robot):
 
 @given(data=st.data(), unknown_joints=st.sampled_from(['omit', 'nan']))
 def test_any_sequence(reference, robot, data, unknown_joints):
-    """After any sequence of messages, tunings and resets the output is that of the model."""
+    """After any sequence of messages, tunings and resets the output equals the model."""
     driver = Driver(reference, robot, unknown_joints)
     present = robot
     for step in data.draw(reference.strategies.steps()):
@@ -106,18 +106,18 @@ def test_any_sequence(reference, robot, data, unknown_joints):
             driver.update(*step[1:])
         elif step[0] == 'tune':
             present = present.with_parameters(reference.nested(step[1]))
-            driver.path.use(present)
+            driver.path.replace_maps(present)
             driver.model.numbers = driver.model.numbers.tuned(step[1])
             driver.compare()
         else:
             driver.path.reset()
             driver.model = reference.ReferenceStates(driver.model.numbers, unknown_joints)
-            assert driver.path.joint_state() is None
+            assert driver.path.make_joint_state() is None
 
 
 @given(data=st.data())
 def test_driver_names(reference, robot, data):
-    """With drivers' own names, exchanged ones too, the output is that of the model."""
+    """With drivers' own names, exchanged ones too, the output equals the model."""
     names = {'left': 'right', 'right': 'left', 'axis_0': 'hip', 'finger': 'crank', 'x': 'finger'}
     driver = Driver(reference, robot, names=names)
     known = ('winch', *names)
@@ -149,21 +149,21 @@ def test_name_of_another_actuator(robot):
 def test_same_layout_is_refused_again(reference, driver):
     """A layout that was refused once is refused each time, with a reason of its own."""
     bad = reference.Message(('winch', 'winch'), position=(8.0, 9.0))
-    layout = driver.layouts.get(bad.names, bad.lengths)
+    layout = driver.layouts.find_layout(bad.names, bad.lengths)
     errors = []
     for _ in range(3):
         with pytest.raises(MessageError, match='winch') as caught:
-            driver.path.update('one', layout, bad.record, bad.stamp)
+            driver.path.merge_message('one', layout, bad.record, bad.stamp)
         errors.append(caught.value)
     assert {error.reason for error in errors} == {'duplicate_name'}
     assert len({id(error) for error in errors}) == 3
 
 
 def test_other_actuators_stay(reference, driver):
-    """What a message does not name stays as it was, whoever said it."""
+    """Actuators that a message omits stay unchanged, from any driver."""
     driver.update('one', reference.Message(('winch', 'left'), position=(4.0, 2.0)))
     driver.update('one', reference.Message(('right',), position=(-3.0,)))
-    found = driver.path.joint_state()
+    found = driver.path.make_joint_state()
     # lift = 4/-4 + 0.3, dial = 4/10 - 0.05, roll = (2/2 - 3/-3)/(2*1.5) + 0.1 and
     # pitch = (2/2 + 3/-3)/(2*0.7) - 0.2, in the order of the URDF.
     assert found.names == ('dial', 'roll', 'lift', 'pitch')
@@ -184,8 +184,8 @@ def test_too_large_is_unknown(feed, unknown_rates):
     rows = np.array([[1.0], [1e308], [1e308]])
     feed(states, JointStateRecord((1, 0), '', robot.actuator_names, *rows))
     with np.errstate(over='ignore'):
-        found = states.joint_state()
-        assert states.encoded(JointStateEncoder()) == JointStateEncoder().encode(found)
+        found = states.make_joint_state()
+        assert states.encode_state(JointStateEncoder()) == JointStateEncoder().encode_record(found)
     assert found.position.tolist() == [1e3]
     assert found.velocity.tolist() == ([] if unknown_rates == 'nan' else [0.0])
     assert found.effort.tolist() == [1e305]
@@ -198,7 +198,7 @@ def test_message_of_strangers(reference, driver):
     for source in ('one', 'two'):
         assert driver.update(source, reference.Message((), stamp=(7, 0))) == 'foreign'
         assert driver.update(source, strange) == 'foreign'
-    assert driver.path.joint_state().stamp == (5, 0)
+    assert driver.path.make_joint_state().stamp == (5, 0)
     assert driver.path.merged.given == [True, False, False]
     assert driver.path.merged.unknown_names == {"'stranger'": 2}
 
@@ -210,7 +210,7 @@ def test_stamp_of_a_driver_that_timed_out(reference, robot, feed):
     def update(source, names, stamp, now):
         message = reference.Message(names, position=(1.0,) * len(names), stamp=stamp)
         feed(path, message, source, now)
-        return path.joint_state(now).stamp
+        return path.make_joint_state(now).stamp
 
     assert update('ahead', ('winch',), (5000, 0), 0.0) == (5000, 0)
     assert update('other', ('left', 'right'), (100, 0), 1.0) == (5000, 0)
@@ -221,14 +221,14 @@ def test_stamp_of_a_driver_that_timed_out(reference, robot, feed):
 
 
 def test_a_lone_driver_that_timed_out_has_no_stamp(reference, robot, feed):
-    """What was looked up in between changes nothing for the message that ends the silence."""
+    """Reads in between change nothing for the message that ends the silence."""
     path = state_path(robot, timeout=2.0, stamp_hold=1.0)
     for stamp, now in (((3, 0), 0.0), ((2, 0), 0.25)):
         feed(path, reference.Message(('winch',), position=(1.0,), stamp=stamp), now=now)
-        assert path.joint_state(now).stamp == (3, 0)
-    assert path.joint_state(3.25) is None
+        assert path.make_joint_state(now).stamp == (3, 0)
+    assert path.make_joint_state(3.25) is None
     feed(path, reference.Message(('winch',), position=(1.0,), stamp=(1, 0)), now=3.25)
-    assert path.joint_state(3.25).stamp == (1, 0)
+    assert path.make_joint_state(3.25).stamp == (1, 0)
 
 
 def test_ten_thousand_names(reference, driver):
@@ -236,7 +236,7 @@ def test_ten_thousand_names(reference, driver):
     names = tuple(f'stranger_{number}' for number in range(9_999))
     values = tuple(float(number) for number in range(10_000))
     driver.update('one', reference.Message((*names, 'winch'), position=values))
-    assert driver.path.joint_state().names == ('dial', 'lift')
+    assert driver.path.make_joint_state().names == ('dial', 'lift')
     assert (
         driver.update('one', reference.Message(('winch', *names[1:], 'winch'), position=values))
         == 'duplicate_name'
@@ -245,13 +245,13 @@ def test_ten_thousand_names(reference, driver):
 
 
 def test_tuning_moves_what_is_known(reference, robot, tuned):
-    """Joint positions that were measured before a tuning are those of the new maps after it."""
+    """After a tuning, positions measured before it are mapped by the new maps."""
     driver = Driver(reference, robot)
     driver.update('one', reference.Message(reference.ACTUATORS, position=(1.0,) * 6))
     changes = {('offset', 'pitch'): 1.3, ('reduction', 'hip'): -7.0}
-    driver.path.use(tuned(changes))
+    driver.path.replace_maps(tuned(changes))
     driver.model.numbers = driver.model.numbers.tuned(changes)
-    for name, value in zip(reference.JOINTS, driver.path.joint_motion()[0], strict=True):
+    for name, value in zip(reference.JOINTS, driver.path.find_joint_motion()[0], strict=True):
         assert reference.joint_value(
             driver.model.numbers, 'position', name, driver.model.actuators('position')
         ).equals(value)
@@ -275,20 +275,20 @@ def ankle_path(robot, feed, position):
             path,
             JointStateRecord((1, 0), '', robot.actuator_names, actuators, nothing, nothing),
         )
-        return path.joint_state()
+        return path.make_joint_state()
 
     assert np.allclose(move(position).position, position, rtol=0.0, atol=1e-12)
     return path, move
 
 
 def test_tuning_forgets_the_solution(ankle, feed):
-    """After a tuning the position is that of the new maps without a guess, not unknown."""
+    """After a tuning the new maps give a position without a guess, not NaN."""
     path, _ = ankle_path(ankle, feed, [0.4, 0.3])
     tuned = ankle.with_parameters(
         {'ankle': {'joints': {'pitch': {'offset': -0.1}, 'roll': {'offset': -0.2}}}}
     )
-    path.use(tuned)
-    assert np.allclose(path.joint_motion()[0], [0.3, 0.1], rtol=0.0, atol=1e-12)
+    path.replace_maps(tuned)
+    assert np.allclose(path.find_joint_motion()[0], [0.3, 0.1], rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize('elsewhere', [[0.2, 0.5], [-0.5, -0.3], [0.55, -0.35]])
@@ -300,15 +300,19 @@ def test_a_gap_costs_nothing(ankle, feed, elsewhere):
 
 
 def test_arrays_are_its_own(reference, driver):
-    """What was returned does not change with the next message, and the input is copied."""
+    """A returned record does not change with the next message, and the input is copied."""
     record = reference.Message(reference.ACTUATORS, position=(1.0,) * 6).record
-    driver.path.update('one', driver.layouts.get(record.names, record.lengths), record, (1, 0))
-    before = driver.path.joint_state()
+    driver.path.merge_message(
+        'one', driver.layouts.find_layout(record.names, record.lengths), record, (1, 0)
+    )
+    before = driver.path.make_joint_state()
     kept = before.position.copy()
     record.position[:] = 9.0
-    assert list(driver.path.joint_state().position) == list(kept)
-    driver.path.update('one', driver.layouts.get(record.names, record.lengths), record, (1, 0))
-    assert list(driver.path.joint_state().position) != list(kept)
+    assert list(driver.path.make_joint_state().position) == list(kept)
+    driver.path.merge_message(
+        'one', driver.layouts.find_layout(record.names, record.lengths), record, (1, 0)
+    )
+    assert list(driver.path.make_joint_state().position) != list(kept)
     assert list(before.position) == list(kept)
 
 
@@ -329,11 +333,11 @@ class Drivers:
 
     def known(self, now):
         """Return which actuators' positions, velocities and efforts are known."""
-        return np.isfinite(self.path.merged.values(now))
+        return np.isfinite(self.path.merged.read_values(now))
 
     def stale(self, now):
         """Return which actuators are stale."""
-        return self.path.merged.stale(now).tolist()
+        return self.path.merged.find_stale_actuators(now).tolist()
 
 
 @pytest.fixture
@@ -346,12 +350,12 @@ def test_silent_driver(drivers, reference):
     """The joints of a driver that fell silent are unknown, until it is heard of again."""
     drivers.send('one', 1.0, 'winch', 'finger', position=(1.0, 2.0))
     drivers.send('two', 1.0, 'left', 'right', position=(1.0, 2.0))
-    assert drivers.path.joint_state(1.0).names == ('finger', 'dial', 'roll', 'lift', 'pitch')
+    assert drivers.path.make_joint_state(1.0).names == ('finger', 'dial', 'roll', 'lift', 'pitch')
     drivers.send('one', 1.75, 'winch', 'finger', position=(1.0, 2.0))
-    assert drivers.path.joint_state(1.75).names == ('finger', 'dial', 'lift')
+    assert drivers.path.make_joint_state(1.75).names == ('finger', 'dial', 'lift')
     assert drivers.stale(1.75) == [name not in ('winch', 'finger') for name in reference.ACTUATORS]
     drivers.send('two', 2.0, 'left', 'right', position=(1.0, 2.0))
-    assert drivers.path.joint_state(2.0).names == ('finger', 'dial', 'roll', 'lift', 'pitch')
+    assert drivers.path.make_joint_state(2.0).names == ('finger', 'dial', 'roll', 'lift', 'pitch')
 
 
 def test_numbers_grow_old_one_by_one(drivers):
@@ -362,7 +366,7 @@ def test_numbers_grow_old_one_by_one(drivers):
     assert not drivers.stale(1.0)[0]
     drivers.send('amplifier', 1.75, 'winch', effort=(3.0,))
     assert drivers.known(1.75)[:, 0].tolist() == [False, False, True]
-    assert np.isnan(drivers.path.joint_motion(1.75)[0]).all()
+    assert np.isnan(drivers.path.find_joint_motion(1.75)[0]).all()
     assert drivers.stale(1.75)[0]
     drivers.send('encoder', 1.75, 'winch', position=(1.0,), velocity=(0.5,))
     assert drivers.known(1.75)[:, 0].all()
@@ -370,7 +374,7 @@ def test_numbers_grow_old_one_by_one(drivers):
 
 
 def test_left_out_is_not_stale(drivers):
-    """What a driver no longer gives is unknown, and nobody waits for it."""
+    """Numbers that a driver omits become unknown, and publication does not wait for them."""
     drivers.send('encoder', 1.0, 'winch', position=(1.0,), velocity=(0.5,))
     drivers.send('encoder', 1.75, 'winch', position=(1.0,))
     assert drivers.known(1.75)[:, 0].tolist() == [True, False, False]

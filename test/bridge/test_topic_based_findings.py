@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from transmission_bridge.bridge.gate import command_timeouts
-from transmission_bridge.bridge.topic_based import commands_without_end, several_interfaces
+from transmission_bridge.bridge.gate import find_command_timeouts
+from transmission_bridge.bridge.topic_based import find_endless_commands, find_several_interfaces
 from transmission_bridge.description import load_description, RobotDescription
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -31,7 +31,7 @@ URDF = """<robot name="r">
 def robot(
     threshold: str | None = None, interface: str = 'velocity', plugin: str = TOPIC_BASED
 ) -> RobotDescription:
-    """Return a cart; ``threshold`` is that of its component, ``None``: not given."""
+    """Return a cart; ``threshold`` belongs to its component, ``None``: not given."""
     given = '<param name="trigger_joint_command_threshold">{}</param>'
     return load_description(
         URDF.format(
@@ -56,7 +56,7 @@ def test_a_component_that_is_silent_at_its_target_is_warned_of(
     threshold: str | None, timeout: float, words: str, interface: str
 ) -> None:
     """Its velocities and efforts continue when it stops, or end while it is silent."""
-    (finding,) = commands_without_end(robot(threshold, interface), timeout)
+    (finding,) = find_endless_commands(robot(threshold, interface), timeout)
     assert finding.severity == 'warning'
     assert finding.line == 5
     assert f"of 'wheel' {words}" in finding.message
@@ -69,7 +69,7 @@ def test_a_component_that_is_silent_at_its_target_is_warned_of(
 @pytest.mark.parametrize(('timeout', 'number'), [(-1.0, 0), (0.3, 0), (0.0, 1)])
 def test_a_component_that_repeats_needs_a_timeout(timeout: float, number: int) -> None:
     """With threshold -1 only a timeout of 0 is warned of."""
-    findings = commands_without_end(robot('-1'), timeout)
+    findings = find_endless_commands(robot('-1'), timeout)
     assert [finding.found for finding in findings] == ['command_timeout: 0.0'] * number
 
 
@@ -78,7 +78,7 @@ def test_a_component_that_repeats_needs_a_timeout(timeout: float, number: int) -
 )
 def test_others_are_not_warned_of(interface: str, plugin: str) -> None:
     """Positions are held, and other hardware is not on these topics."""
-    assert commands_without_end(robot(None, interface, plugin), 0.0) == ()
+    assert find_endless_commands(robot(None, interface, plugin), 0.0) == ()
 
 
 @pytest.mark.parametrize(('plugin', 'number'), [(TOPIC_BASED, 1), ('some/Hardware', 0)])
@@ -88,11 +88,11 @@ def test_several_command_interfaces_are_warned_of(plugin: str, number: int) -> N
     for name, other in (('wheel', 'velocity'), ('lift', 'acceleration')):
         start = f'<joint name="{name}">'
         text = text.replace(f'{start}\n', f'{start}<command_interface name="{other}"/>')
-    findings = several_interfaces(load_description(text))
+    findings = find_several_interfaces(load_description(text))
     assert [each.found for each in findings] == ["position and velocity of 'wheel'"] * number
 
 
 def test_the_timeout_by_default() -> None:
     """It is never if the component is silent at its target, as for any robot if it repeats."""
     for threshold, timeout in ((None, 0.0), ('0', 0.0), ('-1', 0.5)):
-        assert command_timeouts(RobotTransmissions(robot(threshold)), -1.0) == [timeout] * 2
+        assert find_command_timeouts(RobotTransmissions(robot(threshold)), -1.0) == [timeout] * 2

@@ -82,7 +82,7 @@ def waypoint(time, **fields):
 
 
 def trajectory(names, *points, stamp=(0, 0), frame_id=''):
-    """Return a trajectory whose waypoints are a second apart, unless they have times."""
+    """Return a trajectory with waypoints at given times, by default a second apart."""
     made = [
         each if isinstance(each, Waypoint) else waypoint((number, 5), **each)
         for number, each in enumerate(points)
@@ -91,7 +91,7 @@ def trajectory(names, *points, stamp=(0, 0), frame_id=''):
 
 
 def unknown(robot):
-    """Return joint positions that nobody knows."""
+    """Return unknown joint positions."""
     return np.full(len(robot.joint_names), math.nan)
 
 
@@ -466,7 +466,7 @@ def test_held_until_after_its_end(robot):
 
 
 def test_partner_under_way(robot, reference):
-    """What is left out while a trajectory moves it stays where it is: no jump to the end."""
+    """A joint omitted while a trajectory moves it holds its position: no jump to the end."""
     commands, path = make(robot)
     both = trajectory(['roll', 'pitch'], waypoint((5, 0), positions=[1.0, 2.0]))
     measured = np.full(len(robot.joint_names), 0.4)
@@ -567,7 +567,7 @@ def test_command_after_a_trajectory(robot, reference):
 
 @pytest.mark.parametrize('timeout', [0.0, 1.0])
 def test_time_going_backwards(robot, reference, timeout):
-    """What was commanded before is not held by a trajectory either: partners stay as measured."""
+    """A trajectory also does not hold former commands: partners stay as measured."""
     commands = Commands(robot, timeout=timeout)
     path = Trajectories(robot, commands, partial_commands='hold')
     measured = np.full(len(robot.joint_names), 0.4)

@@ -31,7 +31,7 @@ def test_only_the_commanded_joints_of_a_linkage_are_looked_at(linkages, name):
     change('offset', 0.02)
     with pytest.raises(ParameterError, match='would shift by'):
         change('offset', 0.4)
-    with pytest.raises(ParameterError, match='would turn the other way'):
+    with pytest.raises(ParameterError, match='would move in the opposite direction'):
         change('mechanical_reduction', -5.0)
     live[:] = False
     change('offset', 0.4)

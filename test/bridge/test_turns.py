@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""In which turn an actuator with a single-turn encoder is, and what becomes of it meanwhile."""
+"""Turns of actuators with single-turn encoders, and their state while it is unknown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from state_paths import state_path
 
-from transmission_bridge.bridge.diagnostics import ERROR, judge, OK, WARN
+from transmission_bridge.bridge.diagnostics import ERROR, judge_part, OK, WARN
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.snapshot import Actuators
 from transmission_bridge.description import load_description
@@ -72,7 +72,7 @@ class Bridge:
 
     @property
     def turns(self):
-        """What counts the turns."""
+        """The counter of the turns."""
         return self.states.merged.turns
 
     def hear(self, now=0.0, source='driver', stamp=(1, 0), **positions):
@@ -80,13 +80,13 @@ class Bridge:
         record = JointStateRecord(
             stamp, '', tuple(positions), np.array([*positions.values()]), EMPTY, EMPTY
         )
-        layout = self.layouts.get(record.names, record.lengths)
-        self.states.update(source, layout, record, stamp, now)
-        return self.states.joint_motion(now)[0].copy()
+        layout = self.layouts.find_layout(record.names, record.lengths)
+        self.states.merge_message(source, layout, record, stamp, now)
+        return self.states.find_joint_motion(now)[0].copy()
 
     def command(self, now=0.0, field='position', **values):
         """Return what is sent for a command."""
-        known = self.states.known(now)
+        known = self.states.find_known_state(now)
         self.commands.open_turns, self.commands.shift = known.open_turns, known.shift
         self.commands.sent.clear()
         self.commands.command_interface(
@@ -98,14 +98,14 @@ class Bridge:
     def status(self):
         """Return the status of the actuators."""
         stale = np.zeros(len(self.maps.actuator_names), dtype=bool)
-        return judge(Actuators(self.maps, self.states.merged, 0.0, stale))
+        return judge_part(Actuators(self.maps, self.states.merged, 0.0, stale))
 
 
 # -- at power-up ---------------------------------------------------------------------------------
 
 
 def test_random_power_ups(power_ups, campaign):
-    """No turn is wrong; where one fits it is found, where several do they are named."""
+    """No turn is wrong; a single candidate is used, several candidates are named."""
     counts = power_ups.run(660 * campaign, seed=5, each=15)
     total = sum(counts.values(), Counter())
     # Limits do not resolve more actuators than joints.
@@ -120,17 +120,17 @@ def test_random_power_ups(power_ups, campaign):
 
 @pytest.mark.parametrize('turns', [-1, 0, 1])
 def test_limits_leave_one_turn(turns):
-    """The joint is where the only turn within its limits puts it, whatever the driver reads."""
+    """The only turn within limits is used, whatever the driver reads."""
     bridge = Bridge(robot(-1.0, 1.0))
     assert bridge.hear(a=0.5 + turns * TURN) == pytest.approx([0.5])
     assert bridge.status().level == OK
-    assert bridge.turns.open_turns() == []
+    assert bridge.turns.list_open_turns() == []
 
 
 def test_first_reading_as_it_is():
     """With unknown_turn: first nothing is ever open."""
     bridge = Bridge(robot(-1.0, 1.0), unknown_turn='first')
-    assert bridge.states.merged.open_turns(0.0) is None
+    assert bridge.states.merged.find_open_actuators(0.0) is None
     assert bridge.hear(a=0.5 + TURN) == [0.5 + TURN]
     assert bridge.hear(a=0.4, now=100.0) == pytest.approx([0.4 + TURN])
     (sent,) = bridge.command(j=0.5, now=100.0)
@@ -138,10 +138,10 @@ def test_first_reading_as_it_is():
 
 
 def test_several_turns_are_named():
-    """A joint with more than one turn within its limits is unknown; where it may be is said."""
+    """A joint with several turns within limits is unknown; the candidates are reported."""
     bridge = Bridge(robot(-6.0, 4.0))
     assert np.isnan(bridge.hear(a=1.0)).all()
-    (turn,) = bridge.turns.open_turns()
+    (turn,) = bridge.turns.list_open_turns()
     assert (turn.actuators, turn.joints) == (('a',), ('j',))
     assert np.sort(np.concatenate(turn.candidates)) == pytest.approx([1.0 - TURN, 1.0])
 
@@ -157,18 +157,18 @@ def test_candidates_in_words():
 
 
 def test_no_turn_fits():
-    """An offset that is wrong is an error that says so, and the joint stays unknown."""
+    """A wrong offset is an error that names it, and the joint stays unknown."""
     bridge = Bridge(robot(-1.0, 1.0))
     assert np.isnan(bridge.hear(a=3.0)).all()
     assert bridge.status().level == ERROR
-    for words in ('no turn brings', 'position_unit', 'offset', 'wrap_period', '<limit>', '~/zero'):
+    for words in ('no turn keeps', 'position_unit', 'offset', 'wrap_period', '<limit>', '~/zero'):
         assert words in bridge.status().message
     # It goes on looking.
     assert bridge.hear(a=0.9) == pytest.approx([0.9])
 
 
 def test_joint_without_limits():
-    """One that may be anywhere is unknown, and the sentence says why."""
+    """A joint without limits is unknown, and the sentence has the reason."""
     bridge = Bridge(robot(None, kind='prismatic'))
     assert np.isnan(bridge.hear(a=3.0)).all()
     assert 'no limits' in bridge.status().message
@@ -190,15 +190,15 @@ def test_continuous_joint(ratio, is_known):
     if is_known:
         assert found == [1.0 / ratio]
     else:
-        (turn,) = bridge.turns.open_turns()
+        (turn,) = bridge.turns.list_open_turns()
         assert len(turn.candidates) == 2
 
 
 def test_coupled_actuators_wait_for_each_other():
-    """One of two says nothing; both together leave one pair of turns, from two drivers too."""
+    """One of two leaves several turns; both leave one pair, also from two drivers."""
     bridge = Bridge(robot(-1.0, 1.0, text=WRIST))
     assert np.isnan(bridge.hear(source='one', left=0.6 + TURN)).all()
-    assert bridge.turns.open_turns() == []
+    assert bridge.turns.list_open_turns() == []
     found = bridge.hear(source='two', right=0.2 - TURN)
     expected = bridge.maps.actuator_to_joint('position', [0.6, 0.2])
     assert found == pytest.approx(expected)
@@ -237,9 +237,9 @@ def test_more_than_two_coupled_actuators_that_wrap_wait_for_an_absolute_position
         assert found == expected
         return
     assert np.isnan(found).all()
-    assert 'more than 2 that wrap' in str(bridge.turns.open_turns()[0])
-    bridge.states.take_absolute(truth, 0.0)
-    assert bridge.states.joint_motion(0.0)[0] == expected
+    assert 'more than 2 wrapped actuators' in str(bridge.turns.list_open_turns()[0])
+    bridge.states.use_absolute_positions(truth, 0.0)
+    assert bridge.states.find_joint_motion(0.0)[0] == expected
 
 
 def test_readings_of_different_times_take_no_turn_away():
@@ -248,7 +248,7 @@ def test_readings_of_different_times_take_no_turn_away():
     assert np.isnan(bridge.hear(left=3.2, right=3.2)).all()
     assert np.isnan(bridge.hear(right=3.4, now=0.2)).all()
     assert np.isnan(bridge.hear(left=3.1, now=0.2)).all()
-    (turn,) = bridge.turns.open_turns()
+    (turn,) = bridge.turns.list_open_turns()
     truth = bridge.maps.actuator_to_joint('position', [3.1, 3.4])
     assert any(np.allclose(each, truth) for each in turn.candidates)
 
@@ -264,7 +264,7 @@ def test_coupled_actuators_at_rest_are_resolved_once_their_readings_are_of_one_t
 
 
 def test_motion_leaves_one():
-    """A turn that would take the joint beyond its limits is none: moving settles it."""
+    """A turn beyond the limits is no candidate: motion resolves it."""
     bridge = Bridge(robot(-3.5, 3.5))
     path = np.arange(3.0, 0.0, -0.1)
     readings = [float(each % TURN) for each in path]
@@ -277,14 +277,14 @@ def test_motion_leaves_one():
 
 
 def test_tuned_offset_counts():
-    """What was unknown is looked at again with other numbers; what was known stays."""
+    """After a change of numbers unknown turns are checked again; known turns stay."""
     maps = robot(-1.0, 1.0)
     bridge = Bridge(maps)
     bridge.hear(a=3.0)
     tuned = maps.with_parameters({'t.joints.j.offset': -3.0})
-    bridge.states.use(tuned)
+    bridge.states.replace_maps(tuned)
     assert bridge.hear(a=3.0) == pytest.approx([0.0])
-    bridge.states.use(maps)
+    bridge.states.replace_maps(maps)
     assert bridge.hear(a=3.0) == pytest.approx([3.0])
 
 
@@ -293,10 +293,10 @@ def test_tuned_offset_counts():
 
 @pytest.mark.parametrize('active', [True, False])
 def test_short_gap_keeps_the_turn(active):
-    """Where the joint cannot have moved to another turn it is known at once, also inactive."""
+    """If the joint cannot have moved to another turn, it is known at once, also inactive."""
     bridge = Bridge(robot(-20.0, 20.0, velocity=1.0), {'a': TURN})
     bridge.hear(a=1.0)
-    bridge.states.settle_turns({0: 1.0 + TURN})
+    bridge.states.merged.settle_turns({0: 1.0 + TURN})
     assert bridge.hear(a=1.0, now=0.1) == pytest.approx([1.0 + TURN])
     if not active:
         bridge.states.reset()
@@ -308,17 +308,17 @@ def test_long_gap_leaves_it_open(active):
     """After a gap in which it could have gone round, every turn within the limits is possible."""
     bridge = Bridge(robot(-20.0, 20.0, velocity=1.0), {'a': TURN})
     bridge.hear(a=1.0)
-    bridge.states.settle_turns({0: 1.0})
+    bridge.states.merged.settle_turns({0: 1.0})
     assert bridge.hear(a=1.0, now=0.1) == [1.0]
     if not active:
         bridge.states.reset()
     assert np.isnan(bridge.hear(a=1.5, now=8.0)).all()
-    (turn,) = bridge.turns.open_turns()
+    (turn,) = bridge.turns.list_open_turns()
     assert len(turn.candidates) == 6
 
 
 def test_long_gap_with_limits():
-    """Where limits leave one turn it is known again, in the turn in which the driver woke up."""
+    """If limits leave one turn, it is known again, in the turn of the driver's power-up."""
     bridge = Bridge(robot(-1.0, 4.0, velocity=3.0))
     assert bridge.hear(a=3.5) == [3.5]
     assert bridge.hear(a=0.2 + TURN, now=60.0) == pytest.approx([0.2])
@@ -335,7 +335,7 @@ def test_without_a_timeout_silence_means_rest():
     """With state_timeout 0 a driver is silent while nothing moves."""
     bridge = Bridge(robot(-20.0, 20.0, velocity=1.0), {'a': TURN}, timeout=0.0)
     bridge.hear(a=1.0)
-    bridge.states.settle_turns({0: 1.0})
+    bridge.states.merged.settle_turns({0: 1.0})
     assert bridge.hear(a=1.5, now=1e5) == [1.5]
 
 
@@ -343,21 +343,21 @@ def test_time_that_goes_backwards_opens_it():
     """Nothing is known of how far it has moved."""
     bridge = Bridge(robot(-20.0, 20.0), {'a': TURN})
     bridge.hear(a=1.0, now=5.0)
-    bridge.states.settle_turns({0: 1.0})
+    bridge.states.merged.settle_turns({0: 1.0})
     assert bridge.hear(a=1.0, now=5.1) == [1.0]
     assert np.isnan(bridge.hear(a=1.0, now=1.0)).all()
 
 
 def test_time_of_another_start():
-    """After an activation whose time begins anew, each actuator for itself, counting goes on."""
+    """After an activation with a new time, counting continues separately by actuator."""
     bridge = Bridge(robot(-9.0, 9.0, text=WRIST))
     bridge.hear(left=0.6, right=0.2, now=100.0)
-    bridge.states.settle_turns({0: 0.6, 1: 0.2})
+    bridge.states.merged.settle_turns({0: 0.6, 1: 0.2})
     assert np.isfinite(bridge.hear(left=0.6, right=0.2, now=100.1)).all()
     bridge.states.reset()
     bridge.hear(left=0.6, now=1.0)
     assert np.isnan(bridge.hear(right=0.2, now=1.0)).all()
-    bridge.states.settle_turns({0: 0.6, 1: 0.2})
+    bridge.states.merged.settle_turns({0: 0.6, 1: 0.2})
     for now in (1.1, 1.2, 1.3):
         bridge.hear(left=0.6, now=now)
         assert np.isfinite(bridge.hear(right=0.2, now=now)).all()
@@ -369,7 +369,7 @@ def test_counting_while_all_is_well(together):
     bridge = Bridge(robot(-60.0, 60.0, velocity=50.0, text=WRIST))
     truth = np.array([0.3, -0.2])
     bridge.hear(left=0.3, right=-0.2)
-    bridge.states.settle_turns({0: 0.3, 1: -0.2})
+    bridge.states.merged.settle_turns({0: 0.3, 1: -0.2})
     for number in range(1, 200):
         now = 0.01 * number
         truth += [0.2, -0.1]
@@ -380,7 +380,7 @@ def test_counting_while_all_is_well(together):
             bridge.hear(left=left, now=now)
             found = bridge.hear(right=right, now=now)
         assert found == pytest.approx(bridge.maps.actuator_to_joint('position', truth))
-        shift = bridge.turns.shift
+        shift = bridge.turns.driver_shift
         assert truth - (0.0 if shift is None else shift) == pytest.approx([left, right])
 
 
@@ -388,27 +388,27 @@ def test_counting_while_all_is_well(together):
 
 
 def test_absolute_positions_settle_it():
-    """One message is enough, before the first reading or after it; one that disagrees is none."""
+    """One message is enough, before or after the first reading; a different one is ignored."""
     maps = robot(-20.0, 20.0)
     for first in (True, False):
         bridge = Bridge(maps)
         if not first:
             bridge.hear(a=1.0)
-        bridge.states.take_absolute(np.array([1.3 + 2 * TURN]), 0.0)
+        bridge.states.use_absolute_positions(np.array([1.3 + 2 * TURN]), 0.0)
         assert bridge.hear(a=1.0) == pytest.approx([1.0 + 2 * TURN])
     bridge = Bridge(maps)
     bridge.hear(a=1.0)
-    bridge.states.take_absolute(np.array([1.0 + 2.5 * TURN]), 0.0)
-    assert np.isnan(bridge.states.joint_motion()[0]).all()
-    bridge.states.take_absolute(np.array([np.nan]), 0.0)
-    assert np.isnan(bridge.states.joint_motion()[0]).all()
+    bridge.states.use_absolute_positions(np.array([1.0 + 2.5 * TURN]), 0.0)
+    assert np.isnan(bridge.states.find_joint_motion()[0]).all()
+    bridge.states.use_absolute_positions(np.array([np.nan]), 0.0)
+    assert np.isnan(bridge.states.find_joint_motion()[0]).all()
 
 
 def test_absolute_position_far_beyond_the_limits_is_no_position():
     """If another turn fits, the joint is unknown, and the limits are an error."""
     bridge = Bridge(robot(-6.0, 4.0))
     for number in range(3):
-        bridge.states.take_absolute(np.array([1.0 + TURN]), 0.1 * number)
+        bridge.states.use_absolute_positions(np.array([1.0 + TURN]), 0.1 * number)
         assert np.isnan(bridge.hear(a=1.0, now=0.1 * number)).all()
         assert bridge.status().level == ERROR
 
@@ -419,38 +419,38 @@ def test_absolute_positions_of_joints_settle_coupled_actuators():
     bridge = Bridge(maps)
     assert np.isnan(bridge.hear(left=0.5, right=0.25)).all()
     truth = np.array([0.5 + TURN, 0.25 - TURN])
-    bridge.states.take_absolute(maps.actuator_to_joint('position', truth), 0.0)
-    assert bridge.states.joint_motion()[0] == pytest.approx(
+    bridge.states.use_absolute_positions(maps.actuator_to_joint('position', truth), 0.0)
+    assert bridge.states.find_joint_motion()[0] == pytest.approx(
         maps.actuator_to_joint('position', truth)
     )
 
 
 def test_absolute_position_from_before_a_motion_is_none():
-    """While the actuator moves fast, a reading and an encoder of different times say nothing."""
+    """While the actuator moves fast, readings of different times are not compared."""
     bridge = Bridge(robot(-20.0, 20.0, velocity=100.0))
     bridge.hear(a=1.0, now=0.0)
     bridge.hear(a=3.0, now=0.1)
-    bridge.states.take_absolute(np.array([3.0 + TURN]), 0.3)
-    assert np.isnan(bridge.states.joint_motion(0.3)[0]).all()
+    bridge.states.use_absolute_positions(np.array([3.0 + TURN]), 0.3)
+    assert np.isnan(bridge.states.find_joint_motion(0.3)[0]).all()
     bridge.hear(a=5.0, now=0.4)
-    bridge.states.take_absolute(np.array([5.0 + TURN]), 0.4)
-    assert bridge.states.joint_motion(0.4)[0] == pytest.approx([5.0 + TURN])
+    bridge.states.use_absolute_positions(np.array([5.0 + TURN]), 0.4)
+    assert bridge.states.find_joint_motion(0.4)[0] == pytest.approx([5.0 + TURN])
 
 
 def test_wanted_positions_settle_it():
     """~/zero takes the turn that comes nearest; all joints of coupled actuators are needed."""
     bridge = Bridge(robot(-20.0, 20.0))
     bridge.hear(a=1.0)
-    assert bridge.states.nearest_turns({}, -math.inf) == {}
-    found = bridge.states.nearest_turns({'j': 7.0}, -math.inf)
+    assert bridge.states.find_nearest_turns({}, -math.inf) == {}
+    found = bridge.states.find_nearest_turns({'j': 7.0}, -math.inf)
     assert found == pytest.approx({0: 1.0 + TURN})
-    assert np.isnan(bridge.states.joint_motion()[0]).all()
-    bridge.states.settle_turns(found)
-    assert bridge.states.joint_motion()[0] == pytest.approx([1.0 + TURN])
+    assert np.isnan(bridge.states.find_joint_motion()[0]).all()
+    bridge.states.merged.settle_turns(found)
+    assert bridge.states.find_joint_motion()[0] == pytest.approx([1.0 + TURN])
     wrist = Bridge(robot(-20.0, 20.0, text=WRIST))
     wrist.hear(left=0.0, right=0.0)
     with pytest.raises(MessageError, match='pitch') as caught:
-        wrist.states.nearest_turns({'roll': 7.0}, -math.inf)
+        wrist.states.find_nearest_turns({'roll': 7.0}, -math.inf)
     assert caught.value.reason == 'unknown_turn'
 
 
@@ -471,7 +471,7 @@ def test_position_is_refused_while_the_turn_is_unknown():
     assert refused(0.0)
     bridge.hear(a=1.0)
     assert refused(0.0)
-    bridge.states.settle_turns({0: 1.0})
+    bridge.states.merged.settle_turns({0: 1.0})
     assert bridge.command(0.0, j=1.0)[0].position == [1.0]
     assert refused(30.0)
 
@@ -480,26 +480,26 @@ def test_trajectory_is_refused_while_the_turn_is_unknown():
     """As a command is; one without positions passes."""
     bridge = Bridge(robot(-20.0, 20.0))
     path = Trajectories(bridge.maps, bridge.commands, partial_commands='hold', max_waypoints=10)
-    bridge.commands.open_turns = bridge.states.merged.open_turns(0.0)
+    bridge.commands.open_turns = bridge.states.merged.find_open_actuators(0.0)
     there = Waypoint((1, 0), np.array([1.0]), EMPTY, EMPTY, EMPTY)
     trajectory = TrajectoryRecord((0, 0), '', ('j',), (there,))
     with pytest.raises(MessageError) as caught:
         path.map(trajectory, np.array([np.nan]))
     assert caught.value.reason == 'unknown_turn'
     bridge.hear(a=1.0)
-    bridge.states.settle_turns({0: 1.0 + TURN})
-    bridge.commands.open_turns = bridge.states.merged.open_turns(0.0)
-    bridge.commands.shift = bridge.turns.shift
+    bridge.states.merged.settle_turns({0: 1.0 + TURN})
+    bridge.commands.open_turns = bridge.states.merged.find_open_actuators(0.0)
+    bridge.commands.shift = bridge.turns.driver_shift
     path.map(trajectory, np.array([np.nan]))
     (sent,) = bridge.commands.sent
     assert sent.content.points[0].positions == pytest.approx([1.0 - TURN])
 
 
 def test_driver_is_commanded_in_its_own_turns():
-    """To stay where it is a driver is sent what it reads, in whatever turn that is."""
+    """To hold its position a driver receives its own reading, in any turn."""
     bridge = Bridge(robot(-20.0, 20.0, ratio=2.0, velocity=50.0))
     bridge.hear(a=6.0)
-    bridge.states.settle_turns({0: 6.0 - 2 * TURN})
+    bridge.states.merged.settle_turns({0: 6.0 - 2 * TURN})
     for now, reading in ((0.0, 6.0), (0.01, 6.2), (0.02, 0.1), (0.03, 0.5)):
         (joint,) = bridge.hear(a=reading, now=now)
         (sent,) = bridge.command(now, j=joint)
@@ -516,7 +516,7 @@ def test_options():
 
 
 def test_units_of_the_driver():
-    """A period, turns and what is sent are in the driver's unit; limits are those of the joint."""
+    """Period, turns and messages are in the driver's unit; limits belong to the joint."""
     text = (
         '<transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>'
         '<actuator name="a" role="actuator1"><param name="position_unit">turn</param>'
@@ -535,12 +535,12 @@ def test_units_of_the_driver():
     (sent,) = bridge.command(roll=truth)
     assert sent.position == pytest.approx([reading])
     # A turn of the motor is half of one of the joint: at 2 rad/s that takes 1.57 s.
-    assert bridge.states.merged.open_turns(1.3) is None
-    assert bridge.states.merged.open_turns(1.4)[maps.actuator_names.index('a')]
+    assert bridge.states.merged.find_open_actuators(1.3) is None
+    assert bridge.states.merged.find_open_actuators(1.4)[maps.actuator_names.index('a')]
     wide = Bridge(robot(-9.0, 9.0, text=text), {'a': 1.0})
     assert np.isnan(wide.hear(a=reading, pitch=0.0)[joint])
-    wide.states.take_absolute(np.array([2.0 * truth / TURN, np.nan]), 0.0)
-    assert wide.states.joint_motion()[0][joint] == pytest.approx(truth)
+    wide.states.use_absolute_positions(np.array([2.0 * truth / TURN, np.nan]), 0.0)
+    assert wide.states.find_joint_motion()[0][joint] == pytest.approx(truth)
 
 
 # -- what does not fit ---------------------------------------------------------------------------
@@ -567,8 +567,8 @@ def test_absolute_position_of_another_time_counts_only_if_it_cannot_have_gone_fa
         if is_reading:
             bridge.hear(a=reading, now=now)
         else:
-            bridge.states.take_absolute(absolute, now)
-    found = bridge.states.joint_motion(now)[0]
+            bridge.states.use_absolute_positions(absolute, now)
+    found = bridge.states.find_joint_motion(now)[0]
     assert np.isnan(found).all() == bool(apart)
     if not apart:
         assert found == pytest.approx([start + 2 * TURN])
@@ -601,33 +601,33 @@ def test_greatest_speed_is_the_smaller_limit_of_actuator_and_joint(limit, veloci
     bridge = Bridge(maps, {'a': 1.0}, timeout=5.0)
     absolute = np.full(2, np.nan)
     absolute[place] = 3.25 * TURN
-    bridge.states.take_absolute(absolute, 5.0)
+    bridge.states.use_absolute_positions(absolute, 5.0)
     bridge.hear(a=0.25, pitch=0.0, now=5.0 + apart)
-    assert np.isfinite(bridge.states.merged.values(5.0 + apart)[0, place]) == counts
+    assert np.isfinite(bridge.states.merged.read_values(5.0 + apart)[0, place]) == counts
 
 
 def test_absolute_position_of_one_actuator_does_not_refresh_that_of_another():
     """Each has the time of the message that it came in."""
     bridge = Bridge(robot(-100.0, 100.0, velocity=20.0, text=WRIST))
-    bridge.states.take_absolute(np.array([TURN, np.nan]), 1.0)
-    bridge.states.take_absolute(np.array([np.nan, TURN]), 1.5)
+    bridge.states.use_absolute_positions(np.array([TURN, np.nan]), 1.0)
+    bridge.states.use_absolute_positions(np.array([np.nan, TURN]), 1.5)
     assert np.isnan(bridge.hear(left=0.0, right=0.0, now=1.5)).all()
-    bridge.states.take_absolute(np.array([TURN, np.nan]), 1.5)
-    assert bridge.states.joint_motion(1.5)[0] == pytest.approx(
+    bridge.states.use_absolute_positions(np.array([TURN, np.nan]), 1.5)
+    assert bridge.states.find_joint_motion(1.5)[0] == pytest.approx(
         bridge.maps.actuator_to_joint('position', [TURN, TURN])
     )
 
 
 @pytest.mark.parametrize('apart', [0.0, 0.5])
 def test_absolute_positions_of_joints_count_together_if_they_are_of_one_time(apart):
-    """Where the encoders are at the joints, the oldest of a transmission decides."""
+    """If the encoders are at the joints, the oldest of a transmission decides."""
     maps = robot(-100.0, 100.0, velocity=20.0, text=WRIST).with_parameters(
         {'wrist.ignore_absolute_encoder': True}
     )
     bridge = Bridge(maps)
     roll, pitch = maps.actuator_to_joint('position', [TURN, -TURN])
-    bridge.states.take_absolute(np.array([roll, np.nan]), 1.0)
-    bridge.states.take_absolute(np.array([np.nan, pitch]), 1.0 + apart)
+    bridge.states.use_absolute_positions(np.array([roll, np.nan]), 1.0)
+    bridge.states.use_absolute_positions(np.array([np.nan, pitch]), 1.0 + apart)
     assert np.isnan(bridge.hear(left=0.0, right=0.0, now=1.0 + apart)).any() == bool(apart)
 
 
@@ -638,7 +638,7 @@ def test_steps_beyond_every_velocity_limit_are_an_error(step):
     for number, reading in enumerate(turns(0.5 + step * np.arange(40))):
         (found,) = bridge.hear(a=reading, now=0.05 * number)
     assert math.isnan(found)
-    (turn,) = bridge.turns.open_turns()
+    (turn,) = bridge.turns.list_open_turns()
     assert turn.reason == 'wrong'
     status = bridge.status()
     assert status.level == ERROR
@@ -652,14 +652,14 @@ def test_steps_beyond_every_velocity_limit_are_an_error(step):
 def test_what_does_not_fit_is_believed_again_when_somebody_says_so():
     """~/zero and the next activation begin again; absolute positions do not."""
     for settle in (
-        lambda bridge: bridge.states.settle_turns({0: 0.1}),
+        lambda bridge: bridge.states.merged.settle_turns({0: 0.1}),
         lambda bridge: bridge.states.reset(),
-        lambda bridge: bridge.states.use(robot(-1.0, 1.5)),
+        lambda bridge: bridge.states.replace_maps(robot(-1.0, 1.5)),
     ):
         bridge = Bridge(robot(-1.0, 1.5))
         for number, reading in enumerate((0.8, 0.9, 0.1)):
             bridge.hear(a=reading, now=0.01 * number)
-        bridge.states.take_absolute(np.array([0.1]), 0.03)
+        bridge.states.use_absolute_positions(np.array([0.1]), 0.03)
         assert np.isnan(bridge.hear(a=0.1, now=0.03)).all()
         settle(bridge)
         assert bridge.hear(a=0.1, now=0.04) == pytest.approx([0.1])
@@ -667,10 +667,10 @@ def test_what_does_not_fit_is_believed_again_when_somebody_says_so():
 
 
 def test_messages_that_come_late_are_no_steps():
-    """Ten that waited come at once, and at a reading in two nobody is accused."""
+    """Ten delayed messages arrive at once; half of the readings are no error."""
     bridge = Bridge(robot(-20.0, 20.0, velocity=3.0))
     bridge.hear(a=0.0)
-    bridge.states.settle_turns({0: 0.0})
+    bridge.states.merged.settle_turns({0: 0.0})
     for number in range(1, 60):
         late = 0.02 * max(number, 40) + 1e-5 * number
         assert bridge.hear(a=(0.06 * number) % TURN, now=late) == pytest.approx([0.06 * number])
@@ -678,7 +678,7 @@ def test_messages_that_come_late_are_no_steps():
 
 @pytest.mark.parametrize('seconds', [0, 5], ids=['no stamp', 'stamps'])
 def test_a_message_that_was_under_way_for_long_accuses_nobody(seconds):
-    """Its stamp tells how long ago it was read; without one, the next reading is a step."""
+    """Its stamp gives the time of the reading; without one, the next reading is a step."""
     bridge = Bridge(robot(-1.0, 1.5, velocity=3.0))
     for sent, now in ((0.0, 0.4), (0.4, 0.41), (0.41, 0.42)):
         nanoseconds = round(sent * 1e9) + 1
@@ -705,11 +705,11 @@ def test_zeros_of_a_driver_that_has_not_read_yet_are_no_position():
 def test_readings_farther_outside_one_period_than_the_joint_travels_are_an_error(
     reading, fits, gap
 ):
-    """A driver may count on, from where it woke up, over the way that the limits leave."""
+    """A driver may count turns from its power-up position within the limits."""
     bridge = Bridge(robot(-5.0, 5.0, ratio=2.0))
     bridge.hear(a=reading)
     bridge.hear(a=reading, now=gap)
-    (turn,) = bridge.turns.open_turns()
+    (turn,) = bridge.turns.list_open_turns()
     assert turn.reason == ('several' if fits else 'wrong')
     assert bridge.status().level == (WARN if fits else ERROR)
     if not fits:
@@ -722,7 +722,7 @@ def test_period_that_cannot_be_counted_is_an_error():
     bridge = Bridge(robot(-1.92, 1.92, velocity=10.0, text=text), {'a': 6.28})
     for now in (0.0, 0.02):
         bridge.hear(a=2100.0, pitch=0.0, now=now)
-    assert [turn.reason for turn in bridge.turns.open_turns()] == ['fast']
+    assert [turn.reason for turn in bridge.turns.list_open_turns()] == ['fast']
     assert bridge.status().level == ERROR
     assert 'it can move 24.9 periods between two readings' in bridge.status().message
 
@@ -731,10 +731,10 @@ def test_period_that_cannot_be_counted_is_an_error():
 
 
 def test_joint_far_beyond_its_limits_has_lost_its_turn():
-    """The elbow of a 2:1 belt that is said to be at -3.14 with limits of +-1.69 is looked for."""
+    """The elbow of a 2:1 belt with a reading of -3.14 and limits of +-1.69 is resolved."""
     bridge = Bridge(robot(-1.69, 1.69, ratio=2.0, velocity=3.0))
     assert np.isnan(bridge.hear(a=3.2)).all()
-    bridge.states.settle_turns({0: 3.2 - TURN})
+    bridge.states.merged.settle_turns({0: 3.2 - TURN})
     path = np.arange(3.2, 0.0, -0.05)
     found = np.array(
         [bridge.hear(a=at % TURN, now=0.02 * number)[0] for number, at in enumerate(path)]

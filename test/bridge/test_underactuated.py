@@ -92,7 +92,7 @@ def test_several_joints_are_met_as_well_as_can_be(near, far):
 
 
 def test_tuning_counts():
-    """After the motor's reduction changed, the joint still goes where it was told."""
+    """After a change of the motor's reduction, the joint still reaches its command."""
     path = Commands(FINGER, limits='off')
     assert command(path, position={'middle': 0.4})['position'] == pytest.approx(10.0)
     path.use(
@@ -104,7 +104,7 @@ def test_tuning_counts():
 
 
 class Bent(PositionDependentTransmission):
-    """One motor bends a finger whose second joint lags behind: ``q = (a, sin(a))``."""
+    """One motor bends a finger with a lagging second joint: ``q = (a, sin(a))``."""
 
     api_version = 2
 
@@ -123,7 +123,7 @@ class Bent(PositionDependentTransmission):
 
 
 def test_ratio_that_varies(monkeypatch):
-    """Where the ratio varies too, joints are commanded all or none, and all of them end."""
+    """If the ratio also varies, joints are commanded all or none, and all of them end."""
     entry = importlib.metadata.EntryPoint('me/Bent', f'{__name__}:Bent', ENTRY_POINT_GROUP)
     monkeypatch.setattr(importlib.metadata.EntryPoint, 'load', lambda self: Bent)
     robot = RobotTransmissions(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from transmission_bridge.bridge.options import unused_aliases
+from transmission_bridge.bridge.options import find_unused_aliases
 from transmission_bridge.description import load_description
 
 #: One transmission of a strange type, and one of another that cannot be read.
@@ -33,7 +33,7 @@ ROBOT = """<robot name="r">
 )
 def test_what_the_robot_does_not_have_is_a_warning(text, types, expected):
     """Each type that no transmission of the file has, be it refused, is a warning."""
-    findings = unused_aliases(load_description(text), dict.fromkeys(types, 'our/Type'))
+    findings = find_unused_aliases(load_description(text), dict.fromkeys(types, 'our/Type'))
     assert [finding.message.split("'")[1] for finding in findings] == expected
     assert {finding.severity for finding in findings} <= {'warning'}
     for finding in findings:

@@ -15,19 +15,19 @@ from state_paths import state_path
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.turns import Unwrapper, wrap_periods
+from transmission_bridge.bridge.turns import find_wrap_periods, Unwrapper
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
 
 PERIOD = 2.0 * math.pi
 #: Moves between two messages, in periods: less than half a turn.
 MOVES = st.lists(st.floats(-0.499, 0.499), min_size=1, max_size=40)
-#: What a driver that cannot read its encoder may say.
+#: Values of a driver that cannot read its encoder.
 NONSENSE = st.sampled_from([math.nan, math.inf, -math.inf, 1e300, -1e308, 1e20])
 
 
 def wrapped(position, period, lowest):
-    """Return the reading of an encoder whose readings begin at ``lowest``."""
+    """Return the reading of an encoder with readings from ``lowest``."""
     return lowest + (position - lowest) % period
 
 
@@ -48,9 +48,9 @@ class Driver:
     def send(self, source='driver', now=0.0, **positions):
         """Send a message, and return what is known of the actuators' positions."""
         record = message(**positions)
-        layout = self._layouts.get(record.names, record.lengths)
-        self.path.update(source, layout, record, record.stamp, now)
-        return self.path.merged.values(now)[0]
+        layout = self._layouts.find_layout(record.names, record.lengths)
+        self.path.merge_message(source, layout, record, record.stamp, now)
+        return self.path.merged.read_values(now)[0]
 
 
 @given(moves=MOVES, period=st.floats(1e-3, 1e3), lowest=st.sampled_from([0.0, -0.5, -3.0]))
@@ -71,7 +71,7 @@ def test_turns_are_counted(moves, period, lowest):
 
 @given(moves=MOVES, nonsense=st.lists(NONSENSE, min_size=1, max_size=3), data=st.data())
 def test_nonsense_is_unknown_and_forgets_nothing(moves, nonsense, data):
-    """A reading that is none makes the position unknown, and the next is what it had been."""
+    """A NaN reading makes the position unknown, and the next reading restores it."""
     plain, disturbed = Unwrapper([PERIOD]), Unwrapper([PERIOD])
     for true in PERIOD * np.cumsum(moves):
         if data.draw(st.booleans()):
@@ -105,7 +105,7 @@ def test_before_the_reduction(robot, reference):
     for true in np.arange(0.0, 20.0, 1.5):
         turning.send(**dict.fromkeys(reference.ACTUATORS, wrapped(true, PERIOD, 0.0)))
         plain.send(**dict.fromkeys(reference.ACTUATORS, true))
-        found, expected = turning.path.joint_motion()[0], plain.path.joint_motion()[0]
+        found, expected = turning.path.find_joint_motion()[0], plain.path.find_joint_motion()[0]
         assert np.isfinite(expected).all()
         assert np.allclose(found, expected, rtol=1e-13, atol=1e-12)
 
@@ -116,19 +116,19 @@ def test_silence_keeps_the_turns(robot, reference):
     driver = Driver(robot, {motor: PERIOD}, timeout=0.5)
     driver.send(now=1.0, **{motor: 6.0})
     assert driver.send(now=1.1, **{motor: 0.5})[0] == pytest.approx(0.5 + PERIOD, rel=1e-15)
-    assert np.isnan(driver.path.merged.values(9.0)[0][0])
+    assert np.isnan(driver.path.merged.read_values(9.0)[0][0])
     assert driver.send(now=9.0, **{motor: 0.6})[0] == pytest.approx(0.6 + PERIOD, rel=1e-15)
     assert driver.send(now=3.0, **{motor: 0.6})[0] == 0.6
 
 
 def test_periods_are_checked():
-    """A period is a positive number, of an actuator that there is."""
+    """A period is a positive number for an existing actuator."""
     urdf = '<robot name="r"><link name="a"/><link name="b"/><joint name="motor" type="continuous">'
     urdf += '<parent link="a"/><child link="b"/></joint></robot>'
     robot = RobotTransmissions(load_description(urdf))
 
     def periods(entry):
-        return wrap_periods(robot, BridgeOptions(wrap_period=(entry,)))
+        return find_wrap_periods(robot, BridgeOptions(wrap_period=(entry,)))
 
     assert periods('motor=6.28') == {'motor': 6.28}
     for text in ('0.0', '-1.0', 'nan', 'inf', 'turn', ' ', '1e300', '1e-9'):

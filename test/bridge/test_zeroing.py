@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.zeroing import joints_with_offset, wanted_positions, zero_offsets
+from transmission_bridge.bridge.zeroing import (
+    find_wanted_positions,
+    find_zero_offsets,
+    find_zeroable_joints,
+)
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.transmissions import RobotTransmissions
@@ -29,7 +33,7 @@ def knee(robots):
 
 @pytest.fixture(scope='module')
 def ankle(robots):
-    """Return the maps of an ankle whose joint positions are solved for."""
+    """Return the maps of an ankle with solved joint positions."""
     text = robots.urdf(('pitch', 'roll'), robots.ANKLE)
     return RobotTransmissions(load_description(text, strict=True))
 
@@ -47,7 +51,7 @@ def zero(robot, wanted, position, velocity=None, held=(), max_velocity=0.01):
     actuators[0] = position
     if velocity is not None:
         actuators[1] = velocity
-    return zero_offsets(
+    return find_zero_offsets(
         robot,
         wanted,
         actuators,
@@ -86,10 +90,10 @@ def refusal(*args, **kwargs):
     ),
 )
 def test_present_position_means_wanted_one(robot, tuned, wanted, position, ratios):
-    """With the offsets set, the joints are where they were wanted and no other has moved."""
+    """With the new offsets, the joints have the wanted positions and no other has moved."""
     before = tuned(ratios)
     changes = zero(before, wanted, position)
-    assert [change.name for change in changes] == list(wanted)
+    assert [change.member_name for change in changes] == list(wanted)
     after = applied(before, changes)
     old = before.actuator_to_joint('position', position)
     new = after.actuator_to_joint('position', position)
@@ -97,7 +101,7 @@ def test_present_position_means_wanted_one(robot, tuned, wanted, position, ratio
         if name not in wanted:
             assert new[place] == old[place]
             continue
-        (change,) = (each for each in changes if each.name == name)
+        (change,) = (each for each in changes if each.member_name == name)
         assert change.old == ratios['offset', name]
         size = sum(map(abs, (wanted[name], old[place], change.old, change.new)))
         assert abs(new[place] - wanted[name]) <= 1e-12 * size
@@ -105,7 +109,7 @@ def test_present_position_means_wanted_one(robot, tuned, wanted, position, ratio
 
 @given(present=st.floats(-0.4, 0.4), wanted=st.floats(-0.4, 0.4))
 def test_position_dependent(knee, present, wanted):
-    """The offset of a mechanism whose ratio depends on position does the same."""
+    """The same holds for a mechanism with a ratio that depends on position."""
     position = knee.joint_to_actuator('position', [present])
     (change,) = zero(knee, {'knee': wanted}, position)
     found = applied(knee, [change]).actuator_to_joint('position', position)
@@ -114,7 +118,7 @@ def test_position_dependent(knee, present, wanted):
 
 @pytest.mark.parametrize('present', [1e-2, 1e-5, 1e-7, 1e-9, 1e-12])
 def test_solved_position(ankle, present):
-    """A joint whose position is solved for is set, however near to it it is already."""
+    """A joint with a solved position is set, also if it is already close."""
     position = ankle.joint_to_actuator('position', [present, -present])
     changes = zero(ankle, {'pitch': 0.0, 'roll': 0.0}, position)
     found = applied(ankle, changes).actuator_to_joint('position', position)
@@ -122,7 +126,7 @@ def test_solved_position(ankle, present):
 
 
 def test_moving_where_the_ratio_is_lost(knee):
-    """At a dead centre, where the joint's velocity is not known, its actuator's decides."""
+    """At a dead centre the joint velocity is unknown, and its actuator's decides."""
     domain = knee.transmissions['leg'].domain
     position = knee.joint_to_actuator('position', domain.lower)
     assert np.isnan(knee.actuator_to_joint('velocity', [0.2], at=position)).all()
@@ -131,7 +135,7 @@ def test_moving_where_the_ratio_is_lost(knee):
 
 
 def test_moving_where_a_velocity_is_missing(robot):
-    """Where one actuator tells its velocity and its partner does not, that one decides."""
+    """If only one of two actuators has a velocity, it decides."""
     velocity = np.full(6, np.nan)
     velocity[robot.actuator_names.index('left')] = 0.02
     assert refusal(robot, {'roll': 0.0}, np.zeros(6), velocity) == 'moving'
@@ -141,13 +145,13 @@ def test_moving_where_a_velocity_is_missing(robot):
 
 
 def test_out_of_the_domain(knee):
-    """An offset that brings the joint where its transmission does not map it is refused."""
+    """An offset with a position that its transmission cannot map is rejected."""
     position = knee.joint_to_actuator('position', [0.0])
     assert refusal(knee, {'knee': 0.6}, position) == 'not_additive'
 
 
 def test_report(robot):
-    """A change says what was and what is, with every digit."""
+    """The text of a change has the old and the new number with all digits."""
     position = np.zeros(6)
     position[robot.actuator_names.index('winch')] = 1.0
     (change,) = zero(robot, {'lift': 0.0}, position)
@@ -160,13 +164,13 @@ LEG_ANGLES = st.floats(-0.45, 0.45)
 
 @given(present=st.tuples(LEG_ANGLES, LEG_ANGLES), wanted=st.tuples(LEG_ANGLES, LEG_ANGLES))
 def test_a_linkage_is_zeroed_by_the_offsets_of_its_actuators(leg, present, wanted):
-    """All its joints are where they are wanted, passive ones as the loops have them."""
+    """All joints have the wanted positions, and passive joints close the loops."""
     places = [leg.joint_names.index(name) for name in ('hip', 'knee')]
     there = np.full((2, len(leg.joint_names)), np.nan)
     there[:, places] = present, wanted
     a, other = leg.joint_to_actuator('position', there)
     changes = zero(leg, dict(zip(('hip', 'knee'), wanted, strict=True)), a)
-    assert [change.name for change in changes] == ['hip_motor', 'knee_motor']
+    assert [change.member_name for change in changes] == ['hip_motor', 'knee_motor']
     found = applied(leg, changes).actuator_to_joint('position', a)
     assert found[places] == pytest.approx(wanted, abs=1e-9)
     assert found == pytest.approx(leg.actuator_to_joint('position', other), abs=1e-9)
@@ -189,7 +193,7 @@ def test_a_linkage_is_zeroed_from_numbers_in_the_units_of_its_driver(linkages):
 
 
 def test_a_joint_of_a_linkage_is_zeroed_alone(leg):
-    """The others of the linkage stay where they are, though their motors move."""
+    """The other joints of the linkage stay, though their motors move."""
     a = np.array([1.0, -2.0])
     places = [leg.joint_names.index(name) for name in ('hip', 'knee')]
     before = leg.actuator_to_joint('position', a)[places]
@@ -216,7 +220,7 @@ def test_a_linkage_far_from_any_position_is_zeroed_whole(leg):
 
 
 def test_what_a_part_of_a_linkage_leaves_alone_keeps_its_offset(linkages):
-    """A joint that another motor moves by itself is neither needed nor set."""
+    """A joint that another motor moves alone is neither needed nor set."""
     text = linkages['four_bar_knee']
     for before, more in (
         ('<ros2_control', WAIST),
@@ -229,9 +233,9 @@ def test_what_a_part_of_a_linkage_leaves_alone_keeps_its_offset(linkages):
     assert robot.actuator_names == ('knee_motor', 'waist')
     for other in (0.3, np.nan):
         (change,) = zero(robot, {'knee': 0.1}, [0.5, other])
-        assert (change.name, change.tunable.path[0]) == ('knee_motor', 'actuators')
+        assert (change.member_name, change.tunable.path[0]) == ('knee_motor', 'actuators')
     (change,) = zero(robot, {'waist': 0.1}, [np.nan, 0.3])
-    assert (change.name, change.new) == ('waist', pytest.approx(-0.2))
+    assert (change.member_name, change.new) == ('waist', pytest.approx(-0.2))
 
 
 WAIST = (
@@ -260,7 +264,7 @@ def test_a_linkage_at_rest(leg):
     assert refusal(leg, {'hip': 0.0}, np.zeros(2), held=('knee',)) == 'held'
     wanted = {'hip': 0.0, 'knee': 0.0}
     assert refusal(leg, wanted, np.array([0.0, np.nan])) == 'unknown'
-    assert joints_with_offset(leg) == ('hip', 'knee')
+    assert find_zeroable_joints(leg) == ('hip', 'knee')
 
 
 @pytest.mark.parametrize('joint', ['roll', 'lift'])
@@ -324,11 +328,13 @@ def test_no_offset(robot, joint, reason):
 
 def test_choice_of_joints(robot):
     """No names mean all joints with an offset, no positions mean zeros."""
-    assert joints_with_offset(robot) == JOINTS
-    assert wanted_positions(robot, (), ()) == dict.fromkeys(JOINTS, 0.0)
-    assert wanted_positions(robot, ('lift', 'roll'), ()) == {'lift': 0.0, 'roll': 0.0}
-    assert wanted_positions(robot, ('lift', 'roll'), (1.0, 2.0)) == {'lift': 1.0, 'roll': 2.0}
-    assert wanted_positions(robot, (), tuple(range(6))) == dict(zip(JOINTS, range(6), strict=True))
+    assert find_zeroable_joints(robot) == JOINTS
+    assert find_wanted_positions(robot, (), ()) == dict.fromkeys(JOINTS, 0.0)
+    assert find_wanted_positions(robot, ('lift', 'roll'), ()) == {'lift': 0.0, 'roll': 0.0}
+    assert find_wanted_positions(robot, ('lift', 'roll'), (1.0, 2.0)) == {'lift': 1.0, 'roll': 2.0}
+    assert find_wanted_positions(robot, (), tuple(range(6))) == dict(
+        zip(JOINTS, range(6), strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -342,12 +348,12 @@ def test_choice_of_joints(robot):
 def test_choice_refused(robot, names, positions, reason):
     """Doubled names and other numbers of names and positions are refused."""
     with pytest.raises(MessageError) as caught:
-        wanted_positions(robot, names, positions)
+        find_wanted_positions(robot, names, positions)
     assert caught.value.reason == reason
 
 
 def test_robot_without_offsets():
-    """A robot in which no joint has an offset says so."""
+    """A robot without offsets is an error with this reason."""
     robot = RobotTransmissions(
         load_description(
             '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous">'
@@ -355,5 +361,5 @@ def test_robot_without_offsets():
         )
     )
     with pytest.raises(MessageError) as caught:
-        wanted_positions(robot, (), ())
+        find_wanted_positions(robot, (), ())
     assert caught.value.reason == 'no_offset'

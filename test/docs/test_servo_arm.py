@@ -94,8 +94,10 @@ def test_every_joint_is_known_at_the_first_reading(shares):
     ticks = np.rint(UNITS.of_drivers(ROBOT.joint_to_actuator('position', joints), 0)) % TURN
     states = state_path(ROBOT, wrap_period=dict.fromkeys(ROBOT.actuator_names, TURN))
     record = JointStateRecord((1, 0), '', ROBOT.actuator_names, ticks, NOTHING, NOTHING)
-    states.update('driver', LayoutTable().get(record.names, record.lengths), record, (1, 0))
-    found = states.joint_motion()[0]
+    states.merge_message(
+        'driver', LayoutTable().find_layout(record.names, record.lengths), record, (1, 0)
+    )
+    found = states.find_joint_motion()[0]
     np.testing.assert_allclose(found, joints, rtol=0.0, atol=math.pi / TURN)
 
 

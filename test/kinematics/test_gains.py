@@ -142,9 +142,9 @@ def test_gains_in_the_units_of_the_drivers(wrist):
     away, speed = np.random.default_rng(0).normal(size=(2, 3))
     units = DriverUnits(robot)
     position, velocity, effort_scale = units.scales
-    effort = units.gains(gains.proportional, 0) @ (away / position)
+    effort = units.convert_gains(gains.proportional, 0) @ (away / position)
     np.testing.assert_allclose(effort * effort_scale, expected.proportional @ away, rtol=1e-12)
-    effort = units.gains(gains.derivative, 1) @ (speed / velocity)
+    effort = units.convert_gains(gains.derivative, 1) @ (speed / velocity)
     np.testing.assert_allclose(effort * effort_scale, expected.derivative @ speed, rtol=1e-12)
 
 

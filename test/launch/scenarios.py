@@ -307,7 +307,7 @@ def tuning(system, peer, folder):
     def accepted():
         (result,) = peer.set_each_parameter({OFFSET: 0.25})
         # Not while the joint is commanded.
-        assert result.successful or 'commanded at the moment' in result.reason
+        assert result.successful or 'is commanded now' in result.reason
         return result.successful
 
     peer.spin_until(accepted, 'the end of the command')

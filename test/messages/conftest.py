@@ -64,7 +64,7 @@ class Sample:
 
     @property
     def plain(self):
-        """What :func:`plain` gives for data that equal the sample."""
+        """The result of :func:`plain` for data that equal the sample."""
         return (
             (self.sec, self.nanosec),
             self.frame_id,

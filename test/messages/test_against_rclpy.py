@@ -36,13 +36,13 @@ def test_reads_what_rclpy_writes(ros, samples, plain, data):
     reader = JointStateReader()
     for sample in data.draw(st.lists(samples, min_size=1, max_size=4)) * 2:
         message = ros.encode(sample.fill(ros.Message()))
-        assert plain(reader.read(message)) == sample.plain
+        assert plain(reader.read_message(message)) == sample.plain
         assert plain(record_from_message(ros.decode(message))) == sample.plain
 
 
 @given(data=st.data())
 def test_writes_what_rclpy_writes(ros, regular_samples, data):
-    """Written bytes are rclpy's but for its padding and what it leaves behind the end."""
+    """Written bytes equal rclpy's, except padding and bytes after the end."""
     sample = data.draw(regular_samples)
     writer = JointStateWriter(
         sample.names, sample.frame_id, tuple(bool(patterns) for patterns in sample.patterns)
@@ -50,7 +50,7 @@ def test_writes_what_rclpy_writes(ros, regular_samples, data):
     arrays = (writer.position, writer.velocity, writer.effort)
     for values, patterns in zip(arrays, sample.patterns, strict=True):
         values.view(np.uint64)[:] = np.array(patterns, dtype=np.uint64)
-    ours = np.frombuffer(writer.write(sample.sec, sample.nanosec), np.uint8)
+    ours = np.frombuffer(writer.write_message(sample.sec, sample.nanosec), np.uint8)
     theirs = np.frombuffer(ros.encode(sample.fill(ros.Message())), np.uint8)
     mask = padding_mask(sample)
     assert len(ours) == len(mask) <= len(theirs)
@@ -69,7 +69,7 @@ def test_rclpy_reads_what_is_written(ros, regular_samples, plain, data):
         (writer.position, writer.velocity, writer.effort), sample.patterns, strict=True
     ):
         values.view(np.uint64)[:] = np.array(patterns, dtype=np.uint64)
-    message = ros.decode(writer.write(sample.sec, sample.nanosec))
+    message = ros.decode(writer.write_message(sample.sec, sample.nanosec))
     assert plain(record_from_message(message)) == sample.plain
 
 
@@ -79,9 +79,9 @@ def test_fills_a_message(ros, samples, plain, data):
     """A view fills an rclpy message that serialises to the same content."""
     sample = data.draw(samples)
     message = ros.Message()
-    fill_message(message, JointStateReader().read(sample.encode()))
+    fill_message(message, JointStateReader().read_message(sample.encode()))
     assert plain(record_from_message(message)) == sample.plain
-    assert plain(JointStateReader().read(ros.encode(message))) == sample.plain
+    assert plain(JointStateReader().read_message(ros.encode(message))) == sample.plain
 
 
 @settings(max_examples=20)
@@ -93,16 +93,16 @@ def test_every_byte_mutated(ros, samples, plain, data):
     warm = JointStateReader()
     for at in range(len(message)):
         mutated = message[:at] + bytes([message[at] ^ flip]) + message[at + 1 :]
-        warm.read(message)
+        warm.read_message(message)
         try:
-            view = JointStateReader().read(mutated)
+            view = JointStateReader().read_message(mutated)
         except UnusualMessageError:
             with pytest.raises(UnusualMessageError):
-                warm.read(mutated)
+                warm.read_message(mutated)
             continue
         typed = plain(record_from_message(ros.decode(mutated)))
         assert plain(view) == typed
-        assert plain(warm.read(mutated)) == typed
+        assert plain(warm.read_message(mutated)) == typed
 
 
 @settings(max_examples=100)
@@ -120,7 +120,7 @@ def test_mutated_at_random(ros, samples, plain, data):
             mutated[start : start + len(piece)] = piece
     mutated = bytes(mutated)
     try:
-        view = JointStateReader().read(mutated)
+        view = JointStateReader().read_message(mutated)
     except UnusualMessageError:
         return
     assert plain(view) == plain(record_from_message(ros.decode(mutated)))
@@ -129,7 +129,7 @@ def test_mutated_at_random(ros, samples, plain, data):
 @settings(max_examples=100)
 @given(data=st.data())
 def test_cut_for_rclpy_too(ros, samples, data):
-    """What is refused as cut cannot be deserialised by rclpy either."""
+    """A truncated message cannot be deserialised by rclpy."""
     message = bytearray(data.draw(samples).encode())
     message[3] = data.draw(st.sampled_from([0, 0, 1, 2, 3]))
     kind = data.draw(st.sampled_from(['cut', 'count', 'random']))
@@ -145,7 +145,7 @@ def test_cut_for_rclpy_too(ros, samples, data):
         words = data.draw(st.lists(st.sampled_from([0, 0, 0, 1, 2, 5]), max_size=20))
         message[12:] = b''.join(word.to_bytes(4, 'little') for word in words)
     try:
-        JointStateReader().read(bytes(message))
+        JointStateReader().read_message(bytes(message))
     except CutMessageError:
         with pytest.raises(Exception, match='deserialize'):
             ros.decode(bytes(message))
@@ -154,7 +154,7 @@ def test_cut_for_rclpy_too(ros, samples, data):
 
 
 def test_typed_path_takes_the_rest(ros, make_sample, plain):
-    """What is refused as unusual is read by rclpy and gives a record like any other."""
+    """An unusual message is read by rclpy and gives an ordinary record."""
     sample = make_sample(['first', 'second'], frame_id='frame')
     message = sample.encode()
     xcdr2 = sample.encode(widest=4)
@@ -162,7 +162,7 @@ def test_typed_path_takes_the_rest(ros, make_sample, plain):
     inner_nul = message.replace(b'second\0', b'sec\0nd\0')
     for unusual, names in ((xcdr2, ('first', 'second')), (inner_nul, ('first', 'sec'))):
         with pytest.raises(UnusualMessageError):
-            JointStateReader().read(unusual)
+            JointStateReader().read_message(unusual)
         record = record_from_message(ros.decode(unusual))
         assert record.names == names
         assert plain(record)[3] == sample.plain[3]

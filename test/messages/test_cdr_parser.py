@@ -20,7 +20,7 @@ from transmission_bridge.messages.cdr import parse_joint_state, UnusualMessageEr
 def parsed(data):
     """Return a message as :meth:`Sample.plain` gives it, by the parser alone."""
     form = parse_joint_state(data)
-    arrays = (data[extent.offset : extent.end] for extent in form.arrays)
+    arrays = (data[extent.offset : extent.end_offset] for extent in form.arrays)
     return (form.stamp, form.frame_id, form.names, *arrays)
 
 
@@ -58,7 +58,7 @@ def test_any_bytes(data, stamped):
     """Arbitrary bytes are read or refused with the documented error."""
     message = (b'\x00\x01\x00\x00' if stamped else b'') + data
     try:
-        end = parse_joint_state(message).arrays[2].end
+        end = parse_joint_state(message).arrays[2].end_offset
     except UnusualMessageError:
         return
     assert end <= len(message)

@@ -23,7 +23,7 @@ NAMES = ('shoulder', 'upper_arm', 'elbow')
 def test_read(samples, plain, data):
     """A view has the stamp, the strings and every bit of the numbers of its message."""
     sample = data.draw(samples)
-    view = JointStateReader().read(sample.encode())
+    view = JointStateReader().read_message(sample.encode())
     assert plain(view) == sample.plain
     lengths = tuple(len(patterns) for patterns in sample.patterns)
     assert (view.layout.names, view.layout.lengths) == (sample.names, lengths)
@@ -31,9 +31,9 @@ def test_read(samples, plain, data):
 
 @given(data=st.data())
 def test_rows(samples, garbage, data):
-    """Where all three arrays hold a number for each name, they are also the rows of one."""
+    """If all three arrays have a number for each name, they are also rows of one array."""
     sample = data.draw(samples)
-    view = JointStateReader().read(sample.encode(garbage(1)))
+    view = JointStateReader().read_message(sample.encode(garbage(1)))
     arrays = (view.position, view.velocity, view.effort)
     lengths = {len(array) for array in arrays}
     assert (view.rows is None) == (len(lengths) > 1 or lengths == {0})
@@ -52,7 +52,7 @@ def test_any_sequence(samples, garbage, plain, data):
     for step in range(15):
         sample = data.draw(st.sampled_from(pool))
         pad = garbage(data.draw(st.integers(0, 3)))
-        view = reader.read(sample.encode(pad, junk=bytes(step % 5)))
+        view = reader.read_message(sample.encode(pad, junk=bytes(step % 5)))
         assert plain(view) == sample.plain
         key = (view.layout.names, view.layout.lengths)
         assert layouts.setdefault(key, view.layout) is view.layout
@@ -63,13 +63,13 @@ def test_garbage_hits(samples, garbage, plain, data):
     """Other numbers, another stamp, garbage in padding and junk at the end: the same view."""
     sample = data.draw(samples)
     reader = JointStateReader()
-    first = reader.read(sample.encode())
+    first = reader.read_message(sample.encode())
     for seed in range(4):
         patterns = tuple(
             tuple((pattern + seed) % 2**64 for pattern in field) for field in sample.patterns
         )
         other = type(sample)(seed, seed, sample.frame_id, sample.names, patterns)
-        view = reader.read(other.encode(garbage(seed), junk=b'\xff' * seed))
+        view = reader.read_message(other.encode(garbage(seed), junk=b'\xff' * seed))
         assert view is first
         assert plain(view) == other.plain
 
@@ -77,11 +77,11 @@ def test_garbage_hits(samples, garbage, plain, data):
 def test_frame_content(make_sample, garbage, plain):
     """A frame of the same length belongs to the same view, garbage or not."""
     reader = JointStateReader()
-    first = reader.read(make_sample(NAMES, frame_id='left').encode())
+    first = reader.read_message(make_sample(NAMES, frame_id='left').encode())
     for seed, frame_id in enumerate(('rear', 'left', 'rear', 'rear', 'left', 'é42')):
         sample = make_sample(NAMES, frame_id=frame_id)
         assert len(frame_id.encode()) == 4
-        view = reader.read(sample.encode(garbage(seed)))
+        view = reader.read_message(sample.encode(garbage(seed)))
         assert view is first
         assert plain(view) == sample.plain
 
@@ -93,7 +93,7 @@ def test_frame_length(make_sample, plain):
     for turn in range(3):
         for length in range(9):
             sample = make_sample(NAMES, frame_id='f' * length, first=float(turn))
-            view = reader.read(sample.encode())
+            view = reader.read_message(sample.encode())
             assert plain(view) == sample.plain
             layouts.add(view.layout)
     assert len(layouts) == 1
@@ -102,44 +102,44 @@ def test_frame_length(make_sample, plain):
 def test_reordered_names(make_sample):
     """Names of the same lengths in another order are another layout, with its own numbers."""
     reader = JointStateReader()
-    first = reader.read(make_sample(('joint1', 'joint2')).encode()).layout
-    second = reader.read(make_sample(('joint2', 'joint1')).encode()).layout
+    first = reader.read_message(make_sample(('joint1', 'joint2')).encode()).layout
+    second = reader.read_message(make_sample(('joint2', 'joint1')).encode()).layout
     assert (first.names, second.names) == (('joint1', 'joint2'), ('joint2', 'joint1'))
-    assert reader.read(make_sample(('joint1', 'joint2')).encode()).layout is first
-    assert reader.read(make_sample(('joint2', 'joint1')).encode()).layout is second
+    assert reader.read_message(make_sample(('joint1', 'joint2')).encode()).layout is first
+    assert reader.read_message(make_sample(('joint2', 'joint1')).encode()).layout is second
 
 
 def test_bytes_that_name_other_boundaries(make_sample, plain):
-    """Names whose bytes concatenate alike are told apart."""
+    """Names with equal concatenated bytes are distinguished."""
     reader = JointStateReader()
     for names in (('ab', 'c'), ('a', 'bc'), ('abc', ''), ('', 'abc')) * 2:
         sample = make_sample(names)
-        assert plain(reader.read(sample.encode())) == sample.plain
+        assert plain(reader.read_message(sample.encode())) == sample.plain
 
 
 def test_lengths_of_later_arrays(make_sample, plain):
-    """Messages alike up to the positions but of other velocities or efforts are told apart."""
+    """Messages that differ only in the lengths of velocity or effort are distinguished."""
     reader = JointStateReader()
     seen = set()
     for fields in ((1, 1, 1), (1, 1, 0), (1, 0, 1), (1, 0, 0)) * 2:
         sample = make_sample(NAMES, fields=fields)
-        view = reader.read(sample.encode())
+        view = reader.read_message(sample.encode())
         assert plain(view) == sample.plain
         seen.add(view.layout)
     assert len(seen) == 4
 
 
 def test_ragged_is_told(make_sample, plain):
-    """A ragged message is read as it is, and its layout says so."""
+    """A ragged message is read unchanged, and its layout is marked as ragged."""
     whole = make_sample(NAMES)
     position, velocity, effort = whole.patterns
     ragged = type(whole)(1, 2, '', NAMES, (position[:2], velocity, (*effort, 0)))
     reader = JointStateReader()
-    view = reader.read(ragged.encode())
+    view = reader.read_message(ragged.encode())
     assert plain(view) == ragged.plain
     assert view.layout.lengths == (2, 3, 4)
     assert view.layout.is_ragged
-    assert not reader.read(whole.encode()).layout.is_ragged
+    assert not reader.read_message(whole.encode()).layout.is_ragged
 
 
 @given(data=st.data())
@@ -159,9 +159,9 @@ def test_known_form_with_a_fault(samples, plain, data):
         except UnusualMessageError as error:
             return error.reason
 
-    reader.read(message)
-    assert outcome(reader.read) == outcome(JointStateReader().read)
-    assert plain(reader.read(message)) == sample.plain
+    reader.read_message(message)
+    assert outcome(reader.read_message) == outcome(JointStateReader().read_message)
+    assert plain(reader.read_message(message)) == sample.plain
 
 
 @pytest.mark.parametrize('count', [1, 2, 3])
@@ -172,11 +172,11 @@ def test_declared_padding(make_sample, plain, count, fields):
     message = bytearray(sample.encode())
     message[3] = count
     known = JointStateReader()
-    known.read(sample.encode())
+    known.read_message(sample.encode())
     for reader in (JointStateReader(), known):
-        assert plain(reader.read(bytes(message) + bytes(count))) == sample.plain
+        assert plain(reader.read_message(bytes(message) + bytes(count))) == sample.plain
         with pytest.raises(UnusualMessageError) as caught:
-            reader.read(bytes(message) + bytes(count - 1))
+            reader.read_message(bytes(message) + bytes(count - 1))
         assert caught.value.reason == 'truncated'
 
 
@@ -185,14 +185,14 @@ def test_bad_frame_in_a_known_form(make_sample, plain):
     sample = make_sample(NAMES, frame_id='frame')
     good = sample.encode()
     reader = JointStateReader()
-    first = reader.read(good)
+    first = reader.read_message(good)
     for bad_text in (b'fra\xffe', b'fr\0me'):
         bad = good.replace(b'frame', bad_text)
         for _ in range(2):
             with pytest.raises(UnusualMessageError) as caught:
-                reader.read(bad)
+                reader.read_message(bad)
             assert caught.value.reason == 'string'
-            view = reader.read(good)
+            view = reader.read_message(good)
             assert view is first
             assert plain(view) == sample.plain
 
@@ -200,13 +200,13 @@ def test_bad_frame_in_a_known_form(make_sample, plain):
 def test_arrays_are_read_only_views(make_sample):
     """The arrays are aligned, cannot be written, and are the same objects in the next message."""
     reader = JointStateReader()
-    view = reader.read(make_sample(NAMES).encode())
+    view = reader.read_message(make_sample(NAMES).encode())
     arrays = (view.position, view.velocity, view.effort)
     for values in arrays:
         assert values.flags.aligned
         with pytest.raises(ValueError, match='read-only'):
             values[0] = 1.0
-    again = reader.read(make_sample(NAMES, first=2.0).encode())
+    again = reader.read_message(make_sample(NAMES, first=2.0).encode())
     for now, before in zip((again.position, again.velocity, again.effort), arrays, strict=True):
         assert now is before
     assert arrays[0].tolist() == [2.0, 3.0, 4.0]
@@ -216,8 +216,8 @@ def test_record_stays(make_sample, plain, make_message):
     """A record taken from a view outlives the next message, and fills a typed message."""
     sample = make_sample(NAMES)
     reader = JointStateReader()
-    record = reader.read(sample.encode()).record()
-    reader.read(make_sample(NAMES, first=50.0).encode())
+    record = reader.read_message(sample.encode()).copy_record()
+    reader.read_message(make_sample(NAMES, first=50.0).encode())
     assert plain(record) == sample.plain
     message = make_message()
     fill_message(message, record)
@@ -228,10 +228,10 @@ def test_shared_table(make_sample, make_message):
     """Two readers and the typed path that share a table have the same layout objects."""
     layouts = LayoutTable()
     sample = make_sample(NAMES)
-    first = JointStateReader(layouts).read(sample.encode()).layout
-    second = JointStateReader(layouts).read(sample.encode()).layout
+    first = JointStateReader(layouts).read_message(sample.encode()).layout
+    second = JointStateReader(layouts).read_message(sample.encode()).layout
     record = record_from_message(sample.fill(make_message()))
-    assert first is second is layouts.get(record.names, record.lengths)
+    assert first is second is layouts.find_layout(record.names, record.lengths)
 
 
 def test_bounded(make_sample):
@@ -239,7 +239,7 @@ def test_bounded(make_sample):
     reader = JointStateReader(LayoutTable(limit=3), limit=5)
     alive = weakref.WeakSet()
     for number in range(100):
-        alive.add(reader.read(make_sample((f'joint{number}',)).encode()).layout)
+        alive.add(reader.read_message(make_sample((f'joint{number}',)).encode()).layout)
     gc.collect()
     # The last three of the table are among the last five of the reader.
     assert len(alive) == 5
@@ -248,10 +248,10 @@ def test_bounded(make_sample):
 def test_most_recent_stays(make_sample):
     """A form in use is kept while others come and go."""
     reader = JointStateReader(limit=2)
-    kept = reader.read(make_sample(NAMES).encode())
+    kept = reader.read_message(make_sample(NAMES).encode())
     for number in range(10):
-        reader.read(make_sample((str(number),)).encode())
-        assert reader.read(make_sample(NAMES).encode()) is kept
+        reader.read_message(make_sample((str(number),)).encode())
+        assert reader.read_message(make_sample(NAMES).encode()) is kept
 
 
 def test_limit():
@@ -262,22 +262,22 @@ def test_limit():
 
 def test_no_names():
     """An empty message is a layout like any other."""
-    view = JointStateReader().read(b'\x00\x01\x00\x00' + bytes(8) + b'\1' + bytes(23))
+    view = JointStateReader().read_message(b'\x00\x01\x00\x00' + bytes(8) + b'\1' + bytes(23))
     assert (view.layout.names, view.layout.lengths) == ((), (0, 0, 0))
     assert isinstance(view.position, np.ndarray)
 
 
 def test_too_large_to_be_remembered(make_sample, plain):
-    """A message that takes too much is read anew each time, and those remembered stay so."""
+    """A message that is too large is parsed each time, and cached forms stay cached."""
     small = make_sample(NAMES)
     large = [make_sample([f'{seed}_{name}' for name in range(6000)]) for seed in range(3)]
     wide = [make_sample(NAMES, frame_id='f' * (400_000 + seed)) for seed in range(3)]
     reader = JointStateReader()
-    view = reader.read(small.encode())
+    view = reader.read_message(small.encode())
     for sample in (*large, *wide) * 2:
-        read = reader.read(sample.encode())
+        read = reader.read_message(sample.encode())
         assert plain(read) == sample.plain
         assert read is not view
-        assert reader.read(sample.encode()) is not read
-        assert reader.read(small.encode()) is view
+        assert reader.read_message(sample.encode()) is not read
+        assert reader.read_message(small.encode()) is view
         assert plain(view) == small.plain

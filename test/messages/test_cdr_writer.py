@@ -30,22 +30,22 @@ def writer_for(sample):
 
 @given(data=st.data())
 def test_bytes_of_the_format(regular_samples, data):
-    """The bytes are those of the format, every bit of the numbers kept, padding zero."""
+    """The bytes follow the format, with every bit of the numbers and zero padding."""
     sample = data.draw(regular_samples)
-    assert writer_for(sample).write(sample.sec, sample.nanosec) == sample.encode()
+    assert writer_for(sample).write_message(sample.sec, sample.nanosec) == sample.encode()
 
 
 @given(data=st.data())
 def test_reader_reads_it(regular_samples, plain, data):
     """The reader gives back what was written."""
     sample = data.draw(regular_samples)
-    message = writer_for(sample).write(sample.sec, sample.nanosec)
-    assert plain(JointStateReader().read(message)) == sample.plain
+    message = writer_for(sample).write_message(sample.sec, sample.nanosec)
+    assert plain(JointStateReader().read_message(message)) == sample.plain
 
 
 @given(data=st.data())
 def test_rows(regular_samples, data):
-    """To fill the rows is to fill the arrays, and there are rows only where all are sent."""
+    """Filling the rows fills the arrays; there are rows only if all arrays are sent."""
     writer = writer_for(data.draw(regular_samples))
     arrays = (writer.position, writer.velocity, writer.effort)
     assert (writer.rows is None) == (not all(len(array) for array in arrays))
@@ -59,7 +59,7 @@ def test_rows(regular_samples, data):
 def test_fields(fields, count):
     """An interface that is not sent is an empty array; the others begin as zeros."""
     writer = JointStateWriter([f'joint{n}' for n in range(count)], fields=fields)
-    view = JointStateReader().read(writer.write(0, 0))
+    view = JointStateReader().read_message(writer.write_message(0, 0))
     for sent, written, read in zip(
         fields,
         (writer.position, writer.velocity, writer.effort),
@@ -73,10 +73,10 @@ def test_messages_are_apart():
     """A message does not change when the writer is filled and written again."""
     writer = JointStateWriter(['a', 'b'])
     writer.position[:] = 1.0, 2.0
-    first = writer.write(1, 2)
+    first = writer.write_message(1, 2)
     copy = bytes(bytearray(first))
     writer.position[:] = 3.0, 4.0
-    second = JointStateReader().read(writer.write(3, 4))
+    second = JointStateReader().read_message(writer.write_message(3, 4))
     assert first == copy
     assert (second.stamp, second.position.tolist()) == ((3, 4), [3.0, 4.0])
 
@@ -88,9 +88,9 @@ def test_stamp_out_of_range(sec, nanosec):
     """A stamp that does not fit is refused, and the next message is right."""
     writer = JointStateWriter(['a'])
     with pytest.raises(MessageError) as caught:
-        writer.write(sec, nanosec)
+        writer.write_message(sec, nanosec)
     assert caught.value.reason == 'stamp'
-    assert struct.unpack_from('<iI', writer.write(-1, 2**32 - 1), 4) == (-1, 2**32 - 1)
+    assert struct.unpack_from('<iI', writer.write_message(-1, 2**32 - 1), 4) == (-1, 2**32 - 1)
 
 
 @pytest.mark.parametrize('text', ['a\0b', '\0', '\ud800'])

@@ -17,7 +17,7 @@ from transmission_bridge.messages.joint_state import JointStateRecord
 
 
 def record_of(names, value=1.0, fields=(True, True, True), stamp=(1, 2)):
-    """Return a record whose numbers tell message, field and place apart."""
+    """Return a record with different numbers for each message, field and index."""
     arrays = [
         value + 100.0 * field + np.arange(len(names)) if sent else np.empty(0)
         for field, sent in enumerate(fields)
@@ -27,7 +27,7 @@ def record_of(names, value=1.0, fields=(True, True, True), stamp=(1, 2)):
 
 def check(record, data):
     """Compare bytes with the record that they were made from."""
-    found = JointStateReader().read(data)
+    found = JointStateReader().read_message(data)
     assert (found.stamp, found.frame_id, found.names) == (record.stamp, '', record.names)
     for name in ('position', 'velocity', 'effort'):
         assert np.array_equal(getattr(found, name), getattr(record, name), equal_nan=True)
@@ -47,7 +47,7 @@ def test_any_sequence_of_layouts(drawn):
     """Each message is read back as it was, whatever came before, and stays what it was."""
     encoder = JointStateEncoder()
     records = [record_of(names, value, sent) for names, sent, value in drawn]
-    encoded = [encoder.encode(record) for record in records]
+    encoded = [encoder.encode_record(record) for record in records]
     for record, data in zip(records, encoded, strict=True):
         check(record, data)
 
@@ -57,7 +57,7 @@ def test_more_layouts_than_are_kept():
     encoder = JointStateEncoder()
     records = [record_of([f'joint_{number}']) for number in range(3 * cdr.WRITERS)]
     for record in (*records, *reversed(records)):
-        check(record, encoder.encode(record))
+        check(record, encoder.encode_record(record))
         assert encoder._writer.cache_info().currsize <= cdr.WRITERS
 
 
@@ -68,14 +68,16 @@ def test_rows_are_the_arrays(drawn):
     for letter, value in drawn:
         record = record_of([letter, f'{letter}_2'], value)
         rows = np.array([record.position, record.velocity, record.effort])
-        assert encoder.encode_rows(record.names, record.stamp, rows) == encoder.encode(record)
+        assert encoder.encode_rows(record.names, record.stamp, rows) == encoder.encode_record(
+            record
+        )
 
 
 def test_stamp_that_does_not_fit():
     """A stamp that the message cannot hold is an error, and the next message is right again."""
     encoder = JointStateEncoder()
     with pytest.raises(MessageError) as caught:
-        encoder.encode(record_of(['a'], stamp=(2**31, 0)))
+        encoder.encode_record(record_of(['a'], stamp=(2**31, 0)))
     assert caught.value.reason == 'stamp'
     record = record_of(['a'], value=7.0, stamp=(2**31 - 1, 2**32 - 1))
-    check(record, encoder.encode(record))
+    check(record, encoder.encode_record(record))

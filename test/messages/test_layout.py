@@ -19,13 +19,13 @@ from transmission_bridge.messages.joint_state import LayoutTable
 def test_alike_is_same():
     """Equal names and lengths give the same object, anything else another."""
     table = LayoutTable()
-    layout = table.get(['a', 'b'], (2, 2, 0))
-    assert table.get(('a', 'b'), (2, 2, 0)) is layout
+    layout = table.find_layout(['a', 'b'], (2, 2, 0))
+    assert table.find_layout(('a', 'b'), (2, 2, 0)) is layout
     assert (layout.names, layout.lengths) == (('a', 'b'), (2, 2, 0))
     others = [
-        table.get(('b', 'a'), (2, 2, 0)),
-        table.get(('a', 'b'), (2, 0, 2)),
-        table.get(('ab',), (2, 2, 0)),
+        table.find_layout(('b', 'a'), (2, 2, 0)),
+        table.find_layout(('a', 'b'), (2, 0, 2)),
+        table.find_layout(('ab',), (2, 2, 0)),
     ]
     assert len({layout, *others}) == 4
 
@@ -43,17 +43,17 @@ def test_alike_is_same():
 )
 def test_ragged(lengths, ragged):
     """A layout is ragged when an array is neither empty nor as long as the names."""
-    assert LayoutTable().get(('a', 'b'), lengths).is_ragged is ragged
+    assert LayoutTable().find_layout(('a', 'b'), lengths).is_ragged is ragged
 
 
 def test_bounded():
     """The table drops the layout used longest ago, and with it what hangs on it weakly."""
     table = LayoutTable(limit=3)
     compiled = weakref.WeakKeyDictionary()
-    kept = table.get(('kept',), (1, 1, 1))
+    kept = table.find_layout(('kept',), (1, 1, 1))
     for number in range(20):
-        compiled[table.get((str(number),), (1, 1, 1))] = number
-        assert table.get(('kept',), (1, 1, 1)) is kept
+        compiled[table.find_layout((str(number),), (1, 1, 1))] = number
+        assert table.find_layout(('kept',), (1, 1, 1)) is kept
     gc.collect()
     assert len(table) == 3
     assert sorted(compiled.values()) == [18, 19]
@@ -66,11 +66,11 @@ def test_bounded_in_bytes(shapes):
     table, alive = LayoutTable(), weakref.WeakSet()
     for number, (count, length) in enumerate(shapes):
         names = [f'{number} {name}'.ljust(length, 'x') for name in range(count)]
-        layout = table.get(names, (0, 0, 0))
+        layout = table.find_layout(names, (0, 0, 0))
         assert (
             sum(map(sys.getsizeof, layout.names)) < layout.weight < 8192 + count * (length + 300)
         )
-        assert (table.get(names, (0, 0, 0)) is layout) is layout.is_kept
+        assert (table.find_layout(names, (0, 0, 0)) is layout) is layout.is_kept
         alive.add(layout)
     last = layout
     del layout

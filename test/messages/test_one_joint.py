@@ -123,7 +123,7 @@ def test_reversed_is_a_negative_ratio():
 
 
 def test_position_command_with_its_hint():
-    """A position command maps its target, and its velocity hint only where it has one."""
+    """A position command maps its target, and its velocity hint if it has one."""
     target = math.pi / 4 + 0.01
     transmission = simple_transmission(50.0, math.pi / 4, reversed=True)
     command = PositionCommand(target, velocity=0.1, duration=250, command_id='c')
@@ -271,7 +271,7 @@ def state_of(state):
 
 
 class _RosMessage:
-    """What generated messages have in common, as far as the mapping looks at it."""
+    """The common attributes of generated messages that the mapping uses."""
 
     FIELDS = ()
 
@@ -373,7 +373,7 @@ def test_trajectory_of_ros():
 
 @pytest.mark.parametrize('convert', [apply_to_command, unapply_to_feedback])
 def test_other_messages_of_ros_are_refused(convert):
-    """What cannot be mapped is never handed back as if it were."""
+    """An object that cannot be mapped is never returned unchanged."""
     with pytest.raises(MessageError, match='Float64 cannot be mapped') as caught:
         convert(Float64(), GEARED)
     assert caught.value.reason == 'other_type'
@@ -410,7 +410,7 @@ def test_coupled_transmission_is_refused():
 
 
 def test_varying_ratio_takes_the_position_of_the_message():
-    """Where the ratio varies the message's own position is used, else the one given, else none."""
+    """If the ratio varies, the message's position is used, else the given one, else an error."""
     crank = CrankSliderTransmission(GuidedSlider(0.1, 0.3, 0.0), 1.2)
     step = 1e-6
     slope = (apply_position(0.3 + step, crank) - apply_position(0.3 - step, crank)) / (2 * step)

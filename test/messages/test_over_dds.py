@@ -65,7 +65,7 @@ def test_raw_subscription(ros, node, make_sample, plain):
 
     reader = JointStateReader()
     for count, (data, message) in enumerate(zip(raw, typed, strict=True), start=1):
-        view = reader.read(data)
+        view = reader.read_message(data)
         assert plain(view) == samples[count % 2].plain
         assert plain(view) == plain(record_from_message(message))
 
@@ -81,9 +81,9 @@ def test_raw_publisher(ros, node, plain):
     for sec in range(4):
         writer.position[:] = sec, float('nan'), -0.0
         writer.effort[:] = float('inf'), sec, 1e-310
-        for data in (writer.write(sec, 2**32 - 1), empty.write(-sec, 0)):
+        for data in (writer.write_message(sec, 2**32 - 1), empty.write_message(-sec, 0)):
             expected = ros.Message()
-            fill_message(expected, JointStateReader().read(data))
+            fill_message(expected, JointStateReader().read_message(data))
             publisher.publish(data)
             node.spin_until(lambda: received)
             assert plain(record_from_message(received.pop())) == plain(

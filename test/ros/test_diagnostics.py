@@ -236,7 +236,7 @@ def test_contested_joints(peer, active_bridge, reference, diagnostics):
     arrays.publish(Float64MultiArray(data=[1.0]))
     name = 'commands of position_commands'
     report = diagnostics(lambda report: report[name].level == WARN)
-    assert report[name].message == 'commanded by another source too: lift'
+    assert report[name].message == 'also commanded by another source: lift'
     assert report.values(name)['contested lift'] == '1'
 
 
@@ -344,7 +344,9 @@ def test_drivers_under_another_name(peer, reference, named_bridge):
             peer.send(publisher, reference.Message(('winch',), position=(0.5,)))
 
     wait(
-        'actuator_states', f"several publishers of {states} ('/peer', '/peer') give 'winch'", send
+        'actuator_states',
+        f"several publishers of {states} ('/peer', '/peer') publish 'winch'",
+        send,
     )
 
 
@@ -356,8 +358,8 @@ def test_other_peers_under_another_name(peer, harness, reference, named_bridge):
     _, joints, commands, actuators, wait = named_bridge
     peer.node.create_publisher(JointState, joints, 10)
     peer.node.create_publisher(JointState, actuators, 10)
-    wait('joint_states', f"{joints} is published by others too: '/peer'")
-    wait('actuator_commands', f"{actuators} is published by others too: '/peer'")
+    wait('joint_states', f"{joints} has other publishers: '/peer'")
+    wait('actuator_commands', f"{actuators} has other publishers: '/peer'")
     unfit = peer.node.create_publisher(JointState, commands, harness.BEST_EFFORT)
     wait('joint_commands', f"incompatible quality of service on {commands}: '/peer' (")
     peer.node.destroy_publisher(unfit)
@@ -368,7 +370,7 @@ def test_other_peers_under_another_name(peer, harness, reference, named_bridge):
     def send():
         peer.send(controller, reference.Message(('lift',), position=(0.5,)))
 
-    wait('commands of joint_commands', f'nobody listens to {actuators}: ', send)
+    wait('commands of joint_commands', f'{actuators} has 0 subscribers: ', send)
     peer.node.create_subscription(JointState, actuators, print, 10)
     wait('commands of joint_commands', 'OK', send)
 
@@ -415,8 +417,8 @@ def test_bridges_that_receive_the_same_commands(peer, make_bridge, reference, di
         for topic in commands:
             words = report[f'commands of {topic}'].message
             assert words.startswith(
-                f'/robot_{topic} is also received by another bridge '
-                f"('/{other}/transmission_bridge'), "
+                f"another bridge ('/{other}/transmission_bridge') also subscribes to "
+                f'/robot_{topic}; '
             )
             assert f'remap {topic}' in words
         assert report['commands of position_commands'].level == OK
@@ -584,6 +586,6 @@ def test_absolute_encoder_at_the_joint(peer, make_bridge, reference, diagnostics
         peer.exchange(sensor, reference.Message(('winch',), (lift,), stamp=stamp), measured)
     report = diagnostics(lambda report: report['transmission hoist'].level != OK)
     assert report['transmission hoist'].level == WARN
-    assert "'winch' moves as joint 'lift' does" in report['transmission hoist'].message
+    assert "'winch' moves like joint 'lift'" in report['transmission hoist'].message
     assert peer.set_parameters({'transmissions.hoist.ignore_absolute_encoder': True}).successful
     diagnostics(lambda report: report['transmission hoist'].level == OK)

@@ -61,7 +61,7 @@ class Wire:
         self.names, self.missing = subscribe_joint_commands(inputs, robot, self._take)
 
     def _take(self, topic, layout, data, now):
-        self.bridge.command(layout, data, data.stamp, now, topic)
+        self.bridge.send_joint_command(layout, data, data.stamp, now, topic)
 
     def send(self, interface, now=0.0, **joints):
         """Receive a command on the topic of an interface."""
@@ -133,13 +133,13 @@ def test_everything_else_works_without_the_message(
     peer, make_bridge, reference, urdf, install, capfd
 ):
     """The diagnostics and the log name the package, and joint_commands are read."""
-    from transmission_bridge.bridge.diagnostics import judge
+    from transmission_bridge.bridge.diagnostics import judge_part
     from transmission_bridge.ros.peers import Graph
 
     install(None)
     node = make_bridge({'robot_description': urdf})
     peer.start()
-    status = judge(node._diagnostics._collect_life_cycle(node._session, Graph(node)))
+    status = judge_part(node._diagnostics._collect_life_cycle(node._session, Graph(node)))
     assert status.level == 2
     assert status.message.startswith('active; the commands of ')
     assert 'install the package control_msgs' in status.message

@@ -204,7 +204,9 @@ def test_bug_in_a_message(peer, reference, active_bridge, monkeypatch, capfd, pa
     inputs = node._session.inputs.statistics[topic]
     with monkeypatch.context() as patch:
         broken = node._session.states if path == 'states' else node._session.bridge
-        patch.setattr(type(broken), 'update' if path == 'states' else 'command', put_bug)
+        patch.setattr(
+            type(broken), 'merge_message' if path == 'states' else 'send_joint_command', put_bug
+        )
         for count in range(1, 4):
             peer.send(publisher, message)
             peer.spin_until(lambda: inputs.rejected['bug'] == count, 'the bug')

@@ -371,7 +371,7 @@ def test_a_bridge_that_stood_still(start, executor, pause, quiet):
         assert ages() == []
         robot.said('commands of joint_commands', WARN, 'stalled')
         robot.until(lambda: robot.counted('velocity_commands', 'rejected stalled') > 0, 'a count')
-        assert robot.process.output.count('joint_commands: the node stood still for 2') == 1
+        assert robot.process.output.count('joint_commands: the node was stalled for 2') == 1
     robot.until(lambda: robot.counted('joint_trajectory', 'rejected stalled') == 1, 'the count')
     assert robot.ends('finger')
     # Live commands are accepted at once.
@@ -410,7 +410,7 @@ def test_tuning_under_load(start):
     robot.until(lambda: robot.heard, 'traffic')
     refused = robot.set(reduction, 4.0)
     assert not refused.successful
-    assert 'lift by winch would turn the other way' in refused.reason
+    assert 'lift by winch would move in the opposite direction' in refused.reason
     assert 'Stop commanding it' in refused.reason
     assert robot.set(reduction, -4.5).successful
     stop()

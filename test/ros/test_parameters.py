@@ -10,7 +10,7 @@ import math
 
 import pytest
 
-from transmission_bridge.bridge.options import BridgeOptions, range_of
+from transmission_bridge.bridge.options import BridgeOptions, find_option_range
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.ros.command_line import find_unused_parameter_files
 from transmission_bridge.ros.process import available_executors
@@ -279,7 +279,7 @@ OUT_OF_RANGE = {
 def test_out_of_range(peer, make_bridge, name):
     """A number out of sense is refused at the start with its range, which is described."""
     make_bridge()
-    span = range_of({option.name: option for option in fields(BridgeOptions)}[name])
+    span = find_option_range({option.name: option for option in fields(BridgeOptions)}[name])
     for value in OUT_OF_RANGE[name]:
         with pytest.raises(ParameterError) as caught:
             make_bridge({name: value}, namespace='other')

@@ -201,7 +201,7 @@ def test_failed_configure(witness, harness, reference, tmp_path):
 
 def test_failed_activation(peer, make_bridge, reference, monkeypatch):
     """The reason of a failed activation is reported until it succeeds, for mistakes and bugs."""
-    from transmission_bridge.bridge.diagnostics import judge
+    from transmission_bridge.bridge.diagnostics import judge_part
     from transmission_bridge.errors import ParameterError
     from transmission_bridge.ros.peers import Graph
     from transmission_bridge.ros.session import BridgeSession
@@ -209,7 +209,7 @@ def test_failed_activation(peer, make_bridge, reference, monkeypatch):
     node = make_bridge({'robot_description': reference.URDF})
 
     def life():
-        status = judge(node._diagnostics._collect_life_cycle(node._session, Graph(node)))
+        status = judge_part(node._diagnostics._collect_life_cycle(node._session, Graph(node)))
         return bytes([status.level]), status.message
 
     assert peer.change_state('configure')
@@ -337,7 +337,7 @@ def test_a_driver_of_refused_motors_only(witness, urdf, with_slide, reference):
 
     def is_said():
         bridge.peer.send(driver, reference.Message(('slide_motor',), position=(0.3,)))
-        said = f"none of the names is bridged: 'slide_motor' ({REFUSED})"
+        said = f"no name is bridged: 'slide_motor' ({REFUSED})"
         return said in bridge.process.output
 
     bridge.peer.spin_until(is_said, 'the refusal')
@@ -506,12 +506,12 @@ def test_ever_other_unknown_joints(witness, urdf, reference):
         (
             ('elbow', 'roll'),
             {'position': (0.1,)},
-            "1 position for 2 names ('elbow', 'roll'): give one per name, or none; message",
+            "1 position value for 2 names ('elbow', 'roll'): give one per name, or none; message",
         ),
         (
             ('lift', 'finger'),
             {'velocity': (0.1, 0.2, 0.3)},
-            "3 velocities for 2 names ('lift', 'finger'): give one per name, or none; message",
+            "3 velocity values for 2 names ('lift', 'finger'): give one per name, or none",
         ),
         (
             ('lift', 'roll', 'finger'),
@@ -553,7 +553,7 @@ def test_zero_while_a_position_is_held(witness, urdf, reference):
     peer.exchange(peer.publisher('joint_commands'), command, peer.listen('actuator_commands'))
     answer = peer.call(Trigger, f'{name}/zero', Trigger.Request())
     assert not answer.success
-    assert 'lift holds a position command' in answer.message
+    assert 'lift is holding a position command' in answer.message
     commands = re.findall(r'"ros2 (lifecycle set|service call) (\S+) ([^"]+)"', answer.message)
     assert commands == [
         ('lifecycle set', name, 'deactivate'),

@@ -151,8 +151,8 @@ def test_start_in_the_future(peer, active_bridge, wire):
         send(message)
         (found,) = peer.spin_until(lambda: heard, 'the trajectory')
         assert found.header.stamp == message.header.stamp
-        assert (ledger.held(time())[0, place] == 0.25) == is_there
-        assert ledger.position_joints()[place]
+        assert (ledger.find_held_commands(time())[0, place] == 0.25) == is_there
+        assert ledger.find_position_joints()[place]
 
 
 def test_end_is_held(peer, active_bridge, reference, wire):

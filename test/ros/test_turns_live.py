@@ -299,7 +299,7 @@ def test_absolute_position_has_the_time_of_its_own_message():
     layouts, none = LayoutTable(), np.empty(0)
     for now, name in ((1.0, 'left'), (1.5, 'right')):
         message = JointStateRecord((1, 0), '', (name,), np.array([0.5]), none, none)
-        layout = layouts.get(message.names, message.lengths)
+        layout = layouts.find_layout(message.names, message.lengths)
         receive['actuator_absolute_positions'](layout, message, now)
     assert maps.actuator_names[:2] == ('left', 'right')
     assert str(taken) == '[(1.0, 0.5, nan, nan), (1.5, nan, 0.5, nan)]'

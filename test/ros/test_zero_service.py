@@ -242,7 +242,7 @@ def test_held_position(peer, active_bridge, reference, zero, feed, joint):
     feed()
     commands, controller = peer.listen('actuator_commands'), peer.publisher('joint_commands')
     peer.exchange(controller, reference.Message((joint,), position=(0.1,)), commands)
-    refused(peer, zero, 'roll holds a position command')
+    refused(peer, zero, 'roll is holding a position command')
     peer.exchange(controller, reference.Message(('roll', 'pitch'), effort=(0.0, 0.0)), commands)
     assert zero().success
 

@@ -46,7 +46,7 @@ def test_value_that_is_not_finite_is_no_command(nothing):
 
 
 def test_first_of_position_velocity_effort_decides():
-    """A velocity or effort beside a position is a hint, and decides only where it is missing."""
+    """A velocity or effort beside a position is a hint, and is used if there is no position."""
     command = read_command(
         message(NAMES, position=(1.0, NAN, NAN), velocity=(4.0, 5.0, NAN), effort=(7.0, 8.0, 9.0)),
         NAMES,
@@ -75,14 +75,13 @@ def test_message_without_values_commands_nothing():
 def test_ragged_message_is_refused_whole(field, values):
     """An array of another length than the names refuses the message, naming the array."""
     arrays = {'position': (1.0, 2.0, 3.0), field: values}
-    named = 'velocit(y|ies) for' if field == 'velocity' else f'{field}s? for'
-    with pytest.raises(MessageError, match=named) as caught:
+    with pytest.raises(MessageError, match=f'{field} values? for') as caught:
         read_command(message(NAMES, **arrays), NAMES)
     assert caught.value.reason == 'ragged'
 
 
 def test_doubled_name_is_refused_whole():
-    """A name that stands twice refuses the message, even where it is not ours."""
+    """A repeated name rejects the message, also if it is not ours."""
     with pytest.raises(MessageError, match=': x') as caught:
         read_command(message(('x', 'a', 'x'), position=(1.0, 2.0, 3.0)), NAMES)
     assert caught.value.reason == 'duplicate_name'

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from transmission_bridge.errors import ParameterError, ShapeError
-from transmission_bridge.sim.driver import Command, Drive, DriverSettings, Mode
+from transmission_bridge.sim.driver import Drive, DriveCommand, DriverSettings, Mode
 
 MODES = [Mode.POSITION, Mode.VELOCITY, Mode.EFFORT]
 values = st.floats(-10.0, 10.0)
@@ -28,7 +28,7 @@ dynamics = st.builds(
 
 def command(*told):
     """Return a command from pairs of mode and target."""
-    return Command(
+    return DriveCommand(
         np.array([mode for mode, _ in told], dtype=np.int8),
         np.array([target for _, target in told], dtype=float),
     )
@@ -134,7 +134,7 @@ def test_constant_effort_ends_in_the_velocity_that_damping_allows(numbers, effor
 
 @given(values, st.floats(0.0, 5.0), st.floats(0.05, 1.0))
 def test_equal_rates_are_no_special_case(effort, dt, time):
-    """Where ``T = I / b`` the velocity is that of a critically damped second-order lag."""
+    """With ``T = I / b`` the velocity follows a critically damped second-order lag."""
     drive = Drive.at_rest(
         [0.0], DriverSettings(time_constant=time, inertia=0.5 * time, damping=0.5)
     )
@@ -146,7 +146,7 @@ def test_equal_rates_are_no_special_case(effort, dt, time):
 
 
 def test_position_never_jumps():
-    """A command of any mode leaves the position where it is at that instant."""
+    """A command of any mode does not change the position at that instant."""
     drive = Drive.at_rest([1.0, 2.0, 3.0])
     after = drive.commanded(command(*[(mode, 7.0) for mode in MODES]))
     np.testing.assert_array_equal(after.position, [1.0, 2.0, 3.0])
@@ -163,7 +163,7 @@ def test_newest_interface_decides_and_others_go_on():
 
 
 def test_drive_without_a_command_holds_still():
-    """A drive that was never commanded stays where it started."""
+    """A drive without a command keeps its first position."""
     after = Drive.at_rest([0.7]).advanced(100.0)
     np.testing.assert_array_equal(state(after), [[0.7], [0.0], [0.0]])
 

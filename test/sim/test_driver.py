@@ -24,7 +24,7 @@ EMPTY = np.empty(0)
 
 
 def moving(settings=None):
-    """Return a driver whose actuators were told their velocities at time 10."""
+    """Return a driver with velocity commands since time 10."""
     driver = Driver(NAMES, settings or DriverSettings(), now=10.0)
     command = JointStateRecord((0, 0), '', NAMES, EMPTY, np.array([1.0, -2.0]), EMPTY)
     assert driver.command(command, now=10.0) == ()
@@ -68,13 +68,13 @@ def test_refused_command_changes_nothing():
 
 
 def test_names_of_others_are_reported():
-    """A command tells which of its names are not the driver's."""
+    """A command returns its names that are not the driver's."""
     command = JointStateRecord((0, 0), '', ('x', 'left'), EMPTY, np.array([1.0, 1.0]), EMPTY)
     assert moving().command(command, now=10.0) == ('x',)
 
 
 def test_frozen_values_are_those_of_the_first_frozen_sample():
-    """Switched on, freeze holds the next sample; switched off, the drive has gone on meanwhile."""
+    """Switched on, freeze holds the next sample; switched off, the drive has continued."""
     driver, free = moving(), moving()
     driver.use(DriverSettings(freeze=True), now=10.2)
     held = driver.sample(now=10.3)

@@ -131,7 +131,7 @@ def fields(sample):
 
 @given(seeds, numbers, st.floats(0.0, 1.0))
 def test_subset_keeps_order_and_values(seed, number, probability):
-    """What remains stands in its order with its own values."""
+    """Remaining actuators keep their order and values."""
     sent = entries(sent_with(subset=probability, seed=seed, number=number))
     remaining = iter(entries(SAMPLE))
     assert all(entry in remaining for entry in sent)

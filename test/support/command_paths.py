@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from transmission_bridge.bridge.commands import CommandPath
-from transmission_bridge.bridge.gate import Gate, Known
+from transmission_bridge.bridge.gate import Gate, KnownState
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.bridge.tuning_guard import check_tuning
@@ -33,13 +33,13 @@ class Commands:
         self.path = CommandPath(robot, self.gate, self.options)
         self.open_turns = None
         self.shift = self.silent = None
-        self.use = self.gate.use
+        self.use = self.gate.replace_maps
         self.reset = self.gate.reset
 
     def known(self, position, now, velocity=None):
         """Return what is known if joints were measured at positions, and at velocities."""
         unknown = np.full(len(position), np.nan)
-        return Known(
+        return KnownState(
             now,
             position,
             unknown if velocity is None else velocity,
@@ -51,36 +51,36 @@ class Commands:
     def command(self, layout, data, position, stamp, *, measured_velocity=None, now=0.0, **more):
         """Command joints by a JointState."""
         known = self.known(position, now, measured_velocity)
-        return self.path.command(layout, data, known, stamp, **more)
+        return self.path.send_message(layout, data, known, stamp, **more)
 
     def command_interface(
         self, interface, names, values, position, stamp, *, source, measured_velocity=None, now=0.0
     ):
         """Command joints by a plain array."""
         known = self.known(position, now, measured_velocity)
-        return self.path.command_interface(interface, names, values, known, stamp, source=source)
+        return self.path.send_array(interface, names, values, known, stamp, source=source)
 
     def look(self, position, now):
         """Have the gate note the time; return what is known."""
         known = self.known(position, now)
-        self.gate.look(known)
+        self.gate.update_ledger(known)
         return known
 
     def expire(self, position, stamp, now):
         """End the commands whose time is over."""
-        return self.gate.end_expired(self.look(position, now), stamp)
+        return self.gate.end_expired_commands(self.look(position, now), stamp)
 
     def stop(self, stamp, now=None):
         """Fall silent."""
         now = self.gate.ledger._latest if now is None else now
         unknown = np.full(len(self.held[0]), np.nan)
-        return self.gate.stop(self.look(unknown, now), stamp)
+        return self.gate.send_stop(self.look(unknown, now), stamp)
 
     def driver_was_silent(self, actuators):
         """Have the driver of actuators come back from silence."""
         unknown = np.full(len(self.held[0]), np.nan)
         known = self.known(unknown, self.gate.ledger._latest)
-        self.gate.look(known._replace(returned=actuators))
+        self.gate.update_ledger(known._replace(returned=actuators))
 
     def update_clock(self, now):
         """Let time pass."""
@@ -88,7 +88,7 @@ class Commands:
 
     def held_at(self, now):
         """Return the joint commands without joints that execute a trajectory."""
-        return self.gate.ledger.held(now)
+        return self.gate.ledger.find_held_commands(now)
 
     @property
     def held(self):
@@ -98,7 +98,7 @@ class Commands:
     @property
     def held_positions(self):
         """The joints that hold a position."""
-        return self.gate.ledger.position_joints()
+        return self.gate.ledger.find_position_joints()
 
     @property
     def left_efforts(self):
@@ -131,11 +131,13 @@ class Trajectories:
     def __init__(self, robot, commands, **options):
         self._commands = commands
         self.path = TrajectoryPath(robot, commands.gate, replace(commands.options, **options))
-        self.use = commands.gate.use
+        self.use = commands.gate.replace_maps
 
     def map(self, trajectory, position, *, now=0.0, velocity=None, **more):
         """Send a trajectory."""
-        return self.path.map(trajectory, self._commands.known(position, now, velocity), **more)
+        return self.path.send_message(
+            trajectory, self._commands.known(position, now, velocity), **more
+        )
 
 
 def check_ratios(before, after, position, live):

@@ -118,7 +118,7 @@ def test_the_efforts_of_the_simulated_driver_are_those_of_an_arm():
         fields = [[command[field][name] for name in JOINTS] for field in ('position', 'velocity')]
         wish = JointStateRecord((0, 0), '', JOINTS, *map(np.array, fields), np.empty(0))
         position = robot.actuator_to_joint('position', driver.sample(now=0.02 * step).position)
-        layout = layouts.get(wish.names, wish.lengths)
+        layout = layouts.find_layout(wish.names, wish.lengths)
         for message in bridge.command(layout, wish, position, (0, 0)):
             driver.command(message, now=0.02 * step)
         for late in (0.0, 0.01, 0.019):

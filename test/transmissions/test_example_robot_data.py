@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from transmission_bridge import load_description, RobotTransmissions
-from transmission_bridge.bridge.implausible_numbers import implausible_numbers
+from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
 
 try:
     WHEEL = importlib.metadata.distribution('example-robot-data')
@@ -97,7 +97,7 @@ def test_all_of_them():
 def test_no_number_of_a_real_robot_is_implausible():
     """Also of the joints that pass through: fast ones, those of several turns, placeholders."""
     found = {
-        path.stem: implausible_numbers(RobotTransmissions(load_description(path)))
+        path.stem: find_implausible_numbers(RobotTransmissions(load_description(path)))
         for path in ROBOTS
     }
     assert len(found) >= 60

@@ -188,8 +188,10 @@ def assert_the_same_bridge(plain: RobotTransmissions, robot: RobotTransmissions,
         found = []
         for path, scale in zip(states, (1.0, scales), strict=True):
             message = JointStateRecord((1, 0), '', actuators, *(motors / scale))
-            path.update('', layouts.get(actuators, message.lengths), message, (1, number))
-            found.append(path.joint_state())
+            path.merge_message(
+                '', layouts.find_layout(actuators, message.lengths), message, (1, number)
+            )
+            found.append(path.make_joint_state())
         assert found[1].names == found[0].names
         for field in FIELDS:
             close(getattr(found[1], field), getattr(found[0], field))
@@ -197,7 +199,7 @@ def assert_the_same_bridge(plain: RobotTransmissions, robot: RobotTransmissions,
         for row, field in enumerate(FIELDS):
             values = [r if k == row else EMPTY for k, r in enumerate(rows)]
             message = JointStateRecord((1, 0), '', names, *values)
-            layout = layouts.get(names, message.lengths)
+            layout = layouts.find_layout(names, message.lengths)
             (theirs,), (ours,) = (
                 path.command(layout, message, joints[0, 0], (1, 0)) for path in commands
             )
@@ -350,8 +352,8 @@ def test_units_of_a_shared_actuator_are_given_once(robots, place):
     assert scales_of(robot)[0].tolist() == [math.tau]
     path, layouts = StatePath(robot), LayoutTable()
     message = JointStateRecord((1, 0), '', ('m',), np.array([1.0]), EMPTY, EMPTY)
-    path.update('', layouts.get(('m',), message.lengths), message, (1, 0))
-    close(path.joint_state().position, [math.tau / 10.0, math.tau])
+    path.merge_message('', layouts.find_layout(('m',), message.lengths), message, (1, 0))
+    close(path.make_joint_state().position, [math.tau / 10.0, math.tau])
 
 
 def test_units_given_by_two_transmissions_are_an_error(robots):
@@ -392,11 +394,13 @@ def test_a_linkage_is_solved_in_the_units_of_its_drivers(load):
     for a, q in zip(motors, states, strict=True):
         path = StatePath(robot)
         message = JointStateRecord((1, 0), '', plain.actuator_names, a / scales[0], EMPTY, EMPTY)
-        path.update('', layouts.get(message.names, message.lengths), message, (1, 0))
-        close(path.joint_state().position, q)
+        path.merge_message(
+            '', layouts.find_layout(message.names, message.lengths), message, (1, 0)
+        )
+        close(path.make_joint_state().position, q)
         names = tuple(plain.joint_names[place] for place in own)
         message = JointStateRecord((1, 0), '', names, q[own], EMPTY, EMPTY)
-        layout = layouts.get(names, message.lengths)
+        layout = layouts.find_layout(names, message.lengths)
         (sent,) = Commands(robot, limits='off').command(layout, message, q, (1, 0))
         close(sent.position * scales[0], plain.joint_to_actuator('position', q))
 

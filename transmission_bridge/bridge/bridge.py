@@ -12,7 +12,7 @@ import numpy as np
 from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.bridge.gate import Gate, Outgoing
 from transmission_bridge.bridge.inputs import Stamp
-from transmission_bridge.bridge.options import BridgeOptions, pairs
+from transmission_bridge.bridge.options import BridgeOptions, split_pairs
 from transmission_bridge.bridge.outputs import DriverNames
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.bridge.trajectories import TrajectoryPath
@@ -25,17 +25,12 @@ from transmission_bridge.types import Array
 
 class Bridge:
     """
-    The way of the states and the way of the commands of one robot.
+    The state path and the command path of one robot.
 
-    Every method that takes a time ``now`` [s] may be given any clock that is the same for all.
+    Times ``now`` [s] are of any clock, the same one for all methods.
 
-    :param robot: The maps; replaced by :meth:`use`.
-    :param options: The choices of the user.
     :param send: Receives the messages to the drivers; see :class:`Gate`.
     :param stamp_hold: See :class:`StatePath`.
-    :ivar robot: The maps in use.
-    :ivar states: The states.
-    :ivar gate: What is sent to the drivers.
     :raises TransmissionBridgeError: If an option does not fit the robot.
     """
 
@@ -49,7 +44,7 @@ class Bridge:
         self.robot = robot
         self._options = options
         self.states = StatePath(robot, options, stamp_hold=stamp_hold)
-        names = pairs('actuator_names', options.actuator_names)
+        names = split_pairs('actuator_names', options.actuator_names)
         drivers = DriverNames(names, robot.actuator_names)
         self.gate = Gate(robot, options, drivers=drivers, send=send)
         self._commands = CommandPath(robot, self.gate, options)
@@ -61,29 +56,29 @@ class Bridge:
         self.gate.reset()
         self._commands.reset()
 
-    def use(self, robot: RobotTransmissions) -> None:
+    def replace_maps(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages; joints and actuators must be the same."""
         self.robot = robot
-        self.states.use(robot)
-        self.gate.use(robot)
+        self.states.replace_maps(robot)
+        self.gate.replace_maps(robot)
 
-    def check_tuning(self, robot: RobotTransmissions, now: float) -> None:
+    def guard_tuning(self, robot: RobotTransmissions, now: float) -> None:
         """
-        Check maps that are to be used.
+        Check new maps before they are used.
 
         :raises ParameterError: If they would move commanded joints suddenly (``tuning_guard``).
         """
         if not self._options.tuning_guard:
             return
         ledger = self.gate.ledger
-        measured = self.states.merged.values(now)[0]
+        measured = self.states.merged.read_values(now)[0]
         position = np.where(np.isnan(measured), ledger.actuators[0], measured)
-        live = ledger.commanded_joints(now)
+        live = ledger.find_commanded_joints(now)
         check_tuning(self.robot, robot, position, live, ledger.joints, self._options)
 
-    # -- commands: for what they raise and return see CommandPath and TrajectoryPath -------------
+    # -- commands: CommandPath and TrajectoryPath document results and errors --------------------
 
-    def command(
+    def send_joint_command(
         self,
         layout: Layout,
         data: JointStateRecord,
@@ -91,32 +86,34 @@ class Bridge:
         now: float,
         topic: str = 'joint_commands',
     ) -> list[JointStateRecord]:
-        """Send what a joint command means."""
-        return self._commands.command(layout, data, self.states.known(now), stamp, source=topic)
-
-    def command_interface(
-        self, topic: str, interface: str, values: Array, stamp: Stamp, now: float
-    ) -> list[JointStateRecord]:
-        """Send what a plain array for ``command_joints`` means."""
-        names, known = self._options.command_joints, self.states.known(now)
-        return self._commands.command_interface(
-            interface, names, values, known, stamp, source=topic
+        """Map a joint command and send the result."""
+        return self._commands.send_message(
+            layout, data, self.states.find_known_state(now), stamp, source=topic
         )
 
-    def command_trajectory(
+    def send_interface_command(
+        self, topic: str, interface: str, values: Array, stamp: Stamp, now: float
+    ) -> list[JointStateRecord]:
+        """Map a plain array for ``command_joints`` and send the result."""
+        names, known = self._options.command_joints, self.states.find_known_state(now)
+        return self._commands.send_array(interface, names, values, known, stamp, source=topic)
+
+    def send_joint_trajectory(
         self, trajectory: TrajectoryRecord, now: float, start: float | None = None
     ) -> TrajectoryRecord:
-        """Send what a joint trajectory means."""
-        return self.trajectories.map(trajectory, self.states.known(now), start=start)
+        """Map a joint trajectory and send the result."""
+        return self.trajectories.send_message(
+            trajectory, self.states.find_known_state(now), start=start
+        )
 
-    def end_expired(self, stamp: Stamp, now: float) -> list[JointStateRecord]:
-        """End the commands whose time is over; to be called regularly."""
-        known = self.states.known(now)
-        self.gate.look(known)
-        return self.gate.end_expired(known, stamp)
+    def end_expired_commands(self, stamp: Stamp, now: float) -> list[JointStateRecord]:
+        """End the commands that have expired; to be called regularly."""
+        known = self.states.find_known_state(now)
+        self.gate.update_ledger(known)
+        return self.gate.end_expired_commands(known, stamp)
 
-    def stop(self, stamp: Stamp, now: float) -> list[JointStateRecord]:
-        """Send what ``on_stop`` says, and forget every command."""
-        known = self.states.known(now)
-        self.gate.look(known)
-        return self.gate.stop(known, stamp)
+    def send_stop(self, stamp: Stamp, now: float) -> list[JointStateRecord]:
+        """Send the messages of ``on_stop``, and forget every command."""
+        known = self.states.find_known_state(now)
+        self.gate.update_ledger(known)
+        return self.gate.send_stop(known, stamp)

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What a command means apart from its numbers: joints, coupled partners, actuators, messages."""
+"""The structure of a command, without its numbers: joints, partners, actuators, messages."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from transmission_bridge.bridge.inputs import as_slice, JointError, Stamp
+from transmission_bridge.bridge.inputs import as_slice, JointRejection, Stamp
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import closest, MessageError, shortened, shown
 from transmission_bridge.messages.joint_state import (
     JointStateRecord,
     Layout,
-    ragged,
+    make_ragged_error,
 )
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
@@ -31,18 +31,17 @@ from transmission_bridge.types import Array, EMPTY, Index, Mask
 @dataclass(frozen=True, eq=False, slots=True)
 class MessageForm:
     """
-    A message apart from its numbers.
+    A message to actuators, without its numbers.
 
-    :param names: The actuators it names.
-    :param places: Their indices.
-    :param rows: Whether it holds positions, velocities, efforts; the others are empty arrays.
+    :param places: Indices of the actuators.
+    :param rows: Whether it holds positions, velocities, efforts; other arrays are empty.
     """
 
     names: tuple[str, ...]
     places: Index | slice
     rows: tuple[bool, bool, bool]
 
-    def record(self, sent: Array, stamp: Stamp) -> JointStateRecord:
+    def make_record(self, sent: Array, stamp: Stamp) -> JointStateRecord:
         """Return the message with its numbers copied from ``sent``, shape ``(3, n_actuators)``."""
         position, velocity, effort = (
             sent[row, self.places].copy() if held else EMPTY for row, held in enumerate(self.rows)
@@ -50,7 +49,7 @@ class MessageForm:
         return JointStateRecord(stamp, '', self.names, position, velocity, effort)
 
 
-def actuator_messages(
+def make_actuator_messages(
     names: tuple[str, ...], sent: Array, stamp: Stamp, options: BridgeOptions
 ) -> list[JointStateRecord]:
     """
@@ -58,30 +57,30 @@ def actuator_messages(
 
     :param names: All actuators.
     :param sent: Rows position, velocity, effort, shape ``(3, n_actuators)``, NaN: no command.
-    :param options: The choices of the user.
     """
-    forms = message_forms(names, ~np.isnan(sent), options)
-    return [form.record(sent, stamp) for form in forms]
+    forms = find_message_forms(names, ~np.isnan(sent), options)
+    return [form.make_record(sent, stamp) for form in forms]
 
 
-def message_forms(
+def find_message_forms(
     names: tuple[str, ...], given: Mask, options: BridgeOptions
 ) -> tuple[MessageForm, ...]:
     """
     Return the forms of the messages for a command.
 
     :param names: All actuators.
-    :param given: Which have a command, rows position, velocity, effort.
+    :param given: Mask of the commands, rows position, velocity, effort.
     :param options: With ``mixed_commands: nan`` actuators commanded in different modes share one
-        message, with NaN where one has no command, instead of one message per interface.
+        message, and NaN means no command; otherwise each interface has a message.
     """
     rows: Mask = np.any(given, axis=1)
     if not rows.any():
         return ()
     if options.mixed_commands == 'nan' or not is_mixed(given):
-        return (_form(names, np.any(given, axis=0), rows),)
+        return (_make_form(names, np.any(given, axis=0), rows),)
     return tuple(
-        _form(names, given[row], np.arange(len(FIELDS)) == row) for row in np.flatnonzero(rows)
+        _make_form(names, given[row], np.arange(len(FIELDS)) == row)
+        for row in np.flatnonzero(rows)
     )
 
 
@@ -91,7 +90,7 @@ def is_mixed(given: Mask) -> bool:
     return not bool((modes == modes[:, :1]).all())
 
 
-def _form(names: tuple[str, ...], actuators: Mask, rows: Mask) -> MessageForm:
+def _make_form(names: tuple[str, ...], actuators: Mask, rows: Mask) -> MessageForm:
     places = np.flatnonzero(actuators)
     position, velocity, effort = (bool(held) for held in rows)
     names_all = len(places) == len(names)
@@ -102,16 +101,16 @@ def _form(names: tuple[str, ...], actuators: Mask, rows: Mask) -> MessageForm:
     )
 
 
-# -- Coupled joints: a command to some of them is completed, or refused --------------------------
+# -- Coupled joints: a command to some of them is completed or rejected --------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class CoupledJoints:
     """
-    Joints that share actuators, so that none can be commanded without the others.
+    Joints that share actuators, so that no joint can be commanded without the others.
 
     :param joints: Their indices.
-    :param underactuated: ``J`` and joint offset where fewer actuators than joints drive them (a
+    :param underactuated: ``J`` and joint offset if fewer actuators than joints drive them (a
         finger) with a constant ratio: the other joints follow the commanded ones.
     :param can_hold: Whether there are enough actuators for one joint to hold while another moves.
     """
@@ -122,21 +121,21 @@ class CoupledJoints:
     underactuated: tuple[Array, Array] | None = None
     can_hold: bool = True
 
-    def complete(
+    def complete_command(
         self, command: Array, held: Array, measured_position: Array, partial: str
     ) -> None:
         """
         Fill in the joints that a partial command leaves out, in place.
 
-        A joint that is not commanded holds its last command, or has velocity or effort zero;
-        without a position command it holds its measured position. Where there are fewer actuators
-        than joints it follows instead, as the actuators are solved for the commanded joints alone;
-        if the ratio depends on position as well, the command is refused. A command to none or all
-        of the joints is left as it is.
+        A joint without a command holds its last command of that mode; with ``zero`` its velocity
+        and effort become zero. Without a last position it holds its measured position. With fewer
+        actuators than joints it follows: the actuators are solved for the commanded joints alone.
+        If their ratio also depends on position, the command is rejected. A command to all joints,
+        or to no joint, is not changed.
 
-        :param command: The command, shape ``(3, n_joints)``, NaN: no command.
-        :param held: Last commands, same shape, NaN where there is none of that mode.
-        :param measured_position: Shape ``(n_joints,)``, NaN where unknown.
+        :param command: Shape ``(3, n_joints)``, NaN: no command.
+        :param held: Last commands, same shape, NaN: no command of that mode.
+        :param measured_position: Shape ``(n_joints,)``, NaN: unknown.
         :param partial: ``hold``, ``zero`` or ``reject``.
         :raises JointError: If the command is partial and cannot be completed (``partial``), or
             commands the joints in different modes (``mixed_coupled``).
@@ -150,7 +149,7 @@ class CoupledJoints:
         everyone: Mask = np.zeros(command.shape[1], dtype=bool)
         everyone[self.joints] = True
         if not (modes == modes[:, :1]).all():
-            raise JointError(
+            raise JointRejection(
                 'mixed_coupled',
                 f'{", ".join(self.names)} are coupled by {self.transmission} and were commanded '
                 'in different modes; command them in the same',
@@ -161,7 +160,7 @@ class CoupledJoints:
             return
         if self.underactuated is not None:
             for field in np.flatnonzero(modes[:, 0]).tolist():
-                command[field, self.joints] = self._followed(
+                command[field, self.joints] = self._solve_underactuated(
                     field, mine[field], commanded, *self.underactuated
                 )
             return
@@ -169,10 +168,10 @@ class CoupledJoints:
         coupled = f'for {names}, coupled by {self.transmission} to a joint that was commanded'
         if partial == 'reject':
             reason = f'no command {coupled} (partial_commands is reject)'
-            raise JointError('partial', reason, everyone)
+            raise JointRejection('partial', reason, everyone)
         if not self.can_hold:
             reason = f'no command {coupled}, and it has too few actuators to hold them'
-            raise JointError('partial', reason, everyone)
+            raise JointRejection('partial', reason, everyone)
         for field in np.flatnonzero(modes[:, 0]).tolist():
             filler = held[field, self.joints]
             if field > 0 and partial == 'zero':
@@ -181,39 +180,40 @@ class CoupledJoints:
                 filler = np.where(np.isnan(filler), measured_position[self.joints], filler)
             if np.isnan(filler[missing]).any():
                 reason = f'no {FIELDS[field]} command {coupled}, and nothing to hold'
-                raise JointError('partial', reason, everyone)
+                raise JointRejection('partial', reason, everyone)
             command[field, self.joints[missing]] = filler[missing]
 
     def keep_partners(self, ending: Array, held: Array) -> None:
         """
-        Keep the commands of the partners of joints whose rates end, in place.
+        Keep the commands of the partners of ending joints, in place.
 
         A partner without a command of that mode gets zero. If there are too few actuators for one
         joint to move alone, all joints end.
 
-        :param ending: The zeros that end rates, shape ``(3, n_joints)``, NaN elsewhere.
-        :param held: Commands held, same shape.
+        :param ending: Zeros that end rates, shape ``(3, n_joints)``, NaN elsewhere.
+        :param held: Active commands, same shape.
         """
         mine = ending[:, self.joints]
         for field in np.flatnonzero(~np.isnan(mine).all(axis=1)):
             kept = np.nan_to_num(held[field, self.joints]) * self.can_hold
             ending[field, self.joints] = np.where(np.isnan(mine[field]), kept, mine[field])
 
-    def follow(self, velocities: Array) -> None:
-        """Set joints that fewer actuators drive to the velocities that these give them."""
+    def project_velocities(self, velocities: Array) -> None:
+        """Replace velocities by those that the actuators can produce, in place."""
         assert self.underactuated is not None
         jacobian = self.underactuated[0]
         own = velocities[..., self.joints]
         velocities[..., self.joints] = own @ (jacobian @ np.linalg.pinv(jacobian)).T
 
-    def _followed(
+    def _solve_underactuated(
         self, field: int, values: Array, commanded: Mask, jacobian: Array, offset: Array
     ) -> Array:
         """
-        Return the command of all joints when the actuators are solved for the commanded ones.
+        Return the command of all joints after solving the actuators for the commanded joints.
 
-        ``a = J_S^+ (q_S - off_S)``, so ``q = J a + off`` for all; likewise for velocity without
-        the offset. Effort of a joint that was not commanded is zero: ``tau_a = J_S^T tau_S``.
+        ``a = J_S^+ (q_S - off_S)``, so ``q = J a + off`` for all joints. Velocity uses the same
+        equations without the offset. Effort of a joint without a command is zero:
+        ``tau_a = J_S^T tau_S``.
         """
         if FIELDS[field] == 'effort':
             return np.where(commanded, values, 0.0)
@@ -223,10 +223,10 @@ class CoupledJoints:
         return followed
 
 
-def coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
+def find_coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
     """Return the groups of joints that one transmission moves together."""
     zeros = np.zeros(len(robot.actuator_names))
-    # Through the robot, which catches the errors of plugins.
+    # The robot's own methods catch the errors of plugins.
     jacobian = robot.jacobian(zeros)
     offset = robot.actuator_to_joint('position', zeros)
     return tuple(
@@ -234,7 +234,7 @@ def coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
             binding.spec.name,
             np.array(binding.joints, dtype=np.intp),
             tuple(member.name for member in binding.spec.joints),
-            _underactuated(binding, jacobian, offset),
+            _find_underactuated_map(binding, jacobian, offset),
             len(binding.actuators) >= len(binding.joints),
         )
         for binding in robot.bindings
@@ -242,7 +242,9 @@ def coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
     )
 
 
-def _underactuated(binding: Binding, jacobian: Array, offset: Array) -> tuple[Array, Array] | None:
+def _find_underactuated_map(
+    binding: Binding, jacobian: Array, offset: Array
+) -> tuple[Array, Array] | None:
     if len(binding.actuators) >= len(binding.joints) or not binding.transmission.is_constant:
         return None
     own = jacobian[np.ix_(binding.joints, binding.actuators)], offset[list(binding.joints)]
@@ -251,32 +253,31 @@ def _underactuated(binding: Binding, jacobian: Array, offset: Array) -> tuple[Ar
 
 # -- Patterns of given values --------------------------------------------------------------------
 #
-# Controllers command the same joints in the same modes over and over. Which coupled joints are
-# left out, which actuators are commanded and by which messages follows from that alone.
+# Controllers repeat commands of the same joints in the same modes. These determine the coupled
+# joints to fill in, the commanded actuators and the messages to them.
 
 
-#: Patterns kept; more than the combinations that controllers use in practice.
+#: Number of cached patterns; controllers use fewer combinations in practice.
 PATTERNS = 64
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CommandPattern:
     """
-    What follows from which values of a command are given.
+    The structure that follows from the values present in a command.
 
     :param is_mixed: Whether joints are commanded in different modes.
-    :param has_positions: Whether some joint is commanded a position.
-    :param positions: Which joints are, those of the completed groups too, as the bytes of a
-        boolean array.
-    :param has_rates: Whether some joint is commanded a velocity or an effort.
-    :param partial: Coupled joints of which only some are commanded, or not all in one mode.
+    :param has_positions: Whether a joint has a position command.
+    :param positions: Mask of the joints with a position command after completion, as bytes.
+    :param has_rates: Whether a joint has a velocity or effort command.
+    :param partial: Groups of coupled joints with a command to some joints, or in different modes.
     :param given: Indices of the joints that the message commands.
-    :param following: Indices of joints that have to follow those, for want of actuators; ``None``:
-        none.
-    :param joints: Joints that are commanded once the partial groups are completed.
-    :param actuators: Actuators that are commanded then.
-    :param result: Which numbers of the result, shape ``(3, n_actuators)``, have to be finite, as
-        the bytes of a boolean array.
+    :param following: Indices of joints that follow those because of too few actuators, or
+        ``None``.
+    :param joints: Mask of the commanded joints after completion.
+    :param actuators: Mask of the commanded actuators.
+    :param result: Mask of the numbers of the result that have to be finite, shape ``(3,
+        n_actuators)``, as bytes.
     :param messages: The messages to the actuators.
     """
 
@@ -292,35 +293,33 @@ class CommandPattern:
     result: bytes
     messages: tuple[MessageForm, ...]
 
-    def records(self, sent: Array, stamp: Stamp) -> list[JointStateRecord]:
+    def make_records(self, sent: Array, stamp: Stamp) -> list[JointStateRecord]:
         """Return the messages with the numbers of ``sent``, shape ``(3, n_actuators)``."""
-        return [form.record(sent, stamp) for form in self.messages]
+        return [form.make_record(sent, stamp) for form in self.messages]
 
 
 class CommandPatterns:
     """
-    The patterns of a robot.
+    The command patterns of a robot.
 
-    :param options: The choices of the user.
-    :ivar groups: The joints that cannot be commanded without others.
+    :ivar groups: The groups of coupled joints.
     """
 
     def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         self._robot = robot
         self._options = options
-        self.groups = coupled_joints(robot)
-        self._pattern_of = lru_cache(maxsize=PATTERNS)(self._make)
+        self.groups = find_coupled_joints(robot)
+        self._pattern_of = lru_cache(maxsize=PATTERNS)(self._make_pattern)
 
-    def get(self, given: Mask) -> CommandPattern:
+    def find_pattern(self, given: Mask) -> CommandPattern:
         """
         Return the pattern of a command.
 
-        :param given: Which values are given, rows position, velocity, effort, shape
-            ``(3, n_joints)``.
+        :param given: Mask of its values, rows position, velocity, effort, shape ``(3, n_joints)``.
         """
         return self._pattern_of(given.tobytes())
 
-    def _make(self, key: bytes) -> CommandPattern:
+    def _make_pattern(self, key: bytes) -> CommandPattern:
         given: Mask = np.frombuffer(key, dtype=bool).reshape(len(FIELDS), -1)
         complete = given.copy()
         partial = []
@@ -348,11 +347,11 @@ class CommandPatterns:
             joints=np.any(complete, axis=0),
             actuators=np.any(result, axis=0),
             result=result.tobytes(),
-            messages=message_forms(self._robot.actuator_names, result, self._options),
+            messages=find_message_forms(self._robot.actuator_names, result, self._options),
         )
 
 
-def owned_actuators(binding: Binding) -> Index:
+def list_owned_actuators(binding: Binding) -> Index:
     """Return the indices of the actuators that are commanded through a transmission."""
     actuators: Index = np.array(binding.actuators, dtype=np.intp)[np.array(binding.owned)]
     return actuators
@@ -360,13 +359,12 @@ def owned_actuators(binding: Binding) -> Index:
 
 # -- Names in joint commands ---------------------------------------------------------------------
 #
-# ros2_control's topic-based hardware names every joint in ``name`` but fills each array only for
-# the joints that declare the command interface, so that its arrays are shorter than, and
-# misaligned with, the names. Such a message is read by the declarations where they are
-# unambiguous.
+# ros2_control's topic-based hardware names every joint in ``name``, but fills each array only for
+# the joints that declare the command interface: arrays are shorter than the names and misaligned.
+# The declarations decide how to read such a message if they are unambiguous.
 
 
-#: Unknown names of a message for which the closest known ones are suggested.
+#: Number of unknown names in an error with a suggestion of the closest known name.
 _MOST_SOUGHT = 3
 
 
@@ -375,11 +373,11 @@ class CommandNames:
     """
     The joint names that commands may use.
 
-    :param nothing: A command to no joint, shape ``(3, n_joints)``; to be copied, not changed.
+    :param nothing: A command to no joint, all NaN, shape ``(3, n_joints)``; must not be changed.
     :param commandable: Index of each joint that may be commanded.
-    :param barred: Joints that exist but must not be commanded, with the reason.
-    :param declared: By interface, the joints of ``<ros2_control>`` blocks that declare it as a
-        command interface.
+    :param barred: Joints that must not be commanded, with the reason.
+    :param declared: By interface, the joints that declare it as a command interface in a
+        ``<ros2_control>`` block.
     """
 
     nothing: Array
@@ -389,8 +387,8 @@ class CommandNames:
 
 
 @dataclass(frozen=True, slots=True)
-class _Field:
-    """One array of a message for names: ``command[places] = values[picks]``, NaN at ``barred``."""
+class _FieldPlan:
+    """One array of a message: ``command[places] = values[picks]``, NaN at ``barred``."""
 
     names: tuple[str, ...]
     places: Index | slice
@@ -401,23 +399,25 @@ class _Field:
 @dataclass(frozen=True, slots=True)
 class CommandPlan:
     """
-    How messages of one layout are read.
+    The plan for reading messages of one layout.
 
-    :param fields: One entry per array, ``None`` where the array is empty.
-    :param nothing: A command to no joint, shape ``(3, n_joints)``; must not be changed.
+    :param fields: One entry per array, ``None`` if the array is empty.
+    :param nothing: See :class:`CommandNames`.
     """
 
     reasons: Mapping[str, str]
-    fields: tuple[_Field | None, ...]
+    fields: tuple[_FieldPlan | None, ...]
     nothing: Array
 
-    def read(self, data: JointStateRecord, rejected: list[tuple[str, str]] | None = None) -> Array:
+    def extract_command(
+        self, data: JointStateRecord, rejected: list[tuple[str, str]] | None = None
+    ) -> Array:
         """
         Return rows position, velocity, effort, shape ``(3, n_joints)``, NaN: no command.
 
-        :param rejected: Receives name, as for a sentence, and reason of joints that hold a value
-            though they may not be commanded; ``None``: these are an error.
-        :raises MessageError: If there is such a joint, then (``not_commandable``).
+        :param rejected: Receives name and reason of each joint that has a value but may not be
+            commanded; ``None``: such a joint is an error.
+        :raises MessageError: If there is such a joint and no list (``not_commandable``).
         """
         command: Array = self.nothing.copy()
         for row, field in enumerate(self.fields):
@@ -446,16 +446,15 @@ def plan_command(
     layout: Layout, known: CommandNames, *, may_be_unknown: bool = False
 ) -> CommandPlan:
     """
-    Return how messages of a layout are read.
+    Return the plan for reading messages of a layout.
 
-    :param may_be_unknown: Whether names of no joint of the robot are read as joints that may not
-        be commanded.
-    :raises MessageError: As :func:`check_names`, or if an array fits neither the names nor the
-        declarations (``ragged``).
+    :param may_be_unknown: Whether unknown names count as joints that may not be commanded.
+    :raises MessageError: As :func:`check_names`, or if an array fits neither the names nor
+        the declarations (``ragged``).
     """
     check_names(layout.names, None if may_be_unknown else known)
     fields = tuple(
-        _field(layout, interface, length, known) if length else None
+        _plan_field(layout, interface, length, known) if length else None
         for interface, length in zip(FIELDS, layout.lengths, strict=True)
     )
     return CommandPlan(known.barred, fields, known.nothing)
@@ -465,8 +464,8 @@ def check_names(names: Sequence[str], known: CommandNames | None) -> None:
     """
     Check the joint names of a command.
 
-    :param known: The names that there are; ``None``: any.
-    :raises MessageError: If the robot has no such joint (``unknown_joint``), or a name is repeated
+    :param known: The known names; ``None``: accept any name.
+    :raises MessageError: If a name is unknown (``unknown_joint``) or repeated
         (``duplicate_name``).
     """
     unknown = [
@@ -488,11 +487,11 @@ def check_names(names: Sequence[str], known: CommandNames | None) -> None:
         raise MessageError('duplicate_name', f'given more than once: {shortened(repeated)}')
 
 
-def _field(layout: Layout, interface: str, length: int, known: CommandNames) -> _Field:
+def _plan_field(layout: Layout, interface: str, length: int, known: CommandNames) -> _FieldPlan:
     named = layout.names
     if length != len(named):
         named = tuple(n for n in layout.names if n in known.declared.get(interface, ()))
-        # Of a joint that is not known here, nobody knows whether it has a value in the array.
+        # An unknown joint may have a value in the array, or not.
         unknown = [n for n in layout.names if n not in known.commandable and n not in known.barred]
         if length != len(named) or unknown:
             otherwise = ''
@@ -506,9 +505,9 @@ def _field(layout: Layout, interface: str, length: int, known: CommandNames) -> 
                     f'. The robot has no joint {shortened(unknown)}: the sender has another '
                     'description'
                 )
-            raise ragged(layout.names, {interface: length}, otherwise=otherwise)
+            raise make_ragged_error(layout.names, {interface: length}, otherwise=otherwise)
     commandable = [pick for pick, name in enumerate(named) if name in known.commandable]
-    return _Field(
+    return _FieldPlan(
         named,
         as_slice([known.commandable[named[pick]] for pick in commandable]),
         None if len(commandable) == len(named) else np.array(commandable, dtype=np.intp),
@@ -518,21 +517,18 @@ def _field(layout: Layout, interface: str, length: int, known: CommandNames) -> 
     )
 
 
-def array_command(
-    interface: str, names: Sequence[str], values: Array, known: CommandNames
-) -> Array:
+def read_array(interface: str, names: Sequence[str], values: Array, known: CommandNames) -> Array:
     """
     Return the command in a plain array of one interface.
 
-    A wrong size or any value that is not finite refuses the whole array, as in ros2_control's
-    forward_command_controller.
+    As in ros2_control's forward_command_controller, an array is rejected if its size is wrong or
+    a value is not finite.
 
     :param interface: ``position``, ``velocity`` or ``effort``.
-    :param names: The joints that the values are for, each commandable.
-    :param values: One per joint.
-    :returns: As of :meth:`CommandPlan.read`.
-    :raises MessageError: If there are more or fewer values (``size``), or one is NaN or infinite
-        (``not_finite``).
+    :param names: The joint of each value; all are commandable.
+    :returns: See :meth:`CommandPlan.extract_command`.
+    :raises MessageError: If the number of values is wrong (``size``), or a value is NaN or
+        infinite (``not_finite``).
     """
     if len(values) != len(names):
         raise MessageError('size', f'expected {len(names)} values, found {len(values)}')
@@ -545,7 +541,7 @@ def array_command(
     return command
 
 
-def command_names(robot: RobotTransmissions) -> CommandNames:
+def find_command_names(robot: RobotTransmissions) -> CommandNames:
     """Return the joint names that commands to a robot may use."""
     reading = {
         member.name: 'its transmission only reads'
@@ -553,7 +549,7 @@ def command_names(robot: RobotTransmissions) -> CommandNames:
         for member in binding.spec.joints
         if not all(binding.owned)
         or any(member.read_only for member in (*binding.spec.joints, *binding.spec.actuators))
-        # A block without any interface does not tell whether its joints are only measured.
+        # If a block declares no interface, its joints may be commanded.
         or (
             not binding.spec.can_command
             and any(

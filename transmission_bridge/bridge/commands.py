@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from transmission_bridge.bridge.command_plan import array_command, command_names, plan_command
-from transmission_bridge.bridge.gate import Gate, Known
-from transmission_bridge.bridge.inputs import JointError, MOST_UNKNOWN, PlanCache, Stamp
+from transmission_bridge.bridge.command_plan import find_command_names, plan_command, read_array
+from transmission_bridge.bridge.gate import Gate, KnownState
+from transmission_bridge.bridge.inputs import JointRejection, MOST_UNKNOWN, PlanCache, Stamp
 from transmission_bridge.bridge.interface_history import InterfaceHistory
 from transmission_bridge.bridge.limits import LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
@@ -21,7 +21,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Mask
 
-#: Topics for commands of one interface, beside those of the others.
+#: Topics for commands of one interface; other interfaces have topics of their own.
 SINGLE_TOPICS = {f'joint_commands/{interface}': interface for interface in FIELDS}
 
 
@@ -34,9 +34,8 @@ class CommandPath:
     cannot be mapped. With ``rejects: transmission`` some reasons reject only the joints of the
     transmission concerned; their active velocities end.
 
-    :param robot: Gives the names and their interfaces, which tuning does not change.
+    :param robot: Provides names and interfaces, which tuning does not change.
     :param gate: Maps and sends the commands.
-    :param options: The choices of the user.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class CommandPath:
         self._options = options or BridgeOptions()
         self._robot = robot
         self._gate = gate
-        names = self._names = command_names(robot)
+        names = self._names = find_command_names(robot)
         choice = self._options.rejects
         self._divides = choice == 'transmission' or (
             choice == 'auto' and any(block.takes_joint_states for block in robot.robot.blocks)
@@ -60,103 +59,99 @@ class CommandPath:
         """Forget which interfaces of the joints were commanded."""
         self._history.reset()
 
-    def command(
+    def send_message(
         self,
         layout: Layout,
         data: JointStateRecord,
-        known: Known,
+        known: KnownState,
         stamp: Stamp,
         *,
         source: str = 'joint_commands',
     ) -> list[JointStateRecord]:
         """
-        Send the actuator commands that a joint command means.
+        Map a joint command and send the result.
 
-        :param layout: Names and lengths of the message.
-        :param data: The message.
-        :param known: What is known now.
-        :param stamp: Stamp of the result.
         :param source: Topic of the command.
-        :returns: Messages that name only actuators with a finite command, and have an empty array
-            for an interface that is not commanded. No message if nothing was commanded.
+        :returns: Messages that name only actuators with a finite command. The array of an
+            interface without a command is empty. No message if there is no command.
         :raises MessageError: If the message is rejected.
         """
-        self._gate.look(known)
-        plan = self._plans.get(layout)
+        self._gate.update_ledger(known)
+        plan = self._plans.find_plan(layout)
         rejected: list[tuple[str, str]] = []
-        command = plan.read(data, rejected if self._divides else None)
+        command = plan.extract_command(data, rejected if self._divides else None)
         if rejected:
-            if np.isnan(command).all():  # then the message is rejected
-                plan_command(layout, self._names).read(data)
-            self._count(source, rejected)
-        self._history.note(command, known.now, is_single=source in SINGLE_TOPICS)
-        return self._apply(command, known, stamp, source)
+            if np.isnan(command).all():  # reject the message
+                plan_command(layout, self._names).extract_command(data)
+            self._count_rejections(source, rejected)
+        self._history.record_changes(command, known.now, is_single=source in SINGLE_TOPICS)
+        return self._send_acceptable(command, known, stamp, source)
 
-    def command_interface(
+    def send_array(
         self,
         interface: str,
         names: Sequence[str],
         values: Array,
-        known: Known,
+        known: KnownState,
         stamp: Stamp,
         *,
         source: str,
     ) -> list[JointStateRecord]:
         """
-        Send the actuator commands that a plain array of one interface means.
+        Map a plain array of one interface and send the result.
 
-        For ``interface``, ``names`` and ``values`` see :func:`array_command`, for the rest see
-        :meth:`command`.
+        :func:`read_array` documents ``interface``, ``names`` and ``values``,
+        :meth:`send_message` the rest.
         """
-        self._gate.look(known)
-        command = array_command(interface, names, values, self._names)
-        self._history.note(command, known.now)
-        return self._apply(command, known, stamp, source)
+        self._gate.update_ledger(known)
+        command = read_array(interface, names, values, self._names)
+        self._history.record_changes(command, known.now)
+        return self._send_acceptable(command, known, stamp, source)
 
-    def _apply(
-        self, command: Array, known: Known, stamp: Stamp, source: str
+    def _send_acceptable(
+        self, command: Array, known: KnownState, stamp: Stamp, source: str
     ) -> list[JointStateRecord]:
-        """Send a command; joints that are rejected alone end, and the others are sent."""
+        """Send a command; joints rejected alone end, the others are sent."""
         ledger, robot = self._gate.ledger, self._robot
         over: Mask | None = None
         try:
             while True:
                 try:
                     attempt = command.copy() if self._divides else command
-                    return self._send(attempt, known, stamp, source)
+                    return self._complete_and_send(attempt, known, stamp, source)
                 except MessageError as error:
                     named = ~np.isnan(command).all(axis=0)
-                    if not (self._divides and isinstance(error, JointError)):
-                        ledger.note_rejection(named)
+                    if not (self._divides and isinstance(error, JointRejection)):
+                        ledger.record_rejection(named)
                         raise
-                    # All joints of the transmission, named or not.
+                    # Reject all joints of the transmission, named or not.
                     mine = error.joints | robot.joints_of(robot.actuators_of(error.joints))
-                    assert (named & mine).any(), 'else this would have no end'
-                    ledger.note_rejection(mine)
+                    assert (named & mine).any(), 'else this loop would not end'
+                    ledger.record_rejection(mine)
                     over = mine if over is None else over | mine
                     command[:, mine] = np.nan
                     if not (named & ~mine).any():
                         raise
                     names = (self._robot.joint_names[j] for j in np.flatnonzero(named & mine))
-                    self._count(source, ((name, error.reason) for name in names))
+                    self._count_rejections(source, ((name, error.reason) for name in names))
         finally:
             if over is not None:
-                ledger.cancel(over)
-                self._gate.end_expired(known, stamp)
+                ledger.expire_rates(over)
+                self._gate.end_expired_commands(known, stamp)
 
-    def _count(self, source: str, rejected: Iterable[tuple[str, str]]) -> None:
+    def _count_rejections(self, source: str, rejected: Iterable[tuple[str, str]]) -> None:
         counts = self._gate.ledger.counts[source].rejected
         for name, reason in rejected:
             key = f'{name} ({reason})'
             if key in counts or reason != 'unknown_joint' or len(counts) < MOST_UNKNOWN:
                 counts[key] += 1
 
-    def _send(
-        self, command: Array, known: Known, stamp: Stamp, source: str
+    def _complete_and_send(
+        self, command: Array, known: KnownState, stamp: Stamp, source: str
     ) -> list[JointStateRecord]:
-        self._history.choose(command)
+        self._history.drop_standing_interfaces(command)
         gate, ledger = self._gate, self._gate.ledger
-        pattern = gate.patterns.get(np.isfinite(command, self._given))
+        pattern = gate.patterns.find_pattern(np.isfinite(command, self._given))
         if np.isinf(command).any():
             infinite = np.flatnonzero(np.isinf(command).any(axis=0))
             names = [self._robot.joint_names[joint] for joint in infinite]
@@ -169,11 +164,11 @@ class CommandPath:
             )
         counts = ledger.counts[source]
         effects = LimitEffects(counts)
-        gate.limits.apply(command, effects)
+        gate.limits.limit_joints(command, effects)
         for group in pattern.partial:
-            group.complete(
+            group.complete_command(
                 command,
-                ledger.held(known.now),
+                ledger.find_held_commands(known.now),
                 known.position,
                 self._options.partial_commands,
             )

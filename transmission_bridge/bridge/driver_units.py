@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The units of drivers: where numbers enter and leave. Everything inside is SI."""
+"""The units of drivers: conversion of received and sent numbers. Everything inside is SI."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ Places: TypeAlias = Index | list[int] | slice | int
 
 class DriverUnits:
     """
-    What the numbers of a robot's drivers are in SI at the motors.
+    Conversion between the units of the drivers and SI at the motors.
 
-    A driver's number times its scale is the number in SI. Rows are position, velocity (and
+    The number in SI is the driver's number times its scale. Rows are position, velocity (and
     acceleration), effort.
 
-    :param robot: Names the actuators and their units.
-    :ivar scales: Shape ``(3, n_actuators)``; ``None`` where all are SI.
+    :ivar scales: Shape ``(3, n_actuators)``; ``None`` if all units are SI.
     """
 
     def __init__(self, robot: RobotTransmissions) -> None:
@@ -36,23 +35,23 @@ class DriverUnits:
 
     def in_si(self, values: Array, *at: Places) -> Array:
         """
-        Return numbers of drivers in SI; the same array where all are.
+        Return numbers of drivers in SI; the same array if all units are SI.
 
-        :param at: The row of the numbers, and which actuators are their last axis; by default all.
+        :param at: The row of the numbers, and the actuators of their last axis; by default all.
         """
         return values if self.scales is None else values * self.scales[at]
 
     def of_drivers(self, values: Array, *at: Places) -> Array:
-        """Return numbers in SI as the drivers have them; as :meth:`in_si`."""
+        """Return numbers in SI in the units of the drivers; arguments as :meth:`in_si`."""
         return values if self.scales is None else values / self.scales[at]
 
-    def gains(self, gains: Array, row: int) -> Array:
+    def convert_gains(self, gains: Array, row: int) -> Array:
         """
-        Return gains of motors as drivers have them, effort unit for each unit of ``row``.
+        Return gains of motors in units of the drivers: unit of effort per unit of ``row``.
 
         :param gains: SI at the motors, shape ``(n_actuators, n_actuators)``; see
             :class:`~transmission_bridge.kinematics.gains.ActuatorGains`.
-        :param row: 0: of position (proportional), 1: of velocity (derivative).
+        :param row: 0: position (proportional gain), 1: velocity (derivative gain).
         """
         if self.scales is None:
             return gains

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Whether absolute encoders that are mapped as those of motors move as joints do."""
+"""Detection of absolute encoders that are mapped as motor encoders but move like joints."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import numpy as np
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
 
-#: Least ratio between motor and joint, either way, by which their motions can be told apart.
+#: Smallest ratio between motor and joint, in either direction, to distinguish their motions.
 _RATIO = 2.0
 
-#: Motion of a joint that is judged at once [rad or m]. It has to exceed noise and backlash.
+#: Motion of a joint for one comparison [rad or m]; more than noise and backlash.
 _TURNING, _SLIDING = 0.25, 0.025
 
-#: Share of the motion by which the encoder may differ. By less than 5 %, because a gear of 6 to 1
-#: is not to be taken for an encoder that is read in turns.
+#: Tolerance as a share of the motion. Below 5 %: an encoder in turns must not look like a gear of
+#: 6 to 1.
 _AGREEMENT = 0.04
 
-#: Judgements in a row that are believed; one may be chance.
+#: Comparisons in a row with the same result; fewer may be chance.
 _JUDGEMENTS = 3
 
-#: Motion between two readings [rad] up to which the reading of a single-turn encoder, at the motor
-#: or at the joint, tells how far it went. Less than half a turn, as the two are not simultaneous.
+#: Largest motion between two readings of a single-turn encoder [rad]. Less than half a turn,
+#: because motor and joint are not read simultaneously.
 _STEP = 3.0
 
 
@@ -35,19 +35,17 @@ class EncoderPlaces:
     """
     Finds absolute encoders at joints that are mapped as if they were at the motors.
 
-    Compared are motions, because zeros differ: between two readings an encoder at the motor moves
-    by ``da``, one at the joint by ``dq = J da``. Its own motion is taken to the nearest turn, and
-    steps are added up until the joint has moved far enough to judge. Only a constant ratio
-    between one actuator and one joint is judged, and no actuator that several transmissions read.
-
-    :param robot: The maps; replaced by :meth:`use`.
+    It compares motions, because zeros differ: between two readings an encoder at the motor moves
+    by ``da``, an encoder at the joint by ``dq = J da``. Steps, modulo turns, are added until the
+    joint has moved far enough. A transmission is checked if it has one actuator, one joint and a
+    constant ratio, and no other transmission reads the actuator.
     """
 
     def __init__(self, robot: RobotTransmissions) -> None:
-        self.use(robot)
+        self.replace_maps(robot)
 
-    def use(self, robot: RobotTransmissions) -> None:
-        """Replace the maps, and forget what was found with the former ones."""
+    def replace_maps(self, robot: RobotTransmissions) -> None:
+        """Replace the maps, and forget the former results."""
         readers = Counter(place for binding in robot.bindings for place in binding.actuators)
         judged = []
         for binding in robot.bindings:
@@ -72,7 +70,7 @@ class EncoderPlaces:
         self.reset()
 
     def reset(self) -> None:
-        """Forget every reading and what was found."""
+        """Forget every reading and result."""
         n = len(self._names)
         # Rows: motor and encoder.
         self._last = np.full((2, n), np.nan)
@@ -80,13 +78,13 @@ class EncoderPlaces:
         self._found = np.zeros((2, n))
         self._agreed = np.zeros(n, dtype=int)
 
-    def take(self, absolute: Array, position: Array) -> None:
+    def record_positions(self, absolute: Array, position: Array) -> None:
         """
         Use the absolute positions of a message.
 
-        :param absolute: In SI, shape ``(n_actuators,)``, NaN where this
-            message has none.
-        :param position: Of the actuators at that time, likewise, NaN where unknown.
+        :param absolute: Absolute positions in SI, shape ``(n_actuators,)``, NaN: not in this
+            message.
+        :param position: Positions of the actuators at that time, same shape, NaN: unknown.
         """
         if not self._names:
             return
@@ -95,29 +93,29 @@ class EncoderPlaces:
         steps = pair - self._last
         steps[1] = np.remainder(steps[1] + math.pi, 2.0 * math.pi) - math.pi
         self._last[:, is_given] = pair[:, is_given]
-        # Comparisons with NaN are false: after a gap the sum begins anew.
+        # Comparisons with NaN are false: after a gap the sum starts at zero.
         is_small = np.abs(steps[0]) * np.maximum(np.abs(self._ratios), 1.0) < _STEP
         self._moved[:, is_given & is_small] += steps[:, is_given & is_small]
         self._moved[:, is_given & ~is_small] = 0.0
-        self._judge()
+        self._judge_motions()
 
-    def _judge(self) -> None:
+    def _judge_motions(self) -> None:
         motor, encoder = self._moved
         joint = self._ratios * motor
         is_due = np.abs(joint) >= self._enough
         as_joint = is_due & (np.abs(encoder - joint) <= _AGREEMENT * np.abs(joint))
         as_motor = is_due & (np.abs(encoder - motor) <= _AGREEMENT * np.abs(motor))
-        # What was believed stays through backlash or a slip, until the encoder moves as the motor.
+        # Backlash or a slip does not change the result; motion like the motor does.
         is_refuted = as_motor | (is_due & ~as_joint & (self._agreed < _JUDGEMENTS))
         self._agreed[as_joint] += 1
         self._agreed[is_refuted] = 0
         self._found[:, as_joint] = self._moved[:, as_joint]
         self._moved[:, is_due] = 0.0
 
-    def misplaced(self) -> dict[str, str]:
-        """Return a sentence for each transmission whose encoder is probably at the joint."""
+    def find_misplaced_encoders(self) -> dict[str, str]:
+        """Return a sentence for each transmission if its encoder is probably at the joint."""
         return {
-            name: f"the absolute encoder of '{actuator}' moves as joint '{joint}' does, not as "
+            name: f"the absolute encoder of '{actuator}' moves like joint '{joint}', not like "
             f'its motor (by {self._found[1, place]:.3g} while the motor moves by '
             f'{self._found[0, place]:.3g}, in SI): if it is at the joint, set '
             f"ignore_absolute_encoder of transmission '{name}'"

@@ -4,7 +4,7 @@
 """
 The only way to the drivers: every message is made, checked and recorded here.
 
-Numbers are in SI until a message is made of them.
+Numbers are in SI until a message is made.
 
 The numbered promises at the top of docs/commands_and_states.md name the methods that keep them.
 """
@@ -13,23 +13,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from transmission_bridge.bridge.command_plan import (
-    actuator_messages,
     CommandPattern,
     CommandPatterns,
-    owned_actuators,
+    list_owned_actuators,
+    make_actuator_messages,
 )
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.inputs import JointError, Stamp
+from transmission_bridge.bridge.inputs import JointRejection, Stamp
 from transmission_bridge.bridge.ledger import Ledger, TrajectoryEnd
 from transmission_bridge.bridge.limits import ActuatorLimits, CommandLimits, LimitEffects
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
-from transmission_bridge.bridge.outputs import check_order, DriverNames
+from transmission_bridge.bridge.outputs import check_array_order, DriverNames
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
@@ -40,24 +40,27 @@ from transmission_bridge.types import Array, EMPTY, Mask
 
 _POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
 
-#: Seconds since the last command that count at most for a step.
+#: Longest time since the last command that counts for a step [s].
 _LONGEST_STEP = 0.1
 
 #: The rows of a command among the arrays of waypoints.
 _ROWS_OF_WAYPOINTS = [0, 1, 3]
 
 
-class Known(NamedTuple):
+class KnownState(NamedTuple):
     """
-    What is known of the robot at one moment.
+    The known state of the robot at one moment.
+
+    Masks have shape ``(n_actuators,)``; ``None``: no actuator.
 
     :param now: The time [s].
     :param position: Joint positions, shape ``(n_joints,)``, NaN if unknown or too old.
-    :param velocity: Joint velocities, likewise.
-    :param open_turns: Actuators in an unknown turn, shape ``(n_actuators,)``; ``None``: none.
-    :param shift: What to subtract from actuator positions for the turns of the drivers, likewise.
-    :param silent: Actuators whose driver is silent, likewise.
-    :param returned: Actuators whose driver was silent since the last look, or is, likewise.
+    :param velocity: Joint velocities, same shape, NaN if unknown or too old.
+    :param open_turns: Actuators in an unknown turn.
+    :param shift: To subtract from actuator positions for the turns of the drivers, shape
+        ``(n_actuators,)``; ``None``: zero.
+    :param silent: Actuators of silent drivers.
+    :param returned: Actuators of drivers that are silent, or were since the last command.
     """
 
     now: float
@@ -70,7 +73,7 @@ class Known(NamedTuple):
 
 
 class Outgoing(NamedTuple):
-    """A message to the driver in a namespace: a record, or the numbers of a plain array."""
+    """A message to a driver: a record, or the numbers of a plain array."""
 
     topic: str
     namespace: str
@@ -82,10 +85,10 @@ class TrajectoryValues:
     """
     All waypoints in the order of the robot's joints.
 
-    :param named: The joints that the trajectory names, shape ``(n_joints,)``.
+    :param named: Mask of the joints that the trajectory names, shape ``(n_joints,)``.
     :param values: Positions, velocities, accelerations, effort: shape ``(4, n_points,
-        n_joints)``, NaN where there is none.
-    :param given: Which of the four each waypoint has, shape ``(4, n_points)``.
+        n_joints)``, NaN: no value.
+    :param given: Mask of the arrays of each waypoint, shape ``(4, n_points)``.
     """
 
     named: Mask
@@ -93,12 +96,12 @@ class TrajectoryValues:
     given: Mask
 
 
-def command_timeouts(robot: RobotTransmissions, timeout: float) -> list[float]:
+def find_command_timeouts(robot: RobotTransmissions, timeout: float) -> list[float]:
     """
-    Return the seconds after which the command of each joint ends; 0: never.
+    Return the command timeout of each joint [s]; 0: never.
 
-    :param timeout: For all joints; -1: 0.5 s, and never for joints of a topic-based component
-        that is silent at its target.
+    :param timeout: For all joints; -1: 0.5 s, and 0 for joints of a topic-based component that is
+        silent at its target.
     """
     if timeout != AUTO:
         return [timeout] * len(robot.joint_names)
@@ -115,18 +118,13 @@ class Gate:
     """
     Maps joint commands, checks the result, records it, and sends it to the drivers.
 
-    :param robot: The maps; replaced by :meth:`use`.
-    :param options: The choices of the user.
-    :param send: Receives the messages of one command; what it raises leaves ends unrecorded, so
-        that they are repeated.
-    :ivar ledger: What was commanded and sent.
-    :ivar limits: The limits of the joints, with counts of the commands that they changed.
-    :ivar actuator_limits: Those of the actuators.
-    :ivar report: What became NaN in position-dependent transmissions, and why.
+    :param send: Receives the messages of one command. If it raises an error, an end is not
+        recorded and is repeated.
+    :ivar report: Counts of NaN in position-dependent transmissions, by reason.
     :ivar drivers: Divides messages among the drivers.
     :ivar orders: Indices of the actuators in plain arrays, by the namespace of their driver.
-    :ivar unsent_arrays: Arrays that were not sent, by topic.
-    :ivar missing: Actuators that an array lacked a command for, by the topic of its last attempt.
+    :ivar unsent_arrays: Number of arrays that were not sent, by topic.
+    :ivar missing: Actuators without a command in the last unsent array, by topic.
     :raises ParameterError: If ``command_actuators`` repeat or misspell an actuator.
     """
 
@@ -141,28 +139,28 @@ class Gate:
         options = self._options = options or BridgeOptions()
         self._send = send
         self.drivers = drivers or DriverNames({}, robot.actuator_names)
-        self.timeouts = command_timeouts(robot, options.command_timeout)
+        self.timeouts = find_command_timeouts(robot, options.command_timeout)
         self.ledger = Ledger(robot, self.timeouts)
         self.limits = CommandLimits(robot, options)
         self.report = MapReport()
         self._ending_rows = [_VELOCITY, _EFFORT] if options.zero_effort else [_VELOCITY]
         names, order = robot.actuator_names, options.command_actuators
         kind = 'an actuator of the robot'
-        check_order('command_actuators', order, names, kind, robot.lost_actuators)
+        check_array_order('command_actuators', order, names, kind, robot.lost_actuators)
         self.orders: dict[str, list[int]] = {}
         for name in order:
-            self.orders.setdefault(self.drivers.namespace(name), []).append(names.index(name))
+            self.orders.setdefault(self.drivers.find_namespace(name), []).append(names.index(name))
         self.unsent_arrays: Counter[str] = Counter()
         self.missing: dict[str, tuple[str, ...]] = {}
         self._robot = robot
-        self.use(robot)
+        self.replace_maps(robot)
         self.reset()
 
-    def use(self, robot: RobotTransmissions) -> None:
+    def replace_maps(self, robot: RobotTransmissions) -> None:
         """
         Replace the maps between two messages; joints and actuators must be the same.
 
-        A joint that holds a position goes on holding that of its actuators.
+        A joint that holds a position keeps the position of its actuators.
         """
         self._robot = robot
         self._robot_map = robot.stream(JOINT_TO_ACTUATOR)
@@ -170,7 +168,7 @@ class Gate:
         self.patterns = CommandPatterns(robot, self._options)
         self._following = [g for g in self.patterns.groups if g.underactuated is not None]
         self.actuator_limits = ActuatorLimits(robot, self._options)
-        self.ledger.keep_actuators(robot)
+        self.ledger.hold_actuators(robot)
 
     def reset(self) -> None:
         """Forget every command."""
@@ -180,8 +178,8 @@ class Gate:
         self._last_velocities: dict[str, Array] = {}
         self._finite: Mask = np.empty(self.ledger.actuators.shape, dtype=bool)
 
-    def look(self, known: Known) -> None:
-        """Update the ledger by what is known now; before anything else of a message."""
+    def update_ledger(self, known: KnownState) -> None:
+        """Update the ledger by the known state; call it first for each message."""
         self.ledger.update_clock(known.now)
         if known.returned is not None:
             joints = self._robot.joints_of(known.returned)
@@ -193,7 +191,7 @@ class Gate:
         self,
         command: Array,
         pattern: CommandPattern,
-        known: Known,
+        known: KnownState,
         stamp: Stamp,
         route: str,
         effects: LimitEffects,
@@ -203,57 +201,59 @@ class Gate:
 
         :param command: Rows position, velocity, effort of complete groups of joints, shape ``(3,
             n_joints)``, within the limits of the joints; may be kept.
-        :param effects: What these limits did to it.
-        :returns: The messages by the names of the URDF, in the units of the drivers.
+        :param effects: Changes made by these limits.
+        :returns: The messages with the names of the URDF and the units of the drivers.
         :raises MessageError: If it is rejected (``limit``, ``actuator_limit``, ``jumped``,
-            ``unknown_turn``, ``unmapped``). An active velocity or effort that could not be mapped
-            anew has ended.
+            ``unknown_turn``, ``unmapped``). If its replacement cannot be mapped, an active
+            velocity or effort ends.
         """
         if pattern.has_positions and self._options.max_step != 'off':
-            self._check_step(command[_POSITION], pattern, known, effects)
+            self._check_command_step(command[_POSITION], pattern, known, effects)
         if pattern.has_rates:
-            self._stop_outward(command, known, effects)
+            self._stop_outward_rates(command, known, effects)
         sent = self._robot_map.map_command(command, known.position, self.report)
         if np.isfinite(sent, self._finite).tobytes() != pattern.result:
-            lost = self._repair(command, sent, pattern)
+            lost = self._map_zero_rates(command, sent, pattern)
             if lost:
-                self._refuse_unmapped(lost, command, known, stamp)
+                self._reject_unmapped(lost, command, known, stamp)
         if known.open_turns is not None:
             self._check_turns(sent[_POSITION], known.open_turns)
-        self.actuator_limits.apply(sent, effects)
+        self.actuator_limits.limit_actuators(sent, effects)
         numbers = self._units.of_drivers(sent)
         if numbers is not sent and 1 in np.isinf(numbers).tobytes():  # too large for its unit
             lost = [b for b in self._robot.bindings if np.isinf(numbers[:, b.actuators]).any()]
-            self._refuse_unmapped(lost, command, known, stamp)
-        effects.count()
-        self.ledger.record(command, sent, pattern, route, known.now)
-        records = pattern.records(numbers, stamp)
+            self._reject_unmapped(lost, command, known, stamp)
+        effects.count_changes()
+        self.ledger.record_command(command, sent, pattern, route, known.now)
+        records = pattern.make_records(numbers, stamp)
         self._deliver(records, sent, known)
         return records
 
-    def _check_step(
-        self, positions: Array, pattern: CommandPattern, known: Known, effects: LimitEffects
+    def _check_command_step(
+        self, positions: Array, pattern: CommandPattern, known: KnownState, effects: LimitEffects
     ) -> None:
-        """Compare the way to commanded positions with the velocity limits of the joints."""
-        origin = self.ledger.step_origin(known.position, known.now)
+        """Compare the distance to commanded positions with the velocity limits of the joints."""
+        origin = self.ledger.find_step_origins(known.position, known.now)
         if self.limits.are_near(positions, origin, pattern.positions):
             return
-        time = np.minimum(self.ledger.time_since(known.now), _LONGEST_STEP)
+        time = np.minimum(self.ledger.find_command_ages(known.now), _LONGEST_STEP)
         target = np.full(positions.shape, np.nan)
         target[pattern.given] = positions[pattern.given]  # partners hold
-        self.limits.check_step(target, origin, time, effects)
+        self.limits.check_step_size(target, origin, time, effects)
 
-    def _stop_outward(self, rates: Array, known: Known, effects: LimitEffects) -> None:
+    def _stop_outward_rates(self, rates: Array, known: KnownState, effects: LimitEffects) -> None:
         for group in self._following:
-            group.follow(rates[_VELOCITY])
-        self.limits.stop_outward(rates, known.position, known.velocity, effects)
+            group.project_velocities(rates[_VELOCITY])
+        self.limits.zero_outward_rates(rates, known.position, known.velocity, effects)
 
-    def _repair(self, command: Array, sent: Array, pattern: CommandPattern) -> list[Binding]:
-        """Map rates of zero, which are zero everywhere; return the transmissions still lost."""
+    def _map_zero_rates(
+        self, command: Array, sent: Array, pattern: CommandPattern
+    ) -> list[Binding]:
+        """Map rates of zero to zero; return the transmissions that still have no result."""
         lost = []
         expected = np.frombuffer(pattern.result, dtype=bool).reshape(sent.shape)
         for binding in self._robot.bindings:
-            own = owned_actuators(binding)
+            own = list_owned_actuators(binding)
             still = (command[:, list(binding.joints)] == 0.0).all(axis=1)
             still[_POSITION] = False
             sent[np.ix_(still, own)] = 0.0
@@ -262,16 +262,16 @@ class Gate:
         np.isfinite(sent, self._finite)
         return lost
 
-    def _refuse_unmapped(
-        self, lost: list[Binding], command: Array, known: Known, stamp: Stamp
+    def _reject_unmapped(
+        self, lost: list[Binding], command: Array, known: KnownState, stamp: Stamp
     ) -> NoReturn:
-        """Refuse a command that cannot be mapped, and end active rates that it was to replace."""
+        """Reject a command that cannot be mapped, and end the rates that it should replace."""
         over = np.zeros(command.shape[1], dtype=bool)
         for binding in lost:
             joints = list(binding.joints)
             over[joints] = not np.isnan(command[_VELOCITY:, joints]).all()
-        self.ledger.cancel(over)
-        self.end_expired(known, stamp)
+        self.ledger.expire_rates(over)
+        self.end_expired_commands(known, stamp)
         raise MessageError(
             'unmapped',
             f'a command cannot be mapped by {shortened([b.spec.name for b in lost])}: out '
@@ -284,24 +284,25 @@ class Gate:
         places = np.flatnonzero(sent & open_turns)
         if len(places):
             names = [self._robot.actuator_names[place] for place in places]
-            raise JointError(
+            raise JointRejection(
                 'unknown_turn',
-                f'it is not known in which turn {shortened(names)} is, if it was heard at all, so '
-                'that no position can be sent there: see diagnostics',
+                f'the turn of {shortened(names)} is unknown, or its driver has sent no position; '
+                'positions cannot be sent: see diagnostics',
                 self._robot.joints_of(places),
             )
 
     # -- ends ------------------------------------------------------------------------------------
 
-    def end_expired(self, known: Known, stamp: Stamp) -> list[JointStateRecord]:
+    def end_expired_commands(self, known: KnownState, stamp: Stamp) -> list[JointStateRecord]:
         """
-        End the commands whose time is over; an end that was not sent is due again.
+        End expired commands; repeat ends that were not sent.
 
-        Velocity becomes zero, and with ``zero_effort`` effort; otherwise the last effort stays. A
-        position stays held. Coupled joints keep their commands, or end if that cannot be mapped.
+        Velocity becomes zero, and effort with ``zero_effort``; otherwise the last effort stays
+        active. Positions are held. Coupled joints keep their commands, or end if these cannot be
+        mapped.
         """
         ledger, sent, records = self.ledger, np.full(self.ledger.actuators.shape, np.nan), []
-        due = ledger.due_joints(known.now)
+        due = ledger.find_expired_joints(known.now)
         ending = np.full(ledger.joints.shape, np.nan)
         for row in self._ending_rows:
             ending[row, due & ~np.isnan(ledger.joints[row])] = 0.0
@@ -311,40 +312,40 @@ class Gate:
                 due[group.joints] = True
         if not np.isnan(ending).all():
             sent = self._map_ending(ending, due, known)
-            records = self._messages(sent, stamp)
+            records = self._make_messages(sent, stamp)
             self._deliver(records, sent, known, ends=True)
-        ledger.close(due, ending, sent)
+        ledger.close_entries(due, ending, sent)
         self._end_replaced_velocities(known)
         return records
 
-    def _map_ending(self, ending: Array, due: Mask, known: Known) -> Array:
+    def _map_ending(self, ending: Array, due: Mask, known: KnownState) -> Array:
         """
-        Map zeros and the commands of partners; what cannot be mapped is zero at the motors.
+        Map zeros and the commands of partners; send zero to the motors if that is not possible.
 
-        :param ending: Changed in place: zero for what ends.
+        :param ending: Changed in place: zero for partners that end.
         :param due: Changed in place: includes partners that end.
         """
         effects = LimitEffects()
-        self.limits.stop_outward(ending, known.position, known.velocity, effects)
-        pattern = self.patterns.get(np.isfinite(ending))
+        self.limits.zero_outward_rates(ending, known.position, known.velocity, effects)
+        pattern = self.patterns.find_pattern(np.isfinite(ending))
         sent = self._robot_map.map_command(ending, known.position, self.report)
         if np.isfinite(sent, self._finite).tobytes() != pattern.result:
-            for binding in self._repair(ending, sent, pattern):
-                joints, own = np.array(binding.joints), owned_actuators(binding)
+            for binding in self._map_zero_rates(ending, sent, pattern):
+                joints, own = np.array(binding.joints), list_owned_actuators(binding)
                 rows = np.flatnonzero(~np.isnan(ending[:, joints]).all(axis=1))
                 active = ~np.isnan(self.ledger.actuators[np.ix_(rows, own)])
                 sent[np.ix_(rows, own)] = np.where(active, 0.0, np.nan)
                 ending[np.ix_(rows, joints)] = 0.0
                 due[joints] = True
-        self.actuator_limits.apply(sent, effects)
+        self.actuator_limits.limit_actuators(sent, effects)
         return sent
 
-    def stop(self, known: Known, stamp: Stamp) -> list[JointStateRecord]:
+    def send_stop(self, known: KnownState, stamp: Stamp) -> list[JointStateRecord]:
         """
-        Send what ``on_stop`` says, and forget every command.
+        Send the messages of ``on_stop``, and forget every command.
 
-        Zero goes to the interfaces in which actuators were commanded; a trajectory with positions
-        stays with its driver.
+        Interfaces with an active command receive zero. A trajectory with positions stays with its
+        driver.
         """
         active = ~np.isnan(self.ledger.actuators)
         for end in self.ledger.upcoming:
@@ -352,16 +353,16 @@ class Gate:
         zeros = np.full(active.shape, np.nan)
         for row in self._ending_rows if self._options.on_stop == 'zero_rates' else ():
             zeros[row, active[row]] = 0.0
-        records = self._messages(zeros, stamp)
+        records = self._make_messages(zeros, stamp)
         self._deliver(records, zeros, known, ends=True)
         if self._options.on_stop == 'zero_rates':
             self._end_replaced_velocities(known)
         self.reset()
         return records
 
-    def left_trajectories(self, now: float) -> tuple[str, ...]:
-        """Return the actuators whose drivers execute a trajectory to positions, or will."""
-        left = self.ledger.under_way(now) & ~np.isnan(self.ledger.actuators[_POSITION])
+    def find_left_trajectories(self, now: float) -> tuple[str, ...]:
+        """Return the actuators with a trajectory of positions, started or not."""
+        left = self.ledger.find_moving_actuators(now) & ~np.isnan(self.ledger.actuators[_POSITION])
         for end in self.ledger.upcoming:
             left |= ~np.isnan(end.actuator_command[_POSITION]) & end.actuators
         return tuple(self._robot.actuator_names[place] for place in np.flatnonzero(left))
@@ -372,7 +373,7 @@ class Gate:
         self,
         trajectory: TrajectoryRecord,
         read: TrajectoryValues,
-        known: Known,
+        known: KnownState,
         route: str,
         start: float,
         effects: LimitEffects,
@@ -380,10 +381,10 @@ class Gate:
         """
         Send a joint trajectory.
 
-        :param read: Its waypoints with complete groups of joints, within the limits of these.
+        :param read: Waypoints of complete groups of joints, within the limits of the joints.
         :param start: When it starts [s].
-        :returns: What was sent, by the names of the URDF, in the turns and units of the drivers.
-        :raises MessageError: If it is rejected: as :meth:`send_command`.
+        :returns: The message sent, with the names of the URDF and the turns and units of drivers.
+        :raises MessageError: If it is rejected; see :meth:`send_command`.
         """
         robot, values, given, named = self._robot, read.values, read.given, read.named
         if given[_POSITION].any() and self._options.max_step != 'off':
@@ -391,17 +392,17 @@ class Gate:
             seconds, nanoseconds = trajectory.points[first].time
             time = max(start - known.now + seconds + 1e-9 * nanoseconds, 0.0)
             target = np.where(named, values[_POSITION, first], np.nan)
-            origin = self.ledger.step_origin(known.position, known.now)
-            self.limits.check_step(target, origin, time, effects)
+            origin = self.ledger.find_step_origins(known.position, known.now)
+            self.limits.check_step_size(target, origin, time, effects)
         rates = values[_ROWS_OF_WAYPOINTS]
-        self._stop_outward(rates, known, effects)
+        self._stop_outward_rates(rates, known, effects)
         values[_ROWS_OF_WAYPOINTS] = rates
         mapped = self._map_waypoints(values, given)
-        is_finite = np.isfinite(self._waypoints_of_drivers(mapped))
+        is_finite = np.isfinite(self._convert_waypoints(mapped))
         for binding in robot.bindings:
             if not named[list(binding.joints)].any():
                 continue
-            lost = given & ~is_finite[:, :, owned_actuators(binding)].all(axis=-1)
+            lost = given & ~is_finite[:, :, list_owned_actuators(binding)].all(axis=-1)
             if lost.any():
                 field, point = np.argwhere(lost)[0]
                 raise MessageError(
@@ -412,17 +413,17 @@ class Gate:
         if known.open_turns is not None:
             self._check_turns(mapped[_POSITION], known.open_turns)
         for row, field in enumerate(_ROWS_OF_WAYPOINTS):
-            self.actuator_limits.apply_row(mapped[field], row, effects)
-        self._check_mean_speed(trajectory, values[_POSITION], mapped[_POSITION])
-        effects.count()
+            self.actuator_limits.limit_row(mapped[field], row, effects)
+        self._check_trajectory_speed(trajectory, values[_POSITION], mapped[_POSITION])
+        effects.count_changes()
         actuators = robot.actuators_of(named)
         self.ledger.record_trajectory(
             TrajectoryEnd(
                 named=named,
                 joints=named | robot.joints_of(actuators),
-                joint_command=_left_command(values, given),
+                joint_command=_find_final_command(values, given),
                 actuators=actuators,
-                actuator_command=_left_command(mapped, given),
+                actuator_command=_find_final_command(mapped, given),
                 start=start,
                 until=start + trajectory.duration,
             ),
@@ -431,12 +432,12 @@ class Gate:
         )
         if known.shift is not None:
             mapped[_POSITION] -= known.shift
-        numbers = self._waypoints_of_drivers(mapped)
-        record = _trajectory_record(trajectory, numbers, given, actuators, robot.actuator_names)
+        numbers = self._convert_waypoints(mapped)
+        record = _make_trajectory(trajectory, numbers, given, actuators, robot.actuator_names)
         self._send(
             [
                 Outgoing('actuator_trajectory', namespace, part)
-                for namespace, part in self.drivers.trajectories(record)
+                for namespace, part in self.drivers.divide_trajectory(record)
             ]
         )
         return record
@@ -455,23 +456,23 @@ class Gate:
                 )
         return mapped
 
-    def _waypoints_of_drivers(self, mapped: Array) -> Array:
+    def _convert_waypoints(self, mapped: Array) -> Array:
         rows = zip(mapped, (_POSITION, _VELOCITY, _VELOCITY, _EFFORT), strict=True)
         return np.array([self._units.of_drivers(values, row) for values, row in rows])
 
-    def _check_mean_speed(
+    def _check_trajectory_speed(
         self, trajectory: TrajectoryRecord, joints: Array, actuators: Array
     ) -> None:
         """
         Reject a trajectory that is faster than a velocity limit between two waypoints.
 
-        A mechanism whose ratio varies is also compared at the middle of both.
+        If a ratio varies, the midpoint is also checked.
         """
         rows = np.flatnonzero(~np.isnan(joints).all(axis=1))
         if self._options.limits == 'off' or len(rows) < 2:
             return
         joints, actuators = joints[rows], actuators[rows]
-        # Nanoseconds from the first, because a float of seconds would lose them.
+        # Subtract integers, because floats of seconds would lose nanoseconds.
         instants = [(s * 10**9 + ns) for s, ns in (point.time for point in trajectory.points)]
         times = 1e-9 * np.array([each - instants[0] for each in instants])[rows]
         self.limits.check_mean_speed(times, joints)
@@ -485,20 +486,20 @@ class Gate:
 
     # -- what is sent ----------------------------------------------------------------------------
 
-    def _messages(self, sent: Array, stamp: Stamp) -> list[JointStateRecord]:
+    def _make_messages(self, sent: Array, stamp: Stamp) -> list[JointStateRecord]:
         names, numbers = self._robot.actuator_names, self._units.of_drivers(sent)
-        return actuator_messages(names, numbers, stamp, self._options)
+        return make_actuator_messages(names, numbers, stamp, self._options)
 
     def _deliver(
         self,
         records: Sequence[JointStateRecord],
         sent: Array,
-        known: Known,
+        known: KnownState,
         *,
         ends: bool = False,
     ) -> None:
         """
-        Send records, in the turns and by the names of the drivers, and their arrays.
+        Send records, with the turns and names of the drivers, and plain arrays.
 
         :param records: In the units of the drivers.
         :param sent: Their numbers in SI, shape ``(3, n_actuators)``.
@@ -507,18 +508,20 @@ class Gate:
         velocities: dict[str, Array] = {}
         for record in records:
             if known.shift is not None and len(record.position):
-                record = self._shifted(record, self._units.of_drivers(known.shift, _POSITION))
+                shift = self._units.of_drivers(known.shift, _POSITION)
+                places = [self._robot.actuator_names.index(name) for name in record.names]
+                record = replace(record, position=record.position - shift[places])
             outgoing += [
                 Outgoing('actuator_commands', namespace, part)
-                for namespace, part in self.drivers.commands(record)
+                for namespace, part in self.drivers.divide_command(record)
             ]
         for namespace, order in self.orders.items():
             for row in np.flatnonzero(~np.isnan(sent[:, order]).all(axis=1)).tolist():
                 topic = f'actuator_{FIELDS[row]}_commands'
                 values = (
-                    self._ending_array(row, order, sent, known)
+                    self._make_ending_array(row, order, sent, known)
                     if ends
-                    else self._whole_array(row, order, known, f'{namespace}{topic}')
+                    else self._make_whole_array(row, order, known, f'{namespace}{topic}')
                 )
                 if values is not None:
                     values = self._units.of_drivers(values, row, order)
@@ -526,21 +529,20 @@ class Gate:
                     velocities[namespace] = values if row == _VELOCITY else 0.0 * values
         self._send(outgoing)
         if self.orders:
-            self.ledger.note_efforts(sent[_EFFORT])
+            np.copyto(self.ledger.last_effort, sent[_EFFORT], where=~np.isnan(sent[_EFFORT]))
             self._last_velocities |= velocities
 
-    def _shifted(self, record: JointStateRecord, shift: Array) -> JointStateRecord:
-        index = self._robot.actuator_names.index
-        position = record.position - shift[[index(name) for name in record.names]]
-        return JointStateRecord(
-            record.stamp, record.frame_id, record.names, position, record.velocity, record.effort
-        )
+    def _make_whole_array(
+        self, row: int, order: list[int], known: KnownState, topic: str
+    ) -> Array | None:
+        """
+        Return the array if each member has an active command of its mode, else count it.
 
-    def _whole_array(self, row: int, order: list[int], known: Known, topic: str) -> Array | None:
-        """Return the array if each member has an active command of its mode, else count it."""
-        values: Array = self._inward(self.ledger.actuators[row], row, known)[order]
-        lacking = np.isnan(values) | self.ledger.under_way(known.now)[order]
-        lacking |= self.actuator_limits.is_outside(values, row, order)
+        Its members also need a driver that is not silent, and, for positions, a known turn.
+        """
+        values: Array = self._stop_outward_values(self.ledger.actuators[row], row, known)[order]
+        lacking = np.isnan(values) | self.ledger.find_moving_actuators(known.now)[order]
+        lacking |= self.actuator_limits.find_outside(values, row, order)
         if known.silent is not None:
             lacking |= known.silent[order]
         if row == _POSITION and known.open_turns is not None:
@@ -556,53 +558,55 @@ class Gate:
             values = values - known.shift[order]
         return values
 
-    def _inward(self, values: Array, row: int, known: Known) -> Array:
-        """Return active numbers of actuators, zero if they would lead further out by now."""
+    def _stop_outward_values(self, values: Array, row: int, known: KnownState) -> Array:
+        """Return active numbers of actuators, zero if they lead further beyond a limit."""
         former = self.ledger.joints
         command = former.copy()
-        self.limits.stop_outward(command, known.position, known.velocity, LimitEffects())
+        self.limits.zero_outward_rates(command, known.position, known.velocity, LimitEffects())
         stopped = self._robot.actuators_of((command[row] == 0.0) & (former[row] != 0.0))
         return np.where(stopped & ~np.isnan(values), 0.0, values)
 
-    def _end_replaced_velocities(self, known: Known) -> None:
+    def _end_replaced_velocities(self, known: KnownState) -> None:
         """
         End velocities of the last array to a driver if other modes replaced them without an array.
 
-        A driver that receives only arrays would keep them. One that executes a trajectory has
-        received that.
+        A driver that receives only arrays would keep them. Actuators that execute a trajectory
+        are left out, because their driver received it.
         """
         for namespace, values in list(self._last_velocities.items()):
             order = np.array(self.orders[namespace])
             kept = (values != 0.0) & np.isnan(self.ledger.actuators[_VELOCITY, order])
-            places = order[kept & ~self.ledger.under_way(known.now)[order]]
+            places = order[kept & ~self.ledger.find_moving_actuators(known.now)[order]]
             if len(places):
                 sent = np.full(self.ledger.actuators.shape, np.nan)
                 sent[_VELOCITY, places] = 0.0
                 self._deliver([], sent, known, ends=True)
 
-    def _ending_array(self, row: int, order: list[int], sent: Array, known: Known) -> Array:
-        """Return what ends rates; members that do not end go on, or are zero."""
+    def _make_ending_array(
+        self, row: int, order: list[int], sent: Array, known: KnownState
+    ) -> Array:
+        """Return the array that ends rates; other members keep their rate, or are zero."""
         going_on = self.ledger.last_effort
         if row == _VELOCITY:
-            going_on = self.ledger.actuators[row]
-            going_on = np.where(self.ledger.under_way(known.now), 0.0, np.nan_to_num(going_on))
-        going_on = self._inward(going_on, row, known)
+            going_on = np.nan_to_num(self.ledger.actuators[row])
+            going_on[self.ledger.find_moving_actuators(known.now)] = 0.0
+        going_on = self._stop_outward_values(going_on, row, known)
         values = np.where(np.isnan(sent[row]), going_on, sent[row])[order]
-        return self.actuator_limits.clip(values, row, order)
+        return self.actuator_limits.clip_values(values, row, order)
 
 
-def _left_command(values: Array, given: Mask) -> Array:
-    """Return the rows that a trajectory leaves: positions, or the rates if it has none."""
+def _find_final_command(values: Array, given: Mask) -> Array:
+    """Return the command after a trajectory: its last positions, or rates without positions."""
     last = values[_ROWS_OF_WAYPOINTS, -1]
     if given[_POSITION, -1]:
         last[_VELOCITY:] = np.nan
     elif not given[_VELOCITY, -1]:
-        # Accelerations alone lead to a velocity that has to end, whatever it is.
+        # Accelerations alone lead to an unknown velocity that has to end.
         last[_VELOCITY] = np.where(np.isnan(values[2, -1]), np.nan, 0.0)
     return last
 
 
-def _trajectory_record(
+def _make_trajectory(
     trajectory: TrajectoryRecord,
     mapped: Array,
     given: Mask,

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What every message goes through on its way in: name look-up, stamp, counts."""
+"""Steps common to all received messages: name look-up, stamp, counts."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from transmission_bridge.errors import MessageError, shortened, shown
-from transmission_bridge.messages.joint_state import Layout, ragged
+from transmission_bridge.messages.joint_state import Layout, make_ragged_error
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Index, Mask
 
 
-class JointError(MessageError):
+class JointRejection(MessageError):
     """
-    A rejection for which only some joints of a command are the cause.
+    A rejection caused by some joints of a command.
 
     :param joints: These joints, shape ``(n_joints,)``.
     """
@@ -36,25 +36,24 @@ class JointError(MessageError):
 # -- Names to indices, once per layout -----------------------------------------------------------
 
 
-#: Unknown names of a message that are reported, and counted one by one.
+#: Largest number of unknown names that are reported and counted separately.
 MOST_UNKNOWN = 64
 
 Plan = TypeVar('Plan')
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Entries:
     """
-    Where the entries of a message go.
+    The indices of the entries of a message.
 
-    :param places: Index into the robot's array for each entry used; a slice, which is faster,
-        where they are consecutive.
-    :param picks: Index into the message for each entry used; ``None``: all, in order.
-    :param count: Number of entries used.
-    :param unknown: The first names that the robot does not have, shortened: a message may hold
-        any number, of any length.
-    :param scales: What the numbers of these entries are in SI, rows position, velocity, effort;
-        ``None``: they are SI.
+    :param places: Index into the robot's array for each used entry; a slice, which is faster, if
+        they are consecutive.
+    :param picks: Index into the message for each used entry; ``None``: all, in order.
+    :param count: Number of used entries.
+    :param unknown: The first unknown names, shortened, because a message may contain any number of
+        names of any length.
+    :param scales: Scales of these entries to SI, rows position, velocity, effort; ``None``: SI.
     """
 
     places: Index | slice
@@ -64,18 +63,18 @@ class Places:
     scales: Array | None
 
 
-def find_places(layout: Layout, index: Mapping[str, int], scales: Array | None = None) -> Places:
+def find_entries(layout: Layout, index: Mapping[str, int], scales: Array | None = None) -> Entries:
     """
     Look up the names of a layout.
 
     :param layout: Names and array lengths of a message.
-    :param index: Index of every name that the robot knows.
-    :param scales: What each number is in SI, by index; ``None``: all are SI.
+    :param index: Index of every known name.
+    :param scales: Scale to SI by index; ``None``: all numbers are SI.
     :raises MessageError: If an array is neither empty nor as long as the names (``ragged``), or
         two entries have the same index (``duplicate_name``).
     """
     if layout.is_ragged:
-        raise ragged(layout.names, dict(zip(FIELDS, layout.lengths, strict=True)))
+        raise make_ragged_error(layout.names, dict(zip(FIELDS, layout.lengths, strict=True)))
     picks = [pick for pick, name in enumerate(layout.names) if name in index]
     places = [index[layout.names[pick]] for pick in picks]
     if len(set(places)) < len(places):
@@ -88,7 +87,7 @@ def find_places(layout: Layout, index: Mapping[str, int], scales: Array | None =
         raise MessageError('duplicate_name', f'names given more than once: {shortened(repeated)}')
     everything = len(picks) == len(layout.names)
     unknown = (name for name in layout.names if name not in index)
-    return Places(
+    return Entries(
         as_slice(places),
         None if everything else np.array(picks, dtype=np.intp),
         len(places),
@@ -106,9 +105,9 @@ def as_slice(places: list[int]) -> Index | slice:
 
 class PlanCache(Generic[Plan]):
     """
-    The plan of each layout, or why its messages are refused.
+    The plan of each layout, or the error that rejects its messages.
 
-    :param make: Makes a plan; a :class:`MessageError` that it raises is remembered too.
+    :param make: Makes a plan; a :class:`MessageError` is also remembered.
     """
 
     def __init__(self, make: Callable[[Layout], Plan]) -> None:
@@ -117,11 +116,11 @@ class PlanCache(Generic[Plan]):
         self._last_layout: Layout | None = None
         self._last: Plan | MessageError | None = None
 
-    def get(self, layout: Layout) -> Plan:
+    def find_plan(self, layout: Layout) -> Plan:
         """
         Return the plan of a layout.
 
-        :raises MessageError: If messages of this layout are refused.
+        :raises MessageError: If messages of this layout are rejected.
         """
         if layout is self._last_layout:
             plan = self._last
@@ -142,7 +141,7 @@ class PlanCache(Generic[Plan]):
         return plan
 
 
-# -- Which stamps count --------------------------------------------------------------------------
+# -- Valid stamps --------------------------------------------------------------------------------
 
 
 #: Seconds and nanoseconds, as in a message header.
@@ -152,7 +151,7 @@ _BILLION = 10**9
 _NONE: Stamp = (0, 0)
 _LAST: Stamp = (2**31 - 1, _BILLION - 1)
 
-#: How far ahead of the node's clock a stamp may be [ns]; NTP keeps clocks closer than that.
+#: Largest lead of a stamp over the node's clock [ns]; NTP keeps clocks closer.
 _TOLERANCE = _BILLION // 2
 
 #: Seconds for which one reading of the node's clock is used.
@@ -164,20 +163,18 @@ def is_possible(stamp: Stamp) -> bool:
     return stamp[0] >= 0 and 0 <= stamp[1] < _BILLION
 
 
-class StampJudge:
+class StampFilter:
     """
     Replaces unusable stamps by the time of receipt.
 
-    A stamp is replaced where it is zero, impossible (``bad_stamp``) or more than 0.5 s ahead of
-    the node's clock (``future_stamp``). Reading that clock takes as long as mapping a message, so
-    one reading is used for half a second of the clock that gives times of receipt. A clock at zero
-    has no time yet: no stamp is ahead of it.
+    A stamp is replaced if it is zero, impossible (``bad_stamp``) or more than 0.5 s ahead of the
+    node's clock (``future_stamp``). Reading the clock takes as long as mapping a message, so one
+    reading is used for half a second. A clock at zero has no time yet: no stamp is ahead of it.
 
-    :param clock: The node's clock.
-    :param note: Called with topic, reason and a sentence for every stamp that is replaced, unless
-        it is zero.
-    :param set_anew: Called when that clock was set back or gets its first time, because earlier
-        stamps may be ahead of it now.
+    :param clock: Returns the time of the node's clock.
+    :param note: Called with topic, reason and a sentence for every replaced stamp except zero.
+    :param set_anew: Called if the clock was set back or gets its first time, because earlier
+        stamps may be ahead of it.
     """
 
     def __init__(
@@ -193,7 +190,7 @@ class StampJudge:
         self._seconds, self._nanoseconds = _NONE
         self._since = self._until = -math.inf
 
-    def judge(self, topic: str, stamp: Stamp, now: float) -> Stamp:
+    def replace_stamp(self, topic: str, stamp: Stamp, now: float) -> Stamp:
         """
         Return the stamp of the message, or the time of receipt that replaces it.
 
@@ -209,14 +206,15 @@ class StampJudge:
             and self._since <= now <= self._until
         ):
             return stamp
-        return self._judged(topic, stamp, now)
+        return self._check_stamp(topic, stamp, now)
 
-    def _judged(self, topic: str, stamp: Stamp, now: float) -> Stamp:
+    def _check_stamp(self, topic: str, stamp: Stamp, now: float) -> Stamp:
         before, time = self._time, self._clock()
         self._time = time
         if time < before or before == _NONE != time:
             self._set_anew()
-        limit = self._seconds, self._nanoseconds = _limit_at(time)
+        latest = divmod(_count_nanoseconds(time) + _TOLERANCE, _BILLION)
+        limit = self._seconds, self._nanoseconds = _LAST if time == _NONE else latest
         self._since = now
         # A clock without a time may get one at any moment.
         self._until = now + _VALIDITY if time != _NONE else now
@@ -227,52 +225,47 @@ class StampJudge:
                 topic,
                 'bad_stamp',
                 f'header.stamp is impossible: expected seconds >= 0 and nanoseconds < {_BILLION}, '
-                f'found {stamp[0]} s and {stamp[1]} ns; the time of receipt counts instead. Fill '
-                'header.stamp from the clock of the node that sends',
+                f'found {stamp[0]} s and {stamp[1]} ns; the time of receipt is used instead. Fill '
+                'header.stamp from the clock of the sending node',
             )
             return time
         if stamp > limit:
             self._note(
                 topic,
                 'future_stamp',
-                f'{_ahead(_nanoseconds(stamp) - _nanoseconds(time))}; the time of receipt counts '
-                'instead. Synchronise the clocks, and give both nodes the same use_sim_time',
+                f'{_describe_lead(_count_nanoseconds(stamp) - _count_nanoseconds(time))}; the '
+                'time of receipt is used instead. Synchronise the clocks, and give both nodes the '
+                'same use_sim_time',
             )
             return time
         return stamp
 
 
-def _limit_at(time: Stamp) -> Stamp:
-    if time == _NONE:
-        return _LAST
-    return divmod(_nanoseconds(time) + _TOLERANCE, _BILLION)
-
-
-def _nanoseconds(stamp: Stamp) -> int:
+def _count_nanoseconds(stamp: Stamp) -> int:
     return stamp[0] * _BILLION + stamp[1]
 
 
-def check_age(stamp: Stamp, now: Stamp, limit: float) -> None:
+def check_command_age(stamp: Stamp, now: Stamp, limit: float) -> None:
     """
-    Reject a command that is too old by its stamp, or too far ahead to tell.
+    Reject a command if its stamp is too old, or too far ahead of the clock.
 
-    :param stamp: Its stamp; zero: it has none.
+    :param stamp: Its stamp; zero: none.
     :param now: The time by the clock of stamps.
-    :param limit: Seconds; 0: any age will do.
+    :param limit: Seconds; 0: no limit.
     :raises MessageError: If it is older (``too_old``), or more than 0.5 s ahead
         (``future_stamp``).
     """
     if not limit or stamp == _NONE or now == _NONE:
         return
-    age = _nanoseconds(now) - _nanoseconds(stamp)
+    age = _count_nanoseconds(now) - _count_nanoseconds(stamp)
     if age > limit * _BILLION:
         old = f'{age / _BILLION:.3f} s old'
         raise MessageError('too_old', f'header.stamp is {old}, max_command_age is {limit:g} s')
     if age < -_TOLERANCE:
-        raise MessageError('future_stamp', f'{_ahead(-age)}, so that its age is unknown')
+        raise MessageError('future_stamp', f'{_describe_lead(-age)}; its age is unknown')
 
 
-def _ahead(nanoseconds: int) -> str:
+def _describe_lead(nanoseconds: int) -> str:
     found = f"header.stamp is {nanoseconds / _BILLION:.3f} s ahead of this node's clock"
     return f'{found}, expected {_TOLERANCE / _BILLION:g} s at most'
 
@@ -284,15 +277,15 @@ class TopicStatistics:
     """
     Counts of one input topic since the node was configured.
 
-    :param topic: Name of the topic, as the user gave it.
+    :param topic: Name of the topic before remapping.
     :ivar received: Messages received while active.
-    :ivar rejected: Messages refused, by reason; each was dropped as a whole.
-    :ivar refusal: Why the newest of these was refused, in words; empty before the first.
-    :ivar replaced_stamps: Stamps that the time of receipt replaced, by reason (``bad_stamp``,
+    :ivar rejected: Rejected messages, by reason.
+    :ivar refusal: Sentence of the latest rejection; empty before the first.
+    :ivar replaced_stamps: Stamps replaced by the time of receipt, by reason (``bad_stamp``,
         ``future_stamp``); their messages are used.
-    :ivar heard: Time of receipt of the newest message since the node was activated [s], minus
-        infinity before the first.
-    :ivar used: The same for the newest message that was accepted.
+    :ivar heard: Time of receipt of the latest message since activation [s], minus infinity before
+        the first.
+    :ivar used: Time of receipt of the latest accepted message [s], as ``heard``.
     """
 
     def __init__(self, topic: str) -> None:
@@ -309,12 +302,12 @@ class TopicStatistics:
         """Number of messages that were used."""
         return self.received - sum(self.rejected.values())
 
-    def is_trouble(self, reason: str) -> bool:
+    def needs_attention(self, reason: str) -> bool:
         """
-        Return whether refusals for this reason need attention.
+        Return whether rejections for this reason need attention.
 
-        Robots and grippers may share a topic, so messages about other actuators do not, unless no
-        message was ever accepted.
+        Robots and grippers may share a topic. Therefore messages about other actuators need
+        attention only if no message was ever accepted.
         """
         return reason != 'foreign' or self.used == -math.inf
 
@@ -324,14 +317,13 @@ class CommandCounts:
     """
     Counts of the commands of one source, by joint.
 
-    :param clamped: Commands that were clamped to the limits.
-    :param limited: Commands refused because of the limits.
+    :param clamped: Commands clamped to the limits.
+    :param limited: Commands rejected because of the limits.
     :param contested: Commands to a joint that another source had commanded before.
-    :param stopped: Velocities and efforts that became zero because they led further out, beyond a
-        position limit.
-    :param outward: Efforts that led further out and passed, because the joint does not move out.
-    :param scaled: Commands of which velocity or effort was scaled down for an actuator's limit.
-    :param shares: Of each joint the share that was left of its last scaled effort.
+    :param stopped: Outward velocities and efforts beyond a position limit that were set to zero.
+    :param outward: Outward efforts that passed, because the joint does not move outward.
+    :param scaled: Commands with a velocity or effort scaled down for an actuator's limit.
+    :param shares: Remaining share of the last scaled effort of each joint.
     :param jumped: Positions further away than ``max_step`` allows.
     :param rejected: Commands to some joints that were rejected while the others were sent, by
         joint and reason.

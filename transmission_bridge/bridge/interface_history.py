@@ -1,37 +1,35 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Which of several command interfaces of a joint count."""
+"""The choice between several command interfaces of a joint."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from transmission_bridge.bridge.inputs import JointError
+from transmission_bridge.bridge.inputs import JointRejection
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import shortened
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Mask
 
-#: Seconds for which an interface may stand still while another one of its joint changes.
+#: Time that an interface may stay constant while another one of its joint changes [s].
 _PERIOD = 0.5
 
-#: An effort is a command while it is constant, too.
+#: A constant effort is still a command.
 _MAY_BE_LEFT_OUT = np.array([[True], [True], [False]])
 
 
 class InterfaceHistory:
     """
-    When each command interface of each joint changed.
+    The times at which the command interfaces of each joint changed.
 
-    ros2_control never clears an interface that its controller released, so that a position stays
+    ros2_control never clears an interface that its controller released: an old position remains
     beside the velocity of the next controller.
 
-    With ``several_interfaces: together`` all count; with ``latest`` one that has not changed for
-    0.5 s, while another one of its joint changed, does not; with ``reject`` joints have one.
-
-    :param options: The choices of the user.
-    :param names: The joints.
+    With ``several_interfaces: together`` all interfaces are used. With ``latest`` an interface is
+    ignored if it has not changed for 0.5 s while another one of its joint changed. With ``reject``
+    a joint may have one interface.
     """
 
     def __init__(self, options: BridgeOptions, names: tuple[str, ...]) -> None:
@@ -49,13 +47,13 @@ class InterfaceHistory:
         self._heard: Array = np.full(shape, np.nan)
         self._heard_others: Array = np.full(shape[1], np.nan)
 
-    def note(self, command: Array, now: float, *, is_single: bool = False) -> None:
+    def record_changes(self, command: Array, now: float, *, is_single: bool = False) -> None:
         """
-        Note what changed.
+        Record the changes of a command.
 
         :param command: Rows position, velocity, effort, shape ``(3, n_joints)``, NaN: none.
-        :param now: The time [s]; if it went backwards, all is forgotten.
-        :param is_single: Whether it is of one interface, so that the others stay as they are.
+        :param now: The time [s]; if it goes backwards, everything is forgotten.
+        :param is_single: Whether the message has one interface and leaves the others unchanged.
         """
         if self._policy != 'latest':
             return
@@ -68,23 +66,23 @@ class InterfaceHistory:
         is_same = (command == self._last) | (~given & np.isnan(self._last))
         is_new = np.isinf(self._changed) & (now - self._since < _PERIOD)
         if is_single:
-            # A topic that ended while another one of the joint goes on holds nothing any more.
+            # A silent topic holds nothing if another topic of the joint continues.
             is_late = named & ~given & (now - self._heard >= 2.0 * _PERIOD)
             self._last[is_late & (self._heard_others - self._heard >= _PERIOD)] = np.nan
         self._heard[noted] = self._heard_others[named] = now
         self._changed[noted & ~is_same] = now
         self._since[named & np.isnan(self._since)] = now
         if is_single:
-            # The order of the first messages on several topics is chance, not a change.
+            # The first messages on several topics arrive in any order and are no change.
             np.copyto(self._changed, self._since, where=noted & is_new)
         np.copyto(self._last, command, where=noted)
 
-    def choose(self, command: Array) -> None:
+    def drop_standing_interfaces(self, command: Array) -> None:
         """
-        Leave out, in place, what does not count in the command that was noted last.
+        Remove constant interfaces from the command that was recorded last, in place.
 
-        :raises JointError: If a joint has several interfaces though it may not, or it is not known
-            yet which count (``several_interfaces``).
+        :raises JointRejection: If a joint has several interfaces and ``several_interfaces`` is
+            ``reject``, or if it is not known yet which interface changes (``several_interfaces``).
         """
         if self._policy == 'together':
             return
@@ -99,7 +97,7 @@ class InterfaceHistory:
         if several.any():
             names = [self._names[joint] for joint in np.flatnonzero(several)]
             why = 'and it is not known which one changes ' if self._policy == 'latest' else ''
-            raise JointError(
+            raise JointRejection(
                 'several_interfaces',
                 f'{shortened(names)} commanded by several interfaces {why}'
                 f'(several_interfaces is {self._policy})',

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The record of what every joint was commanded and every actuator was sent, and until when."""
+"""The record of every joint's command and every actuator's message, and of their ends."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from transmission_bridge.types import Array, Index, Mask
 
 _POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
 
-#: Time of a command that does not exist, and of one that ends at once.
+#: Times of an absent command and of one that expires at once.
 _NONE, _NOW = np.inf, -np.inf
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrajectoryEnd:
     """
-    The commands that a trajectory leaves behind.
+    The commands that are active after a trajectory.
 
-    :param named: The joints that it names, shape ``(n_joints,)``.
-    :param joints: These and the coupled ones that hold meanwhile: it ends their former commands.
+    :param named: Mask of the joints that it names, shape ``(n_joints,)``.
+    :param joints: Mask of these and the coupled joints that hold; it ends their commands.
     :param joint_command: Rows position, velocity, effort after the last waypoint, shape ``(3,
-        n_joints)``; NaN: none. A trajectory that ends with positions leaves only these.
-    :param actuators: The actuators that move them, shape ``(n_actuators,)``.
+        n_joints)``; NaN: none. If it ends with positions, the other rows are NaN.
+    :param actuators: Mask of the actuators that move them, shape ``(n_actuators,)``.
     :param actuator_command: Rows of the actuators, shape ``(3, n_actuators)``.
-    :param start: When it starts [s]; former commands hold until then.
-    :param until: When it ends [s].
+    :param start: Start time [s]; former commands hold until then.
+    :param until: End time [s].
     """
 
     named: Mask
@@ -50,17 +50,16 @@ class TrajectoryEnd:
 
 class Ledger:
     """
-    What was commanded last, by which route, until when, and what of it is still active.
+    The last commands, their routes and expiry times, and the numbers that are still active.
 
-    A new command replaces all modes of its joints. An entry is closed by :meth:`close`, after its
-    end was sent, or by :meth:`reset`.
+    A new command replaces all modes of its joints. An entry is closed by :meth:`close_entries`
+    after its end was sent, or by :meth:`reset`.
 
-    :param robot: Gives joints and actuators.
-    :param timeouts: Seconds after which the command of each joint ends; 0: never.
-    :ivar joints: Rows position, velocity, effort, shape ``(3, n_joints)``, NaN: none. A velocity
-        that has ended is zero. For a joint that executes a trajectory, the commands at its end.
-    :ivar actuators: What was sent and is still active, shape ``(3, n_actuators)``.
-    :ivar last_effort: The effort that each actuator was sent last, zero if it has ended.
+    :param timeouts: Command timeout of each joint [s]; 0: never.
+    :ivar joints: Rows position, velocity, effort, shape ``(3, n_joints)``, NaN: none. An expired
+        velocity is zero. For a joint that executes a trajectory, the command at its end.
+    :ivar actuators: Active numbers, shape ``(3, n_actuators)``, NaN: none.
+    :ivar last_effort: Last effort sent to each actuator, zero if it has ended.
     :ivar upcoming: Trajectories that were sent and have not started.
     :ivar counts: Counts of the commands of each route.
     """
@@ -70,7 +69,7 @@ class Ledger:
         self._n_actuators = len(robot.actuator_names)
         given = np.asarray(timeouts, dtype=float)
         self._timeouts: Array = np.where(given > 0.0, given, np.inf)
-        #: Members stay when numbers change.
+        # Tuning changes no members.
         self._robot = robot
         self.counts: defaultdict[str, CommandCounts] = defaultdict(CommandCounts)
         self.reset()
@@ -96,56 +95,56 @@ class Ledger:
 
     # -- what is active --------------------------------------------------------------------------
 
-    def under_way(self, now: float) -> Mask:
-        """Return the actuators that execute a trajectory at a time [s]."""
+    def find_moving_actuators(self, now: float) -> Mask:
+        """Return the mask of the actuators that execute a trajectory at a time [s]."""
         under_way: Mask = self._arrival > now
         return under_way
 
-    def held(self, now: float) -> Array:
+    def find_held_commands(self, now: float) -> Array:
         """
-        Return the joint commands without those of joints that execute a trajectory.
+        Return the joint commands, NaN for joints that execute a trajectory.
 
-        Only the driver knows where such a joint is meant to be. Must not be changed.
+        Only the driver knows the target of such a joint. The result must not be changed.
         """
         if not self._has_trajectories:
             return self.joints
-        moving = self._robot.joints_of(self.under_way(now))
+        moving = self._robot.joints_of(self.find_moving_actuators(now))
         return np.where(moving, np.nan, self.joints)
 
-    def step_origin(self, known: Array, now: float) -> Array:
+    def find_step_origins(self, known: Array, now: float) -> Array:
         """
-        Return where the next position command of each joint starts.
+        Return the position of each joint before its next position command.
 
-        That is where the last one ended; if there is none, after a rejection, and during a
-        trajectory where the joint is measured.
+        It is the last commanded position. Without one, after a rejection, and during a trajectory
+        it is the measured position.
 
-        :param known: Joint positions, shape ``(n_joints,)``, NaN: unknown.
+        :param known: Measured positions, shape ``(n_joints,)``, NaN: unknown.
         """
-        held = self.held(now)[_POSITION]
+        held = self.find_held_commands(now)[_POSITION]
         is_measured = np.isnan(held)
         if self._has_astray:
             is_measured |= self._is_astray
         return np.where(is_measured, known, held)
 
-    def time_since(self, now: float) -> Array:
+    def find_command_ages(self, now: float) -> Array:
         """Return the seconds since the last accepted command of each joint; infinite: none."""
-        # Those that are over have a time of infinity, in either sense.
+        # Times of absent and expired commands are infinite, of either sign.
         return np.abs(now - self._renewed)
 
-    def note_rejection(self, joints: Mask | Index) -> None:
-        """Note that a command to joints was rejected, so that they are not where it led."""
+    def record_rejection(self, joints: Mask | Index) -> None:
+        """Record that a command to joints was rejected: their next step starts as measured."""
         self._is_astray[joints] = self._has_astray = True
 
-    def position_joints(self) -> Mask:
+    def find_position_joints(self) -> Mask:
         """Return the joints that hold a position command or have a trajectory."""
         held: Mask = ~np.isnan(self.joints[_POSITION])
         for end in self.upcoming:
             held |= end.joints
         return held
 
-    def commanded_joints(self, now: float) -> Mask:
+    def find_commanded_joints(self, now: float) -> Mask:
         """
-        Return the joints that are commanded at a time [s].
+        Return the mask of the joints that are commanded at a time [s].
 
         Their command is not older than their timeout (0.5 s if they have none), or they have an
         active velocity or a trajectory.
@@ -159,12 +158,12 @@ class Ledger:
 
     @property
     def kept_efforts(self) -> tuple[str, ...]:
-        """Joints that keep their last effort though their timeout is over."""
+        """Joints that keep their last effort after their timeout."""
         return tuple(self._names[joint] for joint in np.flatnonzero(self._keeps_effort))
 
     @property
-    def endless(self) -> tuple[str, ...]:
-        """Joints without a timeout: their velocities never end by themselves."""
+    def endless_joints(self) -> tuple[str, ...]:
+        """Joints without a timeout: their velocities never expire."""
         return tuple(self._names[joint] for joint in np.flatnonzero(np.isinf(self._timeouts)))
 
     # -- new commands ----------------------------------------------------------------------------
@@ -172,7 +171,7 @@ class Ledger:
     def update_clock(self, now: float) -> None:
         """End every command if time [s] went backwards, and start trajectories that are due."""
         if now < self._latest:
-            # Drivers may start trajectories of rates nevertheless: they have to end.
+            # Drivers may still start trajectories of rates: they have to end.
             for end in self.upcoming:
                 if not np.isnan(end.joint_command[_VELOCITY]).all():
                     self._start_trajectory(end)
@@ -183,7 +182,7 @@ class Ledger:
         if self.upcoming:
             self._start_trajectories(now)
 
-    def record(
+    def record_command(
         self, command: Array, sent: Array, pattern: CommandPattern, route: str, now: float
     ) -> None:
         """
@@ -191,7 +190,7 @@ class Ledger:
 
         :param command: Shape ``(3, n_joints)``; may be kept.
         :param sent: Shape ``(3, n_actuators)``; is copied.
-        :param pattern: Which joints and actuators it is for.
+        :param pattern: Its joints and actuators.
         """
         if self._has_trajectories:
             self._arrival[pattern.actuators] = -np.inf
@@ -199,7 +198,7 @@ class Ledger:
         np.copyto(self.joints, command, where=pattern.joints)
         np.copyto(self.actuators, sent, where=pattern.actuators)
         self._renewed[pattern.given] = now
-        # Joints that fewer actuators drive follow the newest command, whoever had one before.
+        # Joints of underactuated groups follow the latest command, and lose their own.
         if pattern.following is not None:
             self._renewed[pattern.following] = _NONE
         if self._has_kept:
@@ -232,7 +231,7 @@ class Ledger:
         self._renewed[end.named] = end.until
 
     def _cancel_upcoming(self, joints: Mask) -> None:
-        """Leave trajectories that have not started to the other joints."""
+        """Remove joints from the trajectories that have not started."""
         upcoming = []
         for end in self.upcoming:
             kept = end.joints & ~joints
@@ -243,7 +242,7 @@ class Ledger:
         self.upcoming = upcoming
 
     def _record_route(self, joints: Index, route: str) -> None:
-        # The same array again, as in a controller's stream, has nothing new.
+        # A controller's stream repeats the same array.
         if joints is self._last_joints and route == self._last_route:
             return
         self._last_joints, self._last_route = joints, route
@@ -252,30 +251,26 @@ class Ledger:
                 self.counts[route].contested[self._names[joint]] += 1
             self._routes[joint] = route
 
-    def note_efforts(self, sent: Array) -> None:
-        """Note the efforts that were sent, shape ``(n_actuators,)``, for arrays."""
-        np.copyto(self.last_effort, sent, where=~np.isnan(sent))
-
     # -- ends ------------------------------------------------------------------------------------
 
-    def due_joints(self, now: float) -> Mask:
-        """Return the joints whose command has expired, shape ``(n_joints,)``."""
+    def find_expired_joints(self, now: float) -> Mask:
+        """Return the mask of the joints with an expired command, shape ``(n_joints,)``."""
         due: Mask = (now - self._renewed > self._timeouts) | (self._renewed == _NOW)
         return due
 
-    def cancel(self, joints: Mask) -> None:
-        """Let active velocities and efforts of joints expire at once, whatever their timeout."""
+    def expire_rates(self, joints: Mask) -> None:
+        """Let active velocities and efforts of joints expire at once."""
         active = joints & (self._renewed != _NONE)
         self._renewed[active & ~np.isnan(self.joints[_VELOCITY:]).all(axis=0)] = _NOW
 
-    def close(self, joints: Mask, ending: Array, sent: Array) -> None:
+    def close_entries(self, joints: Mask, ending: Array, sent: Array) -> None:
         """
         Close entries after their ends were sent.
 
-        :param joints: Joints whose commands have ended; a position stays held.
+        :param joints: Mask of the joints with expired commands; positions are held.
         :param ending: Rows that were sent, zero or the command of a partner, shape ``(3,
             n_joints)``; NaN: none.
-        :param sent: The same of the actuators; an entry that was sent zero is closed.
+        :param sent: Rows of the actuators, shape ``(3, n_actuators)``; zeros close entries.
         """
         np.copyto(self.joints, ending, where=~np.isnan(ending))
         np.copyto(self.actuators, np.where(sent == 0.0, np.nan, sent), where=~np.isnan(sent))
@@ -284,7 +279,7 @@ class Ledger:
         self._renewed[joints] = _NONE
 
     def forget_positions(self, joints: Mask | slice, actuators: Mask | slice) -> None:
-        """Forget positions and trajectories, for example because somebody may have moved it."""
+        """Forget positions and trajectories, for example after a driver was silent."""
         self.joints[_POSITION, joints] = np.nan
         self.actuators[_POSITION, actuators] = np.nan
         self._arrival[actuators] = -np.inf
@@ -292,8 +287,8 @@ class Ledger:
             end.joint_command[_POSITION, joints] = np.nan
             end.actuator_command[_POSITION, actuators] = np.nan
 
-    def keep_actuators(self, robot: RobotTransmissions) -> None:
-        """Hold joints at the positions that their actuators have by new maps."""
+    def hold_actuators(self, robot: RobotTransmissions) -> None:
+        """Hold joints at the positions of their actuators, computed by new maps."""
         places = [(self.joints, self.actuators)]
         places += [(end.joint_command, end.actuator_command) for end in self.upcoming]
         for command, sent in places:

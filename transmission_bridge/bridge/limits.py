@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Limits on commands: those of the joints, beyond a position limit, and those of the actuators.
+Limits of joints, motion beyond a position limit, and limits of actuators, checked in this order.
 
-A command goes through them in this order; each clamps, rejects, or lets pass.
+Each check clamps, rejects or accepts a command.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.inputs import CommandCounts, JointError
+from transmission_bridge.bridge.inputs import CommandCounts, JointRejection
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import MessageError, shortened
@@ -26,19 +26,19 @@ from transmission_bridge.types import Array, Index, Mask
 
 _POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
 
-#: Seconds at its velocity limit that a joint may step besides the time that it has.
+#: Time at the velocity limit that a step may take in addition to the available time [s].
 _STEP_TIME = 0.05
 
-#: What the rounding of a map may add to an actuator's value, and relative to it.
+#: Largest absolute and relative rounding error of a mapped value.
 _ROUNDING = 1e-9
 
 
 class LimitEffects:
     """
-    What limits did to a command, to be counted once it is accepted.
+    The changes that limits made to a command; counted after it is accepted.
 
-    :param counts: Counts of its source; ``None``: it ends commands, so that it is never rejected.
-    :ivar shares: What is left of the effort of joints that was scaled.
+    :param counts: Counts of its source; ``None``: it ends commands and is never rejected.
+    :ivar shares: Scale of the effort of each joint that was scaled down.
     """
 
     __slots__ = ('_changed', '_counts', 'shares')
@@ -50,28 +50,28 @@ class LimitEffects:
 
     @property
     def may_reject(self) -> bool:
-        """Whether the command is a new one."""
+        """Whether limits may reject the command."""
         return self._counts is not None
 
-    def add(self, kind: str, joints: Iterable[str]) -> None:
-        """Note what happened to joints, by a name of :class:`CommandCounts`."""
+    def add_change(self, kind: str, joints: Iterable[str]) -> None:
+        """Record a change to joints; ``kind`` is a name of :class:`CommandCounts`."""
         self._changed.update((kind, joint) for joint in joints)
 
-    def reject(self, joints: Iterable[str]) -> None:
-        """Count joints for which the command is rejected."""
+    def count_rejected(self, joints: Iterable[str]) -> None:
+        """Count the joints that cause a rejection."""
         if self._counts is not None:
             self._counts.limited.update(joints)
 
-    def count(self) -> None:
-        """Count what was noted."""
+    def count_changes(self) -> None:
+        """Count the recorded changes."""
         assert self._counts is not None
         for kind, joint in self._changed:
             getattr(self._counts, kind)[joint] += 1
         self._counts.shares.update(self.shares)
 
 
-def _outside(values: Array, lower: Array, upper: Array) -> Mask:
-    """Return which numbers are outside; NaN compares false: no command is within every limit."""
+def _find_outside(values: Array, lower: Array, upper: Array) -> Mask:
+    """Return the mask of the numbers outside; NaN (no command) is not outside."""
     outside: Mask = (values < lower) | (values > upper)
     return outside
 
@@ -80,8 +80,7 @@ class CommandLimits:
     """
     Position bounds, velocity and effort magnitudes of every joint.
 
-    :param robot: Gives the joints and, through its description, their limits.
-    :param options: Of these ``limits``, ``zero_max_velocity`` and ``max_step`` count.
+    :param options: ``limits``, ``zero_max_velocity`` and ``max_step`` are used.
     """
 
     def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
@@ -98,7 +97,7 @@ class CommandLimits:
         self._lower: Array
         self._upper: Array
         self._lower, self._upper = np.ascontiguousarray(bounds.transpose(0, 2, 1))
-        #: Joints that fewer actuators drive, so that none stops without the others.
+        # Joints of underactuated groups stop together.
         self._together = [
             list(binding.joints)
             for binding in robot.bindings
@@ -107,33 +106,33 @@ class CommandLimits:
         self._least_step: Array = self._upper[_VELOCITY] * _STEP_TIME
         self._step: Array = np.empty(len(limits))
 
-    def apply(self, command: Array, effects: LimitEffects, field: int | None = None) -> None:
+    def limit_joints(self, command: Array, effects: LimitEffects, row: int | None = None) -> None:
         """
-        Clamp or refuse a command, in place; NaN is no command and stays NaN.
+        Clamp or reject a command, in place; NaN (no command) stays NaN.
 
         :param command: Rows position, velocity, effort, shape ``(3, n_joints)``, or values of
-            one of them, shape ``(..., n_joints)``.
-        :param effects: Takes up what changed.
-        :param field: The row of the values; ``None``: all three.
+            one row, shape ``(..., n_joints)``.
+        :param effects: Records changes.
+        :param row: The row of the values; ``None``: all three.
         :raises MessageError: If a value is outside, and the policy is ``reject`` or the lower
             limit is above the upper one (``limit``).
         """
         if self._policy == 'off':
             return
-        lower = self._lower if field is None else self._lower[field]
-        upper = self._upper if field is None else self._upper[field]
-        outside = _outside(command, lower, upper)
+        lower = self._lower if row is None else self._lower[row]
+        upper = self._upper if row is None else self._upper[row]
+        outside = _find_outside(command, lower, upper)
         if not outside.any():
             return
         impossible = outside & (lower > upper)
         refused = outside if self._policy == 'reject' else impossible
         if refused.any():
-            effects.reject(self._named(refused))
-            self._refuse(command, refused, np.broadcast_to(lower, command.shape), upper)
+            effects.count_rejected(self._list_joints(refused))
+            self._reject_joints(command, refused, np.broadcast_to(lower, command.shape), upper)
         np.clip(command, lower, upper, out=command)
-        effects.add('clamped', self._named(outside))
+        effects.add_change('clamped', self._list_joints(outside))
 
-    def _refuse(self, command: Array, refused: Mask, lower: Array, upper: Array) -> None:
+    def _reject_joints(self, command: Array, refused: Mask, lower: Array, upper: Array) -> None:
         upper = np.broadcast_to(upper, command.shape)
         sentences = [
             f'{self._names[index[-1]]}: {command[tuple(index)]:g} is not in '
@@ -142,7 +141,7 @@ class CommandLimits:
         ]
         raise MessageError('limit', f'outside the limits: {shortened(sentences, show=str)}')
 
-    def stop_outward(
+    def zero_outward_rates(
         self,
         command: Array,
         position: Array,
@@ -150,23 +149,22 @@ class CommandLimits:
         effects: LimitEffects,
     ) -> None:
         """
-        End what leads further out if a joint is measured beyond a position limit, in place.
+        Set outward rates of joints measured beyond a position limit to zero, in place.
 
-        Outward velocity becomes zero, and that of joints that cannot move without this one.
-        Outward effort becomes zero while the joint moves outward; otherwise it passes, because it
-        may hold a load.
+        Outward velocity becomes zero, also for joints that cannot move without this joint. Outward
+        effort becomes zero while the joint moves outward; otherwise it passes, because it may hold
+        a load.
 
         :param command: Rows position, velocity, effort, shape ``(3, ..., n_joints)``.
-        :param position: Measured, shape ``(n_joints,)``; nothing changes if it is NaN.
-        :param velocity: Measured, likewise.
-        :param effects: Takes up what changed.
-        :raises MessageError: If the policy is ``reject`` and something would be changed
-            (``limit``).
+        :param position: Measured positions, shape ``(n_joints,)``; NaN changes nothing.
+        :param velocity: Measured velocities, same shape.
+        :param effects: Records changes.
+        :raises MessageError: If a rate would change and the policy is ``reject`` (``limit``).
         """
         if self._policy == 'off':
             return
         above, below = position > self._upper[_POSITION], position < self._lower[_POSITION]
-        if not (above | below).any():  # a NaN is neither
+        if not (above | below).any():  # NaN is neither above nor below
             return
         sense = above.astype(float) - below
         outward = command[_VELOCITY:] * sense > 0.0
@@ -178,39 +176,39 @@ class CommandLimits:
             some = outward[0][..., joints].any(axis=-1, keepdims=True)
             outward[0][..., joints] = some & ~np.isnan(command[_VELOCITY][..., joints])
         if outward.any() and self._policy == 'reject' and effects.may_reject:
-            effects.reject(self._named(outward))
+            effects.count_rejected(self._list_joints(outward))
             raise MessageError(
                 'limit',
-                'beyond a position limit, and commanded further out: '
-                f'{shortened(tuple(self._named(outward)))}',
+                'measured beyond a position limit and commanded further out: '
+                f'{shortened(tuple(self._list_joints(outward)))}',
             )
         command[_VELOCITY:][outward] = 0.0
-        effects.add('stopped', self._named(outward))
-        effects.add('outward', self._named(passes))
+        effects.add_change('stopped', self._list_joints(outward))
+        effects.add_change('outward', self._list_joints(passes))
 
     def are_near(self, targets: Array, origin: Array, given: bytes) -> bool:
         """
-        Return whether positions are near enough whatever time they have.
+        Return whether positions are near enough for any available time.
 
         :param targets: Commanded positions, shape ``(n_joints,)``, NaN: none.
-        :param origin: Where their ways start, likewise, NaN: unknown.
-        :param given: Which positions there are, as the bytes of a boolean array.
+        :param origin: Positions before, same shape, NaN: unknown.
+        :param given: Mask of the commanded positions, as bytes.
         """
         step = np.abs(np.subtract(targets, origin, self._step), self._step)
         return bool((step <= self._least_step).tobytes() == given)
 
-    def check_step(
+    def check_step_size(
         self, target: Array, origin: Array, seconds: Array | float, effects: LimitEffects
     ) -> None:
         """
-        Compare the way to commanded positions with the velocity limits.
+        Compare the distance to commanded positions with the velocity limits.
 
         :param target: Commanded positions, shape ``(n_joints,)``, NaN: none.
-        :param origin: Where these ways start, likewise, NaN: unknown.
-        :param seconds: The time that each has, to which :data:`_STEP_TIME` is added.
-        :param effects: Takes up what is too far.
-        :raises JointError: If ``max_step`` is ``reject``, and a position is too far or its origin
-            is unknown (``jumped``).
+        :param origin: Positions before, same shape, NaN: unknown.
+        :param seconds: Available time; :data:`_STEP_TIME` is added.
+        :param effects: Records steps that are too large.
+        :raises JointRejection: If ``max_step`` is ``reject``, and a step is too large or its
+            origin is unknown (``jumped``).
         """
         limits = self._upper[_VELOCITY]
         # NaN is not within.
@@ -219,15 +217,15 @@ class CommandLimits:
         if not far.any():
             return
         if self._max_step == 'warn':
-            effects.add('jumped', self._named(far & ~np.isnan(origin)))
+            effects.add_change('jumped', self._list_joints(far & ~np.isnan(origin)))
         else:
             sentences = [
                 f'{self._names[place]} from {origin[place]:g} to {target[place]:g}'
                 if origin[place] == origin[place]
-                else f'{self._names[place]}, whose position is unknown'
+                else f'{self._names[place]} from an unknown position'
                 for place in np.flatnonzero(far)
             ]
-            raise JointError(
+            raise JointRejection(
                 'jumped',
                 f'too far for the velocity limit: {shortened(sentences, show=str)} (max_step is '
                 'reject)',
@@ -239,12 +237,12 @@ class CommandLimits:
         Check the mean speed between waypoints.
 
         :param times: Increasing times [s], shape ``(n,)``.
-        :param positions: Positions at these, shape ``(n, n_joints)``, NaN: none.
-        :raises MessageError: If one is above the velocity limit of its joint (``limit``).
+        :param positions: Positions at these times, shape ``(n, n_joints)``, NaN: none.
+        :raises MessageError: If a speed is above the velocity limit of its joint (``limit``).
         """
         _check_mean_speed('limit', times, positions, self._upper[_VELOCITY], self._names)
 
-    def _named(self, mask: Mask) -> Iterable[str]:
+    def _list_joints(self, mask: Mask) -> Iterable[str]:
         some = mask.reshape(-1, mask.shape[-1]).any(axis=0)
         return (self._names[place] for place in np.flatnonzero(some))
 
@@ -267,8 +265,8 @@ def _check_mean_speed(
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
-    """The actuators of one transmission that are commanded through it, some with limits."""
+class _LimitedMotors:
+    """The actuators that one transmission commands, if one of them has a limit."""
 
     binding: Binding
     joints: tuple[str, ...]
@@ -276,18 +274,18 @@ class _Group:
 
     @property
     def is_single(self) -> bool:
-        """Whether one actuator moves one joint, so that each position is another one's."""
+        """Whether one actuator moves one joint, so that its position can be clamped."""
         return len(self.joints) == len(self.binding.actuators) == 1
 
 
-def motor_bounds(robot: RobotTransmissions) -> Array:
+def find_motor_bounds(robot: RobotTransmissions) -> Array:
     """
     Return position bounds, and magnitudes of velocity and effort, of every actuator.
 
-    An actuator that several transmissions read is one motor: limits of each of them count.
+    If several transmissions use an actuator, the limits of all of them apply.
 
-    :returns: Lower and upper bounds in SI at the motor, infinite where there is none, shape
-        ``(2, 3, n_actuators)``, rows position, velocity, effort.
+    :returns: Lower and upper bounds in SI at the motor, shape ``(2, 3, n_actuators)``, rows
+        position, velocity, effort; infinite: no bound.
     """
     names = robot.actuator_names
     bounds: Array = np.full((2, len(FIELDS), len(names)), np.inf)
@@ -297,11 +295,11 @@ def motor_bounds(robot: RobotTransmissions) -> Array:
             if tunable.is_actuator_limit:
                 place, kind = names.index(tunable.path[1]), tunable.path[-1]
                 lower, upper = bounds[:, :, place]
-                _narrow(lower, upper, kind, tunable.value)
+                _narrow_bounds(lower, upper, kind, tunable.value)
     return bounds
 
 
-def _narrow(lower: Array, upper: Array, kind: str, value: float) -> None:
+def _narrow_bounds(lower: Array, upper: Array, kind: str, value: float) -> None:
     if kind == 'lower':
         lower[_POSITION] = max(lower[_POSITION], value)
     elif kind == 'upper':
@@ -316,46 +314,43 @@ class ActuatorLimits:
     """
     Position bounds, velocity and effort magnitudes of every actuator, in SI.
 
-    The last stage of a command. A position is clamped where one actuator moves one joint, else
-    refused. The velocities of the actuators of one transmission are scaled together, so that
-    their direction in joint space stays, and so are the efforts.
+    The last check of a command. A position is clamped if one actuator moves one joint, else
+    rejected. The velocities of the actuators of one transmission are scaled together to keep
+    their direction in joint space, and so are their efforts.
 
-    :param robot: Its transmissions give the limits.
-    :param options: The choices of the user.
-    :ivar bounds: As :func:`motor_bounds`.
+    :ivar bounds: See :func:`find_motor_bounds`.
     """
 
     def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         self._names = robot.actuator_names
         self._texts, self._units = robot.units, DriverUnits(robot)
         self._policy = options.limits
-        self.bounds = motor_bounds(robot)
+        self.bounds = find_motor_bounds(robot)
         groups = []
         for binding in robot.bindings:
             owned = np.array(binding.actuators, dtype=np.intp)[list(binding.owned)]
             if np.isfinite(self.bounds[:, :, owned]).any():
                 joints = tuple(robot.joint_names[joint] for joint in binding.joints)
-                groups.append(_Group(binding, joints, owned))
+                groups.append(_LimitedMotors(binding, joints, owned))
         self._groups = tuple(groups) if options.limits != 'off' else ()
 
-    def apply(self, sent: Array, effects: LimitEffects) -> None:
+    def limit_actuators(self, sent: Array, effects: LimitEffects) -> None:
         """
-        Hold an actuator command within the limits, in place.
+        Keep an actuator command within the limits, in place.
 
         :param sent: Rows position, velocity, effort, shape ``(3, n_actuators)``, finite; NaN: no
             command.
-        :param effects: Takes up what changed. What ends commands is never refused: velocity and
-            effort are scaled.
-        :raises MessageError: If the command is refused (``actuator_limit``).
+        :param effects: Records changes. Ends of commands are scaled, never rejected.
+        :raises MessageError: If the command is rejected (``actuator_limit``).
         """
-        if not self._groups or not _outside(sent, *self.bounds).any():
+        if not self._groups or not _find_outside(sent, *self.bounds).any():
             return
         for row in range(len(FIELDS)):
-            self.apply_row(sent[row], row, effects)
+            self.limit_row(sent[row], row, effects)
 
-    def apply_row(self, sent: Array, row: int, effects: LimitEffects) -> None:
+    def limit_row(self, sent: Array, row: int, effects: LimitEffects) -> None:
         """
-        Do the same with one interface, of one sample or of many.
+        Keep values of one interface within the limits, in place.
 
         :param sent: Shape ``(..., n_actuators)``.
         :param row: 0: position, 1: velocity, 2: effort.
@@ -363,10 +358,10 @@ class ActuatorLimits:
         for group in self._groups:
             own = sent[..., group.actuators]
             lower, upper = self.bounds[:, row, group.actuators]
-            outside = _outside(own, lower, upper)
+            outside = _find_outside(own, lower, upper)
             if not outside.any():
                 continue
-            # What a joint's limit allows exactly must not be refused for the rounding of its map.
+            # Rounding of the map must not reject a value exactly at a joint's limit.
             beyond = (own < lower - _ROUNDING * (1.0 + np.abs(lower))) | (
                 own > upper + _ROUNDING * (1.0 + np.abs(upper))
             )
@@ -375,29 +370,29 @@ class ActuatorLimits:
             else:
                 refused = outside & (lower > upper)
             if refused.any():
-                self._refuse(group, row, own, refused)
+                self._reject_actuators(group, row, own, refused)
             joints = group.joints if beyond.any() else ()
             if row == _POSITION:
-                effects.add('clamped', joints)
+                effects.add_change('clamped', joints)
             else:
                 ratio = np.ones(own.shape)
                 np.divide(upper, np.abs(own), out=ratio, where=outside)
                 share = ratio.min(axis=-1, keepdims=True)
                 own = own * share
-                effects.add('scaled', joints)
+                effects.add_change('scaled', joints)
                 if row == _EFFORT:
                     effects.shares.update(dict.fromkeys(joints, float(share.min())))
-            # Rounding must not leave the limit either.
+            # Rounding must not exceed the limit.
             sent[..., group.actuators] = np.clip(own, lower, upper)
 
-    def is_outside(self, values: Array, row: int, places: list[int]) -> Mask:
-        """Return which numbers of actuators are outside their limits; NaN is not."""
+    def find_outside(self, values: Array, row: int, places: list[int]) -> Mask:
+        """Return the mask of the numbers outside the limits of their actuators."""
         if self._policy == 'off':
             return np.zeros(len(places), dtype=bool)
-        return _outside(values, *self.bounds[:, row, places])
+        return _find_outside(values, *self.bounds[:, row, places])
 
-    def clip(self, values: Array, row: int, places: list[int]) -> Array:
-        """Return velocities or efforts of actuators within their limits."""
+    def clip_values(self, values: Array, row: int, places: list[int]) -> Array:
+        """Return velocities or efforts clipped to the limits of their actuators."""
         if self._policy == 'off':
             return values
         clipped: Array = np.clip(values, *self.bounds[:, row, places])
@@ -405,15 +400,17 @@ class ActuatorLimits:
 
     def check_mean_speed(self, times: Array, positions: Array) -> None:
         """
-        Do the same as :meth:`CommandLimits.check_mean_speed` (``actuator_limit``).
+        Check the mean speed of actuators; see :meth:`CommandLimits.check_mean_speed`.
 
-        :param positions: Of the actuators, shape ``(n, n_actuators)``.
+        :raises MessageError: If a speed is above a velocity limit (``actuator_limit``).
         """
         upper = self.bounds[1, _VELOCITY]
         _check_mean_speed('actuator_limit', times, positions, upper, self._names)
 
-    def _refuse(self, group: _Group, row: int, own: Array, outside: Mask) -> None:
-        # A user knows the driver's numbers.
+    def _reject_actuators(
+        self, group: _LimitedMotors, row: int, own: Array, outside: Mask
+    ) -> None:
+        # Report numbers in the units of the driver.
         own, lower, upper = (
             self._units.of_drivers(each, row, group.actuators)
             for each in (own, *self.bounds[:, row, group.actuators])

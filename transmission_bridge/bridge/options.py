@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The choices a user has, with the words that explain them, and the names of the parameters."""
+"""The options of the bridge with their descriptions, and the names of the tunable parameters."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Range:
     """
     The range of a number.
 
-    :param minimum: Smallest value, except the others.
+    :param minimum: Smallest ordinary value.
     :param maximum: Largest value.
-    :param others: Values below it with a meaning of their own, from the smallest.
+    :param others: Smaller values with a special meaning, in increasing order.
     """
 
     minimum: float
@@ -47,12 +47,12 @@ class Range:
         """Return whether a value is in the range; NaN never is."""
         return self.minimum <= value <= self.maximum or value in self.others
 
-    def check(self, name: str, value: float) -> None:
+    def check_option(self, name: str, value: float) -> None:
         """
         Check a number.
 
         :param name: Name of the option, for the error.
-        :raises ParameterError: If it is outside.
+        :raises ParameterError: If the number is outside the range.
         """
         if value not in self:
             raise ParameterError(
@@ -60,21 +60,21 @@ class Range:
             )
 
 
-#: The value of a timeout for which the bridge finds one.
+#: The value of a timeout that the bridge chooses.
 AUTO = -1.0
 
-#: Seconds; zero: never. A timer runs at a quarter of the smallest value; the largest is a day.
+#: Seconds; 0: never. A timer runs at a quarter of the smallest value; the largest is a day.
 _TIMEOUT = Range(1e-3, 86_400.0, (0.0,))
 _AUTO_TIMEOUT = Range(1e-3, 86_400.0, (AUTO, 0.0))
 
-#: Seconds after which a command is over, where nobody said otherwise: diff_drive_controller's.
+#: Default command timeout [s], as in diff_drive_controller.
 COMMAND_TIMEOUT = 0.5
 
-#: In any unit of position: counts of a 32-bit encoder are more than four thousand million.
+#: In any unit of position; a 32-bit encoder has more than four thousand million counts.
 WRAP_PERIOD = Range(1e-6, 1e10)
 
 
-#: Parameters of former versions, with the successor of each.
+#: Parameters of former versions, with their replacement.
 REMOVED = {
     'tip_frames': 'use transmission_bridge.kinematics.JointDevice for twists and wrenches of '
     'links (docs/kinematics.md)',
@@ -93,7 +93,7 @@ def _option(
 @dataclass(frozen=True, slots=True)
 class BridgeOptions:
     """
-    How the bridge behaves where the description leaves a choice.
+    The options of the bridge.
 
     :raises ParameterError: If a value is not among its choices or outside its range, or a pair is
         not ``left=right``.
@@ -106,14 +106,14 @@ class BridgeOptions:
     actuator_names: tuple[str, ...] = _option(
         (),
         "Names that a driver uses instead of the URDF's, in states and commands, each as "
-        "'driver_name=urdf_name'. No two actuators may come to have one name. With a topic in "
-        "front, as 'left/actuator_states:driver_name=urdf_name', it is of the driver on that "
-        'topic only, which has no actuators but those of its entries; commands to them go to the '
-        "same namespace ('left/actuator_commands').",
+        "'driver_name=urdf_name'. Two actuators must not get the same name. An entry with a topic "
+        "('left/actuator_states:driver_name=urdf_name') applies to the driver on that topic only; "
+        "list all of that driver's actuators. Commands to them go to the same namespace "
+        "('left/actuator_commands').",
     )
     plugin_aliases: tuple[str, ...] = _option(
         (),
-        'Transmission types of the robot that an installed plugin of the same mechanism serves, '
+        'Transmission types in the URDF to load as an installed type of the same mechanism, '
         "each as 'type_in_urdf=installed_type'.",
     )
     pass_through: bool = _option(
@@ -121,8 +121,8 @@ class BridgeOptions:
     )
     passive_joints: str = _option(
         'all',
-        'Joints of linkages that are published though nobody commands them: all, all but the '
-        'angles of balls, or none.',
+        'Passive joints of linkages to publish: all, all except the angles of ball joints, or '
+        'none.',
         ('all', 'no_balls', 'none'),
     )
     wrap_period: tuple[str, ...] = _option(
@@ -133,157 +133,156 @@ class BridgeOptions:
     )
     unknown_turn: str = _option(
         'resolve',
-        'What becomes of an encoder with a wrap_period when it is not known in which turn it is: '
-        'its joints are unknown until limits, absolute positions or ~/zero tell, or the first '
-        'reading counts as it is.',
+        'How to handle a single-turn encoder in an unknown turn. resolve: its joints stay unknown '
+        'until limits, an absolute encoder or ~/zero determine the turn. first: use the first '
+        'reading.',
         ('resolve', 'first'),
     )
     actuator_units: tuple[str, ...] = _option(
         (),
         'Units of the drivers of joints without a transmission, each as '
-        "'actuator=position_unit:turn, velocity_unit:rpm'; others stand in the <actuator>.",
+        "'actuator=position_unit:turn, velocity_unit:rpm'; for other joints use the <actuator>.",
     )
     calibration_offsets: bool = _option(
         False,
-        'Whether <calibration rising> of a joint in the URDF is its offset, where its '
-        'transmission gives none.',
+        'Whether <calibration rising> of a joint in the URDF is its offset, if its transmission '
+        'has no offset.',
     )
     tuned_file: str = _option(
         '',
-        'File to which ~/zero and ~/zero_from_absolute write the offsets that they set, and from '
-        'which they are read when the node is configured; empty: none.',
+        'File for offsets: ~/zero and ~/zero_from_absolute write it, and the node reads it when '
+        'it is configured; empty: no file.',
     )
     command_joints: tuple[str, ...] = _option(
         (),
-        'Order of the joints in position_commands, velocity_commands and effort_commands; these '
-        'topics are there if it is not empty.',
+        'Order of the joints in position_commands, velocity_commands and effort_commands; the '
+        'node has these topics if it is not empty.',
     )
     command_actuators: tuple[str, ...] = _option(
         (),
         'Order of the actuators in actuator_position_commands, actuator_velocity_commands and '
-        'actuator_effort_commands, for drivers that want plain arrays; these topics are there if '
-        'it is not empty.',
+        'actuator_effort_commands, for drivers that receive plain arrays; the node has these '
+        'topics if it is not empty.',
     )
     state_timeout: float = _option(
         AUTO,
-        'Seconds after which a number of an actuator that did not come again is unknown, and with '
-        'it its joints; -1: the larger of 1 s and five periods of its driver; 0: never, for '
+        'Seconds after which an actuator state that is not repeated becomes unknown, together '
+        'with its joints; -1: the larger of 1 s and five periods of its driver; 0: never, for '
         'drivers that publish on change.',
         span=_AUTO_TIMEOUT,
     )
     command_timeout: float = _option(
         AUTO,
-        'Seconds after which the command of a joint is over: velocity (and effort, see '
+        'Seconds after which the command of a joint expires: velocity (and effort, see '
         'zero_effort) is set to zero once, a position is still held; -1: 0.5 s, and never for '
         'joints of a topic-based component that is silent at its target; 0: never.',
         span=_AUTO_TIMEOUT,
     )
     max_command_age: float = _option(
         0.0,
-        'Seconds since its stamp after which a command is refused, for synchronised clocks; never '
-        'a trajectory or a stamp of zero; 0: never.',
+        'Largest age of a command by its stamp [s], for synchronised clocks; older commands are '
+        'rejected, except trajectories and stamps of zero; 0: no limit.',
         span=_TIMEOUT,
     )
     max_waypoints: int = _option(
-        2000, 'Waypoints that a trajectory may have.', span=Range(1, 1_000_000)
+        2000, 'Largest number of waypoints of a trajectory.', span=Range(1, 1_000_000)
     )
     tuning_guard: bool = _option(
         True,
-        'Whether to refuse a change of a transmission that is commanded if, where it is, the '
-        'change turns the sense of a motion, changes a ratio by more than a factor of two, or '
-        'shifts a position by more than 0.1 rad or 0.05 m.',
+        'Whether to reject a change of a commanded transmission if, at the present position, it '
+        'reverses a motion, changes a ratio by more than a factor of two, or shifts a position by '
+        'more than 0.1 rad or 0.05 m.',
     )
     publish: str = _option(
         'on_any',
-        'When joint_states is published: on every message of a driver, when every driver (but '
-        'those that timed out) has sent one since, or at publish_rate.',
+        'When to publish joint_states: after every message of a driver, after every driver that '
+        'has not timed out has sent a message, or at publish_rate.',
         ('on_any', 'on_all', 'rate'),
     )
     publish_rate: float = _option(
-        100.0, 'Rate of joint_states [Hz] where publish is rate.', span=Range(1e-2, 1e4)
+        100.0, 'Rate of joint_states [Hz] if publish is rate.', span=Range(1e-2, 1e4)
     )
     limits: str = _option(
         'clamp',
-        'What becomes of a command outside the limits of joints (URDF, narrowed by ros2_control) '
-        'and actuators (<limit>): it is clamped or scaled, its message is rejected, or it passes.',
+        'How to handle a command outside the limits of joints (URDF, narrowed by ros2_control) or '
+        'actuators (<limit>): clamp or scale it, reject its message, or ignore the limits.',
         ('clamp', 'reject', 'off'),
     )
     undeclared_interfaces: str = _option(
         'auto',
-        'What to publish of state interfaces that a joint does not declare in its ros2_control '
-        'block: everything; nothing (NaN); or nothing where the hardware plugin is topic-based, '
-        'because that fails on them.',
+        'How to publish state interfaces that a joint does not declare in its ros2_control '
+        'block: their values, NaN, or (auto) NaN if the hardware plugin is topic-based, because '
+        'it fails on them.',
         ('auto', 'publish', 'hide'),
     )
     unknown_rates: str = _option(
         'nan',
-        'What to publish for an unknown velocity or effort of a known joint: NaN (an empty array '
-        'where all are unknown), or zero, for consumers that need full finite arrays.',
+        'How to publish an unknown velocity or effort of a known joint: NaN (an empty array if '
+        'all are unknown), or zero, for subscribers that need full finite arrays.',
         ('nan', 'zero'),
     )
     unknown_joints: str = _option(
         'omit',
-        'What to publish of a joint whose position is unknown: nothing, or NaN.',
+        'How to publish a joint with an unknown position: omit it, or NaN.',
         ('omit', 'nan'),
     )
     mixed_commands: str = _option(
         'split',
-        'What becomes of a command with several modes: one message per interface, one message '
-        'with NaN where an actuator has no command, or its rejection.',
+        'How to handle a command with several modes: send one message per interface, send one '
+        'message with NaN for absent commands, or reject it.',
         ('split', 'nan', 'reject'),
     )
     partial_commands: str = _option(
         'hold',
-        'What becomes of a command to some joints of a coupled transmission: the others hold '
-        'their last command (for position, else where they are), they hold a position but have '
-        'velocity and effort zero, or the message is rejected.',
+        'How to handle a command to some joints of a coupled transmission. hold: the others hold '
+        'their last command, or their measured position. zero: they hold a position, with '
+        'velocity and effort zero. reject: the message is rejected.',
         ('hold', 'zero', 'reject'),
     )
     max_step: str = _option(
         'warn',
-        'What becomes of a position further from the last one than the velocity limit of its '
-        'joint allows in the time between (0.1 s at most) and 0.05 s; after activation, silence '
-        'of the driver or a rejection further from the measured one. It is warned of, passes, or '
-        'is rejected.',
+        'How to handle a position too far from the last command (from the measured position after '
+        'activation, silence of the driver or a rejection): warn, ignore it, or reject it. The '
+        'velocity limit of the joint applies to the time since the last command (at most 0.1 s) '
+        'plus 0.05 s.',
         ('warn', 'off', 'reject'),
     )
     several_interfaces: str = _option(
         'together',
-        'What becomes of a joint with several command interfaces: all count; one that has not '
-        'changed for 0.5 s while another one did is left out (never an effort); or its rejection.',
+        'How to handle commands to several interfaces of a joint: use all; ignore a position or '
+        'velocity that has not changed for 0.5 s while another interface changed; or reject them.',
         ('together', 'latest', 'reject'),
     )
     rejects: str = _option(
         'auto',
-        'What is rejected for an unknown joint, one that cannot be commanded, coupled joints that '
-        'are missing or in different modes, an unknown turn, max_step or several_interfaces: the '
-        'message, or the joints of the transmission, whose velocities end; auto: the latter where '
-        'the hardware plugin is topic-based, because it sends one message for the whole robot.',
+        'Extent of a rejection for an unknown joint, a joint that cannot be commanded, missing or '
+        'mixed coupled joints, an unknown turn, max_step or several_interfaces: the message, or '
+        'the joints of the transmission (their velocities end). auto: the latter if the hardware '
+        'plugin is topic-based, because it sends one message for the whole robot.',
         ('auto', 'message', 'transmission'),
     )
     on_stop: str = _option(
         'zero_rates',
-        'What to send before falling silent: velocity zero to the actuators that were commanded '
-        'a velocity (and effort zero, see zero_effort), or nothing.',
+        'Messages when the bridge stops: velocity zero to the actuators with a velocity command '
+        '(and effort zero, see zero_effort), or nothing.',
         ('zero_rates', 'nothing'),
     )
     zero_effort: bool = _option(
         False,
-        'Whether effort zero is sent as well on stopping and by command_timeout, to the actuators '
-        'that were commanded an effort. A load that they carry would fall; without it the last '
-        'effort stays.',
+        'Whether to send also effort zero, when the bridge stops and after command_timeout, to '
+        'the actuators with an effort command. A load that they carry would fall; if false, the '
+        'last effort stays active.',
     )
 
     zero_max_velocity: float = _option(
         0.01,
-        'Speed [rad/s or m/s] above which a joint, or one coupled to it, is moving: ~/zero is '
-        'refused, and beyond a position limit outward effort ends.',
+        'Speed [rad/s or m/s] above which a joint, or a joint coupled to it, is moving: ~/zero is '
+        'rejected, and outward effort beyond a position limit ends.',
         span=Range(0.0, 1e6),
     )
     zero_max_age: float = _option(
         5.0,
-        'Seconds after which a driver that was heard before is too silent for ~/zero; 0: '
-        'state_timeout alone decides.',
+        'Largest age of an actuator state for ~/zero [s]; 0: only state_timeout applies.',
         span=_TIMEOUT,
     )
 
@@ -291,7 +290,7 @@ class BridgeOptions:
         """Check every value against its choices or its range."""
         for option in fields(self):
             value = getattr(self, option.name)
-            allowed = choices_of(option)
+            allowed = list_choices(option)
             if allowed and value not in allowed:
                 raise ParameterError(
                     f'{option.name} cannot be accepted',
@@ -299,19 +298,19 @@ class BridgeOptions:
                     expected=' or '.join(repr(choice) for choice in allowed),
                     found=repr(value),
                 )
-            span = range_of(option)
+            span = find_option_range(option)
             if span is not None and isinstance(option.default, float | int):
-                span.check(option.name, value)
+                span.check_option(option.name, value)
         if not self.actuator_state_topics or not all(self.actuator_state_topics):
             raise ParameterError(
                 'actuator_state_topics cannot be accepted',
                 parameter='actuator_state_topics',
-                expected='at least one topic, none of them empty',
+                expected='at least one topic, and no empty names',
                 found=repr(list(self.actuator_state_topics)),
             )
         for name in ('plugin_aliases', 'wrap_period', 'actuator_units'):
-            pairs(name, getattr(self, name))
-        for driver_name in pairs('actuator_names', self.actuator_names):
+            split_pairs(name, getattr(self, name))
+        for driver_name in split_pairs('actuator_names', self.actuator_names):
             topic, name = split_topic(driver_name)
             if ':' in driver_name and not (topic in self.actuator_state_topics and name):
                 raise ParameterError(
@@ -324,25 +323,25 @@ class BridgeOptions:
                 )
 
 
-def description_of(option: Field[Any]) -> str:
+def describe_option(option: Field[Any]) -> str:
     """Return the meaning of an option, in one or two sentences."""
     return str(option.metadata['description'])
 
 
-def choices_of(option: Field[Any]) -> tuple[str, ...]:
-    """Return the allowed values, empty where they are not listed."""
+def list_choices(option: Field[Any]) -> tuple[str, ...]:
+    """Return the allowed values; empty: not a choice."""
     return tuple(option.metadata['choices'])
 
 
-def range_of(option: Field[Any]) -> Range | None:
-    """Return the range of the numbers of an option, ``None`` where it has none."""
+def find_option_range(option: Field[Any]) -> Range | None:
+    """Return the range of the numbers of an option, ``None`` if it has no range."""
     span: Range | None = option.metadata['span']
     return span
 
 
 def split_topic(driver_name: str) -> tuple[str, str]:
     """
-    Return topic, empty where none is given, and name of ``topic:driver_name``.
+    Return topic and name of ``topic:driver_name``; the topic is empty if there is no colon.
 
     :param driver_name: Left side of an entry of ``actuator_names``.
     """
@@ -350,7 +349,7 @@ def split_topic(driver_name: str) -> tuple[str, str]:
     return (topic, name) if separator else ('', driver_name)
 
 
-def pairs(name: str, entries: Iterable[str]) -> dict[str, str]:
+def split_pairs(name: str, entries: Iterable[str]) -> dict[str, str]:
     """
     Return ``left=right`` entries as a dictionary.
 
@@ -371,18 +370,18 @@ def pairs(name: str, entries: Iterable[str]) -> dict[str, str]:
     return result
 
 
-#: Of recordings, in which no time passes.
+#: Options for recordings, in which no time passes.
 RECORDED = BridgeOptions(state_timeout=0.0)
 
 
 # -- Entries that do not fit the robot -----------------------------------------------------------
 
 
-def unused_aliases(robot: RobotDescription, types: Iterable[str]) -> tuple[Finding, ...]:
+def find_unused_aliases(robot: RobotDescription, types: Iterable[str]) -> tuple[Finding, ...]:
     """
     Return a warning for each alias that no transmission uses.
 
-    :param types: The types in the description that the aliases replace.
+    :param types: The types that the aliases replace.
     """
     found = {spec.type for spec in robot.transmissions}
     found |= {spec.type for spec in robot.rejected}
@@ -397,15 +396,15 @@ def unused_aliases(robot: RobotDescription, types: Iterable[str]) -> tuple[Findi
     )
 
 
-def names_of_lost(
+def find_lost_names(
     option: str, names: Iterable[str], lost: Mapping[str, str]
 ) -> tuple[Finding, ...]:
     """
-    Return a warning for each actuator of an option that belongs to a refused transmission.
+    Return a warning for each actuator of an option that belongs to a rejected transmission.
 
     :param option: Name of the option.
     :param names: The actuators that it names.
-    :param lost: Actuators of refused transmissions, with the reason.
+    :param lost: Actuators of rejected transmissions, with the reason.
     """
     return tuple(
         Finding('warning', f"{option}: '{name}' is left out, {lost[name]}", subject=name)
@@ -428,26 +427,26 @@ class ParameterNames:
     """
     The parameters of a robot.
 
-    :param tunables: Each by its name, that of the library behind :data:`PREFIX`.
-    :param findings: A warning for each number whose name cannot be a parameter.
+    :param tunables: By name of the parameter: :data:`PREFIX` and the name of the tunable.
+    :param findings: A warning for each number with a name that cannot be a parameter.
     """
 
     tunables: Mapping[str, Tunable]
     findings: tuple[Finding, ...]
 
 
-def by_number(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values of parameters as :meth:`RobotTransmissions.with_parameters` takes them."""
+def strip_prefixes(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by the names of :meth:`RobotTransmissions.with_parameters`."""
     return {name.removeprefix(PREFIX): value for name, value in values.items()}
 
 
-def yaml_number(value: float) -> str:
+def format_yaml_number(value: float) -> str:
     """
-    Return the shortest text that is read as this floating-point number.
+    Return the shortest text that YAML 1.1 reads as this floating-point number.
 
-    A node refuses an integer for a double, and YAML 1.1 reads ``1e-05`` as text.
+    A node rejects an integer for a double, and YAML 1.1 reads ``1e-05`` as text.
 
-    :raises ValueError: If it is not a number.
+    :raises ValueError: If the value is NaN.
     """
     if math.isnan(value):
         raise ValueError(f'not a number: {value}')
@@ -457,12 +456,11 @@ def yaml_number(value: float) -> str:
     return (mantissa if '.' in mantissa else mantissa + '.0') + exponent + power
 
 
-def parameter_names(robot: RobotTransmissions) -> ParameterNames:
+def find_parameter_names(robot: RobotTransmissions) -> ParameterNames:
     """
     Return the parameters of a robot.
 
-    A name that a parameter file cannot contain is left out, and so is one that two numbers would
-    share, because a value for it could be meant for either.
+    A name is left out if a parameter file cannot contain it, or if two numbers would share it.
     """
     has_flags = {name: t.n_joints == t.n_actuators for name, t in robot.transmissions.items()}
     tunables, findings = {}, []
@@ -472,7 +470,7 @@ def parameter_names(robot: RobotTransmissions) -> ParameterNames:
             continue
         reason = ''
         if len(found) > 1:
-            reason = 'two numbers would have it; rename what has dots in its name'
+            reason = 'two numbers would share it; rename members with dots in their names'
         elif _NAME.fullmatch(name) is None:
             reason = 'parameter files allow letters, digits, _, -, . and / only'
         else:

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Which driver gets which actuators, and under which names."""
+"""The actuators of each driver, and their names in its messages."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
 from transmission_bridge.types import EMPTY, Index
 
-# -- Which driver has an actuator, and what it calls it ------------------------------------------
+# -- The drivers of the actuators, and the drivers' names ----------------------------------------
 
 
-#: Sets of actuators commanded together whose division among drivers is kept.
+#: Number of sets of actuators with a cached division among drivers.
 _REMEMBERED = 32
 
 
-class _Part(NamedTuple):
-    """What one driver gets of a message: its entries (``None``: all) and their names there."""
+class _Share(NamedTuple):
+    """The share of one driver in a message: its entries (``None``: all) and their names."""
 
     namespace: str
     picks: Index | slice | None
@@ -43,12 +43,12 @@ class DriverNames:
     topic; the other topics of that driver are in the same namespace. All other actuators have
     their topics in the namespace of the bridge.
 
-    :param actuator_names: ``driver_name`` or ``topic:driver_name`` to URDF name. Of two names for
-        one actuator the first is used, one with a topic before one without.
-    :param actuators: The robot's; entries for others are ignored.
-    :ivar namespaces: Namespaces of the drivers: ``''`` for that of the bridge, others end with a
-        slash.
-    :ivar reached: Namespaces to which commands were sent, and to which trajectories were.
+    :param actuator_names: ``driver_name`` or ``topic:driver_name`` to URDF name. If an actuator
+        has two names, an entry with a topic is used, otherwise the first.
+    :param actuators: Actuators of the robot; entries for others are ignored.
+    :ivar namespaces: Namespaces of the drivers: ``''`` is the namespace of the bridge, others end
+        with a slash.
+    :ivar reached: Namespaces with sent commands, and namespaces with sent trajectories.
     :raises ParameterError: If an actuator has two drivers, or two actuators in one namespace
         would have one name.
     """
@@ -62,65 +62,65 @@ class DriverNames:
         self._check_topics()
         self._places: dict[str, tuple[str, str]] = {}
         for topic, driver_name, name in self._entries:
-            self._places.setdefault(name, (_namespace(topic), driver_name))
+            self._places.setdefault(name, (_namespace_of(topic), driver_name))
         for name in actuators:
             self._places.setdefault(name, ('', name))
-        self._check_names()
+        self._check_driver_names()
         places = [self._places[name] for name in actuators]
         self.namespaces = tuple(dict.fromkeys(namespace for namespace, _ in places)) or ('',)
         self._is_plain = places == [('', name) for name in actuators]
         self.reached: tuple[set[str], set[str]] = (set(), set())
         if self._is_plain:
             self.reached = {''}, {''}
-        self._parts = lru_cache(maxsize=_REMEMBERED)(self._divide)
+        self._parts = lru_cache(maxsize=_REMEMBERED)(self._divide_names)
 
-    def namespace(self, actuator: str) -> str:
+    def find_namespace(self, actuator: str) -> str:
         """Return the namespace of the topics of an actuator's driver."""
         return self._places[actuator][0]
 
     @property
-    def names(self) -> dict[str, str]:
-        """What the drivers call the actuators, behind the namespace of their topics."""
+    def driver_names(self) -> dict[str, str]:
+        """The drivers' names of the actuators, after the namespace of their topics."""
         return {name: ''.join(place) for name, place in self._places.items()}
 
-    def on_topic(self, name: str) -> dict[str, str]:
+    def find_topic_entries(self, name: str) -> dict[str, str]:
         """
-        Return the entries for topics of another name in the namespaces of the state topics.
+        Return the entries for another topic of the drivers.
 
         :param name: Name of the topic, without a namespace.
         """
         return {
-            f'{_namespace(topic)}{name}:{driver_name}' if topic else driver_name: actuator
+            f'{_namespace_of(topic)}{name}:{driver_name}' if topic else driver_name: actuator
             for topic, driver_name, actuator in self._entries
         }
 
-    def commands(self, record: JointStateRecord) -> list[tuple[str, JointStateRecord]]:
+    def divide_command(self, record: JointStateRecord) -> list[tuple[str, JointStateRecord]]:
         """
         Return the namespace and the command of each driver.
 
         :param record: Actuators with a command by the URDF's names, NaN: no command.
-        :returns: Drivers of which an actuator is named. An interface in which none of a driver's
-            actuators is commanded is an empty array.
+        :returns: Drivers with a named actuator. The array of an interface is empty if the driver's
+            actuators have no command of it.
         """
         if self._is_plain:
             return [('', record)]
         parts = self._parts(record.names, False)
-        return [(part.namespace, _command_part(record, part)) for part in parts]
+        return [(part.namespace, _take_command_share(record, part)) for part in parts]
 
-    def trajectories(self, record: TrajectoryRecord) -> list[tuple[str, TrajectoryRecord]]:
-        """Return the namespace and the trajectory of each driver, as :meth:`commands`."""
+    def divide_trajectory(self, record: TrajectoryRecord) -> list[tuple[str, TrajectoryRecord]]:
+        """Return the namespace and the trajectory of each driver, as :meth:`divide_command`."""
         if self._is_plain:
             return [('', record)]
         parts = self._parts(record.names, True)
-        return [(part.namespace, _trajectory_part(record, part)) for part in parts]
+        return [(part.namespace, _take_trajectory_share(record, part)) for part in parts]
 
-    def _divide(self, names: tuple[str, ...], are_trajectories: bool) -> tuple[_Part, ...]:
+    def _divide_names(self, names: tuple[str, ...], are_trajectories: bool) -> tuple[_Share, ...]:
         picks: dict[str, list[int]] = {}
         for pick, name in enumerate(names):
-            picks.setdefault(self.namespace(name), []).append(pick)
+            picks.setdefault(self.find_namespace(name), []).append(pick)
         self.reached[are_trajectories].update(picks)
         return tuple(
-            _Part(
+            _Share(
                 namespace,
                 None if len(own) == len(names) else as_slice(own),
                 tuple(self._places[names[pick]][1] for pick in own),
@@ -139,7 +139,7 @@ class DriverNames:
                     found=repr(f'{topic}:{driver_name}={name}'),
                 )
 
-    def _check_names(self) -> None:
+    def _check_driver_names(self) -> None:
         taken: dict[tuple[str, str], str] = {}
         for name, (namespace, driver_name) in self._places.items():
             other = taken.setdefault((namespace, driver_name), name)
@@ -149,30 +149,30 @@ class DriverNames:
                     f'actuator_names cannot be accepted: {other} and {name} would both be '
                     f'{driver_name} on {topic}',
                     parameter='actuator_names',
-                    expected='two names, or the states of each driver in a namespace of its own, '
+                    expected='two names, or a namespace for the states of each driver, '
                     "as 'left/actuator_states' and 'right/actuator_states'",
                     found=repr(f'{driver_name}={name}'),
                 )
 
 
-def _namespace(topic: str) -> str:
+def _namespace_of(topic: str) -> str:
     return topic[: topic.rfind('/') + 1]
 
 
-def _command_part(record: JointStateRecord, part: _Part) -> JointStateRecord:
+def _take_command_share(record: JointStateRecord, part: _Share) -> JointStateRecord:
     if part.picks is None:
         return replace(record, names=part.names)
     rows = [EMPTY, EMPTY, EMPTY]
     for row, values in enumerate((record.position, record.velocity, record.effort)):
         if len(values):
             own = values[part.picks]
-            # This interface may be commanded of other drivers only.
+            # Only other drivers may have a command of this interface.
             if not np.isnan(own).all():
                 rows[row] = own
     return JointStateRecord(record.stamp, record.frame_id, part.names, *rows)
 
 
-def _trajectory_part(record: TrajectoryRecord, part: _Part) -> TrajectoryRecord:
+def _take_trajectory_share(record: TrajectoryRecord, part: _Share) -> TrajectoryRecord:
     if part.picks is None:
         return replace(record, names=part.names)
     points = []
@@ -184,7 +184,7 @@ def _trajectory_part(record: TrajectoryRecord, part: _Part) -> TrajectoryRecord:
     return replace(record, names=part.names, points=tuple(points))
 
 
-def check_order(
+def check_array_order(
     option: str,
     names: Sequence[str],
     known: Sequence[str],
@@ -192,12 +192,12 @@ def check_order(
     lost: Mapping[str, str] | None = None,
 ) -> None:
     """
-    Check the names that give an array its order.
+    Check the names that define the order of an array.
 
     :param option: Name of the option.
     :param known: The names allowed.
-    :param kind: What they name, with its article, for the error.
-    :param lost: Names of refused transmissions, with the reason; an array cannot leave them out.
+    :param kind: The kind of the names, with its article, for the error.
+    :param lost: Names of rejected transmissions, with the reason; an array cannot omit them.
     :raises ParameterError: If a name is not allowed or repeated.
     """
     for number, name in enumerate(names):

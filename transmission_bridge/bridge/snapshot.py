@@ -2,11 +2,11 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Facts about the parts of a bridge, taken once a second for :mod:`.diagnostics`.
+Facts about the parts of a bridge, collected once a second for :mod:`.diagnostics`.
 
-Facts that need memory are computed here: growth of counts, events of the last seconds, what two
-looks agree on, the rhythm of a driver. Parts refer to counters that go on, so they are judged at
-once.
+Facts that need memory are computed here: growth of counts, events of the last seconds, results
+confirmed by two snapshots, the rhythm of a driver. Parts refer to counters that continue, so use
+them at once.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Mask
 
-#: Seconds from activation until a driver should have been heard.
+#: Seconds after activation until a driver should have sent a message.
 GRACE = 2.0
 
 #: Seconds for which an event is shown.
 _SHOWN = 5.0
 
-#: Periods of a regular driver that may pass in silence, and the least of them [s].
+#: Longest silence of a regular driver: number of periods, and smallest value [s].
 _PERIODS, _LEAST = 5.0, 1.0
 
-#: Looks with one period after which a driver counts as regular: if its numbers stay the same, if
-#: they repeat now and then, and if they change with each message, as those of a driver that
-#: publishes on change do.
+#: Number of snapshots with the same period after which a driver is regular: if its numbers stay
+#: the same, if they sometimes repeat, and if they change with each message, as for a driver that
+#: publishes on change.
 _LOOKS_STANDING, _LOOKS, _LOOKS_CHANGING = 2, 5, 8
 
-#: Ratio of the longest to the shortest period of an even driver, at most.
+#: Largest ratio of the longest to the shortest period of a regular driver.
 _RATIO = 2.0
 
-#: State of a driver. ``gone``: its topic has no publisher any more; ``hanging``: regular before,
-#: and silent; ``refused``: no message is usable any more; ``late``: no usable message within the
-#: timeout; ``useless``: no message was ever usable; ``unheard``: no message ever came.
+#: State of a driver. ``gone``: its topic has lost all publishers; ``hanging``: silent after
+#: regular messages; ``refused``: messages are no longer usable; ``late``: no usable message within
+#: the timeout; ``useless``: no message was ever usable; ``unheard``: no message was received.
 DriverState = Literal['fine', 'gone', 'hanging', 'refused', 'late', 'useless', 'unheard']
 
 
-class Look(NamedTuple):
+class Moment(NamedTuple):
     """
-    When a look happens.
+    The time of a snapshot.
 
-    :param now: Time of the clock that gave the times of receipt [s].
-    :param period: Seconds since the last look.
-    :param elapsed: Likewise, without pauses of the clock.
-    :param open_for: Seconds since the node was activated, likewise.
+    :param now: Time by the clock of the times of receipt [s].
+    :param period: Seconds since the last snapshot.
+    :param elapsed: Seconds since the last snapshot, without pauses of the clock.
+    :param open_for: Seconds since activation, without pauses of the clock.
     :param is_open: Whether the node is active.
     """
 
@@ -73,9 +73,9 @@ class Look(NamedTuple):
 # -- Memory --------------------------------------------------------------------------------------
 
 
-class Window:
+class Changes:
     """
-    What has changed since the last look.
+    Changes since the last snapshot.
 
     :param time: Returns the time [s] of a steady clock.
     """
@@ -86,57 +86,56 @@ class Window:
         self._seen: dict[Hashable, float] = {}
         self._settled: dict[Hashable, tuple[bool, bool]] = {}
 
-    def grown(self, key: Hashable, total: int) -> int:
+    def count_growth(self, key: Hashable, total: int) -> int:
         """
-        Return the growth of a count, and store it.
+        Return the growth of a count, and store the count.
 
-        :param key: Which count.
-        :param total: Its value; if that is smaller than before, the count was reset.
+        :param total: The count; if it is smaller than before, it was reset.
         """
         before = self._totals.get(key, 0)
         self._totals[key] = total
         return total - before if total >= before else total
 
-    def lately(self, key: Hashable, total: int) -> bool:
+    def has_grown(self, key: Hashable, total: int) -> bool:
         """Return whether a count has grown in the last 5 s."""
-        return self.was_so(key, self.grown(key, total) > 0)
+        return self.was_true_lately(key, self.count_growth(key, total) > 0)
 
-    def grown_lately(self, kind: tuple[str, str], counts: Mapping[str, int]) -> list[str]:
+    def find_grown_keys(self, kind: tuple[str, str], counts: Mapping[str, int]) -> list[str]:
         """Return the keys of counts of one kind that have grown in the last 5 s."""
-        return [key for key, count in counts.items() if self.lately((*kind, key), count)]
+        return [key for key, count in counts.items() if self.has_grown((*kind, key), count)]
 
-    def was_so(self, key: Hashable, is_so: bool) -> bool:
-        """Return whether something is so at this look, or was in the last 5 s."""
+    def was_true_lately(self, key: Hashable, is_so: bool) -> bool:
+        """Return whether a fact is true at this snapshot, or was true in the last 5 s."""
         now = self._time()
         if is_so:
             self._seen[key] = now
         return now - self._seen.get(key, -math.inf) < _SHOWN
 
-    def settled(self, key: Hashable, is_so: bool) -> bool:
+    def find_settled(self, key: Hashable, is_so: bool) -> bool:
         """
-        Return what was found at two looks in a row; false at first.
+        Return a fact confirmed by two snapshots in a row; false at first.
 
-        The graph of nodes is incomplete while they discover each other.
+        The graph of nodes is incomplete during discovery.
         """
         before, settled = self._settled.get(key, (False, False))
         settled = is_so if is_so == before else settled
         self._settled[key] = is_so, settled
         return settled
 
-    def confirmed(self, key: Hashable, found: str) -> str:
-        """Return what was found if the last look found something too, else nothing."""
-        return found if self.settled(key, bool(found)) else ''
+    def find_confirmed(self, key: Hashable, found: str) -> str:
+        """Return a text if the last snapshot also had one, else an empty text."""
+        return found if self.find_settled(key, bool(found)) else ''
 
 
-class Rhythm:
+class DriverRhythm:
     """
-    Detects that a driver that publishes regularly has fallen silent.
+    Detects silence of a driver that published regularly.
 
-    Its period is the mean between two looks. A driver that publishes on change seems regular while
-    the robot moves and is silent when it stands. So a driver whose numbers never repeat is judged
-    only until its first pause.
+    Its period is the mean between two snapshots. A driver that publishes on change seems regular
+    while the robot moves, and is silent while the robot stands. Therefore a driver with numbers
+    that never repeat is checked only until its first pause.
 
-    :ivar silence: Seconds since the look that found the newest message.
+    :ivar silence: Seconds since the snapshot that found the latest message.
     """
 
     def __init__(self) -> None:
@@ -145,7 +144,7 @@ class Rhythm:
         self.restart()
 
     def restart(self) -> None:
-        """Forget the driver, because another one has come or may come."""
+        """Forget the driver, because another one may have replaced it."""
         self._heard = -math.inf
         self.silence = 0.0
         self._looks = 0
@@ -153,14 +152,14 @@ class Rhythm:
         self._repeats: deque[bool] = deque(maxlen=_LOOKS)
         self._longest = 0.0
 
-    def look(self, received: int, heard: float, elapsed: float, numbers: Array) -> None:
+    def record_messages(self, received: int, heard: float, elapsed: float, numbers: Array) -> None:
         """
-        Record what was received.
+        Record the messages since the last snapshot.
 
         :param received: Number of messages so far.
-        :param heard: Time of receipt of the newest [s].
-        :param elapsed: Seconds since the last look, without pauses of the clock.
-        :param numbers: The newest numbers of the driver.
+        :param heard: Time of receipt of the latest message [s].
+        :param elapsed: Seconds since the last snapshot, without pauses of the clock.
+        :param numbers: The latest numbers of the driver.
         """
         count, self._received = received - self._received, received
         if count <= 0:
@@ -179,7 +178,7 @@ class Rhythm:
 
     @property
     def period(self) -> float | None:
-        """Seconds between messages, ``None`` while the driver does not count as regular."""
+        """Seconds between messages, ``None`` while the driver is not regular."""
         repeats = any(self._repeats)
         stands = all(list(self._repeats)[-_LOOKS_STANDING:])
         looks = _LOOKS_STANDING if stands else _LOOKS if repeats else _LOOKS_CHANGING
@@ -190,19 +189,21 @@ class Rhythm:
         is_even = period <= _RATIO * min(recent)
         if repeats and is_even:
             return period
-        # A driver whose numbers repeat may have pauses, because it was kept from running.
-        no_pause = self._longest <= _limit(period)
+        # A driver with repeating numbers may have pauses, because its process had to wait.
+        no_pause = self._longest <= _find_silence_limit(period)
         return period if no_pause and (repeats or is_even) else None
 
     @property
     def is_silent(self) -> bool:
-        """Whether a regular driver has sent nothing for five periods, at least one second."""
+        """Whether a regular driver has been silent for five periods and at least one second."""
         period = self.period
-        # Two looks: messages wait while this process is kept from running.
-        return self._looks >= 2 and period is not None and self.silence > _limit(period)
+        # Two snapshots, because messages wait while this process has to wait.
+        return (
+            self._looks >= 2 and period is not None and self.silence > _find_silence_limit(period)
+        )
 
 
-def _limit(period: float) -> float:
+def _find_silence_limit(period: float) -> float:
     return max(_LEAST, _PERIODS * period)
 
 
@@ -212,17 +213,16 @@ def _limit(period: float) -> float:
 @dataclass(frozen=True)
 class LifeCycle:
     """
-    The node; texts are empty if there is nothing to say.
+    The node; texts are empty if they do not apply.
 
-    :param state: Its state.
-    :param description: Where its description comes from.
-    :param failure: Why the last transition failed.
-    :param absence: What a bridge that was never active waits for.
-    :param clock: Topic of the simulated time, if nobody publishes it.
-    :param namesake: Name of the node, if another node has it too.
+    :param description: Source of the description.
+    :param failure: Reason for the failure of the last transition.
+    :param absence: Missing input of a bridge that was never active.
+    :param clock: Topic of the simulated time, if it has no publisher.
+    :param namesake: Name of the node, if another node has the same name.
     :param robot: The robot, ``None`` while unconfigured.
-    :param refused: What was refused of the tuned file.
-    :param missing: What to install to read all commands.
+    :param refused: Rejected entries of the tuned file.
+    :param missing: Package to install to read all commands.
     :param is_clocked: Whether states are published at a rate.
     """
 
@@ -238,7 +238,7 @@ class LifeCycle:
     is_clocked: bool = False
 
     @property
-    def findings(self) -> Counter[str]:
+    def finding_counts(self) -> Counter[str]:
         """Number of findings about the description by severity."""
         return Counter(each.severity for each in self.robot.findings) if self.robot else Counter()
 
@@ -246,15 +246,15 @@ class LifeCycle:
 @dataclass(frozen=True)
 class Peers:
     """
-    Other nodes on a topic, in words.
+    Other nodes on a topic, as text.
 
     :param place: Full name of the topic after remapping.
     :param incompatible: Nodes with incompatible quality of service.
     :param publishers: Publishers by an identifier.
-    :param elsewhere: Other JointState topics, that may be those of a driver never heard.
-    :param shared: Actuators that several publishers give in turn.
+    :param elsewhere: Other JointState topics, on which a missing driver may publish.
+    :param shared: Actuators that several publishers publish in turn.
     :param rivals: Other publishers of an output, or other bridges that receive a command.
-    :param is_heard: Whether anybody subscribes.
+    :param is_heard: Whether the topic has a subscriber.
     """
 
     place: str
@@ -271,32 +271,31 @@ class Peers:
         return shortened(tuple(self.publishers.values()), show=str)
 
 
-class Driver:
+class DriverFacts:
     """
     The driver of a topic.
 
     :param statistics: Counts of the topic.
-    :ivar state: Which of its exclusive states it is in.
-    :ivar is_late: Whether no usable message came within the timeout.
-    :ivar age: Seconds since the newest usable message.
+    :ivar is_late: Whether there is no usable message within the timeout.
+    :ivar age: Seconds since the latest usable message.
     :ivar timeout: Seconds after which it is stale; infinite: never.
-    :ivar rhythm: When it publishes.
+    :ivar rhythm: Its period and silence.
     :ivar peers: The nodes on its topic.
     """
 
     def __init__(self, statistics: TopicStatistics) -> None:
         self.statistics = statistics
-        self.rhythm = Rhythm()
-        self._window = Window()
-        # When each publisher was first seen.
+        self.rhythm = DriverRhythm()
+        self._window = Changes()
+        # Time of discovery of each publisher.
         self._publishers: dict[Hashable, float] = {}
         self._appeared = 0.0
 
-    def look(self, peers: Peers, numbers: Array, timeout: float, look: Look) -> None:
+    def update_state(self, peers: Peers, numbers: Array, timeout: float, look: Moment) -> None:
         """
-        Find its state.
+        Update the state.
 
-        :param numbers: Its newest numbers.
+        :param numbers: The latest numbers of the driver.
         """
         rhythm, statistics = self.rhythm, self.statistics
         before, publishers = self._publishers, peers.publishers
@@ -305,20 +304,20 @@ class Driver:
             rhythm.restart()
             self._appeared = look.open_for
         self._publishers = {each: before.get(each, look.now) for each in publishers}
-        rhythm.look(statistics.received, heard, look.elapsed, numbers)
+        rhythm.record_messages(statistics.received, heard, look.elapsed, numbers)
         is_quiet = rhythm.silence > 0.0
-        is_gone = self._window.settled('gone', is_quiet and not publishers) and is_quiet
+        is_gone = self._window.find_settled('gone', is_quiet and not publishers) and is_quiet
         age = look.now - used
-        # A negative age is from before time went backwards.
+        # The age is negative after time went backwards.
         is_late = timeout != math.inf and not 0.0 <= age <= timeout
-        # Robots and grippers may share a topic: what is refused is the driver's own only if none
-        # of the publishers was there when a message was used.
+        # Robots and grippers may share a topic: rejected messages are the driver's own only if all
+        # publishers appeared after the last usable message.
         since = min(self._publishers.values(), default=math.inf)
         is_other = used < since <= look.now - GRACE
         self.state: DriverState = 'late' if is_late else 'fine'
         if used == -math.inf:
             is_late = timeout < look.open_for
-            # A publisher that has just been discovered is not connected yet.
+            # A newly discovered publisher is not connected yet.
             is_new = look.open_for - (self._appeared if publishers else 0.0) <= GRACE
             self.state = 'fine' if is_new else 'unheard' if heard == -math.inf else 'useless'
         elif is_gone:
@@ -335,68 +334,64 @@ class Driver:
         return self.state == 'fine' and not self.peers.shared
 
 
-class Input:
+class InputTopic:
     """
     A subscribed topic.
 
-    :param statistics: Its counts.
-    :param peers: The other nodes on it.
-    :param timeout: Of a topic of a driver: seconds after which its numbers are unknown.
-    :param drivers: The driver, if it is the topic of one, and the node is active.
-    :ivar is_open: Whether the node listens.
-    :ivar age: Seconds since the newest message, infinite: none came.
-    :ivar rate: Messages per second since the last look.
-    :ivar rejected: Reasons of the last seconds that need attention.
-    :ivar replaced: Reasons for which stamps were replaced in the last seconds.
+    :param timeout: Timeout of the driver [s]; ``None``: not a topic of a driver.
+    :param drivers: The driver, if the node is active.
+    :ivar is_open: Whether the node is active.
+    :ivar age: Seconds since the latest message, infinite: no message.
+    :ivar rate: Messages per second since the last snapshot.
+    :ivar rejected: Reasons of recent rejections that need attention.
+    :ivar replaced: Reasons of recent replacements of stamps.
     """
 
     def __init__(
         self,
         statistics: TopicStatistics,
         peers: Peers,
-        window: Window,
-        look: Look,
+        window: Changes,
+        look: Moment,
         timeout: float | None = None,
-        drivers: Sequence[Driver] = (),
+        drivers: Sequence[DriverFacts] = (),
     ) -> None:
         self.statistics, self.peers = statistics, peers
         self.timeout, self.drivers = timeout, drivers
         self.is_open = look.is_open
         self.age = max(look.now - statistics.heard, 0.0)
-        received = window.grown(('received', statistics.topic), statistics.received)
+        received = window.count_growth(('received', statistics.topic), statistics.received)
         self.rate = received / look.period if look.period else 0.0
-        self.rejected = _rejected(statistics, window, 'input')
-        self.replaced = window.grown_lately(
+        self.rejected = _list_rejections(statistics, window, 'input')
+        self.replaced = window.find_grown_keys(
             ('stamp', statistics.topic), statistics.replaced_stamps
         )
 
 
-def _rejected(statistics: TopicStatistics, window: Window, view: str) -> list[str]:
-    lately = window.grown_lately((view, statistics.topic), statistics.rejected)
-    return [reason for reason in lately if statistics.is_trouble(reason)]
+def _list_rejections(statistics: TopicStatistics, window: Changes, view: str) -> list[str]:
+    lately = window.find_grown_keys((view, statistics.topic), statistics.rejected)
+    return [reason for reason in lately if statistics.needs_attention(reason)]
 
 
 @dataclass(frozen=True)
-class Output:
-    """A published topic, and other nodes that publish it, in words."""
+class OutputTopic:
+    """A published topic, and other nodes that publish it, as text."""
 
     topic: str
     peers: Peers
     rivals: str = ''
 
 
-class Commands:
+class CommandTopic:
     """
     The commands of one source.
 
-    :param statistics: Counts of its topic.
     :param counts: Counts by joint.
-    :param peers: The other nodes on it.
-    :param unheard: Topics that it is published to, and that nobody listens to, in words.
-    :ivar rejected: Reasons of the last seconds that need attention.
-    :ivar lately: Joints that were counted in the last seconds, by kind of count.
-    :ivar unheard: These topics, if there were commands in the last seconds.
-    :ivar bridges: Other bridges that receive them.
+    :param unheard: Topics to the drivers without subscribers, as text.
+    :ivar rejected: Reasons of recent rejections that need attention.
+    :ivar lately: Joints with recent counts, by kind of count.
+    :ivar unheard: These topics, if there were recent commands.
+    :ivar bridges: Other bridges that receive the commands.
     """
 
     def __init__(
@@ -404,31 +399,31 @@ class Commands:
         statistics: TopicStatistics,
         counts: CommandCounts,
         peers: Peers,
-        window: Window,
+        window: Changes,
         unheard: str = '',
     ) -> None:
         topic = statistics.topic
         self.statistics, self.counts, self.peers = statistics, counts, peers
-        self.rejected = _rejected(statistics, window, 'commands')
+        self.rejected = _list_rejections(statistics, window, 'commands')
         kinds = [each.name for each in fields(counts) if each.name != 'shares']
         self.lately = {
-            kind: window.grown_lately((kind, topic), getattr(counts, kind)) for kind in kinds
+            kind: window.find_grown_keys((kind, topic), getattr(counts, kind)) for kind in kinds
         }
-        # Commands that were sent while there was a subscriber are no trouble.
-        is_new = window.grown(('accepted', topic), statistics.accepted) > 0
-        was_unheard = window.was_so(('unheard', topic), is_new and bool(unheard))
+        # Commands that had a subscriber are no trouble.
+        is_new = window.count_growth(('accepted', topic), statistics.accepted) > 0
+        was_unheard = window.was_true_lately(('unheard', topic), is_new and bool(unheard))
         self.unheard = unheard if was_unheard else ''
-        self.bridges = window.confirmed(('bridges', topic), peers.rivals)
+        self.bridges = window.find_confirmed(('bridges', topic), peers.rivals)
 
 
 @dataclass(frozen=True)
-class Active:
+class ActiveCommands:
     """
     The commands that are active.
 
     :param kept: Joints that keep their last effort without a command.
     :param endless: Joints without a timeout.
-    :param lacking: Actuators that the last array lacked a command for, by topic.
+    :param lacking: Actuators without a command in the last unsent array, by topic.
     :param unsent: Number of arrays that were not sent, by topic.
     """
 
@@ -443,14 +438,14 @@ class Active:
 
 class Coverage:
     """
-    Which actuators the drivers give.
+    The actuators in the messages of the drivers.
 
-    :param robot: Its actuators of transmissions have to be given; a joint that passes through may
-        have no motor.
-    :ivar missing: Actuators that were never given, while others were.
-    :ivar unknown_names: Names that came and are not actuators.
-    :ivar lost: Actuators that are not given any more since their topic lost a publisher.
-    :ivar contested: Actuators that are given on several topics, and these topics.
+    Actuators of transmissions are expected; a joint that passes through may have no motor.
+
+    :ivar missing: Actuators that were never received, while others were.
+    :ivar unknown_names: Received names that are not actuators.
+    :ivar lost: Actuators that are no longer received since their topic lost a publisher.
+    :ivar contested: Actuators that several topics contain, and these topics.
     """
 
     def __init__(self, robot: RobotTransmissions) -> None:
@@ -462,32 +457,32 @@ class Coverage:
         self._quiet = np.zeros(len(self._names), dtype=int)
         self._counts = self._publishers = np.zeros(len(self._names), dtype=int)
 
-    def look(
-        self, merged: StateBuffer, window: Window, topics: Mapping[str, Peers], open_for: float
+    def update_coverage(
+        self, merged: StateBuffer, window: Changes, topics: Mapping[str, Peers], open_for: float
     ) -> None:
         """
-        Find what the drivers give.
+        Update the facts.
 
-        :param topics: Their topics.
+        :param topics: The topics of the drivers.
         :param open_for: Seconds since the node was activated.
         """
-        newest = merged.newest()
+        newest = merged.find_receipt_times()
         never = np.isneginf(newest)
         is_due = open_for > GRACE and not never.all()
-        self.missing = _listed(self._names, never & self._needed & is_due)
+        self.missing = _join_names(self._names, never & self._needed & is_due)
         self.unknown_names = shortened(tuple(merged.unknown_names), show=str)
-        self.lost = _listed(self._names, self._gone(merged, newest, topics))
-        rivals = merged.rivals() if window.lately('contests', merged.contests) else {}
+        self.lost = _join_names(self._names, self._find_gone(merged, newest, topics))
+        rivals = merged.list_rivals() if window.has_grown('contests', merged.contests) else {}
         self.contested = [(names, [topics[one] for one in both]) for both, names in rivals.items()]
 
-    def _gone(self, merged: StateBuffer, newest: Array, topics: Mapping[str, Peers]) -> Mask:
-        """Return which were not given in two looks, while others of their topic were."""
+    def _find_gone(self, merged: StateBuffer, newest: Array, topics: Mapping[str, Peers]) -> Mask:
+        """Return actuators absent for two snapshots, while others of their topic were present."""
         is_new = newest != self._newest
         self._newest = newest
         self._quiet = np.where(is_new, 0, self._quiet + 1)
-        givers = merged.givers()
+        givers = merged.list_givers()
         counts = np.array([len(topics[giver].publishers) if giver else 0 for giver in givers])
-        # A publisher that left may have given what was received since the last look.
+        # A publisher that left may have sent messages since the last snapshot.
         most = np.maximum(counts, self._counts)
         self._publishers = np.where(is_new, most, self._publishers)
         self._counts = counts
@@ -498,7 +493,7 @@ class Coverage:
         return gone
 
 
-def _listed(names: Sequence[str], are: Mask) -> str:
+def _join_names(names: Sequence[str], are: Mask) -> str:
     return ', '.join(name for name, is_one in zip(names, are.tolist(), strict=True) if is_one)
 
 
@@ -506,16 +501,14 @@ class Actuators:
     """
     All actuators.
 
-    :param robot: The robot.
-    :param merged: The newest numbers.
-    :param stale: Which timed out.
-    :param driver_names: What drivers call actuators, with their namespace, where that differs.
-    :param drivers: The drivers, and what they give, if the node is active.
-    :param coverage: What the drivers give, likewise.
+    :param stale: Mask of the actuators that timed out.
+    :param driver_names: Names that drivers use, with their namespace, if they differ.
+    :param drivers: The drivers, if the node is active.
+    :param coverage: The actuators in their messages, if the node is active.
     :ivar known: Whether each position is known.
-    :ivar is_told: Whether a trouble of a driver explains what is stale.
-    :ivar turns: Turns that are not known.
-    :ivar beyond: Joints that were measured beyond their limits, and a sentence about each.
+    :ivar is_told: Whether a trouble of a driver explains stale actuators.
+    :ivar turns: Unknown turns.
+    :ivar beyond: A sentence for each joint measured beyond its limits.
     """
 
     def __init__(
@@ -525,34 +518,32 @@ class Actuators:
         now: float,
         stale: Mask,
         driver_names: Mapping[str, str] | None = None,
-        drivers: Iterable[Driver] = (),
+        drivers: Iterable[DriverFacts] = (),
         coverage: Sequence[Coverage] = (),
     ) -> None:
         self.robot, self.merged = robot, merged
         self.driver_names, self.coverage = driver_names or {}, coverage
-        self.known = np.isfinite(merged.values(now)[0])
-        self.stale = _listed(robot.actuator_names, stale)
+        self.known = np.isfinite(merged.read_values(now)[0])
+        self.stale = _join_names(robot.actuator_names, stale)
         self.is_told = not all(driver.is_fine for driver in drivers)
         turns = merged.turns
-        self.turns = [] if turns is None else turns.open_turns()
-        self.beyond = {} if turns is None else turns.take_beyond()
+        self.turns = [] if turns is None else turns.list_open_turns()
+        self.beyond = {} if turns is None else turns.take_joints_beyond()
 
 
 @dataclass(frozen=True)
-class Transmission:
+class TransmissionFacts:
     """
     A transmission.
 
-    :param name: Its name.
-    :param type: Its type.
-    :param refusal: Why it is not used; then nothing else is known.
+    :param refusal: Reason why it is not used; other facts are then absent.
     :param stale: Its actuators that timed out.
-    :param not_finite: Numbers of its actuators that were NaN or infinite, by field.
-    :param is_nan: Whether positions were, in the last seconds.
-    :param unmapped: Samples that could not be mapped, by reason.
-    :param lately: Reasons of the last seconds.
-    :param error: Traceback of its newest exception.
-    :param misplaced: That its absolute encoder is probably at the joint.
+    :param not_finite: Counts of NaN and infinite numbers of its actuators, by field.
+    :param is_nan: Whether positions were recently NaN or infinite.
+    :param unmapped: Counts of samples that could not be mapped, by reason.
+    :param lately: Reasons of recent samples that could not be mapped.
+    :param error: Traceback of its latest exception.
+    :param misplaced: Sentence about an absolute encoder that is probably at the joint.
     """
 
     name: str
@@ -567,15 +558,15 @@ class Transmission:
     misplaced: str = ''
 
 
-def transmission_parts(
+def list_transmission_facts(
     robot: RobotTransmissions,
     merged: StateBuffer,
     reports: Iterable[MapReport],
-    window: Window,
+    window: Changes,
     stale: Mask,
     misplaced: Mapping[str, str],
-) -> Iterator[Transmission]:
-    """Yield each transmission, those in use first; see :meth:`Watch.look`."""
+) -> Iterator[TransmissionFacts]:
+    """Yield the facts of used, then of unused transmissions; see :class:`BridgeWatch`."""
     counts: defaultdict[str, dict[str, int]] = defaultdict(Counter)
     errors: dict[str, str] = {}
     for report in reports:
@@ -590,29 +581,29 @@ def transmission_parts(
             continue
         unmapped = counts.get(name, {})
         not_finite = [sum(row[place] for place in actuators) for row in rows]
-        yield Transmission(
+        yield TransmissionFacts(
             name,
             binding.spec.type,
             '',
             ', '.join(names[place] for place in actuators if is_stale[place]),
             not_finite,
-            # NaN positions make joints unknown; NaN rates are how drivers say that they have none.
-            window.lately(('NaN', name), not_finite[0]),
+            # NaN positions make joints unknown; drivers without rates publish NaN rates.
+            window.has_grown(('NaN', name), not_finite[0]),
             unmapped,
-            window.grown_lately(('map', name), unmapped),
+            window.find_grown_keys(('map', name), unmapped),
             errors.get(name, ''),
             misplaced.get(name, ''),
         )
-    for spec in refused_transmissions(robot):
+    for spec in list_unused_transmissions(robot):
         reasons = (
             str(finding)
             for finding in robot.findings
             if finding.severity == 'error' and finding.subject == spec.name
         )
-        yield Transmission(spec.name, spec.type, '; '.join(reasons) or 'failed to load')
+        yield TransmissionFacts(spec.name, spec.type, '; '.join(reasons) or 'failed to load')
 
 
-def refused_transmissions(
+def list_unused_transmissions(
     robot: RobotTransmissions,
 ) -> list[TransmissionSpec | RejectedTransmission]:
     """Return the transmissions that are not used."""
@@ -627,11 +618,10 @@ def refused_transmissions(
 # -- All of them ---------------------------------------------------------------------------------
 
 
-class Watch:
+class BridgeWatch:
     """
-    Looks at a configured bridge.
+    Takes snapshots of a configured bridge.
 
-    :param bridge: The bridge.
     :param statistics: Counts of the subscribed topics.
     :param state_topics: Topics of the drivers.
     """
@@ -643,19 +633,19 @@ class Watch:
         state_topics: Sequence[str],
     ) -> None:
         self._bridge, self._statistics, self._state_topics = bridge, statistics, state_topics
-        self._window = Window()
+        self._window = Changes()
         self.restart()
 
     def restart(self) -> None:
         """Forget the drivers, because the node was activated."""
-        self._active = Window()
+        self._active = Changes()
         self._open_for = 0.0
-        self._drivers = {topic: Driver(self._statistics[topic]) for topic in self._state_topics}
+        self._drivers = {each: DriverFacts(self._statistics[each]) for each in self._state_topics}
         self._coverage = Coverage(self._bridge.robot)
 
-    def look(
+    def take_snapshot(
         self,
-        look: Look,
+        look: Moment,
         inputs: Mapping[str, Peers],
         outputs: Mapping[str, Peers],
         reports: Iterable[MapReport],
@@ -663,48 +653,49 @@ class Watch:
         commands: Mapping[str, bool],
     ) -> Iterator[Any]:
         """
-        Yield topics in, topics out, actuators, transmissions, commands, active commands.
+        Yield subscribed topics, published topics, actuators, transmissions, commands.
 
-        :param look: When; ``open_for`` is counted here.
+        :param look: The time; ``open_for`` is counted here.
         :param inputs: The subscribed topics.
         :param outputs: The published topics.
-        :param reports: What became NaN in the maps, and why.
-        :param misplaced: By transmission, that its absolute encoder is probably at the joint.
-        :param commands: Topics that command joints, and whether they carry trajectories.
+        :param reports: Counts of NaN in the maps, by reason.
+        :param misplaced: See :class:`TransmissionFacts`, by transmission.
+        :param commands: Topics of joint commands; true for trajectories.
         """
         robot, merged, gate = self._bridge.robot, self._bridge.states.merged, self._bridge.gate
-        stale = merged.stale(look.now) & look.is_open
-        drivers: dict[str, Driver] = {}
+        stale = merged.find_stale_actuators(look.now) & look.is_open
+        drivers: dict[str, DriverFacts] = {}
         coverage = []
         if look.is_open:
             self._open_for += look.elapsed
             look = look._replace(open_for=self._open_for)
             drivers, coverage = self._drivers, [self._coverage]
             for topic, driver in drivers.items():
-                numbers, timeout = merged.given_by(topic), merged.timeout_of(topic)
-                driver.look(inputs[topic], numbers, timeout, look)
-            self._coverage.look(merged, self._active, inputs, self._open_for)
+                numbers = merged.find_given_values(topic)
+                timeout = merged.find_driver_timeout(topic)
+                driver.update_state(inputs[topic], numbers, timeout, look)
+            self._coverage.update_coverage(merged, self._active, inputs, self._open_for)
             if self._open_for <= GRACE:
-                stale &= np.isfinite(merged.newest())
+                stale &= np.isfinite(merged.find_receipt_times())
         for topic, statistics in self._statistics.items():
-            limit = merged.timeout_of(topic) if topic in self._state_topics else None
+            limit = merged.find_driver_timeout(topic) if topic in self._state_topics else None
             own = [drivers[topic]] if topic in drivers else []
-            yield Input(statistics, inputs[topic], self._window, look, limit, own)
+            yield InputTopic(statistics, inputs[topic], self._window, look, limit, own)
         for topic, peers in outputs.items():
-            yield Output(topic, peers, self._active.confirmed(topic, peers.rivals))
-        names = gate.drivers.names
+            yield OutputTopic(topic, peers, self._active.find_confirmed(topic, peers.rivals))
+        names = gate.drivers.driver_names
         yield Actuators(robot, merged, look.now, stale, names, drivers.values(), coverage)
-        yield from transmission_parts(robot, merged, reports, self._window, stale, misplaced)
-        unheard = self._unheard(outputs)
+        yield from list_transmission_facts(robot, merged, reports, self._window, stale, misplaced)
+        unheard = self._find_unheard_topics(outputs)
         for topic, are_trajectories in commands.items():
             statistics, counts = self._statistics[topic], gate.ledger.counts[topic]
             places = unheard[are_trajectories]
-            yield Commands(statistics, counts, inputs[topic], self._window, places)
+            yield CommandTopic(statistics, counts, inputs[topic], self._window, places)
         ledger, lacking, unsent = gate.ledger, dict(gate.missing), dict(gate.unsent_arrays)
-        yield Active(ledger.kept_efforts, ledger.endless, lacking, unsent)
+        yield ActiveCommands(ledger.kept_efforts, ledger.endless_joints, lacking, unsent)
 
-    def _unheard(self, outputs: Mapping[str, Peers]) -> list[str]:
-        """Return topics of commands and of trajectories without listeners, each as one text."""
+    def _find_unheard_topics(self, outputs: Mapping[str, Peers]) -> list[str]:
+        """Return topics of commands and of trajectories without subscribers, each as one text."""
         arrays = [f'actuator_{each}_commands' for each in FIELDS]
         kinds = ['actuator_commands', *arrays], ['actuator_trajectory']
         found = []
@@ -714,6 +705,6 @@ class Watch:
                 topics = [outputs[each] for name in names if (each := namespace + name) in outputs]
                 place = topics[0].place
                 is_heard = any(peers.is_heard for peers in topics)
-                unheard.append(self._window.confirmed(place, '' if is_heard else place))
+                unheard.append(self._window.find_confirmed(place, '' if is_heard else place))
             found.append(', '.join(filter(None, unheard)))
         return found

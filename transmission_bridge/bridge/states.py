@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""From actuator states to what is published of the joints."""
+"""From actuator states to published joint states."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import math
 import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.gate import Known
+from transmission_bridge.bridge.gate import KnownState
 from transmission_bridge.bridge.inputs import Stamp
-from transmission_bridge.bridge.options import BridgeOptions, pairs, RECORDED
-from transmission_bridge.bridge.state_buffer import all_finite, StateBuffer
-from transmission_bridge.bridge.turns import TurnCounter, wrap_periods
+from transmission_bridge.bridge.options import BridgeOptions, RECORDED, split_pairs
+from transmission_bridge.bridge.state_buffer import are_finite, StateBuffer
+from transmission_bridge.bridge.turns import find_wrap_periods, TurnCounter
 from transmission_bridge.description.specs import JointSpec, RobotDescription
 from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
@@ -31,15 +31,12 @@ class PublishPolicy:
     """
     Decides after each message whether to publish the joint states.
 
-    Time going backwards forgets which sources have sent messages.
+    With ``publish: on_any`` after every message; with ``on_all`` if every source that has not
+    timed out has sent a message since the last publication; with ``rate`` never, because a timer
+    publishes. If time goes backwards, all messages are forgotten.
 
-    With ``publish: on_any`` after every one; with ``on_all`` when every source that has not timed
-    out has sent one since the last time; with ``rate`` never, a timer decides.
-
-    :param options: The choices of the user.
-    :param sources: All sources.
-    :param timeout_of: Gives the seconds after which a source times out, from the first message of
-        anybody if it was never heard.
+    :param timeout_of: Returns the timeout of a source [s]. It counts from the first message of any
+        source if this source has not sent one.
     """
 
     def __init__(
@@ -59,7 +56,7 @@ class PublishPolicy:
         self._since: set[str] = set()
         self._latest = -math.inf
 
-    def heard(self, source: str, now: float) -> bool:
+    def should_publish(self, source: str, now: float) -> bool:
         """
         Record a message; return whether to publish the joint states.
 
@@ -85,41 +82,38 @@ class PublishPolicy:
 #
 # A follower (URDF ``<mimic>``) is computed, never commanded: ``q = multiplier * q_followed +
 # offset``, its velocity without the offset. Its effort is unknown, because the description does
-# not say how the load is shared.
+# not define how the load is shared.
 
 
 class JointView:
     """
     Adds followers to joint states and hides interfaces that must not be published.
 
-    :param robot: The maps.
-    :param options: Of these ``unknown_rates`` and ``undeclared_interfaces`` count.
+    :param options: ``unknown_rates`` and ``undeclared_interfaces`` are used.
     :ivar names: The joints, then their followers.
-    :ivar hidden: What is never published, shape ``(3, n)``; ``None`` where everything is.
+    :ivar hidden: Mask of the values that are never published, shape ``(3, n)``; ``None``: all are
+        published.
     """
 
     def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
-        self._followers = _followers(robot)
+        self._followers = _find_followers(robot)
         self._fills = options.unknown_rates == 'zero'
         followers = self._followers.names if self._followers is not None else ()
         self.names = (*robot.joint_names, *followers)
-        self.hidden = _undeclared(robot.robot, self.names, options.undeclared_interfaces)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether states that are all known are published unchanged."""
-        return self._followers is None and self.hidden is None
+        self.hidden = _find_hidden(robot.robot, self.names, options.undeclared_interfaces)
+        #: Whether known states are published unchanged.
+        self.is_plain = self._followers is None and self.hidden is None
 
     def __call__(self, joints: Array) -> tuple[Array, Mask]:
         """
-        Return the values to publish, NaN where there is none, and which are known, hidden or not.
+        Return the values to publish, NaN: none, and the mask of known values, hidden or not.
 
         :param joints: Rows position, velocity, effort of the robot's joints, ``(..., 3, n)``.
         :returns: Two arrays ``(..., 3, len(names))``.
         """
         if self._followers is not None:
-            joints = self._followers.extend(joints)
-        # An overflow is unknown, too.
+            joints = self._followers.append_followers(joints)
+        # An overflow is also unknown.
         known: Mask = np.isfinite(joints)
         shown = np.where(known, joints, np.nan)
         if self._fills:
@@ -134,10 +128,9 @@ class _Followers:
     """
     The followers of a robot, with chains resolved to the bridged joint.
 
-    :param names: Names of the followers.
     :param followed: Index of the joint that each follows.
-    :param multiplier: Of the whole chain.
-    :param offset: Of the whole chain [rad or m].
+    :param multiplier: Product over the chain.
+    :param offset: Offset of the chain [rad or m].
     """
 
     names: tuple[str, ...]
@@ -145,7 +138,7 @@ class _Followers:
     multiplier: Array
     offset: Array
 
-    def extend(self, joints: Array) -> Array:
+    def append_followers(self, joints: Array) -> Array:
         """Append the followers to ``(..., 3, n)``."""
         followed = joints[..., self.followed]
         added = np.full(followed.shape, np.nan)
@@ -154,12 +147,12 @@ class _Followers:
         return np.concatenate([joints, added], axis=-1)
 
 
-def _followers(robot: RobotTransmissions) -> _Followers | None:
+def _find_followers(robot: RobotTransmissions) -> _Followers | None:
     """
-    Return the followers of bridged joints, or ``None`` where there are none.
+    Return the followers of bridged joints, or ``None``.
 
-    A follower with a transmission of its own is measured, not computed. One whose chain ends at a
-    joint that is not bridged, or in a loop, is left out.
+    A follower with a transmission of its own is measured, not computed. A follower is left out if
+    its chain ends at a joint that is not bridged, or in a loop.
     """
     index = {name: place for place, name in enumerate(robot.joint_names)}
     joints = {joint.name: joint for joint in robot.robot.joints}
@@ -167,7 +160,7 @@ def _followers(robot: RobotTransmissions) -> _Followers | None:
     for joint in robot.robot.joints:
         if joint.mimic is None or not joint.is_scalar or joint.name in index:
             continue
-        chain = _resolve(joint, joints, index)
+        chain = _resolve_chain(joint, joints, index)
         if chain is not None:
             found.append((joint.name, *chain))
     if not found:
@@ -178,7 +171,7 @@ def _followers(robot: RobotTransmissions) -> _Followers | None:
     )
 
 
-def _resolve(
+def _resolve_chain(
     joint: JointSpec, joints: dict[str, JointSpec], index: dict[str, int]
 ) -> tuple[int, float, float] | None:
     multiplier, offset = 1.0, 0.0
@@ -193,8 +186,8 @@ def _resolve(
     return index[joint.name], multiplier, offset
 
 
-def _undeclared(robot: RobotDescription, names: tuple[str, ...], choice: str) -> Mask | None:
-    """Return what must stay unknown, shape ``(3, n)``; ``None``: nothing."""
+def _find_hidden(robot: RobotDescription, names: tuple[str, ...], choice: str) -> Mask | None:
+    """Return the mask of the values to hide, shape ``(3, n)``; ``None``: nothing."""
     if choice == 'publish':
         return None
     declared: dict[str, set[str]] = {}
@@ -218,16 +211,15 @@ class StatePath:
     """
     Merges actuator states by name and maps them to joint states; messages are in drivers' units.
 
-    Every number is the newest that a driver gave; NaN and inf mean unknown. A message is used
-    whole or not at all.
+    Every number is the latest from a driver; NaN and inf mean unknown. A message is used
+    atomically.
 
-    :param robot: The maps; replaced by :meth:`use`.
-    :param options: The choices of the user; by default the defaults, and numbers stay known.
-    :param stamp_hold: Seconds of only older stamps after which the published stamp goes back; 0,
+    :param options: By default numbers never time out.
+    :param stamp_hold: After this time with only older stamps the published stamp goes back [s]; 0,
         for recordings: at once.
-    :ivar merged: The newest numbers of all drivers.
+    :ivar merged: The latest numbers of all drivers.
     :ivar view: The joints and interfaces that are published.
-    :ivar report: What became NaN in position-dependent transmissions, and why.
+    :ivar report: Counts of NaN in position-dependent transmissions, by reason.
     :raises TransmissionBridgeError: If an option does not fit the robot.
     """
 
@@ -242,24 +234,24 @@ class StatePath:
         self.merged = StateBuffer(
             robot.actuator_names,
             options,
-            driver_names=pairs('actuator_names', options.actuator_names),
+            driver_names=split_pairs('actuator_names', options.actuator_names),
             units=DriverUnits(robot),
-            turns=TurnCounter(robot, options) if wrap_periods(robot, options) else None,
+            turns=TurnCounter(robot, options) if find_wrap_periods(robot, options) else None,
             lost=robot.lost_actuators,
             stamp_hold=stamp_hold,
         )
         self.view = JointView(robot, options)
-        self._is_plain = self.view.is_plain
+
         self.report = MapReport()
-        self.use(robot)
+        self.replace_maps(robot)
         self.reset()
 
-    def use(self, robot: RobotTransmissions) -> None:
+    def replace_maps(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages; joints and actuators must be the same."""
         self._robot_map = robot.stream(ACTUATOR_TO_JOINT)
-        self.merged.use(DriverUnits(robot))
+        self.merged.replace_units(DriverUnits(robot))
         if self.merged.turns is not None:
-            self.merged.turns.use(robot)
+            self.merged.turns.replace_maps(robot)
         self._mapped_version = -1
 
     def reset(self) -> None:
@@ -268,7 +260,7 @@ class StatePath:
         self._robot_map.forget()
         self._mapped_version = -1
 
-    def update(
+    def merge_message(
         self, source: str, layout: Layout, data: JointStateRecord, stamp: Stamp, now: float = 0.0
     ) -> None:
         """
@@ -279,89 +271,85 @@ class StatePath:
         :param data: The message; its numbers are copied.
         :param stamp: Its stamp, never zero.
         :param now: Time of receipt [s].
-        :raises MessageError: If it is refused; then nothing has changed.
+        :raises MessageError: If it is rejected. State is unchanged.
         """
-        self.merged.update(source, layout, data, stamp, now)
+        self.merged.merge_message(source, layout, data, stamp, now)
 
-    def take_absolute(self, positions: Array, now: float) -> None:
+    def use_absolute_positions(self, positions: Array, now: float) -> None:
         """
-        Use absolute positions of the actuators where it is not known in which turn they are.
+        Use absolute positions of actuators in unknown turns.
 
-        :param positions: In SI, shape ``(n_actuators,)``, NaN where this message has none.
-        :param now: Time of receipt [s], that of :meth:`update`: both count together only if they
-            are of nearly the same time.
+        :param positions: In SI, shape ``(n_actuators,)``, NaN: not in this message.
+        :param now: Time of receipt [s], by the clock of :meth:`merge_message`. Only readings of
+            nearly the same time are compared.
         """
-        self.merged.take_absolute(positions, now)
+        self.merged.use_absolute_positions(positions, now)
 
-    def nearest_turns(self, wanted: Mapping[str, float], oldest: float) -> dict[int, float]:
-        """See :meth:`TurnCounter.nearest`."""
+    def find_nearest_turns(self, wanted: Mapping[str, float], oldest: float) -> dict[int, float]:
+        """See :meth:`TurnCounter.find_nearest_turns`."""
         turns = self.merged.turns
-        return {} if turns is None else turns.nearest(wanted, oldest=oldest)
+        return {} if turns is None else turns.find_nearest_turns(wanted, oldest=oldest)
 
-    def settle_turns(self, positions: Mapping[int, float]) -> None:
-        """See :meth:`StateBuffer.settle_turns`."""
-        self.merged.settle_turns(positions)
-
-    def joint_motion(self, now: float = 0.0) -> Array:
+    def find_joint_motion(self, now: float = 0.0) -> Array:
         """
-        Return rows position and velocity, shape ``(2, n_joints)``, NaN where unknown or stale.
+        Return rows position and velocity, shape ``(2, n_joints)``, NaN if unknown or stale.
 
         **Overwritten** by the next call that maps.
         """
-        values = self.merged.values(now)
+        values = self.merged.read_values(now)
         if self._mapped_version != self.merged.version:
-            self._map(values)
+            self._map_values(values)
         motion: Array = self._joints[:2]
         return motion
 
-    def known(self, now: float) -> Known:
-        """Return what is known of the robot for a command; a driver's return is told once."""
+    def find_known_state(self, now: float) -> KnownState:
+        """Return the known state for a command; it contains the return of a driver once."""
         merged, turns = self.merged, self.merged.turns
-        merged.note_time(now)
-        position, velocity = self.joint_motion(now)
-        silent, returned = merged.silent(now), merged.take_returned()
+        merged.record_time(now)
+        position, velocity = self.find_joint_motion(now)
+        silent, returned = merged.find_silent_actuators(now), merged.take_returned_actuators()
         if silent is not None and returned is not None:
             returned |= silent
-        return Known(
+        return KnownState(
             now,
             position,
             velocity,
-            None if turns is None else merged.open_turns(now),
-            None if turns is None else turns.shift,
+            None if turns is None else merged.find_open_actuators(now),
+            None if turns is None else turns.driver_shift,
             silent,
             silent if returned is None else returned,
         )
 
-    def joint_state(self, now: float = 0.0) -> JointStateRecord | None:
+    def make_joint_state(self, now: float = 0.0) -> JointStateRecord | None:
         """
-        Return the state of every known joint, with the stamp of the newest input.
+        Return the state of every known joint, with the stamp of the latest input.
 
-        An interface unknown for all of these joints is an empty array.
+        The array of an interface is empty if it is unknown for all of these joints.
 
         :returns: ``None`` while nothing is known.
         """
-        stamp = self.merged.stamp(now)
+        stamp = self.merged.find_stamp(now)
         if stamp is None:
             return None
-        return self._selected(stamp, self._map(self.merged.values(now)))
+        return self._make_partial_record(stamp, self._map_values(self.merged.read_values(now)))
 
-    def encoded(self, encoder: JointStateEncoder, now: float = 0.0) -> bytes | None:
+    def encode_state(self, encoder: JointStateEncoder, now: float = 0.0) -> bytes | None:
         """
-        Return :meth:`joint_state` serialised.
+        Return :meth:`make_joint_state` serialised.
 
-        Where everything is published, the numbers are copied straight to the message.
+        If everything is known and published, numbers are copied directly to the message.
         """
-        stamp = self.merged.stamp(now)
+        stamp = self.merged.find_stamp(now)
         if stamp is None:
             return None
-        joints = self._map(self.merged.values(now))
-        if self._is_plain and self._all_known:
+        joints = self._map_values(self.merged.read_values(now))
+        if self.view.is_plain and self._all_known:
             return encoder.encode_rows(self.view.names, stamp, joints)
-        state = self._selected(stamp, joints)
-        return None if state is None else encoder.encode(state)
+        state = self._make_partial_record(stamp, joints)
+        return None if state is None else encoder.encode_record(state)
 
-    def _selected(self, stamp: Stamp, joints: Array) -> JointStateRecord | None:
-        """Return the record where not everything is published."""
+    def _make_partial_record(self, stamp: Stamp, joints: Array) -> JointStateRecord | None:
+        """Return the record if not everything is known and published."""
         shown, known = self.view(joints)
         names, hidden = self.view.names, self.view.hidden
         if self._omit and not known[0].all():
@@ -371,20 +359,20 @@ class StatePath:
             hidden = None if hidden is None else hidden[:, named]
         if not (known if hidden is None else known & ~hidden).any():
             return None
-        return JointStateRecord(stamp, '', names, *(known_or_empty(row) for row in shown))
+        return JointStateRecord(stamp, '', names, *(empty_if_unknown(row) for row in shown))
 
-    def _map(self, actuators: Array) -> Array:
+    def _map_values(self, actuators: Array) -> Array:
         joints = self._robot_map.map_state(actuators, self.report)
         if self.merged.turns is not None and self.merged.reopen_turns(joints[0]):
             joints = self._robot_map.map_state(actuators, self.report)
         self._joints = joints
-        self._all_known = all_finite(joints)
+        self._all_known = are_finite(joints)
         self._mapped_version = self.merged.version
         return joints
 
 
-def known_or_empty(values: Array) -> Array:
-    """Return an empty array where no value is known."""
+def empty_if_unknown(values: Array) -> Array:
+    """Return an empty array if no value is known."""
     return EMPTY if np.isnan(values).all() else values
 
 
@@ -395,16 +383,14 @@ class SensorPath:
     """
     Maps absolute encoders or torque sensors of the actuators to the joints.
 
-    Absolute positions map as positions do (or pass through to the joint of the same role, where
-    the transmission ignores its absolute encoders), torques as efforts do. Messages are merged by
-    :class:`~transmission_bridge.bridge.state_buffer.StateBuffer`.
+    Absolute positions are mapped like positions, torques like efforts. With
+    ``ignore_absolute_encoder`` absolute positions pass to the joint of the same role.
 
-    :param robot: The maps; replaced by :meth:`use`.
     :param interface: ``absolute_position`` or ``torque``.
-    :param field: The JointState field that holds it: ``position`` or ``effort``.
-    :param options: The choices of the user; by default the defaults, and numbers stay known.
-    :param driver_names: Driver's name to URDF name on its topic, where they differ.
-    :ivar report: What became NaN in position-dependent transmissions, and why.
+    :param field: The JointState field that contains it: ``position`` or ``effort``.
+    :param options: By default numbers never time out.
+    :param driver_names: Driver's name to URDF name on its topic, if they differ.
+    :ivar report: Counts of NaN in position-dependent transmissions, by reason.
     """
 
     def __init__(
@@ -426,18 +412,18 @@ class SensorPath:
             lost=robot.lost_actuators,
         )
         self.report = MapReport()
-        self.use(robot)
+        self.replace_maps(robot)
 
-    def use(self, robot: RobotTransmissions) -> None:
+    def replace_maps(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages; joints and actuators must be the same."""
         self._robot = robot
-        self._merged.use(DriverUnits(robot))
+        self._merged.replace_units(DriverUnits(robot))
 
     def reset(self) -> None:
         """Forget all messages."""
         self._merged.reset()
 
-    def map(
+    def map_sensors(
         self,
         layout: Layout,
         data: JointStateRecord,
@@ -447,20 +433,16 @@ class SensorPath:
         source: str = '',
     ) -> JointStateRecord | None:
         """
-        Use a message, and return the newest values of all sensors at the joints.
+        Use a message, and return the latest values of all sensors at the joints.
 
-        :param layout: Names and lengths of the message.
-        :param data: The message; its numbers are copied.
-        :param actuator_position: Newest actuator positions in SI, shape ``(n_actuators,)``, NaN
-            where unknown; position-dependent transmissions need them for torques.
-        :param stamp: Stamp of the message, never zero.
-        :param now: Time of receipt [s].
-        :param source: The driver, for example its topic.
-        :returns: The joints whose value is known, in the same field; ``None`` if there are none.
-        :raises MessageError: If the message is refused; then nothing has changed.
+        :meth:`StatePath.merge_message` documents the other arguments and errors.
+
+        :param actuator_position: Latest actuator positions in SI, shape ``(n_actuators,)``, NaN:
+            unknown; position-dependent transmissions need them for torques.
+        :returns: The known values, in the same field; ``None`` if no value is known.
         """
-        self._merged.update(source, layout, data, stamp, now)
-        values = self._mapped(self._merged.values(now)[self._row], actuator_position)
+        self._merged.merge_message(source, layout, data, stamp, now)
+        values = self._map_to_joints(self._merged.read_values(now)[self._row], actuator_position)
         known = np.isfinite(values)
         if not known.any():
             return None
@@ -468,26 +450,26 @@ class SensorPath:
         fields = [values[known] if row == self._row else EMPTY for row in range(len(FIELDS))]
         return JointStateRecord(stamp, '', names, *fields)
 
-    def newest(
+    def find_joint_values(
         self, actuator_position: Array, now: float = 0.0, max_age: float = math.inf
     ) -> Array:
         """
-        Return the newest values at the joints, shape ``(n_joints,)``, NaN where unknown.
+        Return the latest values at the joints, shape ``(n_joints,)``, NaN: unknown.
 
-        :param actuator_position: As in :meth:`map`.
+        :param actuator_position: See :meth:`map_sensors`.
         :param now: Time [s].
-        :param max_age: Seconds after which a number is too old.
+        :param max_age: Largest age of a number [s].
         """
-        return self._mapped(self.measured(now, max_age), actuator_position)
+        return self._map_to_joints(self.find_actuator_values(now, max_age), actuator_position)
 
-    def measured(self, now: float = 0.0, max_age: float = math.inf) -> Array:
-        """Return the newest values at the actuators in SI, shape ``(n_actuators,)``, likewise."""
-        values = self._merged.values(now)[self._row]
-        is_fresh = self._merged.ages(now)[self._row] <= max_age
+    def find_actuator_values(self, now: float = 0.0, max_age: float = math.inf) -> Array:
+        """Return the latest values at the actuators in SI, ``(n_actuators,)``, NaN: unknown."""
+        values = self._merged.read_values(now)[self._row]
+        is_fresh = self._merged.find_ages(now)[self._row] <= max_age
         fresh: Array = np.where(is_fresh, values, np.nan)
         return fresh
 
-    def _mapped(self, values: Array, actuator_position: Array) -> Array:
+    def _map_to_joints(self, values: Array, actuator_position: Array) -> Array:
         return self._robot.actuator_to_joint(
             self._interface, values, at=actuator_position, report=self.report
         )

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a topic-based hardware component with which its commands do harm."""
+"""Settings of topic-based hardware components that make their commands dangerous."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from transmission_bridge.transmissions.interfaces import FIELDS
 _RATES = frozenset(FIELDS[1:])
 
 
-def commands_without_end(
+def find_endless_commands(
     robot: RobotDescription, command_timeout: float = AUTO
 ) -> tuple[Finding, ...]:
     """
-    Return a warning for each topic-based component whose velocities or efforts have no end.
+    Return a warning for each topic-based component with velocities or efforts without an end.
 
-    Silence is no fault of a component that is silent while commands equal states: without a
-    timeout they continue when the controller manager stops, and with one they end while their
-    controller goes on. Positions are held in any case.
+    A component may be silent while commands equal states. Without a timeout its rates continue
+    after the controller manager stops; with a timeout they end while their controller continues.
+    Positions are always held.
 
-    :param command_timeout: The option; by default that of a bridge without parameters.
+    :param command_timeout: The option of the bridge.
     """
     findings = []
-    for block, joints in _commanded(robot):
+    for block, joints in _list_commands(robot):
         rates = [name for name, commands in joints.items() if _RATES & set(commands)]
         is_silent, has_end = block.is_silent_at_target, command_timeout > 0.0
-        # By default there is no timeout where silence is no fault.
+        # By default, components that may be silent have no timeout.
         if not rates or not (is_silent or command_timeout == 0.0):
             continue
         continues = (
@@ -46,7 +46,7 @@ def commands_without_end(
         )
         efforts = any('effort' in joints[name] for name in rates)
         zero_effort = ', and zero_effort for efforts' if efforts else ''
-        finding = _warning(
+        finding = _warn_of_block(
             block,
             f'velocity and effort commands of {shortened(rates)} {continues}: hardware component '
             f"'{block.name}' "
@@ -65,22 +65,22 @@ def commands_without_end(
     return tuple(findings)
 
 
-def several_interfaces(robot: RobotDescription) -> tuple[Finding, ...]:
+def find_several_interfaces(robot: RobotDescription) -> tuple[Finding, ...]:
     """
     Return a warning for each topic-based component with several command interfaces of a joint.
 
     ros2_control does not reset an interface that a controller releases, and the component sends
-    the values of all.
+    the values of all interfaces.
     """
     findings = []
-    for block, joints in _commanded(robot):
+    for block, joints in _list_commands(robot):
         names = [name for name, commands in joints.items() if len(commands) > 1]
         if names:
-            finding = _warning(
+            finding = _warn_of_block(
                 block,
-                f'several command interfaces of {shortened(names)}: if controllers are '
-                f"exchanged, hardware component '{block.name}' continues to send the last value "
-                'of an interface that is not used any more',
+                f'several command interfaces of {shortened(names)}: after a change of '
+                f"controllers, hardware component '{block.name}' continues to send the last value "
+                'of an unused interface',
                 expected='one command interface for each joint, or a choice of several_interfaces',
                 found=f"{' and '.join(joints[names[0]])} of '{names[0]}'",
             )
@@ -88,8 +88,10 @@ def several_interfaces(robot: RobotDescription) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def _commanded(robot: RobotDescription) -> Iterator[tuple[Ros2ControlSpec, dict[str, list[str]]]]:
-    """Yield each topic-based component, and of each joint the commands that a message can have."""
+def _list_commands(
+    robot: RobotDescription,
+) -> Iterator[tuple[Ros2ControlSpec, dict[str, list[str]]]]:
+    """Yield each topic-based component, and the possible command interfaces of its joints."""
     for block in robot.blocks:
         if block.takes_joint_states:
             joints = {}
@@ -100,7 +102,7 @@ def _commanded(robot: RobotDescription) -> Iterator[tuple[Ros2ControlSpec, dict[
             yield block, joints
 
 
-def _warning(block: Ros2ControlSpec, message: str, *, expected: str, found: str) -> Finding:
+def _warn_of_block(block: Ros2ControlSpec, message: str, *, expected: str, found: str) -> Finding:
     return Finding(
         'warning',
         message,

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""From joint trajectories to actuator trajectories; each is mapped whole or not at all."""
+"""From joint trajectories to actuator trajectories; each is mapped atomically."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from transmission_bridge.bridge.command_plan import check_names, command_names, CommandNames
-from transmission_bridge.bridge.gate import Gate, Known, TrajectoryValues
+from transmission_bridge.bridge.command_plan import check_names, CommandNames, find_command_names
+from transmission_bridge.bridge.gate import Gate, KnownState, TrajectoryValues
 from transmission_bridge.bridge.inputs import is_possible
 from transmission_bridge.bridge.limits import LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
@@ -21,9 +21,9 @@ from transmission_bridge.transmissions.binding import Binding
 
 # -- The waypoints of a joint trajectory as arrays -----------------------------------------------
 #
-# Positions, velocities, accelerations and effort of a waypoint are each given for all joints named
-# or for none; one of the first three has to be. Times from the start increase strictly. Every
-# number is finite.
+# Each array of a waypoint (positions, velocities, accelerations, effort) has a value for every
+# named joint or is empty; one of the first three has values. Times from the start increase
+# strictly. Every number is finite.
 
 
 _MOTION = ('positions', 'velocities', 'accelerations')
@@ -37,18 +37,24 @@ def read_trajectory(
 
     :param known: The joint names that commands may use.
     :raises MessageError: If the stamp is impossible (``bad_stamp``), there are no names
-        (``no_names``) or waypoints (``no_points``), a name is unknown (``unknown_joint``), given
-        twice (``duplicate_name``) or of a joint that may not be commanded (``not_commandable``),
-        an array has the wrong length (``size``), a waypoint has no motion (``empty_point``),
-        times do not increase (``times``), or a number is not finite (``not_finite``).
+        (``no_names``) or waypoints (``no_points``), a name is unknown (``unknown_joint``) or
+        repeated (``duplicate_name``), a joint may not be commanded (``not_commandable``), an array
+        has the wrong length (``size``), a waypoint has no motion (``empty_point``), times do not
+        increase (``times``), or a number is not finite (``not_finite``).
     """
     if not is_possible(record.stamp):
         raise MessageError(
             'bad_stamp',
-            'header.stamp is when the trajectory starts: expected zero (now), or seconds >= 0 and '
-            f'nanoseconds < 10^9, found {record.stamp[0]} s and {record.stamp[1]} ns',
+            'header.stamp is the start time of the trajectory: expected zero (now), or seconds '
+            f'>= 0 and nanoseconds < 10^9, found {record.stamp[0]} s and {record.stamp[1]} ns',
         )
-    places = _places(record.names, known)
+    if not record.names:
+        raise MessageError('no_names', 'a trajectory without joint names')
+    check_names(record.names, known)
+    barred = [f'{name} ({known.barred[name]})' for name in record.names if name in known.barred]
+    if barred:
+        raise MessageError('not_commandable', f'trajectory for {shortened(barred, show=str)}')
+    places = [known.commandable[name] for name in record.names]
     _check_times(record)
     shape = (len(POINT_FIELDS), len(record.points))
     values = np.full((*shape, n_joints), np.nan)
@@ -74,21 +80,11 @@ def read_trajectory(
     if still.any():
         raise MessageError(
             'empty_point',
-            f'waypoint {int(np.argmax(still))} has none of {", ".join(_MOTION)}',
+            f'waypoint {int(np.argmax(still))} has no {", ".join(_MOTION)}',
         )
     named = np.zeros(n_joints, dtype=bool)
     named[places] = True
     return TrajectoryValues(named, values, given)
-
-
-def _places(names: tuple[str, ...], known: CommandNames) -> list[int]:
-    if not names:
-        raise MessageError('no_names', 'a trajectory without joint names')
-    check_names(names, known)
-    barred = [f'{name} ({known.barred[name]})' for name in names if name in known.barred]
-    if barred:
-        raise MessageError('not_commandable', f'trajectory for {shortened(barred, show=str)}')
-    return [known.commandable[name] for name in names]
 
 
 def _check_times(record: TrajectoryRecord) -> None:
@@ -116,16 +112,15 @@ class TrajectoryPath:
     """
     Reads, checks and completes joint trajectories, and passes them to the gate.
 
-    Header and times are copied, and arrays that a waypoint omits stay omitted. If a mechanism
-    depends on position, a waypoint needs positions, because rates and effort are mapped there,
-    and velocities for its accelerations.
+    Header and times are copied, and empty arrays of a waypoint stay empty. If the ratio of a
+    mechanism depends on position, a waypoint needs positions, and accelerations also need
+    velocities.
 
-    If a trajectory names only some joints of a coupled transmission, the others hold: their last
-    commanded, else measured position, zero rates, and their last commanded effort.
+    If a trajectory names only some joints of a coupled transmission, the others hold their last
+    commanded, else measured position, with zero rates and their last commanded effort.
 
-    :param robot: Gives the joints and their transmissions, which tuning does not change in kind.
+    :param robot: Provides joints and types of transmissions, which tuning does not change.
     :param gate: Maps and sends trajectories.
-    :param options: The choices of the user.
     """
 
     def __init__(
@@ -134,55 +129,54 @@ class TrajectoryPath:
         self._options = options or BridgeOptions()
         self._robot = robot
         self._gate = gate
-        self._known = command_names(robot)
+        self._known = find_command_names(robot)
 
-    def check_length(self, count: int) -> None:
+    def check_waypoint_count(self, count: int) -> None:
         """
         Reject a trajectory that would take too long to map.
 
-        :param count: Its waypoints.
+        :param count: Number of its waypoints.
         :raises MessageError: If there are too many (``too_many_points``).
         """
         most = self._options.max_waypoints
         if count > most:
             raise MessageError('too_many_points', f'{count} waypoints, max_waypoints is {most}')
 
-    def map(
+    def send_message(
         self,
         trajectory: TrajectoryRecord,
-        known: Known,
+        known: KnownState,
         *,
         source: str = 'joint_trajectory',
         start: float | None = None,
     ) -> TrajectoryRecord:
         """
-        Send the trajectory of the actuators that move the joints named.
+        Map a joint trajectory and send the result.
 
-        :param trajectory: The trajectory of any joints that may be commanded.
-        :param known: What is known now.
+        :param trajectory: For any joints that may be commanded.
         :param source: Its topic.
-        :param start: When it starts [s]; ``None``: now.
-        :returns: What was sent, by the names of the URDF and in the turns of the drivers.
-        :raises MessageError: If it is rejected; then nothing has changed. Reasons are those of
-            :func:`read_trajectory` and of the gate, ``too_many_points``, ``limit``, ``partial``,
-            ``no_position`` and ``no_velocity``.
+        :param start: Start time [s]; ``None``: now.
+        :returns: The message sent, with the names of the URDF and the turns of the drivers.
+        :raises MessageError: If it is rejected. State is unchanged. Reasons: see
+            :func:`read_trajectory` and :meth:`Gate.send_trajectory`; also ``too_many_points``,
+            ``limit``, ``partial``, ``no_position`` and ``no_velocity``.
         """
-        self.check_length(len(trajectory.points))
+        self.check_waypoint_count(len(trajectory.points))
         gate = self._gate
-        gate.look(known)
+        gate.update_ledger(known)
         read = read_trajectory(trajectory, self._known, len(self._robot.joint_names))
         effects = LimitEffects(gate.ledger.counts[source])
         for field, row in _COMMAND_ROWS.items():
-            gate.limits.apply(read.values[field], effects, row)
+            gate.limits.limit_joints(read.values[field], effects, row)
         for binding in self._robot.bindings:
             if read.named[list(binding.joints)].any():
-                self._complete(binding, read, known)
-                _check_dependence(binding, read)
+                self._hold_partners(binding, read, known)
+                _check_needed_arrays(binding, read)
         start = known.now if start is None else start
         return gate.send_trajectory(trajectory, read, known, source, start, effects)
 
-    def _complete(self, binding: Binding, read: TrajectoryValues, known: Known) -> None:
-        """Fill in, in place, the joints that are coupled to those named."""
+    def _hold_partners(self, binding: Binding, read: TrajectoryValues, known: KnownState) -> None:
+        """Fill in the joints that are coupled to named joints, in place."""
         places = np.array(binding.joints)
         missing = places[~read.named[places]]
         if not len(missing):
@@ -197,7 +191,7 @@ class TrajectoryPath:
             raise MessageError(
                 'partial', f'no trajectory for {about}: it has too few actuators to hold them'
             )
-        held = self._gate.ledger.held(known.now)[:, missing]
+        held = self._gate.ledger.find_held_commands(known.now)[:, missing]
         position = np.where(np.isnan(held[0]), known.position[missing], held[0])
         rest = np.zeros(len(missing))
         for field, filler in (
@@ -214,21 +208,21 @@ class TrajectoryPath:
             read.values[field][np.ix_(given, missing)] = filler
 
 
-def _check_dependence(binding: Binding, read: TrajectoryValues) -> None:
-    """Refuse waypoints without the arrays that a position-dependent mechanism needs."""
+def _check_needed_arrays(binding: Binding, read: TrajectoryValues) -> None:
+    """Reject waypoints without the arrays that a position-dependent mechanism needs."""
     if binding.transmission.is_constant:
         return
     missing = ~read.given[_POSITION]
     if missing.any():
         raise MessageError(
             'no_position',
-            f'waypoint {int(np.argmax(missing))} has no positions, which {binding.spec.name} '
-            'depends on',
+            f'waypoint {int(np.argmax(missing))} has no positions: {binding.spec.name} depends on '
+            'position',
         )
     missing = read.given[_ACCELERATION] & ~read.given[_VELOCITY]
     if missing.any():
         raise MessageError(
             'no_velocity',
-            f'waypoint {int(np.argmax(missing))} has accelerations without velocities, which '
-            f'{binding.spec.name} depends on',
+            f'waypoint {int(np.argmax(missing))} has accelerations without velocities: '
+            f'{binding.spec.name} depends on position',
         )

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Which changes of a transmission are too much for joints that are commanded at the moment."""
+"""Limits on changes of a transmission while its joints are commanded."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import FIELDS, JOINT_TO_ACTUATOR
 from transmission_bridge.types import Array, Mask
 
-#: Shift of a position that is allowed at once, of joints that turn [rad] and that slide [m].
+#: Largest shift of a position in one change, of joints that turn [rad] and that slide [m].
 TURN, SLIDE = 0.1, 0.05
 
-#: Factor by which an entry of the Jacobian may change at once.
+#: Largest factor between an entry of the Jacobian before and after one change.
 FACTOR = 2.0
 
-#: Share of the largest entry below which one is rounding.
+#: Entries below this share of the largest entry are rounding errors.
 _ROUNDING = 1e-9
 
 
@@ -35,26 +35,25 @@ def check_tuning(
     options: BridgeOptions,
 ) -> None:
     """
-    Refuse a change by which the next command would move something suddenly.
+    Reject a change after which the next command would move a joint suddenly.
 
-    Looked at is each transmission that changes and has a joint that is commanded, at the present
-    position.
+    Each changed transmission with a commanded joint is checked at the present position.
 
     :param before: The maps in use.
-    :param after: The maps to be used; joints and actuators are the same.
-    :param position: Of the actuators in SI, shape ``(n_actuators,)``; where that
-        is unknown a ratio that depends on it is not compared.
-    :param live: Which joints are commanded, shape ``(n_joints,)``.
+    :param after: The new maps; joints and actuators are the same.
+    :param position: Positions of the actuators in SI, shape ``(n_actuators,)``; NaN: ratios that
+        depend on it are not compared.
+    :param live: Mask of the commanded joints, shape ``(n_joints,)``.
     :param commands: Their commands, rows position, velocity, effort, shape ``(3, n_joints)``.
-    :param options: The choices of the user.
-    :raises ParameterError: If an entry of ``J = dq/da`` turns its sign or changes by more than a
-        factor of two, a torque constant does, or a position of a joint changes by more than
-        0.1 rad or 0.05 m; if other limits of an actuator would do that to an active command.
+    :raises ParameterError: If an entry of ``J = dq/da`` changes its sign; if an entry or a torque
+        constant changes by more than a factor of two; if a position of a joint changes by more
+        than 0.1 rad or 0.05 m; or if new actuator limits have these effects on an active command.
     """
     units = DriverUnits(after)
-    # What the next equal command would send, by the limits before and after.
+    # The next equal command at the actuators, with the limits before and after.
     sent = [
-        _sent(after, commands, position, ActuatorLimits(each, options)) for each in (before, after)
+        _map_commands(after, commands, position, ActuatorLimits(each, options))
+        for each in (before, after)
     ]
     slides = {joint.name for joint in before.robot.joints if joint.type == 'prismatic'}
     for former, binding in zip(before.bindings, after.bindings, strict=True):
@@ -65,7 +64,7 @@ def check_tuning(
         if binding.transmission.is_constant:
             at = np.nan_to_num(at)
         try:
-            # Passive joints, which follow these, stand behind them.
+            # Commanded joints come first; ignore the passive joints.
             count = len(binding.joints)
             ratios = [
                 np.asarray(each.jacobian(at))[:count] for each in (old, binding.transmission)
@@ -74,45 +73,39 @@ def check_tuning(
                 binding.transmission.actuator_to_joint('position', at)
                 - old.actuator_to_joint('position', at)
             )[:count]
-        except Exception as error:  # a plugin's bug is a reason to refuse
-            raise _refused(binding, f'{type(error).__name__}: {error}') from error
+        except Exception as error:  # a plugin's bug rejects the change
+            raise _new_error(binding, f'{type(error).__name__}: {error}') from error
         _check_ratios(binding, *ratios)
         _check_units(binding, before, after)
         _check_rates(binding, *(units.of_drivers(each) for each in sent))
-        moved = np.fmax(moved, _shift(binding, sent, after))
+        ends = [after.actuator_to_joint('position', each[0]) for each in sent]
+        moved = np.fmax(moved, np.abs(ends[1] - ends[0])[list(binding.joints)])
         for member, shift in zip(binding.spec.joints, moved.tolist(), strict=True):
             limit, unit = (SLIDE, 'm') if member.name in slides else (TURN, 'rad')
             if shift > limit * (1.0 + _ROUNDING):
-                raise _refused(
+                raise _new_error(
                     binding,
                     f'{member.name} would shift by {shift:.3g} {unit}, more than {limit:g} {unit}',
                 )
 
 
-def _sent(
+def _map_commands(
     robot: RobotTransmissions, commands: Array, position: Array, limits: ActuatorLimits
 ) -> Array:
-    """Return what commands of joints would be at the actuators, within limits."""
+    """Return commands of joints mapped to the actuators, within limits."""
     measured = robot.actuator_to_joint('position', position)
     stream = robot.stream(JOINT_TO_ACTUATOR)
     sent = stream.map_command(np.ascontiguousarray(commands), measured, MapReport()).copy()
-    limits.apply(sent, LimitEffects())
+    limits.limit_actuators(sent, LimitEffects())
     return sent
-
-
-def _shift(binding: Binding, sent: list[Array], robot: RobotTransmissions) -> Array:
-    """Return by how much other limits would move the joints of a transmission."""
-    ends = [robot.actuator_to_joint('position', each[0]) for each in sent]
-    shift: Array = np.abs(ends[1] - ends[0])[list(binding.joints)]
-    return shift
 
 
 def _check_rates(binding: Binding, old: Array, new: Array) -> None:
     """
-    Refuse limits by which a velocity would grow, or an effort change, by a factor of two.
+    Reject limits by which a velocity would grow, or an effort change, by a factor of two.
 
-    :param old: As the driver would be sent it, rows position, velocity, effort.
-    :param new: Likewise.
+    :param old: Numbers for the driver before, rows position, velocity, effort.
+    :param new: Numbers for the driver after, same rows.
     """
     for row, is_less_dangerous in ((1, False), (2, True)):
         for place in binding.actuators:
@@ -120,7 +113,7 @@ def _check_rates(binding: Binding, old: Array, new: Array) -> None:
             low, high = values if not is_less_dangerous else np.sort(values)
             if high > FACTOR * (1.0 + _ROUNDING) * low:
                 name = binding.spec.actuators[binding.actuators.index(place)].name
-                raise _refused(
+                raise _new_error(
                     binding,
                     f'{name} would be sent {FIELDS[row]} {new[row, place]:.3g} instead of '
                     f'{old[row, place]:.3g}',
@@ -128,13 +121,13 @@ def _check_rates(binding: Binding, old: Array, new: Array) -> None:
 
 
 def _check_units(binding: Binding, before: RobotTransmissions, after: RobotTransmissions) -> None:
-    """Refuse another torque constant by which an effort would jump."""
+    """Reject a torque constant by which an effort would jump."""
     for member in binding.spec.actuators:
         if member.name in after.units:
             old, new = (each.units[member.name].effort.scale for each in (before, after))
             if max(old, new) > FACTOR * (1.0 + _ROUNDING) * min(old, new):
                 what = f'have an effort of {new:.3g} for each unit of its driver instead of'
-                raise _refused(binding, f'{member.name} would {what} {old:.3g}')
+                raise _new_error(binding, f'{member.name} would {what} {old:.3g}')
 
 
 def _check_ratios(binding: Binding, before: Array, after: Array) -> None:
@@ -145,18 +138,20 @@ def _check_ratios(binding: Binding, before: Array, after: Array) -> None:
         if max(abs(old), abs(new)) <= noise:
             continue
         if old * new < 0.0:
-            what = 'turn the other way'
+            what = 'move in the opposite direction'
         elif max(abs(old), abs(new)) > FACTOR * (1.0 + _ROUNDING) * min(abs(old), abs(new)):
             what = f'move by {new:.3g} for each unit of the motor instead of {old:.3g}'
         else:
             continue
-        raise _refused(binding, f'{binding.spec.joints[row].name} by {ends[column]} would {what}')
+        raise _new_error(
+            binding, f'{binding.spec.joints[row].name} by {ends[column]} would {what}'
+        )
 
 
-def _refused(binding: Binding, what: str) -> ParameterError:
+def _new_error(binding: Binding, what: str) -> ParameterError:
     joints = shortened([member.name for member in binding.spec.joints])
     return ParameterError(
-        f'{joints} is commanded at the moment: {what}. Stop commanding it, change the number in '
-        'smaller steps, or set tuning_guard to false',
+        f'{joints} is commanded now: {what}. Stop commanding it, change the number in smaller '
+        'steps, or set tuning_guard to false',
         transmission=binding.spec.name,
     )

@@ -2,14 +2,14 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Zeroing: offsets such that the present actuator positions mean wanted joint positions.
+Zeroing: offsets for which the present actuator positions map to wanted joint positions.
 
-An offset of a joint is added in joint coordinates, ``q = f(a) + offset``, so that
+An offset of a joint is added in joint coordinates, ``q = f(a) + offset``. Therefore
 ``new = old + (wanted - present)`` for each joint, including coupled ones.
 
-Where actuators have the offsets, as those of a linkage, ``a = n (d - offset)`` with ``d`` the
-position of the joint that the actuator turns. The way back gives the ``a`` that the wanted
-positions belong to now, and ``new = old + (a - present) / n``.
+If actuators have the offsets, as in a linkage, ``a = n (d - offset)`` with ``d`` the position of
+the joint that the actuator turns. The inverse map of the wanted positions is ``a``, and
+``new = old + (a - present) / n``.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.types import Array, Mask
 
-#: Difference of the mapped from the wanted position, relative to one plus the numbers involved,
-#: at most; and where positions are solved for.
+#: Largest difference between the mapped and the wanted position, relative to one plus the numbers
+#: involved; the second value is for solved positions.
 _TOLERANCE, _SOLVED = 1e-12, 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetChange:
-    """The offset of one joint or actuator, before and after."""
+    """A change of the offset of one joint or actuator."""
 
     tunable: Tunable
     new: float
 
     @property
-    def name(self) -> str:
+    def member_name(self) -> str:
         """The joint or the actuator."""
         return self.tunable.path[1]
 
@@ -50,18 +50,18 @@ class OffsetChange:
 
     def __str__(self) -> str:
         """Return the change in words, with all digits."""
-        return f'{self.name}: offset {self.old!r} -> {self.new!r}'
+        return f'{self.member_name}: offset {self.old!r} -> {self.new!r}'
 
 
-def joints_with_offset(robot: RobotTransmissions) -> tuple[str, ...]:
-    """Return the joints that an offset can bring elsewhere, in the order of the robot."""
-    found = {offset.path[1] for offset in offsets_of(robot, 'joints')}
-    for binding in _moved_by_actuators(robot):
+def find_zeroable_joints(robot: RobotTransmissions) -> tuple[str, ...]:
+    """Return the joints that have an offset, or offsets of actuators, in the robot's order."""
+    found = {offset.path[1] for offset in list_offsets(robot, 'joints')}
+    for binding in _find_actuator_offset_bindings(robot):
         found.update(member.name for member in binding.spec.joints)
     return tuple(name for name in robot.joint_names if name in found)
 
 
-def wanted_positions(
+def find_wanted_positions(
     robot: RobotTransmissions, names: tuple[str, ...], positions: tuple[float, ...]
 ) -> dict[str, float]:
     """
@@ -72,7 +72,7 @@ def wanted_positions(
     :raises MessageError: If a joint is repeated (``duplicate_name``), the numbers of joints and
         positions differ (``size``), or no joint has an offset (``no_offset``).
     """
-    names = names or joints_with_offset(robot)
+    names = names or find_zeroable_joints(robot)
     if not names:
         raise MessageError('no_offset', 'no joint has an offset')
     if len(set(names)) < len(names):
@@ -84,7 +84,7 @@ def wanted_positions(
     return dict(zip(names, positions or (0.0,) * len(names), strict=True))
 
 
-def zero_offsets(
+def find_zero_offsets(
     robot: RobotTransmissions,
     wanted: Mapping[str, float],
     actuators: Array,
@@ -93,24 +93,24 @@ def zero_offsets(
     max_velocity: float,
 ) -> tuple[OffsetChange, ...]:
     """
-    Return the new offsets.
+    Return the changes of offsets.
 
     :param wanted: Joint to position [rad or m].
     :param actuators: Present positions, velocities, efforts of the actuators in SI, shape
-        ``(3, n_actuators)``, NaN where unknown or stale.
-    :param held: Which joints hold a position command, shape ``(n_joints,)``.
-    :param max_velocity: Speed above which a joint is moving [rad/s or m/s]. Where the velocity of
-        a joint is unknown, that of its actuators is compared, if it is known.
+        ``(3, n_actuators)``, NaN if unknown or stale.
+    :param held: Mask of the joints that hold a position command, shape ``(n_joints,)``.
+    :param max_velocity: Speed above which a joint is moving [rad/s or m/s]. If the velocity of a
+        joint is unknown, the velocities of its actuators are compared.
     :raises MessageError: If a joint does not exist (``unknown_joint``) or has no offset
-        (``no_offset``); if it, or a joint coupled to it, holds a position command, which would
-        mean another position afterwards (``held``), or is moving (``moving``); if its position is
-        unknown (``unknown``), or no position of the actuators has the joint where it is wanted
-        (``unreachable``); or if its offset is not additive (``not_additive``).
+        (``no_offset``); if the joint, or a joint coupled to it, holds a position command
+        (``held``) or is moving (``moving``); if its position is unknown (``unknown``); if the
+        wanted position cannot be reached (``unreachable``); or if its offset is not additive
+        (``not_additive``).
     """
-    offsets = {offset.path[1]: offset for offset in offsets_of(robot, 'joints')}
+    offsets = {offset.path[1]: offset for offset in list_offsets(robot, 'joints')}
     solved = {
         member.name: binding
-        for binding in _moved_by_actuators(robot)
+        for binding in _find_actuator_offset_bindings(robot)
         for member in binding.spec.joints
     }
     position = robot.actuator_to_joint('position', actuators[0])
@@ -130,7 +130,7 @@ def zero_offsets(
         elif joint in offsets:
             transmission = offsets[joint].transmission
         else:
-            raise MessageError('no_offset', f'{joint} has no offset{_instead(robot, joint)}')
+            raise MessageError('no_offset', f'{joint} has no offset{_advise_joints(robot, joint)}')
         _check_at_rest(robot, transmission, joint, held, velocity, actuators[1], max_velocity)
         if joint in solved:
             continue
@@ -143,12 +143,12 @@ def zero_offsets(
         changes.append(OffsetChange(offset, offset.value + (target - present)))
     concerned = {solved[joint].spec.name: solved[joint] for joint in wanted if joint in solved}
     for binding in concerned.values():
-        changes += _solved_offsets(robot, binding, wanted, actuators[0], position)
+        changes += _solve_actuator_offsets(robot, binding, wanted, actuators[0], position)
     _check_result(robot, wanted, solved, changes, actuators[0], position)
     return tuple(changes)
 
 
-def offsets_of(robot: RobotTransmissions, side: str) -> list[Tunable]:
+def list_offsets(robot: RobotTransmissions, side: str) -> list[Tunable]:
     """
     Return every offset.
 
@@ -162,17 +162,17 @@ def offsets_of(robot: RobotTransmissions, side: str) -> list[Tunable]:
     ]
 
 
-def _moved_by_actuators(robot: RobotTransmissions) -> list[Binding]:
-    """Return the transmissions whose offsets are those of their actuators."""
+def _find_actuator_offset_bindings(robot: RobotTransmissions) -> list[Binding]:
+    """Return the transmissions with offsets of actuators and no offsets of joints."""
     names, others = (
-        {offset.transmission for offset in offsets_of(robot, side)}
+        {offset.transmission for offset in list_offsets(robot, side)}
         for side in ('actuators', 'joints')
     )
     return [binding for binding in robot.bindings if binding.spec.name in names - others]
 
 
-def _instead(robot: RobotTransmissions, joint: str) -> str:
-    """Return what to name in place of a joint that others of its transmission move."""
+def _advise_joints(robot: RobotTransmissions, joint: str) -> str:
+    """Return the joints to name instead of a passive joint, as text."""
     place = robot.joint_names.index(joint)
     for binding in robot.bindings:
         if place in binding.passive:
@@ -181,7 +181,7 @@ def _instead(robot: RobotTransmissions, joint: str) -> str:
     return ''
 
 
-def _solved_offsets(
+def _solve_actuator_offsets(
     robot: RobotTransmissions,
     binding: Binding,
     wanted: Mapping[str, float],
@@ -189,12 +189,12 @@ def _solved_offsets(
     joint_position: Array,
 ) -> list[OffsetChange]:
     """
-    Return the offsets of actuators, of those that the wanted joints depend on.
+    Return the changes of offsets of the actuators that the wanted joints depend on.
 
-    Joints that are not wanted stay where they are.
+    Other joints keep their positions.
 
-    :param actuator_position: Of all actuators [rad or m].
-    :param joint_position: Of all joints.
+    :param actuator_position: Positions of all actuators [rad or m].
+    :param joint_position: Positions of all joints.
     :raises MessageError: If a position is unknown or cannot be reached.
     """
     transmission, name = binding.transmission, binding.spec.name
@@ -214,8 +214,8 @@ def _solved_offsets(
         raise MessageError(
             'unknown',
             f'the position of {unknown[0]}, which moves with {lost[0]}, is unknown: no fresh '
-            f"actuator state, or none that '{name}' can have with its present offsets; in the "
-            'latter case, name it in zero_joints as well',
+            f"actuator state, or a state that '{name}' cannot have with its present offsets; in "
+            'the latter case, name it also in zero_joints',
         )
     if lost:
         goals = ', '.join(
@@ -223,14 +223,14 @@ def _solved_offsets(
         )
         raise MessageError(
             'unreachable',
-            f"'{name}' cannot have {goals}: outside of the range of its actuators, or not on the "
-            'assembly of its start; set zero_positions to where the joints are',
+            f"'{name}' cannot have {goals}: outside the range of its actuators, or on another "
+            'assembly branch; set zero_positions to the present positions of the joints',
         )
-    # What depends on no wanted joint is still known without these.
+    # An actuator that depends on no wanted joint stays known without the wanted joints.
     without = transmission.joint_to_actuator('position', np.where(is_wanted, math.nan, goal))
     offsets = {
         offset.path[1]: offset
-        for offset in offsets_of(robot, 'actuators')
+        for offset in list_offsets(robot, 'actuators')
         if offset.transmission == name
     }
     changes = []
@@ -264,7 +264,7 @@ def _check_at_rest(
         if held[place]:
             raise MessageError(
                 'held',
-                f'{about} holds a position command, which would change its meaning by zeroing',
+                f'{about} is holding a position command; changing its offset would move it',
             )
         speeds = [(about, velocity[place])]
         if math.isnan(velocity[place]):
@@ -290,13 +290,13 @@ def _check_result(
     actuator_position: Array,
     before: Array,
 ) -> None:
-    """Map with the new offsets: the offset of a plugin may not be additive."""
+    """Check the map with the new offsets, because the offset of a plugin may not be additive."""
     offsets = {change.tunable.name: change.new for change in changes}
     try:
         after = robot.with_parameters(offsets).actuator_to_joint('position', actuator_position)
     except TransmissionBridgeError as error:
         raise MessageError('refused', str(error)) from error
-    own = {change.name: change for change in changes if change.tunable.path[0] == 'joints'}
+    own = {change.member_name: change for change in changes if change.tunable.path[0] == 'joints'}
     for joint, target in wanted.items():
         place = robot.joint_names.index(joint)
         if joint in solved:

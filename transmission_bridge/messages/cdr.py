@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The bytes of a sensor_msgs/JointState: parsed with every bound checked, read, written."""
+"""Parser (with every bound checked), reader and writer for sensor_msgs/JointState bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from transmission_bridge.errors import MessageError, shown
 from transmission_bridge.messages.joint_state import (
-    joined_rows,
+    join_rows,
     JointStateRecord,
     Layout,
     LayoutTable,
@@ -25,11 +25,11 @@ from transmission_bridge.types import Array
 # -- The format, and the parser that checks every bound ------------------------------------------
 #
 # Plain CDR, little endian (OMG CORBA, "CDR transfer syntax", and DDSI-RTPS, "data encapsulation"):
-# the encapsulation ``00 01 xx xx``, then everything aligned to its size relative to byte 4. A
-# string is its length with the closing NUL, the bytes, the NUL. A sequence is its count and the
-# elements; an empty sequence of doubles adds no 8-byte padding. The two lowest bits of byte 3
-# count bytes at the end that are not part of the message (DDS-XTYPES; Fast CDR heeds them).
-# **Padding is not zeroed on the wire**, and other bytes may follow the end.
+# the encapsulation ``00 01 xx xx``, then values aligned to their size relative to byte 4. A string
+# is its length including the closing NUL, its bytes, and the NUL. A sequence is its count and its
+# elements; an empty sequence of doubles has no 8-byte padding. The two lowest bits of byte 3 count
+# bytes at the end that are not part of the message (DDS-XTYPES; Fast CDR uses them). **Padding is
+# not zeroed on the wire**, and other bytes may follow the end.
 
 
 # The encapsulation 00 01 as a little-endian number.
@@ -41,16 +41,16 @@ FRAME_ID_OFFSET = 12
 
 _HEAD = struct.Struct('<HxBiI')
 _U32 = struct.Struct('<I')
-# A length without text or NUL; rclpy decides whether that is a string.
+# A length without text or NUL; rclpy decides whether this is a string.
 _SHORTEST_STRING = 4
 
-#: Bytes of a string that an error shows.
+#: Largest number of bytes of a string in an error.
 _SHOWN = 64
 
 
 class UnusualMessageError(MessageError):
     """
-    The fast path does not read these bytes: deserialise them with rclpy instead.
+    The fast path cannot read these bytes; deserialise them with rclpy.
 
     The message may be valid, for example big endian or XCDR2. ``reason`` is ``encapsulation``,
     ``truncated`` or ``string``.
@@ -58,7 +58,7 @@ class UnusualMessageError(MessageError):
 
 
 class CutMessageError(UnusualMessageError):
-    """The message is truncated: rclpy cannot deserialise it either."""
+    """The message is truncated; rclpy also cannot deserialise it."""
 
 
 @dataclass(frozen=True)
@@ -70,23 +70,21 @@ class Extent:
     length: int
 
     @property
-    def end(self) -> int:
-        """Offset after the last element, or after the count if there is none."""
+    def end_offset(self) -> int:
+        """Offset after the last element, or after the count of an empty array."""
         return self.offset + 8 * self.length
 
 
 @dataclass(frozen=True)
 class WireForm:
     """
-    A parsed message: decoded strings, and where the arrays are.
+    A parsed message: decoded strings, and the extents of the arrays.
 
     :param stamp: Seconds and nanoseconds.
-    :param frame_id: Frame of the header.
     :param frame_end: Offset of the closing NUL of the frame.
-    :param names: Joint names.
     :param arrays: Position, velocity, effort.
-    :param gaps: Padding before counts and lengths, as pairs of first offset and offset after it;
-        there is none after the positions' count, where everything is aligned to 4.
+    :param gaps: Padding before counts and lengths, as pairs of first offset and offset after it.
+        After the count of positions everything is aligned to 4, without padding.
     """
 
     stamp: tuple[int, int]
@@ -97,7 +95,7 @@ class WireForm:
     gaps: tuple[tuple[int, int], ...]
 
 
-def aligned(offset: int, size: int) -> int:
+def align_offset(offset: int, size: int) -> int:
     """Return the next offset that is a multiple of ``size`` after byte 4."""
     return offset + (ORIGIN - offset) % size
 
@@ -106,10 +104,10 @@ def decode_string(raw: bytes) -> str:
     """
     Return the text of a CDR string without its closing NUL.
 
-    :raises UnusualMessageError: If it is not UTF-8 or holds a NUL, which ends it for rclpy.
+    :raises UnusualMessageError: If it is not UTF-8 or contains a NUL, where rclpy ends it.
     """
     if b'\0' in raw:
-        raise UnusualMessageError('string', f'a string holds a NUL: {raw[:_SHOWN]!r}')
+        raise UnusualMessageError('string', f'a string contains a NUL: {raw[:_SHOWN]!r}')
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -118,7 +116,7 @@ def decode_string(raw: bytes) -> str:
 
 def parse_joint_state(data: bytes) -> WireForm:
     """
-    Parse a message; counts are checked before anything is allocated for them.
+    Parse a message; check counts before allocating memory for them.
 
     :param data: The serialised message, encapsulation included.
     :raises UnusualMessageError: If the message needs the typed path.
@@ -134,30 +132,30 @@ def parse_joint_state(data: bytes) -> WireForm:
     # Fast CDR sometimes reads into such padding.
     too_short = UnusualMessageError if padding else CutMessageError
     cursor = _Cursor(data, len(data) - padding, too_short)
-    frame_id = cursor.string()
+    frame_id = cursor.read_string()
     frame_end = cursor.at - 1
-    count = cursor.u32()
+    count = cursor.read_u32()
     if count > (cursor.end - cursor.at) // _SHORTEST_STRING:
         raise too_short('truncated', f'{count} names in {len(data)} bytes')
-    names = tuple([cursor.string() for _ in range(count)])
-    arrays = (cursor.doubles(), cursor.doubles(), cursor.doubles())
+    names = tuple([cursor.read_string() for _ in range(count)])
+    arrays = (cursor.read_doubles(), cursor.read_doubles(), cursor.read_doubles())
     return WireForm((sec, nanosec), frame_id, frame_end, names, arrays, tuple(cursor.gaps))
 
 
-def waypoint_count(data: bytes) -> int:
+def count_waypoints(data: bytes) -> int:
     """
-    Return how many waypoints a serialised JointTrajectory announces.
+    Return the number of waypoints that a serialised JointTrajectory announces.
 
-    :returns: The number; 0 where the bytes are unusual, so that the typed path has to decide.
+    :returns: The number; 0 if the bytes are unusual and the typed path has to decide.
     """
     if len(data) < _HEAD.size or data[:2] != b'\0\1':
         return 0
     cursor = _Cursor(data, len(data), CutMessageError)
     try:
-        cursor.string()
-        for _ in range(cursor.u32()):
-            cursor.string()
-        return cursor.u32()
+        cursor.read_string()
+        for _ in range(cursor.read_u32()):
+            cursor.read_string()
+        return cursor.read_u32()
     except UnusualMessageError:
         return 0
 
@@ -172,8 +170,8 @@ class _Cursor:
         self.gaps: list[tuple[int, int]] = []
         self._data = data
 
-    def u32(self) -> int:
-        start = aligned(self.at, 4)
+    def read_u32(self) -> int:
+        start = align_offset(self.at, 4)
         if start + 4 > self.end:
             raise self.too_short('truncated', f'no length at byte {start}')
         if start != self.at:
@@ -182,8 +180,8 @@ class _Cursor:
         value: int = _U32.unpack_from(self._data, start)[0]
         return value
 
-    def string(self) -> str:
-        length = self.u32()
+    def read_string(self) -> str:
+        length = self.read_u32()
         if length > self.end - self.at:
             raise self.too_short('truncated', f'a string of {length} bytes at {self.at}')
         end = self.at + length
@@ -193,14 +191,14 @@ class _Cursor:
         self.at = end
         return text
 
-    def doubles(self) -> Extent:
-        count = self.u32()
+    def read_doubles(self) -> Extent:
+        count = self.read_u32()
         count_offset = self.at - 4
-        start = aligned(self.at, 8) if count else self.at
+        start = align_offset(self.at, 8) if count else self.at
         if 8 * count > self.end - start:
             raise self.too_short('truncated', f'an array of {count} doubles at {start}')
         extent = Extent(count_offset, start, count)
-        self.at = extent.end
+        self.at = extent.end_offset
         return extent
 
 
@@ -208,31 +206,25 @@ class _Cursor:
 #
 # Between messages of one publisher only the stamp, the numbers and the padding change. A
 # :class:`JointStateView` reads one form of message. Bytes are compared with the last message, then
-# under a mask without padding and frame; if both differ the message is parsed in full and gets a
-# view of its own.
+# under a mask without padding and frame. If both differ, the message is parsed and gets a new
+# view.
 
 
-#: Bytes of a view without its message and layout, and those that all views of a reader may take.
+#: Size of a view without its message and layout, and largest size of all views of a reader, bytes.
 _FRAME, _MOST = 4096, 3 << 19
 
 
 class JointStateView(JointStateRecord):
     """
-    The message read last, as arrays; **valid until its reader reads again**.
+    The last message as arrays; **valid until its reader reads again**.
 
-    The arrays are read-only and the same objects for every message of this form. To keep them,
-    copy them, see :meth:`record`.
+    The arrays are read-only and the same objects for every message of this form; use
+    :meth:`copy_record` to keep them. :class:`JointStateRecord` documents the other attributes.
 
-    :ivar layout: Names and lengths; the same object for every message that has these.
-    :ivar names: ``layout.names``.
-    :ivar stamp: Seconds and nanoseconds of the header.
-    :ivar frame_id: Frame of the header.
-    :ivar position: Positions [rad or m].
-    :ivar velocity: Velocities [rad/s or m/s].
-    :ivar effort: Efforts [N m or N].
-    :ivar rows: All three, shape ``(3, n)``, where none is empty and all are equally long, else
+    :ivar layout: Names and lengths; the same object for every message with these.
+    :ivar rows: Position, velocity, effort, shape ``(3, n)``, if all have the same length > 0, else
         ``None``.
-    :ivar weight: Bytes that it takes, with its layout, at most.
+    :ivar weight: Largest size with its layout, in bytes.
     """
 
     def __init__(self, form: WireForm, layout: Layout, data: bytes) -> None:
@@ -242,8 +234,8 @@ class JointStateView(JointStateRecord):
         self.stamp = form.stamp
         self.frame_id = form.frame_id
 
-        # The prefix reaches from the frame's length to the positions' count. The other two counts
-        # are between the numbers: one call unpacks them together with the stamp.
+        # The prefix extends from the length of the frame to the count of positions. The other two
+        # counts are between the numbers: one call unpacks them together with the stamp.
         self._velocity_count = velocity.length
         self._effort_count = effort.length
         self._unpack_head = struct.Struct(
@@ -251,34 +243,35 @@ class JointStateView(JointStateRecord):
             f'{effort.count_offset - velocity.count_offset - 4}xI'
         ).unpack_from
         self._prefix_end = position.count_offset + 4
-        self._size = effort.end
+        self._size = effort.end_offset
         self._prefix = data[FRAME_ID_OFFSET : self._prefix_end]
         self._frame_text = slice(4, form.frame_end - FRAME_ID_OFFSET)
 
-        self._prefix_words, self._prefix_bytes = _words(len(self._prefix))
-        self._mask, mask_bytes = _words(len(self._prefix))
+        self._prefix_words, self._prefix_bytes = _make_words(len(self._prefix))
+        self._mask, mask_bytes = _make_words(len(self._prefix))
         mask_bytes[:] = b'\xff' * len(mask_bytes)
         for start, end in (*form.gaps, (FRAME_ID_OFFSET + 4, form.frame_end)):
             mask_bytes[start - FRAME_ID_OFFSET : end - FRAME_ID_OFFSET] = bytes(end - start)
         self._masked = np.empty_like(self._mask)
-        self._expected = self._without_padding(self._prefix)
+        self._expected = self._mask_padding(self._prefix)
 
-        # Arrays that are not empty are a multiple of eight bytes apart.
+        # The distances of non-empty arrays are multiples of eight bytes.
         self._numbers_offset = min(
             (extent.offset for extent in form.arrays if extent.length), default=self._size
         )
-        words, self._numbers = _words(self._size - self._numbers_offset)
+        words, self._numbers = _make_words(self._size - self._numbers_offset)
         doubles = words.view(np.float64)
         doubles.flags.writeable = False
-        self.rows = joined_rows(doubles, layout.lengths)
+        self.rows = join_rows(doubles, layout.lengths)
+        starts = [(extent.offset - self._numbers_offset) // 8 for extent in form.arrays]
         self.position, self.velocity, self.effort = (
-            self._slice(doubles, extent) for extent in form.arrays
+            doubles[k : k + n] for k, n in zip(starts, layout.lengths, strict=True)
         )
         self._numbers[:] = data[self._numbers_offset : self._size]
-        # The prefix is stored five times. Its frame takes up to four times its bytes as a str.
+        # The prefix is stored five times; as a str, its frame needs up to four times its bytes.
         self.weight = _FRAME + 9 * len(self._prefix) + len(self._numbers) + layout.weight
 
-    def record(self) -> JointStateRecord:
+    def copy_record(self) -> JointStateRecord:
         """Return a copy."""
         return JointStateRecord(
             self.stamp,
@@ -289,12 +282,8 @@ class JointStateView(JointStateRecord):
             self.effort.copy(),
         )
 
-    def _slice(self, doubles: Array, extent: Extent) -> Array:
-        start = (extent.offset - self._numbers_offset) // 8 if extent.length else 0
-        return doubles[start : start + extent.length]
-
-    def _load(self, data: bytes) -> bool:
-        """Load a message of this form; otherwise change nothing and return false."""
+    def _load_message(self, data: bytes) -> bool:
+        """Load a message of this form; return false, without changes, for another form."""
         size = self._size
         if len(data) < size:
             return False
@@ -315,7 +304,7 @@ class JointStateView(JointStateRecord):
         return True
 
     def _load_prefix(self, prefix: bytes) -> bool:
-        if self._without_padding(prefix) != self._expected:
+        if self._mask_padding(prefix) != self._expected:
             return False
         # The length of the frame is part of the form, its text is not.
         frame = prefix[self._frame_text]
@@ -324,7 +313,7 @@ class JointStateView(JointStateRecord):
         self._prefix = prefix
         return True
 
-    def _without_padding(self, prefix: bytes) -> bytes:
+    def _mask_padding(self, prefix: bytes) -> bytes:
         self._prefix_bytes[:] = prefix
         return np.bitwise_and(self._prefix_words, self._mask, self._masked).tobytes()
 
@@ -335,8 +324,8 @@ class JointStateReader:
 
     :param layouts: Table of layouts, shared with other readers and the typed path; by default a
         new one.
-    :param limit: Number of message forms (layout and length of the frame) kept, fewer where they
-        are large. One that is too large is not kept.
+    :param limit: Largest number of cached message forms (layout and length of the frame). Large
+        forms reduce it; a form that is too large is not cached.
     """
 
     def __init__(self, layouts: LayoutTable | None = None, limit: int = 16) -> None:
@@ -348,7 +337,7 @@ class JointStateReader:
         self._views: list[JointStateView] = []
         self._weight = 0
 
-    def read(self, data: bytes) -> JointStateView:
+    def read_message(self, data: bytes) -> JointStateView:
         """
         Return a view of the message, valid until the next call.
 
@@ -357,17 +346,17 @@ class JointStateReader:
         :raises UnusualMessageError: If the bytes need the typed path.
         """
         views = self._views
-        if views and views[0]._load(data):
+        if views and views[0]._load_message(data):
             return views[0]
         for index in range(1, len(views)):
-            if views[index]._load(data):
+            if views[index]._load_message(data):
                 view = views.pop(index)
                 break
         else:
             form = parse_joint_state(data)
             position, velocity, effort = form.arrays
             lengths = (position.length, velocity.length, effort.length)
-            view = JointStateView(form, self.layouts.get(form.names, lengths), data)
+            view = JointStateView(form, self.layouts.find_layout(form.names, lengths), data)
             if view.weight > _MOST or not view.layout.is_kept:
                 return view
             self._weight += view.weight
@@ -377,15 +366,15 @@ class JointStateReader:
         return view
 
 
-def _words(size: int) -> tuple[NDArray[np.uint64], memoryview]:
+def _make_words(size: int) -> tuple[NDArray[np.uint64], memoryview]:
     """Return zeroed 8-byte words, one more than needed, and the first ``size`` bytes of them."""
     words = np.zeros(1 + -(-size // 8), dtype=np.uint64)
     return words, words.data.cast('B')[:size]
 
 
-# -- The writer: a template made once, stamp and numbers filled in -------------------------------
+# -- The writer: fills stamp and numbers into a template -----------------------------------------
 #
-# The bytes are those of rclpy's own serialisation, with zeros for its padding.
+# The bytes equal rclpy's serialisation, with zeros as padding.
 
 
 _ENCAPSULATION = b'\x00\x01\x00\x00'
@@ -396,18 +385,16 @@ class JointStateWriter:
     """
     Writer for JointState messages with these names.
 
-    Fill ``position``, ``velocity`` and ``effort`` in place, then :meth:`write`. They keep their
-    values from one message to the next and begin as zeros.
+    Fill ``position``, ``velocity`` and ``effort`` in place, then call :meth:`write_message`. They
+    start as zeros and keep their values between messages.
 
     :param names: Joint names in message order.
     :param frame_id: Frame of the header.
-    :param fields: Whether position, velocity and effort are sent; otherwise the array is empty.
-    :ivar names: The names.
-    :ivar frame_id: The frame.
+    :param fields: Whether position, velocity and effort are sent; other arrays are empty.
     :ivar position: Positions [rad or m], shape ``(n,)`` for n names, or ``(0,)``.
-    :ivar velocity: Velocities [rad/s or m/s], likewise.
-    :ivar effort: Efforts [N m or N], likewise.
-    :ivar rows: All three, shape ``(3, n)``, where all are sent, else ``None``.
+    :ivar velocity: Velocities [rad/s or m/s], same shape or empty.
+    :ivar effort: Efforts [N m or N], same shape or empty.
+    :ivar rows: All three, shape ``(3, n)``, if all are sent, else ``None``.
     :raises MessageError: If a name or the frame contains a NUL or is not Unicode (reason
         ``string``).
     """
@@ -427,7 +414,7 @@ class JointStateWriter:
             _append_string(template, name)
         offsets = [_append_doubles(template, len(self.names) if sent else 0) for sent in fields]
 
-        # Four bytes in front align the arrays with words. One more word at the end makes the
+        # Four bytes at the start align the arrays with words. One more word at the end makes the
         # arrays rows of equal length.
         self._words = np.zeros(2 + len(template) // 8, dtype=np.uint64)
         self._message = self._words.data.cast('B')[4 : 4 + len(template)]
@@ -439,9 +426,9 @@ class JointStateWriter:
             for start, sent in zip(starts, fields, strict=True)
         )
         lengths = (len(self.position), len(self.velocity), len(self.effort))
-        self.rows = joined_rows(doubles[starts[0] :], lengths)
+        self.rows = join_rows(doubles[starts[0] :], lengths)
 
-    def write(self, sec: int, nanosec: int) -> bytes:
+    def write_message(self, sec: int, nanosec: int) -> bytes:
         """
         Return the message with this stamp and the present contents of the arrays.
 
@@ -457,7 +444,7 @@ class JointStateWriter:
 
 
 def _append_u32(message: bytearray, value: int) -> None:
-    message += bytes(aligned(len(message), 4) - len(message))
+    message += bytes(align_offset(len(message), 4) - len(message))
     message += value.to_bytes(4, 'little')
 
 
@@ -467,7 +454,7 @@ def _append_string(message: bytearray, text: str) -> None:
     except UnicodeEncodeError as error:
         raise MessageError('string', f'{shown(text)} is not Unicode') from error
     if b'\0' in raw:
-        raise MessageError('string', f'{shown(text)} holds a NUL')
+        raise MessageError('string', f'{shown(text)} contains a NUL')
     _append_u32(message, len(raw) + 1)
     message += raw + b'\0'
 
@@ -476,7 +463,7 @@ def _append_doubles(message: bytearray, count: int) -> int:
     """Append an array of zeros, and return the offset of its numbers."""
     _append_u32(message, count)
     if count:
-        message += bytes(aligned(len(message), 8) - len(message))
+        message += bytes(align_offset(len(message), 8) - len(message))
     start = len(message)
     message += bytes(8 * count)
     return start
@@ -485,24 +472,18 @@ def _append_doubles(message: bytearray, count: int) -> int:
 # -- The encoder: writers of the layouts in use --------------------------------------------------
 
 
-#: Layouts whose writers are kept: more than the combinations that a robot uses in practice.
+#: Number of cached writers; a robot uses fewer layouts in practice.
 WRITERS = 32
 
 
-def _writer(
-    names: tuple[str, ...], lengths: tuple[int, int, int], frame_id: str
-) -> JointStateWriter:
-    return JointStateWriter(names, frame_id, (lengths[0] > 0, lengths[1] > 0, lengths[2] > 0))
-
-
 class JointStateEncoder:
-    """Serialises records; the writers of known layouts are reused."""
+    """Serialises records, and reuses the writers of known layouts."""
 
     def __init__(self) -> None:
-        self._writer = lru_cache(WRITERS)(_writer)
+        self._writer = lru_cache(WRITERS)(JointStateWriter)
         self._last = JointStateWriter(())
 
-    def encode(self, record: JointStateRecord) -> bytes:
+    def encode_record(self, record: JointStateRecord) -> bytes:
         """
         Return the serialised message.
 
@@ -510,15 +491,16 @@ class JointStateEncoder:
         """
         if record.rows is not None and not record.frame_id:
             return self.encode_rows(record.names, record.stamp, record.rows)
-        writer = self._writer(record.names, record.lengths, record.frame_id)
+        position, velocity, effort = (length > 0 for length in record.lengths)
+        writer = self._writer(record.names, record.frame_id, (position, velocity, effort))
         writer.position[:] = record.position
         writer.velocity[:] = record.velocity
         writer.effort[:] = record.effort
-        return writer.write(*record.stamp)
+        return writer.write_message(*record.stamp)
 
     def encode_rows(self, names: tuple[str, ...], stamp: tuple[int, int], rows: Array) -> bytes:
         """
-        Return the serialised message without a frame, as :meth:`encode`, in one copy.
+        Return the serialised message with an empty frame, in one copy.
 
         :param names: At least one.
         :param rows: Position, velocity and effort, shape ``(3, len(names))``.
@@ -527,7 +509,7 @@ class JointStateEncoder:
         # Comparing with the last names is faster than hashing all of them.
         writer = self._last
         if names != writer.names:
-            writer = self._last = self._writer(names, (len(names),) * 3, '')
+            writer = self._last = self._writer(names)
         assert writer.rows is not None
         writer.rows[...] = rows
-        return writer.write(*stamp)
+        return writer.write_message(*stamp)

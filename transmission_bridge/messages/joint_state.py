@@ -19,14 +19,14 @@ from transmission_bridge.types import Array, EMPTY
 
 # -- Layouts: names and array lengths ------------------------------------------------------------
 #
-# Names are looked up once per :class:`Layout`, never once per message.
+# Names are looked up once per :class:`Layout`, not once per message.
 
 
-#: Bytes of a layout without its names, and of each name besides its text: its entry in the tuple,
-#: and what is compiled for the layout (four numbers for each of three arrays).
+#: Size of a layout without its names, and of each name without its text: its entry in the tuple,
+#: and its part of compiled plans (four numbers for each of three arrays), in bytes.
 _FRAME, _NAME = 4096, 8 + 4 * 3 * 8
 
-#: Bytes that the layouts of a table, and one of them, may take at most.
+#: Largest size of all layouts of a table, and of one layout, in bytes.
 _MOST, _MOST_EACH = 3 << 19, 1 << 19
 
 
@@ -36,11 +36,11 @@ class Layout:
     Names and array lengths of a JointState; compared and hashed by identity.
 
     Layouts can be weakly referenced: a ``WeakKeyDictionary`` by layout stays as small as the table
-    that the layouts come from.
+    of the layouts.
 
     :param names: Joint names in message order; may be empty, may repeat.
     :param lengths: Lengths of position, velocity and effort.
-    :param weight: Bytes that it takes at most, including what is compiled for it.
+    :param weight: Largest size including compiled plans, in bytes.
     """
 
     names: tuple[str, ...]
@@ -49,7 +49,7 @@ class Layout:
 
     @property
     def is_kept(self) -> bool:
-        """Whether it is small enough to be kept after its message."""
+        """Whether it is small enough to be cached."""
         return self.weight <= _MOST_EACH
 
     @property
@@ -58,17 +58,17 @@ class Layout:
         return any(length not in (0, len(self.names)) for length in self.lengths)
 
 
-def ragged(
+def make_ragged_error(
     names: Sequence[str], lengths: Mapping[str, int], *, otherwise: str = ''
 ) -> MessageError:
     """
-    Return the refusal of a message with an array that is neither empty nor as long as its names.
+    Return the error for an array that is neither empty nor as long as the names.
 
     :param lengths: By ``position``, ``velocity`` and ``effort``.
-    :param otherwise: What else would have been accepted, in words.
+    :param otherwise: Other accepted lengths, as text.
     """
     wrong = [
-        f'{length} {_plural(field) if length > 1 else field}'
+        f'{length} {field} value{"s" * (length > 1)}'
         for field, length in lengths.items()
         if length not in (0, len(names))
     ]
@@ -80,19 +80,15 @@ def ragged(
     )
 
 
-def _plural(field: str) -> str:
-    return 'velocities' if field == 'velocity' else f'{field}s'
-
-
 class LayoutTable:
     """
-    One :class:`Layout` object per names and lengths, limited by dropping the least recently used.
+    A least-recently-used cache with one :class:`Layout` object per names and lengths.
 
-    Number and bytes are limited, because senders choose the names. Several readers, and the typed
-    path, may share a table: equal messages then have the same layout object. A layout that was
-    dropped becomes a new object, and one that is too large to be kept is new each time.
+    Number and size are limited, because senders choose the names. Several readers, and the typed
+    path, may share a table: equal messages then have the same layout object. A layout that is too
+    large to be cached is a new object each time.
 
-    :param limit: Number of layouts kept, at least one.
+    :param limit: Largest number of cached layouts, at least one.
     """
 
     def __init__(self, limit: int = 64) -> None:
@@ -105,12 +101,12 @@ class LayoutTable:
         )
 
     def __len__(self) -> int:
-        """Return the number of layouts kept."""
+        """Return the number of cached layouts."""
         return len(self._layouts)
 
-    def get(self, names: Iterable[str], lengths: tuple[int, int, int]) -> Layout:
+    def find_layout(self, names: Iterable[str], lengths: tuple[int, int, int]) -> Layout:
         """
-        Return the layout of these names and lengths, a new one where none is kept.
+        Return the cached or a new layout of these names and lengths.
 
         :param names: Joint names in message order.
         :param lengths: Lengths of position, velocity and effort.
@@ -136,15 +132,15 @@ class LayoutTable:
 _ROWS = 3
 
 
-def joined_rows(doubles: Array, lengths: tuple[int, int, int]) -> Array | None:
+def join_rows(doubles: Array, lengths: tuple[int, int, int]) -> Array | None:
     """
     Return a view of position, velocity and effort in a serialised message.
 
-    Between two arrays that are not empty are four bytes of length and four of padding: one word.
+    Non-empty arrays are separated by four bytes of length and four of padding: one word.
 
     :param doubles: The words of the message from the first position to one after the last effort.
     :param lengths: Lengths of position, velocity and effort.
-    :returns: Shape ``(3, n)``; ``None`` where an array is empty or of another length.
+    :returns: Shape ``(3, n)``; ``None`` if an array is empty or has another length.
     """
     length = lengths[0]
     if length == 0 or lengths != (length,) * _ROWS:
@@ -156,25 +152,24 @@ def joined_rows(doubles: Array, lengths: tuple[int, int, int]) -> Array | None:
 #
 # Typed messages are duck-typed (``header.stamp.sec``, ``header.stamp.nanosec``,
 # ``header.frame_id``, ``name``, ``position``, ``velocity``, ``effort``); no message package is
-# imported. This path is for messages that the CDR reader does not read; values are the same bit
-# for bit.
+# imported. This path is for messages that the CDR reader cannot read; values are identical.
 
 
 @dataclass(eq=False)
 class JointStateRecord:
     """
-    One JointState; nobody changes one that somebody else made. It may be a view of received bytes.
+    One JointState, possibly a view of received bytes; do not change a record after making it.
 
-    Arrays may be ragged, that is of other lengths than ``names``; the codec does not check that.
+    Arrays may be ragged, that is, have other lengths than ``names``; the codec does not check it.
     Units are SI (REP 103).
 
-    :param stamp: Seconds (int32) and nanoseconds (uint32) of the header; zero means not stamped.
+    :param stamp: Seconds (int32) and nanoseconds (uint32) of the header; zero: no stamp.
     :param frame_id: Frame of the header, often empty.
     :param names: Joint names in message order.
     :param position: Positions [rad or m], one-dimensional.
     :param velocity: Velocities [rad/s or m/s], one-dimensional.
     :param effort: Efforts [N m or N], one-dimensional.
-    :param rows: All three, shape ``(3, n)``, where they are one array in memory, else ``None``.
+    :param rows: All three, shape ``(3, n)``, if they are one array in memory, else ``None``.
     """
 
     stamp: tuple[int, int]
@@ -187,7 +182,7 @@ class JointStateRecord:
 
     @property
     def lengths(self) -> tuple[int, int, int]:
-        """Lengths of position, velocity and effort, as a layout counts them."""
+        """Lengths of position, velocity and effort."""
         return len(self.position), len(self.velocity), len(self.effort)
 
 
@@ -206,9 +201,9 @@ def record_from_message(message: Any) -> JointStateRecord:
         (stamp.sec, stamp.nanosec),
         header.frame_id,
         tuple(message.name),
-        _read_only(message.position),
-        _read_only(message.velocity),
-        _read_only(message.effort),
+        _make_read_only(message.position),
+        _make_read_only(message.velocity),
+        _make_read_only(message.effort),
     )
 
 
@@ -227,7 +222,7 @@ def record_from_joint_command(message: Any, interface: str) -> JointStateRecord:
             'other_interface',
             f"interface_name: expected '{interface}', found {shown(message.interface_name)}",
         )
-    # Not left to the layout: an empty array of a JointState, or a shorter one, may be meant so.
+    # A layout would accept it: an empty or shorter array of a JointState may be valid.
     if len(message.values) != len(message.joint_names):
         raise MessageError(
             'ragged',
@@ -236,7 +231,7 @@ def record_from_joint_command(message: Any, interface: str) -> JointStateRecord:
         )
     stamp = message.header.stamp
     arrays = dict.fromkeys(('position', 'velocity', 'effort'), EMPTY)
-    arrays[interface] = _read_only(message.values)
+    arrays[interface] = _make_read_only(message.values)
     return JointStateRecord(
         (stamp.sec, stamp.nanosec),
         message.header.frame_id,
@@ -247,7 +242,7 @@ def record_from_joint_command(message: Any, interface: str) -> JointStateRecord:
 
 def fill_message(message: Any, data: JointStateRecord) -> None:
     """
-    Write a record or a view into a typed message, every field of it.
+    Write every field of a record or a view into a typed message.
 
     :param message: A sensor_msgs/JointState or anything with its attributes; changed in place.
     :param data: The record or view; its arrays are copied.
@@ -256,13 +251,13 @@ def fill_message(message: Any, data: JointStateRecord) -> None:
     header.stamp.sec, header.stamp.nanosec = data.stamp
     header.frame_id = data.frame_id
     message.name = list(data.names)
-    # rclpy takes an array.array as it is, but checks the elements of a list one by one.
+    # rclpy accepts an array.array unchanged, but checks every element of a list.
     message.position = array('d', data.position.tobytes())
     message.velocity = array('d', data.velocity.tobytes())
     message.effort = array('d', data.effort.tobytes())
 
 
-def _read_only(values: Any) -> Array:
+def _make_read_only(values: Any) -> Array:
     if isinstance(values, array) and values.typecode == 'd' and values:
         result: Array = np.frombuffer(values)
     else:

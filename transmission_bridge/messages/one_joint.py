@@ -36,9 +36,9 @@ from transmission_bridge.types import Array
 
 # -- Numbers -------------------------------------------------------------------------------------
 #
-# ``apply`` goes from the joint to the actuator, ``unapply`` back, as in Beam Bots
-# (``BB.Transmission``). With ``n`` the reduction, negative where reversed, and ``off`` the joint
-# offset:
+# ``apply`` maps from the joint to the actuator, ``unapply`` from the actuator to the joint, as in
+# Beam Bots (``BB.Transmission``). With the reduction ``n``, negative if reversed, and the joint
+# offset ``off``:
 #
 # ========= ===================== ======================
 # number    apply                 unapply
@@ -48,8 +48,8 @@ from transmission_bridge.types import Array
 # effort    ``a = j / n``         ``j = n a``
 # ========= ===================== ======================
 #
-# Any transmission of one actuator and one joint can be used. Where its ratio depends on position,
-# rates and efforts need the position ``at``, in the space of the number that is given.
+# Any transmission of one actuator and one joint can be used. If its ratio depends on position,
+# rates and efforts need the position ``at``, in the space of the given number.
 
 
 def simple_transmission(
@@ -59,11 +59,12 @@ def simple_transmission(
     reversed: bool = False,  # noqa: A002 - the word that users of Beam Bots write
 ) -> SimpleTransmission:
     """
-    Return a simple transmission from a reduction, an offset and a sense of rotation.
+    Return a simple transmission with a reduction, an offset and a sense of rotation.
 
     :param reduction: Turns of the actuator per turn of the joint.
     :param offset: Joint position [rad or m] at actuator position zero.
-    :param reversed: Whether the actuator turns the other way; the same as a negative reduction.
+    :param reversed: Whether the actuator turns in the opposite direction; same as a negative
+        reduction.
     :returns: A simple transmission of ratio ``reduction``, or ``-reduction`` if reversed.
     :raises TransmissionError: If the reduction is zero or a number is not finite.
     """
@@ -79,7 +80,7 @@ def apply_position(value: float, transmission: Transmission) -> float:
     :returns: Actuator position [rad or m].
     :raises TransmissionError: If the transmission has more actuators or joints.
     """
-    return _map(JOINT_TO_ACTUATOR, 'position', value, transmission, None)
+    return _map_number(JOINT_TO_ACTUATOR, 'position', value, transmission, None)
 
 
 def unapply_position(value: float, transmission: Transmission) -> float:
@@ -91,35 +92,35 @@ def unapply_position(value: float, transmission: Transmission) -> float:
     :returns: Joint position [rad or m].
     :raises TransmissionError: If the transmission has more actuators or joints.
     """
-    return _map(ACTUATOR_TO_JOINT, 'position', value, transmission, None)
+    return _map_number(ACTUATOR_TO_JOINT, 'position', value, transmission, None)
 
 
 def apply_rate(value: float, transmission: Transmission, *, at: float | None = None) -> float:
     """
-    Return the actuator velocity, or acceleration at standstill, of a joint's.
+    Map a joint velocity, or an acceleration at standstill, to the actuator.
 
     :param value: Joint rate [rad or m, per second or per second squared].
     :param transmission: One actuator, one joint.
-    :param at: Joint position [rad or m]; needed where the ratio depends on it, else ignored.
+    :param at: Joint position [rad or m]; needed if the ratio depends on it, else ignored.
     :returns: Actuator rate, in the actuator's unit.
     :raises TransmissionError: If the transmission has more actuators or joints, or ``at`` is
         needed and missing.
     """
-    return _map(JOINT_TO_ACTUATOR, 'velocity', value, transmission, at)
+    return _map_number(JOINT_TO_ACTUATOR, 'velocity', value, transmission, at)
 
 
 def unapply_rate(value: float, transmission: Transmission, *, at: float | None = None) -> float:
     """
-    Return the joint velocity, or acceleration at standstill, of an actuator's.
+    Map an actuator velocity, or an acceleration at standstill, to the joint.
 
     :param value: Actuator rate [rad or m, per second or per second squared].
     :param transmission: One actuator, one joint.
-    :param at: Actuator position [rad or m]; needed where the ratio depends on it, else ignored.
+    :param at: Actuator position [rad or m]; needed if the ratio depends on it, else ignored.
     :returns: Joint rate, in the joint's unit.
     :raises TransmissionError: If the transmission has more actuators or joints, or ``at`` is
         needed and missing.
     """
-    return _map(ACTUATOR_TO_JOINT, 'velocity', value, transmission, at)
+    return _map_number(ACTUATOR_TO_JOINT, 'velocity', value, transmission, at)
 
 
 def apply_acceleration(
@@ -130,13 +131,13 @@ def apply_acceleration(
 
     :param value: Joint acceleration [rad/s² or m/s²].
     :param transmission: One actuator, one joint.
-    :param at: Joint position [rad or m]; needed where the ratio depends on it, else ignored.
-    :param rate: Joint velocity [rad/s or m/s]; needed where the ratio depends on position.
+    :param at: Joint position [rad or m]; needed if the ratio depends on it, else ignored.
+    :param rate: Joint velocity [rad/s or m/s]; needed if the ratio depends on position.
     :returns: Actuator acceleration [rad/s² or m/s²].
     :raises TransmissionError: If the transmission has more actuators or joints, or ``at`` or
         ``rate`` is needed and missing.
     """
-    return _map(JOINT_TO_ACTUATOR, 'acceleration', value, transmission, at, rate)
+    return _map_number(JOINT_TO_ACTUATOR, 'acceleration', value, transmission, at, rate)
 
 
 def apply_effort(value: float, transmission: Transmission, *, at: float | None = None) -> float:
@@ -145,12 +146,12 @@ def apply_effort(value: float, transmission: Transmission, *, at: float | None =
 
     :param value: Joint effort [N m or N].
     :param transmission: One actuator, one joint.
-    :param at: Joint position [rad or m]; needed where the ratio depends on it, else ignored.
+    :param at: Joint position [rad or m]; needed if the ratio depends on it, else ignored.
     :returns: Actuator effort [N m or N].
     :raises TransmissionError: If the transmission has more actuators or joints, or ``at`` is
         needed and missing.
     """
-    return _map(JOINT_TO_ACTUATOR, 'effort', value, transmission, at)
+    return _map_number(JOINT_TO_ACTUATOR, 'effort', value, transmission, at)
 
 
 def unapply_effort(value: float, transmission: Transmission, *, at: float | None = None) -> float:
@@ -159,15 +160,15 @@ def unapply_effort(value: float, transmission: Transmission, *, at: float | None
 
     :param value: Actuator effort [N m or N].
     :param transmission: One actuator, one joint.
-    :param at: Actuator position [rad or m]; needed where the ratio depends on it, else ignored.
+    :param at: Actuator position [rad or m]; needed if the ratio depends on it, else ignored.
     :returns: Joint effort [N m or N].
     :raises TransmissionError: If the transmission has more actuators or joints, or ``at`` is
         needed and missing.
     """
-    return _map(ACTUATOR_TO_JOINT, 'effort', value, transmission, at)
+    return _map_number(ACTUATOR_TO_JOINT, 'effort', value, transmission, at)
 
 
-def _map(
+def _map_number(
     direction: Direction,
     interface: str,
     value: float,
@@ -188,8 +189,8 @@ def _map(
 
 # -- Commands to one joint, and feedback of its actuator, as plain data --------------------------
 #
-# The kinds are those of Beam Bots (``BB.Message.Actuator``). Numbers are SI, ``None`` means not
-# given: the driver decides. Times may be of any type; no function here reads them.
+# The kinds equal those of Beam Bots (``BB.Message.Actuator``). Numbers are SI; ``None``: the
+# driver decides. Times may be of any type; no function here reads them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +216,7 @@ class VelocityCommand:
     Move at a velocity.
 
     :param velocity: Target [rad/s or m/s].
-    :param duration: How long; until stopped where not given.
+    :param duration: Duration; ``None``: until stopped.
     :param command_id: Identifier for feedback.
     """
 
@@ -230,7 +231,7 @@ class EffortCommand:
     Apply an effort.
 
     :param effort: Target [N m or N].
-    :param duration: How long; until stopped where not given.
+    :param duration: Duration; ``None``: until stopped.
     :param command_id: Identifier for feedback.
     """
 
@@ -298,12 +299,12 @@ class StopCommand:
 @dataclass(frozen=True, slots=True)
 class BeginMotion:
     """
-    An actuator begins to move.
+    An actuator starts to move.
 
     :param initial_position: [rad or m].
     :param target_position: [rad or m].
     :param expected_arrival: Time of arrival.
-    :param peak_velocity: Greatest speed of the motion, a magnitude [rad/s or m/s].
+    :param peak_velocity: Largest speed of the motion, a magnitude [rad/s or m/s].
     :param acceleration: Acceleration of a trapezoidal profile, a magnitude [rad/s² or m/s²].
     :param command_type: Kind of the command that caused it.
     :param command_id: Identifier of the command that caused it.
@@ -320,20 +321,20 @@ class BeginMotion:
 
 # -- Messages: commands to the actuator, feedback to the joint -----------------------------------
 #
-# Numbers that are not given stay so: an omitted rate never becomes zero, which would mean "do not
-# move". Messages without numbers of the joint (hold, stop) are returned unchanged, and so is every
-# message where there is no transmission, as in Beam Bots (``BB.Transmission``). A JointState or
-# JointTrajectory of ROS is mapped in both directions. Any other ROS message is refused, and so are
-# a command where feedback is expected and the reverse: returned unmapped, they would be taken for
-# mapped.
+# Omitted numbers stay omitted: an omitted rate never becomes zero, which would mean "do not move".
+# As in Beam Bots (``BB.Transmission``), messages without numbers of the joint (hold, stop) are
+# returned unchanged, and so are all messages without a transmission. A JointState or
+# JointTrajectory of ROS is mapped in both directions. Other ROS messages are rejected, and so are
+# commands instead of feedback and feedback instead of commands, because unmapped results would
+# look like mapped ones.
 
 
 _ONE_NUMBER = (PositionCommand, VelocityCommand, EffortCommand)
 
-#: Kinds that have numbers in one of the two directions only.
+#: Kinds that are mapped in one direction only.
 _ONE_WAY = (*_ONE_NUMBER, TrajectoryCommand, BeginMotion)
 
-#: The numbers that a command can have; of a waypoint of ROS, in the order of its arrays.
+#: The numbers of a command, in the order of the arrays of a ROS waypoint.
 _NUMBERS = ('position', 'velocity', 'acceleration', 'effort')
 
 
@@ -344,12 +345,12 @@ def apply_to_command(
     Map a command to a joint to a command to its actuator.
 
     Position with its velocity hint, velocity, effort and trajectory are mapped, and JointState and
-    JointTrajectory, as ROS messages or records; names stay. Hold, stop and objects of other
-    libraries are returned unchanged.
+    JointTrajectory, as ROS messages or records, with the same names. Hold, stop and objects of
+    other libraries are returned unchanged.
 
     :param command: In joint space [rad, m, N m, N].
     :param transmission: One actuator, one joint; ``None`` leaves the command unchanged.
-    :param at: Joint position [rad or m] for commands that hold none; needed where the ratio
+    :param at: Joint position [rad or m] for commands without a position; needed if the ratio
         depends on position, else ignored.
     :returns: A command of the same kind in actuator space, or the same object.
     :raises MessageError: If a message has several joints (``several_joints``) or more values than
@@ -360,10 +361,10 @@ def apply_to_command(
     if transmission is None:
         return command
     if isinstance(command, TrajectoryCommand):
-        points = tuple(_applied(point, transmission, at) for point in command.waypoints)
+        points = tuple(_map_numbers(point, transmission, at) for point in command.waypoints)
         return replace(command, waypoints=points)
     if isinstance(command, _ONE_NUMBER):
-        return _applied(command, transmission, at)
+        return _map_numbers(command, transmission, at)
     return _map_message(command, JOINT_TO_ACTUATOR, transmission, at)
 
 
@@ -373,14 +374,14 @@ def unapply_to_feedback(
     """
     Map the feedback of an actuator to its joint.
 
-    Begin-motion, whose peak velocity and acceleration stay magnitudes, and JointState and
-    JointTrajectory, as ROS messages or records, are mapped; names stay. Hold, stop and objects of
-    other libraries are returned unchanged.
+    Begin-motion is mapped; its peak velocity and acceleration stay magnitudes. JointState and
+    JointTrajectory are mapped, as ROS messages or records, with the same names. Hold, stop and
+    objects of other libraries are returned unchanged.
 
     :param feedback: In actuator space [rad, m, N m, N].
     :param transmission: One actuator, one joint; ``None`` leaves the feedback unchanged.
-    :param at: Actuator position [rad or m] for feedback that holds none, and for the magnitudes of
-        a begin-motion; needed where the ratio depends on position, else ignored.
+    :param at: Actuator position [rad or m] for feedback without a position, and for the magnitudes
+        of a begin-motion; needed if the ratio depends on position, else ignored.
     :returns: Feedback of the same kind in joint space, or the same object.
     :raises MessageError: If a message has several joints (``several_joints``) or more values than
         joints (``ragged``), or is a command with numbers or another ROS message (``other_type``).
@@ -404,12 +405,12 @@ def unapply_to_feedback(
     return _map_message(feedback, ACTUATOR_TO_JOINT, transmission, at)
 
 
-def _applied(command: Any, transmission: Transmission, at: float | None) -> Any:
-    """Map every number that a command has, at its own position where it has one."""
+def _map_numbers(command: Any, transmission: Transmission, at: float | None) -> Any:
+    """Map every number of a command, at its own position if it has one."""
     given = {name: getattr(command, name, None) for name in _NUMBERS}
     at, rate = getattr(command, 'position', at), given['velocity']
     mapped = {
-        name: _map(JOINT_TO_ACTUATOR, name, value, transmission, at, rate)
+        name: _map_number(JOINT_TO_ACTUATOR, name, value, transmission, at, rate)
         for name, value in given.items()
         if value is not None
     }
@@ -419,7 +420,7 @@ def _applied(command: Any, transmission: Transmission, at: float | None) -> Any:
 def _map_message(
     message: Any, direction: Direction, transmission: Transmission, at: float | None
 ) -> Any:
-    """Map a JointState or JointTrajectory; return what has no numbers, refuse other messages."""
+    """Map a JointState or JointTrajectory; return objects without numbers unchanged."""
     if isinstance(message, _ONE_WAY):
         kinds = ('feedback', 'a command')
         found, expected = kinds if direction == JOINT_TO_ACTUATOR else kinds[::-1]
@@ -427,9 +428,9 @@ def _map_message(
             'other_type', f'expected {expected}, found {found}: {type(message).__name__}'
         )
     if isinstance(message, JointStateRecord):
-        return _state(message, direction, transmission, at)
+        return _map_joint_state(message, direction, transmission, at)
     if isinstance(message, TrajectoryRecord):
-        return _trajectory(message, direction, transmission)
+        return _map_trajectory(message, direction, transmission)
     fields = getattr(message, 'get_fields_and_field_types', None)
     if fields is None:
         return message
@@ -437,9 +438,9 @@ def _map_message(
     mapped = type(message)()
     if names >= {'name', 'position', 'velocity', 'effort'}:
         state = record_from_message(message)
-        fill_message(mapped, _state(state, direction, transmission, at))
+        fill_message(mapped, _map_joint_state(state, direction, transmission, at))
     elif names >= {'joint_names', 'points'}:
-        record = _trajectory(trajectory_from_message(message), direction, transmission)
+        record = _map_trajectory(trajectory_from_message(message), direction, transmission)
         fill_trajectory(mapped, record, lambda: type(message.points[0])())
     else:
         raise MessageError(
@@ -449,15 +450,15 @@ def _map_message(
     return mapped
 
 
-def _state(
+def _map_joint_state(
     state: JointStateRecord, direction: Direction, transmission: Transmission, at: float | None
 ) -> JointStateRecord:
     arrays = dict(zip(FIELDS, (state.position, state.velocity, state.effort), strict=True))
-    mapped = _mapped(state.names, arrays, direction, transmission, at)
+    mapped = _map_arrays(state.names, arrays, direction, transmission, at)
     return JointStateRecord(state.stamp, state.frame_id, state.names, *mapped)
 
 
-def _trajectory(
+def _map_trajectory(
     trajectory: TrajectoryRecord, direction: Direction, transmission: Transmission
 ) -> TrajectoryRecord:
     points = []
@@ -465,12 +466,12 @@ def _trajectory(
         arrays = {
             name: getattr(point, field) for name, field in zip(_NUMBERS, POINT_FIELDS, strict=True)
         }
-        mapped = _mapped(trajectory.names, arrays, direction, transmission, None)
+        mapped = _map_arrays(trajectory.names, arrays, direction, transmission, None)
         points.append(Waypoint(point.time, *mapped))
     return replace(trajectory, points=tuple(points))
 
 
-def _mapped(
+def _map_arrays(
     names: tuple[str, ...],
     arrays: Mapping[str, Array],
     direction: Direction,
@@ -488,6 +489,6 @@ def _mapped(
     first = {name: float(values[0]) for name, values in arrays.items() if len(values)}
     at, rate = first.get('position', at), first.get('velocity')
     return [
-        np.array([_map(direction, name, value, transmission, at, rate) for value in values], float)
+        np.array([_map_number(direction, name, v, transmission, at, rate) for v in values], float)
         for name, values in arrays.items()
     ]

@@ -5,7 +5,7 @@
 A trajectory_msgs/JointTrajectory as plain data, to and from the typed message.
 
 Typed messages are duck-typed (``header``, ``joint_names``, ``points``); no message package is
-imported. Nothing is checked here, and times stay integers.
+imported. Values are not checked, and times stay integers.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ POINT_FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
 @dataclass(frozen=True, eq=False)
 class Waypoint:
     """
-    One point of a trajectory; an array that is omitted is empty.
+    One point of a trajectory; an omitted array is empty. Arrays are one-dimensional.
 
     :param time: Time from the start: seconds and nanoseconds.
-    :param positions: Positions [rad or m], one-dimensional, as the other arrays.
+    :param positions: Positions [rad or m].
     :param velocities: Velocities [rad/s or m/s].
     :param accelerations: Accelerations [rad/s^2 or m/s^2].
     :param effort: Efforts [N m or N].
@@ -47,7 +47,7 @@ class TrajectoryRecord:
     """
     One JointTrajectory.
 
-    :param stamp: Seconds and nanoseconds of the header; zero means: start now.
+    :param stamp: Seconds and nanoseconds of the header; zero: start now.
     :param frame_id: Frame of the header.
     :param names: Names of joints or actuators.
     :param points: The waypoints.
@@ -60,7 +60,7 @@ class TrajectoryRecord:
 
     @property
     def duration(self) -> float:
-        """Time from the start to the last waypoint [s]; there has to be one."""
+        """Time from the start to the last waypoint [s]; a waypoint is required."""
         seconds, nanoseconds = self.points[-1].time
         return seconds + nanoseconds * 1e-9
 
@@ -88,7 +88,7 @@ def trajectory_from_message(message: Any) -> TrajectoryRecord:
 
 def fill_trajectory(message: Any, record: TrajectoryRecord, make_point: Callable[[], Any]) -> None:
     """
-    Write a record into a typed message, every field of it.
+    Write every field of a record into a typed message.
 
     :param message: A trajectory_msgs/JointTrajectory or anything with its attributes; changed in
         place.
@@ -104,7 +104,7 @@ def fill_trajectory(message: Any, record: TrajectoryRecord, make_point: Callable
         point = make_point()
         point.time_from_start.sec, point.time_from_start.nanosec = waypoint.time
         for field in POINT_FIELDS:
-            # rclpy takes an array.array as it is, but checks the elements of a list one by one.
+            # rclpy accepts an array.array unchanged, but checks every element of a list.
             setattr(point, field, array('d', getattr(waypoint, field).tobytes()))
         points.append(point)
     message.points = points

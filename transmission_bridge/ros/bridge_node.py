@@ -15,15 +15,15 @@ from typing import Any
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
-from transmission_bridge.bridge.implausible_numbers import implausible_numbers
+from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
 from transmission_bridge.bridge.options import (
     BridgeOptions,
-    names_of_lost,
-    pairs,
-    unused_aliases,
+    find_lost_names,
+    find_unused_aliases,
+    split_pairs,
 )
-from transmission_bridge.bridge.robot import robot_of
-from transmission_bridge.bridge.topic_based import commands_without_end
+from transmission_bridge.bridge.robot import make_robot_maps
+from transmission_bridge.bridge.topic_based import find_endless_commands
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import (
     clipped,
@@ -165,24 +165,26 @@ class TransmissionBridge(LifecycleNode):
         if not text:
             raise DescriptionError(self._description.absence)
         options = read_bridge_options(self)
-        aliases = pairs('plugin_aliases', options.plugin_aliases)
-        robot, marks = robot_of(description_source.read_description(text), options)
+        aliases = split_pairs('plugin_aliases', options.plugin_aliases)
+        robot, marks = make_robot_maps(description_source.read_description(text), options)
         lost = robot.lost_actuators
         self._log_findings(
             (
                 *robot.findings,
                 *marks,
-                *implausible_numbers(robot),
-                *commands_without_end(robot.robot, options.command_timeout),
-                *unused_aliases(robot.robot, aliases),
-                *names_of_lost(
+                *find_implausible_numbers(robot),
+                *find_endless_commands(robot.robot, options.command_timeout),
+                *find_unused_aliases(robot.robot, aliases),
+                *find_lost_names(
                     'actuator_names',
-                    pairs('actuator_names', options.actuator_names).values(),
+                    split_pairs('actuator_names', options.actuator_names).values(),
                     lost,
                 ),
-                *names_of_lost('wrap_period', pairs('wrap_period', options.wrap_period), lost),
-                *names_of_lost(
-                    'actuator_units', pairs('actuator_units', options.actuator_units), lost
+                *find_lost_names(
+                    'wrap_period', split_pairs('wrap_period', options.wrap_period), lost
+                ),
+                *find_lost_names(
+                    'actuator_units', split_pairs('actuator_units', options.actuator_units), lost
                 ),
             )
         )

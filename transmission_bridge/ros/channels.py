@@ -124,7 +124,7 @@ class InputTopics:
     :param names: All names of the robot. A message much larger than one with all of them is
         rejected (``too_large``) before it is decoded.
     :param check: Called before each command with writer, source time and present time, as
-        :meth:`StallWatch.check`; may raise :class:`MessageError`.
+        :meth:`StallWatch.check_source_time`; may raise :class:`MessageError`.
     :ivar is_open: Whether messages are accepted. While closed, messages are dropped unread,
         because rclpy has no life-cycle subscriptions.
     :ivar statistics: Counts by topic.
@@ -141,7 +141,7 @@ class InputTopics:
     ) -> None:
         self._node = node
         self._check = check
-        of_robot = JointStateWriter(dict.fromkeys(names)).write(0, 0)
+        of_robot = JointStateWriter(dict.fromkeys(names)).write_message(0, 0)
         self._largest = max(_LARGEST, _LARGEST_SHARE * len(of_robot))
         self.is_open = False
         self._time = time
@@ -173,13 +173,13 @@ class InputTopics:
 
         def unpack(data: bytes, now: float) -> None:
             try:
-                view = reader.read(data)
+                view = reader.read_message(data)
             except CutMessageError as error:
                 # rclpy could not decode it either, and its type support would write to stderr.
                 raise MessageError('undecodable', f'the message is truncated: {error}') from error
             except UnusualMessageError:
                 record = record_from_message(deserialize_bytes(data, JointState))
-                take(reader.layouts.get(record.names, record.lengths), record, now)
+                take(reader.layouts.find_layout(record.names, record.lengths), record, now)
                 return
             take(view.layout, view, now)
 
@@ -257,7 +257,7 @@ class InputTopics:
             except MessageError as error:
                 statistics.rejected[error.reason] += 1
                 statistics.refusal = str(error)
-                if statistics.is_trouble(error.reason):
+                if statistics.needs_attention(error.reason):
                     log.warning(
                         (topic, error.reason),
                         f'{topic}: {error}; message dropped',

@@ -18,13 +18,13 @@ from rclpy.lifecycle import LifecycleNode
 
 from transmission_bridge.bridge.diagnostics import (
     ERROR,
-    judge,
+    judge_part,
     NAME_LENGTH,
     Status,
     TroubleLog,
     WARN,
 )
-from transmission_bridge.bridge.snapshot import LifeCycle, Look, Peers, Watch, Window
+from transmission_bridge.bridge.snapshot import BridgeWatch, Changes, LifeCycle, Moment, Peers
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import clipped, indented, shortened, shown
 from transmission_bridge.ros.channels import describe_endpoint
@@ -94,10 +94,10 @@ class DiagnosticsPublisher:
         self._name = node.get_fully_qualified_name().lstrip('/')
         self._watched: BridgeSession | None = None
         self._opened: float | None = None
-        self._watch: Watch | None = None
+        self._watch: BridgeWatch | None = None
         self._shared: dict[str, SharedTopic] = {}
         self._clock_time: float | None = None
-        self._window = Window()
+        self._window = Changes()
         self._node_log, self._session_log = TroubleLog(), TroubleLog()
         self._namesake = Namesake(node, self._name)
         self._told: set[str] = set()
@@ -125,7 +125,7 @@ class DiagnosticsPublisher:
         graph = Graph(self._node)
         parts: list[Any] = [self._collect_life_cycle(session, graph)]
         if session is not None and self._watch is not None:
-            parts += self._watch.look(
+            parts += self._watch.take_snapshot(
                 self._collect_look(session, graph, period),
                 self._collect_inputs(session, graph),
                 self._collect_outputs(session, graph),
@@ -153,7 +153,7 @@ class DiagnosticsPublisher:
             key = (number, hardware)
             known, status, message = before.get(key, (None, None, None))
             if status is None or part != known:
-                said, status = status, judge(part)
+                said, status = status, judge_part(part)
                 if status != said:
                     message = _make_status_message(status, self._name, hardware)
             self._sent[key] = part, status, message
@@ -167,7 +167,7 @@ class DiagnosticsPublisher:
             self._watch = None
             if session is not None:
                 statistics = session.inputs.statistics
-                self._watch = Watch(session.bridge, statistics, session.state_topics)
+                self._watch = BridgeWatch(session.bridge, statistics, session.state_topics)
         elif opened == self._opened:
             return
         self._watched, self._opened, self._clock_time = session, opened, None
@@ -177,13 +177,13 @@ class DiagnosticsPublisher:
         self._shared = {}
         if session is not None and self._watch is not None and opened is not None:
             self._watch.restart()
-            knows = session.states.merged.knows
+            knows = session.states.merged.knows_name
             for topic in session.state_topics:
                 self._shared[topic] = SharedTopic(self._node, topic, partial(knows, topic))
 
     def _log_troubles(self, statuses: Iterable[Status], log: TroubleLog) -> None:
         logger = self._node.get_logger()
-        for level, text in log.look(statuses):
+        for level, text in log.find_log_lines(statuses):
             text = indented(clipped(text))
             # Each severity has a line of its own: rclpy allows one severity per line of code.
             if level == ERROR:
@@ -211,8 +211,8 @@ class DiagnosticsPublisher:
             self._description.origin,
             facts.failure,
             # Confirmed over a time, because another process may be starting it.
-            window.confirmed(('start', facts.state), facts.absence),
-            graph.resolve_topic('/clock') if window.settled('clock', no_clock) else '',
+            window.find_confirmed(('start', facts.state), facts.absence),
+            graph.resolve_topic('/clock') if window.find_settled('clock', no_clock) else '',
             shown('/' + self._name) if self._namesake.find_namesake(graph) else '',
         )
         if session is None:
@@ -225,14 +225,14 @@ class DiagnosticsPublisher:
             is_clocked=session.options.publish == 'rate',
         )
 
-    def _collect_look(self, session: BridgeSession, graph: Graph, period: float) -> Look:
+    def _collect_look(self, session: BridgeSession, graph: Graph, period: float) -> Moment:
         now = session.time()
         before, self._clock_time = self._clock_time, now
         elapsed = min(period, time.monotonic() - session.opened, _LONGEST_PERIOD)
         # In simulated time if it is shorter.
         if is_simulated(self._node) and graph.find_publishers('/clock'):
             elapsed = 0.0 if before is None else min(max(now - before, 0.0), elapsed)
-        return Look(now, period, elapsed, is_open=session.is_open)
+        return Moment(now, period, elapsed, is_open=session.is_open)
 
     def _collect_inputs(self, session: BridgeSession, graph: Graph) -> dict[str, Peers]:
         found = {}

@@ -16,14 +16,14 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.command_plan import command_names
+from transmission_bridge.bridge.command_plan import find_command_names
 from transmission_bridge.bridge.commands import SINGLE_TOPICS
 from transmission_bridge.bridge.encoder_places import EncoderPlaces
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.outputs import check_order, DriverNames
+from transmission_bridge.bridge.outputs import check_array_order, DriverNames
 from transmission_bridge.bridge.states import SensorPath
-from transmission_bridge.messages.cdr import JointStateEncoder, waypoint_count
+from transmission_bridge.messages.cdr import count_waypoints, JointStateEncoder
 from transmission_bridge.messages.joint_state import (
     JointStateRecord,
     Layout,
@@ -61,7 +61,7 @@ class SensorTopics:
 
     :param drivers: Names and namespaces of the drivers.
     :param actuator_position: Returns the actuators' positions at a time [s].
-    :param stamp: Returns the stamp to use, as :meth:`StampJudge.judge`.
+    :param stamp: Returns the stamp to use, as :meth:`StampFilter.replace_stamp`.
     :param take_absolute: Called with the absolute positions of the actuators, at a time [s].
     :ivar encoder_places: Finds encoders at the joints that are mapped as encoders of actuators.
     """
@@ -86,7 +86,7 @@ class SensorTopics:
         self.paths: dict[str, SensorPath] = {}
         self._outputs = {}
         for source, target, interface, field in _KINDS:
-            names = drivers.on_topic(source)
+            names = drivers.find_topic_entries(source)
             self.paths[source] = SensorPath(robot, interface, field, options, driver_names=names)
             self._outputs[source] = outputs.add_publisher(target)
             # Also without a namespace, because another node may read the sensors.
@@ -99,8 +99,8 @@ class SensorTopics:
     def replace_sensor_maps(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages."""
         for path in self.paths.values():
-            path.use(robot)
-        self.encoder_places.use(robot)
+            path.replace_maps(robot)
+        self.encoder_places.replace_maps(robot)
 
     def reset_sensors(self) -> None:
         """Forget every measurement."""
@@ -109,9 +109,9 @@ class SensorTopics:
         self.encoder_places.reset()
 
     def find_absolute_positions(self, now: float, max_age: float) -> Array:
-        """Return the joints' positions by absolute encoders; see :meth:`SensorPath.newest`."""
+        """Return absolute joint positions; see :meth:`SensorPath.find_joint_values`."""
         path = self.paths[_ABSOLUTE]
-        return path.newest(self._actuator_position(now), now, max_age)
+        return path.find_joint_values(self._actuator_position(now), now, max_age)
 
     def _map_sensor(
         self, source: str, topic: str, layout: Layout, data: JointStateRecord, now: float
@@ -119,13 +119,13 @@ class SensorTopics:
         stamp = self._stamp(topic, data.stamp, now)
         position = self._actuator_position(now)
         path = self.paths[source]
-        joints = path.map(layout, data, position, stamp, now, topic)
+        joints = path.map_sensors(layout, data, position, stamp, now, topic)
         if source == _ABSOLUTE:
-            absolute = path.measured(now, max_age=0.0)
-            self.encoder_places.take(absolute, position)
+            absolute = path.find_actuator_values(now, max_age=0.0)
+            self.encoder_places.record_positions(absolute, position)
             self._take_absolute(absolute, now)
         if joints is not None:
-            self._outputs[source].publish(self._encoder.encode(joints))
+            self._outputs[source].publish(self._encoder.encode_record(joints))
 
 
 # -- Commands as plain arrays, as in forward_command_controller ----------------------------------
@@ -148,9 +148,9 @@ def subscribe_joint_arrays(
     :returns: The subscribed topics.
     :raises ParameterError: If a joint cannot be commanded or is repeated.
     """
-    commandable = tuple(command_names(robot).commandable)
+    commandable = tuple(find_command_names(robot).commandable)
     kind = 'a joint that may be commanded'
-    check_order('command_joints', joints, commandable, kind, robot.lost_joints)
+    check_array_order('command_joints', joints, commandable, kind, robot.lost_joints)
 
     def receive_array(topic: str, interface: str, message: Float64MultiArray, now: float) -> None:
         take(topic, interface, np.array(message.data, dtype=np.float64), now)
@@ -192,7 +192,7 @@ def subscribe_joint_commands(
 
     def receive_single(topic: str, interface: str, message: Any, now: float) -> None:
         record = record_from_joint_command(message, interface)
-        take(topic, layouts.get(record.names, record.lengths), record, now)
+        take(topic, layouts.find_layout(record.names, record.lengths), record, now)
 
     for topic, interface in SINGLE_TOPICS.items():
         inputs.subscribe_commands(topic, partial(receive_single, topic, interface))
@@ -246,7 +246,7 @@ def subscribe_trajectories(
 
     def check_waypoints(data: bytes) -> None:
         # Checked before the decoding, which takes longer than the mapping.
-        bridge.trajectories.check_length(waypoint_count(data))
+        bridge.trajectories.check_waypoint_count(count_waypoints(data))
 
     def map_trajectory(message: JointTrajectory, now: float) -> None:
         trajectory = trajectory_from_message(message)
@@ -258,6 +258,6 @@ def subscribe_trajectories(
                 a - b for a, b in zip(trajectory.stamp, ros_time(), strict=True)
             )
             delay = max(0.0, seconds + nanoseconds * 1e-9)
-        bridge.command_trajectory(trajectory, now, now + delay)
+        bridge.send_joint_trajectory(trajectory, now, now + delay)
 
     inputs.subscribe_commands(TRAJECTORY_TOPIC, map_trajectory, check_waypoints)

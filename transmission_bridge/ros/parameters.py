@@ -29,14 +29,14 @@ from rclpy.validate_topic_name import validate_topic_name
 
 from transmission_bridge.bridge.options import (
     BridgeOptions,
-    by_number,
-    choices_of,
-    description_of,
-    parameter_names,
+    describe_option,
+    find_option_range,
+    find_parameter_names,
+    list_choices,
     PREFIX,
     Range,
-    range_of,
     REMOVED,
+    strip_prefixes,
 )
 from transmission_bridge.errors import closest, ParameterError, shortened, TransmissionBridgeError
 from transmission_bridge.ros.process import read_given_values
@@ -95,7 +95,7 @@ def declare_parameter(
     if given is not None:  # an empty list arrives as no value
         value = check_type(name, _restore_choice(given, choices), default)
     if span is not None:
-        span.check(name, value)
+        span.check_option(name, value)
     if value == []:
         # rclpy would infer a list of bytes. Without a value, requests for several parameters with
         # this one would fail, and so would ``ros2 param dump``.
@@ -200,8 +200,8 @@ def declare_options(node: Node) -> None:
         if value is not None:  # an empty list
             raise ParameterError(f'{name} was removed: {REMOVED[name]}', parameter=name)
     for option in fields(BridgeOptions):
-        choices, span = choices_of(option), range_of(option)
-        descriptor = ParameterDescriptor(description=description_of(option), read_only=True)
+        choices, span = list_choices(option), find_option_range(option)
+        descriptor = ParameterDescriptor(description=describe_option(option), read_only=True)
         if choices:
             descriptor.additional_constraints = f'One of: {", ".join(choices)}'
         if span is not None:
@@ -316,7 +316,7 @@ class LiveParameters:
         :param in_tuned_file: Returns the numbers of ``tuned_file``, by the numbers of the URDF.
         :raises ParameterError: If a value cannot be used. Then nothing is declared.
         """
-        names = parameter_names(robot)
+        names = find_parameter_names(robot)
         for finding in names.findings:
             self._node.get_logger().warning(finding.text)
         tunables = self._tunables = names.tunables
@@ -330,7 +330,7 @@ class LiveParameters:
         }
         from_files = {**in_tuned_file(self.urdf_values), **from_file}
         values = from_files | self._find_remembered(robot, from_files)
-        tuned = robot.with_parameters(by_number(values))
+        tuned = robot.with_parameters(strip_prefixes(values))
         self._declaring = True
         try:
             for name, tunable in tunables.items():
@@ -380,7 +380,7 @@ class LiveParameters:
                 continue
             others = {name: from_files[name] for name in names if name in from_files}
             try:
-                robot.with_parameters(by_number(others | ours))
+                robot.with_parameters(strip_prefixes(others | ours))
             except TransmissionBridgeError as error:
                 self._node.get_logger().warning(
                     'the parameters that were set since the start no longer fit transmission '
@@ -430,7 +430,7 @@ class LiveParameters:
         if self._declaring or self._robot is None or not values:
             return SetParametersResult(successful=True)
         try:
-            tuned = self._robot.with_parameters(by_number(values))
+            tuned = self._robot.with_parameters(strip_prefixes(values))
             self._guard(tuned)
         except TransmissionBridgeError as error:
             return SetParametersResult(successful=False, reason=str(error))
@@ -445,7 +445,7 @@ class LiveParameters:
         if self._checked is not None and self._checked[0] == values:
             self._robot = self._checked[1]
         else:  # the check of another request was later
-            self._robot = self._robot.with_parameters(by_number(values))
+            self._robot = self._robot.with_parameters(strip_prefixes(values))
         self._checked = None
         self._set_since_start.update(values)
         self._apply(self._robot)

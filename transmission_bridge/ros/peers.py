@@ -280,7 +280,7 @@ class SharedTopic:
         self._looks += 1
         for data, number in probe.take_samples():
             try:
-                names = self._reader.read(data).layout.names
+                names = self._reader.read_message(data).layout.names
             except (MessageError, UnusualMessageError):
                 continue
             if number >= 1 << 63:  # represents an unknown number

@@ -24,7 +24,7 @@ from rclpy.node import Node
 
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.gate import Outgoing
-from transmission_bridge.bridge.inputs import check_age, Stamp, StampJudge
+from transmission_bridge.bridge.inputs import check_command_age, Stamp, StampFilter
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
 from transmission_bridge.bridge.stalls import StallWatch
 from transmission_bridge.bridge.states import PublishPolicy
@@ -189,16 +189,18 @@ class BridgeSession:
         self.drivers = self.gate.drivers
         self._stall = self._make_stall_watch()
         self._publishes_any = options.publish == 'on_any'
-        timeout_of = self.states.merged.timeout_of
+        timeout_of = self.states.merged.find_driver_timeout
         self._trigger = PublishPolicy(options, self.state_topics, timeout_of)
         self._encoder = JointStateEncoder()
         self._clock = ReceiptClock(node)
         self.time = self._clock.now
         self.outputs = OutputTopics(node)
         names = (*robot.actuator_names, *robot.joint_names)
-        self.inputs = InputTopics(node, self.time, log, names, self._stall.check)
+        self.inputs = InputTopics(node, self.time, log, names, self._stall.check_source_time)
         forget_stamps = self.states.merged.forget_stamps
-        self._stamp = StampJudge(self._read_stamp, self.inputs.count_stamp, forget_stamps).judge
+        self._stamp = StampFilter(
+            self._read_stamp, self.inputs.count_stamp, forget_stamps
+        ).replace_stamp
         try:
             self._make_topics()
         except BaseException:
@@ -234,9 +236,9 @@ class BridgeSession:
             self.robot,
             self.options,
             self.drivers,
-            actuator_position=lambda now: self.states.merged.values(now)[0],
+            actuator_position=lambda now: self.states.merged.read_values(now)[0],
             stamp=self._stamp,
-            take_absolute=self.states.take_absolute,
+            take_absolute=self.states.use_absolute_positions,
         )
         subscribe_trajectories(self.inputs, self.bridge, self._read_stamp)
 
@@ -247,13 +249,13 @@ class BridgeSession:
         return (self.states.report, self.gate.report, *sensors)
 
     def read_absolute_positions(self, now: float, max_age: float) -> Array:
-        """Return the joints' positions by absolute encoders; see :meth:`SensorPath.newest`."""
+        """Return absolute joint positions; see :meth:`SensorPath.find_joint_values`."""
         return self._sensors.find_absolute_positions(now, max_age)
 
     @property
     def misplaced_encoders(self) -> dict[str, str]:
-        """Encoders by transmission, see :meth:`EncoderPlaces.misplaced`."""
-        return self._sensors.encoder_places.misplaced()
+        """Encoders by transmission, see :meth:`EncoderPlaces.find_misplaced_encoders`."""
+        return self._sensors.encoder_places.find_misplaced_encoders()
 
     @property
     def is_open(self) -> bool:
@@ -293,9 +295,11 @@ class BridgeSession:
             self._node.destroy_timer(timer)
         self._timers = []
         now = self.time()
-        if left := self.gate.left_trajectories(now):
+        if left := self.gate.find_left_trajectories(now):
             self._log.warning('stop', f'trajectories of {shortened(left)} continue in the drivers')
-        publishers = self._command_publishers if self.bridge.stop(self._read_stamp(), now) else {}
+        publishers = (
+            self._command_publishers if self.bridge.send_stop(self._read_stamp(), now) else {}
+        )
         deadline = time.monotonic() + _ACKNOWLEDGE_PERIOD
         for publisher in publishers.values():
             remaining = max(deadline - time.monotonic(), 0.0)
@@ -313,12 +317,12 @@ class BridgeSession:
         :raises ParameterError: If they would move commanded joints suddenly (``tuning_guard``).
         """
         if self.is_open:
-            self.bridge.check_tuning(robot, self.time())
+            self.bridge.guard_tuning(robot, self.time())
 
     def _make_stall_watch(self) -> StallWatch:
         """Return the watch for stalls; log the joints without a timeout by default."""
         timeouts = self.gate.timeouts
-        endless = self.gate.ledger.endless
+        endless = self.gate.ledger.endless_joints
         if endless and self.options.command_timeout == AUTO:
             self._node.get_logger().info(
                 f'command_timeout is 0 for {shortened(endless)}, because their topic-based '
@@ -329,19 +333,19 @@ class BridgeSession:
     def replace_maps(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages."""
         self.robot = robot
-        self.bridge.use(robot)
+        self.bridge.replace_maps(robot)
         self._sensors.replace_sensor_maps(robot)
 
     # -- messages --------------------------------------------------------------------------------
 
     def _use_state(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
-        self._stall.look()
-        self.states.update(topic, layout, data, self._stamp(topic, data.stamp, now), now)
-        if self._publishes_any or self._trigger.heard(topic, now):
+        self._stall.notice_stall()
+        self.states.merge_message(topic, layout, data, self._stamp(topic, data.stamp, now), now)
+        if self._publishes_any or self._trigger.should_publish(topic, now):
             self._publish_joint_states(now)
 
     def _publish_joint_states(self, now: float) -> None:
-        message = self.states.encoded(self._encoder, now)
+        message = self.states.encode_state(self._encoder, now)
         if message is not None:
             self._publish_states(message)
 
@@ -350,16 +354,16 @@ class BridgeSession:
 
     def _use_command(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
         if self.options.max_command_age:  # reading the time in rclpy costs as much as mapping
-            check_age(data.stamp, self._read_stamp(), self.options.max_command_age)
+            check_command_age(data.stamp, self._read_stamp(), self.options.max_command_age)
         stamp = self._stamp(topic, data.stamp, now)
-        self.bridge.command(layout, data, stamp, now, topic)
+        self.bridge.send_joint_command(layout, data, stamp, now, topic)
 
     def _use_array(self, topic: str, interface: str, values: Array, now: float) -> None:
-        self.bridge.command_interface(topic, interface, values, self._read_stamp(), now)
+        self.bridge.send_interface_command(topic, interface, values, self._read_stamp(), now)
 
     def _expire_commands(self) -> None:
-        self._stall.look()
-        ended = self.bridge.end_expired(self._read_stamp(), self.time())
+        self._stall.notice_stall()
+        ended = self.bridge.end_expired_commands(self._read_stamp(), self.time())
         if ended:
             names = [name for command in ended for name in command.names]
             self._log.info(
@@ -370,7 +374,7 @@ class BridgeSession:
     def _publish_command(
         self, publish: Callable[[bytes], object], record: JointStateRecord
     ) -> None:
-        publish(self._encoder.encode(record))
+        publish(self._encoder.encode_record(record))
 
     def _publish_outgoing(self, outgoing: Sequence[Outgoing]) -> None:
         for topic, namespace, content in outgoing:

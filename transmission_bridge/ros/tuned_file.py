@@ -28,7 +28,7 @@ from typing import Any
 
 import yaml
 
-from transmission_bridge.bridge.options import by_number, PREFIX, yaml_number
+from transmission_bridge.bridge.options import format_yaml_number, PREFIX, strip_prefixes
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import (
     closest,
@@ -219,7 +219,7 @@ class TunedFile:
 def _explain_mismatch(robot: RobotTransmissions, values: Mapping[str, float]) -> str:
     """Return the reason why a robot cannot have these numbers; empty if it can."""
     try:
-        robot.with_parameters(by_number(values))
+        robot.with_parameters(strip_prefixes(values))
     except TransmissionBridgeError as error:
         return str(error)
     return ''
@@ -230,7 +230,7 @@ def _format_numbers(numbers: Mapping[str, tuple[float, float]]) -> str:
     for node, prefix, place in ((_NODE, PREFIX, 0), (_REPLACED, _URDF, 1)):
         lines += [f'{node}:', f'  {_PARAMETERS}:']
         lines += [
-            f'    {prefix}{name.removeprefix(PREFIX)}: {yaml_number(pair[place])}'
+            f'    {prefix}{name.removeprefix(PREFIX)}: {format_yaml_number(pair[place])}'
             for name, pair in sorted(numbers.items())
         ]
     return _HEADING + '\n'.join(lines) + '\n'

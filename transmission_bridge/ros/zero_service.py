@@ -24,9 +24,9 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
-from transmission_bridge.bridge.homing import absolute_targets
+from transmission_bridge.bridge.homing import find_absolute_targets
 from transmission_bridge.bridge.options import PREFIX, Range
-from transmission_bridge.bridge.zeroing import wanted_positions, zero_offsets
+from transmission_bridge.bridge.zeroing import find_wanted_positions, find_zero_offsets
 from transmission_bridge.errors import (
     MessageError,
     ParameterError,
@@ -122,11 +122,13 @@ class ZeroService:
         return response
 
     def _find_given_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
-        return wanted_positions(session.robot, self._get_list(_JOINTS), self._get_list(_POSITIONS))
+        return find_wanted_positions(
+            session.robot, self._get_list(_JOINTS), self._get_list(_POSITIONS)
+        )
 
     def _find_absolute_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
         absolute = session.read_absolute_positions(now, session.options.zero_max_age or math.inf)
-        return absolute_targets(session.robot, self._get_list(_JOINTS), absolute)
+        return find_absolute_targets(session.robot, self._get_list(_JOINTS), absolute)
 
     def _set_offsets(self, wanted: Wanted) -> str:
         """
@@ -142,14 +144,14 @@ class ZeroService:
         targets, values = wanted(session, now), _find_fresh_values(session, now)
         oldest = now - (session.options.zero_max_age or math.inf)
         # If a turn is unknown, use the closest one; the offset compensates the difference.
-        settled = session.states.nearest_turns(targets, oldest)
+        settled = session.states.find_nearest_turns(targets, oldest)
         for place, position in settled.items():
             values[0, place] = position
-        changes = zero_offsets(
+        changes = find_zero_offsets(
             session.robot,
             targets,
             values,
-            held=session.gate.ledger.position_joints(),
+            held=session.gate.ledger.find_position_joints(),
             max_velocity=session.options.zero_max_velocity,
         )
         offsets = {PREFIX + change.tunable.name: change for change in changes}
@@ -157,8 +159,8 @@ class ZeroService:
             if not self._node.has_parameter(name):
                 raise MessageError(
                     'no_parameter',
-                    f"'{name}', the offset of {change.name}, cannot be a parameter; see the "
-                    'warning at configure',
+                    f"'{name}', the offset of {change.member_name}, cannot be "
+                    'a parameter; see the warning at configure',
                 )
         with self._keep({name: change.new for name, change in offsets.items()}) as overridden:
             result = self._node.set_parameters_atomically(
@@ -166,7 +168,7 @@ class ZeroService:
             )
             if not result.successful:
                 raise MessageError('refused', result.reason)
-            session.states.settle_turns(settled)
+            session.states.merged.settle_turns(settled)
         summary = '; '.join(str(change) for change in changes)
         if overridden:
             summary += (
@@ -219,10 +221,10 @@ def _find_fresh_values(session: BridgeSession, now: float) -> Array:
     One of several drivers on a topic may be stale while the topic is not.
     """
     merged = session.states.merged
-    values: Array = merged.values(now).copy()
+    values: Array = merged.read_values(now).copy()
     limit = session.options.zero_max_age
     if limit:
-        values[0, merged.ages(now)[0] > limit] = math.nan
+        values[0, merged.find_ages(now)[0] > limit] = math.nan
     return values
 
 
@@ -249,5 +251,5 @@ def _check_list(name: str, value: Any) -> tuple[Any, ...]:
         return tuple(values)
     numbers = tuple(convert_exactly(name, each) for each in values)
     for number in numbers:
-        _POSITION_RANGE.check(name, number)
+        _POSITION_RANGE.check_option(name, number)
     return numbers

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The motion of the demo: sines, entered smoothly from the present position."""
+"""The motion of the demo: sines with a smooth transition from the present position."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import math
 _ENTRY = 2.0
 
 
-#: Centre and amplitude [rad] and frequency [Hz] of each joint's sine, within the limits of the
-#: example robot, so that the bridge does not clamp them.
+#: Centre [rad], amplitude [rad] and frequency [Hz] of the sine of each joint, within the limits of
+#: the example robot, so that the bridge does not clamp them.
 MOTIONS = {
     'shoulder_pan': (0.25, 0.8, 0.15),
     'shoulder_lift': (0.1, 0.5, 0.2),
@@ -28,7 +28,7 @@ def command_at(t: float, start: Mapping[str, float]) -> dict[str, dict[str, floa
     """
     Return the command of all joints.
 
-    A smooth step leads from the start to the sine; the velocity is the position's derivative.
+    A smooth step connects the start and the sine; the velocity is the derivative of the position.
 
     :param t: Time since the start [s].
     :param start: Positions at the start [rad].

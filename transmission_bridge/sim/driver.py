@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from transmission_bridge.errors import MessageError, ParameterError, ShapeError
-from transmission_bridge.messages.joint_state import JointStateRecord, ragged
+from transmission_bridge.messages.joint_state import JointStateRecord, make_ragged_error
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Index
 
@@ -39,28 +39,26 @@ class DriverSettings:
     """
     The numbers and switches of a simulated driver, the same for every actuator.
 
-    Faults happen in the order freeze, nan, subset, duplicate, shuffle, drop. The plant is by
-    default a motor of some hundred watts with a gear: with a reduction of 100 the joint has 10,000
-    times its inertia and damping.
+    Faults are applied in the order freeze, nan, subset, duplicate, shuffle, drop. The default
+    plant is a motor of some hundred watts with a gear: with a reduction of 100 the joint has
+    10,000 times its inertia and damping.
 
     :raises ParameterError: If a number is outside its range, NaN included.
     """
 
     rate: float = _setting(100.0, 'Samples published per second [Hz].', 0.1, 10000.0)
     time_constant: float = _setting(
-        0.05, 'Time constant with which a commanded quantity is followed [s].', 1e-4, 100.0
+        0.05, 'Time constant of the response to a command [s].', 1e-4, 100.0
     )
     inertia: float = _setting(1e-4, 'Inertia that the effort moves [kg m^2, or kg].', 1e-6, 1e6)
     damping: float = _setting(
         1e-3, 'Viscous damping against the effort [N m s/rad, or N s/m].', 1e-6, 1e6
     )
-    freeze: bool = _fault(False, 'Whether the values stand still while messages go on.')
+    freeze: bool = _fault(False, 'Whether the values stay constant while messages continue.')
     nan: float = _fault(0.0, 'Probability of each value to be NaN.', 0.0, 1.0)
     subset: float = _fault(0.0, 'Probability of each actuator to be left out.', 0.0, 1.0)
-    duplicate: float = _fault(
-        0.0, 'Probability of each actuator to be named a second time.', 0.0, 1.0
-    )
-    shuffle: bool = _fault(False, 'Whether the actuators come in another order each time.')
+    duplicate: float = _fault(0.0, 'Probability of each actuator to be repeated.', 0.0, 1.0)
+    shuffle: bool = _fault(False, 'Whether the order of the actuators changes in each message.')
     drop: float = _fault(0.0, 'Probability of each message to be lost.', 0.0, 1.0)
     seed: int = _fault(0, 'Seed of the random choices of all faults.', 0, 2**31 - 1)
 
@@ -84,7 +82,7 @@ def parameter_name_of(setting: Field[Any]) -> str:
 
 
 def range_of(setting: Field[Any]) -> tuple[float, float] | None:
-    """Return the smallest and the largest value allowed, ``None`` for a switch."""
+    """Return the smallest and the largest allowed value, ``None`` for a switch."""
     span: tuple[float, float] | None = setting.metadata['span']
     return span
 
@@ -94,10 +92,10 @@ def range_of(setting: Field[Any]) -> tuple[float, float] | None:
 
 class Mode(IntEnum):
     """
-    The quantity that an actuator follows; ``NONE`` in a command leaves it as it is.
+    The commanded quantity of an actuator; ``NONE`` in a command leaves it unchanged.
 
     The order is the precedence within one message: a velocity or effort beside a position is a
-    feed-forward hint of the same command and not a mode of its own.
+    feed-forward hint of the same command, not another mode.
     """
 
     NONE = -1
@@ -107,14 +105,14 @@ class Mode(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Command:
+class DriveCommand:
     """
     The command of each actuator of a drive, in the order of its names.
 
-    :param mode: Values of :class:`Mode`, shape ``(n,)``; ``NONE``: no command for this one.
-    :param target: Shape ``(n,)``, [rad or m], [rad/s or m/s] or [N m or N] by mode; meaningless
-        where the mode is ``NONE``.
-    :param unknown: Names in the message that the drive does not have.
+    :param mode: Values of :class:`Mode`, shape ``(n,)``; ``NONE``: no command.
+    :param target: Shape ``(n,)``, [rad or m], [rad/s or m/s] or [N m or N] by mode; not used if
+        the mode is ``NONE``.
+    :param unknown: Names in the message that are not actuators of the drive.
     """
 
     mode: NDArray[np.int8]
@@ -122,17 +120,17 @@ class Command:
     unknown: tuple[str, ...] = ()
 
 
-def read_command(message: JointStateRecord, names: Sequence[str]) -> Command:
+def read_command(message: JointStateRecord, names: Sequence[str]) -> DriveCommand:
     """
     Read a command message for the actuators ``names``.
 
-    An empty array is an interface that is not commanded, a value that is not finite is no command
-    for that actuator. Of several finite values the first of position, velocity, effort is used.
+    An empty array is an interface without a command; a value that is not finite is no command for
+    that actuator. The first finite value of position, velocity, effort is used.
 
     :param message: Any subset of actuators, in any order; may name actuators of other drives.
-    :param names: The drive's actuators, distinct.
-    :raises MessageError: ``ragged`` if an array is neither empty nor as long as the names,
-        ``duplicate_name`` if a name is repeated. Such a message is ignored.
+    :param names: The actuators of the drive, distinct.
+    :raises MessageError: If an array is neither empty nor as long as the names (``ragged``), or a
+        name is repeated (``duplicate_name``).
     """
     place_of = {name: place for place, name in enumerate(message.names)}
     if len(place_of) != len(message.names):
@@ -141,7 +139,7 @@ def read_command(message: JointStateRecord, names: Sequence[str]) -> Command:
     arrays = (message.position, message.velocity, message.effort)
     lengths = dict(zip(FIELDS, map(len, arrays), strict=True))
     if not {0, len(place_of)}.issuperset(lengths.values()):
-        raise ragged(message.names, lengths)
+        raise make_ragged_error(message.names, lengths)
     mode = np.full(len(names), Mode.NONE, dtype=np.int8)
     target = np.full(len(names), np.nan)
     for place, name in enumerate(names):
@@ -149,7 +147,7 @@ def read_command(message: JointStateRecord, names: Sequence[str]) -> Command:
             given = [values[place_of[name]] if len(values) else np.nan for values in arrays]
             mode[place] = next((row for row in range(3) if math.isfinite(given[row])), Mode.NONE)
             target[place] = given[mode[place]]
-    return Command(mode, target, tuple(name for name in message.names if name not in names))
+    return DriveCommand(mode, target, tuple(name for name in message.names if name not in names))
 
 
 # -- The plant -----------------------------------------------------------------------------------
@@ -159,19 +157,19 @@ def read_command(message: JointStateRecord, names: Sequence[str]) -> Command:
 # damping and ``*`` the target:
 #
 # ========== ===================================== ====================================
-# mode       what follows the target               the rest
+# mode       quantity that follows the target      other quantities
 # ========== ===================================== ====================================
 # position   ``x' = (x* - x) / T``                 ``v = x'``, ``tau = I v' + b v``
 # velocity   ``v' = (v* - v) / T``                 ``x' = v``, ``tau = I v' + b v``
 # effort     ``tau' = (tau* - tau) / T``           ``I v' = tau - b v``, ``x' = v``
 # ========== ===================================== ====================================
 #
-# So ``x' = v`` and ``I v' + b v = tau`` hold in every mode. Position is continuous throughout. A
-# position command makes the velocity jump to ``(x* - x) / T``, a velocity command makes the effort
-# jump, as a first-order response demands. A drive that was never commanded holds its position.
+# ``x' = v`` and ``I v' + b v = tau`` hold in every mode. Position is continuous. In a first-order
+# response a position command makes the velocity jump to ``(x* - x) / T``, and a velocity command
+# makes the effort jump. A drive without a command holds its position.
 #
 # Targets are constant between commands, so every step has a closed solution: the state after
-# ``dt`` does not depend on the number of steps that lead there.
+# ``dt`` does not depend on the number of steps.
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +208,7 @@ class Drive:
         none, mode = np.zeros(len(start)), np.full(len(start), Mode.POSITION, dtype=np.int8)
         return cls(dynamics or DriverSettings(), start, none, none, mode, start)
 
-    def commanded(self, command: Command) -> Drive:
+    def commanded(self, command: DriveCommand) -> Drive:
         """Return the drive right after a command; actuators without one keep theirs."""
         given = command.mode != Mode.NONE
         mode = np.where(given, command.mode, self.mode)
@@ -241,7 +239,7 @@ class Drive:
         time, p, r = d.time_constant, 1.0 / d.time_constant, d.damping / d.inertia
         gain = -math.expm1(-p * dt)
         error = target - self.effort
-        # D as t exp(-min(p, r) t) (1 - exp(-z))/z with z = |p - r| t: no 0/0 where the rates meet.
+        # D = t exp(-min(p, r) t) (1 - exp(-z))/z with z = |p - r| t avoids 0/0 for equal rates.
         z = abs(p - r) * dt
         divided = dt * math.exp(-min(p, r) * dt) * (-math.expm1(-z) / z if z > 0.0 else 1.0)
         after = (
@@ -267,7 +265,7 @@ class Drive:
         )._consistent()
 
     def _consistent(self) -> Drive:
-        """Return the drive with velocities and efforts that follow from its modes."""
+        """Return the drive with the velocities and efforts of its modes."""
         d = self.dynamics
         lag = (self.target - self.position) / d.time_constant
         velocity = np.where(self.mode == Mode.POSITION, lag, self.velocity)
@@ -359,14 +357,14 @@ def inject(
 
 class Driver:
     """
-    Takes commands and returns samples at given times.
+    Executes commands and returns samples at given times.
 
-    The same calls give the same samples: it has no clock, and the faults are seeded.
+    Equal calls return equal samples: it has no clock, and the faults are seeded.
 
     :param names: The actuators, distinct.
     :param now: Start time, at rest [s], of a clock that never goes back.
-    :param scales: The number in SI for each of the driver's, rows position, velocity, effort,
-        shape ``(3, n)``; by default commands and samples are SI.
+    :param scales: Scales from the driver's units to SI, rows position, velocity, effort, shape
+        ``(3, n)``; by default commands and samples are SI.
     """
 
     def __init__(
@@ -392,10 +390,10 @@ class Driver:
 
     def command(self, message: JointStateRecord, *, now: float) -> tuple[str, ...]:
         """
-        Follow a command from now on.
+        Execute a command from now on.
 
-        :returns: The names in it that are not of this drive.
-        :raises MessageError: If the message is refused; then nothing has changed.
+        :returns: Names that are not actuators of this drive.
+        :raises MessageError: If the message is rejected. State is unchanged.
         """
         command = read_command(message, self.names)
         # An actuator without a command has no target, whatever its mode selects.

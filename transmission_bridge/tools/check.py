@@ -14,11 +14,11 @@ import math
 import re
 from typing import Any
 
-from transmission_bridge.bridge.command_plan import command_names
-from transmission_bridge.bridge.homing import counted_twice
-from transmission_bridge.bridge.implausible_numbers import implausible_numbers
-from transmission_bridge.bridge.options import parameter_names, PREFIX, unused_aliases
-from transmission_bridge.bridge.topic_based import commands_without_end, several_interfaces
+from transmission_bridge.bridge.command_plan import find_command_names
+from transmission_bridge.bridge.homing import find_double_offsets
+from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
+from transmission_bridge.bridge.options import find_parameter_names, find_unused_aliases, PREFIX
+from transmission_bridge.bridge.topic_based import find_endless_commands, find_several_interfaces
 from transmission_bridge.description import Finding, RejectedTransmission, TransmissionSpec
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import DescriptionError, sentence
@@ -118,15 +118,16 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
     findings: list[Finding] = [
         *(Finding('warning', note) for note in notes),
         *_with_closest_types(transmissions, aliases, Registry().type_names),
-        *implausible_numbers(transmissions),
-        *counted_twice(transmissions),
-        *commands_without_end(robot),
-        *several_interfaces(robot),
+        *find_implausible_numbers(transmissions),
+        *find_double_offsets(transmissions),
+        *find_endless_commands(robot),
+        *find_several_interfaces(robot),
         *shared_limits(transmissions),
     ]
     for binding in transmissions.bindings:
         findings += limit_findings(transmissions, binding, limits[binding.spec.name])
-    findings += [*unused_aliases(robot, aliases), *parameter_names(transmissions).findings]
+    findings += find_unused_aliases(robot, aliases)
+    findings += find_parameter_names(transmissions).findings
     if strict:
         findings = [
             replace(each, severity='error') if each.fatal_if_strict else each for each in findings
@@ -171,7 +172,7 @@ def _place(item: Finding | TransmissionSpec | RejectedTransmission) -> int:
 
 def _unlimited(robot: RobotTransmissions) -> Iterator[str]:
     """Yield the joints that can be sent a position and have no velocity limit."""
-    for name in command_names(robot).commandable:
+    for name in find_command_names(robot).commandable:
         declared = [each for block in robot.robot.blocks if (each := block.component(name))]
         commands = {command.name for each in declared for command in each.command_interfaces}
         if (not declared or FIELDS[0] in commands) and math.isinf(

@@ -11,7 +11,7 @@ import re
 import sys
 from typing import NamedTuple
 
-from transmission_bridge.bridge.options import by_number, PREFIX
+from transmission_bridge.bridge.options import PREFIX, strip_prefixes
 from transmission_bridge.description import load_description, TransmissionEnd, TransmissionSpec
 from transmission_bridge.description.number_editor import NumberEditor
 from transmission_bridge.description.specs import ParameterSpec
@@ -142,7 +142,7 @@ def export(
     """
     robot = RobotTransmissions(load_description(data), aliases=aliases)
     wanted = [_wanted(robot, name.removeprefix(PREFIX)) for name in values]
-    tuned = robot.with_parameters(by_number(values))
+    tuned = robot.with_parameters(strip_prefixes(values))
     editor = NumberEditor(data)
     changes = []
 

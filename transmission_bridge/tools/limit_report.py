@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from transmission_bridge.bridge.limits import motor_bounds
+from transmission_bridge.bridge.limits import find_motor_bounds
 from transmission_bridge.description import Finding
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.kinematics.limits import effort_box, tight_box
@@ -163,7 +163,7 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
         for (joint, other), ends in zip(joints, row, strict=True)
     )
     found = _members(joints, limits), _members(actuators, box), ratios, lost
-    own = motor_bounds(robot)[:, :, binding.actuators]
+    own = find_motor_bounds(robot)[:, :, binding.actuators]
     if not np.isfinite(own).any():
         return TransmissionLimits(*found)
     allowed = _guarded(_joint_box, transmission, limits, own)
@@ -255,7 +255,7 @@ def _joint_box(transmission: Transmission, limits: Array, own: Array) -> Array:
     """
     Return what the limits of the actuators allow the joints, shape ``(4, n, 2)``.
 
-    :param own: Shape ``(2, 3, m)``, as :func:`motor_bounds`.
+    :param own: Shape ``(2, 3, m)``, as :func:`find_motor_bounds`.
     """
     (least, greatest), speed, effort = own[:, 0], own[1, 1], own[1, 2]
     n = (transmission.n_joints,)

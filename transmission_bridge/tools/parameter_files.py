@@ -23,7 +23,7 @@ import json
 import re
 from typing import Any
 
-from transmission_bridge.bridge.options import BridgeOptions, PREFIX, yaml_number
+from transmission_bridge.bridge.options import BridgeOptions, format_yaml_number, PREFIX
 from transmission_bridge.description.values import parse_number
 from transmission_bridge.tools.cli import optional, UsageError
 from transmission_bridge.transmissions.tunable import ParameterPath
@@ -182,7 +182,7 @@ def parameters_yaml(transmissions: Iterable[tuple[str, Iterable[Entry]]], headin
             place = nested
             for part in (name, *path[:-1]):
                 place = place.setdefault(part, {})
-            place[path[-1]] = yaml_number(value) + (f'  # {remark}' if remark else '')
+            place[path[-1]] = format_yaml_number(value) + (f'  # {remark}' if remark else '')
     lines += ['/**:', '  ros__parameters:', '    transmissions:', *_lines(nested, '      ')]
     return '\n'.join(lines) + '\n'
 

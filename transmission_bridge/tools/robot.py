@@ -14,15 +14,15 @@ from typing import Any
 
 from transmission_bridge.bridge.options import (
     BridgeOptions,
-    by_number,
-    names_of_lost,
-    pairs,
-    parameter_names,
+    find_lost_names,
+    find_parameter_names,
     PREFIX,
+    split_pairs,
+    strip_prefixes,
 )
-from transmission_bridge.bridge.robot import robot_of
+from transmission_bridge.bridge.robot import make_robot_maps
 from transmission_bridge.bridge.state_buffer import StateBuffer
-from transmission_bridge.bridge.turns import wrap_periods
+from transmission_bridge.bridge.turns import find_wrap_periods
 from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES, read_file
 from transmission_bridge.errors import (
@@ -109,7 +109,7 @@ class BridgeSetup:
     @property
     def aliases(self) -> dict[str, str]:
         """Types in the description to installed types."""
-        return pairs('plugin_aliases', self.options.plugin_aliases)
+        return split_pairs('plugin_aliases', self.options.plugin_aliases)
 
     def periods(self, robot: RobotTransmissions) -> dict[str, float]:
         """
@@ -117,7 +117,7 @@ class BridgeSetup:
 
         :raises TransmissionBridgeError: If one does not fit the robot.
         """
-        return wrap_periods(robot, self.options)
+        return find_wrap_periods(robot, self.options)
 
     def names_of_driver(self, robot: RobotTransmissions, topic: str) -> dict[str, str]:
         """
@@ -129,20 +129,20 @@ class BridgeSetup:
         merged = StateBuffer(
             robot.actuator_names,
             self.options,
-            driver_names=pairs('actuator_names', self.options.actuator_names),
+            driver_names=split_pairs('actuator_names', self.options.actuator_names),
             lost=robot.lost_actuators,
         )
         topics = {each.strip('/'): each for each in self.options.actuator_state_topics}
-        return merged.names_of_driver(topics.get(topic.strip('/'), topic))
+        return merged.find_driver_names(topics.get(topic.strip('/'), topic))
 
     def _unused(self, robot: RobotTransmissions, is_recorded: bool) -> Iterator[str]:
         """Yield sentences about parameters that are not used."""
         for option in ('actuator_names', 'wrap_period', 'actuator_units'):
-            given = pairs(option, getattr(self.options, option))
+            given = split_pairs(option, getattr(self.options, option))
             names: Iterable[str] = given.values() if option == 'actuator_names' else given
-            for finding in names_of_lost(option, names, robot.lost_actuators):
+            for finding in find_lost_names(option, names, robot.lost_actuators):
                 yield finding.text
-        unused, known = f"'{self.file}': not used", parameter_names(robot).tunables
+        unused, known = f"'{self.file}': not used", find_parameter_names(robot).tunables
         if unknown := [name for name in self.numbers if name not in known]:
             yield f'{unused}, this robot has no such number: {shortened(unknown)}'
         defaults = BridgeOptions()
@@ -173,13 +173,13 @@ class BridgeSetup:
         :raises UsageError: If a number or an option does not fit the robot.
         """
         with _in_file(self.file, self.data, ParameterError, UnknownNameError):
-            robot, findings = robot_of(load_description(description), self.options)
+            robot, findings = make_robot_maps(load_description(description), self.options)
             self.periods(robot)
         notes = [*self._unused(robot, is_recorded), *(finding.text for finding in findings)]
-        tunables = parameter_names(robot).tunables
+        tunables = find_parameter_names(robot).tunables
         known = {name: value for name, value in self.numbers.items() if name in tunables}
         with _in_file(self.file, self.data, TransmissionBridgeError):
-            return robot.with_parameters(by_number(known)) if known else robot, notes
+            return robot.with_parameters(strip_prefixes(known)) if known else robot, notes
 
 
 @contextmanager

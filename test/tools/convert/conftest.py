@@ -78,7 +78,7 @@ def states(count, names=MOTORS, seed=0, period=1_000_000, start=START):
         for row in (writer.position, writer.velocity, writer.effort):
             row[:] = rng.standard_normal(len(names))
         time = start + number * period
-        made.append((time, writer.write(*divmod(time - 5, 10**9))))
+        made.append((time, writer.write_message(*divmod(time - 5, 10**9))))
     return made
 
 
@@ -143,7 +143,7 @@ def live(messages, numbers=None, **choices):
         path.update(source, view.layout, view, stamp)
         state = path.joint_state()
         if state is not None:
-            published.append((time, encoder.encode(state)))
+            published.append((time, encoder.encode_record(state)))
     return published
 
 

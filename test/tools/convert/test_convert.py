@@ -74,13 +74,13 @@ def test_several_drivers_are_merged_as_in_the_bridge(run, bags, tmp_path, robot_
 
 def test_a_message_without_a_stamp_gets_the_time_of_its_receipt(run, bags, tmp_path, robot_file):
     """As the bridge, which stamps it with now."""
-    data = JointStateWriter(bags.MOTORS).write(0, 0)
+    data = JointStateWriter(bags.MOTORS).write_message(0, 0)
     times = [bags.START + n for n in range(50)]
     topics = {'/actuator_states': (bags.JOINT_STATE, [(time, data) for time in times])}
     source = bags.write(tmp_path / 'in', topics)
     assert run('convert', robot_file, source, tmp_path / 'out.mcap').code == 0
     messages = bags.read(tmp_path / 'out.mcap').messages
-    assert [JointStateReader().read(m[2]).stamp for m in messages] == [
+    assert [JointStateReader().read_message(m[2]).stamp for m in messages] == [
         divmod(time, 10**9) for time in times
     ]
 
@@ -99,7 +99,7 @@ def test_there_and_back_is_the_recording(run, bags, tmp_path, robot_file, way):
     assert len(after) == len(before) == 300
     reader, other = JointStateReader(), JointStateReader()
     for (_, time, data), (_, other_time, other_data) in zip(before, after, strict=True):
-        old, new = reader.read(data), other.read(other_data)
+        old, new = reader.read_message(data), other.read_message(other_data)
         assert (other_time, new.stamp, new.names) == (time, old.stamp, old.names)
         for row in ('position', 'velocity', 'effort'):
             # The largest terms are offsets times reductions.
@@ -145,8 +145,8 @@ def test_big_endian_messages_are_converted_too(run, bags, tmp_path, robot_file):
 
 def test_what_is_odd_is_told(run, bags, tmp_path):
     """Refused messages, strangers' names and a description that changes are named."""
-    double = JointStateWriter(['m1', 'm1']).write(1, 1)
-    stranger = JointStateWriter(['m1', 'm9']).write(1, 1)
+    double = JointStateWriter(['m1', 'm1']).write_message(1, 1)
+    stranger = JointStateWriter(['m1', 'm9']).write_message(1, 1)
     topics = recording(bags, 3)
     topics['/actuator_states'][1].extend([(bags.START + 9, double), (bags.START + 10, stranger)])
     topics['/robot_description'][1].append((bags.START + 50, bags.text_message('<robot/>')))
@@ -235,7 +235,7 @@ def test_names_of_the_driver_are_translated_in_both_directions(
     reader, other = JointStateReader(), JointStateReader()
     after = bags.read(tmp_path / 'back.mcap').messages
     for (_, _, data), (_, _, other_data) in zip(before, after, strict=True):
-        old, new = reader.read(data), other.read(other_data)
+        old, new = reader.read_message(data), other.read_message(other_data)
         assert set(new.names) == set(NAMES)
         places = [new.names.index(name) for name in old.names]
         np.testing.assert_allclose(np.array(new.position)[places], old.position, atol=3e-11)
@@ -280,9 +280,11 @@ def test_drivers_that_use_the_same_names_are_told_apart(run, bags, tmp_path, rob
         way = ('convert', robot_file, joints, target, '--force', '--to', 'actuator', *pair)
         assert run(*way, *options, *back).code == 0
         messages = bags.read(target).messages
-        assert {reader.read(data).names for _, _, data in messages} == {drivers_names}
+        assert {reader.read_message(data).names for _, _, data in messages} == {drivers_names}
         sent = [data for name, _, data in before if name == f'/{driver}']
-        last = [np.array(reader.read(data).position) for data in (sent[-1], messages[-1][2])]
+        last = [
+            np.array(reader.read_message(data).position) for data in (sent[-1], messages[-1][2])
+        ]
         np.testing.assert_allclose(*last, atol=3e-11)
 
 

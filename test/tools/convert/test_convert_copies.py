@@ -228,7 +228,7 @@ def test_numbers_are_those_of_the_maps(run, bags, tmp_path, robot_file, name, ou
     """From any format to any other, positions differ from the maps by at most 1e-14."""
     states, robot = bags.states(500), tb.RobotTransmissions(tb.load_description(bags.URDF))
     reader = JointStateReader()
-    given = np.array([reader.read(data).position.copy() for _, data in states])
+    given = np.array([reader.read_message(data).position.copy() for _, data in states])
     expected = robot.actuator_to_joint('position', given)
     source = tmp_path / name
     if name == 'in.csv':
@@ -244,5 +244,5 @@ def test_numbers_are_those_of_the_maps(run, bags, tmp_path, robot_file, name, ou
         table = np.loadtxt(tmp_path / output, delimiter=',', skiprows=1, usecols=(2, 3, 4))
     else:
         messages = bags.read(tmp_path / output).messages
-        table = np.array([reader.read(data).position.copy() for _, _, data in messages])
+        table = np.array([reader.read_message(data).position.copy() for _, _, data in messages])
     np.testing.assert_allclose(table, expected, rtol=0, atol=1e-14)

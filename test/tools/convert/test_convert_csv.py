@@ -51,7 +51,7 @@ def test_an_empty_cell_is_not_in_the_message_and_nan_is_unknown(run, tmp_path, r
     result, path = convert(run, tmp_path, robot_file, text, *pairs, target='out')
     assert (result.code, result.err) == (0, '')
     messages = bags.read(path).messages
-    views = [JointStateReader().read(data) for _, _, data in messages]
+    views = [JointStateReader().read_message(data) for _, _, data in messages]
     assert [time for _, time, _ in messages] == [10**9, 2 * 10**9, 3 * 10**9]
     assert [view.stamp for view in views] == [(0, 5 * 10**8), (1, 5 * 10**8), (2, 5 * 10**8)]
     assert [view.names for view in views] == [('pan', 'pitch', 'roll')] * 2 + [('pitch', 'roll')]
@@ -188,7 +188,7 @@ def test_every_number_survives_text(run, bags, tmp_path, robot_file, data):
     header = written[0].split(',')
     assert len(written) - 1 == len(messages)
     for (_, time, message), line in zip(messages, written[1:], strict=True):
-        view = JointStateReader().read(message)
+        view = JointStateReader().read_message(message)
         cells = dict(zip(header, line.split(','), strict=True))
         assert nanoseconds(cells['time']) == time
         given_names = [name for name in ('pan', 'pitch', 'roll') if cells[f'{name}.position']]

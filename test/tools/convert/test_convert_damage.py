@@ -22,7 +22,7 @@ import lz4.frame
 import pytest
 import rosbags.rosbag2.reader
 
-from transmission_bridge.bridge.offline import bridged
+from transmission_bridge.bridge.offline import map_recorded
 
 #: As rosbags imports it: a part of newer versions of Python, otherwise a package.
 zstd = rosbags.rosbag2.reader.zstd
@@ -363,7 +363,7 @@ def test_whatever_ends_a_run_leaves_nothing(
     calls = []
 
     def bridged_in_part(messages, bridges):
-        for number, each in enumerate(bridged(messages, bridges)):
+        for number, each in enumerate(map_recorded(messages, bridges)):
             if number == COUNT // 2:
                 calls.append(number)
                 raise error
@@ -419,7 +419,7 @@ def test_a_target_that_appears_meanwhile_is_not_overwritten(
 
     def bridged_slowly(messages, bridges):
         (tmp_path / name).write_text('theirs')
-        return bridged(messages, bridges)
+        return map_recorded(messages, bridges)
 
     monkeypatch.setattr('transmission_bridge.tools.convert.run.bridged', bridged_slowly)
     result = run('convert', robot_file, tmp_path / 'in.mcap', tmp_path / name)

@@ -81,7 +81,7 @@ def recording(bags, folder, joint_names):
         for row, values in enumerate(positions):
             writer.position[:], writer.velocity[:], writer.effort[:] = values, 0.0, 0.0
             stamp = bags.START + row * 20_000_000
-            messages.append((stamp, writer.write(*divmod(stamp, 10**9))))
+            messages.append((stamp, writer.write_message(*divmod(stamp, 10**9))))
         topics[topic] = (bags.JOINT_STATE, messages)
     return bags.write(folder, topics), exact
 
@@ -143,7 +143,7 @@ def test_a_tuned_description_is_the_true_one_and_only_its_numbers_differ(
     done('convert', tuned, driven, tmp_path / 'back.mcap')
     reader = JointStateReader()
     back = [
-        list(reader.read(data).position)
+        list(reader.read_message(data).position)
         for topic, _, data in bags.read(tmp_path / 'back.mcap').messages
         if topic == '/joint_states'
     ]

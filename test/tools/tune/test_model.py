@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.options import by_number, PREFIX
+from transmission_bridge.bridge.options import PREFIX, strip_prefixes
 from transmission_bridge.description import load_description
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.cli import UsageError
@@ -125,7 +125,10 @@ def test_a_joint_that_moves_is_commanded_or_is_unknown_is_not_set():
     model = model_of()
     state = at(model, np.zeros(6))
     everybody = ~nobody(model)
-    assert 'holds a position command' in model.place({'elbow': 0.0}, state, everybody, 0.01).reason
+    assert (
+        'is holding a position command'
+        in model.place({'elbow': 0.0}, state, everybody, 0.01).reason
+    )
     moving = state.copy()
     moving[1] = 10.0
     assert 'is moving' in model.place({'elbow': 0.0}, moving, nobody(model), 0.01).reason
@@ -230,7 +233,7 @@ def test_what_is_saved_gives_the_numbers_back(suffix, tmp_path):
     else:
         read = read_parameter_file(data, path)
         assert read == values
-        tuned = model.original.with_parameters(by_number(read))
+        tuned = model.original.with_parameters(strip_prefixes(read))
     assert tuned.tunables == model.robot.tunables or suffix == 'urdf'
     for name, value in values.items():
         assert TuneModel(data if suffix == 'urdf' else ARM, tuned).value(name) == value

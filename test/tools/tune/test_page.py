@@ -261,7 +261,7 @@ def test_with_a_live_command_nothing_changes_while_a_slider_is_dragged(serve, li
     shows(page, 'Enter or Apply does it.')
     assert live_arm.value(f'{PAN}.offset') == 0.25
     press(page, 'Apply')
-    shows(page, 'is commanded at the moment: shoulder_pan would shift')
+    shows(page, 'is commanded now: shoulder_pan would shift')
     has_value(page, 'offset [rad]', '0.25')
     fill(page, 'offset [rad]', '0.3')
     shows(page, 'commanded now')

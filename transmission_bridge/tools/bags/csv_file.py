@@ -237,7 +237,7 @@ class CsvReader:
             names = tuple(compress(names, used))
             fields = [row[used & each.any()] for row, each in zip(rows, given, strict=True)]
         record = JointStateRecord(stamp, '', names, *fields)
-        return Message(self._topics[topic], time, self._encoder.encode(record))
+        return Message(self._topics[topic], time, self._encoder.encode_record(record))
 
 
 def _numbers(cells: Sequence[str]) -> Array:
@@ -284,7 +284,7 @@ class CsvWriter:
         """Append a message, if it is of these topics."""
         if message.topic.name not in self._topics:
             return
-        view = self._reader.read(message.data)
+        view = self._reader.read_message(message.data)
         line: list[object] = [''] * self._width
         sec, nanosec = view.stamp
         start = len(self._head)

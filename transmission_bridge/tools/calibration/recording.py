@@ -363,7 +363,7 @@ class _Table:
 
     def _decoded(self, data: bytes) -> JointStateRecord:
         try:
-            return self._reader.read(data)
+            return self._reader.read_message(data)
         except MessageError:
             return read_unusual(data)
 

@@ -121,7 +121,7 @@ def _open_turns(turns: TurnCounter | None) -> Iterator[str]:
     """Yield a sentence for each encoder of which it was not known in which turn it was."""
     if turns is None:
         return
-    still = {name: str(each) for each in turns.open_turns() for name in each.actuators}
+    still = {name: str(each) for each in turns.list_open_turns() for name in each.actuators}
     for name, count in turns.waited.items():
         if count:
             why = still.get(name, 'later ones left one turn within the limits')

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from transmission_bridge.bridge.offline import bridged, OfflineBridge
+from transmission_bridge.bridge.offline import map_recorded, OfflineBridge
 from transmission_bridge.errors import MessageError
 from transmission_bridge.tools.bags.files import create_sink, decode, Source
 from transmission_bridge.tools.bags.model import JOINT_STATE, Message, Topic, UnusableFileError
@@ -167,7 +167,7 @@ class Conversion:
         with create_sink(made, source, storage, tuple(columns), tuple(targets)) as sink:
             for topic in (*kept, *targets.values()):
                 sink.add(topic)
-            for message, data in bridged(source.messages(self._note_damage), bridges):
+            for message, data in map_recorded(source.messages(self._note_damage), bridges):
                 topic, time, _ = message
                 self.first, self.last = self.first if self.read else time, time
                 self.read += 1

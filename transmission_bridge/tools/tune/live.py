@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.options import BridgeOptions, pairs, PREFIX, RECORDED
-from transmission_bridge.bridge.robot import robot_of
+from transmission_bridge.bridge.options import BridgeOptions, PREFIX, RECORDED, split_pairs
+from transmission_bridge.bridge.robot import make_robot_maps
 from transmission_bridge.bridge.state_buffer import StateBuffer
-from transmission_bridge.bridge.turns import TurnCounter, wrap_periods
+from transmission_bridge.bridge.turns import find_wrap_periods, TurnCounter
 from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
@@ -184,8 +184,8 @@ class BridgeRobot(RosClient):
         try:
             options = BridgeOptions(**named)
             data = text.encode()
-            robot, _ = robot_of(load_description(data), options)
-            model = TuneModel(data, robot, pairs('plugin_aliases', options.plugin_aliases))
+            robot, _ = make_robot_maps(load_description(data), options)
+            model = TuneModel(data, robot, split_pairs('plugin_aliases', options.plugin_aliases))
             self._buffers = _Buffers(robot, options)
             model.accept(numbers)
         except TransmissionBridgeError as error:
@@ -209,7 +209,7 @@ class BridgeRobot(RosClient):
 
     def _follow(self, options: BridgeOptions) -> None:
         """Subscribe to the topics of joints and drivers."""
-        names = pairs('actuator_names', options.actuator_names)
+        names = split_pairs('actuator_names', options.actuator_names)
         wanted: dict[str, tuple[str, str]] = {JOINT_STATES: ('joints', '')}
         for topic in options.actuator_state_topics:
             wanted[topic] = ('actuators', topic)
@@ -235,17 +235,17 @@ class BridgeRobot(RosClient):
         def take(data: bytes) -> None:
             now = time.monotonic()
             try:
-                view: Any = reader.read(data)
+                view: Any = reader.read_message(data)
                 layout = view.layout
             except UnusualMessageError:
                 try:
                     view = record_from_message(self._deserialize(data, self._joint_state))
                 except Exception:  # not a message of this type
                     return
-                layout = self._layouts.get(view.names, view.lengths)
+                layout = self._layouts.find_layout(view.names, view.lengths)
             self._watch.take(topic, (), {}, now)
             try:
-                self._buffers.of[kind].update(source, layout, view, view.stamp, now)
+                self._buffers.of[kind].merge_message(source, layout, view, view.stamp, now)
             except MessageError:
                 return  # the bridge says so in its diagnostics
 
@@ -258,21 +258,21 @@ class BridgeRobot(RosClient):
         assert self.model is not None
         now, robot = time.monotonic(), self.model.robot
         actuators, joints, commands = (self._buffers.of[kind] for kind in _KINDS)
-        newest = commands.newest()
+        newest = commands.find_receipt_times()
         target = np.full(len(robot.joint_names), np.nan)
         if np.isfinite(newest).any():
             with np.errstate(all='ignore'):
-                sent = commands.values(now)[0]
+                sent = commands.read_values(now)[0]
                 # A driver is commanded in the turns that it reads.
-                shift = None if actuators.turns is None else actuators.turns.shift
+                shift = None if actuators.turns is None else actuators.turns.driver_shift
                 target = robot.actuator_to_joint(
                     'position', sent if shift is None else sent + shift
                 )
         return RobotState(
-            actuators.values(now),
-            joints.values(now),
-            now - actuators.newest(),
-            now - joints.newest(),
+            actuators.read_values(now),
+            joints.read_values(now),
+            now - actuators.find_receipt_times(),
+            now - joints.find_receipt_times(),
             robot.joints_of(now - newest < _LIVE),
             target,
         )
@@ -337,11 +337,11 @@ class _Buffers:
 
     def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         drivers: dict[str, Any] = {
-            'driver_names': pairs('actuator_names', options.actuator_names),
+            'driver_names': split_pairs('actuator_names', options.actuator_names),
             'units': DriverUnits(robot),
             'lost': robot.lost_actuators,
         }
-        turns = TurnCounter(robot, options) if wrap_periods(robot, options) else None
+        turns = TurnCounter(robot, options) if find_wrap_periods(robot, options) else None
         self.of = {
             'actuators': StateBuffer(robot.actuator_names, options, turns=turns, **drivers),
             'joints': StateBuffer(robot.joint_names, options),
@@ -351,7 +351,7 @@ class _Buffers:
     def use(self, robot: RobotTransmissions) -> None:
         """Replace the units of the drivers."""
         for kind in ('actuators', 'commands'):
-            self.of[kind].use(DriverUnits(robot))
+            self.of[kind].replace_units(DriverUnits(robot))
 
 
 class _Services:

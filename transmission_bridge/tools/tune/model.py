@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from transmission_bridge.bridge.options import (
-    by_number,
-    parameter_names,
+    find_parameter_names,
     PREFIX,
+    strip_prefixes,
 )
-from transmission_bridge.bridge.zeroing import joints_with_offset, zero_offsets
+from transmission_bridge.bridge.zeroing import find_zero_offsets, find_zeroable_joints
 from transmission_bridge.errors import (
     shortened,
     TransmissionBridgeError,
@@ -171,7 +171,7 @@ class TuneModel:
         self._aliases = dict(aliases or {})
         self._described = {
             name: tunable
-            for name, tunable in parameter_names(robot).tunables.items()
+            for name, tunable in find_parameter_names(robot).tunables.items()
             if not tunable.is_flag
         }
         self._of: dict[str, list[str]] = {}
@@ -250,7 +250,7 @@ class TuneModel:
         :param position: Of the actuators at the motors [rad or m], NaN where unknown.
         """
         try:
-            tuned = self.robot.with_parameters(by_number(values))
+            tuned = self.robot.with_parameters(strip_prefixes(values))
         except TransmissionBridgeError as error:
             return Preview(None, reason=str(error))
         with np.errstate(all='ignore'):
@@ -283,7 +283,7 @@ class TuneModel:
         """
         ours = {name: value for name, value in values.items() if name in self._described}
         if any(self.value(name) != value for name, value in ours.items()):
-            self.robot = self.robot.with_parameters(by_number(ours))
+            self.robot = self.robot.with_parameters(strip_prefixes(ours))
             self._changed = None
 
     def done(self, before: Mapping[str, float], after: Mapping[str, float], now: float) -> None:
@@ -326,7 +326,7 @@ class TuneModel:
 
     def joints_with_offset(self) -> tuple[str, ...]:
         """Return the joints whose position can be set by an offset."""
-        return joints_with_offset(self.robot)
+        return find_zeroable_joints(self.robot)
 
     def place(
         self, wanted: Mapping[str, float], actuators: Array, held: Mask, max_velocity: float
@@ -342,7 +342,7 @@ class TuneModel:
         """
         title = f'Set where {shortened(list(wanted), show=str)} is'
         try:
-            changes = zero_offsets(
+            changes = find_zero_offsets(
                 self.robot, wanted, actuators, held=held, max_velocity=max_velocity
             )
         except TransmissionBridgeError as error:

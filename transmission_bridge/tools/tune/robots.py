@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from transmission_bridge.bridge.options import by_number
+from transmission_bridge.bridge.options import strip_prefixes
 from transmission_bridge.description.specs import JointLimits
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.tune.model import TuneModel
@@ -159,7 +159,7 @@ class FileRobot:
         """Accept numbers that the maps accept."""
         assert self.model is not None
         try:
-            self.model.robot.with_parameters(by_number(values))
+            self.model.robot.with_parameters(strip_prefixes(values))
         except TransmissionBridgeError as error:
             done(str(error))
         else:
