@@ -4,7 +4,7 @@
 """
 A joint: its links, rest pose and limits, and the positions, motions and forces across it.
 
-Conventions are those of iDynTree's IJoint (S. Traversaro, "Modelling, Estimation and
+Conventions follow iDynTree's IJoint (S. Traversaro, "Modelling, Estimation and
 Identification of Humanoid Robots Dynamics", section 3.2): ``p_child = child_H_parent p_parent``,
 and body-fixed 6-vectors, linear part first.
 
@@ -64,9 +64,9 @@ Z = np.array([0.0, 0.0, 1.0])
 
 class JointError(TransmissionBridgeError, ValueError):
     """
-    A joint, a device or a query is not valid.
+    A joint, a device or a query is invalid.
 
-    :param joint: Name of the joint or device, empty where it has none.
+    :param joint: Name of the joint or device, or an empty string.
     :param message: The problem in one sentence without the name.
     """
 
@@ -79,12 +79,12 @@ class JointIndexError(TransmissionBridgeError, IndexError):
     """
     The index of a coordinate or of a degree of freedom is out of range.
 
-    iDynTree leaves the result undefined there; this package raises.
+    iDynTree leaves the result undefined; this package raises.
 
     :param joint: Name of the joint.
     :param kind: ``position coordinate`` or ``degree of freedom``.
-    :param index: The index given.
-    :param size: Number of them.
+    :param index: The given index.
+    :param size: Number of coordinates or degrees of freedom.
     """
 
     def __init__(self, joint: str, *, kind: str, index: int, size: int) -> None:
@@ -97,7 +97,7 @@ class JointIndexError(TransmissionBridgeError, IndexError):
 
 
 class _PerDof(tuple[float, ...]):
-    """A number per degree of freedom; a negative index is out of range, as it is for a joint."""
+    """A number per degree of freedom; a negative index is out of range, as for a joint."""
 
     __slots__ = ()
 
@@ -108,7 +108,7 @@ class _PerDof(tuple[float, ...]):
 
 
 def _set_per_dof(kind: str, owner: object, *names: str) -> None:
-    """Give fields of a frozen record their final type; they are of the same length."""
+    """Convert fields of a frozen record to their final type, all of one length."""
     size = len(getattr(owner, names[0]))
     for name in names:
         values = _PerDof(getattr(owner, name))
@@ -122,15 +122,15 @@ class MotionLimits:
     """
     Position bounds, velocity and effort magnitudes, each with a switch, as in iDynTree's IJoint.
 
-    A limit is used only while its switch is on. Every tuple has one entry per degree of freedom.
+    A limit applies only if its switch is on. Every tuple has one entry per degree of freedom.
 
-    :param lower: Least positions [rad or m].
-    :param upper: Greatest positions [rad or m].
-    :param velocity: Greatest speeds [rad/s or m/s].
-    :param effort: Greatest efforts [N m or N].
-    :param has_position: Whether ``lower`` and ``upper`` are used.
-    :param has_velocity: Whether ``velocity`` is used.
-    :param has_effort: Whether ``effort`` is used.
+    :param lower: Smallest positions [rad or m].
+    :param upper: Largest positions [rad or m].
+    :param velocity: Largest speeds [rad/s or m/s].
+    :param effort: Largest efforts [N m or N].
+    :param has_position: Whether ``lower`` and ``upper`` apply.
+    :param has_velocity: Whether ``velocity`` applies.
+    :param has_effort: Whether ``effort`` applies.
     :raises ShapeError: If the tuples differ in length.
     :raises JointIndexError: If an entry is read by a negative index or one out of range.
     """
@@ -149,7 +149,7 @@ class MotionLimits:
     @classmethod
     def unlimited(cls, n_dofs: int) -> MotionLimits:
         """
-        Return the limits that a new joint has in iDynTree: none, every switch off.
+        Return the limits of a new joint in iDynTree: every switch is off.
 
         :param n_dofs: Number of degrees of freedom.
         :returns: Bounds of plus and minus the largest finite number [rad or m], magnitudes zero.
@@ -159,9 +159,9 @@ class MotionLimits:
 
 
 class JointDynamicsType(IntEnum):
-    """The model of a joint's losses; names and numbers as in iDynTree."""
+    """The friction model of a joint; names and numbers as in iDynTree."""
 
-    #: None: the numbers are ignored.
+    #: No friction: the numbers are ignored.
     NONE = 0
     #: ``<dynamics>`` of URDF: viscous damping and static friction.
     URDF = 1
@@ -170,15 +170,15 @@ class JointDynamicsType(IntEnum):
 @dataclass(frozen=True, slots=True)
 class JointDynamics:
     """
-    Losses in a joint, as in iDynTree's IJoint; kinematics does not use them.
+    Friction in a joint, as in iDynTree's IJoint; kinematics does not use it.
 
-    :param type: Whether the numbers are used.
+    :param type: Whether the numbers apply.
     :param damping: Viscous damping [N m s/rad or N s/m], one entry per degree of freedom.
     :param static_friction: Static friction [N m or N], one entry per degree of freedom.
     :raises ShapeError: If the tuples differ in length.
     :raises JointError: If a number is negative or not finite.
     :raises JointIndexError: As for :class:`MotionLimits`.
-    :raises ValueError: If ``type`` is not one of these.
+    :raises ValueError: If ``type`` is not a :class:`JointDynamicsType`.
     """
 
     type: JointDynamicsType = JointDynamicsType.NONE
@@ -196,7 +196,7 @@ class JointDynamics:
     @classmethod
     def lossless(cls, n_dofs: int) -> JointDynamics:
         """
-        Return the dynamics that a new joint has in iDynTree: type ``NONE``, every number zero.
+        Return the dynamics of a new joint in iDynTree: type ``NONE``, every number zero.
 
         :param n_dofs: Number of degrees of freedom.
         :returns: Zero damping [N m s/rad or N s/m] and friction [N m or N].
@@ -223,53 +223,55 @@ class Joint:
     """
     A joint between ``link1`` and ``link2``; queries name the parent and the child.
 
-    The types are URDF's. Positions and velocities, after those of iDynTree where it has the type:
+    The types are URDF's types. Positions and velocities follow iDynTree if it has the type:
 
-    - ``fixed``: none.
+    - ``fixed``: no coordinates.
     - ``revolute``, ``continuous``: the angle of ``link2`` about the axis [rad], not reduced to a
       turn.
-    - ``prismatic``: its travel along the axis [m].
-    - ``planar``: ``(x, y, angle)`` across and about the axis [m, m, rad]. If the axis is the z of
-      ``link2``, ``x`` and ``y`` are its x and y at rest; for x they are y and z, for y z and x.
+    - ``prismatic``: the travel of ``link2`` along the axis [m].
+    - ``planar``: ``(x, y, angle)`` across and about the axis [m, m, rad]. If the axis is the z
+      axis of ``link2``, ``x`` and ``y`` are its x and y at rest; for an x axis they are y and z,
+      for a y axis z and x.
     - ``spherical``: a quaternion ``(w, x, y, z)``, ``link1_R_link2 = rest R(q)``.
     - ``floating``: ``(p_x, p_y, p_z, w, x, y, z)`` [m; quaternion],
       ``link1_H_link2 = rest [[R(q), p], [0, 1]]``.
 
-    A quaternion may have any length but zero and is normalised before use. Velocities of the last
-    three are the free entries of the body twist of ``link2`` relative to ``link1`` in the motion
-    frame, whose axes are those of ``link2`` for the last two [m/s; rad/s].
+    A quaternion may have any length except zero; it is normalised before use. Velocities of the
+    last three types are the free entries of the body twist of ``link2`` relative to ``link1`` in
+    the motion frame [m/s; rad/s]. For the last two types, the axes of the motion frame are those
+    of ``link2``.
 
     ``q``, ``dq`` and ``ddq`` are vectors of positions, velocities and accelerations of the whole
-    model; the joint reads its own part, which begins at ``position_offset`` (of ``q``) or
-    ``dof_offset`` (of ``dq``, ``ddq``). With the default offsets, zero, they may be the joint's
-    own coordinates alone, or a plain number for a single one. Leading axes are batches and
+    model. The joint reads its entries from ``position_offset`` (of ``q``) or ``dof_offset`` (of
+    ``dq``, ``ddq``) on. With the default offsets of zero, the vectors may hold the joint's own
+    coordinates alone, or be a plain number for a single coordinate. Leading axes are batches and
     broadcast.
 
-    Use :func:`dataclasses.replace` for a changed joint; it is checked again.
+    Use :func:`dataclasses.replace` to change a joint; the result is checked again.
 
     :param link1: First attached link, a name or a number.
-    :param link2: Second attached link, another one.
+    :param link2: Second attached link, different from the first.
     :param type: URDF's name of the type.
     :param rest: ``link1_H_link2`` at the rest position, shape ``(4, 4)`` [translation in m].
-    :param axis: Direction of the axis in ``link1``, shape ``(3,)``, of any length but zero;
+    :param axis: Direction of the axis in ``link1``, shape ``(3,)``, of any length except zero;
         ignored for types without an axis.
     :param origin: A point of the axis, or the centre of a spherical joint, in ``link1`` [m], shape
         ``(3,)``; ignored for fixed and floating joints.
     :param name: The joint's name.
-    :param index: Index among the joints of the model, ``-1`` for none.
+    :param index: Index among the joints of the model, ``-1`` if not in a model.
     :param position_offset: Index of its first coordinate in a vector of positions.
     :param dof_offset: Index of its first degree of freedom in a vector of velocities.
-    :param limits: Motion limits; unlimited where left empty.
-    :param dynamics: Losses; none where left empty.
-    :param mimic: The joint that this one follows in a device, if any.
-    :raises ShapeError: If an array has another shape, or ``limits`` or ``dynamics`` have another
-        number of entries than the joint has degrees of freedom; in queries, if a vector ends
-        before the joint's part of it does.
-    :raises JointError: If there is no such type, both links are the same, an offset is negative,
+    :param limits: Motion limits; unlimited if empty.
+    :param dynamics: Friction; zero if empty.
+    :param mimic: The joint that this joint follows in a device, if any.
+    :raises ShapeError: If an array has another shape, or the number of entries of ``limits`` or
+        ``dynamics`` differs from the number of degrees of freedom; in queries, if a vector is too
+        short for the joint's offset.
+    :raises JointError: If the type does not exist, both links are the same, an offset is negative,
         ``rest`` is not a rotation and a translation (to 1e-4), ``origin`` is not finite, the axis
         has no direction, or position limits are enabled for a type other than revolute and
-        prismatic; in queries, if two links are not those of the joint, or a quaternion has length
-        zero.
+        prismatic; in queries, if the links are not the two links of the joint, or a quaternion has
+        length zero.
     """
 
     link1: LinkId
@@ -368,7 +370,8 @@ class Joint:
         Return axis and origin in a link's frame, at rest (getAxis, getJointCenter).
 
         :param link: One of the two links.
-        :returns: Unit direction, and a point of the axis or the centre [m], of shape ``(3,)``.
+        :returns: Unit direction, and a point of the axis or the centre [m], each of shape
+            ``(3,)``.
         :raises JointError: If the joint is not attached to the link.
         """
         if link not in (self.link1, self.link2):
@@ -403,8 +406,8 @@ class Joint:
         """
         Return the matrix from own velocities to rates of own coordinates.
 
-        The identity for joints with one coordinate (getPositionDerivativeVelocityJacobian); the
-        rate of a quaternion is that of the normalised one.
+        It is the identity for joints with one coordinate (getPositionDerivativeVelocityJacobian).
+        For a quaternion it returns the rate of the normalised quaternion.
 
         :param q: Positions, shape ``(..., N)`` [rad or m].
         :returns: Shape ``(..., n_positions, n_dofs)``.
@@ -475,22 +478,22 @@ class Joint:
         """
         Return ``S`` of ``v_child = S dq + child_X_parent v_parent``.
 
-        Body twists, linear part first, in the child's frame.
+        Twists are body twists, linear part first, in the child's frame.
 
         :param child: One attached link.
         :param parent: The other one.
-        :param q: Positions, shape ``(..., N)`` [rad or m]; needed for ``link1`` as the child of a
-            joint with several degrees of freedom, where ``S`` depends on it.
+        :param q: Positions, shape ``(..., N)`` [rad or m]; required if ``link1`` is the child of a
+            joint with several degrees of freedom, because ``S`` then depends on it.
         :returns: Shape ``(..., 6, n_dofs)`` with the batch axes of ``q``, ``(6, n_dofs)`` without
             ``q`` [m/rad, or 1; then rad/rad, or 1/m].
-        :raises JointError: If ``q`` is needed.
+        :raises JointError: If ``q`` is required and missing.
         """
         own = None if q is None else self._own(q)
         before, after = self.motion_frames
         if self._child_is_link2(child, parent):
             subspace = twist_transform(inverse(after))[:, self.twists]
         else:
-            # v_2 = X_21 v_1 + S dq solved for v_1. One twist alone is not changed by its motion.
+            # v_2 = X_21 v_1 + S dq solved for v_1. A single twist does not change with its motion.
             if self.n_dofs > 1:
                 if own is None:
                     message = f'the motion subspace seen from {child!r} depends on the position'
@@ -536,7 +539,7 @@ class Joint:
         """
         Return velocity and acceleration of the child together (computeChildVelAcc).
 
-        The second alone is computeChildAcc, and for zero ``ddq`` computeChildBiasAcc.
+        The acceleration alone is computeChildAcc, and computeChildBiasAcc if ``ddq`` is zero.
 
         ``v_child = child_X_parent v_parent + S dq`` and
         ``a_child = child_X_parent a_parent + S ddq + v_child × (S dq)``: ``S`` is constant in one
@@ -577,12 +580,12 @@ class Joint:
         :param q: Positions, shape ``(..., N)`` [rad or m].
         :param dq: Velocities, shape ``(..., M)`` [rad/s or m/s].
         :param ddq: Accelerations, shape ``(..., M)`` [rad/s² or m/s²].
-        :param parent_motion: The same three of the parent: ``world_H_parent``, shape
-            ``(..., 4, 4)`` [translation in m], twist and acceleration, shape ``(..., 6)``; a
-            :class:`ChildMotion` is one.
+        :param parent_motion: Motion of the parent, as a :class:`ChildMotion` or a tuple:
+            ``world_H_parent``, shape ``(..., 4, 4)`` [translation in m], twist and acceleration,
+            shape ``(..., 6)``.
         :param child: One attached link.
         :param parent: The other one.
-        :returns: The child's; ``world_H_child = world_H_parent parent_H_child``.
+        :returns: Motion of the child; ``world_H_child = world_H_parent parent_H_child``.
         """
         position, velocity, acceleration = parent_motion
         return ChildMotion(
@@ -597,10 +600,10 @@ class Joint:
         Return ``τ = Sᵀ f``, ``S`` with ``on`` as the child (computeJointTorque).
 
         :param q: Positions, shape ``(..., N)`` [rad or m].
-        :param wrench: ``[f; m]`` that one link applies on the other, in the frame of the link it
-            is applied on, shape ``(..., 6)`` [N; N m].
-        :param applied_by: The link that applies it.
-        :param on: The link on which it is applied.
+        :param wrench: ``[f; m]`` that one link applies to the other, in the frame of the link
+            ``on``, shape ``(..., 6)`` [N; N m].
+        :param applied_by: The link that applies the wrench.
+        :param on: The link that receives it.
         :returns: Efforts, shape ``(..., n_dofs)`` [N m or N].
         """
         subspace = self.motion_subspace(on, applied_by, q)
@@ -619,13 +622,14 @@ class Joint:
         Return the joint with other limits of one degree of freedom.
 
         iDynTree's setPosLimits, setVelocityLimit and setEffortLimit. The switches stay unchanged.
-        The limits are checked; those of a description are reported in its findings instead.
+        The limits are checked here; the limits of a description are reported in its findings
+        instead.
 
         :param dof: Degree of freedom.
-        :param lower: Least position [rad or m]; ``None`` keeps it, here and below.
-        :param upper: Greatest position [rad or m].
-        :param velocity: Greatest speed, at least zero [rad/s or m/s].
-        :param effort: Greatest effort, at least zero [N m or N].
+        :param lower: Smallest position [rad or m]; ``None`` keeps it, also for the other limits.
+        :param upper: Largest position [rad or m].
+        :param velocity: Largest speed, at least zero [rad/s or m/s].
+        :param effort: Largest effort, at least zero [N m or N].
         :returns: A new joint.
         :raises JointIndexError: If ``dof`` is out of range.
         :raises JointError: If not ``lower <= upper``, a magnitude is negative or not a number, or
@@ -652,7 +656,7 @@ class Joint:
 
     @property
     def _linear(self) -> list[int]:
-        """The axes along which the joint moves; these coordinates come first."""
+        """The axes along which the joint moves; their coordinates are the first ones."""
         return [twist for twist in self.twists if twist < 3]
 
     @property
@@ -660,7 +664,7 @@ class Joint:
         return 3 in self.twists
 
     def _unit_quaternion(self, own: Array) -> tuple[Array, Array]:
-        """Return the unit quaternion (..., 4) and the length (..., 1) that was divided by."""
+        """Return the unit quaternion (..., 4) and the original length (..., 1)."""
         length = np.linalg.norm(own[..., -4:], axis=-1, keepdims=True)
         if np.any(length == 0.0):
             raise JointError(self.name, 'a quaternion of length zero is not an orientation')
@@ -681,8 +685,8 @@ class Joint:
         elif self._has_quaternion:
             unit, length = self._unit_quaternion(own)
             entry = position - n
-            # The entry moves the unit quaternion across itself only: (e_i - u u_i) / |q|. The
-            # rotation is quadratic: R(u + v) = R(u) + dR(v) + R(v) - I.
+            # The entry changes the unit quaternion perpendicular to itself only: (e_i - u u_i) /
+            # |q|. The rotation is quadratic: R(u + v) = R(u) + dR(v) + R(v) - I.
             across = np.eye(4)[entry] - unit * unit[..., entry : entry + 1]
             moved, rest, own_part = map(rotation_from_quaternion, (unit + across, unit, across))
             derivative[..., :3, :3] = (moved - rest - own_part + np.eye(3)) / length[

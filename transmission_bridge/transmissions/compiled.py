@@ -29,21 +29,22 @@ _POSITIONS = (Quantity.POSITION, Quantity.ABSOLUTE_POSITION)
 
 class Part(NamedTuple):
     """
-    What moves by itself of a transmission, in one direction.
+    The compiled functions of an independent set of members of a transmission, in one direction.
 
-    :param near: Compiled function of one sample near the last solution: position, velocity,
-        effort, start and numbers to position, velocity, effort, next start, status and whether to
-        look further; ``None``: there is only ``step``.
-    :param step: The same wherever the sample is; it takes a table besides, and looks further.
-    :param n_start: How many numbers the start has.
-    :param numbers: The numbers.
-    :param table: The table, entry by entry.
-    :param inputs: Places of its inputs among those of the transmission.
-    :param outputs: Places of its outputs.
-    :param starts: Starts of positions, shape ``(samples, n_in)``, of guesses, if there are any, of
+    :param near: Compiled function of one sample close to the last solution. Inputs: position,
+        velocity, effort, warm start, numbers. Outputs: position, velocity, effort, next warm
+        start, status, and whether the full solver is needed. ``None``: use ``step`` only.
+    :param step: Compiled function of any sample; it has the seed table as a further input and runs
+        the full solver if needed.
+    :param n_start: Length of the warm start.
+    :param numbers: The numbers of the mechanism.
+    :param table: The seed table, entry by entry.
+    :param inputs: Indices of its inputs among the inputs of the transmission.
+    :param outputs: Indices of its outputs.
+    :param starts: Warm starts of positions, shape ``(samples, n_in)``, and of optional guesses of
         the outputs.
-    :param bend: Accelerations of the outputs while the inputs move at a steady rate, of the
-        samples' positions, velocities, mapped positions and velocities, and next starts.
+    :param bend: Accelerations of the outputs at constant input velocity, from positions,
+        velocities, mapped positions, mapped velocities and next warm starts.
     """
 
     near: Any
@@ -58,14 +59,14 @@ class Part(NamedTuple):
 
 
 class CompiledTransmission(Transmission):
-    """A transmission of parts, each of them a compiled function of one sample."""
+    """A transmission whose parts are compiled functions of one sample."""
 
     @abstractmethod
     def parts(self, direction: Direction) -> Sequence[Part]:
-        """Return the compiled functions with what they are given."""
+        """Return the compiled functions with their constant inputs."""
 
     def raise_error(self) -> None:
-        """Raise what a plugin's function has raised since this was asked last."""
+        """Raise the error of a plugin's function since the last call, if any."""
 
     def map(
         self,
@@ -103,7 +104,7 @@ class CompiledTransmission(Transmission):
         guess: npt.ArrayLike | None = None,
         report: MapReport | None = None,
     ) -> tuple[Array, Array, Array]:
-        """Map one instant, its position found once; see :class:`Transmission`."""
+        """Map one state, solving for its position once; see :class:`Transmission`."""
         value = as_values('position', position, self._n_inputs(direction))
         speed = _shaped('velocity', velocity, value.shape)
         force = _shaped('effort', effort, value.shape)
@@ -121,11 +122,7 @@ class CompiledTransmission(Transmission):
         *,
         bends: bool = False,
     ) -> tuple[Array, Array, Array]:
-        """
-        Map position, velocity and effort.
-
-        :param bends: Whether accelerations at a steady rate stand in place of the efforts.
-        """
+        """Map the three rows; ``bends``: accelerations at constant velocity replace efforts."""
         from transmission_bridge.transmissions.system import map_samples
 
         parts = self.parts(direction)
@@ -156,8 +153,8 @@ class CompiledTransmission(Transmission):
     ) -> Array:
         if values is None:
             raise TransmissionError(
-                f'{type(self).__name__} cannot map {interface} without {name}=, as its Jacobian '
-                'varies',
+                f'{type(self).__name__} cannot map {interface} without {name}=, because its '
+                'Jacobian varies',
                 parameter=name,
                 expected='positions' if name == 'at' else 'velocities',
                 found='None',

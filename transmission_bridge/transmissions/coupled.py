@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Any number of actuators on any number of joints, through a constant matrix."""
+"""Any number of actuators and joints, coupled by a constant matrix."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class CoupledTransmission(LinearTransmission):
     force
     ===================== ======================================== ==============================
 
-    ``C^+`` is the inverse, or the pseudo-inverse where ``M != N``. With one motor on several
-    joints (``M < N``) a joint position that the motor cannot give is met in the least-squares
-    sense, and joint efforts from the motor's are those without a part that the motor does not
-    feel. With more actuators than joints the actuators share the motion with the least effort.
-    Entries of the inverse that are zero by the structure of ``C`` are exactly zero, so that an
-    unknown value touches only what depends on it.
+    ``C^+`` is the inverse, or the pseudo-inverse if ``M != N``. With one motor on several joints
+    (``M < N``), joint positions that the motor cannot reach are approximated by least squares, and
+    joint efforts computed from the motor contain no component that does not load the motor. With
+    more actuators than joints, the actuators share the motion with the smallest effort. Entries of
+    the inverse that are zero by the structure of ``C`` are exactly zero: an unknown value touches
+    only outputs that depend on it.
 
-    In the description the matrix is given row by row, a row per joint role, or as one parameter
-    with rows separated by semicolons, or entry by entry in the names of the ROS 2 design draft::
+    The description gives the matrix row by row, one row per joint role, or as one parameter with
+    rows separated by semicolons, or entry by entry in the names of the ROS 2 design draft::
 
         <param name="joint1">1.0 0.0</param>        <param name="matrix">1 0; -0.5 0.5</param>
         <param name="joint2">-0.5 0.5</param>
@@ -56,8 +56,8 @@ class CoupledTransmission(LinearTransmission):
     :param matrix: ``C``, shape ``(n_joints, n_actuators)``.
     :param actuator_reduction: ``ar``, ones by default.
     :param joint_offset: ``off`` [rad or m], zeros by default.
-    :raises TransmissionError: If the matrix has not full rank, a reduction is zero, or a number
-        is not finite.
+    :raises TransmissionError: If the matrix does not have full rank, a reduction is zero, or a
+        number is not finite.
     """
 
     api_version: ClassVar[int] = 2

@@ -2,10 +2,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-A mechanism that is written once, as functions of CasADi: values, slopes, and how these turn.
+A mechanism written once, as functions of CasADi; its slopes and their rates are derived.
 
 It is stated as ``q = f(a)``, as ``a = f^-1(q)``, as both, or as a closure ``g(a, q) = 0``, alone
-or beside one of them.
+or with one of them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from transmission_bridge.transmissions.sparsity import inverse_pattern
 from transmission_bridge.transmissions.system import Forms, solve_linear, System
 from transmission_bridge.types import Mask
 
-#: A number of a mechanism, a vector of them, or a tuple of vectors.
+#: A number of a mechanism, a vector of numbers, or a tuple of vectors.
 Numbers: TypeAlias = 'float | Sequence[float] | Sequence[Sequence[float]]'
 
 Expression: TypeAlias = Any
 
 
 def shape_of(numbers: Mapping[str, Numbers]) -> tuple[tuple[str, Any], ...]:
-    """Return what mechanisms of one equation share: the names of their numbers and the counts."""
+    """Return the common structure of mechanisms of an equation: names and counts of numbers."""
 
     def counts(value: Numbers) -> Any:
         return tuple(map(counts, value)) if isinstance(value, Sequence) else None
@@ -61,14 +61,11 @@ def system_of(
     """
     Return the system of mechanisms of one structure; their numbers are inputs.
 
-    :param functions: ``joint_position``, ``actuator_position`` and ``closure``, those that there
-        are, in bare coordinates.
-    :param starts_at_joint: Whether ``x`` is the joints' space.
-    :param n: Numbers of actuators and joints.
-    :param shape: Of the numbers, see :func:`shape_of`.
-    :param choices: What is no number, by name.
-    :raises TransmissionError: If an equation gives another number of positions or calls a function
-        of ``math`` or numpy, or a closure does not hold every member.
+    ``functions`` are ``joint_position``, ``actuator_position`` and ``closure``, if defined, in
+    bare coordinates. ``n`` are the numbers of actuators and joints.
+
+    :raises TransmissionError: If an equation returns a wrong number of positions or calls a
+        function of ``math`` or numpy, or a closure does not determine every member.
     """
     n_actuators, n_joints = n
     symbols: list[Expression] = []
@@ -98,7 +95,7 @@ def system_of(
         found = ca.vertcat(*found) if isinstance(found, tuple | list) else ca.SX(found)
         if found.shape != (count, 1):
             raise TransmissionError(
-                f'{name} gives another number of equations',
+                f'{name} returns a wrong number of equations',
                 expected=str(count),
                 found=str(found.numel()),
             )
@@ -130,7 +127,7 @@ def _forms(
     if value is None:
         if ca.sprank(by_y) < y.numel():
             raise TransmissionError(
-                'closure does not hold every member',
+                'closure does not determine every member',
                 expected=f'{y.numel()} equations that determine {y}',
                 found=str(closure),
             )
@@ -157,21 +154,21 @@ def _forms(
     )
 
 
-#: While an equation is evaluated, CasADi's class is another one for all threads.
+#: While an equation is evaluated, CasADi's class is modified for all threads.
 _ONE_EQUATION = RLock()
 
 
 @contextmanager
 def _symbols_only(name: str) -> Iterator[None]:
     """
-    Refuse what makes a number of a symbol, which CasADi does without a word: the number is NaN.
+    Raise an error if a symbol is converted to a number: CasADi silently returns NaN.
 
-    numpy's functions are refused as well, of which some versions of CasADi warn.
+    Functions of numpy are also rejected; only some versions of CasADi warn about them.
     """
     said = TransmissionError(
         f"{name} calls a function that is not CasADi's",
         expected="casadi's cos, as in ca.cos(a), and its other functions",
-        found='math.cos, np.cos or the like of a symbol',
+        found='math.cos, np.cos or a similar function of a symbol',
     )
     with _ONE_EQUATION, warnings.catch_warnings():
         warnings.filterwarnings('error', r'\s*casadi: a numpy function', FutureWarning)

@@ -16,14 +16,15 @@ class MonotoneCubic:
     """
     A piecewise cubic through ``(x_k, y_k)`` that is monotone and once continuously differentiable.
 
-    The slope at an inner point is the weighted harmonic mean of those of the two chords,
-    ``(w1 + w2) / (w1 / d1 + w2 / d2)`` with ``w1 = 2 h2 + h1``, ``w2 = h2 + 2 h1``; at the ends it
-    is that of the parabola through three points, kept between zero and three times the chord's.
-    Each piece is then monotone (Fritsch and Carlson 1980; Fritsch and Butland 1984).
+    The slope at an inner point is the weighted harmonic mean of the slopes of the two chords,
+    ``(w1 + w2) / (w1 / d1 + w2 / d2)`` with ``w1 = 2 h2 + h1``, ``w2 = h2 + 2 h1``. At the ends it
+    is the slope of the parabola through three points, limited to the range from zero to three
+    times the slope of the chord. Each piece is then monotone (Fritsch and Carlson 1980; Fritsch
+    and Butland 1984).
 
-    :param x: At least two, strictly increasing.
-    :param y: As many, strictly increasing or strictly decreasing.
-    :raises TransmissionError: If the points are not such.
+    :param x: At least two numbers, strictly increasing.
+    :param y: As many numbers, strictly increasing or strictly decreasing.
+    :raises TransmissionError: If the points do not meet these conditions.
     """
 
     def __init__(self, x: npt.ArrayLike, y: npt.ArrayLike) -> None:
@@ -52,7 +53,7 @@ def _check(x: Array, y: Array) -> None:
         expected = 'the second column to increase, or to decrease, from point to point'
     if expected:
         raise TransmissionError(
-            'the table cannot be used',
+            'the table is invalid',
             parameter='table',
             expected=expected,
             found=f'{x.tolist()} and {y.tolist()}',

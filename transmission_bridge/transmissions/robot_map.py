@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Position, velocity and effort of a robot, one instant after the other."""
+"""Maps of position, velocity and effort of a robot for a stream of states."""
 
 from __future__ import annotations
 
@@ -22,14 +22,11 @@ if TYPE_CHECKING:
 
 class RobotMap:
     """
-    The three interfaces of a JointState, for a stream.
+    Maps the three interfaces of a JointState for a stream. Threads must not share it.
 
-    The affine part of the robot is one map of all three. Where there are mechanisms, it is
-    compiled together with them into one function. Solutions begin at the last one.
-
-    Not to be shared between threads.
-
-    :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
+    The affine part of the robot is one map of all three interfaces. If there are mechanisms, all
+    are compiled into one function together with it. The last solution is the warm start of the
+    next one.
     """
 
     def __init__(self, robot: Robot, direction: Direction) -> None:
@@ -56,16 +53,16 @@ class RobotMap:
         return self._functions[commands]
 
     def forget(self) -> None:
-        """Forget the last solutions: those of other numbers may lead astray."""
+        """Discard the last solutions: they are misleading after a change of the numbers."""
         for function in self._functions.values():
             function.forget()
 
     def map_state(self, values: Array, report: MapReport) -> Array:
         """
-        Map rows position, velocity, effort that belong together: Jacobians are those of row 0.
+        Map rows position, velocity, effort of one state; Jacobians are evaluated at row 0.
 
         :param values: Shape ``(3, n_in)``, C-contiguous.
-        :param report: Collects what became NaN and why.
+        :param report: Collects failures.
         :returns: Shape ``(3, n_out)``; **overwritten by the next call**.
         """
         if self._is_linear:
@@ -74,12 +71,12 @@ class RobotMap:
 
     def map_command(self, values: Array, measured: Array, report: MapReport) -> Array:
         """
-        Map rows position, velocity, effort that are commanded, NaN where they are not.
+        Map rows position, velocity, effort of a command; NaN means not commanded.
 
-        Velocity is mapped where the commanded position is, else the measured one; effort at the
-        measured position.
+        Velocity is mapped at the commanded position, or at the measured one if no position is
+        commanded; effort is mapped at the measured position.
 
-        :param measured: Positions, shape ``(n_in,)``, NaN where unknown.
+        :param measured: Positions, shape ``(n_in,)``, NaN if unknown.
         """
         if self._is_linear:
             return self._map_linear(values)
@@ -101,6 +98,6 @@ def _called(function: RobotFunction, values: Array, report: MapReport) -> Array:
                 try:
                     binding.transmission.raise_error()  # type: ignore[attr-defined]
                     count_status(status, part)
-                except (Exception, SystemExit):  # whatever a third party raises
+                except (Exception, SystemExit):  # third-party code may raise anything
                     part.add_exception()
     return function.mapped

@@ -27,11 +27,11 @@ class ScrewTransmission(LinearTransmission):
     effort, torque, force        ``j = ar (2 pi / lead) a`` [N]        ``a = lead / (2 pi) j / ar`` [N m]
     ============================ ===================================== ==================================
 
-    Actuator values are in [rad], joint values in [m]. The sign of the lead is the handedness:
-    positive where a turn in the positive sense moves the joint in its positive sense. Friction is
-    not modelled: power is conserved.
+    Actuator values are in [rad], joint values in [m]. The sign of the lead is the handedness: with
+    a positive lead, a turn in the positive direction moves the joint in its positive direction.
+    Friction is not modelled: power is conserved.
 
-    :param lead: Travel [m] per revolution, negative for the other hand.
+    :param lead: Travel [m] per revolution, negative for a left-handed screw.
     :param actuator_reduction: ``ar``.
     :param joint_offset: ``off`` [m].
     :raises TransmissionError: If lead or reduction is zero or a number is not finite.
@@ -58,7 +58,7 @@ class ScrewTransmission(LinearTransmission):
         """Build from one actuator, one joint and ``<param name="lead">``."""
         reader.require_members(joints=1, actuators=1)
         lead = reader.number(
-            'lead', description='Travel per revolution, negative for the other hand [m].',
+            'lead', description='Travel per revolution, negative if left-handed [m].',
             nonzero=True,
         )  # fmt: skip
         return cls(lead, reader.actuator_reductions()[0], reader.joint_offsets()[0])

@@ -2,10 +2,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-A table of positions over the domain of a mechanism: where solutions begin, and what is typical.
+A table of positions over the domain of a mechanism: initial guesses and typical gains.
 
-A closure alone has several ``y`` for each ``x``. Which one is meant is said by one pose; from
-there the mechanism is moved, in small steps, to the points of the table.
+A closure alone has several ``y`` for each ``x``. One pose selects the solution; from there the
+mechanism is moved in small steps to the points of the table.
 """
 
 from __future__ import annotations
@@ -20,52 +20,52 @@ from transmission_bridge.transmissions.domain import Domain, SLACK
 from transmission_bridge.transmissions.system import map_samples, SURE, System
 from transmission_bridge.types import Array, Index
 
-#: Points per coordinate, by the number of coordinates; three beyond the end of the list.
+#: Points per coordinate, by the number of coordinates; three for more coordinates.
 POINTS = (65, 17, 9, 5)
 
-#: Cells per coordinate of what is mapped, likewise; each has an entry to begin at.
+#: Cells per coordinate of the mapped positions, in the same way; each has a nearest table entry.
 CELLS = (257, 33, 9, 5)
 
-#: In place of what does not exist.
+#: Value of entries that do not exist.
 FAR = 1e300
 
 #: Steps from one point of the table to the next.
 WALK = 4
 
-#: How many points a table may have, where a coarse one leaves open which assembly is meant.
+#: Limit of the points of a table; a coarse table may leave the assembly ambiguous.
 MOST_POINTS = 5000
 
-#: Solutions that differ by less of the size of ``y`` are the same.
+#: Solutions with a smaller difference, relative to the size of ``y``, are equal.
 SAME = 1e-6
 
 
 def points_of(n: int) -> int:
-    """Return how many points a table has per coordinate."""
+    """Return the number of points of a table per coordinate."""
     return POINTS[n - 1] if n <= len(POINTS) else 3
 
 
 @dataclass(frozen=True)
 class Seeds:
     """
-    Positions on the branch, and what follows from them.
+    Positions on the branch, and the numbers derived from them.
 
-    Sizes are the singular values of ``G`` in shares of the ranges of ``x`` and ``y``, so that
-    neither units nor reductions decide which of several unknowns is the fast one; of more than
-    two unknowns they are norms.
+    Sizes are the singular values of ``G``, scaled by the ranges of ``x`` and ``y``: units and
+    reductions do not affect the choice between several unknowns. For more than two unknowns they
+    are norms.
 
     :param table: ``x``, ``y`` and the entries of ``G`` column by column, in the columns; columns
-        without a position are far from everything.
+        without a position hold a large number.
     :param y_span: Range of ``y``, shape ``(n_y,)``.
-    :param lowest: What ``y`` may be at least. Exact with one coordinate on each side and the whole
-        domain on the branch, as ``y`` is then monotone; otherwise half of the range is added, as
-        the table does not hold the extremes.
-    :param highest: What ``y`` may be at most.
+    :param lowest: Smallest possible ``y``. Exact with one coordinate on each side and the whole
+        domain on the branch, because ``y`` is then monotone. Otherwise half of the range is added,
+        because the table does not contain the extremes.
+    :param highest: Largest possible ``y``.
     :param branch: Sign of the determinant of ``G`` on the branch.
     :param largest: Median of the largest size.
     :param typical: Median of the smallest size.
-    :param ends: ``x`` and ``y`` of the ends of a domain where these have one side only, else NaN.
-    :param side: Of a closure alone the sign of the determinant of ``dg/dy``.
-    :param near: Of a closure alone, how far it is followed from an entry in ``x`` and in ``y``.
+    :param ends: ``x`` and ``y`` of the ends of a domain if these have one side only, else NaN.
+    :param side: For a closure alone, the sign of the determinant of ``dg/dy``.
+    :param near: For a closure alone, the radius around an entry in ``x`` and in ``y``.
     """
 
     table: Array
@@ -81,7 +81,7 @@ class Seeds:
     _found: dict[bool, tuple[Array, Array, Array]] = field(default_factory=dict)
 
     def watched(self, domain: Domain, max_gain: float) -> list[float]:
-        """Return the numbers that a sample is held against, in the order of ``Watch``."""
+        """Return the bounds for the compiled functions, in the order of ``Watch``."""
         bounds = domain.bounds
         most, least = max_gain * self.largest, self.typical / max_gain
         return [
@@ -97,7 +97,7 @@ class Seeds:
         ]
 
     def starts(self, given: Array, n_x: int, *, along: bool) -> Array:
-        """Return for each position the start of a solution, at an entry near it."""
+        """Return for each position the warm start at a nearby entry."""
         n_y = len(self.y_span)
         count = (n_x, n_y)[0 if along else 1]
         low, high, places = self._cells(n_x, along)
@@ -108,7 +108,7 @@ class Seeds:
         return starts
 
     def _cells(self, n_x: int, along: bool) -> tuple[Array, Array, Array]:
-        """Return the box of positions, and of each of its cells the start of a solution."""
+        """Return the box of positions, and the warm start of each of its cells."""
         if along not in self._found:
             x, y, entries = np.split(self.table, [n_x, n_x + len(self.y_span)])
             rows, results = (x, y) if along else (y, x)
@@ -143,13 +143,13 @@ class Seeds:
         pose: tuple[Array, Array] | None,
     ) -> Seeds:
         """
-        Lay a grid over the domain and keep what is on the mechanism's branch.
+        Compute a grid over the domain and keep the positions on the mechanism's branch.
 
-        The branch is that of the reachable grid point nearest to the middle of the domain.
+        The branch is the one of the reachable grid point closest to the middle of the domain.
 
-        :param pose: Of a closure alone ``x`` and about ``y`` of a pose of the assembly.
+        :param pose: For a closure alone, ``x`` and an approximate ``y`` of the assembly.
         :raises TransmissionError: If no point of the domain can be reached, or each is singular;
-            or if the pose does not say which assembly is meant.
+            or if the pose does not determine the assembly.
         """
         with np.errstate(all='ignore'):
             if pose is None:
@@ -179,8 +179,7 @@ class Seeds:
             raise TransmissionError(
                 'no position of the domain can be reached; do the dimensions fit together?',
                 expected='a closed mechanism',
-                found=f'none of the {domain.space} positions from {domain.lower} to '
-                f'{domain.upper}',
+                found=f'no {domain.space} position from {domain.lower} to {domain.upper}',
             )
         middle = np.array(domain.lower) + 0.5 * domain.span
         off_middle = np.abs((x - middle) / domain.span).sum(axis=-1)
@@ -191,13 +190,13 @@ class Seeds:
         y_span = np.where(y_span > 0.0, y_span, 1.0)
         largest, smallest = sizes_of(safe * (domain.span / y_span[:, np.newaxis]))
         typical = float(np.median(smallest[on_branch]))
-        # Rounding gives a singular position, as on the bounds of a full stroke, either sign.
+        # Rounding gives a singular position either sign, for example at the ends of a full stroke.
         singular = reachable & ~(np.maximum(largest, typical) <= SURE * smallest)
         seeds = on_branch & ~singular
         if not seeds.any():
             raise TransmissionError(
                 'every position of the domain is a dead centre',
-                expected='positions that follow from each other in both directions',
+                expected='positions with a regular map in both directions',
                 found=f'singular values of at most {largest[on_branch].max():g} and '
                 f'{smallest[on_branch].max():g}',
             )
@@ -230,7 +229,7 @@ class Seeds:
 
 
 def sizes_of(matrices: Array) -> tuple[Array, Array]:
-    """Return how much each matrix multiplies by at most and at least, as a sample's does."""
+    """Return the largest and smallest gain of each matrix, as for a sample."""
     values = np.linalg.svd(matrices, compute_uv=False)
     if values.shape[1] <= 2:
         return values[:, 0], values[:, -1]
@@ -238,7 +237,7 @@ def sizes_of(matrices: Array) -> tuple[Array, Array]:
 
 
 def _matrices(columns: Array, system: System) -> Array:
-    """Return ``G`` of its entries column by column."""
+    """Return ``G`` from its entries column by column."""
     return columns.reshape(-1, system.n_x, system.n_y).swapaxes(1, 2)
 
 
@@ -248,7 +247,7 @@ def _matrices(columns: Array, system: System) -> Array:
 def _assembled(
     system: System, domain: Domain, p: tuple[float, ...], pose: tuple[Array, Array]
 ) -> tuple[int, Array, Array, Array, float]:
-    """Move the mechanism from a pose over the domain; return what a table is made of."""
+    """Move the mechanism from a pose over the domain; return the columns of the table."""
     x, start = (each[np.newaxis] for each in pose)
     size = np.abs(start[0]) + 1e-3 * domain.span.max()
 
@@ -263,9 +262,9 @@ def _assembled(
     y, slope, side = followed(x, start, is_sought=True)
     if not (domain.contains(x) & np.isfinite(y).all() & np.isfinite(slope).all()).all():
         raise TransmissionError(
-            'the pose does not say how the mechanism is assembled',
+            'the pose does not determine how the mechanism is assembled',
             expected=f'a {domain.space} position within {domain.lower} to {domain.upper} '
-            'at which it closes, and is not at a dead centre',
+            'at which it is closed, and not at a dead centre',
             found=f'{pose[0].tolist()} with {pose[1].tolist()} in the other space',
         )
     size = size + np.abs(slope[0]) @ domain.span
@@ -284,7 +283,7 @@ def _assembled(
 
 
 def _watch_of(system: System, size: Array) -> Array:
-    """Return a watch of which only the range of ``y`` is known."""
+    """Return a watch with the range of ``y`` only."""
     watch = np.ones(system.n_watch)
     first = 3 * system.n_x + 2 * system.n_y
     watch[first : first + system.n_y] = size
@@ -294,7 +293,7 @@ def _watch_of(system: System, size: Array) -> Array:
 def _walked(
     domain: Domain, points: int, home: tuple[Array, Array, Array], side: float, followed: Any
 ) -> tuple[Array, Array, Array]:
-    """Return all points that are reached from a pose, each from a neighbour; the others NaN."""
+    """Return all points that can be reached from a pose via neighbours; other points are NaN."""
     n = len(domain.lower)
     x = domain.grid(points)
     y = np.full((len(x), home[1].shape[1]), np.nan)
@@ -324,7 +323,7 @@ def _walked(
 def _tells_apart(
     x: Array, y: Array, slope: Array, points: int, size: Array, followed: Any
 ) -> bool:
-    """Whether half-way between two points both lead to the same solution."""
+    """Return whether neighbouring points lead to the same solution half-way between them."""
     reached = np.flatnonzero(np.isfinite(y[:, 0]))
     to, of = _neighbours(reached, points, x.shape[1])
     both = np.isfinite(y[to, 0])
@@ -344,14 +343,14 @@ def _tells_apart(
 
 
 def _reach(y: Array, points: int, n: int) -> Array:
-    """Return how far ``y`` moves at most from one point to the next."""
+    """Return the largest change of ``y`` between neighbouring points."""
     to, of = _neighbours(np.arange(len(y)), points, n)
     reach: Array = np.nanmax(np.abs(y[to] - y[of]), axis=0)
     return reach
 
 
 def _neighbours(places: Index, points: int, n: int) -> tuple[Index, Index]:
-    """Return the points of a grid that are next to some of its points, and next to which."""
+    """Return the neighbours of some points of a grid, and the point of each neighbour."""
     found = []
     for stride in (points**axis for axis in range(n)):
         for sign in (1, -1):

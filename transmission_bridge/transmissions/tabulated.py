@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A measured curve from actuator to joint: cams, worn linkages, whatever has no formula."""
+"""A measured curve from actuator to joint: cams, worn linkages, any mechanism without equation."""
 
 from __future__ import annotations
 
@@ -36,19 +36,21 @@ class TabulatedTransmission(PositionDependentTransmission):
         dj/da = T'(a / ar) / (ar jr)         d/dt dj/da = T''(a / ar) a' / (ar^2 jr)
 
     Every interface follows from these, see :class:`PositionDependentTransmission`. The inverse is
-    solved within the piece of the table that holds the value. The domain is the table; nothing is
-    extrapolated. Accelerations jump at the points of the table, as the second derivative does.
+    solved within the piece of the table that contains the value. The domain is the range of the
+    table; there is no extrapolation. Accelerations jump at the points of the table, as does the
+    second derivative.
 
-    In the description, either two columns or a row per point::
+    The description has either two columns or a row per point::
 
         <param name="actuator">0 0.2 0.4</param>     <point actuator="0" joint="0"/>
         <param name="joint">0 0.1 0.3</param>        <point actuator="0.2" joint="0.1"/> ...
 
-    The points are measured together and are not tunable one by one; reductions and offset are.
+    The points are measured together and are not tunable one by one; reductions and offset are
+    tunable.
 
     :param actuator: Measured actuator positions before the reduction [rad or m], strictly
         increasing or decreasing.
-    :param joint: Joint positions measured there [rad or m], strictly increasing or decreasing.
+    :param joint: Measured joint positions [rad or m], strictly increasing or decreasing.
     :param actuator_reduction: ``ar``.
     :param joint_reduction: ``jr``.
     :param joint_offset: ``off`` [rad or m].
@@ -111,7 +113,7 @@ class TabulatedTransmission(PositionDependentTransmission):
 
 @cache
 def _system(count: int) -> System:
-    """Return the system of tables of so many points."""
+    """Return the system of tables with ``count`` points."""
     t, rate, own, piece = (
         ca.SX.sym(name, n) for name, n in (('a', 1), ('rate', 1), ('own', 3), ('piece', 5))
     )
@@ -146,7 +148,7 @@ def _table(reader: SpecReader) -> tuple[Sequence[float], Sequence[float]]:
     columns = [reader.text(name, default='') for name in ('actuator', 'joint')]
     if bool(points) == any(columns):
         raise reader.error(
-            'the table is not given',
+            'the table is missing or ambiguous',
             parameter='actuator',
             expected='<param name="actuator"> and <param name="joint">, or <point actuator="" '
             'joint=""/> elements',
@@ -162,7 +164,7 @@ def _table(reader: SpecReader) -> tuple[Sequence[float], Sequence[float]]:
     for point, row in zip(points, rows, strict=True):
         if row.keys() != {'actuator', 'joint'}:
             raise reader.error(
-                f'the point in line {point.line} cannot be used',
+                f'the point in line {point.line} is invalid',
                 parameter='point',
                 expected='attributes actuator and joint',
                 found=', '.join(row) or 'none',

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""From parameter values, as users write them, to transmissions that have them."""
+"""Applies parameter values of users to transmissions."""
 
 from __future__ import annotations
 
@@ -30,20 +30,18 @@ def tuned(
     """
     Return the transmissions of a robot with other numbers.
 
-    :param parameters: For example ``{'wrist.joints.roll.offset': 0.1}``; any part of a name may
-        be a mapping of its own, as in ``{'wrist': {'joints': {'roll': {'offset': 0.1}}}}``.
-    :param description: That of the robot.
-    :param passive_joints: Which passive joints are published.
-    :raises UnknownNameError: If there is no such transmission.
-    :raises ParameterError: If a name is no parameter, or could mean two, or if a value has the
-        wrong type or cannot be accepted.
+    ``parameters`` are for example ``{'wrist.joints.roll.offset': 0.1}``; any part of a name may be
+    a nested mapping, as in ``{'wrist': {'joints': {'roll': {'offset': 0.1}}}}``.
+
+    :raises UnknownNameError: If a transmission does not exist.
+    :raises ParameterError: If a parameter is unknown or ambiguous, or if a value is invalid.
     """
     items = {each.spec.name: each for each in robot.bindings}
     numbers: dict[str, dict[ParameterPath, float]] = {}
     for keys, value in _leaves((), parameters):
         found = robot.named.get('.'.join(keys), [])
         if len(found) > 1:
-            # Names in the description may have dots in them: said in parts it is one of them.
+            # Names in the description may contain dots: nested keys are then unambiguous.
             found = [each for each in found if (each.transmission, *each.path) == keys]
         if len(found) != 1:
             raise _unknown(robot, keys, value)
@@ -90,13 +88,13 @@ def _number(item: Binding, tunable: Tunable, value: object) -> float:
         raise _refused(item, name, 'a number', value, 'has the wrong type')
     try:
         number = float(value)
-    except OverflowError:  # an integer beyond double precision, refused as not finite
+    except OverflowError:  # an integer beyond double precision is not finite
         number = math.inf
     tunable.check(number, transmission=item.spec.name)
     smallest, largest = RATIOS
     is_ratio = tunable.path[-1] == MECHANICAL_REDUCTION and number != 0.0
     if is_ratio and not smallest <= abs(number) <= largest:
-        # It can only be a slip of the hand.
+        # Such a ratio is a typing error.
         raise _refused(item, name, f'a magnitude in [{smallest:g}, {largest:g}]', number)
     return number
 
@@ -105,16 +103,16 @@ def _flag(item: Binding, name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise _refused(item, name, 'true or false', value)
     if value and item.transmission.n_joints != item.transmission.n_actuators:
-        expected = 'false, as it has different numbers of joints and actuators'
+        expected = 'false, because the numbers of joints and actuators differ'
         raise _refused(item, name, expected, value)
     return value
 
 
 def _refused(
-    item: Binding, name: str, expected: str, value: object, said: str = 'cannot be accepted'
+    item: Binding, name: str, expected: str, value: object, problem: str = 'is invalid'
 ) -> ParameterError:
     return ParameterError(
-        f'{name} {said}',
+        f'{name} {problem}',
         transmission=item.spec.name,
         parameter=name,
         expected=expected,
@@ -139,7 +137,7 @@ def _rebuilt(
     robot: RobotDescription,
     passive_joints: str,
 ) -> Binding:
-    """Return the transmission with these numbers in place of its present ones."""
+    """Return the transmission with these numbers replaced."""
     values = {tunable.path: tunable.value for tunable in item.tunables}
     if all(values[path] == number for path, number in numbers.items()):
         return item
@@ -157,7 +155,7 @@ def _rebuilt(
             expected=error.expected,
             found=error.found,
         ) from error
-    except (Exception, SystemExit) as error:  # a plugin's bug is a refusal with a reason as well
+    except (Exception, SystemExit) as error:  # a plugin's bug rejects the value with a reason
         raise ParameterError(
             f'{item.spec.type} raised {type(error).__name__}: {error}',
             transmission=item.spec.name,

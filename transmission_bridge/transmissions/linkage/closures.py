@@ -2,13 +2,13 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The equations of loops, by CasADi.
+The equations of loops, in CasADi.
 
-Two sets of rows say the same. ``stated`` are those of the loops as they are written; they close
-the linkage from afar and tell how well it is closed. ``rows`` are those that are solved: a link
-between two balls is one equation of distance, which holds none of the balls' angles, and five
-that are solved afterwards for nothing but these angles. So the gimbal lock of a ball costs its own
-joints only.
+There are two equivalent sets of rows. ``stated`` are the rows of the loops as described: they
+close the linkage from a distant position and measure its residual. ``rows`` are the rows that are
+solved. A link between two balls contributes one equation of distance, which contains no angles of
+the balls, and five equations that are solved afterwards for these angles only. The gimbal lock of
+a ball therefore affects only its own joints.
 """
 
 from __future__ import annotations
@@ -33,21 +33,20 @@ from transmission_bridge.types import Array
 
 Expression: TypeAlias = Any
 
-#: Axes of a ball meet within this [m].
+#: Largest distance of the axes of a ball [m].
 CONCURRENT = 1e-9
 
-#: A link between two balls is at least this long [m].
+#: Smallest length of a link between two balls [m].
 SHORTEST = 1e-6
 
 
 class Ball(NamedTuple):
     """
-    Two or three revolute joints whose axes meet in a point, one after the other on a path.
+    Two or three consecutive revolute joints of a path with axes that meet in a point.
 
-    :param first: Place of the first joint on the path.
-    :param size: How many joints; none for the junction of a ``point`` loop, which is a ball too.
-    :param before: The point in the frame before the first joint.
-    :param after: The point in the frame after the last joint.
+    ``first`` is the index of the first joint on the path. ``size`` is the number of joints, zero
+    for the junction of a ``point`` loop, which is also a ball. ``before`` and ``after`` are the
+    point in the frames before the first and after the last joint.
     """
 
     first: int
@@ -57,7 +56,7 @@ class Ball(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Place behind the last joint."""
+        """Index after the last joint."""
         return self.first + max(2 * self.size - 1, 0)
 
 
@@ -66,11 +65,9 @@ class Rod:
     """
     A link between two balls of a loop.
 
-    :param path: Elements from the common ancestor once around the loop, as seen from the ball
-        whose angles give the link's direction.
-    :param one: This ball.
-    :param other: The ball at the far end.
-    :param balls: Places of the joints of both balls in the linkage.
+    ``path`` has the elements from the common ancestor once around the loop, as seen from the ball
+    ``one``, which determines the link's direction; ``other`` is the far ball. ``balls`` are the
+    indices of the joints of both balls in the linkage.
     """
 
     path: tuple[Element, ...]
@@ -81,9 +78,9 @@ class Rod:
 
 def find_rod(path: LoopPath, own: frozenset[int]) -> Rod | None:
     """
-    Return the link between two balls in a loop, ``None`` where there is none.
+    Return the link between two balls in a loop, ``None`` if there is none.
 
-    :param own: Places of joints that this loop alone depends on and that are not given.
+    ``own`` are the indices of joints that are not given and affect no other loop.
     """
     if path.loop.type not in ('weld', 'point'):
         return None
@@ -128,12 +125,12 @@ def _balls(path: Sequence[Element], own: frozenset[int]) -> list[Ball]:
 def _ball(path: Sequence[Element], part: Sequence[int], own: frozenset[int]) -> Ball | None:
     motions = [path[place] for place in part]
     if part[-1] - part[0] != 2 * (len(part) - 1):
-        return None  # beyond the junction of a loop that holds a point only
+        return None  # across the junction of a point loop
     for motion in motions:
         assert isinstance(motion, Motion)
         if motion.slides or motion.variable not in own:
             return None
-    points = []  # on each axis, as a share of it
+    points = []  # on each axis, as a multiple of the axis vector
     for one, other in pairwise(part):
         constant = _constant_between(path, one, other)
         here, there = np.array(path[one].axis), np.array(path[other].axis)  # type: ignore[union-attr]
@@ -150,7 +147,7 @@ def _ball(path: Sequence[Element], part: Sequence[int], own: frozenset[int]) -> 
 
 
 def _merged(path: Sequence[Element]) -> tuple[Element, ...]:
-    """Return a path with constants in a row as one."""
+    """Return a path with consecutive constants combined."""
     result: list[Element] = []
     for element in path:
         last = result[-1] if result else None
@@ -172,10 +169,9 @@ class _Frame(NamedTuple):
     """
     The last frame of a path in the first one.
 
-    :param rotation: Its axes ``R``, shape ``(3, 3)``.
-    :param turning: How joints turn it, ``R' = (W z')x R``, shape ``(3, n)``.
-    :param point: Its origin ``p``.
-    :param moving: Derivatives of ``p``, shape ``(3, n)``.
+    ``rotation`` are its axes ``R``, shape ``(3, 3)``. ``turning`` is its angular velocity by joint
+    velocities, ``R' = (W z')x R``, shape ``(3, n)``. ``point`` is its origin ``p``, ``moving`` the
+    derivatives of ``p``, shape ``(3, n)``.
     """
 
     rotation: Expression
@@ -188,10 +184,8 @@ class Closures:
     """
     The rows of a linkage.
 
-    :param paths: The loops.
-    :param rods: For each loop the link between two balls in it, if any.
-    :param n: Number of joints.
-    :param start: A closed position of the joints, shape ``(n,)``, about which rows are laid.
+    ``rods`` hold for each loop the link between two balls in it, if any. ``n`` is the number of
+    joints. ``start`` is a closed position of the joints, the reference of the rows.
     """
 
     def __init__(
@@ -204,7 +198,7 @@ class Closures:
         self._paths = paths
         #: Positions of the joints.
         self.z = ca.SX.sym('z', n)
-        #: Lengths of the loops; nothing but those of rods counts.
+        #: Lengths of the loops; only rods use them.
         self.lengths = ca.SX.sym('length', len(paths))
         self._turns: dict[tuple[int, float, float], tuple[Expression, Expression]] = {}
         stated, slopes, cayley, upright, owners = [], [], [], [], []
@@ -217,12 +211,12 @@ class Closures:
                 upright.append(sense)
             owners += [place] * int(rows.numel())
         self.stated = ca.vertcat(*stated)
-        #: Rows that do not vanish half a turn away, to close the linkage from afar.
+        #: Rows that do not vanish half a turn away, to close the linkage from a distant position.
         self.cayley = ca.vertcat(*cayley)
         #: The loop of each row of ``stated``.
         self.owners = tuple(owners)
         rows = list(stated)
-        #: The first rows that are to be kept, as they hold the fewest joints.
+        #: The rows to keep first, because they contain the fewest joints.
         self.distances: list[int] = []
         count = 0
         for place, (path, rod) in enumerate(zip(paths, rods, strict=True)):
@@ -236,13 +230,13 @@ class Closures:
         self.rows = ca.vertcat(*rows)
         #: Derivatives of ``rows`` by the joints, shape ``(n_rows, n)``.
         self.slope = ca.sparsify(ca.vertcat(*slopes))
-        #: Joints of which a whole turn is none of those that mimic them.
+        #: Joints with a <mimic> joint that does not repeat after a full turn.
         self.stretched = {variable for variable, scale, _ in self._turns if scale != 1.0}
-        #: Positive on the side of the start: what vanishes half a turn away does so there as well.
+        #: Positive on the side of the start; rows that vanish half a turn away are negative there.
         self.upright = ca.vertcat(*upright)
 
     def hinges(self, z: Array) -> dict[Loop, str]:
-        """Return what is to be said of the axis of each hinge at a position."""
+        """Return a description of the axis of each hinge at a position."""
         said = {}
         for path in self._paths:
             if path.loop.type != 'hinge':
@@ -255,8 +249,8 @@ class Closures:
             cosine, turns = ca.Function('hinge', [self.z], [cos, turning])(z)
             angle = math.degrees(math.acos(min(max(float(cosine), -1.0), 1.0)))
             said[path.loop] = (
-                f'axis {_numbers(axis)} of {path.loop}, {angle:.3g} degrees between those of both '
-                'frames at the start'
+                f'axis {_numbers(axis)} of {path.loop}, with {angle:.3g} degrees between the '
+                'axes of both frames at the start'
             )
             vectors = np.asarray(turns.full()).T
             vectors = vectors[np.linalg.norm(vectors, axis=1) > 1e-9]
@@ -270,7 +264,7 @@ class Closures:
     # -- along a path ----------------------------------------------------------------------------
 
     def _turn(self, motion: Motion) -> tuple[Expression, Expression]:
-        """Return cosine and sine, each one expression for both senses."""
+        """Return cosine and sine; both directions share one expression."""
         sign = -1.0 if motion.scale < 0.0 else 1.0
         key = (motion.variable, sign * motion.scale, sign * motion.offset)
         if key not in self._turns:
@@ -296,7 +290,7 @@ class Closures:
         across = _times(_cross(motion.axis), vector)
         along = _times(np.outer(motion.axis, motion.axis), vector)
         if sum(each != 0.0 for each in motion.axis) == 1:
-            # The component along the axis stays to the last bit.
+            # The component along the axis is unchanged to the last bit.
             mask = ca.DM([0.0 if each else 1.0 for each in motion.axis])
             return vector * (1.0 - mask) + mask * (vector * cos) + across * sin
         return along + (vector - along) * cos + across * sin
@@ -331,7 +325,7 @@ class Closures:
     def _stated(
         self, path: LoopPath, length: Expression
     ) -> tuple[Expression, Expression, Expression, Expression]:
-        """Return rows, their derivatives, rows to close it from afar, and which side it is on."""
+        """Return rows, their derivatives, rows for a distant start, and the side."""
         one, other = self._frame(path.to_frame1), self._frame(path.to_frame2)
         way = other.point - one.point
         aside = other.moving - one.moving
@@ -345,7 +339,7 @@ class Closures:
             here, there = (ca.mtimes(each.rotation, ca.SX(ca.DM(axis))) for each in (one, other))
             sides = ca.mtimes(one.rotation, ca.SX(ca.DM(_perpendicular(axis).T)))
             across = ca.mtimes(sides.T, there)
-            # As the sides turn with one frame and the axis with the other.
+            # The sides turn with one frame and the axis with the other.
             arms = ca.horzcat(*(ca.cross(there, sides[:, k]) for k in range(2)))
             turning = ca.mtimes(arms.T, other.turning - one.turning)
             cos = ca.dot(here, there)
@@ -372,7 +366,7 @@ class Closures:
         """
         Return the rows of a link between two balls, their derivatives, and its side.
 
-        The rows are distance, direction and, of a weld, orientation.
+        The rows are distance, direction and, for a weld, orientation.
         """
         one, other = rod.one, rod.other
         whole = rod.path
@@ -385,7 +379,7 @@ class Closures:
         length = float(np.linalg.norm(at_start))
         way = tip - base
         distance = (ca.dot(way, way) - ca.dot(link, link)) / (2.0 * length)
-        # The tip, seen from the link, is where the link has it.
+        # The tip, as seen from the link, coincides with the end of the link.
         seen = self._moved(reversed_path(whole[: one.end]), tip)
         ahead = at_start / length
         aside = ca.vertcat(
@@ -395,7 +389,7 @@ class Closures:
         rows: list[Expression] = [distance, aside]
         slopes: list[Expression] = [ca.jacobian(each, self.z) for each in rows]
         if path.loop.type == 'weld':
-            # Once around, beginning at the far ball: of the rest nothing holds its angles.
+            # Once around from the far ball: the other parts do not contain its angles.
             far = self._frame((*whole[other.first :], *whole[: other.first]))
             rows.append(0.5 * _vee(far.rotation))
             slopes.append(_slope_of_vee(far.rotation, far.turning))
@@ -403,7 +397,7 @@ class Closures:
         return ca.vertcat(*rows), ca.vertcat(*slopes), ca.vertcat(*senses)
 
     def is_long(self, rod: Rod, start: Array) -> bool:
-        """Whether a link is long enough for its direction to mean something."""
+        """Return whether a link is long enough to have a direction."""
         between = rod.path[rod.one.end : rod.other.first]
         link = self._moved(between, ca.SX(ca.DM(rod.other.before))) - rod.one.after
         value = np.asarray(ca.Function('link', [self.z], [link])(start))
@@ -424,14 +418,15 @@ def _slope_of_vee(rotation: Expression, turning: Expression) -> Expression:
     """
     Return the derivatives of ``vee(R) / 2``.
 
-    Of ``A' = [w]x A`` it is ``vee(A') = (tr(A) - A) w``, far less than to derive ``R``.
+    For ``A' = [w]x A`` they are ``vee(A') = (tr(A) - A) w``, much smaller than derivatives of
+    ``R``.
     """
     slope = 0.5 * (ca.trace(rotation) * ca.SX(ca.DM.eye(3)) - rotation)
     return ca.mtimes(slope, turning)
 
 
 def _times(matrix: Array, vector: Expression) -> Expression:
-    """Return ``M v`` over the entries that are not zero."""
+    """Return ``M v`` from the nonzero entries."""
     rows = []
     for row in np.asarray(matrix):
         total = ca.SX(0.0)
@@ -450,7 +445,7 @@ def _cross(axis: Sequence[float]) -> Array:
 
 
 def _perpendicular(axis: Array) -> Array:
-    """Return two unit vectors across an axis, shape ``(2, 3)``; unit vectors for one of these."""
+    """Return two unit vectors ``(2, 3)`` across an axis; unit vectors for a coordinate axis."""
     one = np.zeros(3)
     one[int(np.argmin(np.abs(axis)))] = 1.0
     one = one - axis * (axis @ one)

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A linkage, or the part of one that moves by itself: both directions and where they begin."""
+"""A linkage, or an independent mechanism in it: both directions and their tables."""
 
 from __future__ import annotations
 
@@ -34,36 +34,34 @@ from transmission_bridge.transmissions.linkage.tree import (
 from transmission_bridge.transmissions.system import Call
 from transmission_bridge.types import Array
 
-#: Targets of the table: points along each driven joint of a grid, by the number of these joints,
-#: and how many random ones where there are more.
+#: Targets of the table: grid points along each driven joint, by the number of driven joints, and
+#: the number of random targets for more joints.
 POINTS, TARGETS = {1: 33, 2: 13, 3: 7}, 150
 
-#: Range about the start [rad or m] of a driven joint that turns on and on, or has no limits.
+#: Range around the start [rad or m] of a continuous driven joint, or one without limits.
 TURNING, SLIDING = math.pi, 0.5
 
-#: How far positions beyond the limits are mapped, as a share of the range.
+#: Range beyond the limits that is still mapped, as a share of the range.
 BEYOND = 0.05
 
-#: The table reaches this far at least [rad or m].
+#: Smallest width of the table [rad or m].
 NARROW = 0.1
 
-#: Driven joints that move by less than this share of their range, in some direction, are held.
+#: Driven joints that move by less than this share of their range in some direction are blocked.
 MOVED = 1e-3
 
-#: Where the way ends at this many times the slope of the start, there is a dead centre.
+#: A path that ends with a derivative of this many times the one at the start ends at a dead
+#: centre.
 DEAD_CENTRE = 4.0
 
 
 @dataclass(frozen=True)
 class LinkageSpec:
     """
-    What a description says of a linkage.
+    The description of a linkage.
 
-    :param loops: Its loops.
-    :param driven: Joints that the motors turn, in the order of the actuators.
-    :param commanded: Joints that are commanded.
-    :param start: Positions near the assembly, by joint.
-    :param tolerance: Largest residual of redundant rows.
+    ``driven`` are the joints of the motors, in the order of the actuators. ``start`` are positions
+    near the assembly, by joint. ``tolerance`` is the largest residual of redundant rows.
     """
 
     loops: tuple[Loop, ...]
@@ -75,18 +73,16 @@ class LinkageSpec:
 
 class Component:
     """
-    A part of a linkage that moves by itself, in both directions.
+    An independent mechanism of a linkage, in both directions. Immutable except for caches.
 
-    Immutable but for what CasADi made.
-
-    :param structure: The part.
-    :param commanded: Places of its commanded joints.
-    :param limits: Of each joint, infinite where it has none.
+    :param structure: The mechanism.
+    :param commanded: Indices of its commanded joints.
+    :param limits: Limits of each joint, infinite if it has none.
     :param tolerance: Largest residual of redundant rows.
-    :param hints: Positions of joints in the description, by place.
-    :param loops: Places of its loops among those of the linkage.
-    :raises TransmissionError: If it has another number of commanded joints than driven ones,
-        or one of these is not determined.
+    :param hints: Positions of joints in the description, by index.
+    :param loops: Indices of its loops in the linkage.
+    :raises TransmissionError: If the numbers of commanded and driven joints differ, or a commanded
+        joint is undetermined.
     """
 
     def __init__(
@@ -104,7 +100,7 @@ class Component:
         names = structure.names
         if len(commanded) != len(structure.driven):
             raise TransmissionError(
-                'a part of the linkage has another number of commanded joints than driven ones',
+                'a mechanism of the linkage has different numbers of commanded and driven joints',
                 expected=f'{len(structure.driven)} commanded joints for the driven '
                 + ', '.join(names[k] for k in structure.driven),
                 found=', '.join(names[k] for k in commanded) or 'none',
@@ -113,10 +109,10 @@ class Component:
         if loose:
             raise TransmissionError(
                 f"the driven joints leave joint '{loose[0]}' undetermined",
-                expected='a joint that no idle freedom moves; is a loop or a motor missing?',
+                expected='a joint that no idle freedom moves; check for a missing loop or motor',
                 found='idle: ' + ', '.join(names[k] for k in structure.idle),
             )
-        #: Shared with the same part of other lengths, for which nothing is compiled.
+        #: Shared with copies that have other lengths; a change of lengths does not compile.
         self._steps: dict[tuple[bool, bool, tuple[int, ...]], Step] = {}
         self._nears: dict[tuple[bool, bool], Near] = {}
         self._require_regular()
@@ -131,8 +127,8 @@ class Component:
             step = self.step(is_forward)
             if not self._entered(step, [structure.start]):
                 raise TransmissionError(
-                    f'at its start the linkage is singular as seen from {step.near.what}',
-                    expected='<start> away from dead centres and from special positions',
+                    f'the linkage is singular at its start for {step.near.what} as inputs',
+                    expected='<start> away from dead centres and other singular positions',
                     found=', '.join(
                         f'{name} {value:.4g}'
                         for name, value in zip(structure.names, structure.start, strict=True)
@@ -141,7 +137,7 @@ class Component:
 
     def with_lengths(self, lengths: Sequence[float]) -> Component:
         """
-        Return the same part with rods of other lengths, for which nothing is compiled.
+        Return the same mechanism with rods of other lengths, without compiling.
 
         :raises TransmissionError: If it does not close with them.
         """
@@ -155,7 +151,7 @@ class Component:
         return other
 
     def _range(self, limits: Sequence[tuple[float, float]]) -> tuple[Array, Array]:
-        """Return the range of the driven joints that is mapped; the start is in it."""
+        """Return the mapped range of the driven joints, including the start."""
         ends = []
         for place in self.structure.driven:
             at, (low, high) = float(self.structure.start[place]), limits[place]
@@ -168,12 +164,7 @@ class Component:
         return lower, upper
 
     def _refuse_held(self) -> None:
-        """
-        Refuse loops that no motion of the driven joints can meet.
-
-        :raises TransmissionError: If there are more independent equations than the joints that are
-            not driven can meet.
-        """
+        """Raise an error if the undriven joints cannot satisfy all independent equations."""
         structure = self.structure
         rows = rows_function(structure.closures, structure.closures.rows)
         jacobian = np.asarray(rows(structure.start, structure.lengths)[1].full())
@@ -182,23 +173,23 @@ class Component:
         if rank > structure.rank:
             raise self._held(
                 structure.driven,
-                f'of {rank} independent equations the other joints can meet {structure.rank}',
+                f'the other joints can satisfy {structure.rank} of {rank} independent equations',
             )
 
     def _held(self, driven: Sequence[int], reason: str) -> TransmissionError:
         names = ', '.join(self.structure.names[k] for k in driven)
         hinges = self.structure.closures.hinges(self.structure.start)
         return TransmissionError(
-            f'the loops hold the driven joints {names}: {reason}',
-            expected="no more equations than they can meet; is a 'weld' meant to be a 'hinge' or "
-            "a 'point', is an axis another one, a joint missing, or the <start> a dead centre?",
+            f'the loops block the driven joints {names}: {reason}',
+            expected="no more equations than they can satisfy; check for a 'weld' instead of a "
+            "'hinge' or a 'point', a wrong axis, a missing joint, or a <start> at a dead centre",
             found=', '.join(
                 hinges.get(path.loop, str(path.loop)) for path in self.structure.paths
             ),
         )
 
     def rival(self) -> list[tuple[int, float]]:
-        """Return the joints that another assembly has elsewhere, and where, if one is found."""
+        """Return the joints with other positions in another assembly, if one is found."""
         return self._rival()
 
     # -- the compiled directions -----------------------------------------------------------------
@@ -207,10 +198,10 @@ class Component:
         self, is_forward: bool, with_balls: bool = True, published: tuple[int, ...] = ()
     ) -> Step:
         """
-        Return a direction, made once.
+        Return the compiled direction, made once.
 
-        :param with_balls: Whether forward the angles of balls are asked for that nobody commands.
-        :param published: Places of joints that are given forward beside the commanded ones.
+        ``with_balls`` requests the angles of balls, forward only. ``published`` are the indices of
+        joints that are outputs in addition to the commanded ones, forward only.
         """
         with_balls = with_balls and is_forward
         key = is_forward, with_balls, published if is_forward else ()
@@ -227,7 +218,7 @@ class Component:
         return self._steps[key]
 
     def _constants(self) -> tuple[Array, Array]:
-        """Return the held joints and the lengths."""
+        """Return the positions of held joints, and the lengths."""
         return self.structure.start[list(self.structure.held)], self.structure.lengths
 
     def states(self, step: Step) -> list[Array]:
@@ -247,7 +238,7 @@ class Component:
         """
         Return the numbers of a direction, and its table.
 
-        :param own: What is not of the part: reductions, offsets, and sizes of derivatives.
+        ``own`` are the numbers of the transmission: reductions, offsets, and sizes of derivatives.
         """
         near, positions = step.near, np.array(self.positions)
         n, first = len(near.given), len(near.unknown) + len(near.given)
@@ -264,11 +255,9 @@ class Component:
     @cached_property
     def positions(self) -> list[Array]:
         """
-        Positions of all joints, the start first.
+        Positions of all joints, the start first, reached on straight paths from target to target.
 
-        They are reached from the start on straight ways from target to target.
-
-        :raises TransmissionError: If a driven joint is where it starts in all of them.
+        :raises TransmissionError: If a driven joint never moves away from the start.
         """
         n, step = len(self.structure.driven), self.step(True)
         found = self._grown(step)
@@ -276,11 +265,11 @@ class Component:
         apart /= self.upper - self.lower
         sizes, axes = np.linalg.eigh(apart.T @ apart / len(apart))
         if sizes[0] < MOVED**2:
-            # Equations that depend on each other at the start may be independent elsewhere.
+            # Equations that are dependent at the start may be independent elsewhere.
             shares = np.abs(axes[:, sizes < MOVED**2]).max(axis=1).tolist()
             driven = zip(self.structure.driven, shares, strict=True)
             held = [place for place, share in driven if share > MOVED]
-            raise self._held(held, 'no position away from the start closes them')
+            raise self._held(held, 'they are closed at the start only')
         positions = [
             step.joints(state, self._constants()[0]) for state in self._with_balls(step, found)
         ]
@@ -288,7 +277,7 @@ class Component:
         return [z for z in positions if self._entered(back, [z])]
 
     def _with_balls(self, step: Step, states: Sequence[Array]) -> Sequence[Array]:
-        """Return states with all angles of balls; all if there is none."""
+        """Return states with all angles of balls; all states if none has them."""
         if not step.near.balls_at:
             return states
         seek, start, found = Call(step.sought), self.structure.start[step.near.unknown], []
@@ -300,9 +289,9 @@ class Component:
 
     def _grown(self, step: Step) -> list[Array]:
         """
-        Return states from target to target, each as far as a straight way leads.
+        Return states from target to target, each as far as a straight path leads.
 
-        The target that is nearest to a known state is next, from there.
+        The next target is always the one closest to a known state, reached from this state.
         """
         n, first, going = len(self.lower), len(step.near.unknown), Call(step.way)
         width = self.upper - self.lower
@@ -344,7 +333,7 @@ class Component:
         )
 
     def _typical_sizes(self) -> Array:
-        """Return medians over the table of sizes: of G, of its inverse, and of a passive joint."""
+        """Return medians over the table of sizes: G, its inverse, and a passive joint's row."""
         step, sizes = self.step(True), []
         passive = [step.near.unknown[k] for k in step.near.tells]
         for state in self.states(step):
@@ -356,11 +345,7 @@ class Component:
         return typical
 
     def bias(self, step: Step, state: Array, rate: Array) -> Array:
-        """
-        Return the accelerations of all joints while the given ones move at a steady rate.
-
-        :param rate: Of the given joints.
-        """
+        """Return the accelerations of all joints at constant rates of the given joints."""
         near = step.near
         result = np.zeros(len(self.structure.names))
         if near.unknown:
@@ -376,16 +361,16 @@ class Component:
 
 def components_of(robot: RobotDescription, spec: LinkageSpec) -> tuple[Component, ...]:
     """
-    Return the parts of a linkage that move by themselves, made once for each description.
+    Return the independent mechanisms of a linkage, built once per description.
 
-    :raises TransmissionError: If a name, a loop or the assembly cannot be used.
+    :raises TransmissionError: If a name, a loop or the assembly is invalid.
     """
     return _components(_Robot(robot), spec)
 
 
 @dataclass(frozen=True, eq=False)
 class _Robot:
-    """A robot, told apart by its joints and links."""
+    """A robot, compared by its joints and links."""
 
     robot: RobotDescription
 
@@ -429,12 +414,12 @@ def _components(known: _Robot, spec: LinkageSpec) -> tuple[Component, ...]:
 
 
 def _own_joint(tree: Tree, name: str, role: str) -> None:
-    """Refuse a joint that mimics another one."""
+    """Raise an error if a joint mimics another one."""
     mimic = tree.joint(name, role).mimic
     if mimic is not None:
         raise TransmissionError(
             f"{role} '{name}' mimics '{mimic.joint}'",
-            expected='the joint that it mimics, or none',
+            expected='the mimicked joint, or no <mimic>',
             found='<mimic>',
         )
 
@@ -443,13 +428,13 @@ def _require_loop(name: str, variables: Mapping[str, int], what: str) -> None:
     if name not in variables:
         raise TransmissionError(
             f'{what} is in no loop and not driven',
-            expected='a joint between the frames of a loop, or one that an actuator turns',
+            expected='a joint between the frames of a loop, or a driven joint',
             found=f'joints {", ".join(variables)}',
         )
 
 
 def _check_start(joint: JointSpec, position: float) -> None:
-    """Refuse a start in degrees: what is published would be whole turns away."""
+    """Reject a start in degrees, which would shift published positions by full turns."""
     limits = _limits_of(joint)
     if (
         joint.type != 'prismatic'
@@ -464,7 +449,7 @@ def _check_start(joint: JointSpec, position: float) -> None:
 
 
 def _limits_of(joint: JointSpec) -> tuple[float, float]:
-    """Return the ends of a joint, infinite where it has none."""
+    """Return the limits of a joint, infinite if it has none."""
     low = high = None
     if joint.limits is not None and joint.type != 'continuous':
         low, high = joint.limits.lower, joint.limits.upper
@@ -472,7 +457,7 @@ def _limits_of(joint: JointSpec) -> tuple[float, float]:
 
 
 def _groups(paths: Sequence[LoopPath], n: int) -> list[tuple[list[int], list[int]]]:
-    """Return joints that loops connect, and these loops."""
+    """Return groups of joints that loops connect, with these loops."""
     group = list(range(n))
     for path in paths:
         joined = {group[each] for each in path.variables}
@@ -508,7 +493,7 @@ def _component(
     if not driven and not commanded:
         raise TransmissionError(
             f'no actuator turns a joint of loop {paths[own[0]].loop}, and none is commanded',
-            expected='an actuator for one of its joints, or none of its loops',
+            expected='an actuator for one of its joints, or no such loop',
             found=f'joints {", ".join(local)}',
         )
     slides = frozenset(k for k, joint in enumerate(joints) if joint.type == 'prismatic')

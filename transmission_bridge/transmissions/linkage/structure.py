@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A linkage closed from its start: which joints are determined, which rows and joints are kept."""
+"""A linkage closed at its start: determined joints, and the rows and joints that are kept."""
 
 from __future__ import annotations
 
@@ -19,78 +19,78 @@ from transmission_bridge.transmissions.linkage.tree import LoopPath
 from transmission_bridge.transmissions.system import Call
 from transmission_bridge.types import Array
 
-#: Tries to close a linkage from random positions of joints without a hint: with the driven
-#: joints where they are, and with these free as well.
+#: Attempts to close a linkage from random positions of joints without a hint: with fixed driven
+#: joints, then with free driven joints.
 TRIES = (60, 60)
 
-#: Assemblies beyond the limits, of which the nearest is taken where none is within.
+#: Number of assemblies beyond the limits; the nearest is used if none is within the limits.
 ASSEMBLIES = 8
 
-#: Times that an assembly beyond the limits is closed again from within them.
+#: Attempts to close an assembly beyond the limits again from within the limits.
 DRAWS = 10
 
-#: Positions from which another assembly is sought.
+#: Start positions of the search for another assembly.
 RIVALS = 24
 
-#: A hint says which assembly is meant if a joint is this far apart in another one [rad or m].
+#: A hint distinguishes assemblies if the joint differs by this much [rad or m].
 MEANT = 0.1
 
-#: An assembly meets a hint if the joint is within this of it [rad, m].
+#: An assembly satisfies a hint if the joint is this close to it [rad, m].
 MET, MET_SLIDING = 0.5, 0.1
 
-#: Steps of one try.
+#: Newton steps per attempt.
 STEPS = 60
 
-#: A closed linkage has a last step and a residual below this.
+#: Largest last step and residual of a closed linkage.
 CLOSED = 1e-10
 
-#: Positions near the start at which ranks are taken: a start may be special.
+#: Positions near the start for ranks, because the start may be singular.
 NEARBY = 6
 
-#: How far driven joints are moved for these [rad or m].
+#: Displacements of driven joints for these positions [rad or m].
 DISTANCES = (0.1, 0.04, 0.01, 0.003)
 
-#: Singular values below this share of the largest one are zero; times the tolerance, this many
-#: times it, as rounded dimensions turn zeros into something of the size of the rounding.
+#: Singular values below this share of the largest one are zero. Rounded dimensions turn zeros into
+#: numbers of the size of the rounding, so this multiple of the tolerance also counts as zero.
 RANK, RANK_OF_TOLERANCE = 1e-6, 30.0
 
-#: Gaps above this are probably lengths in millimetres [m].
+#: Larger gaps are probably lengths in millimetres [m].
 IN_MILLIMETRES = 4.0
 
-#: In how many steps rods are made longer, and the most of Newton's in each.
+#: Number of steps of a change of rod lengths, and largest number of Newton steps in each.
 LENGTHENINGS = 10
 
-#: A joint that moves less than this with every idle freedom is determined.
+#: A joint that no idle freedom moves by more than this is determined.
 DETERMINED = 1e-7
 
 
 def rows_function(closures: Closures, rows: Any) -> Any:
-    """Return a function of positions and lengths that gives rows and their Jacobian."""
+    """Return a function from positions and lengths to rows and their Jacobian."""
     results = [ca.densify(rows), ca.densify(ca.jacobian(rows, closures.z))]
     return ca.Function('rows', [closures.z, closures.lengths], results)
 
 
 def share_of_rank(tolerance: float) -> float:
-    """Return the share of the largest singular value below which one is zero."""
+    """Return the share of the largest singular value below which a singular value is zero."""
     return max(RANK, RANK_OF_TOLERANCE * tolerance)
 
 
 @dataclass(frozen=True)
 class Structure:
     """
-    What a linkage is, found at its start and nearby.
+    The properties of a linkage at its start and nearby.
 
     :param names: Its joints.
-    :param driven: Places of the driven joints, in the order of the actuators.
+    :param driven: Indices of the driven joints, in the order of the actuators.
     :param paths: The loops.
     :param rods: For each loop the link between two balls in it, if any.
     :param start: The assembly, shape ``(n,)``.
-    :param lengths: Lengths of the loops, zero of those that are no rods.
-    :param closures: The rows, laid about the start.
-    :param kept: Rows that are solved, independent.
-    :param held: Places of joints that stay at the start, one for each idle freedom.
-    :param idle: Places of all joints that an idle freedom moves.
-    :param slides: Places of prismatic joints.
+    :param lengths: Lengths of the loops, zero except for rods.
+    :param closures: The rows, with the start as reference.
+    :param kept: Independent rows that are solved.
+    :param held: Indices of joints that stay at the start, one for each idle freedom.
+    :param idle: Indices of all joints that an idle freedom moves.
+    :param slides: Indices of prismatic joints.
     :param rank: Number of independent equations for the joints that are not driven.
     :param gap: Largest residual of a row at the start.
     """
@@ -111,12 +111,12 @@ class Structure:
 
     @property
     def unknown(self) -> tuple[int, ...]:
-        """Places of the joints that are not driven."""
+        """Indices of the joints that are not driven."""
         return tuple(each for each in range(len(self.names)) if each not in self.driven)
 
     @property
     def balls(self) -> frozenset[int]:
-        """Places of the joints of balls at the ends of rods."""
+        """Indices of the joints of balls at the ends of rods."""
         return frozenset(each for rod in self.rods if rod is not None for each in rod.balls)
 
     @classmethod
@@ -132,17 +132,13 @@ class Structure:
         limits: Sequence[tuple[float, float]],
     ) -> Structure:
         """
-        Close a linkage and find out what it is.
+        Close a linkage and determine its properties.
 
-        :param names: Its joints.
-        :param driven: Places of the driven ones.
-        :param wanted: Places of those that are commanded.
-        :param paths: The loops.
-        :param hints: Positions near the assembly, by place; others start at zero.
-        :param slides: Places of prismatic joints.
-        :param tolerance: Largest residual of rows that are not kept.
-        :param limits: Of each joint, infinite where it has none.
-        :raises TransmissionError: If it does not close, or a driven joint is not free to move.
+        ``wanted`` are the indices of the commanded joints. ``hints`` are positions near the
+        assembly, by index; joints without a hint start at zero. ``tolerance`` is the largest
+        residual of rows that are not kept.
+
+        :raises TransmissionError: If it does not close, or a driven joint is blocked.
         """
         n = len(names)
         search = _Search(names, driven, paths, hints, slides, limits)
@@ -183,12 +179,10 @@ class Structure:
         tolerance: float,
     ) -> list[tuple[int, float]]:
         """
-        Look for another assembly within the limits, with the driven joints where they are.
+        Search another assembly within the limits, with the driven joints at their start.
 
-        Nothing that is found means little: some positions are tried at random.
-
-        :returns: Determined joints without a hint that it has elsewhere, and where, the one that
-            is farthest apart first.
+        The search is random and can miss assemblies. Return the determined joints without a hint
+        that differ, with their other positions, in order of decreasing difference.
         """
         loose = {*self.driven, *self.idle, *self.balls, *hints}
         sought = [place for place in range(len(self.names)) if place not in loose]
@@ -197,7 +191,7 @@ class Structure:
         search = _Search(self.names, self.driven, self.paths, hints, slides, limits)
         for z in search.others(self.start, self.lengths, tolerance):
             apart = np.abs(z - self.start)
-            # Another place of a joint with a hint is not what is meant.
+            # An assembly with another position of a joint with a hint is not intended.
             if apart[sought].max() > MEANT and not (apart[list(hints)] > MEANT).any():
                 places = sorted(sought, key=lambda place: -apart[place])
                 return [(place, float(z[place])) for place in places if apart[place] > MEANT]
@@ -205,10 +199,8 @@ class Structure:
 
     def with_lengths(self, lengths: Sequence[float], tolerance: float) -> Structure:
         """
-        Return the same linkage with rods of other lengths, its driven joints where they were.
+        Return the linkage with rods of other lengths, and its driven joints at the start.
 
-        :param lengths: Of the loops; nothing but those of rods counts.
-        :param tolerance: Largest residual of rows.
         :raises TransmissionError: If a length is not positive, or it does not close with them.
         """
         rods = [path.loop.type == 'rod' for path in self.paths]
@@ -228,7 +220,7 @@ class Structure:
                 z[free] -= np.linalg.lstsq(jacobian[:, free], miss[:, 0], rcond=RANK)[0]
         if not gap <= max(tolerance, CLOSED):
             raise TransmissionError(
-                'the linkage does not close with these lengths, its driven joints at the start',
+                'the linkage does not close with these lengths and its driven joints at the start',
                 expected=f'a gap below {tolerance:g}',
                 found=f'{gap:.3g} (m or rad)',
             )
@@ -238,7 +230,7 @@ class Structure:
 def _own(
     n: int, driven: Sequence[int], wanted: Sequence[int], paths: Sequence[LoopPath]
 ) -> list[frozenset[int]]:
-    """Return for each loop the joints that nothing but it depends on."""
+    """Return for each loop the joints that affect no other loop."""
     counts = [sum(each in path.variables for path in paths) for each in range(n)]
     named = {*driven, *wanted}
     return [
@@ -248,7 +240,7 @@ def _own(
 
 
 class _Search:
-    """The search for an assembly."""
+    """A search for an assembly."""
 
     def __init__(
         self,
@@ -286,8 +278,8 @@ class _Search:
         masked = np.array([owner in open_rods for owner in self._closures.owners], dtype=bool)
         random = np.random.default_rng(0)
         best: tuple[float, Array] = (math.inf, first)
-        # Those that miss a hint are last, then those beyond the limits: in real files these may
-        # exclude every assembly.
+        # Assemblies that violate a hint are last, those beyond the limits before them: the limits
+        # of some real files exclude every assembly.
         found: list[tuple[bool, bool, float, float, Array]] = []
         for lets_driven_move, tries in zip((False, True), TRIES, strict=True):
             free = [k for k in range(self._n) if lets_driven_move or k not in self._driven]
@@ -322,7 +314,7 @@ class _Search:
         return z, known, gap
 
     def _unmet(self, z: Array) -> int | None:
-        """Return a joint that is not where its hint says, if there is one."""
+        """Return a joint that violates its hint, if there is one."""
         for place, value in self._hints.items():
             apart = abs(z[place] - value)
             if place not in self._slides and place not in self._closures.stretched:
@@ -337,12 +329,12 @@ class _Search:
         axes = [each for each in self._closures.hinges(first).values() if 'turn about' in each]
         return TransmissionError(
             f"no assembly has joint '{self._names[place]}' near its <start>",
-            expected=f'{self._hints[place]:.4g}, or the <start> of another joint that decides',
-            found='; '.join([f'{z[place]:.4g} in the nearest of those found', *axes]),
+            expected=f'{self._hints[place]:.4g}, or a <start> of another joint that determines it',
+            found='; '.join([f'{z[place]:.4g} in the nearest assembly found', *axes]),
         )
 
     def _is_within(self, z: Array) -> bool:
-        """Whether an assembly is within the joints' limits, with a margin."""
+        """Return whether an assembly is within the joints' limits, with a margin."""
         return all(
             low - 1e-3 <= value <= high + 1e-3
             for value, (low, high) in zip(z.tolist(), self._limits, strict=True)
@@ -351,7 +343,7 @@ class _Search:
     def _drawn_in(
         self, z: Array, gap: float, free: Sequence[int], lengths: Array, masked: Array
     ) -> tuple[Array, float]:
-        """Return an assembly nearer the limits, by closing it again from within them."""
+        """Return an assembly closer to the limits, by closing it again from within the limits."""
         low, high = np.array(self._limits).T
         for _ in range(DRAWS):
             if self._is_within(z):
@@ -363,7 +355,7 @@ class _Search:
         return z, gap
 
     def _unwound(self, z: Array, first: Array) -> Array:
-        """Return an assembly without whole turns away from where it was sought."""
+        """Return an assembly without full turns relative to the start of the search."""
         result: Array = z.copy()
         for place in range(self._n):
             if place not in self._slides and place not in self._closures.stretched:
@@ -382,11 +374,11 @@ class _Search:
     def _is_upright(self, z: Array) -> bool:
         return bool((np.asarray(self._upright(z)) > 0.0).all())
 
-    @np.errstate(over='ignore', invalid='ignore')  # a residual may be anything
+    @np.errstate(over='ignore', invalid='ignore')  # residuals may overflow
     def _newton(
         self, z: Array, free: Sequence[int], lengths: Array, masked: Array
     ) -> tuple[Array, float]:
-        """Return where damped steps of least squares lead, and the largest residual."""
+        """Return the result of damped least-squares steps, and the largest residual."""
         lengths = np.where(lengths > 0.0, lengths, 1.0)
 
         def at(function: Call, z: Array) -> tuple[Array, Array]:
@@ -463,7 +455,7 @@ class _Search:
             )
         else:
             advice = (
-                '<start joint="..." position="..."/> near the assembly that is meant, more '
+                '<start joint="..." position="..."/> near the intended assembly, more '
                 "digits in the URDF, or type='point' instead of 'weld'"
             )
         axis = self._closures.hinges(first).get(loop)
@@ -478,7 +470,7 @@ class _Search:
         )
 
     def others(self, start: Array, lengths: Array, tolerance: float) -> Iterator[Array]:
-        """Yield assemblies within the limits that random positions lead to, the start as well."""
+        """Yield assemblies within the limits from random positions, possibly the start."""
         random = np.random.default_rng(2)
         masked = np.zeros(len(self._closures.owners), dtype=bool)
         free = [place for place in range(self._n) if place not in self._driven]
@@ -523,7 +515,7 @@ def _freedoms(
     rods: Sequence[Rod | None],
     tolerance: float,
 ) -> tuple[list[int], tuple[int, ...], tuple[int, ...], int]:
-    """Return the joints that are solved for, the held, the idle ones, and the rank."""
+    """Return the joints that are solved for, the held joints, the idle joints, and the rank."""
     if not unknown:
         return [], (), (), 0
     share = share_of_rank(tolerance)
@@ -543,8 +535,8 @@ def _freedoms(
             number += 1
     moves /= number
     idle = [place for place in range(len(unknown)) if moves[place, place] > DETERMINED]
-    # A link that spins between balls is held where its direction is found, so that the far ball
-    # is solved by itself.
+    # A link that spins between balls is held at the ball of its direction, so the far ball is
+    # solved independently.
     near = {joint for rod in rods if rod is not None for joint in rod.balls[: rod.one.size]}
     weights = np.array([1.0 if unknown[place] in near else 0.3 for place in range(len(unknown))])
     rest = weights[:, np.newaxis] * moves * weights
@@ -565,7 +557,7 @@ def _freedoms(
 
 
 def _first_of_largest(values: Array) -> int:
-    """Return the first place of those that are as large as the largest but for rounding."""
+    """Return the first index of a value that equals the largest one up to rounding."""
     largest = values.max()
     return int(np.argmax(values >= largest - 1e-6 * abs(largest)))
 
@@ -578,7 +570,7 @@ def _kept(
     first: Sequence[int],
     rank: int,
 ) -> tuple[int, ...]:
-    """Return independent rows, those of distances before all others."""
+    """Return independent rows, preferably distances."""
     jacobians = np.stack([np.asarray(rows(z, lengths)[1].full())[:, free] for z in nearby])
     kept: list[int] = []
     single = jacobians.copy()
