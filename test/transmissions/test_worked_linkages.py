@@ -116,7 +116,7 @@ LOOP = '<loop type="hinge" frame1="rod_tip" frame2="shin_pin" axis="0 1 0"/>'
     [
         ('frame2="shin_pin"', 'frame2="shinpin"', "(closest: 'shin', 'shin_pin')"),
         ('frame2="shin_pin"', 'frame2="shin_lever"', "its child link 'shin_pin'"),
-        ('axis="0 1 0"/>\n    </t', 'axis="1 0 0"/>\n    </t', 'is an axis another one'),
+        ('axis="0 1 0"/>\n    </t', 'axis="1 0 0"/>\n    </t', 'a wrong axis'),
         (
             LOOP,
             '<loop type="weld" frame1="rod_tip" frame2="shin_pin"/>',

@@ -16,13 +16,13 @@ from transmission_bridge.errors import ShapeError
 from transmission_bridge.kinematics.device import JointDevice
 from transmission_bridge.kinematics.joint import JointError, LinkId
 from transmission_bridge.kinematics.limits import (
+    box_half_spaces,
     DeviceLimits,
-    effort_limits,
-    effort_region,
-    half_spaces,
+    find_effort_limits,
+    find_effort_region,
+    find_position_bounds,
+    find_rate_limits,
     limits_from_description,
-    position_bounds,
-    rate_limits,
 )
 from transmission_bridge.kinematics.tree import joint_from_spec
 from transmission_bridge.transmissions import RobotTransmissions
@@ -124,7 +124,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: Joint positions [rad or m], shape ``(..., n)``.
         """
-        q = self._map.map(ACTUATOR_TO_JOINT, 'position', self._values('a', a))
+        q = self._map.map(ACTUATOR_TO_JOINT, 'position', self._read_actuator_values('a', a))
         return q[..., : self._device.dof]
 
     def actuator_positions(self, q: npt.ArrayLike, guess: npt.ArrayLike | None = None) -> Array:
@@ -141,7 +141,7 @@ class ActuatorDevice:
         """
         values = as_values('q', q, self._device.dof)
         rest = np.zeros((*values.shape[:-1], len(self.companions)))
-        near = None if guess is None else self._values('guess', guess)
+        near = None if guess is None else self._read_actuator_values('guess', guess)
         q_all = np.concatenate([values, rest], axis=-1)
         a = self._map.map(JOINT_TO_ACTUATOR, 'position', q_all, guess=near)
         for binding in self._map.bindings:
@@ -160,7 +160,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: Shape ``(..., n, m)``, unit of a joint per unit of an actuator.
         """
-        return self._map.jacobian(self._values('a', a))[..., : self._device.dof, :]
+        return self._map.jacobian(self._read_actuator_values('a', a))[..., : self._device.dof, :]
 
     def base_t_end(self, a: npt.ArrayLike) -> Array:
         """
@@ -229,7 +229,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: ``[f; m]`` at the end's origin in the base's axes, shape ``(..., 6)`` [N; N m].
         """
-        values = self._values('efforts', efforts)
+        values = self._read_actuator_values('efforts', efforts)
         transposed = np.swapaxes(self.base_j_end(a), -1, -2)
         is_known = np.isfinite(transposed).all(axis=(-2, -1), keepdims=True)
         # Singular values within rounding errors must not be inverted.
@@ -269,22 +269,22 @@ class ActuatorDevice:
         unbounded. A reversed joint swaps its bounds, also if only one is given. The bounds of a
         coupled mechanism are NaN if its ratio depends on position.
         """
-        return position_bounds(self._map, self._limits.lower, self._limits.upper)
+        return find_position_bounds(self._map, self._limits.lower, self._limits.upper)
 
     @property
     def velocity_limits(self) -> Array:
         """Largest actuator speeds [rad/s or m/s], ``(m,)``; NaN if ratios vary."""
-        return self.velocity_limits_at(self._anywhere())
+        return self.velocity_limits_at(self._unknown_positions())
 
     @property
     def acceleration_limits(self) -> Array:
         """Largest actuator accelerations [rad/s² or m/s²], ``(m,)``; NaN if ratios vary."""
-        return self.acceleration_limits_at(self._anywhere())
+        return self.acceleration_limits_at(self._unknown_positions())
 
     @property
     def effort_limits(self) -> Array:
         """Largest actuator efforts [N m or N], ``(m,)``; NaN if ratios vary."""
-        return self.effort_limits_at(self._anywhere())
+        return self.effort_limits_at(self._unknown_positions())
 
     def velocity_limits_at(self, a: npt.ArrayLike) -> Array:
         """
@@ -293,7 +293,9 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(m,)``.
         :returns: Shape ``(m,)`` [rad/s or m/s], infinite if unlimited, NaN if unreachable.
         """
-        return rate_limits(self._map, self._limits.velocity, self._one(a))
+        return find_rate_limits(
+            self._map, self._limits.velocity, self._read_single_configuration(a)
+        )
 
     def acceleration_limits_at(self, a: npt.ArrayLike) -> Array:
         """
@@ -302,7 +304,9 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(m,)``.
         :returns: Shape ``(m,)`` [rad/s² or m/s²], infinite if unlimited, NaN if unreachable.
         """
-        return rate_limits(self._map, self._limits.acceleration, self._one(a))
+        return find_rate_limits(
+            self._map, self._limits.acceleration, self._read_single_configuration(a)
+        )
 
     def effort_limits_at(self, a: npt.ArrayLike) -> Array:
         """
@@ -311,7 +315,9 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(m,)``.
         :returns: Shape ``(m,)`` [N m or N], infinite if unlimited, NaN if unreachable.
         """
-        return effort_limits(self._map, self._limits.effort, self._one(a))
+        return find_effort_limits(
+            self._map, self._limits.effort, self._read_single_configuration(a)
+        )
 
     def half_spaces(self, kind: LimitKind, a: npt.ArrayLike | None = None) -> tuple[Array, Array]:
         """
@@ -335,32 +341,34 @@ class ActuatorDevice:
             raise JointError(
                 self.device.name, f'{kind} limits are not a polytope if ratios depend on position'
             )
-        at = self._one(np.zeros(len(self.actuator_names)) if a is None else a)
+        at = self._read_single_configuration(
+            np.zeros(len(self.actuator_names)) if a is None else a
+        )
         jacobian = moving.jacobian(at)
         if not np.isfinite(jacobian).all():
             raise JointError(self.device.name, 'a transmission does not reach this position')
         if kind == 'effort':
-            return effort_region(moving, limits.effort, at)
+            return find_effort_region(moving, limits.effort, at)
         if kind == 'position':
             offset = moving.map(ACTUATOR_TO_JOINT, 'position', np.zeros(at.shape))
-            return half_spaces(jacobian, limits.lower - offset, limits.upper - offset)
+            return box_half_spaces(jacobian, limits.lower - offset, limits.upper - offset)
         joints = sorted({joint for each in moving.bindings for joint in each.joints})
         rates = getattr(limits, kind)[joints]
-        return half_spaces(jacobian[joints], -rates, rates)
+        return box_half_spaces(jacobian[joints], -rates, rates)
 
     def __repr__(self) -> str:
         return f'ActuatorDevice({self.device!r}, actuators={self.actuator_names!r})'
 
-    def _values(self, argument: str, values: npt.ArrayLike) -> Array:
+    def _read_actuator_values(self, argument: str, values: npt.ArrayLike) -> Array:
         return as_values(argument, values, len(self.actuator_names))
 
-    def _one(self, a: npt.ArrayLike) -> Array:
+    def _read_single_configuration(self, a: npt.ArrayLike) -> Array:
         """Return one configuration; limits have no batches."""
-        values = self._values('a', a)
+        values = self._read_actuator_values('a', a)
         if values.ndim != 1:
             raise ShapeError('a', expected=f'({len(self.actuator_names)},)', found=values.shape)
         return values
 
-    def _anywhere(self) -> Array:
+    def _unknown_positions(self) -> Array:
         """Return unknown positions: limits become NaN if the ratio varies."""
         return np.full(len(self.actuator_names), np.nan)

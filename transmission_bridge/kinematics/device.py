@@ -22,7 +22,7 @@ from transmission_bridge.kinematics.tree import (
     compile_path,
     CompiledPath,
     KinematicTree,
-    numbered,
+    number_joints,
 )
 from transmission_bridge.transmissions.transmission import as_values
 from transmission_bridge.types import Array
@@ -152,7 +152,7 @@ class JointDevice:
     _paths: dict[tuple[LinkId, LinkId], CompiledPath] = field(default_factory=dict)
 
     @classmethod
-    def _between(
+    def _from_tree(
         cls,
         tree: KinematicTree,
         base: LinkId,
@@ -161,12 +161,12 @@ class JointDevice:
         name: str,
     ) -> JointDevice:
         if names is None:
-            moving = (each.joint for each in tree.way(base, end) if each.joint.is_scalar)
-            names = tuple(dict.fromkeys(tree.owner(joint.name) for joint in moving))
-        _refuse_doubles(names, 'is named twice')
-        joints = numbered(map(tree.joint, names))
+            moving = (each.joint for each in tree.find_route(base, end) if each.joint.is_scalar)
+            names = tuple(dict.fromkeys(tree.find_leader(joint.name) for joint in moving))
+        _require_unique(names, 'is named twice')
+        joints = number_joints(map(tree.find_joint, names))
         device = cls(name, base, end, joints, DeviceLimits.from_joints(joints), tree)
-        device._path(base, end)
+        device._get_path(base, end)
         return device
 
     @classmethod
@@ -193,7 +193,7 @@ class JointDevice:
         :returns: The device.
         """
         tree = KinematicTree.from_description(robot)
-        device = cls._between(tree, base, end, joints, robot.name if name is None else name)
+        device = cls._from_tree(tree, base, end, joints, robot.name if name is None else name)
         return replace(device, limits=limits_from_description(robot, device.joints))
 
     @classmethod
@@ -221,8 +221,8 @@ class JointDevice:
         names = [joint.name for joint in model]
         if '' in names:
             raise JointError('', f'joint {names.index("")} of the model has no name')
-        _refuse_doubles(names, 'is the name of two joints of the model')
-        return cls._between(KinematicTree(model), base, end, joints, name)
+        _require_unique(names, 'is the name of two joints of the model')
+        return cls._from_tree(KinematicTree(model), base, end, joints, name)
 
     @property
     def frames(self) -> tuple[LinkId, ...]:
@@ -307,7 +307,7 @@ class JointDevice:
         :param upper: Largest positions [rad or m], shape ``(n_positions,)``.
         :returns: A new device; its joints stay as described.
         """
-        return self._with_limits(lower=lower, upper=upper)
+        return self._replace_limits(lower=lower, upper=upper)
 
     def with_velocity_limits(self, limits: npt.ArrayLike) -> JointDevice:
         """
@@ -316,7 +316,7 @@ class JointDevice:
         :param limits: Largest speeds [rad/s or m/s], shape ``(dof,)``.
         :returns: A new device.
         """
-        return self._with_limits(velocity=limits)
+        return self._replace_limits(velocity=limits)
 
     def with_acceleration_limits(self, limits: npt.ArrayLike) -> JointDevice:
         """
@@ -325,7 +325,7 @@ class JointDevice:
         :param limits: Largest accelerations [rad/s² or m/s²], shape ``(dof,)``.
         :returns: A new device.
         """
-        return self._with_limits(acceleration=limits)
+        return self._replace_limits(acceleration=limits)
 
     def with_effort_limits(self, limits: npt.ArrayLike) -> JointDevice:
         """
@@ -334,7 +334,7 @@ class JointDevice:
         :param limits: Largest efforts [N m or N], shape ``(dof,)``.
         :returns: A new device.
         """
-        return self._with_limits(effort=limits)
+        return self._replace_limits(effort=limits)
 
     def new_state(self) -> State:
         """Return a state with the device's joints at rest."""
@@ -383,7 +383,7 @@ class JointDevice:
         :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
         :returns: Shape ``(..., 4, 4)`` [translation in m].
         """
-        return self._path(self.base, frame).transform(self._configuration(q))
+        return self._get_path(self.base, frame).compute_transform(self._read_configuration(q))
 
     def world_t_base(self, q: Configuration) -> Array:
         """
@@ -392,8 +392,8 @@ class JointDevice:
         :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
         :returns: Shape ``(..., 4, 4)`` [translation in m].
         """
-        path = self._path(self._tree.root(self.base), self.base)
-        return path.transform(self._configuration(q))
+        path = self._get_path(self._tree.find_root(self.base), self.base)
+        return path.compute_transform(self._read_configuration(q))
 
     def base_j_end(self, q: Configuration) -> Array:
         """
@@ -413,7 +413,7 @@ class JointDevice:
         :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
         :returns: Shape ``(..., 6, dof)``, rows as in :meth:`base_j_end`.
         """
-        return self._path(self.base, frame).jacobian(self._configuration(q))
+        return self._get_path(self.base, frame).jacobian(self._read_configuration(q))
 
     def base_j_frames(self, frames: Sequence[LinkId], q: Configuration) -> Array:
         """
@@ -423,7 +423,7 @@ class JointDevice:
         :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
         :returns: Shape ``(..., 6 m, dof)``, each six rows as in :meth:`base_j_end`.
         """
-        values = self._configuration(q)
+        values = self._read_configuration(q)
         none = np.zeros((*values.shape[:-1], 0, self.dof))
         return np.concatenate([none, *(self.base_j_frame(each, values) for each in frames)], -2)
 
@@ -435,7 +435,7 @@ class JointDevice:
         :returns: A function of ``q`` or of a state.
         """
         for frame in frames:
-            self._path(self.base, frame)
+            self._get_path(self.base, frame)
         return partial(self.base_j_frames, tuple(frames))
 
     def __repr__(self) -> str:
@@ -444,29 +444,29 @@ class JointDevice:
             f'joints={self.joint_names!r})'
         )
 
-    def _configuration(self, q: Configuration) -> Array:
+    def _read_configuration(self, q: Configuration) -> Array:
         if isinstance(q, State):
             return self.get_q(q)
         return as_values('q', q, self.n_positions)
 
-    def _path(self, start: LinkId, goal: LinkId) -> CompiledPath:
+    def _get_path(self, start: LinkId, goal: LinkId) -> CompiledPath:
         """Return the path between two links, compiled once."""
         if (start, goal) not in self._paths:
             self._paths[start, goal] = compile_path(self._tree, start, goal, self.joints)
         return self._paths[start, goal]
 
-    def _with_limits(self, **values: npt.ArrayLike) -> JointDevice:
+    def _replace_limits(self, **values: npt.ArrayLike) -> JointDevice:
         for name, value in values.items():
             expected = getattr(self.limits, name).shape
             if np.shape(value) != expected:
                 raise ShapeError(name, expected=f'({expected[0]},)', found=np.shape(value))
         changed: dict[str, Any] = values
         limits = replace(self.limits, **changed)
-        limits.check(self.name, values.keys())
+        limits.require_valid(self.name, values.keys())
         return replace(self, limits=limits)
 
 
-def _refuse_doubles(names: Sequence[str], message: str) -> None:
+def _require_unique(names: Sequence[str], message: str) -> None:
     for place, name in enumerate(names):
         if name in names[:place]:
             raise JointError(name, message)

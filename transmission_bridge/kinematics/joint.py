@@ -27,14 +27,14 @@ from transmission_bridge.description.specs import JointType, MimicSpec
 from transmission_bridge.errors import ShapeError, TransmissionBridgeError
 from transmission_bridge.kinematics.spatial import (
     axis_basis,
-    compose,
+    compose_transforms,
     cross_motion,
-    homogeneous,
-    inverse,
+    invert_transform,
+    make_transform,
     quaternion_rate,
     rotation_about,
     rotation_from_quaternion,
-    skew,
+    skew_matrix,
     twist_transform,
 )
 from transmission_bridge.transmissions.transmission import as_values
@@ -348,8 +348,8 @@ class Joint:
         has_axis = self.type in WITH_AXIS
         basis = axis_basis(rotation.T @ self.axis) if has_axis else np.eye(3)
         centre = self.origin if has_axis or self.type == 'spherical' else position
-        link1_h_m = homogeneous(rotation @ basis, centre)
-        m_h_link2 = homogeneous(basis.T, basis.T @ (rotation.T @ (position - centre)))
+        link1_h_m = make_transform(rotation @ basis, centre)
+        m_h_link2 = make_transform(basis.T, basis.T @ (rotation.T @ (position - centre)))
         for frame in (link1_h_m, m_h_link2):
             frame.setflags(write=False)
         return link1_h_m, m_h_link2
@@ -362,8 +362,8 @@ class Joint:
         :returns: Shape ``(..., 4, 4)`` [translation in m].
         """
         position = np.zeros((*own.shape[:-1], 3))
-        position[..., self._linear] = own[..., : len(self._linear)]
-        return homogeneous(self._rotation(own), position)
+        position[..., self._linear_axes] = own[..., : len(self._linear_axes)]
+        return make_transform(self._motion_rotation(own), position)
 
     def axis_in(self, link: LinkId) -> tuple[Array, Array]:
         """
@@ -376,7 +376,7 @@ class Joint:
         """
         if link not in (self.link1, self.link2):
             raise JointError(self.name, f'is not attached to link {link!r}')
-        to_link = inverse(self.rest) if link == self.link2 else np.eye(4)
+        to_link = invert_transform(self.rest) if link == self.link2 else np.eye(4)
         return to_link[:3, :3] @ self.axis, to_link[:3, :3] @ self.origin + to_link[:3, 3]
 
     def rest_positions(self) -> Array:
@@ -397,7 +397,7 @@ class Joint:
         :param q: Positions, shape ``(..., N)`` [rad or m].
         :returns: Shape ``(..., n_positions)`` [rad or m].
         """
-        own = np.array(self._own(q))
+        own = np.array(self._own_positions(q))
         if self._has_quaternion:
             own[..., -4:] = self._unit_quaternion(own)[0]
         return own
@@ -412,11 +412,11 @@ class Joint:
         :param q: Positions, shape ``(..., N)`` [rad or m].
         :returns: Shape ``(..., n_positions, n_dofs)``.
         """
-        own = self._own(q)
-        linear, n = self._linear, len(self._linear)
+        own = self._own_positions(q)
+        linear, n = self._linear_axes, len(self._linear_axes)
         matrix = np.zeros((*own.shape[:-1], self.n_positions, self.n_dofs))
         # The velocity is in the rotated axes of link2.
-        matrix[..., :n, :n] = self._rotation(own)[..., linear, :][..., linear]
+        matrix[..., :n, :n] = self._motion_rotation(own)[..., linear, :][..., linear]
         if self._has_quaternion:
             matrix[..., n:, n:] = quaternion_rate(self._unit_quaternion(own)[0])
         else:
@@ -431,7 +431,11 @@ class Joint:
         :param parent: The other one.
         :returns: Shape ``(4, 4)`` [translation in m].
         """
-        return inverse(self.rest) if self._child_is_link2(child, parent) else self.rest.copy()
+        return (
+            invert_transform(self.rest)
+            if self._child_is_link2(child, parent)
+            else self.rest.copy()
+        )
 
     def transform(self, q: npt.ArrayLike, child: LinkId, parent: LinkId) -> Array:
         """
@@ -444,8 +448,10 @@ class Joint:
         """
         to_link2 = self._child_is_link2(child, parent)
         before, after = self.motion_frames
-        link1_h_link2 = compose(compose(before, self.motion(self._own(q))), after)
-        return inverse(link1_h_link2) if to_link2 else link1_h_link2
+        link1_h_link2 = compose_transforms(
+            compose_transforms(before, self.motion(self._own_positions(q))), after
+        )
+        return invert_transform(link1_h_link2) if to_link2 else link1_h_link2
 
     def transform_derivative(
         self, q: npt.ArrayLike, child: LinkId, parent: LinkId, position: int = 0
@@ -466,7 +472,7 @@ class Joint:
                 self.name, kind='position coordinate', index=position, size=self.n_positions
             )
         before, after = self.motion_frames
-        derivative = before @ self._motion_derivative(self._own(q), position) @ after
+        derivative = before @ self._motion_derivative(self._own_positions(q), position) @ after
         if not to_link2:
             return derivative
         link2_h_link1 = self.transform(q, child, parent)
@@ -488,17 +494,17 @@ class Joint:
             ``q`` [m/rad, or 1; then rad/rad, or 1/m].
         :raises JointError: If ``q`` is required and missing.
         """
-        own = None if q is None else self._own(q)
+        own = None if q is None else self._own_positions(q)
         before, after = self.motion_frames
         if self._child_is_link2(child, parent):
-            subspace = twist_transform(inverse(after))[:, self.twists]
+            subspace = twist_transform(invert_transform(after))[:, self.twists]
         else:
             # v_2 = X_21 v_1 + S dq solved for v_1. A single twist does not change with its motion.
             if self.n_dofs > 1:
                 if own is None:
                     message = f'the motion subspace seen from {child!r} depends on the position'
                     raise JointError(self.name, message)
-                before = compose(before, self.motion(own))
+                before = compose_transforms(before, self.motion(own))
             subspace = -twist_transform(before)[..., self.twists]
         batch = () if own is None else own.shape[:-1]
         return np.array(np.broadcast_to(subspace, (*batch, 6, self.n_dofs)))
@@ -557,12 +563,14 @@ class Joint:
         """
         transport = twist_transform(self.transform(q, child, parent))
         subspace = self.motion_subspace(child, parent, q)
-        own = _times(subspace, self._own_rates(dq, 'dq'))
-        velocity = _times(transport, as_values('parent_velocity', parent_velocity, 6)) + own
+        own = _multiply_vectors(subspace, self._own_rates(dq, 'dq'))
+        velocity = (
+            _multiply_vectors(transport, as_values('parent_velocity', parent_velocity, 6)) + own
+        )
         given = as_values('parent_acceleration', parent_acceleration, 6)
-        acceleration = _times(transport, given) + cross_motion(velocity, own)
+        acceleration = _multiply_vectors(transport, given) + cross_motion(velocity, own)
         if ddq is not None:
-            acceleration = acceleration + _times(subspace, self._own_rates(ddq, 'ddq'))
+            acceleration = acceleration + _multiply_vectors(subspace, self._own_rates(ddq, 'ddq'))
         return velocity, acceleration
 
     def child_position_velocity_acceleration(
@@ -589,7 +597,9 @@ class Joint:
         """
         position, velocity, acceleration = parent_motion
         return ChildMotion(
-            compose(np.asarray(position, dtype=np.float64), self.transform(q, parent, child)),
+            compose_transforms(
+                np.asarray(position, dtype=np.float64), self.transform(q, parent, child)
+            ),
             *self.child_velocity_acceleration(q, dq, ddq, velocity, acceleration, child, parent),
         )
 
@@ -607,7 +617,7 @@ class Joint:
         :returns: Efforts, shape ``(..., n_dofs)`` [N m or N].
         """
         subspace = self.motion_subspace(on, applied_by, q)
-        return _times(np.swapaxes(subspace, -1, -2), as_values('wrench', wrench, 6))
+        return _multiply_vectors(np.swapaxes(subspace, -1, -2), as_values('wrench', wrench, 6))
 
     def with_limits(
         self,
@@ -655,7 +665,7 @@ class Joint:
         return replace(self, limits=limits)
 
     @property
-    def _linear(self) -> list[int]:
+    def _linear_axes(self) -> list[int]:
         """The axes along which the joint moves; their coordinates are the first ones."""
         return [twist for twist in self.twists if twist < 3]
 
@@ -670,7 +680,7 @@ class Joint:
             raise JointError(self.name, 'a quaternion of length zero is not an orientation')
         return own[..., -4:] / length, length
 
-    def _rotation(self, own: Array) -> Array:
+    def _motion_rotation(self, own: Array) -> Array:
         """Return the rotation (..., 3, 3) of ``M(q)``."""
         if self._has_quaternion:
             return rotation_from_quaternion(self._unit_quaternion(own)[0])
@@ -679,9 +689,9 @@ class Joint:
     def _motion_derivative(self, own: Array, position: int) -> Array:
         """Return the derivative (..., 4, 4) of ``M(q)`` by one own coordinate."""
         derivative = np.zeros((*own.shape[:-1], 4, 4))
-        n = len(self._linear)
+        n = len(self._linear_axes)
         if position < n:
-            derivative[..., self._linear[position], 3] = 1.0
+            derivative[..., self._linear_axes[position], 3] = 1.0
         elif self._has_quaternion:
             unit, length = self._unit_quaternion(own)
             entry = position - n
@@ -693,7 +703,7 @@ class Joint:
                 ..., np.newaxis
             ]
         else:
-            derivative[..., :3, :3] = self._rotation(own) @ skew(Z)
+            derivative[..., :3, :3] = self._motion_rotation(own) @ skew_matrix(Z)
         return derivative
 
     def _child_is_link2(self, child: LinkId, parent: LinkId) -> bool:
@@ -705,11 +715,11 @@ class Joint:
             )
         return child == self.link2
 
-    def _own(self, q: npt.ArrayLike) -> Array:
-        return _part_of(q, 'q', self.position_offset, self.n_positions)
+    def _own_positions(self, q: npt.ArrayLike) -> Array:
+        return _slice_of_vector(q, 'q', self.position_offset, self.n_positions)
 
     def _own_rates(self, rates: npt.ArrayLike, argument: str) -> Array:
-        return _part_of(rates, argument, self.dof_offset, self.n_dofs)
+        return _slice_of_vector(rates, argument, self.dof_offset, self.n_dofs)
 
 
 def _is_pose(matrix: Array) -> bool:
@@ -721,7 +731,7 @@ def _is_pose(matrix: Array) -> bool:
     return bool(error <= 1e-4 and np.linalg.det(rotation) > 0.0)
 
 
-def _part_of(values: npt.ArrayLike, argument: str, start: int, size: int) -> Array:
+def _slice_of_vector(values: npt.ArrayLike, argument: str, start: int, size: int) -> Array:
     """Return the entries (..., size) of a model's vector (..., N) that belong to one joint."""
     array = np.atleast_1d(np.asarray(values, dtype=np.float64))
     if array.shape[-1] < start + size:
@@ -730,5 +740,5 @@ def _part_of(values: npt.ArrayLike, argument: str, start: int, size: int) -> Arr
     return array[..., start : start + size]
 
 
-def _times(matrix: Array, vector: Array) -> Array:
+def _multiply_vectors(matrix: Array, vector: Array) -> Array:
     return (matrix @ vector[..., np.newaxis])[..., 0]

@@ -74,7 +74,7 @@ class DeviceLimits:
         upper = np.where(upper >= LARGEST, np.inf, upper)
         return cls(lower, upper, *np.reshape(magnitudes, (-1, 3)).T)
 
-    def check(self, name: str, kinds: Collection[str]) -> None:
+    def require_valid(self, name: str, kinds: Collection[str]) -> None:
         """
         Raise :class:`JointError` if bounds of these kinds are crossed or magnitudes invalid.
 
@@ -139,7 +139,7 @@ def effort_box(jacobian: Array, effort: Array) -> Array:
     return image_box(np.abs(jacobian.T), np.zeros(len(effort)), effort)[1]
 
 
-def half_spaces(jacobian: Array, lower: Array, upper: Array) -> HalfSpaces:
+def box_half_spaces(jacobian: Array, lower: Array, upper: Array) -> HalfSpaces:
     """Return ``{a : lower <= J a <= upper}`` as half-spaces ``A a <= b``, for finite bounds."""
     matrix, bound = np.vstack([jacobian, -jacobian]), np.concatenate([upper, -lower])
     is_finite = np.isfinite(bound)
@@ -157,7 +157,7 @@ def effort_half_spaces(jacobian: Array, effort: Array) -> HalfSpaces:
     n, m = jacobian.shape
     if m >= n:
         inverse: Array = np.linalg.pinv(jacobian.T).astype(np.float64)
-        rows, bound = half_spaces(inverse, -effort, effort)
+        rows, bound = box_half_spaces(inverse, -effort, effort)
         kernel = np.linalg.svd(jacobian)[2][n:]
         return np.vstack([rows, kernel, -kernel]), np.append(bound, np.zeros(2 * len(kernel)))
     normals: list[Array] = []
@@ -176,7 +176,7 @@ def effort_half_spaces(jacobian: Array, effort: Array) -> HalfSpaces:
     return np.array(normals).reshape(len(bounds), m), np.array(bounds)
 
 
-def position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[Array, Array]:
+def find_position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[Array, Array]:
     """
     Return the smallest box ``(m,), (m,)`` around the actuator positions within joint bounds.
 
@@ -187,40 +187,40 @@ def position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[Array, Ar
     least, greatest = np.full(size, -np.inf), np.full(size, np.inf)
     for binding in robot.bindings:
         joints, places = list(binding.joints), list(binding.actuators)
-        low, high = _own_bounds(binding, lower[joints], upper[joints])
+        low, high = _binding_bounds(binding, lower[joints], upper[joints])
         least[places] = np.maximum(least[places], low)
         greatest[places] = np.minimum(greatest[places], high)
     return least, greatest
 
 
-def rate_limits(robot: Robot, limits: Array, a: Array) -> Array:
+def find_rate_limits(robot: Robot, limits: Array, a: Array) -> Array:
     """
     Return the largest actuator speeds ``(m,)`` at ``a`` with ``|J ȧ| <= limits``.
 
     The same equation holds for accelerations at standstill.
     """
     greatest = np.full(len(robot.actuator_names), np.inf)
-    for actuators, joints, jacobian in _jacobians(robot, a):
+    for actuators, joints, jacobian in _iterate_jacobians(robot, a):
         rates = limits[joints]
         high = tight_box(jacobian, -rates, rates)[1] if np.isfinite(jacobian).all() else np.nan
         greatest[actuators] = np.minimum(greatest[actuators], high)
     return greatest
 
 
-def effort_limits(robot: Robot, limits: Array, a: Array) -> Array:
+def find_effort_limits(robot: Robot, limits: Array, a: Array) -> Array:
     """Return the largest actuator efforts ``(m,)`` at ``a`` for joint efforts within limits."""
     greatest = np.zeros(len(robot.actuator_names))
-    for actuators, joints, jacobian in _jacobians(robot, a):
+    for actuators, joints, jacobian in _iterate_jacobians(robot, a):
         reach = effort_box(jacobian, limits[joints]) if np.isfinite(jacobian).all() else np.nan
         greatest[actuators] += reach
     return greatest
 
 
-def effort_region(robot: Robot, limits: Array, a: Array) -> tuple[Array, Array]:
+def find_effort_region(robot: Robot, limits: Array, a: Array) -> tuple[Array, Array]:
     """Return the actuator efforts for joint efforts within limits as ``A τ_a <= b``."""
     size = len(robot.actuator_names)
     rows, bounds = [np.zeros((0, size))], [np.zeros(0)]
-    for actuators, joints, jacobian in _jacobians(robot, a):
+    for actuators, joints, jacobian in _iterate_jacobians(robot, a):
         matrix, bound = effort_half_spaces(jacobian, limits[joints])
         wide = np.zeros((len(matrix), size))
         wide[:, actuators] = matrix
@@ -229,7 +229,7 @@ def effort_region(robot: Robot, limits: Array, a: Array) -> tuple[Array, Array]:
     return np.concatenate(rows), np.concatenate(bounds)
 
 
-def _jacobians(robot: Robot, a: Array) -> Iterator[tuple[list[int], list[int], Array]]:
+def _iterate_jacobians(robot: Robot, a: Array) -> Iterator[tuple[list[int], list[int], Array]]:
     """
     Yield actuators, joints and Jacobian of each transmission.
 
@@ -240,7 +240,7 @@ def _jacobians(robot: Robot, a: Array) -> Iterator[tuple[list[int], list[int], A
         yield actuators, joints, binding.jacobian(a[actuators])[: len(joints)]
 
 
-def _own_bounds(binding: Binding, lower: Array, upper: Array) -> tuple[Array, Array]:
+def _binding_bounds(binding: Binding, lower: Array, upper: Array) -> tuple[Array, Array]:
     """Return the smallest box around the positions of a transmission's actuators."""
     size = len(binding.actuators)
     unknown = np.full(size, np.nan)

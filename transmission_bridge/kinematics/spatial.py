@@ -21,7 +21,7 @@ from transmission_bridge.description.specs import Pose
 from transmission_bridge.types import Array
 
 
-def skew(vector: npt.ArrayLike) -> Array:
+def skew_matrix(vector: npt.ArrayLike) -> Array:
     """Return the matrices ``(..., 3, 3)`` of the cross product, ``skew_matrix(a) b = a × b``."""
     a = np.asarray(vector, dtype=np.float64)
     matrix = np.zeros((*a.shape[:-1], 3, 3))
@@ -31,7 +31,7 @@ def skew(vector: npt.ArrayLike) -> Array:
     return matrix
 
 
-def homogeneous(rotation: npt.ArrayLike, position: npt.ArrayLike) -> Array:
+def make_transform(rotation: npt.ArrayLike, position: npt.ArrayLike) -> Array:
     """Return ``a_H_b = [[R, p], [0, 1]]`` of ``a_R_b`` and the origin of ``b`` in ``a``."""
     r = np.asarray(rotation, dtype=np.float64)
     p = np.asarray(position, dtype=np.float64)
@@ -42,18 +42,18 @@ def homogeneous(rotation: npt.ArrayLike, position: npt.ArrayLike) -> Array:
     return result
 
 
-def compose(left: Array, right: Array) -> Array:
+def compose_transforms(left: Array, right: Array) -> Array:
     """Return ``a_H_b b_H_c``; the rotation stays known if a translation is NaN."""
     rotation = left[..., :3, :3]
     moved = (rotation @ right[..., :3, 3:])[..., 0]
-    return homogeneous(rotation @ right[..., :3, :3], moved + left[..., :3, 3])
+    return make_transform(rotation @ right[..., :3, :3], moved + left[..., :3, 3])
 
 
-def inverse(transform: Array) -> Array:
+def invert_transform(transform: Array) -> Array:
     """Return ``b_H_a = [[Rᵀ, -Rᵀ p], [0, 1]]``; NaN touches only entries that depend on it."""
     rotation, position = transform[..., :3, :3], transform[..., :3, 3:]
     terms = np.where(rotation == 0.0, 0.0, rotation * position)
-    return homogeneous(np.swapaxes(rotation, -1, -2), -terms.sum(axis=-2))
+    return make_transform(np.swapaxes(rotation, -1, -2), -terms.sum(axis=-2))
 
 
 def rotation_from_rpy(rpy: npt.ArrayLike) -> Array:
@@ -75,7 +75,7 @@ def rotation_about(axis: int, angle: Array) -> Array:
 
 def transform_from_pose(pose: Pose) -> Array:
     """Return ``parent_H_child`` of an ``<origin>``."""
-    return homogeneous(rotation_from_rpy(pose.rpy), pose.xyz)
+    return make_transform(rotation_from_rpy(pose.rpy), pose.xyz)
 
 
 def axis_basis(axis: Array) -> Array:
@@ -94,7 +94,7 @@ def axis_basis(axis: Array) -> Array:
 def rotation_from_quaternion(quaternion: npt.ArrayLike) -> Array:
     """Return the rotation of a unit quaternion ``(w, x, y, z)``."""
     q = np.asarray(quaternion, dtype=np.float64)
-    cross = skew(q[..., 1:])
+    cross = skew_matrix(q[..., 1:])
     return np.eye(3) + 2.0 * q[..., :1, np.newaxis] * cross + 2.0 * (cross @ cross)
 
 
@@ -105,7 +105,7 @@ def quaternion_rate(quaternion: Array) -> Array:
     ``d/dt (w, u) = ½ (-u · ω, w ω + u × ω)``.
     """
     vector = quaternion[..., 1:]
-    lower = quaternion[..., :1, np.newaxis] * np.eye(3) + skew(vector)
+    lower = quaternion[..., :1, np.newaxis] * np.eye(3) + skew_matrix(vector)
     return 0.5 * np.concatenate([-vector[..., np.newaxis, :], lower], axis=-2)
 
 
@@ -120,7 +120,7 @@ def twist_transform(transform: Array) -> Array:
     matrix = np.zeros((*transform.shape[:-2], 6, 6))
     matrix[..., :3, :3] = rotation
     matrix[..., 3:, 3:] = rotation
-    matrix[..., :3, 3:] = skew(transform[..., :3, 3]) @ rotation
+    matrix[..., :3, 3:] = skew_matrix(transform[..., :3, 3]) @ rotation
     return matrix
 
 

@@ -24,7 +24,11 @@ from transmission_bridge.kinematics.joint import (
     MotionLimits,
     TWISTS,
 )
-from transmission_bridge.kinematics.spatial import compose, inverse, transform_from_pose
+from transmission_bridge.kinematics.spatial import (
+    compose_transforms,
+    invert_transform,
+    transform_from_pose,
+)
 from transmission_bridge.types import Array
 
 
@@ -61,8 +65,8 @@ def joint_from_spec(spec: JointSpec) -> Joint:
             axis=rest[:3, :3] @ spec.axis,
             origin=rest[:3, 3],
             name=spec.name,
-            limits=_limits(spec),
-            dynamics=_dynamics(spec),
+            limits=_read_motion_limits(spec),
+            dynamics=_read_dynamics(spec),
             mimic=spec.mimic,
         )
     except JointError as error:
@@ -78,10 +82,10 @@ def joints_from_description(robot: RobotDescription) -> tuple[Joint, ...]:
         that it has in vectors of the whole robot. Fixed joints have no entries.
     :raises DescriptionError: As :func:`joint_from_spec`.
     """
-    return numbered(joint_from_spec(spec) for spec in robot.joints)
+    return number_joints(joint_from_spec(spec) for spec in robot.joints)
 
 
-def numbered(joints: Iterable[Joint]) -> tuple[Joint, ...]:
+def number_joints(joints: Iterable[Joint]) -> tuple[Joint, ...]:
     """Return joints with the indices and offsets of consecutive joints in a vector."""
     placed: list[Joint] = []
     positions = dofs = 0
@@ -128,7 +132,7 @@ class KinematicTree:
         names = dict.fromkeys(links)
         for joint in joints:
             self._joints.setdefault(joint.name, joint)
-            parent, child = _ends(joint)
+            parent, child = _joint_links(joint)
             names.update(dict.fromkeys((parent, child)))
             if self._above.setdefault(child, joint) is not joint:
                 self._doubled[child] = joint
@@ -140,21 +144,21 @@ class KinematicTree:
         """Return the tree of all links and joints of a robot."""
         return cls(robot.joints, (link.name for link in robot.links))
 
-    def joint(self, name: str) -> Joint:
+    def find_joint(self, name: str) -> Joint:
         """Return a joint by name, built from its spec if necessary."""
         if name not in self._joints:
             raise UnknownNameError('joint', name, tuple(self._joints))
         joint = self._joints[name]
         return joint if isinstance(joint, Joint) else joint_from_spec(joint)
 
-    def root(self, link: LinkId) -> LinkId:
+    def find_root(self, link: LinkId) -> LinkId:
         """Return the root link above a link; the link itself if it has no parent."""
         above = self._joints_above(link)
-        return _ends(above[-1])[0] if above else link
+        return _joint_links(above[-1])[0] if above else link
 
-    def way(self, start: LinkId, goal: LinkId) -> tuple[Crossing, ...]:
+    def find_route(self, start: LinkId, goal: LinkId) -> tuple[Crossing, ...]:
         """Return the joints from one link to another, up to the nearest common link, then down."""
-        if self.root(start) != self.root(goal):
+        if self.find_root(start) != self.find_root(goal):
             raise DescriptionError(f"no joints lead from link '{start}' to link '{goal}'")
         up, down = self._joints_above(start), self._joints_above(goal)
         while up and down and up[-1] is down[-1]:
@@ -165,15 +169,15 @@ class KinematicTree:
             *(Crossing(joint, downward=True) for joint in reversed(down)),
         )
 
-    def owner(self, name: str) -> str:
+    def find_leader(self, name: str) -> str:
         """Return the joint at the end of a chain of ``<mimic>``; the joint itself without one."""
         joint = self._joints.get(name)
         if joint is None:
             raise UnknownNameError('joint', name, tuple(self._joints))
-        *_, (joint, _, _) = self._followed(joint)
-        return joint.name if joint.mimic is None else self.owner(joint.mimic.joint)
+        *_, (joint, _, _) = self._iterate_leaders(joint)
+        return joint.name if joint.mimic is None else self.find_leader(joint.mimic.joint)
 
-    def sources(self, joints: Sequence[Joint]) -> dict[str, JointSource]:
+    def find_sources(self, joints: Sequence[Joint]) -> dict[str, JointSource]:
         """
         Return the coordinates of every joint that moves with the numbered joints of a device.
 
@@ -185,7 +189,7 @@ class KinematicTree:
         scalar = {each.name for each in joints if each.is_scalar}
         found: dict[str, JointSource] = {}
         for name, joint in self._joints.items():
-            for leader, multiplier, offset in self._followed(joint):
+            for leader, multiplier, offset in self._iterate_leaders(joint):
                 if leader.name in own:
                     if leader is joint or (joint.is_scalar and leader.name in scalar):
                         position, dof, _, _ = own[leader.name]
@@ -193,7 +197,7 @@ class KinematicTree:
                     break
         return found
 
-    def _followed(
+    def _iterate_leaders(
         self, joint: JointSpec | Joint
     ) -> Iterator[tuple[JointSpec | Joint, float, float]]:
         """Yield the joint and its leaders: ``q = multiplier * q_yielded + offset``."""
@@ -209,7 +213,7 @@ class KinematicTree:
             offset += multiplier * current.mimic.offset
             multiplier *= current.mimic.multiplier
             current = self._joints.get(current.mimic.joint)
-        raise _error(joint, f"joint '{joint.name}' mimics itself through other joints")
+        raise _joint_error(joint, f"joint '{joint.name}' mimics itself through other joints")
 
     def _joints_above(self, link: LinkId) -> list[JointSpec | Joint]:
         """Return the joints from a link up to the root, in this order."""
@@ -220,30 +224,32 @@ class KinematicTree:
             joint = self._doubled.get(link, self._above[link])
             if link in self._doubled or len(joints) >= len(self._above):
                 problem = 'has two parent links' if link in self._doubled else 'is in a loop'
-                raise _error(joint, f"link '{link}' {problem}, so its position is not defined")
+                raise _joint_error(
+                    joint, f"link '{link}' {problem}, so its position is not defined"
+                )
             joints.append(joint)
-            link = _ends(joint)[0]
+            link = _joint_links(joint)[0]
         return joints
 
 
-def rest_of(joint: JointSpec | Joint) -> Array:
+def rest_transform_of(joint: JointSpec | Joint) -> Array:
     """Return ``parent_H_child`` of a joint at rest, also for a type without a joint model."""
     return joint.rest if isinstance(joint, Joint) else transform_from_pose(joint.origin)
 
 
-def _ends(joint: JointSpec | Joint) -> tuple[LinkId, LinkId]:
+def _joint_links(joint: JointSpec | Joint) -> tuple[LinkId, LinkId]:
     if isinstance(joint, Joint):
         return joint.link1, joint.link2
     return joint.parent, joint.child
 
 
-def _error(joint: JointSpec | Joint, message: str) -> DescriptionError:
+def _joint_error(joint: JointSpec | Joint, message: str) -> DescriptionError:
     if isinstance(joint, Joint):
         return DescriptionError(message)
     return DescriptionError(message, line=joint.line, path=joint.path)
 
 
-def _limits(spec: JointSpec) -> MotionLimits:
+def _read_motion_limits(spec: JointSpec) -> MotionLimits:
     limits = spec.limits
     if limits is None or not spec.is_scalar:
         return MotionLimits()
@@ -260,7 +266,7 @@ def _limits(spec: JointSpec) -> MotionLimits:
     )
 
 
-def _dynamics(spec: JointSpec) -> JointDynamics:
+def _read_dynamics(spec: JointSpec) -> JointDynamics:
     given = spec.dynamics
     if given is None or not spec.is_scalar:
         return JointDynamics()
@@ -307,12 +313,12 @@ class CompiledPath:
     last: Array
     n_columns: int
 
-    def transform(self, q: Array) -> Array:
+    def compute_transform(self, q: Array) -> Array:
         """Return ``base_H_frame`` ``(..., 4, 4)`` at coordinates ``(..., n)`` of the device."""
         result = np.zeros((*q.shape[:-1], 4, 4))
         result[..., 3, 3] = 1.0
         flat = result.reshape(-1, 4, 4)
-        for part, frame, _ in self._sweeps(q):
+        for part, frame, _ in self._sweep_chunks(q):
             flat[part, :3] = frame.T
         return result
 
@@ -325,7 +331,7 @@ class CompiledPath:
         """
         result = np.empty((*q.shape[:-1], 6, self.n_columns))
         flat = result.reshape(math.prod(q.shape[:-1]), 6, self.n_columns)
-        for part, frame, twists in self._sweeps(q):
+        for part, frame, twists in self._sweep_chunks(q):
             jacobian = np.zeros((6, self.n_columns, frame.shape[-1]))
             # Several joints may share a column: a joint with a <mimic> adds to the column of its
             # leader.
@@ -341,7 +347,7 @@ class CompiledPath:
             flat[part] = jacobian.transpose(2, 0, 1)
         return result
 
-    def _sweeps(self, q: Array) -> Iterator[tuple[slice, Array, list[_Twist]]]:
+    def _sweep_chunks(self, q: Array) -> Iterator[tuple[slice, Array, list[_Twist]]]:
         """Yield for each chunk its slice, the last frame and the free twists in path order."""
         rows = q.reshape(math.prod(q.shape[:-1]), q.shape[-1])
         n_twists = sum(segment.joint.n_dofs for segment in self.segments)
@@ -349,9 +355,9 @@ class CompiledPath:
         with np.errstate(invalid='ignore'):  # an infinite position is unknown: no warning
             for start in range(0, len(rows), step):
                 part = slice(start, start + step)
-                yield part, *self._sweep(rows[part])
+                yield part, *self._sweep_chunk(rows[part])
 
-    def _sweep(self, rows: Array) -> tuple[Array, list[_Twist]]:
+    def _sweep_chunk(self, rows: Array) -> tuple[Array, list[_Twist]]:
         given = rows.T.copy()
         is_known = bool(np.isfinite(given).all())
         frame = np.zeros((4, 3, len(rows)))
@@ -361,7 +367,7 @@ class CompiledPath:
             joint, (position, dof, multiplier, offset) = each.joint, each.source
             sign = 1.0 if each.downward else -1.0
             own = multiplier * given[position : position + joint.n_positions] + offset
-            start = frame = _times(frame, each.before, is_known)
+            start = frame = _multiply_frames(frame, each.before, is_known)
             if joint.twists == (5,):
                 # The common case, with less work. numpy vectorises float64 tangent, but not sine
                 # and cosine: sin = 2 t / (1 + t²), cos = (1 - t²) / (1 + t²).
@@ -372,15 +378,15 @@ class CompiledPath:
                 frame[0], frame[1] = cosine * x + sine * y, cosine * y - sine * x
             else:
                 motion = joint.motion(own.T)
-                motion = motion if each.downward else inverse(motion)
-                frame = _times(start, np.moveaxis(motion, 0, -1), is_known)
+                motion = motion if each.downward else invert_transform(motion)
+                frame = _multiply_frames(start, np.moveaxis(motion, 0, -1), is_known)
             # The free twists are fixed in the motion frame on the side of the child link.
             fixed = frame if each.downward else start
             for column, twist in enumerate(joint.twists, start=dof):
                 gain = sign * multiplier
                 axis = fixed[twist % 3] if gain == 1.0 else gain * fixed[twist % 3]
                 found.append((column, twist < 3, axis, fixed[3]))
-        return _times(frame, self.last, is_known), found
+        return _multiply_frames(frame, self.last, is_known), found
 
 
 def compile_path(
@@ -391,26 +397,30 @@ def compile_path(
 
     Joints that do not follow ``joints``, the numbered joints of the device, stay at rest.
     """
-    sources = tree.sources(joints)
+    sources = tree.find_sources(joints)
     segments: list[Segment] = []
     constant = np.eye(4)
-    for crossing in tree.way(start, goal):
+    for crossing in tree.find_route(start, goal):
         source = sources.get(crossing.joint.name)
-        joint = None if source is None else tree.joint(crossing.joint.name)
+        joint = None if source is None else tree.find_joint(crossing.joint.name)
         if source is None or joint is None or not joint.n_dofs:
-            rest = rest_of(crossing.joint)
-            constant = compose(constant, rest if crossing.downward else inverse(rest))
+            rest = rest_transform_of(crossing.joint)
+            constant = compose_transforms(
+                constant, rest if crossing.downward else invert_transform(rest)
+            )
             continue
         before, after = joint.motion_frames
         if not crossing.downward:
-            before, after = inverse(after), inverse(before)
-        segments.append(Segment(compose(constant, before), joint, source, crossing.downward))
+            before, after = invert_transform(after), invert_transform(before)
+        segments.append(
+            Segment(compose_transforms(constant, before), joint, source, crossing.downward)
+        )
         constant = after
     n_columns = sum(joint.n_dofs for joint in joints)
     return CompiledPath(tuple(segments), constant, n_columns)
 
 
-def _times(frame: Array, motion: Array, is_known: bool) -> Array:
+def _multiply_frames(frame: Array, motion: Array, is_known: bool) -> Array:
     """
     Return frames ``(4, 3, chunk)`` times transforms, ``(4, 4)`` or ``(4, 4, chunk)``.
 

@@ -48,16 +48,16 @@ class AffineMap:
         self, matrix: Array, *, before: Array | None = None, after: Array | None = None
     ) -> None:
         self.n_out, self.n_in = matrix.shape
-        self._before = _bias(before, 0.0)
-        self._after = _bias(after, NOTHING)
+        self._before = _copy_bias(before, 0.0)
+        self._after = _copy_bias(after, NOTHING)
         self._matrix = matrix.copy()
-        layers = _layers(matrix)
+        layers = _split_layers(matrix)
         self._index = np.concatenate([index for _, index, _ in layers])
         self._coefficient = np.concatenate([coefficient for _, _, coefficient in layers])
-        self._sums = tuple(_sums(layers))
+        self._layer_sums = tuple(_layer_sums(layers))
 
     @classmethod
-    def stacked(cls, maps: Sequence[AffineMap]) -> AffineMap:
+    def from_maps(cls, maps: Sequence[AffineMap]) -> AffineMap:
         """Return one map for several, with their inputs and outputs one after the other."""
         heights = np.cumsum([0, *(each.n_out for each in maps)])
         widths = np.cumsum([0, *(each.n_in for each in maps)])
@@ -85,13 +85,13 @@ class AffineMap:
         return terms, before, after
 
     @property
-    def numbers(self) -> list[float]:
+    def all_numbers(self) -> list[float]:
         """The coefficients in the order of :attr:`structure`, then biases of both sides."""
         coefficients = self._matrix[np.nonzero(self._matrix)]
         numbers: list[float] = np.concatenate([coefficients, *self._biases()]).tolist()
         return numbers
 
-    def workspace(self) -> Workspace:
+    def make_workspace(self) -> Workspace:
         """Return working memory for single samples; each thread needs its own."""
         return Workspace(self)
 
@@ -99,7 +99,7 @@ class AffineMap:
         """Map the last axis of ``x``, shape ``(..., n_in)``, to a new array ``(..., n_out)``."""
         y = np.empty((*x.shape[:-1], self.n_out))
         if x.ndim == 1:
-            self.workspace().run(x, y)
+            self.make_workspace().map_into(x, y)
             return y
         samples = math.prod(x.shape[:-1])
         inputs, outputs = x.reshape(samples, self.n_in), y.reshape(samples, self.n_out)
@@ -109,7 +109,7 @@ class AffineMap:
             part = inputs[start : start + rows]
             if workspace is None or len(part) < rows:
                 workspace = Workspace(self, len(part))
-            workspace.run(part, outputs[start : start + rows])
+            workspace.map_into(part, outputs[start : start + rows])
         return y
 
 
@@ -131,12 +131,12 @@ class Workspace:
         self._outputs: Array = terms[: affine.n_out]
         self._lanes, self._terms = lanes, terms
         self._index = affine._index
-        self._sums = [(terms[total], terms[addend]) for total, addend in affine._sums]
-        self._coefficient = _repeated(affine._coefficient, samples)
-        self._before = None if affine._before is None else _repeated(affine._before, samples)
-        self._after = None if affine._after is None else _repeated(affine._after, samples)
+        self._layer_sums = [(terms[total], terms[addend]) for total, addend in affine._layer_sums]
+        self._coefficient = _repeat_samples(affine._coefficient, samples)
+        self._before = None if affine._before is None else _repeat_samples(affine._before, samples)
+        self._after = None if affine._after is None else _repeat_samples(affine._after, samples)
 
-    def run(self, x: Array, out: Array) -> None:
+    def map_into(self, x: Array, out: Array) -> None:
         """Map ``x``, shape ``(n_in,)`` or ``(samples, n_in)``, into ``out``."""
         if self._before is None:
             np.copyto(self._inputs, x.T)
@@ -145,7 +145,7 @@ class Workspace:
         # Any mode but 'raise' writes straight into the output; no index is out of range.
         self._lanes.take(self._index, 0, self._terms, 'clip')
         np.multiply(self._terms, self._coefficient, out=self._terms)
-        for total, addend in self._sums:
+        for total, addend in self._layer_sums:
             np.add(total, addend, out=total)
         if self._after is None:
             np.copyto(out.T, self._outputs)
@@ -153,18 +153,18 @@ class Workspace:
             np.add(self._outputs, self._after, out=out.T)
 
 
-def _bias(values: Array | None, neutral: float) -> Array | None:
+def _copy_bias(values: Array | None, neutral: float) -> Array | None:
     """Return a copy with neutral zeros, or ``None`` if all values are zero."""
     if values is None or not np.any(values):
         return None
     return np.where(values == 0.0, neutral, values)
 
 
-def _repeated(values: Array, samples: int | None) -> Array:
+def _repeat_samples(values: Array, samples: int | None) -> Array:
     return values if samples is None else np.repeat(values[:, np.newaxis], samples, axis=1)
 
 
-def _layers(matrix: Array) -> list[Layer]:
+def _split_layers(matrix: Array) -> list[Layer]:
     """
     Split a matrix into layers with at most one term per row.
 
@@ -185,7 +185,7 @@ def _layers(matrix: Array) -> list[Layer]:
     return layers
 
 
-def _sums(layers: list[Layer]) -> Iterator[tuple[slice, slice]]:
+def _layer_sums(layers: list[Layer]) -> Iterator[tuple[slice, slice]]:
     """Yield for each layer after the first its target rows and its slice of the terms."""
     start = len(layers[0][1])
     for first, index, _ in layers[1:]:

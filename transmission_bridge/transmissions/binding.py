@@ -48,16 +48,16 @@ class Binding:
         return not self.spec.type
 
     @property
-    def moved(self) -> tuple[int, ...]:
+    def moved_joints(self) -> tuple[int, ...]:
         """Indices of all joints that it moves: in role order, then the passive joints."""
         return (*self.joints, *self.passive)
 
-    def places(self, direction: Direction) -> tuple[Index, Index, Index]:
+    def member_indices(self, direction: Direction) -> tuple[Index, Index, Index]:
         """Return the indices of its inputs and outputs, and which outputs the robot uses."""
         forward = direction == ACTUATOR_TO_JOINT
         inputs, outputs = self.joints, self.actuators
         if forward:
-            inputs, outputs = self.actuators, self.moved
+            inputs, outputs = self.actuators, self.moved_joints
         selected = np.arange(len(outputs)) if forward else np.flatnonzero(self.owned)
         return np.array(inputs, dtype=np.intp), np.array(outputs, dtype=np.intp), selected
 
@@ -74,12 +74,12 @@ class Binding:
 
         ``where`` holds ``at``, ``rate`` and ``guess``.
         """
-        part = (report or MapReport()).of(self.spec.name)
+        part = (report or MapReport()).for_transmission(self.spec.name)
         try:
             return self.transmission.map(direction, interface, values, report=part, **where)
         except (Exception, SystemExit):  # third-party code may raise anything
             part.add_exception()
-            _, outputs, _ = self.places(direction)
+            _, outputs, _ = self.member_indices(direction)
             return np.full((*values.shape[:-1], len(outputs)), np.nan)
 
     def jacobian(self, actuator_position: Array, report: MapReport | None = None) -> Array:
@@ -87,6 +87,6 @@ class Binding:
         try:
             return self.transmission.jacobian(actuator_position)
         except (Exception, SystemExit):  # third-party code may raise anything
-            (report or MapReport()).of(self.spec.name).add_exception()
-            shape = (*actuator_position.shape[:-1], len(self.moved), len(self.actuators))
+            (report or MapReport()).for_transmission(self.spec.name).add_exception()
+            shape = (*actuator_position.shape[:-1], len(self.moved_joints), len(self.actuators))
             return np.full(shape, np.nan)

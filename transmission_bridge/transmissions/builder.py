@@ -24,7 +24,7 @@ from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.transmissions.units import UNITS
 
 
-def build_all(
+def build_transmissions(
     robot: RobotDescription,
     registry: Registry,
     aliases: Mapping[str, str],
@@ -47,10 +47,10 @@ def build_all(
         try:
             item, unused = _build_aliased(spec, robot, registry, aliases, passive_joints)
         except TransmissionBridgeError as error:
-            findings.append(_failure(spec, error))
+            findings.append(_error_finding(spec, error))
         except (Exception, SystemExit) as error:  # a bug of a plugin disables its own joints only
             findings.append(
-                _failure(
+                _error_finding(
                     spec,
                     TransmissionError(
                         f'{spec.type} raised {type(error).__name__}: {error}\n'
@@ -68,15 +68,17 @@ def build_all(
                     )
                     item = replace(item, by_role=frozenset())
                 built.append(item)
-                findings += [_warning(spec, doubt) for doubt in doubts]
+                findings += [_warning_finding(spec, doubt) for doubt in doubts]
             findings.extend(unused)
     disjoint = disjoint_ranges(built, robot)
-    findings += [_failure(robot.transmission(name), error) for name, error in disjoint.items()]
+    findings += [
+        _error_finding(robot.transmission(name), error) for name, error in disjoint.items()
+    ]
     built = [item for item in built if item.spec.name not in disjoint]
-    return _with_clear_units(built, robot, findings), tuple(findings)
+    return _reject_unclear_units(built, robot, findings), tuple(findings)
 
 
-def _with_clear_units(
+def _reject_unclear_units(
     built: list[Binding], robot: RobotDescription, findings: list[Finding]
 ) -> tuple[Binding, ...]:
     """
@@ -112,14 +114,16 @@ def _with_clear_units(
                     continue
                 expected = f"units of '{name}' in one transmission"
                 what = f'transmission {refused[item.spec.name]}'
-                findings.append(_failure(item.spec, TransmissionError(what, expected=expected)))
+                findings.append(
+                    _error_finding(item.spec, TransmissionError(what, expected=expected))
+                )
                 break
         if not refused:
             return tuple(built)
         built = [item for item in built if item.spec.name not in refused]
 
 
-def build(
+def build_transmission(
     cls: type[Transmission],
     spec: TransmissionSpec,
     overrides: Mapping[ParameterPath, float] | None = None,
@@ -168,7 +172,7 @@ def _build_aliased(
     passive_joints: str,
 ) -> tuple[Binding, tuple[Finding, ...]]:
     type_name = aliases.get(spec.type, spec.type)
-    built, unused = build(registry.load(type_name), spec, None, robot, passive_joints)
+    built, unused = build_transmission(registry.load(type_name), spec, None, robot, passive_joints)
     if type_name != spec.type and unused:
         # A type that ignores part of the description is a different mechanism.
         raise TransmissionError(
@@ -179,11 +183,11 @@ def _build_aliased(
     return built, unused
 
 
-def _warning(spec: TransmissionSpec, message: str) -> Finding:
+def _warning_finding(spec: TransmissionSpec, message: str) -> Finding:
     return Finding('warning', message, line=spec.line, path=spec.path, subject=spec.name)
 
 
-def _failure(spec: TransmissionSpec, error: TransmissionBridgeError) -> Finding:
+def _error_finding(spec: TransmissionSpec, error: TransmissionBridgeError) -> Finding:
     message, expected, found = str(error), '', ''
     if isinstance(error, TransmissionError):
         message, expected, found = error.message, error.expected, error.found

@@ -27,7 +27,7 @@ from transmission_bridge.types import Array
 _POSITIONS = (Quantity.POSITION, Quantity.ABSOLUTE_POSITION)
 
 
-class Part(NamedTuple):
+class CompiledPart(NamedTuple):
     """
     The compiled functions of an independent set of members of a transmission, in one direction.
 
@@ -62,7 +62,7 @@ class CompiledTransmission(Transmission):
     """A transmission whose parts are compiled functions of one sample."""
 
     @abstractmethod
-    def parts(self, direction: Direction) -> Sequence[Part]:
+    def parts(self, direction: Direction) -> Sequence[CompiledPart]:
         """Return the compiled functions with their constant inputs."""
 
     def raise_error(self) -> None:
@@ -84,15 +84,15 @@ class CompiledTransmission(Transmission):
         value = as_values('values', values, self._n_inputs(direction))
         nothing = np.full(value.shape, np.nan)
         if quantity in _POSITIONS:
-            return self._mapped(direction, (value, nothing, nothing), guess, report)[0]
-        where = self._needed('at', at, value.shape, interface)
+            return self._map_rows(direction, (value, nothing, nothing), guess, report)[0]
+        where = self._require_argument('at', at, value.shape, interface)
         if quantity is Quantity.EFFORT:
-            return self._mapped(direction, (where, nothing, value), guess, report)[2]
+            return self._map_rows(direction, (where, nothing, value), guess, report)[2]
         if quantity is Quantity.VELOCITY:
-            return self._mapped(direction, (where, value, nothing), guess, report)[1]
-        moving = self._needed('rate', rate, value.shape, interface)
-        bend = self._mapped(direction, (where, moving, nothing), guess, report, bends=True)[2]
-        return self._mapped(direction, (where, value, nothing), guess, None)[1] + bend
+            return self._map_rows(direction, (where, value, nothing), guess, report)[1]
+        moving = self._require_argument('rate', rate, value.shape, interface)
+        bend = self._map_rows(direction, (where, moving, nothing), guess, report, bends=True)[2]
+        return self._map_rows(direction, (where, value, nothing), guess, None)[1] + bend
 
     def map_state(
         self,
@@ -106,14 +106,14 @@ class CompiledTransmission(Transmission):
     ) -> tuple[Array, Array, Array]:
         """Map one state, solving for its position once; see :class:`Transmission`."""
         value = as_values('position', position, self._n_inputs(direction))
-        speed = _shaped('velocity', velocity, value.shape)
-        force = _shaped('effort', effort, value.shape)
-        return self._mapped(direction, (value, speed, force), guess, report)
+        speed = _require_shape('velocity', velocity, value.shape)
+        force = _require_shape('effort', effort, value.shape)
+        return self._map_rows(direction, (value, speed, force), guess, report)
 
     def _n_inputs(self, direction: Direction) -> int:
         return self.n_actuators if direction == ACTUATOR_TO_JOINT else self.n_joints
 
-    def _mapped(
+    def _map_rows(
         self,
         direction: Direction,
         rows: tuple[Array, Array, Array],
@@ -130,7 +130,7 @@ class CompiledTransmission(Transmission):
         batch = rows[0].shape[:-1]
         near = None
         if guess is not None:
-            near = _shaped('guess', guess, (*batch, n_out)).reshape(-1, n_out)
+            near = _require_shape('guess', guess, (*batch, n_out)).reshape(-1, n_out)
         flat = [row.reshape(-1, row.shape[-1]) for row in rows]
         results = [np.full((len(flat[0]), n_out), np.nan) for _ in rows]
         for part in parts:
@@ -148,7 +148,7 @@ class CompiledTransmission(Transmission):
         place, speed, force = (result.reshape(*batch, n_out) for result in results)
         return place, speed, force
 
-    def _needed(
+    def _require_argument(
         self, name: str, values: npt.ArrayLike | None, shape: tuple[int, ...], interface: str
     ) -> Array:
         if values is None:
@@ -159,10 +159,10 @@ class CompiledTransmission(Transmission):
                 expected='positions' if name == 'at' else 'velocities',
                 found='None',
             )
-        return _shaped(name, values, shape)
+        return _require_shape(name, values, shape)
 
 
-def _shaped(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
+def _require_shape(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
     array = as_values(name, values, shape[-1])
     if array.shape != shape:
         raise ShapeError(name, expected=str(shape), found=array.shape)

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.transmissions.linear import LinearTransmission, ratios
+from transmission_bridge.transmissions.linear import LinearTransmission, require_ratios
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 
@@ -71,23 +71,25 @@ class CoupledTransmission(LinearTransmission):
         entries = np.asarray(matrix, dtype=np.float64)
         reductions: tuple[float, ...] | None = None
         if actuator_reduction is not None:
-            reductions = ratios('actuator_reduction', actuator_reduction, entries.shape[-1])
+            reductions = require_ratios(
+                'actuator_reduction', actuator_reduction, entries.shape[-1]
+            )
             entries = entries / np.array(reductions)
         super().__init__(entries, joint_offset, actuator_reduction=reductions)
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> CoupledTransmission:
         """Build from any numbers of joints and actuators and one of the three spellings."""
-        return cls(_matrix(reader), reader.actuator_reductions(), reader.joint_offsets())
+        return cls(_read_matrix(reader), reader.actuator_reductions(), reader.joint_offsets())
 
 
-def _matrix(reader: SpecReader) -> list[list[float]]:
+def _read_matrix(reader: SpecReader) -> list[list[float]]:
     n_joints, n_actuators = len(reader.spec.joints), len(reader.spec.actuators)
     text = reader.text('matrix', default='').strip(' \t\r\n;')
     if text:
         rows = [reader.parse_numbers('matrix', row) for row in text.split(';')]
     else:
-        rows = [_row(reader, joint + 1, n_actuators) for joint in range(n_joints)]
+        rows = [_read_row(reader, joint + 1, n_actuators) for joint in range(n_joints)]
     if [len(row) for row in rows] != [n_actuators] * n_joints:
         raise reader.error(
             'the matrix does not fit the joints and actuators',
@@ -108,7 +110,7 @@ def _matrix(reader: SpecReader) -> list[list[float]]:
     ]
 
 
-def _row(reader: SpecReader, joint: int, n_actuators: int) -> tuple[float, ...]:
+def _read_row(reader: SpecReader, joint: int, n_actuators: int) -> tuple[float, ...]:
     text = reader.text(f'joint{joint}', default='')
     if text:
         return reader.parse_numbers(f'joint{joint}', text)

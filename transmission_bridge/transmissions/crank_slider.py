@@ -106,7 +106,7 @@ class CrankSliderTransmission(EquationTransmission):
         """Build from one joint, one actuator and the dimensions in ``<param>`` elements."""
         reader.require_members(joints=1, actuators=1)
         return cls(
-            _law(reader),
+            _read_law(reader),
             reader.number('crank_angle', description='Angle of the crank at zero [rad].'),
             stroke_at_zero=reader.number(
                 'stroke_at_zero', description='Stroke at actuator position zero [m].', default=0.0
@@ -114,8 +114,8 @@ class CrankSliderTransmission(EquationTransmission):
             actuator_reduction=reader.actuator_reductions()[0],
             joint_reduction=reader.joint_reductions()[0],
             joint_offset=reader.joint_offsets()[0],
-            lower=_bound(reader, 'lower', -math.inf),
-            upper=_bound(reader, 'upper', math.inf),
+            lower=_read_bound(reader, 'lower', -math.inf),
+            upper=_read_bound(reader, 'upper', math.inf),
         )
 
     def range(self) -> Domain:
@@ -155,16 +155,16 @@ class CrankSliderTransmission(EquationTransmission):
         near = (opposite - side + p.crank) * (opposite + side - p.crank)
         far = (side + p.crank - opposite) * (side + p.crank + opposite)
         length = p.rod if p.linkage == 'guided' else p.base
-        phi = turned + p.side * 2.0 * ca.atan2(_root(near, length), _root(far, length))
+        phi = turned + p.side * 2.0 * ca.atan2(_safe_root(near, length), _safe_root(far, length))
         return p.middle + ca.remainder(phi - p.middle, _TURN) - p.crank_angle
 
 
-def _root(square: Any, length: Any) -> Any:
+def _safe_root(square: Any, length: Any) -> Any:
     """Return the square root, zero if rounding made a dead centre negative."""
     return ca.sqrt(ca.if_else(ca.fabs(square) < FLAT * length * length, 0.0, square))
 
 
-def _law(reader: SpecReader) -> StrokeLaw:
+def _read_law(reader: SpecReader) -> StrokeLaw:
     guided, hinged = (reader.text(x, default='') for x in ('rod_length', 'pivot_distance'))
     if bool(guided) == bool(hinged):
         raise reader.error(
@@ -173,19 +173,21 @@ def _law(reader: SpecReader) -> StrokeLaw:
             expected='rod_length (slider on a guide) or pivot_distance (hinged cylinder)',
             found='both' if guided else 'neither',
         )
-    crank = _length(reader, 'crank_radius', 'Length of the crank [m].')
+    crank = _read_length(reader, 'crank_radius', 'Length of the crank [m].')
     offset = reader.number('offset', description='Offset of the stroke axis [m].', default=0.0)
     if guided:
-        return GuidedSlider(crank, _length(reader, 'rod_length', 'Length of the rod [m].'), offset)
-    base = _length(reader, 'pivot_distance', 'Distance from joint to base hinge [m].')
+        return GuidedSlider(
+            crank, _read_length(reader, 'rod_length', 'Length of the rod [m].'), offset
+        )
+    base = _read_length(reader, 'pivot_distance', 'Distance from joint to base hinge [m].')
     return HingedCylinder(crank, base, offset)
 
 
-def _length(reader: SpecReader, name: str, description: str) -> float:
+def _read_length(reader: SpecReader, name: str, description: str) -> float:
     return reader.number(name, description=description, minimum=0.0, nonzero=True)
 
 
-def _bound(reader: SpecReader, name: str, default: float) -> float:
+def _read_bound(reader: SpecReader, name: str, default: float) -> float:
     if not reader.text(name, default='', joint=0):
         return default  # not tunable if missing: the dead centre moves with the dimensions
     return reader.number(name, joint=0, description=f'{name.title()} end [rad].')
@@ -225,7 +227,7 @@ class GuidedSlider:
     offset: float = 0.0
 
     @property
-    def ends(self) -> list[float]:
+    def branch_ends(self) -> list[float]:
         """Crank angles of the dead centres, and with the rod perpendicular to the guide."""
         ends = [
             _angle_of_sine(self.offset, self.crank + self.rod),
@@ -236,7 +238,7 @@ class GuidedSlider:
             ends += [upright, math.pi - upright]
         return ends
 
-    def turned(self, angle: float) -> float:
+    def sine_of_turn(self, angle: float) -> float:
         """Return the sine of the angle between crank and stroke; NaN if the linkage is open."""
         lift = self.crank * math.sin(angle) - self.offset
         if abs(lift) > self.rod:
@@ -265,22 +267,22 @@ class HingedCylinder:
     offset: float = 0.0
 
     @property
-    def cosine(self) -> float:
+    def zero_stroke_cosine(self) -> float:
         """Cosine of the crank angle with stroke zero."""
         square = self.crank**2 + self.base**2 - self.offset**2
         return square / (2.0 * self.crank * self.base)
 
     @property
-    def ends(self) -> list[float]:
+    def branch_ends(self) -> list[float]:
         """Crank angles of the dead centres, and with stroke zero."""
         if abs(self.offset) <= abs(self.crank - self.base):
             return [0.0, math.pi]
-        shortest = math.acos(self.cosine)
+        shortest = math.acos(self.zero_stroke_cosine)
         return [shortest, -shortest, math.pi]
 
-    def turned(self, angle: float) -> float:
+    def sine_of_turn(self, angle: float) -> float:
         """Return the sine of the angle between crank and base; NaN if the linkage is open."""
-        return math.sin(angle) if math.cos(angle) <= self.cosine else math.nan
+        return math.sin(angle) if math.cos(angle) <= self.zero_stroke_cosine else math.nan
 
 
 StrokeLaw = GuidedSlider | HingedCylinder
@@ -288,8 +290,8 @@ StrokeLaw = GuidedSlider | HingedCylinder
 
 def _range_around(law: StrokeLaw, angle: float) -> tuple[float, float, float]:
     """Return the bounds of the branch around a crank angle, and its side."""
-    for first, last in _enclosing(law.ends, angle):
-        turned = law.turned(0.5 * (first + last))
+    for first, last in _enclosing_ranges(law.branch_ends, angle):
+        turned = law.sine_of_turn(0.5 * (first + last))
         if not math.isnan(turned):
             return first, last, math.copysign(1.0, turned)
     raise TransmissionError(
@@ -307,7 +309,7 @@ def _angle_of_sine(side: float, hypotenuse: float) -> float:
     return math.asin(min(1.0, max(-1.0, side / hypotenuse)))
 
 
-def _enclosing(ends: list[float], angle: float) -> list[tuple[float, float]]:
+def _enclosing_ranges(ends: list[float], angle: float) -> list[tuple[float, float]]:
     """
     Return the range between neighbouring ends, modulo full turns, that contains an angle.
 

@@ -84,10 +84,10 @@ class Domain:
         :param points: Number of points along each coordinate.
         :returns: Shape ``(points ** n, n)``.
         """
-        return grid(np.array(self.lower), np.array(self.upper), points)
+        return make_grid(np.array(self.lower), np.array(self.upper), points)
 
 
-def grid(lower: Array, upper: Array, points: int) -> Array:
+def make_grid(lower: Array, upper: Array, points: int) -> Array:
     """Return a grid over any box, as :meth:`Domain.grid`."""
     axes = np.linspace(lower, upper, points).T
     return np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, len(axes))

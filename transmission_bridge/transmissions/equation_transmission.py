@@ -17,8 +17,13 @@ import numpy as np
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.equations import flat, Numbers, shape_of, system_of
-from transmission_bridge.transmissions.linear import ratios
+from transmission_bridge.transmissions.equations import (
+    build_system,
+    flatten_numbers,
+    Numbers,
+    structure_of,
+)
+from transmission_bridge.transmissions.linear import require_ratios
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.system import map_samples, System
@@ -52,7 +57,7 @@ class Parameter:
     maximum: float | None = None
     nonzero: bool = False
 
-    def read(self, reader: SpecReader) -> float:
+    def read_value(self, reader: SpecReader) -> float:
         """Return the current value."""
         unit = f' [{self.unit}]' if self.unit else ''
         return reader.number(
@@ -119,13 +124,13 @@ class EquationTransmission(PositionDependentTransmission):
             **{name: default for name, default in defaults.items() if default is not None},
             **(numbers or {}),
         }
-        self._actuator_reduction = ratios(
-            'actuator_reduction', _given(actuator_reduction, 1.0, n_actuators), n_actuators
+        self._actuator_reduction = require_ratios(
+            'actuator_reduction', _fill_default(actuator_reduction, 1.0, n_actuators), n_actuators
         )
-        self._joint_reduction = ratios(
-            'joint_reduction', _given(joint_reduction, 1.0, n_joints), n_joints
+        self._joint_reduction = require_ratios(
+            'joint_reduction', _fill_default(joint_reduction, 1.0, n_joints), n_joints
         )
-        self._joint_offset = tuple(map(float, _given(joint_offset, 0.0, n_joints)))
+        self._joint_offset = tuple(map(float, _fill_default(joint_offset, 0.0, n_joints)))
         if len(self._joint_offset) != n_joints:
             raise TransmissionError(
                 'wrong number of values for joint_offset',
@@ -141,14 +146,14 @@ class EquationTransmission(PositionDependentTransmission):
         }
         #: The numbers and choices, as passed to the equations.
         self.p = SimpleNamespace(**numbers, **(choices or {}))
-        self._numbers = tuple(flat(everything))
+        self._numbers = tuple(flatten_numbers(everything))
         if not all(map(math.isfinite, self._numbers)):
             raise TransmissionError(
                 'the dimensions of the mechanism are invalid',
                 expected='finite numbers',
                 found=str(everything),
             )
-        self._structure = shape_of(everything), tuple((choices or {}).items())
+        self._structure = structure_of(everything), tuple((choices or {}).items())
         super().__init__(self.range())
 
     @property
@@ -159,7 +164,7 @@ class EquationTransmission(PositionDependentTransmission):
     @property
     def equations(self) -> System:
         """The compiled equations, shared by all mechanisms of one structure."""
-        return _compiled(type(self), self._domain.space, *self._structure)
+        return _compile_equations(type(self), self._domain.space, *self._structure)
 
     def _make_system(self) -> System:
         # A subclass that overrides one of these adds to its equations.
@@ -169,7 +174,7 @@ class EquationTransmission(PositionDependentTransmission):
 
     def evaluate(self, x: Array) -> tuple[Array, Array]:
         """Return ``y`` and ``G`` by the equation; see :class:`PositionDependentTransmission`."""
-        y, slope = map_samples(self.equations.value, [x], [self.numbers])
+        y, slope = map_samples(self.equations.dense_value, [x], [self.numbers])
         shape = len(x), self.equations.n_x, self.equations.n_y
         return y, slope.reshape(shape).swapaxes(1, 2)
 
@@ -184,7 +189,7 @@ class EquationTransmission(PositionDependentTransmission):
         n_actuators, n_joints = cls.members
         reader.require_members(joints=n_joints, actuators=n_actuators)
         return cls(
-            {parameter.name: parameter.read(reader) for parameter in cls.parameters},
+            {parameter.name: parameter.read_value(reader) for parameter in cls.parameters},
             actuator_reduction=reader.actuator_reductions(),
             joint_reduction=reader.joint_reductions(),
             joint_offset=reader.joint_offsets(),
@@ -252,12 +257,12 @@ class EquationTransmission(PositionDependentTransmission):
         return f'{type(self).__name__}({numbers})'
 
 
-def _given(values: Sequence[float] | None, default: float, count: int) -> Sequence[float]:
+def _fill_default(values: Sequence[float] | None, default: float, count: int) -> Sequence[float]:
     return (default,) * count if values is None else values
 
 
 @lru_cache(maxsize=256)
-def _compiled(
+def _compile_equations(
     cls: type[EquationTransmission],
     space: Literal['actuator', 'joint'],
     shape: tuple[tuple[str, Any], ...],
@@ -273,4 +278,4 @@ def _compiled(
             expected=f'{needed}, because the range is one of {space} positions, or a closure',
             found=', '.join(functions) or 'no equation',
         )
-    return system_of(functions, space == 'joint', cls.members, shape, choices)
+    return build_system(functions, space == 'joint', cls.members, shape, choices)

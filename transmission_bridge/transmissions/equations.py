@@ -31,27 +31,27 @@ Numbers: TypeAlias = 'float | Sequence[float] | Sequence[Sequence[float]]'
 Expression: TypeAlias = Any
 
 
-def shape_of(numbers: Mapping[str, Numbers]) -> tuple[tuple[str, Any], ...]:
+def structure_of(numbers: Mapping[str, Numbers]) -> tuple[tuple[str, Any], ...]:
     """Return the common structure of mechanisms of an equation: names and counts of numbers."""
 
-    def counts(value: Numbers) -> Any:
-        return tuple(map(counts, value)) if isinstance(value, Sequence) else None
+    def count_values(value: Numbers) -> Any:
+        return tuple(map(count_values, value)) if isinstance(value, Sequence) else None
 
-    return tuple((name, counts(value)) for name, value in numbers.items())
+    return tuple((name, count_values(value)) for name, value in numbers.items())
 
 
-def flat(numbers: Mapping[str, Numbers]) -> list[float]:
+def flatten_numbers(numbers: Mapping[str, Numbers]) -> list[float]:
     """Return the numbers one after the other."""
 
-    def each(value: Numbers) -> list[float]:
+    def flatten_value(value: Numbers) -> list[float]:
         if isinstance(value, Sequence):
-            return [number for part in value for number in each(part)]
+            return [number for part in value for number in flatten_value(part)]
         return [float(value)]
 
-    return [number for value in numbers.values() for number in each(value)]
+    return [number for value in numbers.values() for number in flatten_value(value)]
 
 
-def system_of(
+def build_system(
     functions: Mapping[str, Callable[..., Any]],
     starts_at_joint: bool,
     n: tuple[int, int],
@@ -70,13 +70,13 @@ def system_of(
     n_actuators, n_joints = n
     symbols: list[Expression] = []
 
-    def symbol(name: str, counts: Any) -> Expression:
+    def make_symbol(name: str, counts: Any) -> Expression:
         if counts is None or all(count is None for count in counts):
             symbols.append(ca.SX.sym(name, 1 if counts is None else len(counts)))
             return symbols[-1]
-        return tuple(symbol(name, part) for part in counts)
+        return tuple(make_symbol(name, part) for part in counts)
 
-    own = {name: symbol(name, counts) for name, counts in shape}
+    own = {name: make_symbol(name, counts) for name, counts in shape}
     actuator_reduction, joint_reduction, joint_offset = (
         own.pop(name) for name in ('actuator_reduction', 'joint_reduction', 'joint_offset')
     )
@@ -87,7 +87,7 @@ def system_of(
     bare_actuators = actuators / actuator_reduction
     bare_joints = joint_reduction * (joints - joint_offset)
 
-    def call(name: str, count: int, *arguments: Expression) -> Expression:
+    def call_equation(name: str, count: int, *arguments: Expression) -> Expression:
         if name not in functions:
             return None
         with _symbols_only(name):
@@ -101,20 +101,20 @@ def system_of(
             )
         return found
 
-    to_joints = call('joint_position', n_joints, bare_actuators)
+    to_joints = call_equation('joint_position', n_joints, bare_actuators)
     if to_joints is not None:
         to_joints = to_joints / joint_reduction + joint_offset
-    to_actuators = call('actuator_position', n_actuators, bare_joints)
+    to_actuators = call_equation('actuator_position', n_actuators, bare_joints)
     if to_actuators is not None:
         to_actuators = to_actuators * actuator_reduction
     x, y = (joints, actuators) if starts_at_joint else (actuators, joints)
     value, inverse = (to_actuators, to_joints) if starts_at_joint else (to_joints, to_actuators)
     n_closures = y.numel() if value is None else min(n)
-    closure = call('closure', n_closures, bare_actuators, bare_joints)
-    return System(_forms(x, y, numbers, value, inverse, closure), numbers.numel())
+    closure = call_equation('closure', n_closures, bare_actuators, bare_joints)
+    return System(_derive_forms(x, y, numbers, value, inverse, closure), numbers.numel())
 
 
-def _forms(
+def _derive_forms(
     x: Expression,
     y: Expression,
     numbers: Expression,
@@ -132,10 +132,10 @@ def _forms(
                 found=str(closure),
             )
         slope = -solve_linear(by_y, by_x)
-        pattern = inverse_pattern(_pattern(by_y).astype(float)) @ _pattern(by_x)
+        pattern = inverse_pattern(_nonzero_pattern(by_y).astype(float)) @ _nonzero_pattern(by_x)
     else:
         slope = ca.jacobian(value, x)
-        pattern = _pattern(slope)
+        pattern = _nonzero_pattern(slope)
     place, along = (x, rate)
     if value is None:
         place, along = ca.vertcat(x, y), ca.vertcat(rate, ca.mtimes(slope, rate))
@@ -174,12 +174,12 @@ def _symbols_only(name: str) -> Iterator[None]:
         warnings.filterwarnings('error', r'\s*casadi: a numpy function', FutureWarning)
         number_of = ca.SX.__float__
 
-        def refuse(symbol: Expression) -> float:
+        def reject_conversion(symbol: Expression) -> float:
             if symbol.is_constant():
                 return number_of(symbol)
             raise said
 
-        ca.SX.__float__ = refuse  # type: ignore[method-assign]
+        ca.SX.__float__ = reject_conversion  # type: ignore[method-assign]
         try:
             yield
         except FutureWarning as warning:
@@ -188,5 +188,5 @@ def _symbols_only(name: str) -> Iterator[None]:
             ca.SX.__float__ = number_of  # type: ignore[method-assign]
 
 
-def _pattern(matrix: Expression) -> Mask:
+def _nonzero_pattern(matrix: Expression) -> Mask:
     return np.asarray(ca.DM(matrix.sparsity(), 1).full() != 0.0)

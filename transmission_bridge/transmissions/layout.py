@@ -22,7 +22,7 @@ from transmission_bridge.transmissions.simple import SimpleTransmission
 _IDENTITY = SimpleTransmission(1.0)
 
 
-def lay_out(
+def order_members(
     robot: RobotDescription, bindings: tuple[Binding, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[Binding, ...]]:
     """
@@ -55,7 +55,7 @@ def lay_out(
     return tuple(joints), tuple(actuators), tuple(placed)
 
 
-def pass_through(
+def make_identities(
     robot: RobotDescription,
 ) -> tuple[tuple[Binding, ...], dict[str, str], tuple[Finding, ...]]:
     """
@@ -93,14 +93,16 @@ def pass_through(
             )
             continue
         passed.append(joint.name)
-    withheld, reasons = _withheld(robot, passed)
+    withheld, reasons = _find_withheld(robot, passed)
     names = {spec.name for spec in robot.transmissions}
     names.update(rejected.name for rejected in robot.rejected)
-    identities = (_identity(robot.joint(name), names) for name in passed if name not in withheld)
+    identities = (
+        _make_identity(robot.joint(name), names) for name in passed if name not in withheld
+    )
     return tuple(identities), withheld, (*findings, *reasons)
 
 
-def _identity(joint: JointSpec, names: Collection[str]) -> Binding:
+def _make_identity(joint: JointSpec, names: Collection[str]) -> Binding:
     """Return the transmission of a joint that passes through, with a unique name."""
     name = joint.name
     while name in names:
@@ -110,7 +112,9 @@ def _identity(joint: JointSpec, names: Collection[str]) -> Binding:
     return Binding(spec, _IDENTITY)
 
 
-def _withheld(robot: RobotDescription, passed: list[str]) -> tuple[dict[str, str], list[Finding]]:
+def _find_withheld(
+    robot: RobotDescription, passed: list[str]
+) -> tuple[dict[str, str], list[Finding]]:
     """Return the withheld joints, and a finding for each transmission that causes it."""
     withheld: dict[str, str] = {}
     findings = []

@@ -68,16 +68,16 @@ class LinearTransmission(Transmission):
         actuator_reduction: tuple[float, ...] | None = None,
         joint_reduction: tuple[float, ...] | None = None,
     ) -> None:
-        self._matrix = _frozen('matrix', matrix)
+        self._matrix = _freeze_array('matrix', matrix)
         if self._matrix.ndim != 2 or 0 in self._matrix.shape:
             raise ShapeError(
                 'matrix', expected='(n_joints, n_actuators)', found=self._matrix.shape
             )
         n_joints, n_actuators = self._matrix.shape
         offset = np.zeros(n_joints) if joint_offset is None else joint_offset
-        self._offset = _frozen('joint_offset', offset, (n_joints,))
-        inverse = _inverse(self._matrix) if inverse is None else inverse
-        self._inverse = _frozen('inverse', inverse, (n_actuators, n_joints))
+        self._offset = _freeze_array('joint_offset', offset, (n_joints,))
+        inverse = _invert_matrix(self._matrix) if inverse is None else inverse
+        self._invert_matrix = _freeze_array('inverse', inverse, (n_actuators, n_joints))
         self._actuator_reduction = actuator_reduction or ()
         self._joint_reduction = joint_reduction or ()
         self._joint_offset = tuple(self._offset.tolist())
@@ -110,10 +110,10 @@ class LinearTransmission(Transmission):
         """
         forward = direction == ACTUATOR_TO_JOINT
         if quantity is Quantity.EFFORT:
-            return (self._inverse if forward else self._matrix).T, None, None
+            return (self._invert_matrix if forward else self._matrix).T, None, None
         if quantity is Quantity.ABSOLUTE_POSITION and self.ignore_absolute_encoder:
             return np.eye(*self._matrix.shape), None, None
-        coefficients = self._matrix if forward else self._inverse
+        coefficients = self._matrix if forward else self._invert_matrix
         if quantity in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
             before, after = (None, self._offset) if forward else (self._offset, None)
             return coefficients, before, after
@@ -150,7 +150,7 @@ class LinearTransmission(Transmission):
         )
 
 
-def ratios(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:
+def require_ratios(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:
     """
     Return reductions as floats.
 
@@ -173,7 +173,7 @@ def reciprocal(number: float) -> float:
     return 1.0 / number if number != 0.0 else math.inf
 
 
-def _frozen(name: str, values: npt.ArrayLike, shape: tuple[int, ...] | None = None) -> Array:
+def _freeze_array(name: str, values: npt.ArrayLike, shape: tuple[int, ...] | None = None) -> Array:
     array = as_real(name, values).copy()
     if not np.all(np.isfinite(array)):
         raise TransmissionError(
@@ -188,7 +188,7 @@ def _frozen(name: str, values: npt.ArrayLike, shape: tuple[int, ...] | None = No
     return array
 
 
-def _inverse(matrix: Array) -> Array:
+def _invert_matrix(matrix: Array) -> Array:
     """Return the inverse or pseudo-inverse with exact structural zeros; check the rank."""
     # Scale rows and columns first: different units and ratios do not reduce the rank.
     rows = np.abs(matrix).max(axis=1, keepdims=True)

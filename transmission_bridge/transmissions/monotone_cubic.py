@@ -30,10 +30,10 @@ class MonotoneCubic:
     def __init__(self, x: npt.ArrayLike, y: npt.ArrayLike) -> None:
         self.x: Array = np.array(x, dtype=np.float64)
         self.y: Array = np.array(y, dtype=np.float64)
-        _check(self.x, self.y)
+        _require_monotone(self.x, self.y)
         width = np.diff(self.x)
         chord = np.diff(self.y) / width
-        slope = _slopes(width, chord)
+        slope = _point_slopes(width, chord)
         square = (3.0 * chord - 2.0 * slope[:-1] - slope[1:]) / width
         cube = (slope[:-1] + slope[1:] - 2.0 * chord) / (width * width)
         columns = (self.x[:-1], self.y[:-1], slope[:-1], square, cube)
@@ -41,7 +41,7 @@ class MonotoneCubic:
         self.pieces: Array = np.stack(columns, axis=1)
 
 
-def _check(x: Array, y: Array) -> None:
+def _require_monotone(x: Array, y: Array) -> None:
     expected = ''
     if x.ndim != 1 or x.shape != y.shape or len(x) < 2:
         expected = 'two columns of equal length, two points or more'
@@ -60,7 +60,7 @@ def _check(x: Array, y: Array) -> None:
         )
 
 
-def _slopes(width: Array, chord: Array) -> Array:
+def _point_slopes(width: Array, chord: Array) -> Array:
     if len(width) == 1:
         return np.array([chord[0], chord[0]])
     weight_before = 2.0 * width[1:] + width[:-1]
@@ -68,12 +68,12 @@ def _slopes(width: Array, chord: Array) -> Array:
     inner = (weight_before + weight_after) / (
         weight_before / chord[:-1] + weight_after / chord[1:]
     )
-    first = _end(width[0], width[1], chord[0], chord[1])
-    last = _end(width[-1], width[-2], chord[-1], chord[-2])
+    first = _end_slope(width[0], width[1], chord[0], chord[1])
+    last = _end_slope(width[-1], width[-2], chord[-1], chord[-2])
     return np.concatenate([[first], inner, [last]])
 
 
-def _end(width: float, next_width: float, chord: float, next_chord: float) -> float:
+def _end_slope(width: float, next_width: float, chord: float, next_chord: float) -> float:
     parabola = ((2.0 * width + next_width) * chord - width * next_chord) / (width + next_width)
     low, high = sorted((0.0, 3.0 * chord))
     return min(max(parabola, low), high)

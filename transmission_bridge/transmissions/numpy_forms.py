@@ -25,7 +25,7 @@ PLACES = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0])
 WEIGHTS = np.array([-1.0, 9.0, -45.0, 45.0, -9.0, 1.0]) / 60.0
 
 
-class _Call(ca.Callback):
+class _NumpyCallback(ca.Callback):
     """A function of one sample that calls a numpy function of arrays of samples."""
 
     def __init__(
@@ -92,7 +92,7 @@ class Evaluated(Protocol):
         """Return the rate of the slope, or ``None`` if it is unknown."""
 
 
-def forms_of(transmission: Evaluated, domain: Domain) -> Forms:
+def build_numpy_forms(transmission: Evaluated, domain: Domain) -> Forms:
     """
     Return the functions of a transmission that defines ``evaluate``.
 
@@ -100,38 +100,38 @@ def forms_of(transmission: Evaluated, domain: Domain) -> Forms:
     """
     n_x, n_p = len(domain.lower), len(transmission.numbers)
     with np.errstate(all='ignore'):
-        n_y, has_inverse, has_rate = _checked(transmission, domain)
+        n_y, has_inverse, has_rate = _check_answers(transmission, domain)
 
-    def bend(x: Array, y: Array, rate: Array, p: Array) -> list[Array]:
+    def call_bend(x: Array, y: Array, rate: Array, p: Array) -> list[Array]:
         if has_rate:
             turned = np.asarray(transmission.slope_rate(x, rate))[0]
         else:
-            turned = _derivative(transmission, x, rate)
+            turned = _differentiate_slope(transmission, x, rate)
         return [turned @ rate[0]]
 
-    def inverse(y: Array, p: Array) -> list[Array]:
+    def call_inverse(y: Array, p: Array) -> list[Array]:
         return [np.asarray(transmission.inverse(y))]
 
     errors: list[BaseException] = []
     return Forms(
-        value=_Call(
+        value=_NumpyCallback(
             'value',
             lambda x, p: transmission.evaluate(x),
             (n_x, n_p),
             ((n_y, 1), (n_y, n_x)),
             errors,
         ),
-        inverse=_Call('inverse', inverse, (n_y, n_p), ((n_x, 1),), errors)
+        inverse=_NumpyCallback('inverse', call_inverse, (n_y, n_p), ((n_x, 1),), errors)
         if has_inverse
         else None,
         closure=None,
-        bend=_Call('bend', bend, (n_x, n_y, n_x, n_p), ((n_y, 1),), errors),
+        bend=_NumpyCallback('bend', call_bend, (n_x, n_y, n_x, n_p), ((n_y, 1),), errors),
         pattern=np.ones((n_y, n_x), dtype=bool),
         errors=errors,
     )
 
 
-def _checked(transmission: Evaluated, domain: Domain) -> tuple[int, bool, bool]:
+def _check_answers(transmission: Evaluated, domain: Domain) -> tuple[int, bool, bool]:
     """Return the length of ``y``, and whether the inverse and the rate of ``G`` are defined."""
     n_x, n_y = len(domain.lower), 0
     for count in (1, 3):
@@ -156,7 +156,7 @@ def _checked(transmission: Evaluated, domain: Domain) -> tuple[int, bool, bool]:
     return n_y, back is not None, rate is not None
 
 
-def _derivative(transmission: Evaluated, x: Array, rate: Array) -> Array:
+def _differentiate_slope(transmission: Evaluated, x: Array, rate: Array) -> Array:
     """
     Return ``G'`` at one position by the central difference of sixth order.
 

@@ -68,7 +68,9 @@ class ParallelAnkleTransmission(EquationTransmission):
         self._domain = Domain('joint', tuple(lower), tuple(upper))
         middle = 0.5 * np.add(self._domain.lower, self._domain.upper) - np.array(joint_offset)
         ends = _rod_ends(middle.tolist(), SimpleNamespace(foot=[ca.DM(leg.foot) for leg in legs]))
-        found = [leg.numbers(end.full().ravel()) for leg, end in zip(legs, ends, strict=True)]
+        found = [
+            leg.equation_numbers(end.full().ravel()) for leg, end in zip(legs, ends, strict=True)
+        ]
         numbers: dict[str, Any] = {name: tuple(each[name] for each in found) for name in found[0]}
         super().__init__(
             numbers,
@@ -88,7 +90,7 @@ class ParallelAnkleTransmission(EquationTransmission):
             for name in ('lower', 'upper')
         )
         return cls(
-            (_leg(reader, 0), _leg(reader, 1)),
+            (_read_leg(reader, 0), _read_leg(reader, 1)),
             lower=lower,
             upper=upper,
             actuator_reduction=reader.actuator_reductions(),
@@ -194,7 +196,7 @@ class AnkleLeg:
         self.ahead = math.cos(crank_angle) * ahead + math.sin(crank_angle) * beside
         self.beside = math.cos(crank_angle) * beside - math.sin(crank_angle) * ahead
 
-    def numbers(self, foot: Array) -> dict[str, Any]:
+    def equation_numbers(self, foot: Array) -> dict[str, Any]:
         """
         Return the numbers of the leg for the equations, with the elbow closer to actuator zero.
 
@@ -228,7 +230,7 @@ class AnkleLeg:
         }
 
 
-def _leg(reader: SpecReader, actuator: int) -> AnkleLeg:
+def _read_leg(reader: SpecReader, actuator: int) -> AnkleLeg:
     number = partial(reader.number, actuator=actuator)
     length = partial(number, minimum=0.0, nonzero=True)
     vector = partial(reader.numbers, labels='xyz', actuator=actuator)

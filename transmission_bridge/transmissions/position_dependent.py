@@ -11,7 +11,7 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.compiled import CompiledTransmission, Part
+from transmission_bridge.transmissions.compiled import CompiledPart, CompiledTransmission
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
 from transmission_bridge.transmissions.spec_reader import SpecReader
@@ -112,7 +112,7 @@ class PositionDependentTransmission(CompiledTransmission):
         self._starts_at_joint = domain.space == 'joint'
         self.max_gain = MAX_GAIN
         self.system = self._make_system()
-        self._seeds = Seeds.over(self.system, domain, self.numbers, self._pose())
+        self._seeds = Seeds.from_domain(self.system, domain, self.numbers, self._pose())
         self.raise_error()
 
     # -- methods of a plugin ---------------------------------------------------------------------
@@ -157,10 +157,10 @@ class PositionDependentTransmission(CompiledTransmission):
     # -- derived ---------------------------------------------------------------------------------
 
     def _make_system(self) -> System:
-        from transmission_bridge.transmissions.numpy_forms import forms_of
+        from transmission_bridge.transmissions.numpy_forms import build_numpy_forms
         from transmission_bridge.transmissions.system import System
 
-        return System(forms_of(self, self._domain), len(self.numbers))
+        return System(build_numpy_forms(self, self._domain), len(self.numbers))
 
     def _pose(self) -> tuple[Array, Array] | None:
         """Return ``x`` and an approximate ``y`` of a pose if there is only a closure."""
@@ -202,26 +202,26 @@ class PositionDependentTransmission(CompiledTransmission):
         """Number of joints."""
         return self.system.n_x if self._starts_at_joint else self.system.n_y
 
-    def parts(self, direction: Direction) -> tuple[Part, ...]:
+    def parts(self, direction: Direction) -> tuple[CompiledPart, ...]:
         """Return the compiled function with its constant inputs."""
         along = self._starts_at_joint != (direction == ACTUATOR_TO_JOINT)
         n_x, n_y = self.system.n_x, self.system.n_y
         n_start = self.system.n_start(along)
-        numbers = [*self._seeds.watched(self._domain, self.max_gain), *self.numbers]
-        step = self.system.step(along, self._seeds.table.shape[1])
+        numbers = [*self._seeds.list_bounds(self._domain, self.max_gain), *self.numbers]
+        step = self.system.compile_step(along, self._seeds.table.shape[1])
         table = self._seeds.table.T.ravel()
 
-        def starts(given: Array, guess: Array | None) -> Array:
+        def find_starts(given: Array, guess: Array | None) -> Array:
             if not n_start:
                 return np.zeros((len(given), 0))
             if guess is None:
                 with np.errstate(all='ignore'):
-                    return self._seeds.starts(given, n_x, along=along)
+                    return self._seeds.find_starts(given, n_x, along=along)
             start = np.zeros((len(given), n_start))
             start[:, : n_x + n_y] = np.concatenate([guess, given], axis=1)
             return start
 
-        def bend(at: Array, rate: Array, place: Array, speed: Array, after: Array) -> Array:
+        def find_bend(at: Array, rate: Array, place: Array, speed: Array, after: Array) -> Array:
             from transmission_bridge.transmissions.system import map_samples
 
             given = (at, place, rate) if along else (place, at, speed)
@@ -232,16 +232,16 @@ class PositionDependentTransmission(CompiledTransmission):
             nothing = np.full_like(bent, np.nan)
             return -map_samples(step, [at, bent, nothing, after], [numbers, table])[1]
 
-        part = Part(
-            self.system.near(along),
+        part = CompiledPart(
+            self.system.compile_near(along),
             step,
             n_start,
             numbers,
             table,
             range(n_x if along else n_y),
             range(n_y if along else n_x),
-            starts,
-            bend,
+            find_starts,
+            find_bend,
         )
         return (part,)
 

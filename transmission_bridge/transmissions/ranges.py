@@ -14,7 +14,7 @@ from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import ParameterError, shortened
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.domain import grid
+from transmission_bridge.transmissions.domain import make_grid
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.types import Array
@@ -47,7 +47,7 @@ def disjoint_ranges(
         if own.keys().isdisjoint(member.name for member in item.spec.actuators):
             continue
         try:
-            boxes = _actuator_box(item, robot)
+            boxes = _allowed_box(item, robot)
         except (Exception, SystemExit):  # an error in a plugin affects its own numbers only
             continue
         for member, least, greatest in zip(item.spec.actuators, *boxes, strict=True):
@@ -68,7 +68,7 @@ def disjoint_ranges(
     return errors
 
 
-def _actuator_box(item: Binding, robot: RobotDescription) -> tuple[Array, Array]:
+def _allowed_box(item: Binding, robot: RobotDescription) -> tuple[Array, Array]:
     """Return the smallest and largest actuator positions within the limits of the joints."""
     transmission = item.transmission
     n, m = transmission.n_joints, transmission.n_actuators
@@ -83,7 +83,7 @@ def _actuator_box(item: Binding, robot: RobotDescription) -> tuple[Array, Array]
     if not len(samples):
         return np.full(m, -np.inf), np.full(m, np.inf)
     least, greatest = samples.min(axis=0), samples.max(axis=0)
-    between = (greatest - least) / _points(n)
+    between = (greatest - least) / _points_per_coordinate(n)
     return least - between, greatest + between
 
 
@@ -95,22 +95,22 @@ def allowed_positions(transmission: Transmission, lower: Array, upper: Array) ->
         if domain.space == 'actuator' and transmission.n_joints == transmission.n_actuators == 1:
             ends = np.sort(transmission.actuator_to_joint('position', ends), axis=0)
         elif domain.space == 'actuator':
-            a = _grid(*ends)
+            a = _sample_box(*ends)
             q = transmission.actuator_to_joint('position', a)
             return a[((q >= lower) & (q <= upper)).all(axis=-1)]
         lower, upper = np.maximum(lower, ends[0]), np.minimum(upper, ends[1])
     if not (np.isfinite([lower, upper]).all() and (lower <= upper).all()):
         return np.empty((0, transmission.n_actuators))
-    a = transmission.joint_to_actuator('position', _grid(lower, upper))
+    a = transmission.joint_to_actuator('position', _sample_box(lower, upper))
     return a[np.isfinite(a).all(axis=-1)]
 
 
-def _points(coordinates: int) -> int:
+def _points_per_coordinate(coordinates: int) -> int:
     return _POINTS[coordinates - 1] if coordinates <= len(_POINTS) else 3
 
 
-def _grid(lower: Array, upper: Array) -> Array:
-    return grid(lower, upper, _points(len(lower)))
+def _sample_box(lower: Array, upper: Array) -> Array:
+    return make_grid(lower, upper, _points_per_coordinate(len(lower)))
 
 
 def image_box(matrix: Array, lower: Array, upper: Array) -> tuple[Array, Array]:

@@ -22,7 +22,11 @@ import inspect
 import traceback
 
 from transmission_bridge.errors import PluginError
-from transmission_bridge.transmissions.transmission import API_VERSION, overridden, Transmission
+from transmission_bridge.transmissions.transmission import (
+    API_VERSION,
+    find_overridden,
+    Transmission,
+)
 
 ENTRY_POINT_GROUP = 'transmission_bridge.transmissions'
 _PACKAGE = 'transmission_bridge'
@@ -95,7 +99,7 @@ class Registry:
         """
         if type_name not in self._loaded:
             try:
-                self._loaded[type_name] = self._import(type_name)
+                self._loaded[type_name] = self._import_type(type_name)
             except PluginError as error:
                 self._loaded[type_name] = error
         result = self._loaded[type_name]
@@ -107,45 +111,45 @@ class Registry:
         """Load every installed plugin and describe it, sorted by type."""
         found: list[PluginInfo] = []
         for type_name in self.type_names:
-            for entry_point in self._providers(type_name):
+            for entry_point in self._select_providers(type_name):
                 description = error = details = ''
                 try:
                     documentation = inspect.cleandoc(self.load(type_name).__doc__ or '')
                     description = documentation.partition('\n')[0]
                 except PluginError as failure:
                     error, details = str(failure), failure.details
-                found.append(_info(entry_point, description, error, details))
+                found.append(_plugin_info(entry_point, description, error, details))
             found += self.disabled(type_name)
         return tuple(found)
 
     def disabled(self, type_name: str) -> tuple[PluginInfo, ...]:
         """Return the plugins that are not used because their type is built in, with the reason."""
         return tuple(
-            _info(
+            _plugin_info(
                 each,
-                error=f'{each.value} of {" ".join(_distribution(each))} is not used, because '
+                error=f'{each.value} of {" ".join(_distribution_of(each))} is not used, because '
                 f"'{type_name}' is a built-in type of {_PACKAGE}; rename the type, or remove "
-                f'{_distribution(each)[0]}',
+                f'{_distribution_of(each)[0]}',
             )
             for each in self._entry_points.get(type_name, [])
-            if each not in self._providers(type_name)
+            if each not in self._select_providers(type_name)
         )
 
-    def _providers(self, type_name: str) -> list[importlib.metadata.EntryPoint]:
+    def _select_providers(self, type_name: str) -> list[importlib.metadata.EntryPoint]:
         """Return the plugin that is used, or all plugins if the choice is ambiguous."""
         known = self._entry_points.get(type_name, [])
         if len(known) < 2:
             return known
-        names = [_distribution(each)[0].replace('-', '_').lower() for each in known]
+        names = [_distribution_of(each)[0].replace('-', '_').lower() for each in known]
         return [known[names.index(_PACKAGE)]] if _PACKAGE in names else known
 
-    def _import(self, type_name: str) -> type[Transmission]:
-        known = self._providers(type_name)
+    def _import_type(self, type_name: str) -> type[Transmission]:
+        known = self._select_providers(type_name)
         if not known:
             said = ' is not installed; installed: '
             said += ', '.join(self.type_names) or 'none (is transmission_bridge installed?)'
         elif len(known) > 1:
-            providers = [f'{each.value} ({" ".join(_distribution(each))})' for each in known]
+            providers = [f'{each.value} ({" ".join(_distribution_of(each))})' for each in known]
             said = f' is provided more than once: {", ".join(providers)}; remove all but one'
         else:
             try:
@@ -154,15 +158,15 @@ class Registry:
                 Exception,
                 SystemExit,
             ) as error:  # an error of a module affects its type only
-                raise _broken(known[0], error) from None
-            problem = _problem(loaded)
+                raise _import_error(known[0], error) from None
+            problem = _find_problem(loaded)
             if not problem:
                 return loaded
             said = f': {known[0].value} {problem}'
         raise PluginError(f"transmission type '{type_name}'{said}", type_name=type_name)
 
 
-def _problem(loaded: object) -> str:
+def _find_problem(loaded: object) -> str:
     """Return why a plugin's class cannot be used; empty if it can."""
     if not (isinstance(loaded, type) and issubclass(loaded, Transmission)):
         return 'is not a subclass of transmission_bridge.Transmission'
@@ -172,7 +176,7 @@ def _problem(loaded: object) -> str:
             f'states api_version {version!r}, this transmission_bridge has {API_VERSION}; install '
             f'a matching version of the plugin: {_CHANGES}'
         )
-    if derived := overridden(loaded):
+    if derived := find_overridden(loaded):
         return (
             f'overrides {" and ".join(derived)}, which the base class derives from a matrix, an '
             f'equation or evaluate(): {_CHANGES}'
@@ -183,7 +187,7 @@ def _problem(loaded: object) -> str:
     return f'does not define {", ".join(sorted(undefined))}' if undefined else ''
 
 
-def _broken(entry_point: importlib.metadata.EntryPoint, error: BaseException) -> PluginError:
+def _import_error(entry_point: importlib.metadata.EntryPoint, error: BaseException) -> PluginError:
     said = f'failed to import: {type(error).__name__}: {error}'
     details = traceback.format_exc()
     missing = error.name or '' if isinstance(error, ImportError) else ''
@@ -198,19 +202,19 @@ def _broken(entry_point: importlib.metadata.EntryPoint, error: BaseException) ->
     )
 
 
-def _info(
+def _plugin_info(
     entry_point: importlib.metadata.EntryPoint,
     description: str = '',
     error: str = '',
     details: str = '',
 ) -> PluginInfo:
-    package, version = _distribution(entry_point)
+    package, version = _distribution_of(entry_point)
     return PluginInfo(
         entry_point.name, entry_point.value, package, version, description, error, details
     )
 
 
-def _distribution(entry_point: importlib.metadata.EntryPoint) -> tuple[str, str]:
+def _distribution_of(entry_point: importlib.metadata.EntryPoint) -> tuple[str, str]:
     distribution = entry_point.dist
     if distribution is None:
         return 'unknown', ''

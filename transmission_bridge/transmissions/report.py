@@ -27,7 +27,7 @@ class MapReport:
         self.errors: dict[str, str] = {}
         self._name = ''
 
-    def of(self, transmission: str) -> MapReport:
+    def for_transmission(self, transmission: str) -> MapReport:
         """Return a view of the report that counts for one transmission."""
         part = MapReport()
         part.counts, part.errors, part._name = self.counts, self.errors, transmission

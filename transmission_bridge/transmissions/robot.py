@@ -74,10 +74,10 @@ class Robot:
 
         Ambiguous names are left out; names of members that contain dots can be ambiguous.
         """
-        return {name: found[0] for name, found in self.named.items() if len(found) == 1}
+        return {name: found[0] for name, found in self.named_tunables.items() if len(found) == 1}
 
     @cached_property
-    def named(self) -> dict[str, list[Tunable]]:
+    def named_tunables(self) -> dict[str, list[Tunable]]:
         """All live numbers and flags by full names; several if a name is ambiguous."""
         found: dict[str, list[Tunable]] = {}
         for binding in self.bindings:
@@ -98,7 +98,7 @@ class Robot:
     # -- commanded actuators ---------------------------------------------------------------------
 
     @cached_property
-    def moves(self) -> Mask:
+    def reached_actuators(self) -> Mask:
         """Which actuators a command to a joint moves, shape ``(n_joints, n_actuators)``."""
         moves = np.zeros((len(self.joint_names), len(self.actuator_names)), dtype=bool)
         for binding in self.bindings:
@@ -107,12 +107,12 @@ class Robot:
 
     def actuators_of(self, joints: Mask) -> Mask:
         """Return the actuators ``(..., n_actuators)`` that commands to joints move."""
-        actuators: Mask = (joints[..., np.newaxis] & self.moves).any(axis=-2)
+        actuators: Mask = (joints[..., np.newaxis] & self.reached_actuators).any(axis=-2)
         return actuators
 
     def joints_of(self, actuators: Mask | Index) -> Mask:
         """Return the joints with commands that move some of these actuators."""
-        joints: Mask = self.moves[:, actuators].any(axis=1)
+        joints: Mask = self.reached_actuators[:, actuators].any(axis=1)
         return joints
 
     def part(self, joint_names: Sequence[str]) -> Robot:
@@ -130,8 +130,10 @@ class Robot:
             if name not in known:
                 raise UnknownNameError('joint', name, known)
         wanted = [known.index(name) for name in joint_names]
-        bindings = [each for each in self.bindings if not set(wanted).isdisjoint(each.moved)]
-        moved = dict.fromkeys(place for each in bindings for place in each.moved)
+        bindings = [
+            each for each in self.bindings if not set(wanted).isdisjoint(each.moved_joints)
+        ]
+        moved = dict.fromkeys(place for each in bindings for place in each.moved_joints)
         joints = [*wanted, *(place for place in moved if place not in wanted)]
         actuators = sorted({place for each in bindings for place in each.actuators})
         owners: dict[int, int] = {}
@@ -168,10 +170,10 @@ class Robot:
         :raises UnsupportedInterfaceError: If the interface cannot be mapped in this direction.
         """
         if (direction, interface) not in self._affine:
-            self._affine[direction, interface] = self._linear(direction, interface)
+            self._affine[direction, interface] = self._build_affine(direction, interface)
         return self._affine[direction, interface]
 
-    def _linear(self, direction: Direction, interface: str) -> AffineMap:
+    def _build_affine(self, direction: Direction, interface: str) -> AffineMap:
         quantity = quantity_of(interface, direction)
         forward = direction == ACTUATOR_TO_JOINT
         shape = (len(self.joint_names), len(self.actuator_names))
@@ -179,7 +181,7 @@ class Robot:
         before, after = np.zeros(matrix.shape[1]), np.zeros(matrix.shape[0])
         for binding in self.bindings:
             transmission = binding.transmission
-            inputs, outputs, selected = binding.places(direction)
+            inputs, outputs, selected = binding.member_indices(direction)
             if forward and interface in binding.by_role:
                 # Passive joints have no role.
                 matrix[outputs[: len(inputs)], inputs] = 1.0
@@ -237,7 +239,7 @@ class Robot:
         with np.errstate(invalid='ignore'):
             mapped = affine(given)
             for binding in mechanisms:
-                inputs, outputs, selected = binding.places(direction)
+                inputs, outputs, selected = binding.member_indices(direction)
                 own = {name: each[..., inputs] for name, each in where.items()}
                 if near is not None:
                     own['guess'] = near[..., outputs]
@@ -260,7 +262,7 @@ class Robot:
             (*position.shape[:-1], len(self.joint_names), len(self.actuator_names))
         )
         for binding in self.bindings:
-            actuators, joints, _ = binding.places(ACTUATOR_TO_JOINT)
+            actuators, joints, _ = binding.member_indices(ACTUATOR_TO_JOINT)
             block = binding.jacobian(position[..., actuators], report)
             jacobian[..., joints[:, np.newaxis], actuators] = block
         return jacobian

@@ -26,7 +26,12 @@ import numpy as np
 from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import Direction
-from transmission_bridge.transmissions.system import Call, is_all_known, is_any_known, known_if
+from transmission_bridge.transmissions.system import (
+    CompiledCall,
+    is_all_known,
+    is_any_known,
+    known_if,
+)
 from transmission_bridge.types import Array
 
 Expression: TypeAlias = Any
@@ -35,7 +40,7 @@ Expression: TypeAlias = Any
 _ROWS = 3
 
 
-class _Mechanism(NamedTuple):
+class _MechanismStructure(NamedTuple):
     """
     The structure of a mechanism in a robot.
 
@@ -54,7 +59,7 @@ class _Mechanism(NamedTuple):
     n_table: int
 
 
-class _Affine(NamedTuple):
+class _AffineStructure(NamedTuple):
     """
     The structure of an affine map.
 
@@ -86,16 +91,16 @@ class RobotFunction:
         *,
         commands: bool,
     ) -> None:
-        mechanisms: list[_Mechanism] = []
-        numbers, tables = [*affine.numbers], []
+        mechanisms: list[_MechanismStructure] = []
+        numbers, tables = [*affine.all_numbers], []
         #: The transmission of each mechanism, in the order of :attr:`status`.
         self.bindings: list[Binding] = []
         for binding in bindings:
-            inputs, outputs, taken = (each.tolist() for each in binding.places(direction))
+            inputs, outputs, taken = (each.tolist() for each in binding.member_indices(direction))
             for part in binding.transmission.parts(direction):  # type: ignore[attr-defined]
                 selected = tuple(k for k, place in enumerate(part.outputs) if place in taken)
                 mechanisms.append(
-                    _Mechanism(
+                    _MechanismStructure(
                         part.near,
                         part.step,
                         inputs=tuple(inputs[place] for place in part.inputs),
@@ -112,7 +117,7 @@ class RobotFunction:
         n_in, n_out = affine.n_in // _ROWS, affine.n_out // _ROWS
         structure = _affine_structure(affine)
         near, full = (
-            _compiled(structure, n_in, n_out, tuple(mechanisms), commands, is_near)
+            _compile_robot(structure, n_in, n_out, tuple(mechanisms), commands, is_near)
             for is_near in (True, False)
         )
         given: Array = np.full((_ROWS, n_in), math.nan)
@@ -124,8 +129,8 @@ class RobotFunction:
         self.status: Array = np.zeros(len(mechanisms))
         start = np.full(near.numel_in(2), math.nan)
         inputs = dict(enumerate((given, self.places, start, np.array(numbers), *tables)))
-        self._near = Call(near, inputs, {0: self.mapped, 1: self.status})
-        self._look = Call(full, inputs, dict(enumerate(self._near.outputs)))
+        self._near = CompiledCall(near, inputs, {0: self.mapped, 1: self.status})
+        self._look = CompiledCall(full, inputs, dict(enumerate(self._near.outputs)))
         self._start = start
         # A copy between buffers costs a third of a copy between arrays.
         self._values_memory, self._start_memory = given.reshape(-1).data, start.data
@@ -146,15 +151,15 @@ class RobotFunction:
             self._start_memory[:] = self._next
         return self._doubt[0] != 0.0
 
-    def forget(self) -> None:
+    def forget_solutions(self) -> None:
         """Discard the last solutions."""
         self._start.fill(math.nan)
 
 
-def _affine_structure(affine: AffineMap) -> _Affine:
+def _affine_structure(affine: AffineMap) -> _AffineStructure:
     """Return the structure; velocities share the coefficients of positions if these are equal."""
     terms, before, after = affine.structure
-    numbers = affine.numbers
+    numbers = affine.all_numbers
     begins = np.cumsum([0, *map(len, terms)]).tolist()
     rows = [numbers[begins[row] : begins[row + 1]] for row in range(affine.n_out)]
     n = affine.n_out // _ROWS
@@ -162,15 +167,15 @@ def _affine_structure(affine: AffineMap) -> _Affine:
         row - n if n <= row < 2 * n and rows[row] == rows[row - n] else row
         for row in range(affine.n_out)
     )
-    return _Affine(terms, before, after, numbers_of)
+    return _AffineStructure(terms, before, after, numbers_of)
 
 
 @lru_cache(maxsize=64)
-def _compiled(
-    affine: _Affine,
+def _compile_robot(
+    affine: _AffineStructure,
     n_in: int,
     n_out: int,
-    mechanisms: tuple[_Mechanism, ...],
+    mechanisms: tuple[_MechanismStructure, ...],
     commands: bool,
     is_near: bool,
 ) -> Any:
@@ -192,7 +197,7 @@ def _compiled(
     start = kind.sym('start', copies * sum(each.n_start for each in mechanisms))
     numbers = kind.sym('numbers', taken + sum(each.n_numbers for each in mechanisms))
     tables = [kind.sym('table', each.n_table) for each in mechanisms]
-    mapped = _linear(affine, values, numbers[:taken])
+    mapped = _affine_outputs(affine, values, numbers[:taken])
     status, following = [], []
     doubt, began = kind(0.0), 0
     for each, function, table in zip(mechanisms, functions, tables, strict=True):
@@ -205,8 +210,12 @@ def _compiled(
         ]
         began += copies * each.n_start
         more = [own] if is_near and each.near is not None else [own, table]
-        map_sample = _Sample(function, more)
-        found = map_sample.command(rows, at, begins) if commands else map_sample(rows, *begins)
+        map_sample = _MechanismCall(function, more)
+        found = (
+            map_sample.map_command_rows(rows, at, begins)
+            if commands
+            else map_sample(rows, *begins)
+        )
         *outputs, after, said, retry = found
         for row, vector in enumerate(outputs):
             for output, selected in zip(each.outputs, each.selected, strict=True):
@@ -226,7 +235,7 @@ def _compiled(
     )
 
 
-class _Sample:
+class _MechanismCall:
     """The function of a mechanism with its numbers; returns next start, status and retry."""
 
     def __init__(self, function: Any, more: Sequence[Expression]) -> None:
@@ -237,7 +246,7 @@ class _Sample:
         found = [*self._function(*rows, start, *self._more)]
         return found if len(found) == 6 else [*found, type(start)(0.0)]
 
-    def command(
+    def map_command_rows(
         self,
         rows: Sequence[Expression],
         at: Sequence[Expression],
@@ -264,16 +273,22 @@ class _Sample:
         ]
 
 
-def _linear(affine: _Affine, values: Expression, numbers: Expression) -> list[Expression]:
+def _affine_outputs(
+    affine: _AffineStructure, values: Expression, numbers: Expression
+) -> list[Expression]:
     """Return the outputs of the affine map, as one call if the robot's function has calls."""
     if isinstance(values, ca.SX):
-        return _affine(affine, values, numbers)
+        return _expand_affine(affine, values, numbers)
     inside = ca.SX.sym('values', values.numel()), ca.SX.sym('numbers', numbers.numel())
-    function = ca.Function('affine', inside, [ca.densify(ca.vertcat(*_affine(affine, *inside)))])
+    function = ca.Function(
+        'affine', inside, [ca.densify(ca.vertcat(*_expand_affine(affine, *inside)))]
+    )
     return list(ca.vertsplit(function(values, numbers)))
 
 
-def _affine(affine: _Affine, values: Expression, numbers: Expression) -> list[Expression]:
+def _expand_affine(
+    affine: _AffineStructure, values: Expression, numbers: Expression
+) -> list[Expression]:
     """Return the outputs, by the operations of :class:`AffineMap` in the same order."""
     at = sum(map(len, affine.terms))
     before = [

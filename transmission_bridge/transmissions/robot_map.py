@@ -32,15 +32,15 @@ class RobotMap:
     def __init__(self, robot: Robot, direction: Direction) -> None:
         self._robot = robot
         self._direction: Direction = direction
-        self._affine = AffineMap.stacked([robot.affine(direction, name) for name in FIELDS])
-        self._run = self._affine.workspace().run
+        self._affine = AffineMap.from_maps([robot.affine(direction, name) for name in FIELDS])
+        self._run = self._affine.make_workspace().map_into
         self._mapped: Array = np.empty((len(FIELDS), self._affine.n_out // len(FIELDS)))
         self._functions: dict[bool, RobotFunction] = {}
         self._is_linear = not robot.mechanisms(direction)
         if not self._is_linear:
-            self._function(False)
+            self._get_function(False)
 
-    def _function(self, commands: bool) -> RobotFunction:
+    def _get_function(self, commands: bool) -> RobotFunction:
         if commands not in self._functions:
             from transmission_bridge.transmissions.robot_function import RobotFunction
 
@@ -52,10 +52,10 @@ class RobotMap:
             )
         return self._functions[commands]
 
-    def forget(self) -> None:
+    def forget_solutions(self) -> None:
         """Discard the last solutions: they are misleading after a change of the numbers."""
         for function in self._functions.values():
-            function.forget()
+            function.forget_solutions()
 
     def map_state(self, values: Array, report: MapReport) -> Array:
         """
@@ -67,7 +67,7 @@ class RobotMap:
         """
         if self._is_linear:
             return self._map_linear(values)
-        return _called(self._functions[False], values, report)
+        return _call_function(self._functions[False], values, report)
 
     def map_command(self, values: Array, measured: Array, report: MapReport) -> Array:
         """
@@ -80,21 +80,21 @@ class RobotMap:
         """
         if self._is_linear:
             return self._map_linear(values)
-        function = self._function(True)
+        function = self._get_function(True)
         function.places[0] = np.where(np.isnan(values[0]), measured, values[0])
         function.places[1] = measured
-        return _called(function, values, report)
+        return _call_function(function, values, report)
 
     def _map_linear(self, values: Array) -> Array:
         self._run(values.reshape(-1), self._mapped.reshape(-1))
         return self._mapped
 
 
-def _called(function: RobotFunction, values: Array, report: MapReport) -> Array:
+def _call_function(function: RobotFunction, values: Array, report: MapReport) -> Array:
     if function(values):
         for binding, status in zip(function.bindings, function.status.tolist(), strict=True):
             if status:
-                part = report.of(binding.spec.name)
+                part = report.for_transmission(binding.spec.name)
                 try:
                     binding.transmission.raise_error()  # type: ignore[attr-defined]
                     count_status(status, part)

@@ -20,7 +20,7 @@ from transmission_bridge.description.specs import (
 )
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.transmissions import layout
-from transmission_bridge.transmissions.builder import build_all
+from transmission_bridge.transmissions.builder import build_transmissions
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
@@ -31,7 +31,7 @@ from transmission_bridge.transmissions.robot import Robot
 from transmission_bridge.transmissions.robot_map import RobotMap
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
-from transmission_bridge.transmissions.tuning import tuned
+from transmission_bridge.transmissions.tuning import apply_parameters
 from transmission_bridge.transmissions.units import ActuatorUnits, units_from_text
 from transmission_bridge.types import Array
 
@@ -80,9 +80,13 @@ class RobotTransmissions(Robot):
         actuator_units: Mapping[str, str] | None = None,
     ) -> None:
         self._passive_joints: str = passive_joints
-        built, findings = build_all(robot, registry or Registry(), aliases or {}, passive_joints)
-        passed, self._withheld, more = layout.pass_through(robot) if pass_through else ((), {}, ())
-        super().__init__(*layout.lay_out(robot, (*built, *passed)))
+        built, findings = build_transmissions(
+            robot, registry or Registry(), aliases or {}, passive_joints
+        )
+        passed, self._withheld, more = (
+            layout.make_identities(robot) if pass_through else ((), {}, ())
+        )
+        super().__init__(*layout.order_members(robot, (*built, *passed)))
         self._robot = robot
         self._findings = (*robot.findings, *findings, *more)
         units = self._pass_through_units(actuator_units or {})
@@ -166,7 +170,7 @@ class RobotTransmissions(Robot):
     @property
     def lost_joints(self) -> dict[str, str]:
         """Joints that are not bridged because a transmission was rejected: the reason by name."""
-        lost = self._lost(lambda spec: spec.joints, self.joint_names)
+        lost = self._find_lost_members(lambda spec: spec.joints, self.joint_names)
         for name, transmission in self._withheld.items():
             lost.setdefault(name, f"transmission '{transmission}' may refer to it")
         return lost
@@ -174,9 +178,9 @@ class RobotTransmissions(Robot):
     @property
     def lost_actuators(self) -> dict[str, str]:
         """Actuators that are unknown because a transmission was rejected: the reason by name."""
-        return self._lost(lambda spec: spec.actuators, self.actuator_names)
+        return self._find_lost_members(lambda spec: spec.actuators, self.actuator_names)
 
-    def _lost(
+    def _find_lost_members(
         self,
         members_of: Callable[[_Refused], Sequence[TransmissionEnd | str]],
         found: tuple[str, ...],
@@ -252,7 +256,7 @@ class RobotTransmissions(Robot):
         :raises ParameterError: If a parameter is unknown or a value is invalid.
         """
         other = object.__new__(type(self))
-        bindings = tuned(self, parameters, self._robot, self._passive_joints)
+        bindings = apply_parameters(self, parameters, self._robot, self._passive_joints)
         Robot.__init__(other, self.joint_names, self.actuator_names, bindings)
         other._robot, other._passive_joints = self._robot, self._passive_joints
         other._withheld, other._findings = self._withheld, self._findings

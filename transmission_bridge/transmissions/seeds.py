@@ -80,7 +80,7 @@ class Seeds:
     near: Array
     _found: dict[bool, tuple[Array, Array, Array]] = field(default_factory=dict)
 
-    def watched(self, domain: Domain, max_gain: float) -> list[float]:
+    def list_bounds(self, domain: Domain, max_gain: float) -> list[float]:
         """Return the bounds for the compiled functions, in the order of ``Watch``."""
         bounds = domain.bounds
         most, least = max_gain * self.largest, self.typical / max_gain
@@ -96,18 +96,18 @@ class Seeds:
             *self.near.tolist(),
         ]
 
-    def starts(self, given: Array, n_x: int, *, along: bool) -> Array:
+    def find_starts(self, given: Array, n_x: int, *, along: bool) -> Array:
         """Return for each position the warm start at a nearby entry."""
         n_y = len(self.y_span)
         count = (n_x, n_y)[0 if along else 1]
-        low, high, places = self._cells(n_x, along)
+        low, high, places = self._table_cells(n_x, along)
         share = (given - low) / np.maximum(high - low, np.finfo(float).tiny)
         n_cells = CELLS[count - 1] if count <= len(CELLS) else 3
         cells = np.clip(np.nan_to_num(share * n_cells), 0, n_cells - 1).astype(np.intp)
         starts: Array = places[np.ravel_multi_index(tuple(cells.T), (n_cells,) * count)]
         return starts
 
-    def _cells(self, n_x: int, along: bool) -> tuple[Array, Array, Array]:
+    def _table_cells(self, n_x: int, along: bool) -> tuple[Array, Array, Array]:
         """Return the box of positions, and the warm start of each of its cells."""
         if along not in self._found:
             x, y, entries = np.split(self.table, [n_x, n_x + len(self.y_span)])
@@ -135,7 +135,7 @@ class Seeds:
         return self._found[along]
 
     @classmethod
-    def over(
+    def from_domain(
         cls,
         system: System,
         domain: Domain,
@@ -154,13 +154,15 @@ class Seeds:
         with np.errstate(all='ignore'):
             if pose is None:
                 x = domain.grid(points_of(system.n_x))
-                y, slope = map_samples(system.value, [x], [list(p)])
-                return cls._of(system, domain, x, y, _matrices(slope, system), 0.0, None)
-            points, x, y, slope, side = _assembled(system, domain, p, pose)
-            return cls._of(system, domain, x, y, slope, side, points)
+                y, slope = map_samples(system.dense_value, [x], [list(p)])
+                return cls._from_grid(
+                    system, domain, x, y, _reshape_matrices(slope, system), 0.0, None
+                )
+            points, x, y, slope, side = _assemble_grid(system, domain, p, pose)
+            return cls._from_grid(system, domain, x, y, slope, side, points)
 
     @classmethod
-    def _of(
+    def _from_grid(
         cls,
         system: System,
         domain: Domain,
@@ -213,7 +215,7 @@ class Seeds:
         table = np.where(seeds, table, FAR)
         near = np.full(n_x + n_y, np.inf)
         if points is not None:
-            near = np.concatenate([domain.span / (points - 1), _reach(y, points, n_x)])
+            near = np.concatenate([domain.span / (points - 1), _largest_step(y, points, n_x)])
         return cls(
             table=table,
             y_span=y_span,
@@ -236,7 +238,7 @@ def sizes_of(matrices: Array) -> tuple[Array, Array]:
     return np.linalg.norm(values, axis=1), 1.0 / np.linalg.norm(1.0 / values, axis=1)
 
 
-def _matrices(columns: Array, system: System) -> Array:
+def _reshape_matrices(columns: Array, system: System) -> Array:
     """Return ``G`` from its entries column by column."""
     return columns.reshape(-1, system.n_x, system.n_y).swapaxes(1, 2)
 
@@ -244,22 +246,24 @@ def _matrices(columns: Array, system: System) -> Array:
 # -- a closure alone -----------------------------------------------------------------------------
 
 
-def _assembled(
+def _assemble_grid(
     system: System, domain: Domain, p: tuple[float, ...], pose: tuple[Array, Array]
 ) -> tuple[int, Array, Array, Array, float]:
     """Move the mechanism from a pose over the domain; return the columns of the table."""
     x, start = (each[np.newaxis] for each in pose)
     size = np.abs(start[0]) + 1e-3 * domain.span.max()
 
-    def followed(x: Array, y: Array, *, is_sought: bool = False) -> tuple[Array, Array, Array]:
-        numbers = [*_watch_of(system, size), *p]
+    def follow_closure(
+        x: Array, y: Array, *, is_sought: bool = False
+    ) -> tuple[Array, Array, Array]:
+        numbers = [*_make_watch(system, size), *p]
         if is_sought:
-            (y,) = map_samples(system.seek, [x, y], [numbers])
-        y, slope, side, closed = map_samples(system.follow, [x, y], [numbers])
+            (y,) = map_samples(system.closure_solver, [x, y], [numbers])
+        y, slope, side, closed = map_samples(system.closure_follower, [x, y], [numbers])
         y[closed[:, 0] == 0.0] = np.nan
-        return y, _matrices(slope, system), np.sign(side[:, 0])
+        return y, _reshape_matrices(slope, system), np.sign(side[:, 0])
 
-    y, slope, side = followed(x, start, is_sought=True)
+    y, slope, side = follow_closure(x, start, is_sought=True)
     if not (domain.contains(x) & np.isfinite(y).all() & np.isfinite(slope).all()).all():
         raise TransmissionError(
             'the pose does not determine how the mechanism is assembled',
@@ -270,8 +274,10 @@ def _assembled(
     size = size + np.abs(slope[0]) @ domain.span
     points = points_of(system.n_x)
     while points**system.n_x <= MOST_POINTS:
-        grid, found, slopes = _walked(domain, points, (x, y, slope), float(side[0]), followed)
-        if _tells_apart(grid, found, slopes, points, size, followed):
+        grid, found, slopes = _walk_grid(
+            domain, points, (x, y, slope), float(side[0]), follow_closure
+        )
+        if _is_unambiguous(grid, found, slopes, points, size, follow_closure):
             return points, grid, found, slopes, float(side[0])
         points = 2 * points - 1
     raise TransmissionError(
@@ -282,7 +288,7 @@ def _assembled(
     )
 
 
-def _watch_of(system: System, size: Array) -> Array:
+def _make_watch(system: System, size: Array) -> Array:
     """Return a watch with the range of ``y`` only."""
     watch = np.ones(system.n_watch)
     first = 3 * system.n_x + 2 * system.n_y
@@ -290,7 +296,7 @@ def _watch_of(system: System, size: Array) -> Array:
     return watch
 
 
-def _walked(
+def _walk_grid(
     domain: Domain, points: int, home: tuple[Array, Array, Array], side: float, followed: Any
 ) -> tuple[Array, Array, Array]:
     """Return all points that can be reached from a pose via neighbours; other points are NaN."""
@@ -299,7 +305,7 @@ def _walked(
     y = np.full((len(x), home[1].shape[1]), np.nan)
     slope = np.full((len(x), *home[2].shape[1:]), np.nan)
 
-    def move(places: Index, at_x: Array, at_y: Array, at_slope: Array) -> Index:
+    def move_to(places: Index, at_x: Array, at_y: Array, at_slope: Array) -> Index:
         step = (x[places] - at_x) / WALK
         good = np.ones(len(places), dtype=bool)
         for _ in range(WALK):
@@ -311,21 +317,21 @@ def _walked(
         return places[good]
 
     first = np.abs((x - home[0]) / domain.span).sum(axis=-1).argsort()[: 2**n]
-    fresh = move(first, *(np.repeat(each, len(first), axis=0) for each in home))
+    fresh = move_to(first, *(np.repeat(each, len(first), axis=0) for each in home))
     while len(fresh):
-        to, of = _neighbours(fresh, points, n)
+        to, of = _find_neighbours(fresh, points, n)
         new = np.isnan(y[to, 0])
         to, of = to[new], of[new]
-        fresh = np.unique(move(to, x[of], y[of], slope[of]))
+        fresh = np.unique(move_to(to, x[of], y[of], slope[of]))
     return x, y, slope
 
 
-def _tells_apart(
+def _is_unambiguous(
     x: Array, y: Array, slope: Array, points: int, size: Array, followed: Any
 ) -> bool:
     """Return whether neighbouring points lead to the same solution half-way between them."""
     reached = np.flatnonzero(np.isfinite(y[:, 0]))
-    to, of = _neighbours(reached, points, x.shape[1])
+    to, of = _find_neighbours(reached, points, x.shape[1])
     both = np.isfinite(y[to, 0])
     to, of = to[both], of[both]
     middle = 0.5 * (x[to] + x[of])
@@ -342,14 +348,14 @@ def _tells_apart(
     return len(to) > 0 and not (differs | lost).any()
 
 
-def _reach(y: Array, points: int, n: int) -> Array:
+def _largest_step(y: Array, points: int, n: int) -> Array:
     """Return the largest change of ``y`` between neighbouring points."""
-    to, of = _neighbours(np.arange(len(y)), points, n)
+    to, of = _find_neighbours(np.arange(len(y)), points, n)
     reach: Array = np.nanmax(np.abs(y[to] - y[of]), axis=0)
     return reach
 
 
-def _neighbours(places: Index, points: int, n: int) -> tuple[Index, Index]:
+def _find_neighbours(places: Index, points: int, n: int) -> tuple[Index, Index]:
     """Return the neighbours of some points of a grid, and the point of each neighbour."""
     found = []
     for stride in (points**axis for axis in range(n)):

@@ -36,7 +36,7 @@ def inverse_pattern(matrix: Array) -> Pattern:
     if present.shape[0] == present.shape[1]:
         column_of = _perfect_matching(present)
         # B[i, j] = M[i, column_of[j]]: row i of B is coupled with the match of row j.
-        reach = _closure(present[:, column_of])
+        reach = _transitive_closure(present[:, column_of])
         pattern = np.empty_like(reach)
         pattern[column_of] = reach
         return pattern
@@ -44,10 +44,10 @@ def inverse_pattern(matrix: Array) -> Pattern:
     graph = np.zeros((sum(present.shape),) * 2, dtype=bool)
     graph[:n_rows, n_rows:] = present
     graph[n_rows:, :n_rows] = present.T
-    return _closure(graph)[n_rows:, :n_rows]
+    return _transitive_closure(graph)[n_rows:, :n_rows]
 
 
-def _closure(graph: Pattern) -> Pattern:
+def _transitive_closure(graph: Pattern) -> Pattern:
     """Return which nodes each node reaches along edges, itself included."""
     reach = graph | np.eye(len(graph), dtype=bool)
     for middle in range(len(reach)):

@@ -57,7 +57,7 @@ ACTUATOR_LIMITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Request:
     """
     A reduction, an offset or a limit that the plugin or the host requested.
 
@@ -102,7 +102,7 @@ class SpecReader:
         self._overrides = dict(overrides or {})
         self._tunables: dict[ParameterPath, Tunable] = {}
         self._used: set[int] = set()
-        self._asked: list[_Asked] = []
+        self._asked: list[_Request] = []
 
     # -- members ---------------------------------------------------------------------------------
 
@@ -114,8 +114,8 @@ class SpecReader:
         :param actuators: Number of actuators of the type.
         :raises TransmissionError: If the description has other numbers.
         """
-        expected = _counted(joints, actuators)
-        found = _counted(len(self.spec.joints), len(self.spec.actuators))
+        expected = _describe_counts(joints, actuators)
+        found = _describe_counts(len(self.spec.joints), len(self.spec.actuators))
         if found != expected:
             message = f'{self.spec.type} requires other numbers of joints and actuators'
             raise self.error(message, expected=expected, found=found)
@@ -164,8 +164,10 @@ class SpecReader:
             if scope[0] == side:
                 value: float = getattr(member, field)
                 given = field in member.given
-                self._asked.append(_Asked(field, scope, f'<{tag}>', True, given, value))
-                numbers.append(self._tunable((*scope, field), value, description, nonzero=nonzero))
+                self._asked.append(_Request(field, scope, f'<{tag}>', True, given, value))
+                numbers.append(
+                    self._declare_tunable((*scope, field), value, description, nonzero=nonzero)
+                )
         return tuple(numbers)
 
     # -- parameters of the plugin ----------------------------------------------------------------
@@ -198,15 +200,15 @@ class SpecReader:
             elements.
         :raises ParameterError: If it is out of range.
         """
-        path, found = self._given(name, joint, actuator, required=default is None)
+        path, found = self._find_parameter(name, joint, actuator, required=default is None)
         value = default or 0.0
         if found is not None:
             what = f'parameter {".".join(path)} (line {found.line})'
-            value = self._parsed(what, name, found.value)
+            value = self._parse_number(what, name, found.value)
         if (field := field_meant(name)) is not None:
             tag = f'<param name="{name}">'
-            self._asked.append(_Asked(field, path[:-1], tag, False, found is not None, value))
-        return self._tunable(
+            self._asked.append(_Request(field, path[:-1], tag, False, found is not None, value))
+        return self._declare_tunable(
             path, value, description, minimum=minimum, maximum=maximum, nonzero=nonzero
         )
 
@@ -236,7 +238,7 @@ class SpecReader:
             numbers, or has a wrong length.
         :raises ParameterError: If one is set to a number that is not finite.
         """
-        path, found = self._given(name, joint, actuator, required=default is None)
+        path, found = self._find_parameter(name, joint, actuator, required=default is None)
         values = self.parse_numbers(name, found.value) if found else tuple(default or ())
         if len(values) != len(labels):
             raise self.error(
@@ -260,7 +262,7 @@ class SpecReader:
         :raises TransmissionError: If one of them is not a number.
         """
         parts = text.replace(',', ' ').split()
-        return tuple(self._parsed(f'parameter {name}', name, part) for part in parts)
+        return tuple(self._parse_number(f'parameter {name}', name, part) for part in parts)
 
     def declare(self, path: ParameterPath, value: float, description: str) -> float:
         """
@@ -272,7 +274,7 @@ class SpecReader:
         :returns: The current value: the described value, or its replacement.
         :raises ParameterError: If it is set to a number that is not finite.
         """
-        return self._tunable(path, value, description)
+        return self._declare_tunable(path, value, description)
 
     def text(
         self,
@@ -293,14 +295,14 @@ class SpecReader:
         :raises TransmissionError: If it is missing and required, or given by two different
             elements.
         """
-        _, found = self._given(name, joint, actuator, required=default is None)
+        _, found = self._find_parameter(name, joint, actuator, required=default is None)
         return found.value if found else default or ''
 
     def elements(self, name: str) -> tuple[ParameterSpec, ...]:
         """Return every parameter of the transmission with this name, in document order."""
-        return self._take(spec for spec in self.spec.parameters if spec.name == name)
+        return self._mark_used(spec for spec in self.spec.parameters if spec.name == name)
 
-    def _given(
+    def _find_parameter(
         self, name: str, joint: int | None, actuator: int | None, *, required: bool
     ) -> tuple[ParameterPath, ParameterSpec | None]:
         """Return the path of a parameter, and the parameter if it is given."""
@@ -312,12 +314,14 @@ class SpecReader:
         elif actuator is not None:
             parameters = self.spec.actuators[actuator].parameters
             path = ('actuators', self.spec.actuators[actuator].name, name)
-        found = self._single(name, self._take(spec for spec in parameters if spec.name == name))
+        found = self._require_single(
+            name, self._mark_used(spec for spec in parameters if spec.name == name)
+        )
         if found is None and required:
             raise self.error(f'parameter {".".join(path)} is missing', parameter=name)
         return path, found
 
-    def _single(self, name: str, found: Sequence[ParameterSpec]) -> ParameterSpec | None:
+    def _require_single(self, name: str, found: Sequence[ParameterSpec]) -> ParameterSpec | None:
         """Return the parameter; several are accepted if their values are equal."""
         if len({spec.value for spec in found}) > 1:
             raise self.error(
@@ -328,17 +332,17 @@ class SpecReader:
             )
         return found[0] if found else None
 
-    def _take(self, specs: Iterable[ParameterSpec]) -> tuple[ParameterSpec, ...]:
+    def _mark_used(self, specs: Iterable[ParameterSpec]) -> tuple[ParameterSpec, ...]:
         """Mark these parameters as used."""
         found = tuple(specs)
         self._used.update(map(id, found))
         return found
 
-    def _left(self, parameters: Iterable[ParameterSpec]) -> list[ParameterSpec]:
+    def _list_unused(self, parameters: Iterable[ParameterSpec]) -> list[ParameterSpec]:
         """Return the unused parameters."""
         return [spec for spec in parameters if id(spec) not in self._used]
 
-    def _parsed(self, what: str, name: str, text: str) -> float:
+    def _parse_number(self, what: str, name: str, text: str) -> float:
         try:
             return parse_number(text)
         except ValueError as error:
@@ -346,13 +350,13 @@ class SpecReader:
                 f'{what} is not a number', parameter=name, expected=str(error), found=repr(text)
             ) from None
 
-    def _tunable(
+    def _declare_tunable(
         self, path: ParameterPath, default: float, description: str, **bounds: Any
     ) -> float:
         value = self._overrides.get(path, default)
         tunable = Tunable(path, value, default, description, transmission=self.spec.name, **bounds)
         self._tunables[path] = tunable
-        return tunable.check(value, transmission=self.spec.name)
+        return tunable.check_value(value, transmission=self.spec.name)
 
     # -- requests of the host --------------------------------------------------------------------
 
@@ -370,13 +374,13 @@ class SpecReader:
         """
         for scope, _ in self._members:
             tag = "the URDF's <limit>" if scope[0] == 'joints' else '<limit>'
-            self._asked.append(_Asked(LIMIT, scope, tag, True, False, math.inf))
+            self._asked.append(_Request(LIMIT, scope, tag, True, False, math.inf))
         for member in self.spec.actuators:
-            given = self._limits_of(member)
+            given = self._read_limits(member)
             if not given:
                 continue
             lower, upper, *_ = (
-                self._tunable(
+                self._declare_tunable(
                     ('actuators', member.name, 'limit', name),
                     given.get(name, default),
                     description,
@@ -393,13 +397,13 @@ class SpecReader:
                     found=f'{lower:g} and {upper:g}',
                 )
 
-    def _limits_of(self, member: TransmissionEnd) -> dict[str, float]:
+    def _read_limits(self, member: TransmissionEnd) -> dict[str, float]:
         texts: dict[str, str] = {}
-        for spec in self._left(member.parameters):
+        for spec in self._list_unused(member.parameters):
             is_element = spec.name == 'limit' and not spec.value and not spec.children
             if not is_element and spec.name not in ACTUATOR_LIMITS:
                 continue
-            self._take([spec])
+            self._mark_used([spec])
             for name, text in spec.attributes if is_element else [(spec.name, spec.value)]:
                 if name not in ACTUATOR_LIMITS or texts.setdefault(name, text) != text:
                     raise self.error(
@@ -412,7 +416,7 @@ class SpecReader:
         return {
             name: float(text)
             if text in INFINITE
-            else self._parsed(f"limit {name} of actuator '{member.name}'", name, text)
+            else self._parse_number(f"limit {name} of actuator '{member.name}'", name, text)
             for name, text in texts.items()
         }
 
@@ -430,9 +434,9 @@ class SpecReader:
         """
         found = {}
         for member in self.spec.actuators:
-            left = self._left(member.parameters)
+            left = self._list_unused(member.parameters)
             given = {
-                name: self._single(name, [spec for spec in left if spec.name == name])
+                name: self._require_single(name, [spec for spec in left if spec.name == name])
                 for name in (*UNITS, *CONSTANTS)
             }
             texts = {name: spec.value for name, spec in given.items() if spec is not None}
@@ -453,10 +457,10 @@ class SpecReader:
                 ) from None
             if units is None:
                 continue
-            self._take(spec for spec in left if spec.name in (*UNITS, *units.constants))
-            if 'torque_constant' in units.constants:
+            self._mark_used(spec for spec in left if spec.name in (*UNITS, *units.constant_names))
+            if 'torque_constant' in units.constant_names:
                 units = units.with_torque_constant(
-                    self._tunable(
+                    self._declare_tunable(
                         ('actuators', member.name, 'torque_constant'),
                         parse_number(texts['torque_constant']),
                         CONSTANTS['torque_constant'],
@@ -465,11 +469,11 @@ class SpecReader:
                 )
             found[member.name] = units
         # A unit that is ignored would be read as SI, with a wrong scale of all motions.
-        for scope, spec in self._rest():
+        for scope, spec in self._iterate_unused():
             if (name := unit_meant(spec.name)) is not None:
                 place = f'this {scope[0][:-1]}' if scope else 'the transmission'
                 expected = f'{name} inside an <actuator>'
-                raise self._misplaced(scope, spec, f'is not read at {place}', expected)
+                raise self._misplaced_error(scope, spec, f'is not read at {place}', expected)
         return found
 
     def passed_by_role(self) -> frozenset[str]:
@@ -484,7 +488,7 @@ class SpecReader:
         """
         known = {name.replace('_', ''): name for name in BY_ROLE}
         found = set()
-        for scope, spec in self._rest():
+        for scope, spec in self._iterate_unused():
             letters = spec.name.replace('_', '').lower().replace('transmission', '')
             if letters not in known:
                 continue
@@ -493,19 +497,19 @@ class SpecReader:
                 place = f'<param name="{name}">true</param> inside the <transmission>'
                 if (self.spec.dialect, name) == ('ros_control', 'ignore_absolute_encoder'):
                     place = '<ignoreTransmissionAbsoluteEncoder/> inside every <joint>'
-                raise self._misplaced(scope, spec, 'is invalid here', place)
-            self._take([spec])
+                raise self._misplaced_error(scope, spec, 'is invalid here', place)
+            self._mark_used([spec])
             if value == 'true':
                 found.add(BY_ROLE[name])
         return frozenset(found)
 
-    def _rest(self) -> Iterator[tuple[ParameterPath, ParameterSpec]]:
+    def _iterate_unused(self) -> Iterator[tuple[ParameterPath, ParameterSpec]]:
         """Yield the unused parameters, with the path of their member."""
         for scope, member in self._members:
-            yield from ((scope, spec) for spec in self._left(member.parameters))
-        yield from (((), spec) for spec in self._left(self.spec.parameters))
+            yield from ((scope, spec) for spec in self._list_unused(member.parameters))
+        yield from (((), spec) for spec in self._list_unused(self.spec.parameters))
 
-    def _misplaced(
+    def _misplaced_error(
         self, scope: ParameterPath, spec: ParameterSpec, what: str, expected: str
     ) -> TransmissionError:
         of = f" of '{scope[1]}'" if scope else ''
@@ -541,39 +545,41 @@ class SpecReader:
         findings = []
         for scope, member in self._members:
             for field in sorted(member.given & {MECHANICAL_REDUCTION, OFFSET}):
-                if not self._own(field, scope):
+                if not self._find_requests(field, scope):
                     value: float = getattr(member, field)
                     what = f"{field} of {scope[0][:-1]} '{member.name}'"
-                    read = self._read_instead(field, scope)
-                    findings.append(self._not_used(what, member, f'{value:g}', value, read))
-            left = self._left(member.parameters)
+                    read = self._find_alternatives(field, scope)
+                    findings.append(self._unused_finding(what, member, f'{value:g}', value, read))
+            left = self._list_unused(member.parameters)
             findings += [self._unused_parameter(spec, scope) for spec in left]
-        left = self._left(self.spec.parameters)
+        left = self._list_unused(self.spec.parameters)
         return (*findings, *(self._unused_parameter(spec, ()) for spec in left))
 
     def _unused_parameter(self, spec: ParameterSpec, scope: ParameterPath) -> Finding:
         if spec.name.lower() in ('reverse', 'reversed') and spec.value.lower() != 'false':
             # ros2_control ignores it silently. If it counted here, one URDF would move the robot
             # in opposite directions there and here.
-            places = self._said(self._read_instead(MECHANICAL_REDUCTION, scope))
+            places = self._describe_places(self._find_alternatives(MECHANICAL_REDUCTION, scope))
             message = f"'{spec.name}' is not used by {self.spec.type}"
             message += '; write a negative mechanical_reduction' if places else ''
             expected = f'a negative {places}' if places else f"no '{spec.name}'"
-            return self._finding('error', message, spec, expected, repr(spec.value))
+            return self._make_finding('error', message, spec, expected, repr(spec.value))
         try:
             value = parse_number(spec.value)
         except ValueError:
             value = None  # an unreadable text may differ from the default
         field = field_meant(spec.name)
-        read = [] if field is None else self._read_instead(field, scope)
-        return self._not_used(f"parameter '{spec.name}'", spec, repr(spec.value), value, read)
+        read = [] if field is None else self._find_alternatives(field, scope)
+        return self._unused_finding(
+            f"parameter '{spec.name}'", spec, repr(spec.value), value, read
+        )
 
-    def _own(self, field: str, scope: ParameterPath) -> list[_Asked]:
+    def _find_requests(self, field: str, scope: ParameterPath) -> list[_Request]:
         """Return the requests for this field of a member: one or none."""
         here = (True, field, scope)
         return [each for each in self._asked if (each.of_member, each.field, each.scope) == here]
 
-    def _read_instead(self, field: str, scope: ParameterPath) -> list[_Asked]:
+    def _find_alternatives(self, field: str, scope: ParameterPath) -> list[_Request]:
         """
         Return the numbers that may replace one written at ``scope``.
 
@@ -581,17 +587,19 @@ class SpecReader:
         parameter of that name at ``scope``; if there are none, all of that name.
         """
         of_field = [asked for asked in self._asked if asked.field == field]
-        of_members = self._own(field, scope) or [each for each in of_field if each.of_member]
+        of_members = self._find_requests(field, scope) or [
+            each for each in of_field if each.of_member
+        ]
         of_plugin = [each for each in of_field if not each.of_member and each.scope == scope]
         return of_members + of_plugin or of_field
 
-    def _not_used(
+    def _unused_finding(
         self,
         what: str,
         spec: TransmissionEnd | ParameterSpec,
         found: str,
         value: float | None,
-        read: list[_Asked],
+        read: list[_Request],
     ) -> Finding:
         message = f'{what} is not used by {self.spec.type}'
         missing = [asked for asked in read if not asked.given]
@@ -599,12 +607,12 @@ class SpecReader:
         if wrong:
             instead = ' or '.join(dict.fromkeys(f'{asked.value:g}' for asked in wrong))
             message += f'; {instead} would be used instead'
-        expected = self._said(wrong or missing or read)
+        expected = self._describe_places(wrong or missing or read)
         if expected and not missing:
             expected = f'only {expected}'
-        return self._finding('error' if wrong else 'warning', message, spec, expected, found)
+        return self._make_finding('error' if wrong else 'warning', message, spec, expected, found)
 
-    def _finding(
+    def _make_finding(
         self,
         level: Severity,
         message: str,
@@ -625,7 +633,7 @@ class SpecReader:
             fatal_if_strict=True,
         )
 
-    def _said(self, numbers: list[_Asked]) -> str:
+    def _describe_places(self, numbers: list[_Request]) -> str:
         """Return the places of numbers as the user would write them."""
         places: dict[str, dict[str, None]] = {}
         for asked in numbers:
@@ -634,6 +642,6 @@ class SpecReader:
         return ', or '.join(f'{tag} inside {" or ".join(x)}' for tag, x in places.items())
 
 
-def _counted(joints: int, actuators: int) -> str:
+def _describe_counts(joints: int, actuators: int) -> str:
     counts = (('joint', joints), ('actuator', actuators))
     return ' and '.join(f'{n} {noun}' + ('' if n == 1 else 's') for noun, n in counts)

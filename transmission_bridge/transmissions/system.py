@@ -114,7 +114,7 @@ class Watch(NamedTuple):
     y_near: Any
 
     @classmethod
-    def of(cls, vector: Expression, n_x: int, n_y: int) -> Watch:
+    def from_vector(cls, vector: Expression, n_x: int, n_y: int) -> Watch:
         """Return the watch from a vector of symbols."""
         counts = (n_x, n_x, n_x, n_y, n_y, n_y, 4, 5, n_x, n_y)
         ends = np.cumsum([0, *counts]).tolist()
@@ -155,7 +155,7 @@ class System:
         n_in, n_out = (self.n_x, self.n_y) if along else (self.n_y, self.n_x)
         return n_in + n_out + n_in * n_out if self.is_solved(along) else 0
 
-    def step(self, along: bool, entries: int) -> Any:
+    def compile_step(self, along: bool, entries: int) -> Any:
         """
         Return the compiled function of one sample.
 
@@ -164,70 +164,78 @@ class System:
         direction from ``x`` to ``y``. ``entries`` is the number of table entries, each ``x``,
         ``y`` and ``G`` column by column.
         """
-        return self._once((along, entries), lambda: self._step(along, entries))
+        return self._get_cached((along, entries), lambda: self._build_step(along, entries))
 
-    def near(self, along: bool) -> Any:
+    def compile_near(self, along: bool) -> Any:
         """
         Return the compiled function of one sample close to the last solution.
 
         It is :meth:`step` without a table; it also returns whether the full solver is needed.
         """
-        return self._once((along, 0), lambda: self._near(along))
+        return self._get_cached((along, 0), lambda: self._build_near(along))
 
-    def _once(self, key: tuple[bool, int], make: Callable[[], Any]) -> Any:
+    def _get_cached(self, key: tuple[bool, int], make: Callable[[], Any]) -> Any:
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
 
     # -- one direction ---------------------------------------------------------------------------
 
-    def _symbols(self, along: bool, kind: Any) -> tuple[list[Expression], Expression, Expression]:
+    def _make_symbols(
+        self, along: bool, kind: Any
+    ) -> tuple[list[Expression], Expression, Expression]:
         """Return position, velocity and effort, the warm start, and the numbers."""
         n_in = self.n_x if along else self.n_y
         inputs = [kind.sym(name, n_in) for name in ('position', 'velocity', 'effort')]
         start = kind.sym('start', self.n_start(along))
         return inputs, start, kind.sym('numbers', self.n_watch + self.n_numbers)
 
-    def _split(self, numbers: Expression) -> tuple[Watch, Expression]:
-        return Watch.of(numbers[: self.n_watch], self.n_x, self.n_y), numbers[self.n_watch :]
+    def _split_numbers(self, numbers: Expression) -> tuple[Watch, Expression]:
+        return Watch.from_vector(numbers[: self.n_watch], self.n_x, self.n_y), numbers[
+            self.n_watch :
+        ]
 
-    def _step(self, along: bool, entries: int) -> Any:
-        inputs, start, numbers = self._symbols(along, ca.MX)
+    def _build_step(self, along: bool, entries: int) -> Any:
+        inputs, start, numbers = self._make_symbols(along, ca.MX)
         rows = self.n_x * (1 + self.n_y) + self.n_y
         table = ca.MX.sym('table', rows * entries)
         given = [*inputs, start, numbers, table]
-        near = self.near(along)
+        near = self.compile_near(along)
         result = near(*inputs, start, numbers)
         if self.is_solved(along):
             # A sample that converges iterates from there; otherwise the table provides a start.
-            sought = self._sought(along, given, ca.reshape(table, rows, entries))
+            sought = self._search_table(along, given, ca.reshape(table, rows, entries))
             begin = ca.MX.sym('begin', start.numel())
             more = near(*inputs, begin, numbers)
-            more = switched('look', given, sought)(more[5], *given, *more)
-            further = switched('look_further', [*given, begin], more)
+            more = make_switch('look', given, sought)(more[5], *given, *more)
+            further = make_switch('look_further', [*given, begin], more)
             result = further(result[5], *given, result[3], *result)
         return ca.Function('step', given, result[:5])
 
-    def _near(self, along: bool) -> Any:
-        inputs, start, numbers = self._symbols(along, self._kind)
-        watch, p = self._split(numbers)
+    def _build_near(self, along: bool) -> Any:
+        inputs, start, numbers = self._make_symbols(along, self._kind)
+        watch, p = self._split_numbers(numbers)
         given, n_out = inputs[0], self.n_y if along else self.n_x
         found = Solved(None, None, 0.0, 1.0)
         if self.is_solved(along):
             begin, at = start[:n_out], start[n_out : n_out + given.numel()]
             tangent = ca.reshape(start[n_out + given.numel() :], n_out, given.numel())
             ahead = begin + ca.mtimes(tangent, given - at)
-            found = self._newton(along, given, ahead, watch, p)
+            found = self._iterate_newton(along, given, ahead, watch, p)
             if self.is_implicit:
                 is_near = self._is_same_assembly(along, given, found.unknown, at, begin, watch, p)
                 found = found._replace(
                     is_nearing=all_of((found.is_nearing, is_near)),
                     is_met=all_of((found.is_met, is_near)),
                 )
-        result = self._finished(along, inputs, start, watch, p, found)
-        return ca.Function('near', [*inputs, start, numbers], result, _options(self._kind))
+        result = self._build_outputs(along, inputs, start, watch, p, found)
+        return ca.Function(
+            'near', [*inputs, start, numbers], result, _function_options(self._kind)
+        )
 
-    def _miss(self, along: bool, given: Expression, unknown: Expression, p: Expression) -> Any:
+    def _build_residual(
+        self, along: bool, given: Expression, unknown: Expression, p: Expression
+    ) -> Any:
         """Return the residual of the closure or of the value, and its derivative."""
         if self.forms.closure is not None:
             x, y = (given, unknown) if along else (unknown, given)
@@ -236,14 +244,14 @@ class System:
         value, slope = self.forms.value(unknown, p)
         return value - given, slope
 
-    def _newton(
+    def _iterate_newton(
         self, along: bool, given: Expression, start: Expression, watch: Watch, p: Expression
     ) -> Solved:
         """Solve by full steps."""
         span = watch.y_span if along else watch.span
         unknown, squares = start, []
         for _ in range(STEPS):
-            step = solve_linear(*self._miss(along, given, unknown, p)[::-1])
+            step = solve_linear(*self._build_residual(along, given, unknown, p)[::-1])
             squares.append(ca.sumsqr(step / span))  # its norm_inf ignores NaN
             unknown = unknown - step
         # Steps of inconsistent least-squares equations shrink by half.
@@ -275,7 +283,7 @@ class System:
         value = self.forms.value(x, p)[0]
         return slope, ca.sumsqr((value - y) / watch.y_span) <= LAST_STEP**2
 
-    def _finished(
+    def _build_outputs(
         self,
         along: bool,
         inputs: Sequence[Expression],
@@ -302,13 +310,13 @@ class System:
             slope = self.forms.value(x, p)[1]
         result = y if along else x
         inverse = _pseudo_inverse(slope)
-        largest, smallest = _sizes(slope * ca.mtimes(1.0 / watch.y_span, watch.span.T))
+        largest, smallest = _gain_bounds(slope * ca.mtimes(1.0 / watch.y_span, watch.span.T))
         branch, typical, most, least, _ = ca.vertsplit(watch.limits)
         is_sure = ca.fmax(largest, typical) <= SURE * smallest
         is_on_branch: Expression = 1.0
         if self.is_square:
-            is_on_branch = _determinant(slope) * branch > 0.0
-        is_inside = _within(x, watch.lower, watch.upper)
+            is_on_branch = _determinant_of(slope) * branch > 0.0
+        is_inside = _is_within_box(x, watch.lower, watch.upper)
         is_met = ca.logic_and(found.is_met > 0.0, is_all_known(result))
         if is_solved:
             # At a dead centre, rounding determines the solution and its side; at the end of the
@@ -325,7 +333,7 @@ class System:
         may_reach: Expression = 1.0
         if is_solved:
             ends = (watch.lower, watch.upper) if along else (watch.lowest, watch.highest)
-            may_reach = _within(given, *ends)
+            may_reach = _is_within_box(given, *ends)
         has_speed, has_force = largest <= most, all_of((is_sure, smallest >= least))
         if not along:
             has_speed, has_force = has_force, has_speed
@@ -362,37 +370,39 @@ class System:
 
     # -- from the table --------------------------------------------------------------------------
 
-    def _sought(self, along: bool, given: Sequence[Expression], table: Expression) -> Any:
+    def _search_table(self, along: bool, given: Sequence[Expression], table: Expression) -> Any:
         """Return the results of a sample from the table; ``given`` are arguments of ``step``."""
         position, numbers = given[0], given[4]
-        entries = self._nearest(along, position, table, self._split(numbers)[0], TRIES)
-        begins = [_ahead(each, position) if along else each[0] for each in entries]
-        attempt = self._attempt(along, given, table)
+        entries = self._nearest_entries(
+            along, position, table, self._split_numbers(numbers)[0], TRIES
+        )
+        begins = [_extrapolate_entry(each, position) if along else each[0] for each in entries]
+        attempt = self._build_attempt(along, given, table)
         result: Any = [ca.MX.nan(*attempt.size_out(k)) for k in range(attempt.n_out())]
         for begin in begins:
             is_lost = ca.logic_not(is_known(ca.sum1(result[0])))
             result = attempt(is_lost, *given, begin, *result)
         return result
 
-    def _attempt(self, along: bool, given: Sequence[Expression], table: Expression) -> Any:
+    def _build_attempt(self, along: bool, given: Sequence[Expression], table: Expression) -> Any:
         """Return a switched function of damped steps from an initial guess."""
         *inputs, start, numbers, _ = given
         position = inputs[0]
-        watch, p = self._split(numbers)
+        watch, p = self._split_numbers(numbers)
         begin = ca.MX.sym('begin', self.n_y if along else self.n_x)
-        unknown, size = self._damped(along, position, begin, numbers)
+        unknown, size = self._solve_damped(along, position, begin, numbers)
         is_met = size <= LAST_STEP
         if self.is_implicit:
             is_met = all_of((is_met, self._is_in_table(along, position, unknown, table, watch, p)))
         kind = self._kind
-        own, began, held = self._symbols(along, kind)
+        own, began, held = self._make_symbols(along, kind)
         solution, is_one = kind.sym('solution', unknown.numel()), kind.sym('met')
-        own_watch, own_p = self._split(held)
+        own_watch, own_p = self._split_numbers(held)
         slope, is_value = self._slope_at(along, own[0], solution, own_watch, own_p)
         found = Solved(solution, slope, 0.0, is_one * is_value)
-        result = self._finished(along, own, began, own_watch, own_p, found, is_last=True)
+        result = self._build_outputs(along, own, began, own_watch, own_p, found, is_last=True)
         arguments = [*own, began, held, solution, is_one]
-        finish = ca.Function('finish', arguments, result, _options(kind))
+        finish = ca.Function('finish', arguments, result, _function_options(kind))
         result = finish(*inputs, start, numbers, unknown, is_met)
         if (self.n_x, self.n_y) == (1, 1) and not along:
             # At the end of the domain the mechanism has only one side.
@@ -404,9 +414,9 @@ class System:
                     ca.if_else(is_there, one, other)
                     for one, other in zip(there, result, strict=True)
                 ]
-        return switched('attempt', [*given, begin], result)
+        return make_switch('attempt', [*given, begin], result)
 
-    def _nearest(
+    def _nearest_entries(
         self, along: bool, given: Expression, table: Expression, watch: Watch, count: int = 1
     ) -> list[tuple[Expression, Expression, Expression]]:
         """Return ``x``, ``y`` and ``G`` of the nearest entries, the nearest first."""
@@ -425,7 +435,7 @@ class System:
             apart = ca.if_else(is_nearest, math.inf, apart)
         return entries
 
-    def _damped(
+    def _solve_damped(
         self, along: bool, given: Expression, begin: Expression, numbers: Expression
     ) -> tuple[Expression, Expression]:
         """
@@ -439,12 +449,12 @@ class System:
         unknown, step = state[:n], state[n : 2 * n]
         miss, size, damping = (state[2 * n + k] for k in range(3))
         here, held = state[2 * n + 3 : 2 * n + 3 + n_given], state[2 * n + 3 + n_given :]
-        watch, p = self._split(held)
+        watch, p = self._split_numbers(held)
         span = watch.y_span if along else watch.span
 
-        def evaluated(at: Expression) -> tuple[Expression, Expression, Expression]:
+        def evaluate_step(at: Expression) -> tuple[Expression, Expression, Expression]:
             if self.is_implicit:
-                off, slope = self._miss(along, here, at, p)
+                off, slope = self._build_residual(along, here, at, p)
             else:
                 value, slope = self.forms.value(at, p)
                 off = value - here
@@ -452,7 +462,7 @@ class System:
             return change, ca.sumsqr(off), ca.norm_2(change / span)
 
         ahead = unknown + damping * step
-        next_step, next_miss, next_size = evaluated(ahead)
+        next_step, next_miss, next_size = evaluate_step(ahead)
         is_better = ca.logic_or(next_miss < miss, ca.logic_and(next_size < size, size <= END_GAME))
         is_taken = ca.logic_and(is_better, is_known(next_size))
         kept = [
@@ -465,10 +475,13 @@ class System:
                 (ca.fmin(1.0, 2.0 * damping), 0.5 * damping),
             )
         ]
-        options = _options(kind)
+        options = _function_options(kind)
         body = ca.Function('damped', [state], [ca.vertcat(*kept, here, held)], options)
         begins = ca.Function(
-            'begins', [state], [ca.vertcat(unknown, *evaluated(unknown), 1.0, here, held)], options
+            'begins',
+            [state],
+            [ca.vertcat(unknown, *evaluate_step(unknown), 1.0, here, held)],
+            options,
         )
         first = ca.vertcat(begin, ca.MX.zeros(n + 3), given, numbers)
         last = body.fold(DAMPED_STEPS)(begins(first))
@@ -489,12 +502,12 @@ class System:
     ) -> Expression:
         """Return whether a solution is so close to another one that both have one assembly."""
         here, there = ((given, found), (at, begin)) if along else ((found, given), (begin, at))
-        sides = (_determinant(self.forms.closure(*each, p)[2]) for each in (here, there))
+        sides = (_determinant_of(self.forms.closure(*each, p)[2]) for each in (here, there))
         return all_of(
             (
                 math.prod(sides) > 0.0,
-                _within(here[0] - there[0], -watch.x_near, watch.x_near),
-                _within(here[1] - there[1], -watch.y_near, watch.y_near),
+                _is_within_box(here[0] - there[0], -watch.x_near, watch.x_near),
+                _is_within_box(here[1] - there[1], -watch.y_near, watch.y_near),
             )
         )
 
@@ -509,53 +522,55 @@ class System:
     ) -> Expression:
         """Return whether the nearest entry of the table leads to a solution."""
         x, y = (given, found) if along else (found, given)
-        (entry,) = self._nearest(True, x, table, watch)
-        side = _determinant(self.forms.closure(x, y, p)[2])
+        (entry,) = self._nearest_entries(True, x, table, watch)
+        side = _determinant_of(self.forms.closure(x, y, p)[2])
         return all_of(
             (
                 side * watch.limits[4] > 0.0,
-                _within(x - entry[0], -watch.x_near, watch.x_near),
-                _within(y - _ahead(entry, x), -watch.y_near, watch.y_near),
+                _is_within_box(x - entry[0], -watch.x_near, watch.x_near),
+                _is_within_box(y - _extrapolate_entry(entry, x), -watch.y_near, watch.y_near),
             )
         )
 
     # -- functions for the table -----------------------------------------------------------------
 
     @cached_property
-    def value(self) -> Any:
+    def dense_value(self) -> Any:
         """``(x, p) -> (y, G)`` with dense outputs, for arrays."""
         x, p = (ca.MX.sym(name, n) for name, n in (('x', self.n_x), ('p', self.n_numbers)))
         return ca.Function('value', [x, p], [ca.densify(each) for each in self.forms.value(x, p)])
 
     @cached_property
-    def follow(self) -> Any:
+    def closure_follower(self) -> Any:
         """``(x, y, numbers) -> (y, G, det(dg/dy), whether closed)``: follow a closure."""
         kind = self._kind
         x, y = kind.sym('x', self.n_x), kind.sym('y', self.n_y)
         numbers = kind.sym('numbers', self.n_watch + self.n_numbers)
-        watch, p = self._split(numbers)
-        found = self._newton(True, x, y, watch, p)
-        found = self._newton(True, x, found.unknown, watch, p)
-        side = _determinant(self.forms.closure(x, found.unknown, p)[2])
+        watch, p = self._split_numbers(numbers)
+        found = self._iterate_newton(True, x, y, watch, p)
+        found = self._iterate_newton(True, x, found.unknown, watch, p)
+        side = _determinant_of(self.forms.closure(x, found.unknown, p)[2])
         outputs = [found.unknown, ca.densify(found.slope), side, found.is_met]
-        return ca.Function('follow', [x, y, numbers], outputs, _options(kind))
+        return ca.Function('follow', [x, y, numbers], outputs, _function_options(kind))
 
     @cached_property
-    def seek(self) -> Any:
+    def closure_solver(self) -> Any:
         """``(x, y, numbers) -> y``: solve a closure by damped steps."""
         x, y = ca.MX.sym('x', self.n_x), ca.MX.sym('y', self.n_y)
         numbers = ca.MX.sym('numbers', self.n_watch + self.n_numbers)
-        return ca.Function('seek', [x, y, numbers], [self._damped(True, x, y, numbers)[0]])
+        return ca.Function('seek', [x, y, numbers], [self._solve_damped(True, x, y, numbers)[0]])
 
 
 # -- expressions ---------------------------------------------------------------------------------
 
 
-def _options(kind: Any) -> dict[str, Any]:
+def _function_options(kind: Any) -> dict[str, Any]:
     return {'cse': True} if kind is ca.SX else {}
 
 
-def _ahead(entry: tuple[Expression, Expression, Expression], x: Expression) -> Expression:
+def _extrapolate_entry(
+    entry: tuple[Expression, Expression, Expression], x: Expression
+) -> Expression:
     """Return ``y`` extrapolated from an entry of the table."""
     return entry[1] + ca.mtimes(entry[2], x - entry[0])
 
@@ -588,13 +603,13 @@ def all_of(conditions: Any) -> Expression:
     return first
 
 
-def _within(vector: Expression, lower: Expression, upper: Expression) -> Expression:
+def _is_within_box(vector: Expression, lower: Expression, upper: Expression) -> Expression:
     return all_of(
         ca.logic_and(vector[k] >= lower[k], vector[k] <= upper[k]) for k in range(vector.numel())
     )
 
 
-def _sizes(matrix: Expression) -> tuple[Expression, Expression]:
+def _gain_bounds(matrix: Expression) -> tuple[Expression, Expression]:
     """
     Return the largest and smallest gain of a matrix.
 
@@ -610,7 +625,7 @@ def _sizes(matrix: Expression) -> tuple[Expression, Expression]:
     return largest, ca.fabs(a * d - b * c) / ca.fmax(largest, np.finfo(np.float64).tiny)
 
 
-def _determinant(matrix: Expression) -> Expression:
+def _determinant_of(matrix: Expression) -> Expression:
     if isinstance(matrix, ca.SX):
         return ca.det(matrix)
     # CasADi's determinant of MX fails if it is zero.
@@ -642,7 +657,7 @@ def _pseudo_inverse(matrix: Expression) -> Expression:
     return solve_linear(matrix, ca.densify(type(matrix).eye(n)))
 
 
-def switched(name: str, given: Sequence[Any], outputs: Sequence[Any]) -> Any:
+def make_switch(name: str, given: Sequence[Any], outputs: Sequence[Any]) -> Any:
     """Return a function of a condition, inputs, and values that are kept if it is false."""
     kept = [ca.MX.sym('kept', each.sparsity()) for each in outputs]
     arguments = [*given, *kept]
@@ -657,7 +672,7 @@ def switched(name: str, given: Sequence[Any], outputs: Sequence[Any]) -> Any:
 CHUNKS = (1, 16, 256)
 
 
-class Call:
+class CompiledCall:
     """
     A compiled function with the arrays that it reads and writes. Threads must not share it.
 
@@ -697,7 +712,7 @@ class Call:
 
 
 @lru_cache(maxsize=256)
-def _mapped(function: Any, count: int, n_shared: int) -> Any:
+def _vectorize_function(function: Any, count: int, n_shared: int) -> Any:
     n_in = function.n_in()
     return function.map('mapped', 'serial', count, list(range(n_in - n_shared, n_in)), [])
 
@@ -714,13 +729,13 @@ def map_samples(
     """
     n_samples = len(columns[0])
     results = [np.empty((n_samples, function.numel_out(k))) for k in range(function.n_out())]
-    calls: dict[int, Call] = {}
+    calls: dict[int, CompiledCall] = {}
     first = 0
     while first < n_samples:
         left = n_samples - first
         count = next((each for each in CHUNKS if each >= left), CHUNKS[-1])
         if count not in calls:
-            calls[count] = call = Call(_mapped(function, count, len(shared)))
+            calls[count] = call = CompiledCall(_vectorize_function(function, count, len(shared)))
             for array, values in zip(call.inputs[len(columns) :], shared, strict=True):
                 array[:] = np.asarray(values, dtype=np.float64).ravel()
         call = calls[count]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.linear import ratios
+from transmission_bridge.transmissions.linear import require_ratios
 from transmission_bridge.transmissions.monotone_cubic import MonotoneCubic
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
@@ -69,8 +69,8 @@ class TabulatedTransmission(PositionDependentTransmission):
         joint_reduction: float = 1.0,
         joint_offset: float = 0.0,
     ) -> None:
-        self._actuator_reduction = ratios('actuator_reduction', (actuator_reduction,), 1)
-        self._joint_reduction = ratios('joint_reduction', (joint_reduction,), 1)
+        self._actuator_reduction = require_ratios('actuator_reduction', (actuator_reduction,), 1)
+        self._joint_reduction = require_ratios('joint_reduction', (joint_reduction,), 1)
         if not math.isfinite(joint_offset):
             raise TransmissionError(
                 'joint_offset must be finite', parameter='joint_offset', found=str(joint_offset)
@@ -87,7 +87,7 @@ class TabulatedTransmission(PositionDependentTransmission):
     def from_spec(cls, reader: SpecReader) -> TabulatedTransmission:
         """Build from one actuator, one joint and the table in one of its two spellings."""
         reader.require_members(joints=1, actuators=1)
-        actuator, joint = _table(reader)
+        actuator, joint = _read_table(reader)
         return cls(
             actuator,
             joint,
@@ -104,15 +104,15 @@ class TabulatedTransmission(PositionDependentTransmission):
 
     def evaluate(self, x: Array) -> tuple[Array, Array]:
         """Return ``j`` and ``dj/da``."""
-        value, slope = map_samples(self.system.value, [x], [self.numbers])
+        value, slope = map_samples(self.system.dense_value, [x], [self.numbers])
         return value, slope[..., np.newaxis]
 
     def _make_system(self) -> System:
-        return _system(len(self._curve.x))
+        return _build_table_system(len(self._curve.x))
 
 
 @cache
-def _system(count: int) -> System:
+def _build_table_system(count: int) -> System:
     """Return the system of tables with ``count`` points."""
     t, rate, own, piece = (
         ca.SX.sym(name, n) for name, n in (('a', 1), ('rate', 1), ('own', 3), ('piece', 5))
@@ -143,7 +143,7 @@ def _system(count: int) -> System:
     return System(forms, p.numel())
 
 
-def _table(reader: SpecReader) -> tuple[Sequence[float], Sequence[float]]:
+def _read_table(reader: SpecReader) -> tuple[Sequence[float], Sequence[float]]:
     points = reader.elements('point')
     columns = [reader.text(name, default='') for name in ('actuator', 'joint')]
     if bool(points) == any(columns):

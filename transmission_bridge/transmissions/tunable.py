@@ -78,7 +78,7 @@ class Tunable:
         """Whether it is in ``actuators.<name>.limit``; a type may have its own ``limit``."""
         return len(self.path) == 4 and self.path[::2] == ('actuators', 'limit')
 
-    def check(self, value: float, *, transmission: str = '') -> float:
+    def check_value(self, value: float, *, transmission: str = '') -> float:
         """
         Return ``value`` if it is valid.
 

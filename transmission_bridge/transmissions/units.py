@@ -92,20 +92,20 @@ class ActuatorUnits:
     slides: bool | None = None
 
     @property
-    def units(self) -> tuple[Unit, Unit, Unit]:
+    def all_units(self) -> tuple[Unit, Unit, Unit]:
         """Units of position, velocity and effort."""
         return self.position, self.velocity, self.effort
 
     @property
-    def constants(self) -> tuple[str, ...]:
+    def constant_names(self) -> tuple[str, ...]:
         """Names of the required constants."""
-        bases = (unit.text.rpartition(' ')[2] for unit in self.units)
+        bases = (unit.text.rpartition(' ')[2] for unit in self.all_units)
         found = (known.get(base) for known, base in zip(UNITS.values(), bases, strict=True))
         return tuple(dict.fromkeys(name for name in found if isinstance(name, str)))
 
     def with_torque_constant(self, value: float) -> ActuatorUnits:
         """Return the same units with another torque constant [N m/A or N/A]."""
-        effort = _unit('effort_unit', self.effort.text, {'torque_constant': value})[0]
+        effort = _read_unit('effort_unit', self.effort.text, {'torque_constant': value})[0]
         return replace(self, effort=effort)
 
 
@@ -126,26 +126,26 @@ def read_units(texts: Mapping[str, str]) -> ActuatorUnits | None:
     position, velocity = (texts.get(name, '').strip() for name in _OF_MOTION)
     inherited = dict(zip(_OF_MOTION, (velocity.removesuffix('/s'), f'{position}/s'), strict=True))
     texts = {name: text for name, text in inherited.items() if text in UNITS[name]} | dict(texts)
-    constants = {name: _positive(name, texts[name]) for name in CONSTANTS if name in texts}
+    constants = {name: _read_positive(name, texts[name]) for name in CONSTANTS if name in texts}
     found, slides, first = {}, None, ''
     for name in UNITS:
         if name not in texts:
             continue
-        unit, base = _unit(name, texts[name], constants)
+        unit, base = _read_unit(name, texts[name], constants)
         found[name.removesuffix('_unit')] = unit
         if base in _EITHER:
             continue
         if slides is not None and slides != (base in _SLIDING):
             message = f"'{first}' and '{base}' do not belong to one actuator"
             given = ', '.join(repr(texts[each]) for each in UNITS if each in texts)
-            raise _refused(name, message, 'units of what turns, or units of what slides', given)
+            raise _unit_error(name, message, 'units of what turns, or units of what slides', given)
         slides, first = base in _SLIDING, base
     for name, missing in zip(_OF_MOTION, _OF_MOTION[::-1], strict=True):
         if name in texts and missing not in texts:
             units = [unit for unit in UNITS[missing] if (unit in _SLIDING) == slides]
             message = f'{missing} is missing and cannot be derived from {name} {texts[name]!r}'
             expected = f'{missing}: one of {", ".join(units)}, with an optional number before it'
-            raise _refused(missing, message, expected)
+            raise _unit_error(missing, message, expected)
     return ActuatorUnits(**found, slides=slides)
 
 
@@ -163,10 +163,10 @@ def units_from_text(text: str) -> ActuatorUnits:
         if not colon or name not in known or texts.setdefault(name, value) != value:
             message = f'{part.strip()!r} is invalid{closest(name, known)}'
             expected = f"'name:value' with each of {', '.join(known)} at most once"
-            raise _refused('', message, expected, repr(text))
+            raise _unit_error('', message, expected, repr(text))
     units = read_units(texts)
     if units is None:
-        raise _refused('', 'no unit is given', f'one of {", ".join(UNITS)}', repr(text))
+        raise _unit_error('', 'no unit is given', f'one of {", ".join(UNITS)}', repr(text))
     return units
 
 
@@ -176,23 +176,23 @@ def unit_meant(name: str) -> str | None:
     return next((unit for unit in UNITS if is_near(letters, unit.replace('_', ''))), None)
 
 
-def _unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[Unit, str]:
+def _read_unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[Unit, str]:
     """Return a unit, and its name without the leading number."""
     words = text.split()
     number = 1.0
     if len(words) > 1 and words[0][0] in '+-.0123456789':
-        number = _positive(name, words.pop(0))
+        number = _read_positive(name, words.pop(0))
     base = ' '.join(words)
     known = UNITS[name]
     if base not in known:
         message = f'{name} is not a unit of this interface{closest(base, known)}'
         expected = f'one of {", ".join(known)}, with an optional number before it'
-        raise _refused(name, message, expected, repr(text))
+        raise _unit_error(name, message, expected, repr(text))
     scale = known[base]
     if isinstance(scale, str):
         if scale not in constants:
             message = f"{name} '{base}' needs {scale}"
-            raise _refused(scale, message, f'{scale}: {CONSTANTS[scale]}')
+            raise _unit_error(scale, message, f'{scale}: {CONSTANTS[scale]}')
         constant = constants[scale]
         scale = {
             'ticks_per_turn': _TURN / constant,
@@ -202,24 +202,24 @@ def _unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[Unit, s
     scale *= number
     if not _SCALES[0] <= scale <= _SCALES[1]:
         expected = f'{_SCALES[0]:g} to {_SCALES[1]:g} in SI for each {base}'
-        raise _refused(name, f'{name} is invalid', expected, f'{scale:g}')
+        raise _unit_error(name, f'{name} is invalid', expected, f'{scale:g}')
     return Unit(' '.join(text.split()), scale), base
 
 
-def _positive(name: str, text: str) -> float:
+def _read_positive(name: str, text: str) -> float:
     try:
         value = parse_number(text)
     except ValueError as error:
-        raise _refused(name, f'{name} is not a number', str(error), repr(text)) from None
+        raise _unit_error(name, f'{name} is not a number', str(error), repr(text)) from None
     if value < SMALLEST:
         expected = (
             f'a number of at least {SMALLEST:g}; a negative reduction reverses the direction'
         )
-        raise _refused(name, f'{name} is invalid', expected, repr(text))
+        raise _unit_error(name, f'{name} is invalid', expected, repr(text))
     return value
 
 
-def _refused(name: str, message: str, expected: str, found: str = 'none') -> TransmissionError:
+def _unit_error(name: str, message: str, expected: str, found: str = 'none') -> TransmissionError:
     return TransmissionError(message, parameter=name, expected=expected, found=found)
 
 

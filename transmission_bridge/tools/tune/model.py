@@ -267,7 +267,7 @@ class TuneModel:
                 return Preview(None, reason=f'{type(error).__name__}: {error}')
             shifts += [
                 Shift(joint, was, will)
-                for place, joint in zip(binding.moved, names_of(binding), strict=True)
+                for place, joint in zip(binding.moved_joints, names_of(binding), strict=True)
                 for was, will in [(float(before[place]), float(after[place]))]
                 if was != will
             ]

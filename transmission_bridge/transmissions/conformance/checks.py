@@ -21,7 +21,7 @@ from transmission_bridge.transmissions.interfaces import (
     Quantity,
 )
 from transmission_bridge.transmissions.report import MapReport
-from transmission_bridge.transmissions.transmission import API_VERSION, overridden
+from transmission_bridge.transmissions.transmission import API_VERSION, find_overridden
 from transmission_bridge.types import Array
 
 #: Round trips hold to this times the condition number, relative to the largest value.
@@ -60,7 +60,7 @@ def check_docstring(subject: Subject) -> None:
 def check_contract(subject: Subject) -> None:
     """The maps belong to the base class, and there is a number for each member."""
     t = subject.transmission
-    names = overridden(type(t))
+    names = find_overridden(type(t))
     assert not names, f'{", ".join(names)} must not be overridden: the base class derives them'
     assert t.n_actuators > 0, 'there are no actuators'
     for values, n in (
@@ -71,14 +71,14 @@ def check_contract(subject: Subject) -> None:
         assert len(values) == n, f'reductions or offsets {values} are not {n}'
 
 
-def reverse(direction: Direction) -> Direction:
+def opposite_direction(direction: Direction) -> Direction:
     """Return the other direction."""
     return JOINT_TO_ACTUATOR if direction == ACTUATOR_TO_JOINT else ACTUATOR_TO_JOINT
 
 
-def inputs(subject: Subject, direction: Direction, interface: str) -> dict[str, Array]:
+def make_inputs(subject: Subject, direction: Direction, interface: str) -> dict[str, Array]:
     """Return repeatable values for an interface, with ``at`` and ``rate``."""
-    at = subject.positions(direction)
+    at = subject.input_positions(direction)
     if INTERFACES[interface] in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
         return {'values': at}
     random = np.random.default_rng(1)
@@ -92,39 +92,41 @@ def inputs(subject: Subject, direction: Direction, interface: str) -> dict[str, 
 def check_round_trip(subject: Subject) -> None:
     """A forward map followed by its inverse returns the values, if the output is not smaller."""
     for direction in DIRECTIONS:
-        n_in = subject.positions(direction).shape[1]
-        n_out = subject.positions(reverse(direction)).shape[1]
+        n_in = subject.input_positions(direction).shape[1]
+        n_out = subject.input_positions(opposite_direction(direction)).shape[1]
         for interface in ROUND_TRIPS:
             quantity = INTERFACES[interface]
             if n_in > n_out:
                 continue
-            given = inputs(subject, direction, interface)
-            there = subject.map(direction, interface, **given)
+            given = make_inputs(subject, direction, interface)
+            there = subject.map_values(direction, interface, **given)
             if quantity is Quantity.POSITION:
-                back = subject.map(reverse(direction), interface, there)
+                back = subject.map_values(opposite_direction(direction), interface, there)
             else:
                 rate = given['rate']
-                back = subject.map(
-                    reverse(direction),
+                back = subject.map_values(
+                    opposite_direction(direction),
                     interface,
                     there,
-                    at=subject.positions(reverse(direction)),
-                    rate=subject.map(direction, 'velocity', rate, at=given['at']),
+                    at=subject.input_positions(opposite_direction(direction)),
+                    rate=subject.map_values(direction, 'velocity', rate, at=given['at']),
                 )
             if quantity is Quantity.ACCELERATION and not subject.transmission.is_constant:
                 # The bias J' a' is part of the round trip and of its rounding errors.
-                still = subject.map(direction, interface, 0.0 * rate, at=given['at'], rate=rate)
+                still = subject.map_values(
+                    direction, interface, 0.0 * rate, at=given['at'], rate=rate
+                )
                 factor, scale = 10.0, np.abs(there).sum(-1) + np.abs(still).sum(-1)
                 scale = scale * subject.condition / _typical_gain(subject, direction)
                 scale += np.abs(given['values']).sum(-1)
             else:
                 factor, scale = 1.0, np.full(len(back), np.abs(given['values']).max())
             error = np.abs(back - given['values']).max(axis=-1)
-            _demand(
+            _require_small(
                 error,
                 factor * ROUND_TRIP * subject.condition * scale,
                 f'{interface} {direction.replace("_", " ")} and back differs from the input',
-                subject.positions(direction),
+                subject.input_positions(direction),
             )
 
 
@@ -135,7 +137,7 @@ def check_solved_everywhere(subject: Subject) -> None:
         # Also the ends: random positions rarely include them, and they are often dead centres.
         ends = np.array([subject.domain.lower, subject.domain.upper])
         x = np.append(ends, x, axis=0)
-        y = np.append(subject.map(subject.along, 'position', ends), y, axis=0)
+        y = np.append(subject.map_values(subject.along, 'position', ends), y, axis=0)
     found = subject.transmission.map(subject.back, 'position', y, report=report)
     lost = np.asarray(np.isnan(found).any(axis=-1) & np.isfinite(y).all(axis=-1))
     assert not lost.any(), (
@@ -147,13 +149,13 @@ def check_solved_everywhere(subject: Subject) -> None:
 
 def check_jacobian(subject: Subject) -> None:
     """The velocity map is the derivative of the position map and agrees with ``jacobian``."""
-    differences, halved = (_differences(subject, share) for share in (2e-5, 1e-5))
+    differences, halved = (_central_differences(subject, share) for share in (2e-5, 1e-5))
     largest = np.abs(subject.slope).max(axis=(-2, -1)) + np.median(np.abs(subject.slope))
     # Differences are conclusive only if two steps agree and stay in the domain.
     doubt = np.abs(halved - differences).max(axis=(-2, -1))
     known = doubt <= JACOBIAN * largest
     assert known.mean() > 0.9, 'the position map has no neighbours to compare with'
-    _demand_equal(
+    _require_equal(
         subject.slope[known],
         halved[known],
         (JACOBIAN * largest)[known],
@@ -167,7 +169,7 @@ def check_jacobian(subject: Subject) -> None:
         expected = np.asarray(np.linalg.pinv(subject.slope, rcond=0.0), dtype=np.float64)
     scale = np.abs(expected).max(axis=(-2, -1))
     # If the position was solved for, its rounding error is multiplied by the curvature.
-    _demand_equal(
+    _require_equal(
         jacobian,
         expected,
         ROUND_TRIP * subject.condition * subject.condition * scale,
@@ -177,7 +179,7 @@ def check_jacobian(subject: Subject) -> None:
     )
 
 
-def _demand_equal(
+def _require_equal(
     found: Array, expected: Array, allowed: Array, message: str, name: str, positions: Array
 ) -> None:
     """
@@ -197,39 +199,41 @@ def _demand_equal(
             for row, column in np.argwhere(wrong.any(axis=0)).tolist()
         )
         said = f'wrong sign of {entries}: {message.format("minus")}'
-    _demand(np.abs(found - expected).max(axis=(-2, -1)), allowed, said, positions)
+    _require_small(np.abs(found - expected).max(axis=(-2, -1)), allowed, said, positions)
 
 
-def _differences(subject: Subject, share: float) -> Array:
+def _central_differences(subject: Subject, share: float) -> Array:
     """Return central differences of the position map; steps are shares of the range."""
     span = np.ptp(subject.x, axis=0) if subject.domain is None else subject.domain.span
     differences = np.empty_like(subject.slope)
     for place, width in enumerate(span):
         step = np.zeros(len(span))
         step[place] = share * width
-        ahead = subject.map(subject.along, 'position', subject.x + step)
-        behind = subject.map(subject.along, 'position', subject.x - step)
+        ahead = subject.map_values(subject.along, 'position', subject.x + step)
+        behind = subject.map_values(subject.along, 'position', subject.x - step)
         differences[:, :, place] = (ahead - behind) / (2.0 * step[place])
     return differences
 
 
 def check_acceleration(subject: Subject) -> None:
     """The acceleration map is the derivative of the velocity map along a motion."""
-    given = inputs(subject, subject.along, 'acceleration')
+    given = make_inputs(subject, subject.along, 'acceleration')
     x, rate = given['at'], given['rate']
     span = np.ptp(x, axis=0) if subject.domain is None else subject.domain.span
     step = 1e-5 / np.abs(rate / span).max(axis=-1, keepdims=True)
-    ahead = subject.map(subject.along, 'velocity', rate, at=x + step * rate)
-    behind = subject.map(subject.along, 'velocity', rate, at=x - step * rate)
+    ahead = subject.map_values(subject.along, 'velocity', rate, at=x + step * rate)
+    behind = subject.map_values(subject.along, 'velocity', rate, at=x - step * rate)
     bias = (ahead - behind) / (2.0 * step)
-    velocity_part = subject.map(subject.along, 'velocity', given['values'], at=x)
+    velocity_part = subject.map_values(subject.along, 'velocity', given['values'], at=x)
     expected = velocity_part + bias
-    result = subject.map(subject.along, 'acceleration', **given)
+    result = subject.map_values(subject.along, 'acceleration', **given)
     known = np.isfinite(expected).all(axis=-1) & np.isfinite(result).all(axis=-1)
     assert known.mean() > 0.9, 'the velocity map has no neighbours to compare with'
     speed = np.abs(rate / span).max(axis=-1)
     scale = np.abs(velocity_part).max(-1) + np.abs(bias).max(-1)
-    scale = scale + speed * np.abs(subject.map(subject.along, 'velocity', rate, at=x)).max(-1)
+    scale = scale + speed * np.abs(subject.map_values(subject.along, 'velocity', rate, at=x)).max(
+        -1
+    )
     # The second derivative of a table jumps at its points; few steps cross a point.
     error = np.abs(result - expected).max(axis=-1)
     within = error[known] <= ACCELERATION * scale[known]
@@ -243,20 +247,22 @@ def check_acceleration(subject: Subject) -> None:
 def check_power(subject: Subject) -> None:
     """Power is the same on both sides, in both directions."""
     for direction in DIRECTIONS:
-        at = subject.positions(direction)
+        at = subject.input_positions(direction)
         random = np.random.default_rng(2)
         rate, effort = random.normal(size=(2, *at.shape))
-        other = subject.positions(reverse(direction))
+        other = subject.input_positions(opposite_direction(direction))
         if at.shape[1] > other.shape[1]:
             # Efforts outside the range of the smaller side are not mapped.
             shape = other.shape
-            effort = subject.map(reverse(direction), 'effort', random.normal(size=shape), at=other)
-        there_rate = subject.map(direction, 'velocity', rate, at=at)
-        there_effort = subject.map(direction, 'effort', effort, at=at)
+            effort = subject.map_values(
+                opposite_direction(direction), 'effort', random.normal(size=shape), at=other
+            )
+        there_rate = subject.map_values(direction, 'velocity', rate, at=at)
+        there_effort = subject.map_values(direction, 'effort', effort, at=at)
         here_terms, there_terms = rate * effort, there_rate * there_effort
         error = np.abs(here_terms.sum(axis=-1) - there_terms.sum(axis=-1))
         scale = np.abs(here_terms).sum(axis=-1) + np.abs(there_terms).sum(axis=-1)
-        _demand(error, POWER * scale, f'power is not conserved {direction}', at)
+        _require_small(error, POWER * scale, f'power is not conserved {direction}', at)
 
 
 def _typical_gain(subject: Subject, direction: Direction) -> float:
@@ -264,7 +270,7 @@ def _typical_gain(subject: Subject, direction: Direction) -> float:
     return gain if direction == subject.along else 1.0 / gain
 
 
-def _demand(error: Array, allowed: Array, message: str, positions: Array) -> None:
+def _require_small(error: Array, allowed: Array, message: str, positions: Array) -> None:
     bad = ~(error <= allowed)  # NaN is bad
     if bad.any():
         with np.errstate(all='ignore'):
@@ -277,13 +283,15 @@ def _demand(error: Array, allowed: Array, message: str, positions: Array) -> Non
 
 def check_repeatable(subject: Subject) -> None:
     """Calls do not depend on earlier calls, and a pickled copy maps identically."""
-    part, copy = subject.first(COPY_COUNT), pickle.loads(pickle.dumps(subject.transmission))
+    part, copy = subject.take_first(COPY_COUNT), pickle.loads(pickle.dumps(subject.transmission))
     for direction in DIRECTIONS:
         for interface in interfaces_of(direction):
-            given = inputs(part, direction, interface)
-            first = part.map(direction, interface, **given)
-            part.map(direction, interface, **{name: value[::-1] for name, value in given.items()})
-            again = part.map(direction, interface, **given)
+            given = make_inputs(part, direction, interface)
+            first = part.map_values(direction, interface, **given)
+            part.map_values(
+                direction, interface, **{name: value[::-1] for name, value in given.items()}
+            )
+            again = part.map_values(direction, interface, **given)
             assert np.array_equal(first, again, equal_nan=True), (
                 f'{interface} {direction}: the same call gives another result'
             )

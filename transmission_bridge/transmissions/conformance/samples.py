@@ -66,11 +66,11 @@ class Subject:
         """The positions in actuator space."""
         return self.x if self.along == ACTUATOR_TO_JOINT else self.y
 
-    def positions(self, direction: Direction) -> Array:
+    def input_positions(self, direction: Direction) -> Array:
         """Return the positions in the input space of a direction."""
         return self.x if direction == self.along else self.y
 
-    def first(self, count: int) -> Subject:
+    def take_first(self, count: int) -> Subject:
         """Return the subject with its first positions only."""
         return Subject(
             self.transmission,
@@ -82,7 +82,7 @@ class Subject:
             self.domain,
         )
 
-    def map(
+    def map_values(
         self, direction: Direction, interface: str, values: npt.ArrayLike, **options: Any
     ) -> Array:
         """Map values."""

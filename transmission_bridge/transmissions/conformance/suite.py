@@ -76,7 +76,7 @@ class TransmissionConformance:
         raise NotImplementedError('a conformance test defines make()')
 
 
-def _test(name: str) -> Callable[[TransmissionConformance], None]:
+def _make_test(name: str) -> Callable[[TransmissionConformance], None]:
     def test(self: TransmissionConformance) -> None:
         check(subject_of(self.make(), domain=self.domain, count=self.count), name)
 
@@ -88,7 +88,7 @@ def _test(name: str) -> Callable[[TransmissionConformance], None]:
 
 def _add_tests(cls: Any) -> None:
     for name in CHECKS:
-        setattr(cls, f'test_{name}', _test(name))
+        setattr(cls, f'test_{name}', _make_test(name))
 
 
 _add_tests(TransmissionConformance)

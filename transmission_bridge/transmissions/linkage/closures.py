@@ -55,7 +55,7 @@ class Ball(NamedTuple):
     after: Array
 
     @property
-    def end(self) -> int:
+    def stop_index(self) -> int:
         """Index after the last joint."""
         return self.first + max(2 * self.size - 1, 0)
 
@@ -90,39 +90,39 @@ def find_rod(path: LoopPath, own: frozenset[int]) -> Rod | None:
         is_point = path.loop.type == 'point'
         whole = (*first, *reversed_path(second))
         if not is_point:
-            whole = _merged(whole)
-        balls = _balls(whole, own)
+            whole = _merge_constants(whole)
+        balls = _find_balls(whole, own)
         zero = np.zeros(3)
         ends = [Ball(len(first), 0, zero, zero)] if is_point else balls
         for one in balls:
             for other in ends:
-                if other.size not in (0, 3) or other.first < one.end:
+                if other.size not in (0, 3) or other.first < one.stop_index:
                     continue
                 joints = tuple(
                     element.variable
                     for ball in (one, other)
-                    for element in whole[ball.first : ball.end]
+                    for element in whole[ball.first : ball.stop_index]
                     if isinstance(element, Motion)
                 )
                 if len(set(joints)) == len(joints):
-                    between = other.first - one.end
+                    between = other.first - one.stop_index
                     found.append((-one.size, between, Rod(whole, one, other, joints)))
     return min(found, key=lambda each: each[:2])[2] if found else None
 
 
-def _balls(path: Sequence[Element], own: frozenset[int]) -> list[Ball]:
+def _find_balls(path: Sequence[Element], own: frozenset[int]) -> list[Ball]:
     places = [place for place, element in enumerate(path) if isinstance(element, Motion)]
     balls = []
     for count in (3, 2):
         for start in range(len(places) - count + 1):
             part = places[start : start + count]
-            ball = _ball(path, part, own)
+            ball = _find_ball(path, part, own)
             if ball is not None:
                 balls.append(ball)
     return balls
 
 
-def _ball(path: Sequence[Element], part: Sequence[int], own: frozenset[int]) -> Ball | None:
+def _find_ball(path: Sequence[Element], part: Sequence[int], own: frozenset[int]) -> Ball | None:
     motions = [path[place] for place in part]
     if part[-1] - part[0] != 2 * (len(part) - 1):
         return None  # across the junction of a point loop
@@ -146,7 +146,7 @@ def _ball(path: Sequence[Element], part: Sequence[int], own: frozenset[int]) -> 
     return Ball(part[0], len(part), before, after)
 
 
-def _merged(path: Sequence[Element]) -> tuple[Element, ...]:
+def _merge_constants(path: Sequence[Element]) -> tuple[Element, ...]:
     """Return a path with consecutive constants combined."""
     result: list[Element] = []
     for element in path:
@@ -165,7 +165,7 @@ def _constant_between(path: Sequence[Element], one: int, other: int) -> Array:
     return constant
 
 
-class _Frame(NamedTuple):
+class _PathFrame(NamedTuple):
     """
     The last frame of a path in the first one.
 
@@ -203,7 +203,7 @@ class Closures:
         self._turns: dict[tuple[int, float, float], tuple[Expression, Expression]] = {}
         stated, slopes, cayley, upright, owners = [], [], [], [], []
         for place, path in enumerate(paths):
-            rows, slope, steep, sense = self._stated(path, self.lengths[place])
+            rows, slope, steep, sense = self._build_stated_rows(path, self.lengths[place])
             stated.append(rows)
             slopes.append(slope)
             cayley.append(steep)
@@ -221,7 +221,7 @@ class Closures:
         count = 0
         for place, (path, rod) in enumerate(zip(paths, rods, strict=True)):
             if rod is not None and start is not None:
-                rows[place], slopes[place], sense = self._rod(path, rod, start)
+                rows[place], slopes[place], sense = self._build_rod_rows(path, rod, start)
                 upright.append(sense)
                 self.distances.append(count)
             elif path.loop.type == 'rod':
@@ -235,13 +235,13 @@ class Closures:
         #: Positive on the side of the start; rows that vanish half a turn away are negative there.
         self.upright = ca.vertcat(*upright)
 
-    def hinges(self, z: Array) -> dict[Loop, str]:
+    def describe_hinges(self, z: Array) -> dict[Loop, str]:
         """Return a description of the axis of each hinge at a position."""
         said = {}
         for path in self._paths:
             if path.loop.type != 'hinge':
                 continue
-            one, other = self._frame(path.to_frame1), self._frame(path.to_frame2)
+            one, other = self._build_frame(path.to_frame1), self._build_frame(path.to_frame2)
             axis = np.array(path.loop.axis)
             here, there = (ca.mtimes(each.rotation, ca.SX(ca.DM(axis))) for each in (one, other))
             cos = ca.dot(here, there)
@@ -249,8 +249,8 @@ class Closures:
             cosine, turns = ca.Function('hinge', [self.z], [cos, turning])(z)
             angle = math.degrees(math.acos(min(max(float(cosine), -1.0), 1.0)))
             said[path.loop] = (
-                f'axis {_numbers(axis)} of {path.loop}, with {angle:.3g} degrees between the '
-                'axes of both frames at the start'
+                f'axis {_format_vector(axis)} of {path.loop}, with {angle:.3g} degrees between '
+                'the axes of both frames at the start'
             )
             vectors = np.asarray(turns.full()).T
             vectors = vectors[np.linalg.norm(vectors, axis=1) > 1e-9]
@@ -258,12 +258,12 @@ class Closures:
             if len(vectors) and np.linalg.norm(np.cross(vectors, vectors[0]), axis=1).max() < 1e-6:
                 common = vectors[0] * np.sign(vectors[0][np.argmax(np.abs(vectors[0]))])
                 if np.linalg.norm(np.cross(common, axis)) > 1e-3:
-                    said[path.loop] += f', but its joints turn about {_numbers(common)}'
+                    said[path.loop] += f', but its joints turn about {_format_vector(common)}'
         return said
 
     # -- along a path ----------------------------------------------------------------------------
 
-    def _turn(self, motion: Motion) -> tuple[Expression, Expression]:
+    def _cosine_and_sine(self, motion: Motion) -> tuple[Expression, Expression]:
         """Return cosine and sine; both directions share one expression."""
         sign = -1.0 if motion.scale < 0.0 else 1.0
         key = (motion.variable, sign * motion.scale, sign * motion.offset)
@@ -273,29 +273,29 @@ class Closures:
         cos, sin = self._turns[key]
         return cos, sign * sin
 
-    def _moved(self, elements: Sequence[Element], point: Expression) -> Expression:
+    def _move_point(self, elements: Sequence[Element], point: Expression) -> Expression:
         """Return a point of the last frame in the first one."""
         for element in reversed(elements):
             if not isinstance(element, Motion):
-                point = _times(element[:3, :3], point) + element[:3, 3]
+                point = _multiply_nonzero(element[:3, :3], point) + element[:3, 3]
             elif element.slides:
                 way = self.z[element.variable] * element.scale + element.offset
                 point = point + ca.SX(ca.DM(element.axis)) * way
             else:
-                point = self._turned(element, point)
+                point = self._rotate_vector(element, point)
         return point
 
-    def _turned(self, motion: Motion, vector: Expression) -> Expression:
-        cos, sin = self._turn(motion)
-        across = _times(_cross(motion.axis), vector)
-        along = _times(np.outer(motion.axis, motion.axis), vector)
+    def _rotate_vector(self, motion: Motion, vector: Expression) -> Expression:
+        cos, sin = self._cosine_and_sine(motion)
+        across = _multiply_nonzero(_cross_matrix(motion.axis), vector)
+        along = _multiply_nonzero(np.outer(motion.axis, motion.axis), vector)
         if sum(each != 0.0 for each in motion.axis) == 1:
             # The component along the axis is unchanged to the last bit.
             mask = ca.DM([0.0 if each else 1.0 for each in motion.axis])
             return vector * (1.0 - mask) + mask * (vector * cos) + across * sin
         return along + (vector - along) * cos + across * sin
 
-    def _frame(self, elements: Sequence[Element]) -> _Frame:
+    def _build_frame(self, elements: Sequence[Element]) -> _PathFrame:
         """Return the last frame of a path in the first one."""
         n = self.z.numel()
         rotation, point = ca.SX(ca.DM.eye(3)), ca.SX(ca.DM.zeros(3, 1))
@@ -314,19 +314,19 @@ class Closures:
             else:
                 joints.append((element, axis, point))
                 turning[:, element.variable] += element.scale * axis
-                turn = ca.horzcat(*(self._turned(element, each) for each in unit))
+                turn = ca.horzcat(*(self._rotate_vector(element, each) for each in unit))
                 rotation = ca.mtimes(rotation, turn)
         for element, axis, centre in joints:
             moving[:, element.variable] += element.scale * ca.cross(axis, point - centre)
-        return _Frame(rotation, turning, point, moving)
+        return _PathFrame(rotation, turning, point, moving)
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def _stated(
+    def _build_stated_rows(
         self, path: LoopPath, length: Expression
     ) -> tuple[Expression, Expression, Expression, Expression]:
         """Return rows, their derivatives, rows for a distant start, and the side."""
-        one, other = self._frame(path.to_frame1), self._frame(path.to_frame2)
+        one, other = self._build_frame(path.to_frame1), self._build_frame(path.to_frame2)
         way = other.point - one.point
         aside = other.moving - one.moving
         if path.loop.type == 'rod':
@@ -337,7 +337,7 @@ class Closures:
         if path.loop.type == 'hinge':
             axis = np.array(path.loop.axis)
             here, there = (ca.mtimes(each.rotation, ca.SX(ca.DM(axis))) for each in (one, other))
-            sides = ca.mtimes(one.rotation, ca.SX(ca.DM(_perpendicular(axis).T)))
+            sides = ca.mtimes(one.rotation, ca.SX(ca.DM(_perpendicular_pair(axis).T)))
             across = ca.mtimes(sides.T, there)
             # The sides turn with one frame and the axis with the other.
             arms = ca.horzcat(*(ca.cross(there, sides[:, k]) for k in range(2)))
@@ -350,17 +350,17 @@ class Closures:
                 cos,
             )
         turned = ca.mtimes(one.rotation.T, other.rotation)
-        vee = 0.5 * _vee(turned)
+        vee = 0.5 * _skew_vector(turned)
         trace = ca.trace(turned)
         turning = ca.mtimes(one.rotation.T, other.turning - one.turning)
         return (
             ca.vertcat(way, vee),
-            ca.vertcat(aside, _slope_of_vee(turned, turning)),
+            ca.vertcat(aside, _skew_vector_slope(turned, turning)),
             ca.vertcat(way, 4.0 * vee / (1.0 + trace)),
             trace - 1.0,
         )
 
-    def _rod(
+    def _build_rod_rows(
         self, path: LoopPath, rod: Rod, start: Array
     ) -> tuple[Expression, Expression, Expression]:
         """
@@ -370,51 +370,51 @@ class Closures:
         """
         one, other = rod.one, rod.other
         whole = rod.path
-        base = self._moved(whole[: one.first], ca.SX(ca.DM(one.before)))
-        around = reversed_path(whole[other.end :])
-        tip = self._moved(around, ca.SX(ca.DM(other.after)))
-        between = self._moved(whole[one.end : other.first], ca.SX(ca.DM(other.before)))
+        base = self._move_point(whole[: one.first], ca.SX(ca.DM(one.before)))
+        around = reversed_path(whole[other.stop_index :])
+        tip = self._move_point(around, ca.SX(ca.DM(other.after)))
+        between = self._move_point(whole[one.stop_index : other.first], ca.SX(ca.DM(other.before)))
         link = between - one.after
         at_start = np.asarray(ca.Function('link', [self.z], [link])(start)).ravel()
         length = float(np.linalg.norm(at_start))
         way = tip - base
         distance = (ca.dot(way, way) - ca.dot(link, link)) / (2.0 * length)
         # The tip, as seen from the link, coincides with the end of the link.
-        seen = self._moved(reversed_path(whole[: one.end]), tip)
+        seen = self._move_point(reversed_path(whole[: one.stop_index]), tip)
         ahead = at_start / length
         aside = ca.vertcat(
-            *(ca.dot(ca.SX(ca.DM(each)), seen - between) for each in _perpendicular(ahead))
+            *(ca.dot(ca.SX(ca.DM(each)), seen - between) for each in _perpendicular_pair(ahead))
         )
         senses: list[Expression] = [ca.dot(ca.SX(ca.DM(ahead)), seen - one.after)]
         rows: list[Expression] = [distance, aside]
         slopes: list[Expression] = [ca.jacobian(each, self.z) for each in rows]
         if path.loop.type == 'weld':
             # Once around from the far ball: the other parts do not contain its angles.
-            far = self._frame((*whole[other.first :], *whole[: other.first]))
-            rows.append(0.5 * _vee(far.rotation))
-            slopes.append(_slope_of_vee(far.rotation, far.turning))
+            far = self._build_frame((*whole[other.first :], *whole[: other.first]))
+            rows.append(0.5 * _skew_vector(far.rotation))
+            slopes.append(_skew_vector_slope(far.rotation, far.turning))
             senses.append(ca.trace(far.rotation) - 1.0)
         return ca.vertcat(*rows), ca.vertcat(*slopes), ca.vertcat(*senses)
 
     def is_long(self, rod: Rod, start: Array) -> bool:
         """Return whether a link is long enough to have a direction."""
-        between = rod.path[rod.one.end : rod.other.first]
-        link = self._moved(between, ca.SX(ca.DM(rod.other.before))) - rod.one.after
+        between = rod.path[rod.one.stop_index : rod.other.first]
+        link = self._move_point(between, ca.SX(ca.DM(rod.other.before))) - rod.one.after
         value = np.asarray(ca.Function('link', [self.z], [link])(start))
         return float(np.linalg.norm(value)) > SHORTEST
 
 
-def _numbers(vector: Array) -> str:
+def _format_vector(vector: Array) -> str:
     return ' '.join(f'{each:.3g}' for each in np.round(vector, 6) + 0.0)
 
 
-def _vee(matrix: Expression) -> Expression:
+def _skew_vector(matrix: Expression) -> Expression:
     return ca.vertcat(
         matrix[2, 1] - matrix[1, 2], matrix[0, 2] - matrix[2, 0], matrix[1, 0] - matrix[0, 1]
     )
 
 
-def _slope_of_vee(rotation: Expression, turning: Expression) -> Expression:
+def _skew_vector_slope(rotation: Expression, turning: Expression) -> Expression:
     """
     Return the derivatives of ``vee(R) / 2``.
 
@@ -425,7 +425,7 @@ def _slope_of_vee(rotation: Expression, turning: Expression) -> Expression:
     return ca.mtimes(slope, turning)
 
 
-def _times(matrix: Array, vector: Expression) -> Expression:
+def _multiply_nonzero(matrix: Array, vector: Expression) -> Expression:
     """Return ``M v`` from the nonzero entries."""
     rows = []
     for row in np.asarray(matrix):
@@ -439,12 +439,12 @@ def _times(matrix: Array, vector: Expression) -> Expression:
     return ca.vertcat(*rows)
 
 
-def _cross(axis: Sequence[float]) -> Array:
+def _cross_matrix(axis: Sequence[float]) -> Array:
     x, y, z = axis
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def _perpendicular(axis: Array) -> Array:
+def _perpendicular_pair(axis: Array) -> Array:
     """Return two unit vectors ``(2, 3)`` across an axis; unit vectors for a coordinate axis."""
     one = np.zeros(3)
     one[int(np.argmin(np.abs(axis)))] = 1.0

@@ -26,12 +26,12 @@ from transmission_bridge.transmissions.linkage.structure import (
 )
 from transmission_bridge.transmissions.linkage.tree import (
     DRIVEN,
+    JointTree,
     Loop,
     LoopPath,
     names_in_order,
-    Tree,
 )
-from transmission_bridge.transmissions.system import Call
+from transmission_bridge.transmissions.system import CompiledCall
 from transmission_bridge.types import Array
 
 #: Targets of the table: grid points along each driven joint, by the number of driven joints, and
@@ -96,7 +96,7 @@ class Component:
     ) -> None:
         self.structure, self.commanded, self.loops = structure, tuple(commanded), tuple(loops)
         self._tolerance = tolerance
-        self._rival = partial(structure.rival, hints, structure.slides, limits, tolerance)
+        self._rival = partial(structure.search_rival, hints, structure.slides, limits, tolerance)
         names = structure.names
         if len(commanded) != len(structure.driven):
             raise TransmissionError(
@@ -117,15 +117,15 @@ class Component:
         self._nears: dict[tuple[bool, bool], Near] = {}
         self._require_regular()
         self.limits = tuple(limits)
-        self.lower, self.upper = self._range(limits)
+        self.lower, self.upper = self._driven_range(limits)
         self.typical_sizes = self._typical_sizes()
 
     def _require_regular(self) -> None:
         structure = self.structure
-        self._refuse_held()
+        self._require_movable()
         for is_forward in (True, False):
-            step = self.step(is_forward)
-            if not self._entered(step, [structure.start]):
+            step = self.compile_direction(is_forward)
+            if not self._enter_states(step, [structure.start]):
                 raise TransmissionError(
                     f'the linkage is singular at its start for {step.near.what} as inputs',
                     expected='<start> away from dead centres and other singular positions',
@@ -145,12 +145,12 @@ class Component:
             return self
         other = copy(self)
         other.structure = self.structure.with_lengths(lengths, self._tolerance)
-        vars(other).pop('positions', None)
+        vars(other).pop('table_positions', None)
         other._require_regular()
         other.typical_sizes = other._typical_sizes()
         return other
 
-    def _range(self, limits: Sequence[tuple[float, float]]) -> tuple[Array, Array]:
+    def _driven_range(self, limits: Sequence[tuple[float, float]]) -> tuple[Array, Array]:
         """Return the mapped range of the driven joints, including the start."""
         ends = []
         for place in self.structure.driven:
@@ -163,7 +163,7 @@ class Component:
         lower, upper = np.array(ends).T
         return lower, upper
 
-    def _refuse_held(self) -> None:
+    def _require_movable(self) -> None:
         """Raise an error if the undriven joints cannot satisfy all independent equations."""
         structure = self.structure
         rows = rows_function(structure.closures, structure.closures.rows)
@@ -171,14 +171,14 @@ class Component:
         values = np.linalg.svd(jacobian, compute_uv=False)
         rank = int((values > share_of_rank(self._tolerance) * values.max(initial=0.0)).sum())
         if rank > structure.rank:
-            raise self._held(
+            raise self._blocked_error(
                 structure.driven,
                 f'the other joints can satisfy {structure.rank} of {rank} independent equations',
             )
 
-    def _held(self, driven: Sequence[int], reason: str) -> TransmissionError:
+    def _blocked_error(self, driven: Sequence[int], reason: str) -> TransmissionError:
         names = ', '.join(self.structure.names[k] for k in driven)
-        hinges = self.structure.closures.hinges(self.structure.start)
+        hinges = self.structure.closures.describe_hinges(self.structure.start)
         return TransmissionError(
             f'the loops block the driven joints {names}: {reason}',
             expected="no more equations than they can satisfy; check for a 'weld' instead of a "
@@ -188,13 +188,13 @@ class Component:
             ),
         )
 
-    def rival(self) -> list[tuple[int, float]]:
+    def find_rival(self) -> list[tuple[int, float]]:
         """Return the joints with other positions in another assembly, if one is found."""
         return self._rival()
 
     # -- the compiled directions -----------------------------------------------------------------
 
-    def step(
+    def compile_direction(
         self, is_forward: bool, with_balls: bool = True, published: tuple[int, ...] = ()
     ) -> Step:
         """
@@ -217,50 +217,52 @@ class Component:
             self._steps[key] = Step(self._nears[key[:2]], is_forward, key[2])
         return self._steps[key]
 
-    def _constants(self) -> tuple[Array, Array]:
+    def _held_and_lengths(self) -> tuple[Array, Array]:
         """Return the positions of held joints, and the lengths."""
         return self.structure.start[list(self.structure.held)], self.structure.lengths
 
-    def states(self, step: Step) -> list[Array]:
+    def table_states(self, step: Step) -> list[Array]:
         """Return the states of a direction at the positions of the table."""
-        return self._entered(step, self.positions)
+        return self._enter_states(step, self.table_positions)
 
-    def _entered(self, step: Step, positions: Sequence[Array]) -> list[Array]:
+    def _enter_states(self, step: Step, positions: Sequence[Array]) -> list[Array]:
         """Return the states at positions, as far as these are regular."""
-        enter, states = Call(step.entered), []
+        enter, states = CompiledCall(step.enter_function), []
         for z in positions:
-            state, done, _ = enter(z[[*step.near.unknown, *step.near.given]], *self._constants())
+            state, done, _ = enter(
+                z[[*step.near.unknown, *step.near.given]], *self._held_and_lengths()
+            )
             if done[0] == 1.0:
                 states.append(state.copy())
         return states
 
-    def numbers(self, step: Step, own: Sequence[float]) -> tuple[list[float], list[float]]:
+    def collect_numbers(self, step: Step, own: Sequence[float]) -> tuple[list[float], list[float]]:
         """
         Return the numbers of a direction, and its table.
 
         ``own`` are the numbers of the transmission: reductions, offsets, and sizes of derivatives.
         """
-        near, positions = step.near, np.array(self.positions)
+        near, positions = step.near, np.array(self.table_positions)
         n, first = len(near.given), len(near.unknown) + len(near.given)
         width = np.maximum(np.ptp(positions[:, near.given], axis=0), NARROW)
-        (start,) = self._entered(step, [self.structure.start])
+        (start,) = self._enter_states(step, [self.structure.start])
         steep = DEAD_CENTRE * np.abs(start[first:]).max(initial=0.0)
-        held, lengths = self._constants()
+        held, lengths = self._held_and_lengths()
         ends = [*own[: 2 * n], *self.lower, *self.upper, *own[2 * n :]]
         numbers = np.concatenate([ends, width, [steep], held, lengths])
-        return numbers.tolist(), step.table(self.positions).tolist()
+        return numbers.tolist(), step.make_table(self.table_positions).tolist()
 
     # -- a fixed table of positions --------------------------------------------------------------
 
     @cached_property
-    def positions(self) -> list[Array]:
+    def table_positions(self) -> list[Array]:
         """
         Positions of all joints, the start first, reached on straight paths from target to target.
 
         :raises TransmissionError: If a driven joint never moves away from the start.
         """
-        n, step = len(self.structure.driven), self.step(True)
-        found = self._grown(step)
+        n, step = len(self.structure.driven), self.compile_direction(True)
+        found = self._grow_states(step)
         apart = (np.array(found) - found[0])[:, len(step.near.unknown) :][:, :n]
         apart /= self.upper - self.lower
         sizes, axes = np.linalg.eigh(apart.T @ apart / len(apart))
@@ -269,31 +271,36 @@ class Component:
             shares = np.abs(axes[:, sizes < MOVED**2]).max(axis=1).tolist()
             driven = zip(self.structure.driven, shares, strict=True)
             held = [place for place, share in driven if share > MOVED]
-            raise self._held(held, 'they are closed at the start only')
+            raise self._blocked_error(held, 'they are closed at the start only')
         positions = [
-            step.joints(state, self._constants()[0]) for state in self._with_balls(step, found)
+            step.joints_of_state(state, self._held_and_lengths()[0])
+            for state in self._solve_balls(step, found)
         ]
-        back = self.step(False)
-        return [z for z in positions if self._entered(back, [z])]
+        back = self.compile_direction(False)
+        return [z for z in positions if self._enter_states(back, [z])]
 
-    def _with_balls(self, step: Step, states: Sequence[Array]) -> Sequence[Array]:
+    def _solve_balls(self, step: Step, states: Sequence[Array]) -> Sequence[Array]:
         """Return states with all angles of balls; all states if none has them."""
         if not step.near.balls_at:
             return states
-        seek, start, found = Call(step.sought), self.structure.start[step.near.unknown], []
+        seek, start, found = (
+            CompiledCall(step.ball_function),
+            self.structure.start[step.near.unknown],
+            [],
+        )
         for state in states:
-            begin, done = seek(state, start, start, *self._constants())
+            begin, done = seek(state, start, start, *self._held_and_lengths())
             if done[0] == 1.0:
                 found.append(begin.copy())
         return found or states
 
-    def _grown(self, step: Step) -> list[Array]:
+    def _grow_states(self, step: Step) -> list[Array]:
         """
         Return states from target to target, each as far as a straight path leads.
 
         The next target is always the one closest to a known state, reached from this state.
         """
-        n, first, going = len(self.lower), len(step.near.unknown), Call(step.way)
+        n, first, going = len(self.lower), len(step.near.unknown), CompiledCall(step.path_function)
         width = self.upper - self.lower
         if n in POINTS:
             axes = [np.linspace(0.0, 1.0, POINTS[n])] * n
@@ -301,7 +308,7 @@ class Component:
             farthest = 1.01 / (POINTS[n] - 1)
         else:
             targets, farthest = np.random.default_rng(4).uniform(size=(TARGETS, n)), 1.0
-        states = self._entered(step, [self.structure.start])
+        states = self._enter_states(step, [self.structure.start])
         places = [(states[0][first : first + n] - self.lower) / width]
         apart, left = np.abs(targets - places[0]).max(axis=1), np.zeros(len(targets))
         while (apart + left).min() <= farthest:
@@ -309,7 +316,7 @@ class Component:
             left[k] = math.inf
             nearest = int(np.argmin(np.abs(np.array(places) - targets[k]).max(axis=1)))
             target = self.lower + targets[k] * width
-            state = going(states[nearest], target, *self._constants())[0].copy()
+            state = going(states[nearest], target, *self._held_and_lengths())[0].copy()
             place = (state[first : first + n] - self.lower) / width
             if np.abs(place - places[nearest]).max() > MOVED:
                 states.append(state)
@@ -320,7 +327,7 @@ class Component:
     # -- accelerations ---------------------------------------------------------------------------
 
     @cached_property
-    def _bend(self) -> Any:
+    def _bend_function(self) -> Any:
         """Second derivative of the kept rows along a motion, and their Jacobian."""
         closures = self.structure.closures
         rows = closures.rows[list(self.structure.kept)]
@@ -334,24 +341,24 @@ class Component:
 
     def _typical_sizes(self) -> Array:
         """Return medians over the table of sizes: G, its inverse, and a passive joint's row."""
-        step, sizes = self.step(True), []
+        step, sizes = self.compile_direction(True), []
         passive = [step.near.unknown[k] for k in step.near.tells]
-        for state in self.states(step):
-            slopes = step.slopes(state)
+        for state in self.table_states(step):
+            slopes = step.slopes_of_state(state)
             gains = slopes[step.near.wanted]
             each = np.linalg.norm(slopes[passive], axis=1).max(initial=0.0)
             sizes.append((np.linalg.norm(gains), np.linalg.norm(np.linalg.inv(gains)), each))
         typical: Array = np.median(np.array(sizes), axis=0)
         return typical
 
-    def bias(self, step: Step, state: Array, rate: Array) -> Array:
+    def coasting_accelerations(self, step: Step, state: Array, rate: Array) -> Array:
         """Return the accelerations of all joints at constant rates of the given joints."""
         near = step.near
         result = np.zeros(len(self.structure.names))
         if near.unknown:
-            z = step.joints(state, self._constants()[0])
-            moving = np.nan_to_num(step.slopes(state) @ rate)
-            found = self._bend(np.nan_to_num(z), moving, self.structure.lengths)
+            z = step.joints_of_state(state, self._held_and_lengths()[0])
+            moving = np.nan_to_num(step.slopes_of_state(state) @ rate)
+            found = self._bend_function(np.nan_to_num(z), moving, self.structure.lengths)
             bent, jacobian = (each.full() for each in found)
             rows = [self.structure.kept.index(row) for row in near.rows]
             matrix = jacobian[rows][:, near.unknown]
@@ -359,23 +366,23 @@ class Component:
         return result
 
 
-def components_of(robot: RobotDescription, spec: LinkageSpec) -> tuple[Component, ...]:
+def build_components(robot: RobotDescription, spec: LinkageSpec) -> tuple[Component, ...]:
     """
     Return the independent mechanisms of a linkage, built once per description.
 
     :raises TransmissionError: If a name, a loop or the assembly is invalid.
     """
-    return _components(_Robot(robot), spec)
+    return _build_components_once(_RobotKey(robot), spec)
 
 
 @dataclass(frozen=True, eq=False)
-class _Robot:
+class _RobotKey:
     """A robot, compared by its joints and links."""
 
     robot: RobotDescription
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Robot) and (
+        return isinstance(other, _RobotKey) and (
             other.robot is self.robot
             or (other.robot.joints, other.robot.links) == (self.robot.joints, self.robot.links)
         )
@@ -385,11 +392,11 @@ class _Robot:
 
 
 @lru_cache(maxsize=32)
-def _components(known: _Robot, spec: LinkageSpec) -> tuple[Component, ...]:
-    tree = Tree(known.robot)
+def _build_components_once(known: _RobotKey, spec: LinkageSpec) -> tuple[Component, ...]:
+    tree = JointTree(known.robot)
     variables: dict[str, int] = {}
     for name in spec.driven:
-        _own_joint(tree, name, DRIVEN)
+        _require_no_mimic(tree, name, DRIVEN)
         if name in variables:
             raise TransmissionError(
                 f"joint '{name}' is driven by two actuators",
@@ -397,25 +404,25 @@ def _components(known: _Robot, spec: LinkageSpec) -> tuple[Component, ...]:
                 found=', '.join(spec.driven),
             )
         variables[name] = len(variables)
-    paths = [tree.path(loop, variables) for loop in spec.loops]
+    paths = [tree.find_path(loop, variables) for loop in spec.loops]
     for name in spec.commanded:
-        _own_joint(tree, name, 'commanded joint')
+        _require_no_mimic(tree, name, 'commanded joint')
         _require_loop(name, variables, f"commanded joint '{name}'")
     for name, position in spec.start:
-        joint = tree.joint(name, '<start>')
+        joint = tree.require_joint(name, '<start>')
         _require_loop(name, variables, f"<start>: joint '{name}'")
         _check_start(joint, position)
     hints = dict(spec.start)
     names = names_in_order(variables)
     result = []
-    for group, own in _groups(paths, len(names)):
-        result.append(_component(tree, spec, names, group, own, paths, hints))
+    for group, own in _group_joints(paths, len(names)):
+        result.append(_build_component(tree, spec, names, group, own, paths, hints))
     return tuple(result)
 
 
-def _own_joint(tree: Tree, name: str, role: str) -> None:
+def _require_no_mimic(tree: JointTree, name: str, role: str) -> None:
     """Raise an error if a joint mimics another one."""
-    mimic = tree.joint(name, role).mimic
+    mimic = tree.require_joint(name, role).mimic
     if mimic is not None:
         raise TransmissionError(
             f"{role} '{name}' mimics '{mimic.joint}'",
@@ -435,7 +442,7 @@ def _require_loop(name: str, variables: Mapping[str, int], what: str) -> None:
 
 def _check_start(joint: JointSpec, position: float) -> None:
     """Reject a start in degrees, which would shift published positions by full turns."""
-    limits = _limits_of(joint)
+    limits = _joint_limits(joint)
     if (
         joint.type != 'prismatic'
         and abs(position) > 2.0 * math.pi
@@ -448,7 +455,7 @@ def _check_start(joint: JointSpec, position: float) -> None:
         )
 
 
-def _limits_of(joint: JointSpec) -> tuple[float, float]:
+def _joint_limits(joint: JointSpec) -> tuple[float, float]:
     """Return the limits of a joint, infinite if it has none."""
     low = high = None
     if joint.limits is not None and joint.type != 'continuous':
@@ -456,7 +463,7 @@ def _limits_of(joint: JointSpec) -> tuple[float, float]:
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
-def _groups(paths: Sequence[LoopPath], n: int) -> list[tuple[list[int], list[int]]]:
+def _group_joints(paths: Sequence[LoopPath], n: int) -> list[tuple[list[int], list[int]]]:
     """Return groups of joints that loops connect, with these loops."""
     group = list(range(n))
     for path in paths:
@@ -475,8 +482,8 @@ def _groups(paths: Sequence[LoopPath], n: int) -> list[tuple[list[int], list[int
     ]
 
 
-def _component(
-    tree: Tree,
+def _build_component(
+    tree: JointTree,
     spec: LinkageSpec,
     names: Sequence[str],
     group: Sequence[int],
@@ -485,9 +492,9 @@ def _component(
     hints: dict[str, float],
 ) -> Component:
     local: dict[str, int] = {names[k]: number for number, k in enumerate(group)}
-    parts = [tree.path(paths[k].loop, local) for k in own]
-    joints = [tree.joint(name, 'joint') for name in local]
-    limits = [_limits_of(joint) for joint in joints]
+    parts = [tree.find_path(paths[k].loop, local) for k in own]
+    joints = [tree.require_joint(name, 'joint') for name in local]
+    limits = [_joint_limits(joint) for joint in joints]
     driven = [local[name] for name in spec.driven if name in local]
     commanded = [local[name] for name in spec.commanded if name in local]
     if not driven and not commanded:
@@ -498,7 +505,7 @@ def _component(
         )
     slides = frozenset(k for k, joint in enumerate(joints) if joint.type == 'prismatic')
     own_hints = {local[name]: value for name, value in hints.items() if name in local}
-    structure = Structure.of(
+    structure = Structure.from_loops(
         tuple(local),
         driven,
         commanded,

@@ -16,21 +16,21 @@ from transmission_bridge.description.specs import (
     RobotDescription,
     TransmissionSpec,
 )
-from transmission_bridge.transmissions.compiled import CompiledTransmission, Part
+from transmission_bridge.transmissions.compiled import CompiledPart, CompiledTransmission
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
-from transmission_bridge.transmissions.linear import ratios
+from transmission_bridge.transmissions.linear import require_ratios
 from transmission_bridge.transmissions.linkage.component import (
+    build_components,
     Component,
-    components_of,
     LinkageSpec,
 )
 from transmission_bridge.transmissions.linkage.tree import (
+    JointTree,
     linkage_joints,
     Loop,
     LOOP_TYPES,
     LoopType,
-    Tree,
 )
 from transmission_bridge.transmissions.position_dependent import MAX_GAIN, read_max_gain
 from transmission_bridge.transmissions.spec_reader import SpecReader
@@ -96,18 +96,18 @@ class LinkageTransmission(CompiledTransmission):
         n = len(spec.driven)
         self._robot, self._spec = robot, spec
         self._lengths = None if lengths is None else tuple(lengths)
-        self._actuator_reduction = ratios(
+        self._actuator_reduction = require_ratios(
             'actuator_reduction', actuator_reduction or (1.0,) * n, n
         )
         self._offsets = tuple(actuator_offset or (0.0,) * n)
         self._max_gain, self._passive = max_gain, passive_joints
-        self._prepare()
+        self._build_members()
 
-    def _prepare(self) -> None:
+    def _build_members(self) -> None:
         spec = self._spec
-        self._made: dict[Direction, tuple[Part, ...]] = {}
+        self._made: dict[Direction, tuple[CompiledPart, ...]] = {}
         #: The independent mechanisms.
-        self.components = components_of(self._robot, spec)
+        self.components = build_components(self._robot, spec)
         if self._lengths is not None:
             lengths = self._lengths
             self.components = tuple(
@@ -134,7 +134,7 @@ class LinkageTransmission(CompiledTransmission):
         self._scale = np.array(self._actuator_reduction)
         self._offset = np.array(self._offsets)
         low, high = np.empty(len(spec.driven)), np.empty(len(spec.driven))
-        for component, driven, _ in self.members():
+        for component, driven, _ in self.iterate_members():
             low[driven], high[driven] = component.lower, component.upper
         ends = np.sort((np.stack([low, high]) - self._offset) * self._scale, axis=0)
         self._domain = Domain('actuator', tuple(ends[0].tolist()), tuple(ends[1].tolist()))
@@ -159,20 +159,20 @@ class LinkageTransmission(CompiledTransmission):
             for place, actuator in enumerate(spec.actuators)
         )
         linkage = LinkageSpec(
-            loops=tuple(_loop(reader, element) for element in reader.elements('loop')),
+            loops=tuple(_read_loop(reader, element) for element in reader.elements('loop')),
             driven=driven,
             commanded=tuple(joint.name for joint in spec.joints),
-            start=tuple(_start(reader, element) for element in reader.elements('start')),
-            tolerance=_tolerance(reader),
+            start=tuple(_read_start(reader, element) for element in reader.elements('start')),
+            tolerance=_read_tolerance(reader),
         )
         # If a frame is not a link, every joint above the other frame would become part of the
         # loop.
-        tree = Tree(robot)
+        tree = JointTree(robot)
         for loop in linkage.loops:
             tree.check_frames(loop)
         for other in robot.transmissions:
             _refuse_shared(reader, robot, other)
-        components = components_of(robot, linkage)
+        components = build_components(robot, linkage)
         lengths: list[float | None] = []
         for number, loop in enumerate(linkage.loops):
             if loop.type != 'rod':
@@ -232,11 +232,11 @@ class LinkageTransmission(CompiledTransmission):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the arguments and rebuild the linkage."""
         vars(self).update(state)
-        self._prepare()
+        self._build_members()
 
     def facts(self) -> tuple[str, ...]:
         """Return facts about each mechanism of the linkage in sentences."""
-        return tuple(line for each in self.components for line in _facts(each))
+        return tuple(line for each in self.components for line in _list_facts(each))
 
     def doubts(self) -> tuple[str, ...]:
         """Return limits that exclude the start, and undetermined joints of the hardware."""
@@ -246,22 +246,23 @@ class LinkageTransmission(CompiledTransmission):
             for each in block.components
             if each.kind == 'joint' and each.command_interfaces
         }
-        return tuple(line for each in self.components for line in _doubts(each, declared))
+        return tuple(line for each in self.components for line in _list_doubts(each, declared))
 
     @property
     def n_outputs(self) -> int:
         """Number of output joints of the forward map: commanded and passive joints."""
         return self.n_joints + len(self.passive_joints)
 
-    def parts(self, direction: Direction) -> tuple[Part, ...]:
+    def parts(self, direction: Direction) -> tuple[CompiledPart, ...]:
         """Return the compiled functions of the mechanisms with their constant inputs."""
         if direction not in self._made:
             self._made[direction] = tuple(
-                self._part(*member, direction == ACTUATOR_TO_JOINT) for member in self.members()
+                self._build_part(*member, direction == ACTUATOR_TO_JOINT)
+                for member in self.iterate_members()
             )
         return self._made[direction]
 
-    def members(self) -> Iterator[tuple[Component, list[int], list[int]]]:
+    def iterate_members(self) -> Iterator[tuple[Component, list[int], list[int]]]:
         """Yield components with the indices of their actuators and of their commanded joints."""
         for component in self.components:
             names = component.structure.names
@@ -269,9 +270,9 @@ class LinkageTransmission(CompiledTransmission):
             commanded = [self._spec.commanded.index(names[k]) for k in component.commanded]
             yield component, driven, commanded
 
-    def _part(
+    def _build_part(
         self, component: Component, driven: list[int], commanded: list[int], is_forward: bool
-    ) -> Part:
+    ) -> CompiledPart:
         inputs, outputs, published = driven, commanded, []
         if is_forward:
             for column, name in enumerate(self.passive_joints, self.n_joints):
@@ -280,24 +281,24 @@ class LinkageTransmission(CompiledTransmission):
                     outputs = [*outputs, column]
         else:
             inputs, outputs = commanded, driven
-        step = component.step(is_forward, self._passive == 'all', tuple(published))
+        step = component.compile_direction(is_forward, self._passive == 'all', tuple(published))
         scale, most = self._scale[driven], self._max_gain * component.typical_sizes
-        numbers, table = component.numbers(step, (*scale, *self._offset[driven], *most))
+        numbers, table = component.collect_numbers(step, (*scale, *self._offset[driven], *most))
 
         def begin_anywhere(positions: Array, guess: Array | None) -> Array:
             # Positions of the outputs do not determine the other joints.
             return np.full((len(positions), step.n_start), math.nan)
 
-        def bend(at: Array, rate: Array, place: Array, speed: Array, after: Array) -> Array:
+        def find_bend(at: Array, rate: Array, place: Array, speed: Array, after: Array) -> Array:
             into, out = (scale, 1.0) if is_forward else (1.0, scale)
             bent = np.full(place.shape, math.nan)
             for k in np.flatnonzero(np.isfinite(speed).any(axis=1)):
-                bias = component.bias(step, after[k], rate[k] / into)
+                bias = component.coasting_accelerations(step, after[k], rate[k] / into)
                 bent[k] = bias[step.places] * out
             return bent
 
-        return Part(
-            step.sample,
+        return CompiledPart(
+            step.sample_function,
             step.function,
             step.n_start,
             numbers,
@@ -305,16 +306,16 @@ class LinkageTransmission(CompiledTransmission):
             inputs,
             outputs,
             begin_anywhere,
-            bend,
+            find_bend,
         )
 
 
-def _facts(component: Component) -> list[str]:
+def _list_facts(component: Component) -> list[str]:
     """Return facts about a mechanism."""
     structure = component.structure
     names, start = structure.names, structure.start.tolist()
 
-    def listed(places: Sequence[int]) -> str:
+    def join_names(places: Sequence[int]) -> str:
         return ', '.join(names[place] for place in places) or 'none'
 
     passive = [k for k in structure.unknown if k not in component.commanded]
@@ -325,22 +326,22 @@ def _facts(component: Component) -> list[str]:
         )
     )
     lines = [
-        f'driven {listed(structure.driven)}; commanded {listed(component.commanded)}; '
-        f'passive {listed(passive)}',
+        f'driven {join_names(structure.driven)}; commanded {join_names(component.commanded)}; '
+        f'passive {join_names(passive)}',
         f'{len(structure.unknown)} unknowns, {len(structure.closures.owners)} equations of '
         f'rank {structure.rank}; mobility {len(structure.driven) + len(structure.held)}, '
         f'of which {len(structure.held)} idle',
         'determined '
-        + listed([k for k in structure.unknown if k not in structure.idle])
-        + f'; idle {listed(structure.idle)}; held {listed(structure.held)}',
+        + join_names([k for k in structure.unknown if k not in structure.idle])
+        + f'; idle {join_names(structure.idle)}; held {join_names(structure.held)}',
         f'start {", ".join(f"{n} {v:.4g}" for n, v in zip(names, start, strict=True))}; '
         f'closed to {structure.gap:.1e}',
-        f'range {ranges}; {len(component.positions)} assembled positions in the table',
+        f'range {ranges}; {len(component.table_positions)} assembled positions in the table',
     ]
     return lines
 
 
-def _doubts(component: Component, declared: Collection[str]) -> list[str]:
+def _list_doubts(component: Component, declared: Collection[str]) -> list[str]:
     """Return doubts about a mechanism; ``declared`` are the joints that the hardware commands."""
     structure = component.structure
     outside = [
@@ -357,7 +358,7 @@ def _doubts(component: Component, declared: Collection[str]) -> list[str]:
             f'limits exclude the start, the nearest assembly found: {", ".join(outside)}; check '
             'for a wrong length, a limit that is too narrow, or a missing <start>'
         )
-    elif rival := component.rival():
+    elif rival := component.find_rival():
         (place, at), *others = rival
         name = structure.names[place]
         more = ', '.join(f"'{structure.names[k]}' ({value:.4g})" for k, value in others)
@@ -377,21 +378,21 @@ def _doubts(component: Component, declared: Collection[str]) -> list[str]:
 # -- the description -----------------------------------------------------------------------------
 
 
-def _loop(reader: SpecReader, element: ParameterSpec) -> Loop:
+def _read_loop(reader: SpecReader, element: ParameterSpec) -> Loop:
     given = dict(element.attributes)
     where = f'<loop> (line {element.line})'
 
-    def require(condition: bool, message: str, expected: str, found: str) -> None:
+    def require_valid(condition: bool, message: str, expected: str, found: str) -> None:
         if not condition:
             raise reader.error(message, parameter='loop', expected=expected, found=found)
 
     kind = given.pop('type', '')
     types = ', '.join(LOOP_TYPES)
-    require(kind in LOOP_TYPES, f'{where} has an unknown type', types, repr(kind))
+    require_valid(kind in LOOP_TYPES, f'{where} has an unknown type', types, repr(kind))
     one, other = (given.pop(name, '') for name in ('frame1', 'frame2'))
     for name, frame in (('frame1', one), ('frame2', other)):
-        require(frame != '', f'{where} has no {name}', 'a link', 'none')
-    require(one != other, f"{where} joins link '{one}' to itself", 'two links', 'one')
+        require_valid(frame != '', f'{where} has no {name}', 'a link', 'none')
+    require_valid(one != other, f"{where} joins link '{one}' to itself", 'two links', 'one')
     axis, length = (1.0, 0.0, 0.0), None
     if kind == 'hinge':
         text = given.pop('axis', '1 0 0')
@@ -399,19 +400,19 @@ def _loop(reader: SpecReader, element: ParameterSpec) -> Loop:
         size = math.hypot(*numbers)
         is_axis = len(numbers) == 3 and 1e-9 < size < math.inf
         expected = 'three numbers, not all zero'
-        require(is_axis, f'the axis of {where} is invalid', expected, repr(text))
+        require_valid(is_axis, f'the axis of {where} is invalid', expected, repr(text))
         axis = (numbers[0] / size, numbers[1] / size, numbers[2] / size)
     if kind == 'rod' and 'length' in given:
         text = given.pop('length')
         length, *more = reader.parse_numbers(f'length of {where}', text) or (0.0,)
         expected = "a positive number, or type='point'"
         is_length = length > 1e-6 and not more
-        require(is_length, f'the length of {where} is invalid', expected, repr(text))
-    _refuse_rest(reader, where, given, element)
+        require_valid(is_length, f'the length of {where} is invalid', expected, repr(text))
+    _refuse_unknown_content(reader, where, given, element)
     return Loop(cast('LoopType', kind), one, other, axis, length)
 
 
-def _tolerance(reader: SpecReader) -> float:
+def _read_tolerance(reader: SpecReader) -> float:
     text = reader.text('tolerance', default=str(TOLERANCE))
     values = reader.parse_numbers('tolerance', text)
     if len(values) != 1 or not LEAST_TOLERANCE <= values[0] <= LARGEST_TOLERANCE:
@@ -424,7 +425,7 @@ def _tolerance(reader: SpecReader) -> float:
     return values[0]
 
 
-def _start(reader: SpecReader, element: ParameterSpec) -> tuple[str, float]:
+def _read_start(reader: SpecReader, element: ParameterSpec) -> tuple[str, float]:
     given = dict(element.attributes)
     where = f'<start> (line {element.line})'
     name, text = given.pop('joint', ''), given.pop('position', '')
@@ -436,11 +437,11 @@ def _start(reader: SpecReader, element: ParameterSpec) -> tuple[str, float]:
             expected='attributes joint and position',
             found=f'{name!r} and {text!r}',
         )
-    _refuse_rest(reader, where, given, element)
+    _refuse_unknown_content(reader, where, given, element)
     return name, values[0]
 
 
-def _refuse_rest(
+def _refuse_unknown_content(
     reader: SpecReader, where: str, given: dict[str, str], element: ParameterSpec
 ) -> None:
     rest = [*given, *(child.name for child in element.children)]

@@ -27,7 +27,7 @@ import numpy as np
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.linkage.structure import Structure
-from transmission_bridge.transmissions.system import all_of, is_known, switched
+from transmission_bridge.transmissions.system import all_of, is_known, make_switch
 from transmission_bridge.types import Array
 
 Expression: TypeAlias = Any
@@ -108,7 +108,7 @@ class Near:
                 expected=f'{len(structure.kept)} joints to solve for',
                 found=f'{self._r}',
             )
-        blocks = self._in_blocks(self.unknown, what)
+        blocks = self._sort_into_blocks(self.unknown, what)
         # If a joint of a ball is commanded, all angles of balls become part of the core.
         if any({*each.places} & {*self.wanted} for each in blocks if each.is_ball):
             blocks = [each._replace(is_ball=False) for each in blocks]
@@ -118,7 +118,7 @@ class Near:
         self.rows = sorted(row for each in self._blocks for row in each.rows)
         self._r = len(self.unknown)
         #: Indices in the state of the joints of each block of balls.
-        self.balls_at = [self._columns(each) for each in self._blocks if each.is_ball]
+        self.balls_at = [self._state_columns(each) for each in self._blocks if each.is_ball]
         #: The function of a sample. Inputs: given positions, velocities and efforts, state, held
         #: joints and lengths. Outputs: next state, velocities, efforts, sizes of the derivatives,
         #: and flags. A state holds the joints solved for, the given joints, and the derivatives of
@@ -126,14 +126,14 @@ class Near:
         #: side; the last step is rounding; the elimination is exact; the distance of rows from
         #: dependent ones; and for each ball 0, 1 (its steps contract) or 2 (its angles are
         #: solved).
-        self.function = self._compiled()
+        self.function = self._compile_function()
         #: Indices in a state of the joints that are solved for, except joints of balls.
         self.tells = [
             k for k in range(self._r) if all(k not in columns for columns in self.balls_at)
         ]
 
     @cached_property
-    def careful(self) -> Any:
+    def careful_function(self) -> Any:
         """
         The same function, by rotations if the elimination is inexact.
 
@@ -144,7 +144,7 @@ class Near:
             ca.MX.sym(name, self.function.sparsity_in(k)) for k, name in enumerate(names)
         ]
         first = self.function(*given)
-        switch = switched('careful', given, self._compiled(is_careful=True)(*given))
+        switch = make_switch('careful', given, self._compile_function(is_careful=True)(*given))
         # An unknown start leads to an unknown result.
         begins = all_of(
             is_known(given[3][k]) for k in [*self.tells, *range(self._r, self._r + self._n)]
@@ -154,7 +154,7 @@ class Near:
         found = exact(*given)
         contracts, _, is_polished, _, _, *balls = ca.vertsplit(found[4])
         is_done = all_of((is_polished, *(ball != 1.0 for ball in balls)))
-        again = switched('again', given, exact(*given))
+        again = make_switch('again', given, exact(*given))
         is_near = ca.logic_and(contracts, ca.logic_not(is_done))
         further = [*given[:3], found[0], *given[4:]]
         return ca.Function('near', given, again(is_near, *further, *found))
@@ -171,15 +171,15 @@ class Near:
             loops = {self.structure.closures.owners[row] for row in rows}
             paths = [self.structure.paths[loop] for loop in loops]
             is_simple = len(rows) == 1 or (len(paths) == 1 and paths[0].is_planar)
-            counts = [path.count(place) for path in paths for place in places]
+            counts = [path.count_joints(place) for path in paths for place in places]
             if not is_ball and (max(counts) > 1 or not is_simple):
                 return False
         return True
 
-    def _columns(self, block: _Block) -> list[int]:
+    def _state_columns(self, block: _Block) -> list[int]:
         return [self.unknown.index(place) for place in block.places]
 
-    def _in_blocks(self, places: Sequence[int], what: str) -> list[_Block]:
+    def _sort_into_blocks(self, places: Sequence[int], what: str) -> list[_Block]:
         """Return the blocks for some joints, in an order in which they can be solved."""
         structure = self.structure
         if not places:
@@ -213,12 +213,12 @@ class Near:
     # -- the compiled function -------------------------------------------------------------------
 
     @property
-    def counts(self) -> tuple[int, int, int, int]:
+    def state_counts(self) -> tuple[int, int, int, int]:
         """Numbers of joints solved for, given joints, held joints, and loops."""
         structure = self.structure
         return self._r, self._n, len(structure.held), len(structure.lengths)
 
-    def _compiled(self, is_careful: bool = False) -> Any:
+    def _compile_function(self, is_careful: bool = False) -> Any:
         """Return the function of a sample; ``is_careful``: all blocks are solved by rotations."""
         structure, n, r = self.structure, self._n, self._r
         kinds = [
@@ -245,16 +245,16 @@ class Near:
         said: dict[str, list[Expression]] = {'core': [], 'side': [], 'polished': [], 'exact': []}
         balls: list[Expression] = []
         lever = kind(math.inf)
-        before, *after = self._watched()
+        before, *after = self._build_conditions()
         missed, is_upright = before(ca.vertcat(*z), lengths)
         said['side'].append(is_upright)
         said['polished'].append(missed <= self._tolerance**2)
         for own_kind, watched, block in zip(kinds, after, self._blocks, strict=True):
             own = block.places
-            function, others = self._block(own_kind, block, watched)
+            function, others = self._build_block(own_kind, block, watched)
             found, slope, fine, side, is_polished, missed, is_exact, own_lever = function(
                 ca.vertcat(*z),
-                y0[self._columns(block)],
+                y0[self._state_columns(block)],
                 lengths,
                 ca.vertcat(*(slopes[place] for place in others)) if others else kind(0, n),
             )
@@ -275,9 +275,9 @@ class Near:
                 said['side'].append(side)
                 said['polished'].append(is_polished)
                 lever = ca.fmin(lever, own_lever)
-        order, sign = self._pivots_of_gains()
+        order, sign = self._gain_pivots()
         gains: Expression = ca.vertcat(*(slopes[self.wanted[k]] for k in order))
-        inverse, determinant, is_exact = _inverse(n, is_large)(gains)
+        inverse, determinant, is_exact = _build_inverse(n, is_large)(gains)
         said['exact'].append(is_exact)
         if n <= WRITTEN_OUT:
             said['side'].append(sign * determinant > 0.0)
@@ -298,7 +298,7 @@ class Near:
         ]
         return ca.Function('way', [x, v, tau, state, held, lengths], outputs, {'cse': True})
 
-    def _watched(self) -> list[Any]:
+    def _build_conditions(self) -> list[Any]:
         """
         Return functions for the other conditions, before the first block and for each block.
 
@@ -314,11 +314,11 @@ class Near:
         positive: list[Expression] = []
         if closures.upright.numel():
             positive += ca.vertsplit(closures.upright)
-        positive += self._sides_of_the_other_direction()
+        positive += self._inverse_dead_centres()
         left: list[tuple[Expression, set[int]]] = [
-            (each, _joints_of(each, closures.z)) for each in zero
+            (each, _row_joints(each, closures.z)) for each in zero
         ]
-        right = [(each, _joints_of(each, closures.z)) for each in positive]
+        right = [(each, _row_joints(each, closures.z)) for each in positive]
         result = []
         for places in ([], *(each.places for each in self._blocks)):
             known.update(places)
@@ -332,7 +332,7 @@ class Near:
             result.append(ca.Function('watched', arguments, outputs))
         return result
 
-    def _block(self, kind: Any, block: _Block, watched: Any) -> tuple[Any, list[int]]:
+    def _build_block(self, kind: Any, block: _Block, watched: Any) -> tuple[Any, list[int]]:
         """
         Return a function that solves a block, and the indices of the joints that it depends on.
 
@@ -347,7 +347,7 @@ class Near:
         arguments = [closures.z, closures.lengths]
         kept, own, is_of_ball = block
         jacobian = closures.slope[kept, :]
-        order, sign = _pivots(self._at_start(jacobian[:, own]))
+        order, sign = _find_pivots(self._evaluate_at_start(jacobian[:, own]))
         known = {*self.given, *self.unknown}.difference(own)
         others = [place for place in sorted(known) if jacobian[:, place].nnz()]
         equations, jacobian = closures.rows[kept][order], jacobian[order, :]
@@ -361,7 +361,9 @@ class Near:
             [
                 *first,
                 ca.densify(jacobian[:, others]) if others else ca.SX(len(own), 0),
-                _determinant(jacobian[:, own]) if is_signed and kind is ca.MX else ca.SX(0.0),
+                _stable_determinant(jacobian[:, own])
+                if is_signed and kind is ca.MX
+                else ca.SX(0.0),
                 *watched(closures.z, closures.lengths),
             ],
             {'cse': True},
@@ -381,7 +383,7 @@ class Near:
         sizes = []
         # The slope of the first step serves all steps except the last, which has its own slope.
         miss, slope = begins(ca.vertcat(*joints), lengths)
-        solve = _solver(slope)
+        solve = _make_solver(slope)
         for _ in range(STEPS - 1):
             change = solve(miss)
             here = here - change
@@ -391,9 +393,9 @@ class Near:
             miss = goes_on(ca.vertcat(*joints), lengths)
         # The last step is rounding, so the slope before it is the slope at the solution.
         miss, slope, aside, determinant, missed, is_upright = last(ca.vertcat(*joints), lengths)
-        solve = _solver(slope)
+        solve = _make_solver(slope)
         right = [miss, ca.mtimes(aside, slopes)]
-        first_slope = self._at_start(jacobian[:, own])
+        first_slope = self._evaluate_at_start(jacobian[:, own])
         if not isinstance(solve, _Elimination):
             # The length of the solution of a random right-hand side measures how close to
             # dependent the rows are.
@@ -452,7 +454,7 @@ class Near:
         )
         return function, others
 
-    def _sides_of_the_other_direction(self) -> list[Expression]:
+    def _inverse_dead_centres(self) -> list[Expression]:
         """
         Return signs of the dead centres of the other direction, positive on the start's side.
 
@@ -463,7 +465,7 @@ class Near:
         loose = {*self.wanted, *structure.held}
         places = [k for k in range(len(structure.names)) if k not in loose]
         try:
-            blocks = self._in_blocks(places, self.what)
+            blocks = self._sort_into_blocks(places, self.what)
         except TransmissionError:  # the other direction reports it
             return []
         core = [each for each in blocks if not each.is_ball]
@@ -474,33 +476,33 @@ class Near:
             if len(rows) > WRITTEN_OUT:
                 continue
             jacobian = closures.slope[rows, own]
-            order, sign = _pivots(self._at_start(jacobian))
-            result.append(sign * _determinant(jacobian[order, :]))
+            order, sign = _find_pivots(self._evaluate_at_start(jacobian))
+            result.append(sign * _stable_determinant(jacobian[order, :]))
         return result
 
-    def _pivots_of_gains(self) -> tuple[list[int], float]:
+    def _gain_pivots(self) -> tuple[list[int], float]:
         """Return an order of the wanted joints, and the sign of their derivatives' determinant."""
-        home = self._at_start(self.structure.closures.slope)[self.rows]
+        home = self._evaluate_at_start(self.structure.closures.slope)[self.rows]
         whole = np.zeros((len(self.structure.names), self._n))
         whole[self.given] = np.eye(self._n)
         if self._r:
             solved = np.linalg.lstsq(home[:, self.unknown], -home[:, self.given], rcond=None)[0]
             whole[self.unknown] = solved
-        return _pivots(whole[self.wanted])
+        return _find_pivots(whole[self.wanted])
 
-    def _at_start(self, matrix: Expression) -> Array:
+    def _evaluate_at_start(self, matrix: Expression) -> Array:
         """Return the value of a matrix of the joints at the start."""
         closures = self.structure.closures
         function = ca.Function('start', [closures.z, closures.lengths], [matrix])
         return np.asarray(function(self.structure.start, self.structure.lengths).full())
 
 
-def _joints_of(row: Expression, z: Expression) -> set[int]:
+def _row_joints(row: Expression, z: Expression) -> set[int]:
     """Return the joints that a row depends on."""
     return set(ca.jacobian(row, z).sparsity().get_col())
 
 
-def _pivots(matrix: Array) -> tuple[list[int], float]:
+def _find_pivots(matrix: Array) -> tuple[list[int], float]:
     """Return an order of the rows without small pivots, and the determinant's sign in it."""
     rest, order = matrix.copy(), []
     left = list(range(len(matrix)))
@@ -561,23 +563,23 @@ class _Elimination:
         return lower * upper <= growth**2 * ca.sumsqr(self._matrix)
 
 
-def _inverse(n: int, by_rotations: bool) -> Any:
+def _build_inverse(n: int, by_rotations: bool) -> Any:
     """Return a function of a matrix: its inverse, its determinant, and whether these are exact."""
     kind: Any = ca.MX if by_rotations else ca.SX
     matrix = kind.sym('matrix', n, n)
-    solve = _solver(matrix)
+    solve = _make_solver(matrix)
     inverse, is_exact = solve(kind.eye(n)), kind(1.0)
     if isinstance(solve, _Elimination):
         determinant, is_exact = solve.determinant, solve.is_exact()
     elif n <= WRITTEN_OUT:
         entries = ca.SX.sym('entries', n, n)
-        determinant = ca.Function('determinant', [entries], [_determinant(entries)])(matrix)
+        determinant = ca.Function('determinant', [entries], [_stable_determinant(entries)])(matrix)
     else:
         determinant = kind(0.0)
     return ca.Function('inverse', [matrix], [inverse, determinant, is_exact])
 
 
-def _solver(matrix: Expression) -> Any:
+def _make_solver(matrix: Expression) -> Any:
     """Return a solver of ``M x = b``: elimination for symbols, else a call."""
     if isinstance(matrix, ca.SX):
         return _Elimination(matrix)
@@ -587,7 +589,7 @@ def _solver(matrix: Expression) -> Any:
     return lambda right: ca.solve(matrix, right, 'qr', {'eps': 0.0})
 
 
-def _determinant(matrix: Expression) -> Expression:
+def _stable_determinant(matrix: Expression) -> Expression:
     """Return the determinant, from one of two elimination orders without a zero pivot."""
     n = matrix.shape[0]
     backwards = list(range(n))[::-1]

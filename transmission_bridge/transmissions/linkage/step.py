@@ -34,7 +34,7 @@ from transmission_bridge.transmissions.system import (
     is_any_known,
     is_known,
     known_if,
-    switched,
+    make_switch,
 )
 from transmission_bridge.types import Array
 
@@ -84,7 +84,7 @@ class Step:
         #: Indices of the output joints, the wanted ones first.
         self.places = [*near.wanted, *(published if is_forward else ())]
         self._known = [*near.unknown, *near.given, *near.structure.held]
-        r, n, n_held, n_loops = near.counts
+        r, n, n_held, n_loops = near.state_counts
         self._counts = [n, n, n, n, 1, 1, 1, n, 1, n_held, n_loops]
         self._n_state = r + n + r * n
         self._pushed = [
@@ -97,9 +97,9 @@ class Step:
         self._names = ('position', 'velocity', 'effort', 'start', 'numbers')
         self._sizes = (n, n, n, self.n_start, sum(self._counts))
 
-    def table(self, joints: Sequence[Array]) -> Array:
+    def make_table(self, joints: Sequence[Array]) -> Array:
         """Return a table of positions of all joints, the start first."""
-        r, n, *_ = self.near.counts
+        r, n, *_ = self.near.state_counts
         table = np.zeros((self.n_entries, r + n))
         table[:, r:] = NOWHERE
         taken = np.array(joints[: self.n_entries])[:, [*self.near.unknown, *self.near.given]]
@@ -108,15 +108,15 @@ class Step:
 
     # -- for Python ------------------------------------------------------------------------------
 
-    def joints(self, state: Array, held: Array) -> Array:
+    def joints_of_state(self, state: Array, held: Array) -> Array:
         """Return all joints of a state, NaN if they are not solved for."""
         z: Array = np.full(len(self.near.structure.names), math.nan)
         z[self._known] = np.concatenate([state[: len(self._known) - len(held)], held])
         return z
 
-    def slopes(self, state: Array) -> Array:
+    def slopes_of_state(self, state: Array) -> Array:
         """Return the derivatives of all joints by the given ones, shape ``(n_joints, n)``."""
-        r, n, *_ = self.near.counts
+        r, n, *_ = self.near.state_counts
         result = np.zeros((len(self.near.structure.names), n))
         result[self.near.given] = np.eye(n)
         result[self.near.unknown] = state[r + n : self._n_state].reshape(n, r).T
@@ -128,59 +128,59 @@ class Step:
     def function(self) -> Any:
         """The function of a sample."""
         given = [ca.MX.sym(n, size) for n, size in zip(self._names, self._sizes, strict=True)]
-        table = ca.MX.sym('table', self.n_entries * sum(self.near.counts[:2]))
+        table = ca.MX.sym('table', self.n_entries * sum(self.near.state_counts[:2]))
         # The careful elimination handles inexact results before the full solver runs.
-        *found, more = self._careful(*given)
-        switch = switched('search', [*given, table], self._searched(given, table))
+        *found, more = self._careful_sample(*given)
+        switch = make_switch('search', [*given, table], self._search_sample(given, table))
         return ca.Function('step', [*given, table], switch(more, *given, table, *found))
 
     @property
-    def sample(self) -> Any:
+    def sample_function(self) -> Any:
         """The same close to the last solution, without a table; also whether to run the solver."""
-        return self._sample(self.near.function)
+        return self._build_sample(self.near.function)
 
     @cached_property
-    def _careful(self) -> Any:
-        return self._sample(self.near.careful)
+    def _careful_sample(self) -> Any:
+        return self._build_sample(self.near.careful_function)
 
-    def _split(self, start: Expression, numbers: Expression) -> tuple[list[Any], list[Any]]:
+    def _split_inputs(self, start: Expression, numbers: Expression) -> tuple[list[Any], list[Any]]:
         counts = np.cumsum([0, *self._counts]).tolist()
-        ends = np.cumsum([0, self._n_state, 1, 1, self.near.counts[1]]).tolist()
+        ends = np.cumsum([0, self._n_state, 1, 1, self.near.state_counts[1]]).tolist()
         return (
             [start[low:high] for low, high in pairwise(ends)],
             [numbers[low:high] for low, high in pairwise(counts)],
         )
 
-    def _inward(self, numbers: Sequence[Any], *rows: Any) -> list[Any]:
+    def _scale_inputs(self, numbers: Sequence[Any], *rows: Any) -> list[Any]:
         """Return position, velocity and effort of the given joints."""
         scale, offset, *_ = numbers
         if not self.is_forward:
             return list(rows)
         return [rows[0] / scale + offset, rows[1] / scale, rows[2] * scale]
 
-    def _sample(self, core: Any) -> Any:
+    def _build_sample(self, core: Any) -> Any:
         """Return the function of a sample near its start, and whether to run the full solver."""
         kind: Any = ca.SX if core.is_a('SXFunction') else ca.MX
         given = [kind.sym(name, size) for name, size in zip(self._names, self._sizes, strict=True)]
-        (state, *_), own = self._split(*given[3:])
-        found = core(*self._inward(own, *given[:3]), state, *own[-2:])
-        return ca.Function('sample', given, self._judged(*given, *found))
+        (state, *_), own = self._split_inputs(*given[3:])
+        found = core(*self._scale_inputs(own, *given[:3]), state, *own[-2:])
+        return ca.Function('sample', given, self._output_function(*given, *found))
 
     @cached_property
-    def _judged(self) -> Any:
+    def _output_function(self) -> Any:
         """The function from inputs and results of the core to the outputs of a sample."""
         kind, near = ca.SX, self.near.function
         given = [kind.sym(name, size) for name, size in zip(self._names, self._sizes, strict=True)]
         results = [kind.sym('found', near.sparsity_out(k)) for k in range(near.n_out())]
         position, velocity, effort, start, numbers = given
         following, rates, efforts, sizes, said = results
-        r, n, n_held, _ = self.near.counts
-        begin, own = self._split(start, numbers)
+        r, n, n_held, _ = self.near.state_counts
+        begin, own = self._split_inputs(start, numbers)
         state, failed, reason, sought = begin
         failed = ca.if_else(is_known(failed), failed, 0.0)
         reason = ca.if_else(is_known(reason), reason, float(NO_CONVERGENCE))
         scale, offset, lower, upper, most, most_inverse, most_passive, _, _, held, _ = own
-        at, rate, force = self._inward(own, position, velocity, effort)
+        at, rate, force = self._scale_inputs(own, position, velocity, effort)
         contracts, side, polished, exact, lever, *balls = ca.vertsplit(said)
         take = [self._known.index(place) for place in self.places]
         found = ca.vertcat(following[: r + n], held)[take]
@@ -248,14 +248,14 @@ class Step:
     # -- the search ------------------------------------------------------------------------------
 
     @cached_property
-    def way(self) -> Any:
+    def path_function(self) -> Any:
         """
         The straight path from a state to a position, as far as it leads.
 
         It maps state, position, held joints and lengths to the state, whether the position was
         reached (1.0), and otherwise the reason.
         """
-        core, (r, n, n_held, n_loops) = self.near.careful, self.near.counts
+        core, (r, n, n_held, n_loops) = self.near.careful_function, self.near.state_counts
         sizes = (self._n_state, n, n, 1, 1, 1, 1, n_held, n_loops)
         ends = np.cumsum([0, *sizes]).tolist()
         whole = ca.MX.sym('whole', ends[-1])
@@ -283,40 +283,48 @@ class Step:
         for count in FOLDS:
             switch = ca.Function.if_else('on', function, stay)
             function = ca.Function('on', [whole], [switch(goes_on, whole)]).fold(count)
-        state, x, held, lengths = given = _symbols(self._n_state, n, n_held, n_loops)
+        state, x, held, lengths = given = _input_symbols(self._n_state, n, n_held, n_loops)
         # A path cannot begin at an unknown state.
-        begins = [state, x, state[r : r + n], 0.0, self._is_known(state), 0.0, NO_CONVERGENCE]
+        begins = [
+            state,
+            x,
+            state[r : r + n],
+            0.0,
+            self._is_state_known(state),
+            0.0,
+            NO_CONVERGENCE,
+        ]
         after = function(ca.vertcat(*begins, held, lengths))
         return ca.Function('way', given, [after[: self._n_state], after[ends[3]], after[ends[6]]])
 
-    def _is_known(self, state: Any) -> Any:
-        r, n, *_ = self.near.counts
+    def _is_state_known(self, state: Any) -> Any:
+        r, n, *_ = self.near.state_counts
         return all_of(is_known(state[k]) for k in [*self.near.tells, *range(r, r + n)])
 
     @cached_property
-    def entered(self) -> Any:
+    def enter_function(self) -> Any:
         """``(joints, held joints, lengths) -> outputs of way``: solve from zero slopes."""
-        r, n, n_held, n_loops = self.near.counts
-        entry, held, lengths = given = _symbols(r + n, n_held, n_loops)
+        r, n, n_held, n_loops = self.near.state_counts
+        entry, held, lengths = given = _input_symbols(r + n, n_held, n_loops)
         state = ca.vertcat(entry, ca.MX.zeros(r * n))
-        return ca.Function('entered', given, self.way(state, entry[r:], held, lengths))
+        return ca.Function('entered', given, self.path_function(state, entry[r:], held, lengths))
 
     @cached_property
-    def _reached(self) -> Any:
+    def _table_function(self) -> Any:
         """
         The path to a position from the nearest entries of the table, finally from the start.
 
         It maps position, table, its width, held joints and lengths to the outputs of :attr:`way`.
         """
-        r, n, n_held, n_loops = self.near.counts
-        x, table, width, held, lengths = given = _symbols(
+        r, n, n_held, n_loops = self.near.state_counts
+        x, table, width, held, lengths = given = _input_symbols(
             n, (r + n) * self.n_entries, n, n_held, n_loops
         )
-        entries, apart = self._nearest(x, table, width)
+        entries, apart = self._table_distances(x, table, width)
         is_far = ca.logic_not(ca.mmin(apart) <= 1.0 + n)
-        tried = _symbols(r + n, n, n_held, n_loops)
-        state, _, _ = self.entered(tried[0], *tried[2:])
-        switch = switched('try', tried, self.way(state, *tried[1:]))
+        tried = _input_symbols(r + n, n, n_held, n_loops)
+        state, _, _ = self.enter_function(tried[0], *tried[2:])
+        switch = make_switch('try', tried, self.path_function(state, *tried[1:]))
         why = ca.if_else(is_far, OUT_OF_DOMAIN, NO_CONVERGENCE)
         found = [ca.MX.zeros(self._n_state), ca.MX(0.0), why]
         for number in range(TRIED + 1):
@@ -327,32 +335,32 @@ class Step:
             found = switch(goes_on, entry, x, held, lengths, *found)
         return ca.Function('reached', given, found)
 
-    def _nearest(self, at: Any, table: Any, width: Any) -> tuple[Any, Any]:
+    def _table_distances(self, at: Any, table: Any, width: Any) -> tuple[Any, Any]:
         """Return the entries of a table, and their distances from a position."""
-        r, n, *_ = self.near.counts
+        r, n, *_ = self.near.state_counts
         entries = ca.reshape(table, r + n, self.n_entries)
         apart = ca.fabs(entries[r:, :] - ca.repmat(at, 1, self.n_entries))
         apart = ca.sum1(apart / ca.repmat(width, 1, self.n_entries)).T
         # No two distances are equal, so the nearest entry is unique.
         return entries, apart + ca.DM(np.arange(self.n_entries) * 1e-9)
 
-    def _searched(self, given: Sequence[Any], table: Any) -> list[Any]:
+    def _search_sample(self, given: Sequence[Any], table: Any) -> list[Any]:
         """
         Return the outputs of a sample after the full solver, which starts from the last solution.
 
         If several assemblies are on one side, the table may contain another assembly than the last
         sample. It is then used for the first sample only; later samples follow a straight path.
         """
-        r, n, *_ = self.near.counts
+        r, n, *_ = self.near.state_counts
         *rows, start, numbers = given
-        (last, failed, _, sought), own = self._split(start, numbers)
-        at, *_ = self._inward(own, *rows)
+        (last, failed, _, sought), own = self._split_inputs(start, numbers)
+        at, *_ = self._scale_inputs(own, *rows)
         *_, width, steep, held, lengths = own
         begin = [at, table, width, held, lengths]
-        inside = _symbols(*(each.numel() for each in begin))
-        switch = switched('table', inside, self._reached(*inside))
-        found = self.way(last, at, held, lengths)
-        may_jump = 1.0 if self.near.is_unique else ca.logic_not(self._is_known(last))
+        inside = _input_symbols(*(each.numel() for each in begin))
+        switch = make_switch('table', inside, self._table_function(*inside))
+        found = self.path_function(last, at, held, lengths)
+        may_jump = 1.0 if self.near.is_unique else ca.logic_not(self._is_state_known(last))
         state, done, why = switch(ca.logic_and(found[1] < 1.0, may_jump), *begin, *found)
         slopes = ca.reshape(state[r + n :], r * n, 1)
         is_steep = ca.logic_not(ca.mmax(ca.fabs(ca.vertcat(slopes, 0.0))) <= steep)
@@ -361,19 +369,19 @@ class Step:
         why = ca.if_else(is_change, NO_CONVERGENCE + SINGULAR, why)
         why = ca.if_else(is_dead, OUT_OF_DOMAIN, why)
         if self.near.balls_at:
-            entries, apart = self._nearest(at, table, width)
+            entries, apart = self._table_distances(at, table, width)
             entry = ca.mtimes(entries[:r, :], ca.if_else(apart <= ca.mmin(apart), 1.0, 0.0))
-            before = ca.if_else(self._is_known(last), last[:r], entry)
-            state, _ = self.sought(state, entry, before, held, lengths)
+            before = ca.if_else(self._is_state_known(last), last[:r], entry)
+            state, _ = self.ball_function(state, entry, before, held, lengths)
         state = ca.if_else(done >= 1.0, state, last)
         start = ca.vertcat(state, failed, why, sought)
-        *moved, after, status, _ = self._careful(*rows, start, numbers)
+        *moved, after, status, _ = self._careful_sample(*rows, start, numbers)
         # A position beyond the range is not used as a warm start.
         begin = ca.if_else(is_known(moved[0][0]), after[: self._n_state], last)
         return [*moved, ca.vertcat(begin, after[self._n_state :]), status]
 
     @cached_property
-    def sought(self) -> Any:
+    def ball_function(self) -> Any:
         """
         ``(state, others, before, held, lengths) -> (state, all found)``: angles of balls.
 
@@ -381,14 +389,16 @@ class Step:
         solution, apart from full turns; the turn closest to the joints ``before`` is used. Angles
         without a solution keep the values of ``before``.
         """
-        r, n, n_held, n_loops = self.near.counts
+        r, n, n_held, n_loops = self.near.state_counts
         balls_at = self.near.balls_at
         sizes = (self._n_state, len(balls_at), 1, r, n_held, n_loops)
         ends = np.cumsum([0, *sizes]).tolist()
         whole = ca.MX.sym('whole', ends[-1])
         state, _, count, other, held, lengths = (whole[low:high] for low, high in pairwise(ends))
         zero = ca.MX.zeros(n)
-        begin, *_, said = self.near.careful(state[r : r + n], zero, zero, state, held, lengths)
+        begin, *_, said = self.near.careful_function(
+            state[r : r + n], zero, zero, state, held, lengths
+        )
         begin, balls = ca.MX(begin), said[5:]
         guesses = np.random.default_rng(3).uniform(-math.pi, math.pi, (r, GUESSES))
         guesses[:, 0] = 0.0
@@ -404,16 +414,16 @@ class Step:
         stay = ca.Function('stay', [whole], [whole])
         switch = ca.Function.if_else('on', go, stay)
         goes_on = ca.Function('on', [whole], [switch(whole[ends[2]] < GUESSES, whole)])
-        last, others, before, *rest = given = _symbols(self._n_state, r, r, n_held, n_loops)
+        last, others, before, *rest = given = _input_symbols(self._n_state, r, r, n_held, n_loops)
         begins = ca.vertcat(last, ca.MX.zeros(len(balls_at) + 1), others, *rest)
         result = goes_on.fold(GUESSES)(begins)
         found = ca.MX(result[: self._n_state])
-        unwound = found[:r] - self._turns(ca.reshape(found[:r] - before, r, 1))
+        unwound = found[:r] - self._full_turns(ca.reshape(found[:r] - before, r, 1))
         for k, columns in enumerate(balls_at, ends[1]):
             found[columns] = ca.if_else(result[k] >= 2.0, unwound[columns], before[columns])
         return ca.Function('sought', given, [found, result[ends[2]] == ALL_FOUND])
 
-    def _turns(self, apart: Any) -> Any:
+    def _full_turns(self, apart: Any) -> Any:
         """Return the full turns in differences of the joints that are solved for."""
         near = self.near
         wound = {*near.structure.closures.stretched, *near.structure.slides}
@@ -422,5 +432,5 @@ class Step:
         return turn.reshape(apart.shape) * ca.if_else(is_known(whole), whole, 0.0)
 
 
-def _symbols(*sizes: int) -> list[Any]:
+def _input_symbols(*sizes: int) -> list[Any]:
     return [ca.MX.sym('given', size) for size in sizes]

@@ -16,7 +16,7 @@ import numpy as np
 from transmission_bridge.errors import in_other_unit, TransmissionError
 from transmission_bridge.transmissions.linkage.closures import Closures, find_rod, Rod
 from transmission_bridge.transmissions.linkage.tree import LoopPath
-from transmission_bridge.transmissions.system import Call
+from transmission_bridge.transmissions.system import CompiledCall
 from transmission_bridge.types import Array
 
 #: Attempts to close a linkage from random positions of joints without a hint: with fixed driven
@@ -120,7 +120,7 @@ class Structure:
         return frozenset(each for rod in self.rods if rod is not None for each in rod.balls)
 
     @classmethod
-    def of(
+    def from_loops(
         cls,
         names: Sequence[str],
         driven: Sequence[int],
@@ -142,8 +142,8 @@ class Structure:
         """
         n = len(names)
         search = _Search(names, driven, paths, hints, slides, limits)
-        start, known, gap = search.closed([path.loop.length for path in paths], tolerance)
-        own = _own(n, driven, wanted, paths)
+        start, known, gap = search.close_linkage([path.loop.length for path in paths], tolerance)
+        own = _exclusive_joints(n, driven, wanted, paths)
         found = [find_rod(path, each) for path, each in zip(paths, own, strict=True)]
         measure = Closures(paths, [None] * len(paths), n)
         rods = tuple(
@@ -151,10 +151,10 @@ class Structure:
         )
         closures = Closures(paths, rods, n, start)
         rows = rows_function(closures, closures.rows)
-        nearby = search.nearby(rows, start, known, tolerance)
+        nearby = search.find_nearby(rows, start, known, tolerance)
         unknown = [each for each in range(n) if each not in driven]
-        free, held, idle, rank = _freedoms(rows, nearby, known, unknown, rods, tolerance)
-        kept = _kept(rows, nearby, known, free, closures.distances, rank)
+        free, held, idle, rank = _find_freedoms(rows, nearby, known, unknown, rods, tolerance)
+        kept = _select_rows(rows, nearby, known, free, closures.distances, rank)
         return cls(
             names=tuple(names),
             driven=tuple(driven),
@@ -171,7 +171,7 @@ class Structure:
             gap=gap,
         )
 
-    def rival(
+    def search_rival(
         self,
         hints: dict[int, float],
         slides: frozenset[int],
@@ -189,7 +189,7 @@ class Structure:
         if not sought or not self.unknown:
             return []
         search = _Search(self.names, self.driven, self.paths, hints, slides, limits)
-        for z in search.others(self.start, self.lengths, tolerance):
+        for z in search.find_assemblies(self.start, self.lengths, tolerance):
             apart = np.abs(z - self.start)
             # An assembly with another position of a joint with a hint is not intended.
             if apart[sought].max() > MEANT and not (apart[list(hints)] > MEANT).any():
@@ -227,7 +227,7 @@ class Structure:
         return replace(self, start=z, lengths=new, gap=gap)
 
 
-def _own(
+def _exclusive_joints(
     n: int, driven: Sequence[int], wanted: Sequence[int], paths: Sequence[LoopPath]
 ) -> list[frozenset[int]]:
     """Return for each loop the joints that affect no other loop."""
@@ -257,12 +257,12 @@ class _Search:
         self._hints, self._limits = hints, limits
         self._closures = Closures(paths, [None] * len(paths), n)
         self._stated, self._cayley = (
-            Call(rows_function(self._closures, rows))
+            CompiledCall(rows_function(self._closures, rows))
             for rows in (self._closures.stated, self._closures.cayley)
         )
         self._upright = ca.Function('upright', [self._closures.z], [self._closures.upright])
 
-    def closed(
+    def close_linkage(
         self, lengths: Sequence[float | None], tolerance: float
     ) -> tuple[Array, Array, float]:
         """Return an assembly near the hints, all lengths, and the largest residual."""
@@ -289,15 +289,20 @@ class _Search:
                 if number:
                     for place in free:
                         if place not in self._hints:
-                            start[place] = self._anywhere(random, place)
-                z, gap = self._newton(start, free, known, masked)
+                            start[place] = self._draw_position(random, place)
+                z, gap = self._iterate_damped(start, free, known, masked)
                 if lets_driven_move and gap <= tolerance:
-                    z, gap = self._drawn_in(self._unwound(z, first), gap, free, known, masked)
+                    z, gap = self._draw_within_limits(
+                        self._remove_turns(z, first), gap, free, known, masked
+                    )
                 if gap < best[0]:
                     best = gap, z
                 if gap <= tolerance and self._is_upright(z):
-                    z = self._unwound(z, first)
-                    misses, is_beyond = self._unmet(z) is not None, not self._is_within(z)
+                    z = self._remove_turns(z, first)
+                    misses, is_beyond = (
+                        self._find_violated_hint(z) is not None,
+                        not self._is_within(z),
+                    )
                     found.append((misses, is_beyond, float(np.abs(z - first).max()), gap, z))
                     if not misses and (not is_beyond or len(found) >= most):
                         break
@@ -305,15 +310,15 @@ class _Search:
             if found and not any(found[0][:2]):
                 break
         if not found:
-            raise self._not_closed(*best, known, tolerance, first)
+            raise self._open_loop_error(*best, known, tolerance, first)
         misses, *_, gap, z = found[0]
         if misses:
-            raise self._not_met(z, first)
+            raise self._hint_error(z, first)
         for place in open_rods:
-            known[place] = self._distance(z, place)
+            known[place] = self._rod_length(z, place)
         return z, known, gap
 
-    def _unmet(self, z: Array) -> int | None:
+    def _find_violated_hint(self, z: Array) -> int | None:
         """Return a joint that violates its hint, if there is one."""
         for place, value in self._hints.items():
             apart = abs(z[place] - value)
@@ -323,10 +328,12 @@ class _Search:
                 return place
         return None
 
-    def _not_met(self, z: Array, first: Array) -> TransmissionError:
-        place = self._unmet(z)
+    def _hint_error(self, z: Array, first: Array) -> TransmissionError:
+        place = self._find_violated_hint(z)
         assert place is not None
-        axes = [each for each in self._closures.hinges(first).values() if 'turn about' in each]
+        axes = [
+            each for each in self._closures.describe_hinges(first).values() if 'turn about' in each
+        ]
         return TransmissionError(
             f"no assembly has joint '{self._names[place]}' near its <start>",
             expected=f'{self._hints[place]:.4g}, or a <start> of another joint that determines it',
@@ -340,7 +347,7 @@ class _Search:
             for value, (low, high) in zip(z.tolist(), self._limits, strict=True)
         )
 
-    def _drawn_in(
+    def _draw_within_limits(
         self, z: Array, gap: float, free: Sequence[int], lengths: Array, masked: Array
     ) -> tuple[Array, float]:
         """Return an assembly closer to the limits, by closing it again from within the limits."""
@@ -348,13 +355,13 @@ class _Search:
         for _ in range(DRAWS):
             if self._is_within(z):
                 break
-            other, miss = self._newton(np.clip(z, low, high), free, lengths, masked)
+            other, miss = self._iterate_damped(np.clip(z, low, high), free, lengths, masked)
             if not miss <= max(gap, CLOSED):
                 break
             z, gap = other, miss
         return z, gap
 
-    def _unwound(self, z: Array, first: Array) -> Array:
+    def _remove_turns(self, z: Array, first: Array) -> Array:
         """Return an assembly without full turns relative to the start of the search."""
         result: Array = z.copy()
         for place in range(self._n):
@@ -363,7 +370,7 @@ class _Search:
                 result[place] = z[place] - turns * 2.0 * math.pi
         return result
 
-    def _anywhere(self, random: np.random.Generator, place: int) -> float:
+    def _draw_position(self, random: np.random.Generator, place: int) -> float:
         low, high = self._limits[place]
         if place in self._slides:
             low, high = (low, high) if math.isfinite(low + high) and low < high else (-0.5, 0.5)
@@ -375,23 +382,23 @@ class _Search:
         return bool((np.asarray(self._upright(z)) > 0.0).all())
 
     @np.errstate(over='ignore', invalid='ignore')  # residuals may overflow
-    def _newton(
+    def _iterate_damped(
         self, z: Array, free: Sequence[int], lengths: Array, masked: Array
     ) -> tuple[Array, float]:
         """Return the result of damped least-squares steps, and the largest residual."""
         lengths = np.where(lengths > 0.0, lengths, 1.0)
 
-        def at(function: Call, z: Array) -> tuple[Array, Array]:
+        def evaluate_rows(function: CompiledCall, z: Array) -> tuple[Array, Array]:
             miss, columns = function(z, lengths)
             miss, jacobian = miss.copy(), columns.reshape(self._n, -1).T[:, free]
             miss[masked], jacobian[masked] = 0.0, 0.0
             return miss, jacobian
 
         if not free:
-            miss, _ = at(self._stated, z)
+            miss, _ = evaluate_rows(self._stated, z)
             return z, float(np.abs(miss).max(initial=0.0))
         damping, function = 1e-2, self._cayley
-        miss, jacobian = at(function, z)
+        miss, jacobian = evaluate_rows(function, z)
         size = float(miss @ miss)
         stalled = 0
         for _ in range(STEPS):
@@ -405,7 +412,7 @@ class _Search:
             longest = np.abs(step).max()
             trial = z.copy()
             trial[free] += step * min(1.0, 0.7 / longest) if longest > 0.0 else 0.0
-            next_miss, next_jacobian = at(function, trial)
+            next_miss, next_jacobian = evaluate_rows(function, trial)
             next_size = float(next_miss @ next_miss)
             if next_size < size:
                 stalled = stalled + 1 if next_size > 0.98 * size else 0
@@ -420,11 +427,11 @@ class _Search:
                     break
             if stalled > 6:
                 break
-        miss, _ = at(self._stated, z)
+        miss, _ = evaluate_rows(self._stated, z)
         gap = float(np.abs(miss).max(initial=0.0))
         return z, gap if math.isfinite(gap) else math.inf
 
-    def _distance(self, z: Array, place: int) -> float:
+    def _rod_length(self, z: Array, place: int) -> float:
         # (d^2 - 1) / 2 is the row of a rod of length 1.
         row = self._closures.owners.index(place)
         miss = float(self._stated(z, np.ones(len(self._paths)))[0][row])
@@ -437,7 +444,7 @@ class _Search:
             )
         return length
 
-    def _not_closed(
+    def _open_loop_error(
         self, gap: float, z: Array, lengths: Array, tolerance: float, first: Array
     ) -> TransmissionError:
         lengths = np.where(lengths > 0.0, lengths, 1.0)
@@ -458,7 +465,7 @@ class _Search:
                 '<start joint="..." position="..."/> near the intended assembly, more '
                 "digits in the URDF, or type='point' instead of 'weld'"
             )
-        axis = self._closures.hinges(first).get(loop)
+        axis = self._closures.describe_hinges(first).get(loop)
         if axis is not None:
             size += f'; {axis}'
             if 'turn about' in axis:
@@ -469,7 +476,7 @@ class _Search:
             found=f'{size}, from {sum(TRIES)} starts',
         )
 
-    def others(self, start: Array, lengths: Array, tolerance: float) -> Iterator[Array]:
+    def find_assemblies(self, start: Array, lengths: Array, tolerance: float) -> Iterator[Array]:
         """Yield assemblies within the limits from random positions, possibly the start."""
         random = np.random.default_rng(2)
         masked = np.zeros(len(self._closures.owners), dtype=bool)
@@ -478,13 +485,15 @@ class _Search:
             z = start.copy()
             for place in free:
                 if place not in self._hints:
-                    z[place] = self._anywhere(random, place)
-            z, gap = self._newton(z, free, lengths, masked)
-            z = self._unwound(z, start)
+                    z[place] = self._draw_position(random, place)
+            z, gap = self._iterate_damped(z, free, lengths, masked)
+            z = self._remove_turns(z, start)
             if gap <= max(tolerance, CLOSED) and self._is_upright(z) and self._is_within(z):
                 yield z
 
-    def nearby(self, rows: Any, start: Array, lengths: Array, tolerance: float) -> list[Array]:
+    def find_nearby(
+        self, rows: Any, start: Array, lengths: Array, tolerance: float
+    ) -> list[Array]:
         """Return closed positions near the start, the start first."""
         found = [start]
         random = np.random.default_rng(1)
@@ -495,7 +504,7 @@ class _Search:
                 z = start.copy()
                 z[self._driven] += random.uniform(-distance, distance, len(self._driven))
                 z[free] += random.uniform(-1e-3, 1e-3, len(free))
-                z, gap = self._newton(z, free, lengths, masked)
+                z, gap = self._iterate_damped(z, free, lengths, masked)
                 if (
                     gap <= max(tolerance, CLOSED)
                     and np.abs(z - start).max() < 30.0 * distance
@@ -507,7 +516,7 @@ class _Search:
         return found
 
 
-def _freedoms(
+def _find_freedoms(
     rows: Any,
     nearby: Sequence[Array],
     lengths: Array,
@@ -543,7 +552,7 @@ def _freedoms(
     held: list[int] = []
     for _ in range(count):
         diagonal = np.where(np.isin(np.arange(len(unknown)), held), -1.0, np.diag(rest))
-        pivot = _first_of_largest(diagonal)
+        pivot = _index_of_largest(diagonal)
         held.append(pivot)
         column = rest[:, pivot] / math.sqrt(max(rest[pivot, pivot], 1e-300))
         rest = rest - np.outer(column, column)
@@ -556,13 +565,13 @@ def _freedoms(
     )
 
 
-def _first_of_largest(values: Array) -> int:
+def _index_of_largest(values: Array) -> int:
     """Return the first index of a value that equals the largest one up to rounding."""
     largest = values.max()
     return int(np.argmax(values >= largest - 1e-6 * abs(largest)))
 
 
-def _kept(
+def _select_rows(
     rows: Any,
     nearby: Sequence[Array],
     lengths: Array,
@@ -580,7 +589,7 @@ def _kept(
             sizes = np.sqrt((single**2).sum(axis=2)).max(axis=0)
         sizes[kept] = -1.0
         preferred = [row for row in first if row not in kept and sizes[row] > 1e-4]
-        pivot = preferred[0] if preferred else _first_of_largest(sizes)
+        pivot = preferred[0] if preferred else _index_of_largest(sizes)
         kept.append(pivot)
         unit = single[:, pivot, :]
         norm = np.sqrt((unit**2).sum(axis=1, keepdims=True))

@@ -90,7 +90,7 @@ class LoopPath:
         elements = (*self.to_frame1, *self.to_frame2)
         return frozenset(each.variable for each in elements if isinstance(each, Motion))
 
-    def count(self, variable: int) -> int:
+    def count_joints(self, variable: int) -> int:
         """Return the number of joints of the loop that a variable moves, including mimics."""
         elements = (*self.to_frame1, *self.to_frame2)
         return sum(isinstance(each, Motion) and each.variable == variable for each in elements)
@@ -112,7 +112,7 @@ class LoopPath:
         return bool((1.0 - np.abs(along) < ACROSS**2).all() and (np.abs(across) < ACROSS).all())
 
 
-class Tree:
+class JointTree:
     """The joints of a robot, from which the paths of loops are read."""
 
     def __init__(self, robot: RobotDescription) -> None:
@@ -120,7 +120,7 @@ class Tree:
         self._above = {joint.child: joint for joint in robot.joints}
         self._links = {link.name for link in robot.links}
 
-    def joint(self, name: str, role: str) -> JointSpec:
+    def require_joint(self, name: str, role: str) -> JointSpec:
         """
         Return a joint with one coordinate; ``role`` names the request in messages.
 
@@ -146,7 +146,7 @@ class Tree:
             )
         return joint
 
-    def followed(self, joint: JointSpec) -> tuple[JointSpec, float, float]:
+    def find_mimicked(self, joint: JointSpec) -> tuple[JointSpec, float, float]:
         """
         Return the joint at the end of a chain of ``<mimic>``, with its multiplier and offset.
 
@@ -156,7 +156,7 @@ class Tree:
         while joint.mimic is not None:
             offset += scale * joint.mimic.offset
             scale *= joint.mimic.multiplier
-            joint = self.joint(joint.mimic.joint, f"<mimic> of '{joint.name}'")
+            joint = self.require_joint(joint.mimic.joint, f"<mimic> of '{joint.name}'")
             if joint.name in seen:
                 raise TransmissionError(
                     f"the <mimic> of joint '{joint.name}' follows itself",
@@ -166,7 +166,7 @@ class Tree:
             seen.add(joint.name)
         return joint, scale, offset
 
-    def path(self, loop: Loop, variables: dict[str, int]) -> LoopPath:
+    def find_path(self, loop: Loop, variables: dict[str, int]) -> LoopPath:
         """
         Return the path of a loop; new joints are added to ``variables``, their indices by name.
 
@@ -174,13 +174,13 @@ class Tree:
             between them has several coordinates.
         """
         self.check_frames(loop)
-        chains = [self._chain(frame, loop) for frame in (loop.frame1, loop.frame2)]
+        chains = [self._chain_to_root(frame, loop) for frame in (loop.frame1, loop.frame2)]
         common = 0
         for one, other in zip(*chains, strict=False):
             if one is not other:
                 break
             common += 1
-        first, second = (self._elements(chain[common:], loop, variables) for chain in chains)
+        first, second = (self._path_elements(chain[common:], loop, variables) for chain in chains)
         path = LoopPath(loop, first, second)
         if not path.variables:
             raise TransmissionError(
@@ -209,7 +209,7 @@ class Tree:
                 found=repr(frame),
             )
 
-    def _chain(self, frame: str, loop: Loop) -> list[JointSpec]:
+    def _chain_to_root(self, frame: str, loop: Loop) -> list[JointSpec]:
         """Return the joints from the root to a link."""
         chain: list[JointSpec] = []
         link = frame
@@ -224,13 +224,13 @@ class Tree:
             link = joint.parent
         return chain[::-1]
 
-    def _elements(
+    def _path_elements(
         self, chain: Sequence[JointSpec], loop: Loop, variables: dict[str, int]
     ) -> tuple[Element, ...]:
         elements: list[Element] = []
         constant = np.eye(4)
         for joint in chain:
-            constant = constant @ _transform(joint.origin)
+            constant = constant @ _pose_matrix(joint.origin)
             if joint.type == 'fixed':
                 continue
             if not joint.is_scalar:
@@ -239,12 +239,12 @@ class Tree:
                     expected='fixed, revolute, continuous or prismatic joints',
                     found=joint.type,
                 )
-            base, scale, offset = self.followed(joint)
+            base, scale, offset = self.find_mimicked(joint)
             variable = variables.setdefault(base.name, len(variables))
             motion = Motion(variable, joint.axis, joint.type == 'prismatic', scale, offset)
-            elements += [_clean(constant), motion]
+            elements += [_clean_transform(constant), motion]
             constant = np.eye(4)
-        return (*elements, _clean(constant))
+        return (*elements, _clean_transform(constant))
 
 
 def reversed_path(elements: Sequence[Element]) -> tuple[Element, ...]:
@@ -252,12 +252,12 @@ def reversed_path(elements: Sequence[Element]) -> tuple[Element, ...]:
     return tuple(
         each._replace(scale=-each.scale, offset=-each.offset)
         if isinstance(each, Motion)
-        else _clean(_inverse(each))
+        else _clean_transform(_invert_pose(each))
         for each in reversed(elements)
     )
 
 
-def _transform(pose: Pose) -> Array:
+def _pose_matrix(pose: Pose) -> Array:
     (cr, sr), (cp, sp), (cy, sy) = ((math.cos(each), math.sin(each)) for each in pose.rpy)
     result = np.eye(4)
     result[:3, :3] = [
@@ -269,14 +269,14 @@ def _transform(pose: Pose) -> Array:
     return result
 
 
-def _inverse(transform: Array) -> Array:
+def _invert_pose(transform: Array) -> Array:
     result = np.eye(4)
     result[:3, :3] = transform[:3, :3].T
     result[:3, 3] = -transform[:3, :3].T @ transform[:3, 3]
     return result
 
 
-def _clean(transform: Array) -> Array:
+def _clean_transform(transform: Array) -> Array:
     # Rounded zeros would make every later expression eight times as long.
     result = np.where(np.abs(transform) < ROUNDING, 0.0, transform)
     result.setflags(write=False)
