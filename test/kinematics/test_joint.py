@@ -15,7 +15,7 @@ import pytest
 from transmission_bridge.errors import ShapeError
 from transmission_bridge.kinematics import ChildMotion, Joint, JointError, JointIndexError
 from transmission_bridge.kinematics.spatial import (
-    invert_transform,
+    invert_pose,
     make_transform,
     rotation_from_rpy,
     skew_matrix,
@@ -317,7 +317,7 @@ def test_planar_joint_moves_across_its_axis(axis, across):
     unit = dict(zip('xyz', np.eye(3), strict=True))
     rest = make_transform(rotation_from_rpy([0.1, 0.2, 0.3]), [1.0, 2.0, 3.0])
     joint = Joint('a', 'b', 'planar', rest, axis=rest[:3, :3] @ unit[axis], origin=rest[:3, 3])
-    moved = invert_transform(rest) @ joint.transform([0.5, -0.25, np.pi / 2], 'a', 'b')
+    moved = invert_pose(rest) @ joint.transform([0.5, -0.25, np.pi / 2], 'a', 'b')
     expected = 0.5 * unit[across[0]] - 0.25 * unit[across[1]]
     np.testing.assert_allclose(moved[:3, 3], expected, atol=1e-14)
     np.testing.assert_allclose(moved[:3, :3] @ unit[axis], unit[axis], atol=1e-14)
@@ -373,4 +373,4 @@ def test_free_joint_reaches_any_pose():
     pose = joint.transform([1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 2.0], 'world', 'body')
     expected = make_transform(np.diag([-1.0, -1.0, 1.0]), [1.0, 2.0, 3.0])
     np.testing.assert_allclose(pose, expected, atol=1e-15)
-    np.testing.assert_allclose(invert_transform(pose) @ pose, np.eye(4), atol=1e-15)
+    np.testing.assert_allclose(invert_pose(pose) @ pose, np.eye(4), atol=1e-15)

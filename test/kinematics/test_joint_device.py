@@ -27,7 +27,7 @@ from transmission_bridge.kinematics import (
     State,
 )
 from transmission_bridge.kinematics.spatial import (
-    invert_transform,
+    invert_pose,
     make_transform,
     rotation_from_rpy,
 )
@@ -95,7 +95,7 @@ def by_joints(robot, values, start, goal):
             link = joint.link1
         return pose
 
-    return invert_transform(from_root(start)) @ from_root(goal)
+    return invert_pose(from_root(start)) @ from_root(goal)
 
 
 def mimicked(robot, values):
@@ -238,7 +238,7 @@ def test_device_of_joints_has_any_type_of_joint(seed, data):
     poses, jacobians = device.base_t_end(q), device.base_j_end(q)
     assert jacobians.shape == (3, 6, device.dof)
     for row, pose, jacobian in zip(q, poses, jacobians, strict=True):
-        expected = invert_transform(from_root(device.base, row)) @ from_root(device.end, row)
+        expected = invert_pose(from_root(device.base, row)) @ from_root(device.end, row)
         np.testing.assert_allclose(pose, expected, rtol=0.0, atol=1e-12)
         np.testing.assert_allclose(device.base_t_end(row), pose, rtol=0.0, atol=1e-12)
         np.testing.assert_allclose(device.base_j_end(row), jacobian, rtol=0.0, atol=1e-12)

@@ -46,12 +46,12 @@ def check_interfaces(subject: Subject) -> None:
     t = subject.transmission
     for direction, interface in maps_of(subject, supported=True):
         given = make_inputs(subject.take_first(3), direction, interface)
-        result = subject.map_values(direction, interface, **given)
+        result = subject.map(direction, interface, **given)
         expected = (3, subject.input_positions(opposite_direction(direction)).shape[1])
         assert result.shape == expected, f'{interface}: shape {result.shape}, not {expected}'
         assert result.dtype == np.float64, f'{interface}: {result.dtype}, not float64'
         lists = {name: value.tolist() for name, value in given.items()}
-        from_lists = subject.map_values(direction, interface, **lists)
+        from_lists = subject.map(direction, interface, **lists)
         assert np.array_equal(result, from_lists, equal_nan=True), f'{interface}: lists differ'
         by_name = getattr(t, direction)(interface, **given)
         assert np.array_equal(result, by_name, equal_nan=True), (
@@ -71,7 +71,7 @@ def check_shape_errors(subject: Subject) -> None:
         for name in needed:
             for wrong in (given[name][:, :-1], np.hstack([given[name]] * 2), np.array(1.0)):
                 try:
-                    subject.map_values(direction, interface, **{**given, name: wrong})
+                    subject.map(direction, interface, **{**given, name: wrong})
                 except ShapeError:
                     continue
                 raise AssertionError(f'{interface} {direction}: {name} of shape {wrong.shape}')
@@ -92,9 +92,7 @@ def check_missing_position(subject: Subject) -> None:
         given = make_inputs(subject.take_first(3), direction, interface)
         for name in ('at', 'rate') if interface == 'acceleration' else ('at',):
             try:
-                subject.map_values(
-                    direction, interface, **{k: v for k, v in given.items() if k != name}
-                )
+                subject.map(direction, interface, **{k: v for k, v in given.items() if k != name})
             except TransmissionError:
                 continue
             raise AssertionError(f'{interface} {direction} is mapped without {name}')
@@ -119,7 +117,7 @@ def _demand_error(
 ) -> None:
     values = subject.input_positions(direction)[:1]
     try:
-        subject.map_values(direction, interface, values, at=values, rate=values)
+        subject.map(direction, interface, values, at=values, rate=values)
     except error:
         return
     raise AssertionError(f"'{interface}' {direction} is not supported, and mapped")
@@ -130,15 +128,15 @@ def check_batch_equals_loop(subject: Subject) -> None:
     part = subject.take_first(LOOP_COUNT)
     for direction, interface in maps_of(subject, supported=True):
         given = make_inputs(part, direction, interface)
-        batch = part.map_values(direction, interface, **given)
+        batch = part.map(direction, interface, **given)
         loop = np.array(
             [
-                part.map_values(direction, interface, **{name: v[i] for name, v in given.items()})
+                part.map(direction, interface, **{name: v[i] for name, v in given.items()})
                 for i in range(len(batch))
             ]
         )
         half = len(batch) // 2
-        nested = part.map_values(
+        nested = part.map(
             direction,
             interface,
             **{name: v[: 2 * half].reshape(2, half, -1) for name, v in given.items()},
@@ -161,7 +159,7 @@ def check_state(subject: Subject) -> None:
         drawn = make_inputs(part, direction, 'velocity')
         given = [at, drawn['values'], drawn['rate']]
         alone = [
-            part.map_values(direction, interface, values, at=at)
+            part.map(direction, interface, values, at=at)
             for interface, values in zip(FIELDS, given, strict=True)
         ]
         together = part.transmission.map_state(direction, *given)
@@ -194,7 +192,7 @@ def check_stream(subject: Subject) -> None:
         given = np.stack([at, drawn['values'], drawn['rate']], axis=1)
         expected = np.stack(
             [
-                part.map_values(direction, interface, given[:, row], at=at)
+                part.map(direction, interface, given[:, row], at=at)
                 for row, interface in enumerate(FIELDS)
             ],
             axis=1,
@@ -218,18 +216,16 @@ def check_no_mutation(subject: Subject) -> None:
     for direction, interface in maps_of(subject, supported=True):
         given = {name: v.copy() for name, v in make_inputs(part, direction, interface).items()}
         before = {name: value.copy() for name, value in given.items()}
-        first = part.map_values(direction, interface, **given)
+        first = part.map(direction, interface, **given)
         for name, value in given.items():
             assert np.array_equal(value, before[name]), f'{interface} {direction} changes {name}'
             assert not np.shares_memory(first, value), f'{interface} {direction} returns {name}'
         kept = first.copy()
-        part.map_values(
-            direction, interface, **{name: value[::-1] for name, value in given.items()}
-        )
+        part.map(direction, interface, **{name: value[::-1] for name, value in given.items()})
         assert np.array_equal(first, kept, equal_nan=True), (
             f'{interface} {direction}: a later call changes an earlier result'
         )
-        again = part.map_values(direction, interface, **given)
+        again = part.map(direction, interface, **given)
         assert np.array_equal(again, kept, equal_nan=True), (
             f'{interface} {direction}: the same call gives another result'
         )
@@ -240,12 +236,12 @@ def check_nan_locality(subject: Subject) -> None:
     part = subject.take_first(LOOP_COUNT)
     for direction, interface in maps_of(subject, supported=True):
         given = make_inputs(part, direction, interface)
-        reference = part.map_values(direction, interface, **given)
+        reference = part.map(direction, interface, **given)
         depends = _dependence(part, direction, INTERFACES[interface])
         for place in range(given['values'].shape[1]):
             values = given['values'].copy()
             values[1, place] = np.nan
-            result = part.map_values(direction, interface, **{**given, 'values': values})
+            result = part.map(direction, interface, **{**given, 'values': values})
             others = np.arange(len(result)) != 1
             assert np.array_equal(result[others], reference[others]), (
                 f'{interface} {direction}: NaN reaches other samples'
@@ -285,7 +281,7 @@ def check_outside(subject: Subject) -> None:
         for interface in ('velocity', 'acceleration', 'effort'):
             if transmission.supports(interface, direction):
                 ones = np.ones_like(place)
-                answer = subject.map_values(direction, interface, ones, at=place, rate=ones)
+                answer = subject.map(direction, interface, ones, at=place, rate=ones)
                 assert np.isnan(answer).all(), f'{interface} is mapped outside the domain'
 
 
@@ -336,11 +332,11 @@ def _dependence(
     if quantity is Quantity.EFFORT:
         # tau_out = B^T tau_in with B the velocity map of the other direction.
         columns = [
-            subject.map_values(opposite_direction(direction), 'velocity', unit, at=other)
+            subject.map(opposite_direction(direction), 'velocity', unit, at=other)
             for unit in np.eye(len(other))
         ]
         return np.asarray(np.array(columns) != 0.0)
-    columns = [subject.map_values(direction, 'velocity', unit, at=at) for unit in np.eye(n_in)]
+    columns = [subject.map(direction, 'velocity', unit, at=at) for unit in np.eye(n_in)]
     return np.asarray(np.array(columns).T != 0.0)
 
 

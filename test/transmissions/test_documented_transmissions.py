@@ -272,10 +272,10 @@ def test_a_batch_equals_its_parts_to_the_last_bit(
         rate = np.random.default_rng(0).normal(size=at.shape)
         for interface in ('position', 'velocity', 'acceleration', 'effort'):
             values = at if interface == 'position' else rate
-            batch = subject.map_values(direction, interface, values, at=at, rate=rate)
+            batch = subject.map(direction, interface, values, at=at, rate=rate)
             for row, one in enumerate(batch):
                 part = row if subject.transmission.is_constant else slice(row, row + 1)
-                again = subject.map_values(
+                again = subject.map(
                     direction, interface, values[part], at=at[part], rate=rate[part]
                 )
                 assert np.array_equal(again.reshape(-1), one)

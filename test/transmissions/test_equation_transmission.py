@@ -294,7 +294,7 @@ def test_equations_that_do_not_fit_are_refused() -> None:
             """Return a range of joints."""
             return self.bare_range('joint', (0.0, 0.0), (1.0, 1.0))
 
-    with pytest.raises(TransmissionError, match='joint_position gives another number'):
+    with pytest.raises(TransmissionError, match='joint_position returns a wrong number'):
         Short()
     with pytest.raises(TransmissionError, match='Wrong does not define the map of its range'):
         Wrong()

@@ -43,7 +43,7 @@ from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelA
 from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP, Registry
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.robot_map import RobotMap
-from transmission_bridge.transmissions.system import CompiledCall
+from transmission_bridge.transmissions.system import Call
 
 Array = npt.NDArray[np.float64]
 
@@ -763,7 +763,7 @@ def test_a_singular_position_leaves_nothing_of_the_call_before(
     (component,) = built(text.replace('"a2"', '"a2_anew"')).components
     forward = component.compile_direction(True)
     places = [*forward.near.unknown, *forward.near.given]
-    enter, start = CompiledCall(forward.enter_function), component.structure.start
+    enter, start = Call(forward.enter_function), component.structure.start
     flat = start.copy()
     names = component.structure.names
     # Both rods in one line: the pin is at the dead centre of both.
@@ -798,7 +798,7 @@ def test_a_loop_is_planar_whose_joints_turn_about_parallel_axes(
     text = re.sub(r'<axis xyz="[^"]*"', f'<axis xyz="{tilt} 1 0"', five_bar(), count=1)
     frames = re.search(r'frame1="([^"]*)" frame2="([^"]*)"', text)
     assert frames is not None
-    path = JointTree(load_description(text)).path(Loop('point', *frames.groups()), {})
+    path = JointTree(load_description(text)).find_path(Loop('point', *frames.groups()), {})
     assert path.is_planar is is_planar
 
 
@@ -909,7 +909,7 @@ def test_slopes_of_loops_are_their_derivatives(kind: LoopType) -> None:
     tree = JointTree(load_description(robot(body, {}, (), '')))
     variables: dict[str, int] = {}
     loop = Loop(kind, 'tip', 'end', tuple(np.array([1.0, 2.0, 3.0]) / math.sqrt(14.0)), 0.4)
-    path = tree.path(loop, variables)
+    path = tree.find_path(loop, variables)
     closures = Closures([path], [None], len(variables))
     slope = ca.jacobian(closures.rows, closures.z)
     function = ca.Function('f', [closures.z, closures.lengths], [closures.slope, slope])

@@ -293,9 +293,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(m,)``.
         :returns: Shape ``(m,)`` [rad/s or m/s], infinite if unlimited, NaN if unreachable.
         """
-        return find_rate_limits(
-            self._map, self._limits.velocity, self._read_single_configuration(a)
-        )
+        return find_rate_limits(self._map, self._limits.velocity, self._read_position(a))
 
     def acceleration_limits_at(self, a: npt.ArrayLike) -> Array:
         """
@@ -304,9 +302,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(m,)``.
         :returns: Shape ``(m,)`` [rad/s² or m/s²], infinite if unlimited, NaN if unreachable.
         """
-        return find_rate_limits(
-            self._map, self._limits.acceleration, self._read_single_configuration(a)
-        )
+        return find_rate_limits(self._map, self._limits.acceleration, self._read_position(a))
 
     def effort_limits_at(self, a: npt.ArrayLike) -> Array:
         """
@@ -315,9 +311,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(m,)``.
         :returns: Shape ``(m,)`` [N m or N], infinite if unlimited, NaN if unreachable.
         """
-        return find_effort_limits(
-            self._map, self._limits.effort, self._read_single_configuration(a)
-        )
+        return find_effort_limits(self._map, self._limits.effort, self._read_position(a))
 
     def half_spaces(self, kind: LimitKind, a: npt.ArrayLike | None = None) -> tuple[Array, Array]:
         """
@@ -341,9 +335,7 @@ class ActuatorDevice:
             raise JointError(
                 self.device.name, f'{kind} limits are not a polytope if ratios depend on position'
             )
-        at = self._read_single_configuration(
-            np.zeros(len(self.actuator_names)) if a is None else a
-        )
+        at = self._read_position(np.zeros(len(self.actuator_names)) if a is None else a)
         jacobian = moving.jacobian(at)
         if not np.isfinite(jacobian).all():
             raise JointError(self.device.name, 'a transmission does not reach this position')
@@ -362,7 +354,7 @@ class ActuatorDevice:
     def _read_actuator_values(self, argument: str, values: npt.ArrayLike) -> Array:
         return as_values(argument, values, len(self.actuator_names))
 
-    def _read_single_configuration(self, a: npt.ArrayLike) -> Array:
+    def _read_position(self, a: npt.ArrayLike) -> Array:
         """Return one configuration; limits have no batches."""
         values = self._read_actuator_values('a', a)
         if values.ndim != 1:

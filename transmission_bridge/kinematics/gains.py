@@ -125,20 +125,16 @@ def actuator_gains(
     names = robot.joint_names
     passive = {place for binding in robot.bindings for place in binding.passive}
     commanded = [place for place in range(len(names)) if place not in passive]
-    q = _fill_joint_values('position', position, names, commanded, 1)
+    q = _fill_joints('position', position, names, commanded, 1)
     a = robot.joint_to_actuator('position', q)
     jacobian = robot.jacobian(a)
     if not np.isfinite(jacobian).all():
         raise TransmissionError('the transmissions do not reach this set point')
     geometric = np.zeros((len(a), len(a)))
     if load is not None and not robot.is_constant:
-        geometric = _geometric_stiffness(
-            robot, a, _fill_joint_values('load', load, names, commanded, 1)
-        )
-    stiffness = (
-        jacobian.T @ _gain_matrix('proportional', proportional, names, commanded) @ jacobian
-    )
-    damping = jacobian.T @ _gain_matrix('derivative', derivative, names, commanded) @ jacobian
+        geometric = _load_stiffness(robot, a, _fill_joints('load', load, names, commanded, 1))
+    stiffness = jacobian.T @ _as_matrix('proportional', proportional, names, commanded) @ jacobian
+    damping = jacobian.T @ _as_matrix('derivative', derivative, names, commanded) @ jacobian
     return ActuatorGains(
         robot.actuator_names,
         tuple(names[place] for place in commanded),
@@ -155,7 +151,7 @@ def _off_diagonal_share(gains: Array) -> float:
     return float(np.linalg.norm(gains - np.diag(np.diag(gains)))) / whole if whole else 0.0
 
 
-def _geometric_stiffness(robot: RobotTransmissions, a: Array, load: Array) -> Array:
+def _load_stiffness(robot: RobotTransmissions, a: Array, load: Array) -> Array:
     """
     Return ``(∂Jᵀ/∂a) τ``, the second derivatives of ``τᵀ q(a)``.
 
@@ -176,7 +172,7 @@ def _geometric_stiffness(robot: RobotTransmissions, a: Array, load: Array) -> Ar
     return curvature
 
 
-def _fill_joint_values(
+def _fill_joints(
     argument: str, values: JointValues, names: Sequence[str], commanded: Sequence[int], ndim: int
 ) -> Array:
     """Return numbers, or with ``ndim`` 2 also a matrix, of all joints: zero if not given."""
@@ -198,10 +194,10 @@ def _fill_joint_values(
     return whole
 
 
-def _gain_matrix(
+def _as_matrix(
     name: str, gains: JointValues, names: Sequence[str], commanded: Sequence[int]
 ) -> Array:
-    array = _fill_joint_values(name, gains, names, commanded, 2)
+    array = _fill_joints(name, gains, names, commanded, 2)
     if not np.isfinite(array).all():
         raise TransmissionError(
             f'{name} is not finite', parameter=name, expected='numbers', found=str(array.tolist())

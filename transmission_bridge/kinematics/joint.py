@@ -27,9 +27,9 @@ from transmission_bridge.description.specs import JointType, MimicSpec
 from transmission_bridge.errors import ShapeError, TransmissionBridgeError
 from transmission_bridge.kinematics.spatial import (
     axis_basis,
-    compose_transforms,
+    chain_poses,
     cross_motion,
-    invert_transform,
+    invert_pose,
     make_transform,
     quaternion_rate,
     rotation_about,
@@ -58,8 +58,6 @@ TWISTS: dict[JointType, tuple[int, ...]] = {
 }
 WITH_AXIS = ('revolute', 'continuous', 'prismatic', 'planar')
 WITH_BOUNDS = ('revolute', 'prismatic')
-
-Z = np.array([0.0, 0.0, 1.0])
 
 
 class JointError(TransmissionBridgeError, ValueError):
@@ -376,7 +374,7 @@ class Joint:
         """
         if link not in (self.link1, self.link2):
             raise JointError(self.name, f'is not attached to link {link!r}')
-        to_link = invert_transform(self.rest) if link == self.link2 else np.eye(4)
+        to_link = invert_pose(self.rest) if link == self.link2 else np.eye(4)
         return to_link[:3, :3] @ self.axis, to_link[:3, :3] @ self.origin + to_link[:3, 3]
 
     def rest_positions(self) -> Array:
@@ -397,7 +395,7 @@ class Joint:
         :param q: Positions, shape ``(..., N)`` [rad or m].
         :returns: Shape ``(..., n_positions)`` [rad or m].
         """
-        own = np.array(self._own_positions(q))
+        own = np.array(self._own_part(q))
         if self._has_quaternion:
             own[..., -4:] = self._unit_quaternion(own)[0]
         return own
@@ -412,7 +410,7 @@ class Joint:
         :param q: Positions, shape ``(..., N)`` [rad or m].
         :returns: Shape ``(..., n_positions, n_dofs)``.
         """
-        own = self._own_positions(q)
+        own = self._own_part(q)
         linear, n = self._linear_axes, len(self._linear_axes)
         matrix = np.zeros((*own.shape[:-1], self.n_positions, self.n_dofs))
         # The velocity is in the rotated axes of link2.
@@ -431,11 +429,7 @@ class Joint:
         :param parent: The other one.
         :returns: Shape ``(4, 4)`` [translation in m].
         """
-        return (
-            invert_transform(self.rest)
-            if self._child_is_link2(child, parent)
-            else self.rest.copy()
-        )
+        return invert_pose(self.rest) if self._child_is_link2(child, parent) else self.rest.copy()
 
     def transform(self, q: npt.ArrayLike, child: LinkId, parent: LinkId) -> Array:
         """
@@ -448,10 +442,8 @@ class Joint:
         """
         to_link2 = self._child_is_link2(child, parent)
         before, after = self.motion_frames
-        link1_h_link2 = compose_transforms(
-            compose_transforms(before, self.motion(self._own_positions(q))), after
-        )
-        return invert_transform(link1_h_link2) if to_link2 else link1_h_link2
+        link1_h_link2 = chain_poses(chain_poses(before, self.motion(self._own_part(q))), after)
+        return invert_pose(link1_h_link2) if to_link2 else link1_h_link2
 
     def transform_derivative(
         self, q: npt.ArrayLike, child: LinkId, parent: LinkId, position: int = 0
@@ -472,7 +464,7 @@ class Joint:
                 self.name, kind='position coordinate', index=position, size=self.n_positions
             )
         before, after = self.motion_frames
-        derivative = before @ self._motion_derivative(self._own_positions(q), position) @ after
+        derivative = before @ self._motion_derivative(self._own_part(q), position) @ after
         if not to_link2:
             return derivative
         link2_h_link1 = self.transform(q, child, parent)
@@ -494,17 +486,17 @@ class Joint:
             ``q`` [m/rad, or 1; then rad/rad, or 1/m].
         :raises JointError: If ``q`` is required and missing.
         """
-        own = None if q is None else self._own_positions(q)
+        own = None if q is None else self._own_part(q)
         before, after = self.motion_frames
         if self._child_is_link2(child, parent):
-            subspace = twist_transform(invert_transform(after))[:, self.twists]
+            subspace = twist_transform(invert_pose(after))[:, self.twists]
         else:
             # v_2 = X_21 v_1 + S dq solved for v_1. A single twist does not change with its motion.
             if self.n_dofs > 1:
                 if own is None:
                     message = f'the motion subspace seen from {child!r} depends on the position'
                     raise JointError(self.name, message)
-                before = compose_transforms(before, self.motion(own))
+                before = chain_poses(before, self.motion(own))
             subspace = -twist_transform(before)[..., self.twists]
         batch = () if own is None else own.shape[:-1]
         return np.array(np.broadcast_to(subspace, (*batch, 6, self.n_dofs)))
@@ -563,14 +555,12 @@ class Joint:
         """
         transport = twist_transform(self.transform(q, child, parent))
         subspace = self.motion_subspace(child, parent, q)
-        own = _multiply_vectors(subspace, self._own_rates(dq, 'dq'))
-        velocity = (
-            _multiply_vectors(transport, as_values('parent_velocity', parent_velocity, 6)) + own
-        )
+        own = _apply_matrix(subspace, self._own_rates(dq, 'dq'))
+        velocity = _apply_matrix(transport, as_values('parent_velocity', parent_velocity, 6)) + own
         given = as_values('parent_acceleration', parent_acceleration, 6)
-        acceleration = _multiply_vectors(transport, given) + cross_motion(velocity, own)
+        acceleration = _apply_matrix(transport, given) + cross_motion(velocity, own)
         if ddq is not None:
-            acceleration = acceleration + _multiply_vectors(subspace, self._own_rates(ddq, 'ddq'))
+            acceleration = acceleration + _apply_matrix(subspace, self._own_rates(ddq, 'ddq'))
         return velocity, acceleration
 
     def child_position_velocity_acceleration(
@@ -597,9 +587,7 @@ class Joint:
         """
         position, velocity, acceleration = parent_motion
         return ChildMotion(
-            compose_transforms(
-                np.asarray(position, dtype=np.float64), self.transform(q, parent, child)
-            ),
+            chain_poses(np.asarray(position, dtype=np.float64), self.transform(q, parent, child)),
             *self.child_velocity_acceleration(q, dq, ddq, velocity, acceleration, child, parent),
         )
 
@@ -617,7 +605,7 @@ class Joint:
         :returns: Efforts, shape ``(..., n_dofs)`` [N m or N].
         """
         subspace = self.motion_subspace(on, applied_by, q)
-        return _multiply_vectors(np.swapaxes(subspace, -1, -2), as_values('wrench', wrench, 6))
+        return _apply_matrix(np.swapaxes(subspace, -1, -2), as_values('wrench', wrench, 6))
 
     def with_limits(
         self,
@@ -703,7 +691,7 @@ class Joint:
                 ..., np.newaxis
             ]
         else:
-            derivative[..., :3, :3] = self._motion_rotation(own) @ skew_matrix(Z)
+            derivative[..., :3, :3] = self._motion_rotation(own) @ skew_matrix([0.0, 0.0, 1.0])
         return derivative
 
     def _child_is_link2(self, child: LinkId, parent: LinkId) -> bool:
@@ -715,7 +703,7 @@ class Joint:
             )
         return child == self.link2
 
-    def _own_positions(self, q: npt.ArrayLike) -> Array:
+    def _own_part(self, q: npt.ArrayLike) -> Array:
         return _slice_of_vector(q, 'q', self.position_offset, self.n_positions)
 
     def _own_rates(self, rates: npt.ArrayLike, argument: str) -> Array:
@@ -740,5 +728,5 @@ def _slice_of_vector(values: npt.ArrayLike, argument: str, start: int, size: int
     return array[..., start : start + size]
 
 
-def _multiply_vectors(matrix: Array, vector: Array) -> Array:
+def _apply_matrix(matrix: Array, vector: Array) -> Array:
     return (matrix @ vector[..., np.newaxis])[..., 0]

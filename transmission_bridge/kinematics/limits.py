@@ -27,12 +27,8 @@ from transmission_bridge.transmissions.ranges import image_box
 from transmission_bridge.transmissions.robot import Robot
 from transmission_bridge.types import Array
 
-MAGNITUDES = ('velocity', 'acceleration', 'effort')
-
 #: Half-spaces: rows of ``A`` and entries of ``b`` in ``A x <= b``.
 HalfSpaces = tuple[Array, Array]
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +78,7 @@ class DeviceLimits:
         """
         if {'lower', 'upper'} & set(kinds) and not np.all(self.lower <= self.upper):
             raise JointError(name, f'bounds {self.lower} and {self.upper} are not in order')
-        for kind in MAGNITUDES:
+        for kind in ('velocity', 'acceleration', 'effort'):
             if kind in kinds and not np.all(getattr(self, kind) >= 0.0):
                 raise JointError(name, f'{kind} limits {getattr(self, kind)} are not magnitudes')
 
@@ -125,7 +121,8 @@ def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array
         inverse = np.linalg.inv(chosen) if len(rows) == m else np.linalg.pinv(chosen)
         size = np.abs(inverse)
         # Remove entries within rounding errors.
-        inverse = np.where(size <= 8.0 * EPS * (size @ np.abs(chosen) @ size), 0.0, inverse)
+        rounding = 8.0 * np.finfo(float).eps * (size @ np.abs(chosen) @ size)
+        inverse = np.where(size <= rounding, 0.0, inverse)
         low, high = image_box(inverse, lower[rows], upper[rows])
         # Joints bound only the actuators that they determine.
         is_free = np.abs(inverse @ chosen - np.eye(m)).max(axis=1) > 1e-9

@@ -42,14 +42,14 @@ def make_transform(rotation: npt.ArrayLike, position: npt.ArrayLike) -> Array:
     return result
 
 
-def compose_transforms(left: Array, right: Array) -> Array:
+def chain_poses(left: Array, right: Array) -> Array:
     """Return ``a_H_b b_H_c``; the rotation stays known if a translation is NaN."""
     rotation = left[..., :3, :3]
     moved = (rotation @ right[..., :3, 3:])[..., 0]
     return make_transform(rotation @ right[..., :3, :3], moved + left[..., :3, 3])
 
 
-def invert_transform(transform: Array) -> Array:
+def invert_pose(transform: Array) -> Array:
     """Return ``b_H_a = [[Rᵀ, -Rᵀ p], [0, 1]]``; NaN touches only entries that depend on it."""
     rotation, position = transform[..., :3, :3], transform[..., :3, 3:]
     terms = np.where(rotation == 0.0, 0.0, rotation * position)

@@ -24,11 +24,7 @@ from transmission_bridge.kinematics.joint import (
     MotionLimits,
     TWISTS,
 )
-from transmission_bridge.kinematics.spatial import (
-    compose_transforms,
-    invert_transform,
-    transform_from_pose,
-)
+from transmission_bridge.kinematics.spatial import chain_poses, invert_pose, transform_from_pose
 from transmission_bridge.types import Array
 
 
@@ -224,9 +220,7 @@ class KinematicTree:
             joint = self._doubled.get(link, self._above[link])
             if link in self._doubled or len(joints) >= len(self._above):
                 problem = 'has two parent links' if link in self._doubled else 'is in a loop'
-                raise _joint_error(
-                    joint, f"link '{link}' {problem}, so its position is not defined"
-                )
+                raise _joint_error(joint, f"link '{link}' {problem}, so its position is undefined")
             joints.append(joint)
             link = _joint_links(joint)[0]
         return joints
@@ -378,7 +372,7 @@ class CompiledPath:
                 frame[0], frame[1] = cosine * x + sine * y, cosine * y - sine * x
             else:
                 motion = joint.motion(own.T)
-                motion = motion if each.downward else invert_transform(motion)
+                motion = motion if each.downward else invert_pose(motion)
                 frame = _multiply_frames(start, np.moveaxis(motion, 0, -1), is_known)
             # The free twists are fixed in the motion frame on the side of the child link.
             fixed = frame if each.downward else start
@@ -405,16 +399,12 @@ def compile_path(
         joint = None if source is None else tree.find_joint(crossing.joint.name)
         if source is None or joint is None or not joint.n_dofs:
             rest = rest_transform_of(crossing.joint)
-            constant = compose_transforms(
-                constant, rest if crossing.downward else invert_transform(rest)
-            )
+            constant = chain_poses(constant, rest if crossing.downward else invert_pose(rest))
             continue
         before, after = joint.motion_frames
         if not crossing.downward:
-            before, after = invert_transform(after), invert_transform(before)
-        segments.append(
-            Segment(compose_transforms(constant, before), joint, source, crossing.downward)
-        )
+            before, after = invert_pose(after), invert_pose(before)
+        segments.append(Segment(chain_poses(constant, before), joint, source, crossing.downward))
         constant = after
     n_columns = sum(joint.n_dofs for joint in joints)
     return CompiledPath(tuple(segments), constant, n_columns)

@@ -48,7 +48,7 @@ class Binding:
         return not self.spec.type
 
     @property
-    def moved_joints(self) -> tuple[int, ...]:
+    def all_joints(self) -> tuple[int, ...]:
         """Indices of all joints that it moves: in role order, then the passive joints."""
         return (*self.joints, *self.passive)
 
@@ -57,7 +57,7 @@ class Binding:
         forward = direction == ACTUATOR_TO_JOINT
         inputs, outputs = self.joints, self.actuators
         if forward:
-            inputs, outputs = self.actuators, self.moved_joints
+            inputs, outputs = self.actuators, self.all_joints
         selected = np.arange(len(outputs)) if forward else np.flatnonzero(self.owned)
         return np.array(inputs, dtype=np.intp), np.array(outputs, dtype=np.intp), selected
 
@@ -88,5 +88,5 @@ class Binding:
             return self.transmission.jacobian(actuator_position)
         except (Exception, SystemExit):  # third-party code may raise anything
             (report or MapReport()).for_transmission(self.spec.name).add_exception()
-            shape = (*actuator_position.shape[:-1], len(self.moved_joints), len(self.actuators))
+            shape = (*actuator_position.shape[:-1], len(self.all_joints), len(self.actuators))
             return np.full(shape, np.nan)

@@ -24,7 +24,7 @@ from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.transmissions.units import UNITS
 
 
-def build_transmissions(
+def build_all(
     robot: RobotDescription,
     registry: Registry,
     aliases: Mapping[str, str],
@@ -47,10 +47,10 @@ def build_transmissions(
         try:
             item, unused = _build_aliased(spec, robot, registry, aliases, passive_joints)
         except TransmissionBridgeError as error:
-            findings.append(_error_finding(spec, error))
+            findings.append(_to_finding(spec, error))
         except (Exception, SystemExit) as error:  # a bug of a plugin disables its own joints only
             findings.append(
-                _error_finding(
+                _to_finding(
                     spec,
                     TransmissionError(
                         f'{spec.type} raised {type(error).__name__}: {error}\n'
@@ -68,12 +68,13 @@ def build_transmissions(
                     )
                     item = replace(item, by_role=frozenset())
                 built.append(item)
-                findings += [_warning_finding(spec, doubt) for doubt in doubts]
+                findings += [
+                    Finding('warning', doubt, line=spec.line, path=spec.path, subject=spec.name)
+                    for doubt in doubts
+                ]
             findings.extend(unused)
     disjoint = disjoint_ranges(built, robot)
-    findings += [
-        _error_finding(robot.transmission(name), error) for name, error in disjoint.items()
-    ]
+    findings += [_to_finding(robot.transmission(name), error) for name, error in disjoint.items()]
     built = [item for item in built if item.spec.name not in disjoint]
     return _reject_unclear_units(built, robot, findings), tuple(findings)
 
@@ -105,18 +106,14 @@ def _reject_unclear_units(
             for name in (member.name for member in item.spec.actuators):
                 giver = givers.get(name, item.spec.name)
                 if giver not in names:
-                    refused[item.spec.name] = (
-                        f"'{giver}' sets the units of '{name}' and is rejected"
-                    )
+                    refused[item.spec.name] = f"'{giver}' sets the units of '{name}': rejected"
                 elif name in item.units and giver != item.spec.name:
                     refused[item.spec.name] = f"'{giver}' also sets the units of '{name}'"
                 else:
                     continue
                 expected = f"units of '{name}' in one transmission"
                 what = f'transmission {refused[item.spec.name]}'
-                findings.append(
-                    _error_finding(item.spec, TransmissionError(what, expected=expected))
-                )
+                findings.append(_to_finding(item.spec, TransmissionError(what, expected=expected)))
                 break
         if not refused:
             return tuple(built)
@@ -183,11 +180,7 @@ def _build_aliased(
     return built, unused
 
 
-def _warning_finding(spec: TransmissionSpec, message: str) -> Finding:
-    return Finding('warning', message, line=spec.line, path=spec.path, subject=spec.name)
-
-
-def _error_finding(spec: TransmissionSpec, error: TransmissionBridgeError) -> Finding:
+def _to_finding(spec: TransmissionSpec, error: TransmissionBridgeError) -> Finding:
     message, expected, found = str(error), '', ''
     if isinstance(error, TransmissionError):
         message, expected, found = error.message, error.expected, error.found

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.transmissions.linear import LinearTransmission, require_ratios
+from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 
@@ -71,9 +71,7 @@ class CoupledTransmission(LinearTransmission):
         entries = np.asarray(matrix, dtype=np.float64)
         reductions: tuple[float, ...] | None = None
         if actuator_reduction is not None:
-            reductions = require_ratios(
-                'actuator_reduction', actuator_reduction, entries.shape[-1]
-            )
+            reductions = as_ratios('actuator_reduction', actuator_reduction, entries.shape[-1])
             entries = entries / np.array(reductions)
         super().__init__(entries, joint_offset, actuator_reduction=reductions)
 

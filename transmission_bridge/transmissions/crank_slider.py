@@ -176,9 +176,8 @@ def _read_law(reader: SpecReader) -> StrokeLaw:
     crank = _read_length(reader, 'crank_radius', 'Length of the crank [m].')
     offset = reader.number('offset', description='Offset of the stroke axis [m].', default=0.0)
     if guided:
-        return GuidedSlider(
-            crank, _read_length(reader, 'rod_length', 'Length of the rod [m].'), offset
-        )
+        rod = _read_length(reader, 'rod_length', 'Length of the rod [m].')
+        return GuidedSlider(crank, rod, offset)
     base = _read_length(reader, 'pivot_distance', 'Distance from joint to base hinge [m].')
     return HingedCylinder(crank, base, offset)
 

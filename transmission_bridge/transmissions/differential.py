@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from transmission_bridge.transmissions.linear import LinearTransmission, reciprocal, require_ratios
+from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, reciprocal
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 
@@ -51,8 +51,8 @@ class DifferentialTransmission(LinearTransmission):
         ignore_absolute_encoder: bool = False,
     ) -> None:
         self.ignore_absolute_encoder = ignore_absolute_encoder
-        ar1, ar2 = require_ratios('actuator_reduction', actuator_reduction, 2)
-        jr1, jr2 = require_ratios('joint_reduction', joint_reduction, 2)
+        ar1, ar2 = as_ratios('actuator_reduction', actuator_reduction, 2)
+        jr1, jr2 = as_ratios('joint_reduction', joint_reduction, 2)
         super().__init__(
             [
                 [reciprocal(2 * jr1 * ar1), reciprocal(2 * jr1 * ar2)],

@@ -17,13 +17,8 @@ import numpy as np
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.equations import (
-    build_system,
-    flatten_numbers,
-    Numbers,
-    structure_of,
-)
-from transmission_bridge.transmissions.linear import require_ratios
+from transmission_bridge.transmissions.equations import build_system, flatten, Numbers, shape_of
+from transmission_bridge.transmissions.linear import as_ratios
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.system import map_samples, System
@@ -124,10 +119,10 @@ class EquationTransmission(PositionDependentTransmission):
             **{name: default for name, default in defaults.items() if default is not None},
             **(numbers or {}),
         }
-        self._actuator_reduction = require_ratios(
+        self._actuator_reduction = as_ratios(
             'actuator_reduction', _fill_default(actuator_reduction, 1.0, n_actuators), n_actuators
         )
-        self._joint_reduction = require_ratios(
+        self._joint_reduction = as_ratios(
             'joint_reduction', _fill_default(joint_reduction, 1.0, n_joints), n_joints
         )
         self._joint_offset = tuple(map(float, _fill_default(joint_offset, 0.0, n_joints)))
@@ -146,14 +141,14 @@ class EquationTransmission(PositionDependentTransmission):
         }
         #: The numbers and choices, as passed to the equations.
         self.p = SimpleNamespace(**numbers, **(choices or {}))
-        self._numbers = tuple(flatten_numbers(everything))
+        self._numbers = tuple(flatten(everything))
         if not all(map(math.isfinite, self._numbers)):
             raise TransmissionError(
                 'the dimensions of the mechanism are invalid',
                 expected='finite numbers',
                 found=str(everything),
             )
-        self._structure = structure_of(everything), tuple((choices or {}).items())
+        self._structure = shape_of(everything), tuple((choices or {}).items())
         super().__init__(self.range())
 
     @property

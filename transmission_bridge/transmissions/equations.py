@@ -31,7 +31,7 @@ Numbers: TypeAlias = 'float | Sequence[float] | Sequence[Sequence[float]]'
 Expression: TypeAlias = Any
 
 
-def structure_of(numbers: Mapping[str, Numbers]) -> tuple[tuple[str, Any], ...]:
+def shape_of(numbers: Mapping[str, Numbers]) -> tuple[tuple[str, Any], ...]:
     """Return the common structure of mechanisms of an equation: names and counts of numbers."""
 
     def count_values(value: Numbers) -> Any:
@@ -40,7 +40,7 @@ def structure_of(numbers: Mapping[str, Numbers]) -> tuple[tuple[str, Any], ...]:
     return tuple((name, count_values(value)) for name, value in numbers.items())
 
 
-def flatten_numbers(numbers: Mapping[str, Numbers]) -> list[float]:
+def flatten(numbers: Mapping[str, Numbers]) -> list[float]:
     """Return the numbers one after the other."""
 
     def flatten_value(value: Numbers) -> list[float]:

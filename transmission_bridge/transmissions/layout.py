@@ -55,7 +55,7 @@ def order_members(
     return tuple(joints), tuple(actuators), tuple(placed)
 
 
-def make_identities(
+def pass_joints(
     robot: RobotDescription,
 ) -> tuple[tuple[Binding, ...], dict[str, str], tuple[Finding, ...]]:
     """
@@ -96,10 +96,8 @@ def make_identities(
     withheld, reasons = _find_withheld(robot, passed)
     names = {spec.name for spec in robot.transmissions}
     names.update(rejected.name for rejected in robot.rejected)
-    identities = (
-        _make_identity(robot.joint(name), names) for name in passed if name not in withheld
-    )
-    return tuple(identities), withheld, (*findings, *reasons)
+    built = (_make_identity(robot.joint(name), names) for name in passed if name not in withheld)
+    return tuple(built), withheld, (*findings, *reasons)
 
 
 def _make_identity(joint: JointSpec, names: Collection[str]) -> Binding:

@@ -150,7 +150,7 @@ class LinearTransmission(Transmission):
         )
 
 
-def require_ratios(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:
+def as_ratios(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:
     """
     Return reductions as floats.
 

@@ -68,10 +68,8 @@ class ParallelAnkleTransmission(EquationTransmission):
         self._domain = Domain('joint', tuple(lower), tuple(upper))
         middle = 0.5 * np.add(self._domain.lower, self._domain.upper) - np.array(joint_offset)
         ends = _rod_ends(middle.tolist(), SimpleNamespace(foot=[ca.DM(leg.foot) for leg in legs]))
-        found = [
-            leg.equation_numbers(end.full().ravel()) for leg, end in zip(legs, ends, strict=True)
-        ]
-        numbers: dict[str, Any] = {name: tuple(each[name] for each in found) for name in found[0]}
+        own = [leg.leg_numbers(end.full().ravel()) for leg, end in zip(legs, ends, strict=True)]
+        numbers: dict[str, Any] = {name: tuple(each[name] for each in own) for name in own[0]}
         super().__init__(
             numbers,
             actuator_reduction=actuator_reduction,
@@ -196,7 +194,7 @@ class AnkleLeg:
         self.ahead = math.cos(crank_angle) * ahead + math.sin(crank_angle) * beside
         self.beside = math.cos(crank_angle) * beside - math.sin(crank_angle) * ahead
 
-    def equation_numbers(self, foot: Array) -> dict[str, Any]:
+    def leg_numbers(self, foot: Array) -> dict[str, Any]:
         """
         Return the numbers of the leg for the equations, with the elbow closer to actuator zero.
 

@@ -160,7 +160,7 @@ class PositionDependentTransmission(CompiledTransmission):
         from transmission_bridge.transmissions.numpy_forms import build_numpy_forms
         from transmission_bridge.transmissions.system import System
 
-        return System(build_numpy_forms(self, self._domain), len(self.numbers))
+        return System(build_numpy_forms(self), len(self.numbers))
 
     def _pose(self) -> tuple[Array, Array] | None:
         """Return ``x`` and an approximate ``y`` of a pose if there is only a closure."""

@@ -22,11 +22,7 @@ import inspect
 import traceback
 
 from transmission_bridge.errors import PluginError
-from transmission_bridge.transmissions.transmission import (
-    API_VERSION,
-    find_overridden,
-    Transmission,
-)
+from transmission_bridge.transmissions.transmission import API_VERSION, overrides_of, Transmission
 
 ENTRY_POINT_GROUP = 'transmission_bridge.transmissions'
 _PACKAGE = 'transmission_bridge'
@@ -176,7 +172,7 @@ def _find_problem(loaded: object) -> str:
             f'states api_version {version!r}, this transmission_bridge has {API_VERSION}; install '
             f'a matching version of the plugin: {_CHANGES}'
         )
-    if derived := find_overridden(loaded):
+    if derived := overrides_of(loaded):
         return (
             f'overrides {" and ".join(derived)}, which the base class derives from a matrix, an '
             f'equation or evaluate(): {_CHANGES}'

@@ -130,10 +130,8 @@ class Robot:
             if name not in known:
                 raise UnknownNameError('joint', name, known)
         wanted = [known.index(name) for name in joint_names]
-        bindings = [
-            each for each in self.bindings if not set(wanted).isdisjoint(each.moved_joints)
-        ]
-        moved = dict.fromkeys(place for each in bindings for place in each.moved_joints)
+        bindings = [each for each in self.bindings if not set(wanted).isdisjoint(each.all_joints)]
+        moved = dict.fromkeys(place for each in bindings for place in each.all_joints)
         joints = [*wanted, *(place for place in moved if place not in wanted)]
         actuators = sorted({place for each in bindings for place in each.actuators})
         owners: dict[int, int] = {}

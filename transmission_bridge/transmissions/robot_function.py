@@ -26,12 +26,7 @@ import numpy as np
 from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import Direction
-from transmission_bridge.transmissions.system import (
-    CompiledCall,
-    is_all_known,
-    is_any_known,
-    known_if,
-)
+from transmission_bridge.transmissions.system import Call, is_all_known, is_any_known, known_if
 from transmission_bridge.types import Array
 
 Expression: TypeAlias = Any
@@ -129,8 +124,8 @@ class RobotFunction:
         self.status: Array = np.zeros(len(mechanisms))
         start = np.full(near.numel_in(2), math.nan)
         inputs = dict(enumerate((given, self.places, start, np.array(numbers), *tables)))
-        self._near = CompiledCall(near, inputs, {0: self.mapped, 1: self.status})
-        self._look = CompiledCall(full, inputs, dict(enumerate(self._near.outputs)))
+        self._near = Call(near, inputs, {0: self.mapped, 1: self.status})
+        self._look = Call(full, inputs, dict(enumerate(self._near.outputs)))
         self._start = start
         # A copy between buffers costs a third of a copy between arrays.
         self._values_memory, self._start_memory = given.reshape(-1).data, start.data
@@ -211,11 +206,7 @@ def _compile_robot(
         began += copies * each.n_start
         more = [own] if is_near and each.near is not None else [own, table]
         map_sample = _MechanismCall(function, more)
-        found = (
-            map_sample.map_command_rows(rows, at, begins)
-            if commands
-            else map_sample(rows, *begins)
-        )
+        found = map_sample.map_demand(rows, at, begins) if commands else map_sample(rows, *begins)
         *outputs, after, said, retry = found
         for row, vector in enumerate(outputs):
             for output, selected in zip(each.outputs, each.selected, strict=True):
@@ -246,7 +237,7 @@ class _MechanismCall:
         found = [*self._function(*rows, start, *self._more)]
         return found if len(found) == 6 else [*found, type(start)(0.0)]
 
-    def map_command_rows(
+    def map_demand(
         self,
         rows: Sequence[Expression],
         at: Sequence[Expression],
@@ -278,17 +269,13 @@ def _affine_outputs(
 ) -> list[Expression]:
     """Return the outputs of the affine map, as one call if the robot's function has calls."""
     if isinstance(values, ca.SX):
-        return _expand_affine(affine, values, numbers)
+        return _expand(affine, values, numbers)
     inside = ca.SX.sym('values', values.numel()), ca.SX.sym('numbers', numbers.numel())
-    function = ca.Function(
-        'affine', inside, [ca.densify(ca.vertcat(*_expand_affine(affine, *inside)))]
-    )
+    function = ca.Function('affine', inside, [ca.densify(ca.vertcat(*_expand(affine, *inside)))])
     return list(ca.vertsplit(function(values, numbers)))
 
 
-def _expand_affine(
-    affine: _AffineStructure, values: Expression, numbers: Expression
-) -> list[Expression]:
+def _expand(affine: _AffineStructure, values: Expression, numbers: Expression) -> list[Expression]:
     """Return the outputs, by the operations of :class:`AffineMap` in the same order."""
     at = sum(map(len, affine.terms))
     before = [

@@ -20,7 +20,7 @@ from transmission_bridge.description.specs import (
 )
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.transmissions import layout
-from transmission_bridge.transmissions.builder import build_transmissions
+from transmission_bridge.transmissions.builder import build_all
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
@@ -80,12 +80,8 @@ class RobotTransmissions(Robot):
         actuator_units: Mapping[str, str] | None = None,
     ) -> None:
         self._passive_joints: str = passive_joints
-        built, findings = build_transmissions(
-            robot, registry or Registry(), aliases or {}, passive_joints
-        )
-        passed, self._withheld, more = (
-            layout.make_identities(robot) if pass_through else ((), {}, ())
-        )
+        built, findings = build_all(robot, registry or Registry(), aliases or {}, passive_joints)
+        passed, self._withheld, more = layout.pass_joints(robot) if pass_through else ((), {}, ())
         super().__init__(*layout.order_members(robot, (*built, *passed)))
         self._robot = robot
         self._findings = (*robot.findings, *findings, *more)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from transmission_bridge.transmissions.linear import LinearTransmission, reciprocal, require_ratios
+from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, reciprocal
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 
@@ -43,8 +43,8 @@ class ScrewTransmission(LinearTransmission):
     def __init__(
         self, lead: float, actuator_reduction: float = 1.0, joint_offset: float = 0.0
     ) -> None:
-        (travel,) = require_ratios('lead', (lead,), 1)
-        (reduction,) = require_ratios('actuator_reduction', (actuator_reduction,), 1)
+        (travel,) = as_ratios('lead', (lead,), 1)
+        (reduction,) = as_ratios('actuator_reduction', (actuator_reduction,), 1)
         turns = 2.0 * math.pi * reduction
         super().__init__(
             [[travel * reciprocal(turns)]],

@@ -155,9 +155,7 @@ class Seeds:
             if pose is None:
                 x = domain.grid(points_of(system.n_x))
                 y, slope = map_samples(system.dense_value, [x], [list(p)])
-                return cls._from_grid(
-                    system, domain, x, y, _reshape_matrices(slope, system), 0.0, None
-                )
+                return cls._from_grid(system, domain, x, y, _as_matrices(slope, system), 0.0, None)
             points, x, y, slope, side = _assemble_grid(system, domain, p, pose)
             return cls._from_grid(system, domain, x, y, slope, side, points)
 
@@ -238,7 +236,7 @@ def sizes_of(matrices: Array) -> tuple[Array, Array]:
     return np.linalg.norm(values, axis=1), 1.0 / np.linalg.norm(1.0 / values, axis=1)
 
 
-def _reshape_matrices(columns: Array, system: System) -> Array:
+def _as_matrices(columns: Array, system: System) -> Array:
     """Return ``G`` from its entries column by column."""
     return columns.reshape(-1, system.n_x, system.n_y).swapaxes(1, 2)
 
@@ -253,17 +251,15 @@ def _assemble_grid(
     x, start = (each[np.newaxis] for each in pose)
     size = np.abs(start[0]) + 1e-3 * domain.span.max()
 
-    def follow_closure(
-        x: Array, y: Array, *, is_sought: bool = False
-    ) -> tuple[Array, Array, Array]:
+    def solve_at(x: Array, y: Array, *, is_sought: bool = False) -> tuple[Array, Array, Array]:
         numbers = [*_make_watch(system, size), *p]
         if is_sought:
             (y,) = map_samples(system.closure_solver, [x, y], [numbers])
         y, slope, side, closed = map_samples(system.closure_follower, [x, y], [numbers])
         y[closed[:, 0] == 0.0] = np.nan
-        return y, _reshape_matrices(slope, system), np.sign(side[:, 0])
+        return y, _as_matrices(slope, system), np.sign(side[:, 0])
 
-    y, slope, side = follow_closure(x, start, is_sought=True)
+    y, slope, side = solve_at(x, start, is_sought=True)
     if not (domain.contains(x) & np.isfinite(y).all() & np.isfinite(slope).all()).all():
         raise TransmissionError(
             'the pose does not determine how the mechanism is assembled',
@@ -274,10 +270,8 @@ def _assemble_grid(
     size = size + np.abs(slope[0]) @ domain.span
     points = points_of(system.n_x)
     while points**system.n_x <= MOST_POINTS:
-        grid, found, slopes = _walk_grid(
-            domain, points, (x, y, slope), float(side[0]), follow_closure
-        )
-        if _is_unambiguous(grid, found, slopes, points, size, follow_closure):
+        grid, found, slopes = _walk_grid(domain, points, (x, y, slope), float(side[0]), solve_at)
+        if _is_unambiguous(grid, found, slopes, points, size, solve_at):
             return points, grid, found, slopes, float(side[0])
         points = 2 * points - 1
     raise TransmissionError(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from transmission_bridge.transmissions.linear import LinearTransmission, reciprocal, require_ratios
+from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, reciprocal
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 
@@ -41,7 +41,7 @@ class SimpleTransmission(LinearTransmission):
     api_version: ClassVar[int] = 2
 
     def __init__(self, reduction: float, joint_offset: float = 0.0) -> None:
-        (n,) = require_ratios('reduction', (reduction,), 1)
+        (n,) = as_ratios('reduction', (reduction,), 1)
         super().__init__([[reciprocal(n)]], [joint_offset], inverse=[[n]], actuator_reduction=(n,))
 
     @classmethod

@@ -166,7 +166,7 @@ class SpecReader:
                 given = field in member.given
                 self._asked.append(_Request(field, scope, f'<{tag}>', True, given, value))
                 numbers.append(
-                    self._declare_tunable((*scope, field), value, description, nonzero=nonzero)
+                    self._add_live((*scope, field), value, description, nonzero=nonzero)
                 )
         return tuple(numbers)
 
@@ -208,7 +208,7 @@ class SpecReader:
         if (field := field_meant(name)) is not None:
             tag = f'<param name="{name}">'
             self._asked.append(_Request(field, path[:-1], tag, False, found is not None, value))
-        return self._declare_tunable(
+        return self._add_live(
             path, value, description, minimum=minimum, maximum=maximum, nonzero=nonzero
         )
 
@@ -274,7 +274,7 @@ class SpecReader:
         :returns: The current value: the described value, or its replacement.
         :raises ParameterError: If it is set to a number that is not finite.
         """
-        return self._declare_tunable(path, value, description)
+        return self._add_live(path, value, description)
 
     def text(
         self,
@@ -314,14 +314,12 @@ class SpecReader:
         elif actuator is not None:
             parameters = self.spec.actuators[actuator].parameters
             path = ('actuators', self.spec.actuators[actuator].name, name)
-        found = self._require_single(
-            name, self._mark_used(spec for spec in parameters if spec.name == name)
-        )
+        found = self._pick(name, self._mark_used(spec for spec in parameters if spec.name == name))
         if found is None and required:
             raise self.error(f'parameter {".".join(path)} is missing', parameter=name)
         return path, found
 
-    def _require_single(self, name: str, found: Sequence[ParameterSpec]) -> ParameterSpec | None:
+    def _pick(self, name: str, found: Sequence[ParameterSpec]) -> ParameterSpec | None:
         """Return the parameter; several are accepted if their values are equal."""
         if len({spec.value for spec in found}) > 1:
             raise self.error(
@@ -350,7 +348,7 @@ class SpecReader:
                 f'{what} is not a number', parameter=name, expected=str(error), found=repr(text)
             ) from None
 
-    def _declare_tunable(
+    def _add_live(
         self, path: ParameterPath, default: float, description: str, **bounds: Any
     ) -> float:
         value = self._overrides.get(path, default)
@@ -380,7 +378,7 @@ class SpecReader:
             if not given:
                 continue
             lower, upper, *_ = (
-                self._declare_tunable(
+                self._add_live(
                     ('actuators', member.name, 'limit', name),
                     given.get(name, default),
                     description,
@@ -436,7 +434,7 @@ class SpecReader:
         for member in self.spec.actuators:
             left = self._list_unused(member.parameters)
             given = {
-                name: self._require_single(name, [spec for spec in left if spec.name == name])
+                name: self._pick(name, [spec for spec in left if spec.name == name])
                 for name in (*UNITS, *CONSTANTS)
             }
             texts = {name: spec.value for name, spec in given.items() if spec is not None}
@@ -460,7 +458,7 @@ class SpecReader:
             self._mark_used(spec for spec in left if spec.name in (*UNITS, *units.constant_names))
             if 'torque_constant' in units.constant_names:
                 units = units.with_torque_constant(
-                    self._declare_tunable(
+                    self._add_live(
                         ('actuators', member.name, 'torque_constant'),
                         parse_number(texts['torque_constant']),
                         CONSTANTS['torque_constant'],
@@ -545,11 +543,11 @@ class SpecReader:
         findings = []
         for scope, member in self._members:
             for field in sorted(member.given & {MECHANICAL_REDUCTION, OFFSET}):
-                if not self._find_requests(field, scope):
+                if not self._asked_at(field, scope):
                     value: float = getattr(member, field)
                     what = f"{field} of {scope[0][:-1]} '{member.name}'"
                     read = self._find_alternatives(field, scope)
-                    findings.append(self._unused_finding(what, member, f'{value:g}', value, read))
+                    findings.append(self._warn_unused(what, member, f'{value:g}', value, read))
             left = self._list_unused(member.parameters)
             findings += [self._unused_parameter(spec, scope) for spec in left]
         left = self._list_unused(self.spec.parameters)
@@ -570,11 +568,9 @@ class SpecReader:
             value = None  # an unreadable text may differ from the default
         field = field_meant(spec.name)
         read = [] if field is None else self._find_alternatives(field, scope)
-        return self._unused_finding(
-            f"parameter '{spec.name}'", spec, repr(spec.value), value, read
-        )
+        return self._warn_unused(f"parameter '{spec.name}'", spec, repr(spec.value), value, read)
 
-    def _find_requests(self, field: str, scope: ParameterPath) -> list[_Request]:
+    def _asked_at(self, field: str, scope: ParameterPath) -> list[_Request]:
         """Return the requests for this field of a member: one or none."""
         here = (True, field, scope)
         return [each for each in self._asked if (each.of_member, each.field, each.scope) == here]
@@ -587,13 +583,11 @@ class SpecReader:
         parameter of that name at ``scope``; if there are none, all of that name.
         """
         of_field = [asked for asked in self._asked if asked.field == field]
-        of_members = self._find_requests(field, scope) or [
-            each for each in of_field if each.of_member
-        ]
+        of_members = self._asked_at(field, scope) or [each for each in of_field if each.of_member]
         of_plugin = [each for each in of_field if not each.of_member and each.scope == scope]
         return of_members + of_plugin or of_field
 
-    def _unused_finding(
+    def _warn_unused(
         self,
         what: str,
         spec: TransmissionEnd | ParameterSpec,

@@ -114,7 +114,7 @@ class Watch(NamedTuple):
     y_near: Any
 
     @classmethod
-    def from_vector(cls, vector: Expression, n_x: int, n_y: int) -> Watch:
+    def unpack(cls, vector: Expression, n_x: int, n_y: int) -> Watch:
         """Return the watch from a vector of symbols."""
         counts = (n_x, n_x, n_x, n_y, n_y, n_y, 4, 5, n_x, n_y)
         ends = np.cumsum([0, *counts]).tolist()
@@ -170,7 +170,7 @@ class System:
         """
         Return the compiled function of one sample close to the last solution.
 
-        It is :meth:`step` without a table; it also returns whether the full solver is needed.
+        As :meth:`compile_step`, without a table; also returns whether to run the full solver.
         """
         return self._get_cached((along, 0), lambda: self._build_near(along))
 
@@ -190,10 +190,8 @@ class System:
         start = kind.sym('start', self.n_start(along))
         return inputs, start, kind.sym('numbers', self.n_watch + self.n_numbers)
 
-    def _split_numbers(self, numbers: Expression) -> tuple[Watch, Expression]:
-        return Watch.from_vector(numbers[: self.n_watch], self.n_x, self.n_y), numbers[
-            self.n_watch :
-        ]
+    def _unpack(self, numbers: Expression) -> tuple[Watch, Expression]:
+        return Watch.unpack(numbers[: self.n_watch], self.n_x, self.n_y), numbers[self.n_watch :]
 
     def _build_step(self, along: bool, entries: int) -> Any:
         inputs, start, numbers = self._make_symbols(along, ca.MX)
@@ -214,7 +212,7 @@ class System:
 
     def _build_near(self, along: bool) -> Any:
         inputs, start, numbers = self._make_symbols(along, self._kind)
-        watch, p = self._split_numbers(numbers)
+        watch, p = self._unpack(numbers)
         given, n_out = inputs[0], self.n_y if along else self.n_x
         found = Solved(None, None, 0.0, 1.0)
         if self.is_solved(along):
@@ -229,9 +227,7 @@ class System:
                     is_met=all_of((found.is_met, is_near)),
                 )
         result = self._build_outputs(along, inputs, start, watch, p, found)
-        return ca.Function(
-            'near', [*inputs, start, numbers], result, _function_options(self._kind)
-        )
+        return ca.Function('near', [*inputs, start, numbers], result, _cse_options(self._kind))
 
     def _build_residual(
         self, along: bool, given: Expression, unknown: Expression, p: Expression
@@ -373,9 +369,7 @@ class System:
     def _search_table(self, along: bool, given: Sequence[Expression], table: Expression) -> Any:
         """Return the results of a sample from the table; ``given`` are arguments of ``step``."""
         position, numbers = given[0], given[4]
-        entries = self._nearest_entries(
-            along, position, table, self._split_numbers(numbers)[0], TRIES
-        )
+        entries = self._nearest_entries(along, position, table, self._unpack(numbers)[0], TRIES)
         begins = [_extrapolate_entry(each, position) if along else each[0] for each in entries]
         attempt = self._build_attempt(along, given, table)
         result: Any = [ca.MX.nan(*attempt.size_out(k)) for k in range(attempt.n_out())]
@@ -388,7 +382,7 @@ class System:
         """Return a switched function of damped steps from an initial guess."""
         *inputs, start, numbers, _ = given
         position = inputs[0]
-        watch, p = self._split_numbers(numbers)
+        watch, p = self._unpack(numbers)
         begin = ca.MX.sym('begin', self.n_y if along else self.n_x)
         unknown, size = self._solve_damped(along, position, begin, numbers)
         is_met = size <= LAST_STEP
@@ -397,12 +391,12 @@ class System:
         kind = self._kind
         own, began, held = self._make_symbols(along, kind)
         solution, is_one = kind.sym('solution', unknown.numel()), kind.sym('met')
-        own_watch, own_p = self._split_numbers(held)
+        own_watch, own_p = self._unpack(held)
         slope, is_value = self._slope_at(along, own[0], solution, own_watch, own_p)
         found = Solved(solution, slope, 0.0, is_one * is_value)
         result = self._build_outputs(along, own, began, own_watch, own_p, found, is_last=True)
         arguments = [*own, began, held, solution, is_one]
-        finish = ca.Function('finish', arguments, result, _function_options(kind))
+        finish = ca.Function('finish', arguments, result, _cse_options(kind))
         result = finish(*inputs, start, numbers, unknown, is_met)
         if (self.n_x, self.n_y) == (1, 1) and not along:
             # At the end of the domain the mechanism has only one side.
@@ -449,10 +443,10 @@ class System:
         unknown, step = state[:n], state[n : 2 * n]
         miss, size, damping = (state[2 * n + k] for k in range(3))
         here, held = state[2 * n + 3 : 2 * n + 3 + n_given], state[2 * n + 3 + n_given :]
-        watch, p = self._split_numbers(held)
+        watch, p = self._unpack(held)
         span = watch.y_span if along else watch.span
 
-        def evaluate_step(at: Expression) -> tuple[Expression, Expression, Expression]:
+        def take_step(at: Expression) -> tuple[Expression, Expression, Expression]:
             if self.is_implicit:
                 off, slope = self._build_residual(along, here, at, p)
             else:
@@ -462,7 +456,7 @@ class System:
             return change, ca.sumsqr(off), ca.norm_2(change / span)
 
         ahead = unknown + damping * step
-        next_step, next_miss, next_size = evaluate_step(ahead)
+        next_step, next_miss, next_size = take_step(ahead)
         is_better = ca.logic_or(next_miss < miss, ca.logic_and(next_size < size, size <= END_GAME))
         is_taken = ca.logic_and(is_better, is_known(next_size))
         kept = [
@@ -475,13 +469,10 @@ class System:
                 (ca.fmin(1.0, 2.0 * damping), 0.5 * damping),
             )
         ]
-        options = _function_options(kind)
+        options = _cse_options(kind)
         body = ca.Function('damped', [state], [ca.vertcat(*kept, here, held)], options)
         begins = ca.Function(
-            'begins',
-            [state],
-            [ca.vertcat(unknown, *evaluate_step(unknown), 1.0, here, held)],
-            options,
+            'begins', [state], [ca.vertcat(unknown, *take_step(unknown), 1.0, here, held)], options
         )
         first = ca.vertcat(begin, ca.MX.zeros(n + 3), given, numbers)
         last = body.fold(DAMPED_STEPS)(begins(first))
@@ -546,12 +537,12 @@ class System:
         kind = self._kind
         x, y = kind.sym('x', self.n_x), kind.sym('y', self.n_y)
         numbers = kind.sym('numbers', self.n_watch + self.n_numbers)
-        watch, p = self._split_numbers(numbers)
+        watch, p = self._unpack(numbers)
         found = self._iterate_newton(True, x, y, watch, p)
         found = self._iterate_newton(True, x, found.unknown, watch, p)
         side = _determinant_of(self.forms.closure(x, found.unknown, p)[2])
         outputs = [found.unknown, ca.densify(found.slope), side, found.is_met]
-        return ca.Function('follow', [x, y, numbers], outputs, _function_options(kind))
+        return ca.Function('follow', [x, y, numbers], outputs, _cse_options(kind))
 
     @cached_property
     def closure_solver(self) -> Any:
@@ -564,7 +555,7 @@ class System:
 # -- expressions ---------------------------------------------------------------------------------
 
 
-def _function_options(kind: Any) -> dict[str, Any]:
+def _cse_options(kind: Any) -> dict[str, Any]:
     return {'cse': True} if kind is ca.SX else {}
 
 
@@ -672,7 +663,7 @@ def make_switch(name: str, given: Sequence[Any], outputs: Sequence[Any]) -> Any:
 CHUNKS = (1, 16, 256)
 
 
-class CompiledCall:
+class Call:
     """
     A compiled function with the arrays that it reads and writes. Threads must not share it.
 
@@ -729,13 +720,13 @@ def map_samples(
     """
     n_samples = len(columns[0])
     results = [np.empty((n_samples, function.numel_out(k))) for k in range(function.n_out())]
-    calls: dict[int, CompiledCall] = {}
+    calls: dict[int, Call] = {}
     first = 0
     while first < n_samples:
         left = n_samples - first
         count = next((each for each in CHUNKS if each >= left), CHUNKS[-1])
         if count not in calls:
-            calls[count] = call = CompiledCall(_vectorize_function(function, count, len(shared)))
+            calls[count] = call = Call(_vectorize_function(function, count, len(shared)))
             for array, values in zip(call.inputs[len(columns) :], shared, strict=True):
                 array[:] = np.asarray(values, dtype=np.float64).ravel()
         call = calls[count]

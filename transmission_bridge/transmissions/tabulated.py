@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.linear import require_ratios
+from transmission_bridge.transmissions.linear import as_ratios
 from transmission_bridge.transmissions.monotone_cubic import MonotoneCubic
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
@@ -69,8 +69,8 @@ class TabulatedTransmission(PositionDependentTransmission):
         joint_reduction: float = 1.0,
         joint_offset: float = 0.0,
     ) -> None:
-        self._actuator_reduction = require_ratios('actuator_reduction', (actuator_reduction,), 1)
-        self._joint_reduction = require_ratios('joint_reduction', (joint_reduction,), 1)
+        self._actuator_reduction = as_ratios('actuator_reduction', (actuator_reduction,), 1)
+        self._joint_reduction = as_ratios('joint_reduction', (joint_reduction,), 1)
         if not math.isfinite(joint_offset):
             raise TransmissionError(
                 'joint_offset must be finite', parameter='joint_offset', found=str(joint_offset)

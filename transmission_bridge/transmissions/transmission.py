@@ -231,7 +231,7 @@ def slope_of(transmission: Transmission, direction: Direction, x: Array) -> Arra
     return np.stack([transmission.map(direction, 'velocity', unit, at=x) for unit in units], -1)
 
 
-def find_overridden(cls: type) -> list[str]:
+def overrides_of(cls: type) -> list[str]:
     """Return which of :data:`DERIVED` a class overrides outside of this package."""
     package = __name__.partition('.')[0] + '.'
     return [

@@ -212,9 +212,7 @@ def _read_positive(name: str, text: str) -> float:
     except ValueError as error:
         raise _unit_error(name, f'{name} is not a number', str(error), repr(text)) from None
     if value < SMALLEST:
-        expected = (
-            f'a number of at least {SMALLEST:g}; a negative reduction reverses the direction'
-        )
+        expected = f'{SMALLEST:g} or more; a negative reduction reverses the direction'
         raise _unit_error(name, f'{name} is invalid', expected, repr(text))
     return value
 

@@ -21,7 +21,7 @@ from transmission_bridge.transmissions.interfaces import (
     Quantity,
 )
 from transmission_bridge.transmissions.report import MapReport
-from transmission_bridge.transmissions.transmission import API_VERSION, find_overridden
+from transmission_bridge.transmissions.transmission import API_VERSION, overrides_of
 from transmission_bridge.types import Array
 
 #: Round trips hold to this times the condition number, relative to the largest value.
@@ -60,7 +60,7 @@ def check_docstring(subject: Subject) -> None:
 def check_contract(subject: Subject) -> None:
     """The maps belong to the base class, and there is a number for each member."""
     t = subject.transmission
-    names = find_overridden(type(t))
+    names = overrides_of(type(t))
     assert not names, f'{", ".join(names)} must not be overridden: the base class derives them'
     assert t.n_actuators > 0, 'there are no actuators'
     for values, n in (
@@ -99,23 +99,21 @@ def check_round_trip(subject: Subject) -> None:
             if n_in > n_out:
                 continue
             given = make_inputs(subject, direction, interface)
-            there = subject.map_values(direction, interface, **given)
+            there = subject.map(direction, interface, **given)
             if quantity is Quantity.POSITION:
-                back = subject.map_values(opposite_direction(direction), interface, there)
+                back = subject.map(opposite_direction(direction), interface, there)
             else:
                 rate = given['rate']
-                back = subject.map_values(
+                back = subject.map(
                     opposite_direction(direction),
                     interface,
                     there,
                     at=subject.input_positions(opposite_direction(direction)),
-                    rate=subject.map_values(direction, 'velocity', rate, at=given['at']),
+                    rate=subject.map(direction, 'velocity', rate, at=given['at']),
                 )
             if quantity is Quantity.ACCELERATION and not subject.transmission.is_constant:
                 # The bias J' a' is part of the round trip and of its rounding errors.
-                still = subject.map_values(
-                    direction, interface, 0.0 * rate, at=given['at'], rate=rate
-                )
+                still = subject.map(direction, interface, 0.0 * rate, at=given['at'], rate=rate)
                 factor, scale = 10.0, np.abs(there).sum(-1) + np.abs(still).sum(-1)
                 scale = scale * subject.condition / _typical_gain(subject, direction)
                 scale += np.abs(given['values']).sum(-1)
@@ -137,7 +135,7 @@ def check_solved_everywhere(subject: Subject) -> None:
         # Also the ends: random positions rarely include them, and they are often dead centres.
         ends = np.array([subject.domain.lower, subject.domain.upper])
         x = np.append(ends, x, axis=0)
-        y = np.append(subject.map_values(subject.along, 'position', ends), y, axis=0)
+        y = np.append(subject.map(subject.along, 'position', ends), y, axis=0)
     found = subject.transmission.map(subject.back, 'position', y, report=report)
     lost = np.asarray(np.isnan(found).any(axis=-1) & np.isfinite(y).all(axis=-1))
     assert not lost.any(), (
@@ -209,8 +207,8 @@ def _central_differences(subject: Subject, share: float) -> Array:
     for place, width in enumerate(span):
         step = np.zeros(len(span))
         step[place] = share * width
-        ahead = subject.map_values(subject.along, 'position', subject.x + step)
-        behind = subject.map_values(subject.along, 'position', subject.x - step)
+        ahead = subject.map(subject.along, 'position', subject.x + step)
+        behind = subject.map(subject.along, 'position', subject.x - step)
         differences[:, :, place] = (ahead - behind) / (2.0 * step[place])
     return differences
 
@@ -221,19 +219,17 @@ def check_acceleration(subject: Subject) -> None:
     x, rate = given['at'], given['rate']
     span = np.ptp(x, axis=0) if subject.domain is None else subject.domain.span
     step = 1e-5 / np.abs(rate / span).max(axis=-1, keepdims=True)
-    ahead = subject.map_values(subject.along, 'velocity', rate, at=x + step * rate)
-    behind = subject.map_values(subject.along, 'velocity', rate, at=x - step * rate)
+    ahead = subject.map(subject.along, 'velocity', rate, at=x + step * rate)
+    behind = subject.map(subject.along, 'velocity', rate, at=x - step * rate)
     bias = (ahead - behind) / (2.0 * step)
-    velocity_part = subject.map_values(subject.along, 'velocity', given['values'], at=x)
+    velocity_part = subject.map(subject.along, 'velocity', given['values'], at=x)
     expected = velocity_part + bias
-    result = subject.map_values(subject.along, 'acceleration', **given)
+    result = subject.map(subject.along, 'acceleration', **given)
     known = np.isfinite(expected).all(axis=-1) & np.isfinite(result).all(axis=-1)
     assert known.mean() > 0.9, 'the velocity map has no neighbours to compare with'
     speed = np.abs(rate / span).max(axis=-1)
     scale = np.abs(velocity_part).max(-1) + np.abs(bias).max(-1)
-    scale = scale + speed * np.abs(subject.map_values(subject.along, 'velocity', rate, at=x)).max(
-        -1
-    )
+    scale = scale + speed * np.abs(subject.map(subject.along, 'velocity', rate, at=x)).max(-1)
     # The second derivative of a table jumps at its points; few steps cross a point.
     error = np.abs(result - expected).max(axis=-1)
     within = error[known] <= ACCELERATION * scale[known]
@@ -254,11 +250,11 @@ def check_power(subject: Subject) -> None:
         if at.shape[1] > other.shape[1]:
             # Efforts outside the range of the smaller side are not mapped.
             shape = other.shape
-            effort = subject.map_values(
+            effort = subject.map(
                 opposite_direction(direction), 'effort', random.normal(size=shape), at=other
             )
-        there_rate = subject.map_values(direction, 'velocity', rate, at=at)
-        there_effort = subject.map_values(direction, 'effort', effort, at=at)
+        there_rate = subject.map(direction, 'velocity', rate, at=at)
+        there_effort = subject.map(direction, 'effort', effort, at=at)
         here_terms, there_terms = rate * effort, there_rate * there_effort
         error = np.abs(here_terms.sum(axis=-1) - there_terms.sum(axis=-1))
         scale = np.abs(here_terms).sum(axis=-1) + np.abs(there_terms).sum(axis=-1)
@@ -287,11 +283,9 @@ def check_repeatable(subject: Subject) -> None:
     for direction in DIRECTIONS:
         for interface in interfaces_of(direction):
             given = make_inputs(part, direction, interface)
-            first = part.map_values(direction, interface, **given)
-            part.map_values(
-                direction, interface, **{name: value[::-1] for name, value in given.items()}
-            )
-            again = part.map_values(direction, interface, **given)
+            first = part.map(direction, interface, **given)
+            part.map(direction, interface, **{name: value[::-1] for name, value in given.items()})
+            again = part.map(direction, interface, **given)
             assert np.array_equal(first, again, equal_nan=True), (
                 f'{interface} {direction}: the same call gives another result'
             )

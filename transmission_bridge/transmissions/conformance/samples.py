@@ -21,7 +21,7 @@ from transmission_bridge.transmissions.position_dependent import (
     LARGEST_MAX_GAIN,
     PositionDependentTransmission,
 )
-from transmission_bridge.transmissions.transmission import Transmission
+from transmission_bridge.transmissions.transmission import slope_of, Transmission
 from transmission_bridge.types import Array
 
 #: Positions per check.
@@ -82,7 +82,7 @@ class Subject:
             self.domain,
         )
 
-    def map_values(
+    def map(
         self, direction: Direction, interface: str, values: npt.ArrayLike, **options: Any
     ) -> Array:
         """Map values."""
@@ -141,15 +141,4 @@ def subject_of(
         )
     return Subject(
         transmission, along, x[usable], y[usable], slope[usable], condition[usable], domain
-    )
-
-
-def slope_of(transmission: Transmission, along: Direction, x: Array) -> Array:
-    """Return ``dy/dx`` from the velocity map, shape ``(n, n_y, n_x)``."""
-    return np.stack(
-        [
-            transmission.map(along, 'velocity', np.broadcast_to(unit, x.shape).copy(), at=x)
-            for unit in np.eye(x.shape[1])
-        ],
-        axis=-1,
     )

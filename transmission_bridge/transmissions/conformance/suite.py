@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 import warnings
 
 from transmission_bridge.transmissions.conformance.checks import CHECKS
@@ -86,9 +86,5 @@ def _make_test(name: str) -> Callable[[TransmissionConformance], None]:
     return test
 
 
-def _add_tests(cls: Any) -> None:
-    for name in CHECKS:
-        setattr(cls, f'test_{name}', _make_test(name))
-
-
-_add_tests(TransmissionConformance)
+for _name in CHECKS:
+    setattr(TransmissionConformance, f'test_{_name}', _make_test(_name))

@@ -91,7 +91,7 @@ def find_rod(path: LoopPath, own: frozenset[int]) -> Rod | None:
         whole = (*first, *reversed_path(second))
         if not is_point:
             whole = _merge_constants(whole)
-        balls = _find_balls(whole, own)
+        balls = _list_balls(whole, own)
         zero = np.zeros(3)
         ends = [Ball(len(first), 0, zero, zero)] if is_point else balls
         for one in balls:
@@ -110,7 +110,7 @@ def find_rod(path: LoopPath, own: frozenset[int]) -> Rod | None:
     return min(found, key=lambda each: each[:2])[2] if found else None
 
 
-def _find_balls(path: Sequence[Element], own: frozenset[int]) -> list[Ball]:
+def _list_balls(path: Sequence[Element], own: frozenset[int]) -> list[Ball]:
     places = [place for place, element in enumerate(path) if isinstance(element, Motion)]
     balls = []
     for count in (3, 2):
@@ -235,7 +235,7 @@ class Closures:
         #: Positive on the side of the start; rows that vanish half a turn away are negative there.
         self.upright = ca.vertcat(*upright)
 
-    def describe_hinges(self, z: Array) -> dict[Loop, str]:
+    def hinge_axes(self, z: Array) -> dict[Loop, str]:
         """Return a description of the axis of each hinge at a position."""
         said = {}
         for path in self._paths:

@@ -29,9 +29,8 @@ from transmission_bridge.transmissions.linkage.tree import (
     JointTree,
     Loop,
     LoopPath,
-    names_in_order,
 )
-from transmission_bridge.transmissions.system import CompiledCall
+from transmission_bridge.transmissions.system import Call
 from transmission_bridge.types import Array
 
 #: Targets of the table: grid points along each driven joint, by the number of driven joints, and
@@ -96,7 +95,8 @@ class Component:
     ) -> None:
         self.structure, self.commanded, self.loops = structure, tuple(commanded), tuple(loops)
         self._tolerance = tolerance
-        self._rival = partial(structure.search_rival, hints, structure.slides, limits, tolerance)
+        #: Find another assembly: joints that differ, with their positions.
+        self.find_rival = partial(structure.seek_rival, hints, structure.slides, limits, tolerance)
         names = structure.names
         if len(commanded) != len(structure.driven):
             raise TransmissionError(
@@ -178,7 +178,7 @@ class Component:
 
     def _blocked_error(self, driven: Sequence[int], reason: str) -> TransmissionError:
         names = ', '.join(self.structure.names[k] for k in driven)
-        hinges = self.structure.closures.describe_hinges(self.structure.start)
+        hinges = self.structure.closures.hinge_axes(self.structure.start)
         return TransmissionError(
             f'the loops block the driven joints {names}: {reason}',
             expected="no more equations than they can satisfy; check for a 'weld' instead of a "
@@ -187,10 +187,6 @@ class Component:
                 hinges.get(path.loop, str(path.loop)) for path in self.structure.paths
             ),
         )
-
-    def find_rival(self) -> list[tuple[int, float]]:
-        """Return the joints with other positions in another assembly, if one is found."""
-        return self._rival()
 
     # -- the compiled directions -----------------------------------------------------------------
 
@@ -217,21 +213,15 @@ class Component:
             self._steps[key] = Step(self._nears[key[:2]], is_forward, key[2])
         return self._steps[key]
 
-    def _held_and_lengths(self) -> tuple[Array, Array]:
+    def _get_fixed(self) -> tuple[Array, Array]:
         """Return the positions of held joints, and the lengths."""
         return self.structure.start[list(self.structure.held)], self.structure.lengths
 
-    def table_states(self, step: Step) -> list[Array]:
-        """Return the states of a direction at the positions of the table."""
-        return self._enter_states(step, self.table_positions)
-
     def _enter_states(self, step: Step, positions: Sequence[Array]) -> list[Array]:
         """Return the states at positions, as far as these are regular."""
-        enter, states = CompiledCall(step.enter_function), []
+        enter, states = Call(step.enter_function), []
         for z in positions:
-            state, done, _ = enter(
-                z[[*step.near.unknown, *step.near.given]], *self._held_and_lengths()
-            )
+            state, done, _ = enter(z[[*step.near.unknown, *step.near.given]], *self._get_fixed())
             if done[0] == 1.0:
                 states.append(state.copy())
         return states
@@ -247,7 +237,7 @@ class Component:
         width = np.maximum(np.ptp(positions[:, near.given], axis=0), NARROW)
         (start,) = self._enter_states(step, [self.structure.start])
         steep = DEAD_CENTRE * np.abs(start[first:]).max(initial=0.0)
-        held, lengths = self._held_and_lengths()
+        held, lengths = self._get_fixed()
         ends = [*own[: 2 * n], *self.lower, *self.upper, *own[2 * n :]]
         numbers = np.concatenate([ends, width, [steep], held, lengths])
         return numbers.tolist(), step.make_table(self.table_positions).tolist()
@@ -273,7 +263,7 @@ class Component:
             held = [place for place, share in driven if share > MOVED]
             raise self._blocked_error(held, 'they are closed at the start only')
         positions = [
-            step.joints_of_state(state, self._held_and_lengths()[0])
+            step.joints_of_state(state, self._get_fixed()[0])
             for state in self._solve_balls(step, found)
         ]
         back = self.compile_direction(False)
@@ -283,13 +273,9 @@ class Component:
         """Return states with all angles of balls; all states if none has them."""
         if not step.near.balls_at:
             return states
-        seek, start, found = (
-            CompiledCall(step.ball_function),
-            self.structure.start[step.near.unknown],
-            [],
-        )
+        seek, start, found = (Call(step.find_balls), self.structure.start[step.near.unknown], [])
         for state in states:
-            begin, done = seek(state, start, start, *self._held_and_lengths())
+            begin, done = seek(state, start, start, *self._get_fixed())
             if done[0] == 1.0:
                 found.append(begin.copy())
         return found or states
@@ -300,7 +286,7 @@ class Component:
 
         The next target is always the one closest to a known state, reached from this state.
         """
-        n, first, going = len(self.lower), len(step.near.unknown), CompiledCall(step.path_function)
+        n, first, going = len(self.lower), len(step.near.unknown), Call(step.path_function)
         width = self.upper - self.lower
         if n in POINTS:
             axes = [np.linspace(0.0, 1.0, POINTS[n])] * n
@@ -316,7 +302,7 @@ class Component:
             left[k] = math.inf
             nearest = int(np.argmin(np.abs(np.array(places) - targets[k]).max(axis=1)))
             target = self.lower + targets[k] * width
-            state = going(states[nearest], target, *self._held_and_lengths())[0].copy()
+            state = going(states[nearest], target, *self._get_fixed())[0].copy()
             place = (state[first : first + n] - self.lower) / width
             if np.abs(place - places[nearest]).max() > MOVED:
                 states.append(state)
@@ -343,7 +329,7 @@ class Component:
         """Return medians over the table of sizes: G, its inverse, and a passive joint's row."""
         step, sizes = self.compile_direction(True), []
         passive = [step.near.unknown[k] for k in step.near.tells]
-        for state in self.table_states(step):
+        for state in self._enter_states(step, self.table_positions):
             slopes = step.slopes_of_state(state)
             gains = slopes[step.near.wanted]
             each = np.linalg.norm(slopes[passive], axis=1).max(initial=0.0)
@@ -356,7 +342,7 @@ class Component:
         near = step.near
         result = np.zeros(len(self.structure.names))
         if near.unknown:
-            z = step.joints_of_state(state, self._held_and_lengths()[0])
+            z = step.joints_of_state(state, self._get_fixed()[0])
             moving = np.nan_to_num(step.slopes_of_state(state) @ rate)
             found = self._bend_function(np.nan_to_num(z), moving, self.structure.lengths)
             bent, jacobian = (each.full() for each in found)
@@ -413,7 +399,7 @@ def _build_components_once(known: _RobotKey, spec: LinkageSpec) -> tuple[Compone
         _require_loop(name, variables, f"<start>: joint '{name}'")
         _check_start(joint, position)
     hints = dict(spec.start)
-    names = names_in_order(variables)
+    names = sorted(variables, key=lambda name: variables[name])
     result = []
     for group, own in _group_joints(paths, len(names)):
         result.append(_build_component(tree, spec, names, group, own, paths, hints))

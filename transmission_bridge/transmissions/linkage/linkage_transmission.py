@@ -19,7 +19,7 @@ from transmission_bridge.description.specs import (
 from transmission_bridge.transmissions.compiled import CompiledPart, CompiledTransmission
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
-from transmission_bridge.transmissions.linear import require_ratios
+from transmission_bridge.transmissions.linear import as_ratios
 from transmission_bridge.transmissions.linkage.component import (
     build_components,
     Component,
@@ -96,7 +96,7 @@ class LinkageTransmission(CompiledTransmission):
         n = len(spec.driven)
         self._robot, self._spec = robot, spec
         self._lengths = None if lengths is None else tuple(lengths)
-        self._actuator_reduction = require_ratios(
+        self._actuator_reduction = as_ratios(
             'actuator_reduction', actuator_reduction or (1.0,) * n, n
         )
         self._offsets = tuple(actuator_offset or (0.0,) * n)
@@ -247,11 +247,6 @@ class LinkageTransmission(CompiledTransmission):
             if each.kind == 'joint' and each.command_interfaces
         }
         return tuple(line for each in self.components for line in _list_doubts(each, declared))
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of output joints of the forward map: commanded and passive joints."""
-        return self.n_joints + len(self.passive_joints)
 
     def parts(self, direction: Direction) -> tuple[CompiledPart, ...]:
         """Return the compiled functions of the mechanisms with their constant inputs."""

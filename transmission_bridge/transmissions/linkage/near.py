@@ -133,7 +133,7 @@ class Near:
         ]
 
     @cached_property
-    def careful_function(self) -> Any:
+    def exact_near(self) -> Any:
         """
         The same function, by rotations if the elimination is inexact.
 
@@ -361,9 +361,7 @@ class Near:
             [
                 *first,
                 ca.densify(jacobian[:, others]) if others else ca.SX(len(own), 0),
-                _stable_determinant(jacobian[:, own])
-                if is_signed and kind is ca.MX
-                else ca.SX(0.0),
+                _safe_det(jacobian[:, own]) if is_signed and kind is ca.MX else ca.SX(0.0),
                 *watched(closures.z, closures.lengths),
             ],
             {'cse': True},
@@ -477,7 +475,7 @@ class Near:
                 continue
             jacobian = closures.slope[rows, own]
             order, sign = _find_pivots(self._evaluate_at_start(jacobian))
-            result.append(sign * _stable_determinant(jacobian[order, :]))
+            result.append(sign * _safe_det(jacobian[order, :]))
         return result
 
     def _gain_pivots(self) -> tuple[list[int], float]:
@@ -573,7 +571,7 @@ def _build_inverse(n: int, by_rotations: bool) -> Any:
         determinant, is_exact = solve.determinant, solve.is_exact()
     elif n <= WRITTEN_OUT:
         entries = ca.SX.sym('entries', n, n)
-        determinant = ca.Function('determinant', [entries], [_stable_determinant(entries)])(matrix)
+        determinant = ca.Function('determinant', [entries], [_safe_det(entries)])(matrix)
     else:
         determinant = kind(0.0)
     return ca.Function('inverse', [matrix], [inverse, determinant, is_exact])
@@ -589,7 +587,7 @@ def _make_solver(matrix: Expression) -> Any:
     return lambda right: ca.solve(matrix, right, 'qr', {'eps': 0.0})
 
 
-def _stable_determinant(matrix: Expression) -> Expression:
+def _safe_det(matrix: Expression) -> Expression:
     """Return the determinant, from one of two elimination orders without a zero pivot."""
     n = matrix.shape[0]
     backwards = list(range(n))[::-1]

@@ -141,7 +141,7 @@ class Step:
 
     @cached_property
     def _careful_sample(self) -> Any:
-        return self._build_sample(self.near.careful_function)
+        return self._build_sample(self.near.exact_near)
 
     def _split_inputs(self, start: Expression, numbers: Expression) -> tuple[list[Any], list[Any]]:
         counts = np.cumsum([0, *self._counts]).tolist()
@@ -255,7 +255,7 @@ class Step:
         It maps state, position, held joints and lengths to the state, whether the position was
         reached (1.0), and otherwise the reason.
         """
-        core, (r, n, n_held, n_loops) = self.near.careful_function, self.near.state_counts
+        core, (r, n, n_held, n_loops) = self.near.exact_near, self.near.state_counts
         sizes = (self._n_state, n, n, 1, 1, 1, 1, n_held, n_loops)
         ends = np.cumsum([0, *sizes]).tolist()
         whole = ca.MX.sym('whole', ends[-1])
@@ -285,19 +285,11 @@ class Step:
             function = ca.Function('on', [whole], [switch(goes_on, whole)]).fold(count)
         state, x, held, lengths = given = _input_symbols(self._n_state, n, n_held, n_loops)
         # A path cannot begin at an unknown state.
-        begins = [
-            state,
-            x,
-            state[r : r + n],
-            0.0,
-            self._is_state_known(state),
-            0.0,
-            NO_CONVERGENCE,
-        ]
+        begins = [state, x, state[r : r + n], 0.0, self._has_state(state), 0.0, NO_CONVERGENCE]
         after = function(ca.vertcat(*begins, held, lengths))
         return ca.Function('way', given, [after[: self._n_state], after[ends[3]], after[ends[6]]])
 
-    def _is_state_known(self, state: Any) -> Any:
+    def _has_state(self, state: Any) -> Any:
         r, n, *_ = self.near.state_counts
         return all_of(is_known(state[k]) for k in [*self.near.tells, *range(r, r + n)])
 
@@ -314,7 +306,7 @@ class Step:
         """
         The path to a position from the nearest entries of the table, finally from the start.
 
-        It maps position, table, its width, held joints and lengths to the outputs of :attr:`way`.
+        The inputs are position, table, its width, held joints and lengths.
         """
         r, n, n_held, n_loops = self.near.state_counts
         x, table, width, held, lengths = given = _input_symbols(
@@ -360,7 +352,7 @@ class Step:
         inside = _input_symbols(*(each.numel() for each in begin))
         switch = make_switch('table', inside, self._table_function(*inside))
         found = self.path_function(last, at, held, lengths)
-        may_jump = 1.0 if self.near.is_unique else ca.logic_not(self._is_state_known(last))
+        may_jump = 1.0 if self.near.is_unique else ca.logic_not(self._has_state(last))
         state, done, why = switch(ca.logic_and(found[1] < 1.0, may_jump), *begin, *found)
         slopes = ca.reshape(state[r + n :], r * n, 1)
         is_steep = ca.logic_not(ca.mmax(ca.fabs(ca.vertcat(slopes, 0.0))) <= steep)
@@ -371,8 +363,8 @@ class Step:
         if self.near.balls_at:
             entries, apart = self._table_distances(at, table, width)
             entry = ca.mtimes(entries[:r, :], ca.if_else(apart <= ca.mmin(apart), 1.0, 0.0))
-            before = ca.if_else(self._is_state_known(last), last[:r], entry)
-            state, _ = self.ball_function(state, entry, before, held, lengths)
+            before = ca.if_else(self._has_state(last), last[:r], entry)
+            state, _ = self.find_balls(state, entry, before, held, lengths)
         state = ca.if_else(done >= 1.0, state, last)
         start = ca.vertcat(state, failed, why, sought)
         *moved, after, status, _ = self._careful_sample(*rows, start, numbers)
@@ -381,7 +373,7 @@ class Step:
         return [*moved, ca.vertcat(begin, after[self._n_state :]), status]
 
     @cached_property
-    def ball_function(self) -> Any:
+    def find_balls(self) -> Any:
         """
         ``(state, others, before, held, lengths) -> (state, all found)``: angles of balls.
 
@@ -396,9 +388,7 @@ class Step:
         whole = ca.MX.sym('whole', ends[-1])
         state, _, count, other, held, lengths = (whole[low:high] for low, high in pairwise(ends))
         zero = ca.MX.zeros(n)
-        begin, *_, said = self.near.careful_function(
-            state[r : r + n], zero, zero, state, held, lengths
-        )
+        begin, *_, said = self.near.exact_near(state[r : r + n], zero, zero, state, held, lengths)
         begin, balls = ca.MX(begin), said[5:]
         guesses = np.random.default_rng(3).uniform(-math.pi, math.pi, (r, GUESSES))
         guesses[:, 0] = 0.0

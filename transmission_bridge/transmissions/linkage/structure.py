@@ -16,7 +16,7 @@ import numpy as np
 from transmission_bridge.errors import in_other_unit, TransmissionError
 from transmission_bridge.transmissions.linkage.closures import Closures, find_rod, Rod
 from transmission_bridge.transmissions.linkage.tree import LoopPath
-from transmission_bridge.transmissions.system import CompiledCall
+from transmission_bridge.transmissions.system import Call
 from transmission_bridge.types import Array
 
 #: Attempts to close a linkage from random positions of joints without a hint: with fixed driven
@@ -171,7 +171,7 @@ class Structure:
             gap=gap,
         )
 
-    def search_rival(
+    def seek_rival(
         self,
         hints: dict[int, float],
         slides: frozenset[int],
@@ -257,7 +257,7 @@ class _Search:
         self._hints, self._limits = hints, limits
         self._closures = Closures(paths, [None] * len(paths), n)
         self._stated, self._cayley = (
-            CompiledCall(rows_function(self._closures, rows))
+            Call(rows_function(self._closures, rows))
             for rows in (self._closures.stated, self._closures.cayley)
         )
         self._upright = ca.Function('upright', [self._closures.z], [self._closures.upright])
@@ -292,17 +292,12 @@ class _Search:
                             start[place] = self._draw_position(random, place)
                 z, gap = self._iterate_damped(start, free, known, masked)
                 if lets_driven_move and gap <= tolerance:
-                    z, gap = self._draw_within_limits(
-                        self._remove_turns(z, first), gap, free, known, masked
-                    )
+                    z, gap = self._draw_inside(self._unwind(z, first), gap, free, known, masked)
                 if gap < best[0]:
                     best = gap, z
                 if gap <= tolerance and self._is_upright(z):
-                    z = self._remove_turns(z, first)
-                    misses, is_beyond = (
-                        self._find_violated_hint(z) is not None,
-                        not self._is_within(z),
-                    )
+                    z = self._unwind(z, first)
+                    misses, is_beyond = (self._missed_hint(z) is not None, not self._is_within(z))
                     found.append((misses, is_beyond, float(np.abs(z - first).max()), gap, z))
                     if not misses and (not is_beyond or len(found) >= most):
                         break
@@ -318,7 +313,7 @@ class _Search:
             known[place] = self._rod_length(z, place)
         return z, known, gap
 
-    def _find_violated_hint(self, z: Array) -> int | None:
+    def _missed_hint(self, z: Array) -> int | None:
         """Return a joint that violates its hint, if there is one."""
         for place, value in self._hints.items():
             apart = abs(z[place] - value)
@@ -329,11 +324,9 @@ class _Search:
         return None
 
     def _hint_error(self, z: Array, first: Array) -> TransmissionError:
-        place = self._find_violated_hint(z)
+        place = self._missed_hint(z)
         assert place is not None
-        axes = [
-            each for each in self._closures.describe_hinges(first).values() if 'turn about' in each
-        ]
+        axes = [each for each in self._closures.hinge_axes(first).values() if 'turn about' in each]
         return TransmissionError(
             f"no assembly has joint '{self._names[place]}' near its <start>",
             expected=f'{self._hints[place]:.4g}, or a <start> of another joint that determines it',
@@ -347,7 +340,7 @@ class _Search:
             for value, (low, high) in zip(z.tolist(), self._limits, strict=True)
         )
 
-    def _draw_within_limits(
+    def _draw_inside(
         self, z: Array, gap: float, free: Sequence[int], lengths: Array, masked: Array
     ) -> tuple[Array, float]:
         """Return an assembly closer to the limits, by closing it again from within the limits."""
@@ -361,7 +354,7 @@ class _Search:
             z, gap = other, miss
         return z, gap
 
-    def _remove_turns(self, z: Array, first: Array) -> Array:
+    def _unwind(self, z: Array, first: Array) -> Array:
         """Return an assembly without full turns relative to the start of the search."""
         result: Array = z.copy()
         for place in range(self._n):
@@ -388,7 +381,7 @@ class _Search:
         """Return the result of damped least-squares steps, and the largest residual."""
         lengths = np.where(lengths > 0.0, lengths, 1.0)
 
-        def evaluate_rows(function: CompiledCall, z: Array) -> tuple[Array, Array]:
+        def evaluate_rows(function: Call, z: Array) -> tuple[Array, Array]:
             miss, columns = function(z, lengths)
             miss, jacobian = miss.copy(), columns.reshape(self._n, -1).T[:, free]
             miss[masked], jacobian[masked] = 0.0, 0.0
@@ -465,7 +458,7 @@ class _Search:
                 '<start joint="..." position="..."/> near the intended assembly, more '
                 "digits in the URDF, or type='point' instead of 'weld'"
             )
-        axis = self._closures.describe_hinges(first).get(loop)
+        axis = self._closures.hinge_axes(first).get(loop)
         if axis is not None:
             size += f'; {axis}'
             if 'turn about' in axis:
@@ -487,7 +480,7 @@ class _Search:
                 if place not in self._hints:
                     z[place] = self._draw_position(random, place)
             z, gap = self._iterate_damped(z, free, lengths, masked)
-            z = self._remove_turns(z, start)
+            z = self._unwind(z, start)
             if gap <= max(tolerance, CLOSED) and self._is_upright(z) and self._is_within(z):
                 yield z
 

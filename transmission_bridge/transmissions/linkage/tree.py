@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 import math
 from typing import Literal, NamedTuple, TypeAlias
@@ -252,7 +252,7 @@ def reversed_path(elements: Sequence[Element]) -> tuple[Element, ...]:
     return tuple(
         each._replace(scale=-each.scale, offset=-each.offset)
         if isinstance(each, Motion)
-        else _clean_transform(_invert_pose(each))
+        else _clean_transform(_invert_constant(each))
         for each in reversed(elements)
     )
 
@@ -269,7 +269,7 @@ def _pose_matrix(pose: Pose) -> Array:
     return result
 
 
-def _invert_pose(transform: Array) -> Array:
+def _invert_constant(transform: Array) -> Array:
     result = np.eye(4)
     result[:3, :3] = transform[:3, :3].T
     result[:3, 3] = -transform[:3, :3].T @ transform[:3, 3]
@@ -281,11 +281,6 @@ def _clean_transform(transform: Array) -> Array:
     result = np.where(np.abs(transform) < ROUNDING, 0.0, transform)
     result.setflags(write=False)
     return result
-
-
-def names_in_order(variables: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the names of joints in the order of their indices."""
-    return tuple(sorted(variables, key=lambda name: variables[name]))
 
 
 def linkage_joints(robot: RobotDescription, spec: TransmissionSpec) -> set[str]:
