@@ -310,7 +310,7 @@ def test_two_packages_with_one_type_are_both_named_and_disabled(install, make_sp
         ('tb_test_good:AbstractGear', 'does not define from_spec'),
         (
             'tb_test_good:UnheardGear',
-            r'overrides joint_to_actuator, which the base class derives .*docs/writing_a_transmission\.md',
+            r'overrides joint_to_actuator, which the base .*docs/writing_a_transmission\.md',
         ),
         (
             'tb_test_good:BareUnheardGear',

@@ -830,7 +830,7 @@ def _beside(affine: AffineMap) -> AffineMap:
     matrix = np.zeros((affine.n_out + 1, affine.n_in + 1))
     matrix[1:, 1:] = affine.matrix
     rows, before, _ = affine.structure
-    biases = affine.numbers[sum(map(len, rows)) :]
+    biases = affine.all_numbers[sum(map(len, rows)) :]
     return AffineMap(
         matrix,
         before=np.array([0.0, *biases[: len(before)]]),

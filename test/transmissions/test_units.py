@@ -274,7 +274,7 @@ WRONG = [
     ({'position_unit': '0.5 turn'}, r'velocity_unit is missing.*one of rad/s, deg/s, .*, tick/s,'),
     (
         {'velocity_unit': '2 mm/s'},
-        r'position_unit is missing.*one of m, mm, with an optional number',
+        r'position_unit is missing.*one of m, mm, with an optional',
     ),
     ({'position_unit': 'turn', 'velocity_unit': 'm/s'}, r'do not belong to one actuator'),
     ({'velocity_unit': 'rpm', 'effort_unit': 'N'}, r'do not belong to one actuator'),

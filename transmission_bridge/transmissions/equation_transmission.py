@@ -52,7 +52,7 @@ class Parameter:
     maximum: float | None = None
     nonzero: bool = False
 
-    def read_value(self, reader: SpecReader) -> float:
+    def read(self, reader: SpecReader) -> float:
         """Return the current value."""
         unit = f' [{self.unit}]' if self.unit else ''
         return reader.number(
@@ -184,7 +184,7 @@ class EquationTransmission(PositionDependentTransmission):
         n_actuators, n_joints = cls.members
         reader.require_members(joints=n_joints, actuators=n_actuators)
         return cls(
-            {parameter.name: parameter.read_value(reader) for parameter in cls.parameters},
+            {parameter.name: parameter.read(reader) for parameter in cls.parameters},
             actuator_reduction=reader.actuator_reductions(),
             joint_reduction=reader.joint_reductions(),
             joint_offset=reader.joint_offsets(),

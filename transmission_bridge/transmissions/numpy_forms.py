@@ -6,18 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TYPE_CHECKING
+from typing import Any, Protocol
 
 import casadi as ca
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.system import Forms
 from transmission_bridge.transmissions.transmission import as_real
 from transmission_bridge.types import Array
-
-if TYPE_CHECKING:
-    from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 
 #: Steps in shares of the range; the shorter one is used close to the end of the Jacobian's range.
 STEPS = (2.0**-9, 2.0**-14)
@@ -73,7 +71,28 @@ class _NumpyCallback(ca.Callback):
             return [np.full(shape, np.nan) for shape in self._shapes]
 
 
-def build_numpy_forms(transmission: PositionDependentTransmission) -> Forms:
+class Evaluated(Protocol):
+    """The members of a position-dependent transmission that this module uses."""
+
+    @property
+    def domain(self) -> Domain:
+        """The positions that are mapped."""
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Its tunable numbers."""
+
+    def evaluate(self, x: Array) -> tuple[Array, Array]:
+        """Return ``y = g(x)`` and its slope."""
+
+    def inverse(self, y: Array) -> Array | None:
+        """Return ``x``, or ``None`` without an equation for it."""
+
+    def slope_rate(self, x: Array, rate: Array) -> Array | None:
+        """Return the rate of the slope, or ``None`` if it is unknown."""
+
+
+def build_numpy_forms(transmission: Evaluated) -> Forms:
     """
     Return the functions of a transmission that defines ``evaluate``.
 
@@ -112,7 +131,7 @@ def build_numpy_forms(transmission: PositionDependentTransmission) -> Forms:
     )
 
 
-def _check_answers(transmission: PositionDependentTransmission) -> tuple[int, bool, bool]:
+def _check_answers(transmission: Evaluated) -> tuple[int, bool, bool]:
     """Return the length of ``y``, and whether the inverse and the rate of ``G`` are defined."""
     domain = transmission.domain
     n_x, n_y = len(domain.lower), 0
@@ -138,7 +157,7 @@ def _check_answers(transmission: PositionDependentTransmission) -> tuple[int, bo
     return n_y, back is not None, rate is not None
 
 
-def _derive_slope(transmission: PositionDependentTransmission, x: Array, rate: Array) -> Array:
+def _derive_slope(transmission: Evaluated, x: Array, rate: Array) -> Array:
     """
     Return ``G'`` at one position by the central difference of sixth order.
 

@@ -280,10 +280,6 @@ class LinkageTransmission(CompiledTransmission):
         scale, most = self._scale[driven], self._max_gain * component.typical_sizes
         numbers, table = component.collect_numbers(step, (*scale, *self._offset[driven], *most))
 
-        def begin_anywhere(positions: Array, guess: Array | None) -> Array:
-            # Positions of the outputs do not determine the other joints.
-            return np.full((len(positions), step.n_start), math.nan)
-
         def find_bend(at: Array, rate: Array, place: Array, speed: Array, after: Array) -> Array:
             into, out = (scale, 1.0) if is_forward else (1.0, scale)
             bent = np.full(place.shape, math.nan)
@@ -300,7 +296,8 @@ class LinkageTransmission(CompiledTransmission):
             np.array(table),
             inputs,
             outputs,
-            begin_anywhere,
+            # Positions of the outputs do not determine the other joints.
+            lambda positions, guess: np.full((len(positions), step.n_start), math.nan),
             find_bend,
         )
 
