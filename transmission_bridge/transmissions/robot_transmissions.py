@@ -31,7 +31,7 @@ from transmission_bridge.transmissions.robot import Robot
 from transmission_bridge.transmissions.robot_map import RobotMap
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
-from transmission_bridge.transmissions.tuning import apply_parameters
+from transmission_bridge.transmissions.tuning import retune_bindings
 from transmission_bridge.transmissions.units import ActuatorUnits, units_from_text
 from transmission_bridge.types import Array
 
@@ -252,7 +252,7 @@ class RobotTransmissions(Robot):
         :raises ParameterError: If a parameter is unknown or a value is invalid.
         """
         other = object.__new__(type(self))
-        bindings = apply_parameters(self, parameters, self._robot, self._passive_joints)
+        bindings = retune_bindings(self, parameters, self._robot, self._passive_joints)
         Robot.__init__(other, self.joint_names, self.actuator_names, bindings)
         other._robot, other._passive_joints = self._robot, self._passive_joints
         other._withheld, other._findings = self._withheld, self._findings

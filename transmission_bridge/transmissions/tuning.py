@@ -24,7 +24,7 @@ from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tu
 RATIOS = 1e-6, 1e6
 
 
-def apply_parameters(
+def retune_bindings(
     robot: Robot, parameters: Mapping[str, Any], description: RobotDescription, passive_joints: str
 ) -> tuple[Binding, ...]:
     """

@@ -428,7 +428,7 @@ def _require_loop(name: str, variables: Mapping[str, int], what: str) -> None:
 
 def _check_start(joint: JointSpec, position: float) -> None:
     """Reject a start in degrees, which would shift published positions by full turns."""
-    limits = _joint_limits(joint)
+    limits = _limits_of_joint(joint)
     if (
         joint.type != 'prismatic'
         and abs(position) > 2.0 * math.pi
@@ -441,7 +441,7 @@ def _check_start(joint: JointSpec, position: float) -> None:
         )
 
 
-def _joint_limits(joint: JointSpec) -> tuple[float, float]:
+def _limits_of_joint(joint: JointSpec) -> tuple[float, float]:
     """Return the limits of a joint, infinite if it has none."""
     low = high = None
     if joint.limits is not None and joint.type != 'continuous':
@@ -480,7 +480,7 @@ def _build_component(
     local: dict[str, int] = {names[k]: number for number, k in enumerate(group)}
     parts = [tree.find_path(paths[k].loop, local) for k in own]
     joints = [tree.require_joint(name, 'joint') for name in local]
-    limits = [_joint_limits(joint) for joint in joints]
+    limits = [_limits_of_joint(joint) for joint in joints]
     driven = [local[name] for name in spec.driven if name in local]
     commanded = [local[name] for name in spec.commanded if name in local]
     if not driven and not commanded:

@@ -374,17 +374,17 @@ def _read_loop(reader: SpecReader, element: ParameterSpec) -> Loop:
     given = dict(element.attributes)
     where = f'<loop> (line {element.line})'
 
-    def require_valid(condition: bool, message: str, expected: str, found: str) -> None:
+    def require_that(condition: bool, message: str, expected: str, found: str) -> None:
         if not condition:
             raise reader.error(message, parameter='loop', expected=expected, found=found)
 
     kind = given.pop('type', '')
     types = ', '.join(LOOP_TYPES)
-    require_valid(kind in LOOP_TYPES, f'{where} has an unknown type', types, repr(kind))
+    require_that(kind in LOOP_TYPES, f'{where} has an unknown type', types, repr(kind))
     one, other = (given.pop(name, '') for name in ('frame1', 'frame2'))
     for name, frame in (('frame1', one), ('frame2', other)):
-        require_valid(frame != '', f'{where} has no {name}', 'a link', 'none')
-    require_valid(one != other, f"{where} joins link '{one}' to itself", 'two links', 'one')
+        require_that(frame != '', f'{where} has no {name}', 'a link', 'none')
+    require_that(one != other, f"{where} joins link '{one}' to itself", 'two links', 'one')
     axis, length = (1.0, 0.0, 0.0), None
     if kind == 'hinge':
         text = given.pop('axis', '1 0 0')
@@ -392,14 +392,14 @@ def _read_loop(reader: SpecReader, element: ParameterSpec) -> Loop:
         size = math.hypot(*numbers)
         is_axis = len(numbers) == 3 and 1e-9 < size < math.inf
         expected = 'three numbers, not all zero'
-        require_valid(is_axis, f'the axis of {where} is invalid', expected, repr(text))
+        require_that(is_axis, f'the axis of {where} is invalid', expected, repr(text))
         axis = (numbers[0] / size, numbers[1] / size, numbers[2] / size)
     if kind == 'rod' and 'length' in given:
         text = given.pop('length')
         length, *more = reader.parse_numbers(f'length of {where}', text) or (0.0,)
         expected = "a positive number, or type='point'"
         is_length = length > 1e-6 and not more
-        require_valid(is_length, f'the length of {where} is invalid', expected, repr(text))
+        require_that(is_length, f'the length of {where} is invalid', expected, repr(text))
     _refuse_unknown_content(reader, where, given, element)
     return Loop(cast('LoopType', kind), one, other, axis, length)
 
