@@ -295,7 +295,7 @@ class Step:
 
     @cached_property
     def enter_function(self) -> Any:
-        """``(joints, held joints, lengths) -> outputs of way``: solve from zero slopes."""
+        """``(joints, held joints, lengths) -> as path_function``: from zero slopes."""
         r, n, n_held, n_loops = self.near.state_counts
         entry, held, lengths = given = _input_symbols(r + n, n_held, n_loops)
         state = ca.vertcat(entry, ca.MX.zeros(r * n))
