@@ -50,7 +50,7 @@ def main() -> int:
             assert not errors, errors
             linkage = robot.transmissions['linkage']
             at = swaying(linkage.n_actuators)
-            for component, driven, _ in linkage.members():
+            for component, driven, _ in linkage.iterate_members():
                 structure = component.structure
                 at[:, driven] += structure.start[list(structure.driven)]
             cases[f'to joints, {published} passive'] = live(robot, 'actuator_to_joint', at)
@@ -118,7 +118,7 @@ def live(
     def run() -> None:
         for each in rows:
             if is_cold:
-                stream.forget()
+                stream.forget_solutions()
             stream.map_state(each, report)
 
     run()
@@ -152,7 +152,7 @@ def reference(linkage: object, at: np.ndarray, found: np.ndarray, tolerance: flo
     )
     begin = np.tile(np.concatenate([each.start for each in structures]), (len(at), 1))
     pointer = ctypes.c_void_p(library.linkage_new(firsts[-1], len(passive), numbers(passive, 'i')))
-    for first, (component, driven, _) in zip(firsts, linkage.members(), strict=False):
+    for first, (component, driven, _) in zip(firsts, linkage.iterate_members(), strict=False):
         structure = component.structure
         begin[:, first + np.array(structure.driven)] = at[:, driven]
         for path, length in zip(structure.paths, structure.lengths.tolist(), strict=True):
@@ -164,7 +164,9 @@ def reference(linkage: object, at: np.ndarray, found: np.ndarray, tolerance: flo
             pointer, len(z), ctypes.c_double(tolerance), numbers(z), ctypes.byref(steps)
         )
         assert closed == len(z), closed
-        for first, (component, _, commanded) in zip(firsts, linkage.members(), strict=False):
+        for first, (component, _, commanded) in zip(
+            firsts, linkage.iterate_members(), strict=False
+        ):
             places = [first + place for place in component.commanded]
             apart = np.abs(z[:, places] - found[:, commanded]).max()
             assert apart < 1e3 * tolerance, apart

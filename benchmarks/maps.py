@@ -49,7 +49,7 @@ from transmission_bridge.transmissions.crank_slider import (
     HingedCylinder,
 )
 from transmission_bridge.transmissions.interfaces import DIRECTIONS
-from transmission_bridge.transmissions.layout import lay_out
+from transmission_bridge.transmissions.layout import order_members
 from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
 from transmission_bridge.transmissions.robot import Robot
 from transmission_bridge.transmissions.robot_map import RobotMap
@@ -123,10 +123,14 @@ def cycles(rounds: int, _: int) -> tuple[Figures, Figures]:
         rows = [array[0] for array in inputs]
         lists = [row.tolist() for row in rows]
         affine = [robot.affine(DIRECTION, name) for name in INTERFACES]
-        workspaces = [each.workspace() for each in affine]
+        workspaces = [each.make_workspace() for each in affine]
         outputs = [np.empty(joints) for _ in INTERFACES]
-        stacked = AffineMap.stacked(affine)
-        flat, flat_out, workspace = np.concatenate(rows), np.empty(3 * joints), stacked.workspace()
+        stacked = AffineMap.from_maps(affine)
+        flat, flat_out, workspace = (
+            np.concatenate(rows),
+            np.empty(3 * joints),
+            stacked.make_workspace(),
+        )
         python, cpp = PythonLoop(robot), CppLoop(robot)
 
         def call(robot=robot, rows=rows):
@@ -135,7 +139,7 @@ def cycles(rounds: int, _: int) -> tuple[Figures, Figures]:
 
         def into(rows=rows, outputs=outputs, workspaces=workspaces):
             for row, out, space in zip(rows, outputs, workspaces, strict=True):
-                space.run(row, out)
+                space.map_into(row, out)
 
         cases = {
             'Python loop': repeated(lambda python=python, lists=lists: python(lists), 100),
@@ -145,7 +149,9 @@ def cycles(rounds: int, _: int) -> tuple[Figures, Figures]:
             ),
             'actuator_to_joint': repeated(call, 500),
             'into': repeated(into, 500),
-            'stacked into': repeated(lambda x=flat, y=flat_out, w=workspace: w.run(x, y), 500),
+            'stacked into': repeated(
+                lambda x=flat, y=flat_out, w=workspace: w.map_into(x, y), 500
+            ),
         }
         measured = timed(cases, rounds)
         times |= {f'cycle {joints} joints, {name}': values for name, values in measured.items()}
@@ -323,7 +329,7 @@ def live(t: PositionDependentTransmission, direction: str, at: np.ndarray) -> tu
     ]
     ends = (tuple(map(TransmissionEnd, each)) for each in names)
     alone = Binding(TransmissionSpec('t', 'type', 'ros2_control', *ends), t)
-    stream = RobotMap(Robot(*lay_out(RobotDescription('r'), (alone,))), direction)
+    stream = RobotMap(Robot(*order_members(RobotDescription('r'), (alone,))), direction)
     rows = np.stack([at, np.ones_like(at), np.ones_like(at)], axis=1)
     report = MapReport()
 

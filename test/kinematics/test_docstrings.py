@@ -1,51 +1,40 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Every public name of the room says what a user must know."""
+"""Docstrings of the exported names are complete."""
 
 from __future__ import annotations
 
 from functools import cached_property
 import importlib
 import inspect
-import pkgutil
 import re
 
 import pytest
 
 from transmission_bridge import kinematics
 
-MODULES = sorted(
-    f'{kinematics.__name__}.{module.name}' for module in pkgutil.iter_modules(kinematics.__path__)
-)
 #: Arguments that are Python's own rather than the function's.
 IGNORED = {'self', 'cls'}
 
 
 def public_names():
-    """Return every public class and function, method and property once, with its full name."""
+    """Return every exported class and function, with public methods and properties."""
     found = {}
-    for module_name in MODULES:
-        module = importlib.import_module(module_name)
-        assert module.__doc__, module_name
-        for name, item in vars(module).items():
-            if not (inspect.isclass(item) or inspect.isfunction(item)):
-                continue
-            if name.startswith('_') or item.__module__ != module_name:
-                continue
-            found[f'{module_name}.{name}'] = item
-            if inspect.isclass(item):
-                found.update(
-                    {
-                        f'{module_name}.{name}.{member}': value
-                        for member, value in vars(item).items()
-                        if not member.startswith('_')
-                        and (
-                            inspect.isroutine(value)
-                            or isinstance(value, (property, cached_property, classmethod))
-                        )
-                    }
-                )
+    for name in kinematics.__all__:
+        item = found[name] = getattr(kinematics, name)
+        if inspect.isclass(item):
+            found.update(
+                {
+                    f'{name}.{member}': value
+                    for member, value in vars(item).items()
+                    if not member.startswith('_')
+                    and (
+                        inspect.isroutine(value)
+                        or isinstance(value, (property, cached_property, classmethod))
+                    )
+                }
+            )
     return found
 
 

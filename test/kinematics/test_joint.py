@@ -15,10 +15,10 @@ import pytest
 from transmission_bridge.errors import ShapeError
 from transmission_bridge.kinematics import ChildMotion, Joint, JointError, JointIndexError
 from transmission_bridge.kinematics.spatial import (
-    homogeneous,
-    inverse,
+    invert_pose,
+    make_transform,
     rotation_from_rpy,
-    skew,
+    skew_matrix,
     twist_transform,
 )
 
@@ -30,7 +30,7 @@ DIRECTIONS = (('child', 'parent'), ('parent', 'child'))
 
 def make_joint(kind, rng, **options):
     """Return a joint with random numbers."""
-    rest = homogeneous(rotation_from_rpy(rng.uniform(-3, 3, 3)), rng.normal(size=3))
+    rest = make_transform(rotation_from_rpy(rng.uniform(-3, 3, 3)), rng.normal(size=3))
     options.update(axis=rng.normal(size=3), origin=rng.normal(size=3))
     return Joint('parent', 'child', kind, rest, name='j', **options)
 
@@ -43,7 +43,7 @@ def close(left, right, scale=1.0):
 def twist_matrix(twist):
     """Return the 4×4 matrix V with d/dt a_H_b = a_H_b V for the body twist of b."""
     matrix = np.zeros((4, 4))
-    matrix[:3, :3], matrix[:3, 3] = skew(twist[3:]), twist[:3]
+    matrix[:3, :3], matrix[:3, 3] = skew_matrix(twist[3:]), twist[:3]
     return matrix
 
 
@@ -151,7 +151,7 @@ def test_moving_there_and_back_is_nothing(pair):
     joint, seed = pair
     rng = np.random.default_rng(seed + 3)
     q, dq, ddq = numbers(joint, seed)
-    world = homogeneous(rotation_from_rpy(rng.uniform(-3, 3, 3)), rng.normal(size=3))
+    world = make_transform(rotation_from_rpy(rng.uniform(-3, 3, 3)), rng.normal(size=3))
     start = ChildMotion(world, *rng.normal(size=(2, 6)))
     child = joint.child_position_velocity_acceleration(q, dq, ddq, start, 'child', 'parent')
     back = joint.child_position_velocity_acceleration(q, dq, ddq, child, 'parent', 'child')
@@ -315,9 +315,9 @@ def test_subspace_that_depends_on_the_position_asks_for_it():
 def test_planar_joint_moves_across_its_axis(axis, across):
     """Its coordinates are those of the joint frame in cyclic order, then the angle."""
     unit = dict(zip('xyz', np.eye(3), strict=True))
-    rest = homogeneous(rotation_from_rpy([0.1, 0.2, 0.3]), [1.0, 2.0, 3.0])
+    rest = make_transform(rotation_from_rpy([0.1, 0.2, 0.3]), [1.0, 2.0, 3.0])
     joint = Joint('a', 'b', 'planar', rest, axis=rest[:3, :3] @ unit[axis], origin=rest[:3, 3])
-    moved = inverse(rest) @ joint.transform([0.5, -0.25, np.pi / 2], 'a', 'b')
+    moved = invert_pose(rest) @ joint.transform([0.5, -0.25, np.pi / 2], 'a', 'b')
     expected = 0.5 * unit[across[0]] - 0.25 * unit[across[1]]
     np.testing.assert_allclose(moved[:3, 3], expected, atol=1e-14)
     np.testing.assert_allclose(moved[:3, :3] @ unit[axis], unit[axis], atol=1e-14)
@@ -371,6 +371,6 @@ def test_free_joint_reaches_any_pose():
     """A free joint at rest identity puts the child where its coordinates say."""
     joint = Joint('world', 'body', 'floating')
     pose = joint.transform([1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 2.0], 'world', 'body')
-    expected = homogeneous(np.diag([-1.0, -1.0, 1.0]), [1.0, 2.0, 3.0])
+    expected = make_transform(np.diag([-1.0, -1.0, 1.0]), [1.0, 2.0, 3.0])
     np.testing.assert_allclose(pose, expected, atol=1e-15)
-    np.testing.assert_allclose(inverse(pose) @ pose, np.eye(4), atol=1e-15)
+    np.testing.assert_allclose(invert_pose(pose) @ pose, np.eye(4), atol=1e-15)

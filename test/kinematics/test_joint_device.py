@@ -26,7 +26,11 @@ from transmission_bridge.kinematics import (
     MotionLimits,
     State,
 )
-from transmission_bridge.kinematics.spatial import homogeneous, inverse, rotation_from_rpy
+from transmission_bridge.kinematics.spatial import (
+    invert_pose,
+    make_transform,
+    rotation_from_rpy,
+)
 from transmission_bridge.transmissions import RobotTransmissions
 
 SEEDS = st.integers(0, 1000)
@@ -91,7 +95,7 @@ def by_joints(robot, values, start, goal):
             link = joint.link1
         return pose
 
-    return inverse(from_root(start)) @ from_root(goal)
+    return invert_pose(from_root(start)) @ from_root(goal)
 
 
 def mimicked(robot, values):
@@ -193,7 +197,7 @@ def any_joints(seed):
     rng = np.random.default_rng(seed)
     joints = []
     for number, kind in enumerate(rng.permutation(np.repeat(KINDS, 2)), start=1):
-        rest = homogeneous(rotation_from_rpy(rng.uniform(-3, 3, 3)), rng.normal(size=3))
+        rest = make_transform(rotation_from_rpy(rng.uniform(-3, 3, 3)), rng.normal(size=3))
         axis, origin = rng.normal(size=(2, 3))
         parent = int(rng.integers(number))
         joints.append(
@@ -234,7 +238,7 @@ def test_device_of_joints_has_any_type_of_joint(seed, data):
     poses, jacobians = device.base_t_end(q), device.base_j_end(q)
     assert jacobians.shape == (3, 6, device.dof)
     for row, pose, jacobian in zip(q, poses, jacobians, strict=True):
-        expected = inverse(from_root(device.base, row)) @ from_root(device.end, row)
+        expected = invert_pose(from_root(device.base, row)) @ from_root(device.end, row)
         np.testing.assert_allclose(pose, expected, rtol=0.0, atol=1e-12)
         np.testing.assert_allclose(device.base_t_end(row), pose, rtol=0.0, atol=1e-12)
         np.testing.assert_allclose(device.base_j_end(row), jacobian, rtol=0.0, atol=1e-12)

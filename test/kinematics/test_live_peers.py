@@ -10,7 +10,7 @@ import pytest
 
 from transmission_bridge.description import load_description
 from transmission_bridge.kinematics import Joint, JointDevice
-from transmission_bridge.kinematics.spatial import homogeneous, rotation_from_rpy
+from transmission_bridge.kinematics.spatial import make_transform, rotation_from_rpy
 
 SAMPLES = 1000
 TOLERANCE = 1e-10
@@ -93,7 +93,7 @@ def test_pinocchio_agrees_on_joints_of_every_type():
     model = pinocchio.Model()
     joints, fixed, parent = [], pinocchio.SE3.Identity(), 0
     for number, kind in enumerate(rng.permutation(np.repeat(list(KINDS), 2))):
-        rest = homogeneous(rotation_from_rpy(rng.uniform(-3.0, 3.0, 3)), rng.normal(size=3))
+        rest = make_transform(rotation_from_rpy(rng.uniform(-3.0, 3.0, 3)), rng.normal(size=3))
         joints.append(
             Joint(number, number + 1, str(kind), rest, axis=rest[:3, 2], origin=rest[:3, 3],
                   name=f'j{number}')

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import numpy as np
 
 from transmission_bridge.kinematics.limits import (
+    box_half_spaces,
     effort_box,
     effort_half_spaces,
-    half_spaces,
     tight_box,
 )
 
@@ -54,7 +54,7 @@ def test_box_touches_the_polytope_on_every_side(size, seed):
     # Bounds around an allowed point, so that the polytope is not empty.
     inside = jacobian @ rng.normal(size=m)
     lower, upper = inside - rng.uniform(0.1, 2.0, n), inside + rng.uniform(0.1, 2.0, n)
-    corners = vertices(*half_spaces(jacobian, lower, upper))
+    corners = vertices(*box_half_spaces(jacobian, lower, upper))
     least, greatest = tight_box(jacobian, lower, upper)
     np.testing.assert_allclose(least, corners.min(axis=0), atol=1e-9)
     np.testing.assert_allclose(greatest, corners.max(axis=0), atol=1e-9)
@@ -69,7 +69,7 @@ def test_half_spaces_are_the_joint_limits(seed):
     lower, upper = -rng.uniform(0.1, 2.0, n), rng.uniform(0.1, 2.0, n)
     lower[rng.random(n) < 0.3] = -np.inf
     upper[rng.random(n) < 0.3] = np.inf
-    matrix, bound = half_spaces(jacobian, lower, upper)
+    matrix, bound = box_half_spaces(jacobian, lower, upper)
     assert len(bound) == np.isfinite(lower).sum() + np.isfinite(upper).sum()
     for a in rng.normal(size=(50, m)):
         q = jacobian @ a

@@ -30,11 +30,11 @@ def names(way):
 def test_way_goes_up_and_down():
     """A way leads up to the nearest common link and down from there."""
     tree = KinematicTree.from_description(robot('ab', 'bc', 'cd', 'be', 'ef'))
-    assert names(tree.way('a', 'd')) == ['+a_b', '+b_c', '+c_d']
-    assert names(tree.way('d', 'f')) == ['-c_d', '-b_c', '+b_e', '+e_f']
-    assert names(tree.way('f', 'b')) == ['-e_f', '-b_e']
-    assert tree.way('e', 'e') == ()
-    assert tree.root('f') == tree.root('a') == 'a'
+    assert names(tree.find_route('a', 'd')) == ['+a_b', '+b_c', '+c_d']
+    assert names(tree.find_route('d', 'f')) == ['-c_d', '-b_c', '+b_e', '+e_f']
+    assert names(tree.find_route('f', 'b')) == ['-e_f', '-b_e']
+    assert tree.find_route('e', 'e') == ()
+    assert tree.find_root('f') == tree.find_root('a') == 'a'
     assert tree.links == ('a', 'b', 'c', 'd', 'e', 'f')
 
 
@@ -43,20 +43,20 @@ def test_links_of_different_trees_are_not_joined():
     tree = KinematicTree.from_description(robot('ab', 'cd', links=('x',)))
     for start, goal in (('a', 'd'), ('x', 'b'), ('b', 'x')):
         with pytest.raises(DescriptionError, match=f"from link '{start}' to link '{goal}'"):
-            tree.way(start, goal)
-    assert tree.root('d') == 'c'
-    assert tree.way('x', 'x') == ()
+            tree.find_route(start, goal)
+    assert tree.find_root('d') == 'c'
+    assert tree.find_route('x', 'x') == ()
     with pytest.raises(UnknownNameError, match='nowhere'):
-        tree.root('nowhere')
+        tree.find_root('nowhere')
 
 
 def test_what_is_no_tree_costs_only_its_own_ways():
     """A link with two parents and a loop are errors with a line, elsewhere ways are found."""
     tree = KinematicTree.from_description(robot('ab', 'bc', 'ax', 'bx', 'xy', 'pq', 'qp'))
-    assert names(tree.way('a', 'c')) == ['+a_b', '+b_c']
+    assert names(tree.find_route('a', 'c')) == ['+a_b', '+b_c']
     with pytest.raises(DescriptionError, match="line 7: link 'x' has two parent links"):
-        tree.way('a', 'y')
+        tree.find_route('a', 'y')
     with pytest.raises(DescriptionError, match='is in a loop'):
-        tree.way('p', 'a')
+        tree.find_route('p', 'a')
     with pytest.raises(DescriptionError, match='is in a loop'):
         JointDevice.from_description(robot('pq', 'qp'), base='p', end='q')

@@ -301,7 +301,7 @@ SLIDE = """
   <link name="l_slide"/>
   <joint name="slide" type="continuous"><parent link="base"/><child link="l_slide"/></joint>
 """
-REFUSED = "its transmission 'rail' is refused"
+REFUSED = "its transmission 'rail' was rejected"
 
 
 @pytest.fixture

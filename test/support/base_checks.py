@@ -14,7 +14,7 @@ from single import single
 
 from transmission_bridge import conformance
 from transmission_bridge.errors import ShapeError, TransmissionError, UnsupportedInterfaceError
-from transmission_bridge.transmissions.conformance.checks import inputs, reverse
+from transmission_bridge.transmissions.conformance.checks import make_inputs, opposite_direction
 from transmission_bridge.transmissions.conformance.samples import slope_of, Subject
 from transmission_bridge.transmissions.interfaces import (
     Direction,
@@ -45,9 +45,9 @@ def check_interfaces(subject: Subject) -> None:
     """What is supported gives new float64 arrays of the right shape, the rest is refused."""
     t = subject.transmission
     for direction, interface in maps_of(subject, supported=True):
-        given = inputs(subject.first(3), direction, interface)
+        given = make_inputs(subject.take_first(3), direction, interface)
         result = subject.map(direction, interface, **given)
-        expected = (3, subject.positions(reverse(direction)).shape[1])
+        expected = (3, subject.input_positions(opposite_direction(direction)).shape[1])
         assert result.shape == expected, f'{interface}: shape {result.shape}, not {expected}'
         assert result.dtype == np.float64, f'{interface}: {result.dtype}, not float64'
         lists = {name: value.tolist() for name, value in given.items()}
@@ -64,7 +64,7 @@ def check_interfaces(subject: Subject) -> None:
 def check_shape_errors(subject: Subject) -> None:
     """An array with another last axis is refused, whichever argument it is."""
     for direction, interface in maps_of(subject, supported=True):
-        given = inputs(subject.first(3), direction, interface)
+        given = make_inputs(subject.take_first(3), direction, interface)
         needed = list(given) if not subject.transmission.is_constant else ['values']
         if interface not in ('acceleration',):
             needed = [name for name in needed if name != 'rate']
@@ -89,7 +89,7 @@ def check_missing_position(subject: Subject) -> None:
     for direction, interface in maps_of(subject, supported=True):
         if INTERFACES[interface] in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
             continue
-        given = inputs(subject.first(3), direction, interface)
+        given = make_inputs(subject.take_first(3), direction, interface)
         for name in ('at', 'rate') if interface == 'acceleration' else ('at',):
             try:
                 subject.map(direction, interface, **{k: v for k, v in given.items() if k != name})
@@ -115,7 +115,7 @@ def maps_of(subject: Subject, *, supported: bool) -> list[tuple[Direction, str]]
 def _demand_error(
     error: type[Exception], subject: Subject, direction: Direction, interface: str
 ) -> None:
-    values = subject.positions(direction)[:1]
+    values = subject.input_positions(direction)[:1]
     try:
         subject.map(direction, interface, values, at=values, rate=values)
     except error:
@@ -125,9 +125,9 @@ def _demand_error(
 
 def check_batch_equals_loop(subject: Subject) -> None:
     """A batch, a batch of batches and one sample after the other give the same."""
-    part = subject.first(LOOP_COUNT)
+    part = subject.take_first(LOOP_COUNT)
     for direction, interface in maps_of(subject, supported=True):
-        given = inputs(part, direction, interface)
+        given = make_inputs(part, direction, interface)
         batch = part.map(direction, interface, **given)
         loop = np.array(
             [
@@ -151,12 +151,12 @@ def check_batch_equals_loop(subject: Subject) -> None:
 
 def check_state(subject: Subject) -> None:
     """Position, velocity and effort mapped together are what they are one by one."""
-    part = subject.first(LOOP_COUNT)
+    part = subject.take_first(LOOP_COUNT)
     for direction in DIRECTIONS:
         if not all(part.transmission.supports(each, direction) for each in FIELDS):
             continue
-        at = part.positions(direction)
-        drawn = inputs(part, direction, 'velocity')
+        at = part.input_positions(direction)
+        drawn = make_inputs(part, direction, 'velocity')
         given = [at, drawn['values'], drawn['rate']]
         alone = [
             part.map(direction, interface, values, at=at)
@@ -183,12 +183,12 @@ def check_state(subject: Subject) -> None:
 
 def check_stream(subject: Subject) -> None:
     """A live stream, which compiles equations, gives sample by sample what the maps give."""
-    part = subject.first(LOOP_COUNT)
+    part = subject.take_first(LOOP_COUNT)
     for direction in DIRECTIONS:
         if not all(part.transmission.supports(each, direction) for each in FIELDS):
             continue
-        at = part.positions(direction)
-        drawn = inputs(part, direction, 'velocity')
+        at = part.input_positions(direction)
+        drawn = make_inputs(part, direction, 'velocity')
         given = np.stack([at, drawn['values'], drawn['rate']], axis=1)
         expected = np.stack(
             [
@@ -212,9 +212,9 @@ def check_stream(subject: Subject) -> None:
 
 def check_no_mutation(subject: Subject) -> None:
     """Arguments are neither changed nor part of the result, and nothing is kept between calls."""
-    part = subject.first(LOOP_COUNT)
+    part = subject.take_first(LOOP_COUNT)
     for direction, interface in maps_of(subject, supported=True):
-        given = {name: v.copy() for name, v in inputs(part, direction, interface).items()}
+        given = {name: v.copy() for name, v in make_inputs(part, direction, interface).items()}
         before = {name: value.copy() for name, value in given.items()}
         first = part.map(direction, interface, **given)
         for name, value in given.items():
@@ -233,9 +233,9 @@ def check_no_mutation(subject: Subject) -> None:
 
 def check_nan_locality(subject: Subject) -> None:
     """NaN reaches every output that depends on it, in its own sample, and no other."""
-    part = subject.first(LOOP_COUNT)
+    part = subject.take_first(LOOP_COUNT)
     for direction, interface in maps_of(subject, supported=True):
-        given = inputs(part, direction, interface)
+        given = make_inputs(part, direction, interface)
         reference = part.map(direction, interface, **given)
         depends = _dependence(part, direction, INTERFACES[interface])
         for place in range(given['values'].shape[1]):
@@ -302,7 +302,7 @@ def check_max_gain(subject: Subject) -> None:
     for max_gain in (1.0, 5.0):
         limited = transmission.with_max_gain(max_gain)
         for direction in DIRECTIONS:
-            at = subject.positions(direction)
+            at = subject.input_positions(direction)
             position = limited.map(direction, 'position', at)
             assert np.array_equal(position, transmission.map(direction, 'position', at)), (
                 f'max_gain changes positions {direction}'
@@ -326,13 +326,13 @@ def _dependence(
     subject: Subject, direction: Direction, quantity: Quantity
 ) -> npt.NDArray[np.bool_]:
     """Return which output of sample 1 depends on which input, by the velocity map."""
-    n_in = subject.positions(direction).shape[1]
-    at = subject.positions(direction)[1]
-    other = subject.positions(reverse(direction))[1]
+    n_in = subject.input_positions(direction).shape[1]
+    at = subject.input_positions(direction)[1]
+    other = subject.input_positions(opposite_direction(direction))[1]
     if quantity is Quantity.EFFORT:
         # tau_out = B^T tau_in with B the velocity map of the other direction.
         columns = [
-            subject.map(reverse(direction), 'velocity', unit, at=other)
+            subject.map(opposite_direction(direction), 'velocity', unit, at=other)
             for unit in np.eye(len(other))
         ]
         return np.asarray(np.array(columns) != 0.0)

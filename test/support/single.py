@@ -11,7 +11,7 @@ from transmission_bridge.description.specs import (
     TransmissionSpec,
 )
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.layout import lay_out
+from transmission_bridge.transmissions.layout import order_members
 from transmission_bridge.transmissions.robot import Robot
 from transmission_bridge.transmissions.transmission import Transmission
 
@@ -23,4 +23,4 @@ def single(transmission: Transmission, name: str = 't') -> Robot:
         for letter, count in (('j', transmission.n_joints), ('a', transmission.n_actuators))
     )
     spec = TransmissionSpec(name, type(transmission).__name__, 'ros2_control', joints, actuators)
-    return Robot(*lay_out(RobotDescription(name), (Binding(spec, transmission),)))
+    return Robot(*order_members(RobotDescription(name), (Binding(spec, transmission),)))

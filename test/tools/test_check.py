@@ -182,7 +182,7 @@ def test_joints_that_a_misnamed_transmission_costs_are_listed(run, tmp_path):
     assert 'not bridged (transmission refused): hipp, hip' in result.out
     mapped = run('map', path, '--to', 'actuator', '--interface', 'position', 'hip=1')
     assert mapped.code != 0
-    assert "transmission 't' may be meant for it" in mapped.err
+    assert "transmission 't' may refer to it" in mapped.err
 
 
 def test_strict_keeps_counting_after_the_first_error(run, mixed_robot):

@@ -85,7 +85,7 @@ def test_a_joint_lost_to_an_error_is_named_with_its_reason(run, mixed_robot):
     assert 'has errors (2)' in good.err
     lost = run('map', mixed_robot, *TO_ACTUATOR, 'position', 'broken=1')
     assert lost.code == 2
-    assert "'broken' (its transmission 'broken_transmission' is refused)" in lost.err
+    assert "'broken' (its transmission 'broken_transmission' was rejected)" in lost.err
     assert 'known: good, direct' in lost.err
 
 

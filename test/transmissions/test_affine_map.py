@@ -115,12 +115,12 @@ def test_chunks_do_not_show(parts, terms, samples, seed):
 def test_a_workspace_keeps_nothing(parts, data):
     """A workspace used again and again gives what a new call gives."""
     affine = build(parts)
-    workspace = affine.workspace()
+    workspace = affine.make_workspace()
     out = np.empty(affine.n_out)
     with np.errstate(all='ignore'):
         for _ in range(3):
             x = data.draw(arrays((affine.n_in,), INPUTS))
-            workspace.run(x, out)
+            workspace.map_into(x, out)
             assert same_bits(out, affine(x))
 
 
@@ -145,7 +145,7 @@ def test_stacked_maps_equal_the_maps(parts, data):
     """Several maps stacked into one give the same bits as each by itself."""
     each = [build(part) for part in parts]
     inputs = [data.draw(arrays((2, affine.n_in), INPUTS)) for affine in each]
-    stacked = AffineMap.stacked(each)
+    stacked = AffineMap.from_maps(each)
     with np.errstate(all='ignore'):
         expected = np.concatenate([f(x) for f, x in zip(each, inputs, strict=True)], axis=-1)
         assert same_bits(stacked(np.concatenate(inputs, axis=-1)), expected)
@@ -212,7 +212,7 @@ def test_a_cycle_with_a_workspace_needs_no_memory():
     """With a workspace, one sample is mapped without allocating anything of its size."""
     n = 500
     affine = AffineMap(np.eye(n) + np.eye(n, k=1), before=np.ones(n), after=np.ones(n))
-    x, out, workspace = np.zeros(n), np.empty(n), affine.workspace()
-    workspace.run(x, out)
-    assert _peak(lambda: workspace.run(x, out)) < x.nbytes // 2
+    x, out, workspace = np.zeros(n), np.empty(n), affine.make_workspace()
+    workspace.map_into(x, out)
+    assert _peak(lambda: workspace.map_into(x, out)) < x.nbytes // 2
     assert _peak(lambda: affine(x)) > x.nbytes

@@ -369,29 +369,29 @@ def _posed(actuators, joints):
     [
         (
             lambda: type('Lost', (Slider,), {'pose': EquationTransmission.pose})(),
-            r'Lost has a closure alone and does not say how it is assembled.*pose\(\)',
+            r'Lost has a closure alone and does not define how it is assembled.*pose\(\)',
         ),
-        (_posed([0.1, 0.2], [0.0]), 'Posed.pose gives another number of positions.*1 of actuat'),
-        (_posed([0.1], []), 'Posed.pose gives another number of positions.*1 of joints'),
-        (_posed([0.1], [1.3]), 'the pose does not say how the mechanism is assembled.*-1.2'),
-        (_posed([math.nan], [0.0]), 'the pose does not say'),
+        (_posed([0.1, 0.2], [0.0]), 'Posed.pose returns a wrong number of positions.*1 of actuat'),
+        (_posed([0.1], []), 'Posed.pose returns a wrong number of positions.*1 of joints'),
+        (_posed([0.1], [1.3]), 'the pose does not determine how the mechanism is assembled.*-1.2'),
+        (_posed([math.nan], [0.0]), 'the pose does not determine'),
         # The rod is longer than it could be: half-way between the two assemblies.
-        (_posed([CRANK * math.cos(ANGLE)], [0.0]), 'the pose does not say'),
+        (_posed([CRANK * math.cos(ANGLE)], [0.0]), 'the pose does not determine'),
         (
             lambda: type('Wide', (FingerLoop,), {'closure': lambda a, q, p: a - q[0]})(),
-            'closure gives another number of equations.*2.*1',
+            'closure returns a wrong number of equations.*2.*1',
         ),
         (
             lambda: type('Loose', (Slider,), {'closure': lambda a, q, p: ca.sin(q)})(),
-            'closure does not hold every member',
+            'closure does not determine every member',
         ),
         (
             lambda: type('Short', (Slider,), {'closure': lambda a, q, p: a**2 + q**2 + 1})(),
-            'the pose does not say',
+            'the pose does not determine',
         ),
         (
             lambda: type('Void', (Slider,), {'closure': None})(),
-            'Void does not say how its range is mapped.*actuator_position.* or a closure',
+            'Void does not define the map of its range.*actuator_position.* or a closure',
         ),
     ],
 )  # fmt: skip

@@ -72,9 +72,9 @@ def test_three_spellings_are_one_matrix(spelling: str) -> None:
         ('<param name="matrix">1 2 3 4</param>', 'does not fit'),
         ('<param name="matrix">1 2; 3 x</param>', 'parameter matrix is not a number'),
         ('<param name="matrix">1 2; 3 nan</param>', 'parameter matrix is not a number'),
-        ('<param name="matrix">1 2; 2 4</param>', 'not full rank'),
-        ('<param name="matrix">0 0; 0 0</param>', 'not full rank'),
-        ('<param name="matrix">1 1; 1 1.0000000000000002</param>', 'not full rank'),
+        ('<param name="matrix">1 2; 2 4</param>', 'not have full rank'),
+        ('<param name="matrix">0 0; 0 0</param>', 'not have full rank'),
+        ('<param name="matrix">1 1; 1 1.0000000000000002</param>', 'not have full rank'),
     ],
 )
 def test_a_matrix_that_cannot_be_used_is_a_finding(parameters: str, message: str) -> None:

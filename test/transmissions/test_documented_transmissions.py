@@ -266,9 +266,9 @@ def test_a_batch_equals_its_parts_to_the_last_bit(
     name: str, subjects: dict[str, conformance.Subject]
 ) -> None:
     """Built-in types map a batch exactly as its parts; a constant Jacobian, as single samples."""
-    subject = subjects[name].first(50)
+    subject = subjects[name].take_first(50)
     for direction in ('actuator_to_joint', 'joint_to_actuator'):
-        at = subject.positions(direction)
+        at = subject.input_positions(direction)
         rate = np.random.default_rng(0).normal(size=at.shape)
         for interface in ('position', 'velocity', 'acceleration', 'effort'):
             values = at if interface == 'position' else rate

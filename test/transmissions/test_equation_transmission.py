@@ -263,9 +263,9 @@ def test_the_rate_of_the_jacobian_by_another_derivation(name: str) -> None:
     [
         ({'joint_offset': (1.0, 2.0)}, 'wrong number of values for joint_offset'),
         ({'joint_offset': ()}, 'wrong number of values for joint_offset'),
-        ({'actuator_reduction': ()}, 'actuator_reduction cannot be used as a ratio'),
-        ({'joint_reduction': (1.0, 1.0)}, 'joint_reduction cannot be used as a ratio'),
-        ({'actuator_reduction': (0.0,)}, 'cannot be used as a ratio'),
+        ({'actuator_reduction': ()}, 'actuator_reduction is not a valid ratio'),
+        ({'joint_reduction': (1.0, 1.0)}, 'joint_reduction is not a valid ratio'),
+        ({'actuator_reduction': (0.0,)}, 'not a valid ratio'),
         ({'joint_offset': (math.nan,)}, 'expected finite numbers'),
         ({'numbers': {'cosine': math.inf}}, 'expected finite numbers'),
     ],
@@ -294,9 +294,9 @@ def test_equations_that_do_not_fit_are_refused() -> None:
             """Return a range of joints."""
             return self.bare_range('joint', (0.0, 0.0), (1.0, 1.0))
 
-    with pytest.raises(TransmissionError, match='joint_position gives another number'):
+    with pytest.raises(TransmissionError, match='joint_position returns a wrong number'):
         Short()
-    with pytest.raises(TransmissionError, match='Wrong does not say how its range is mapped'):
+    with pytest.raises(TransmissionError, match='Wrong does not define the map of its range'):
         Wrong()
     with pytest.raises(TypeError, match='range'):
         EquationTransmission()

@@ -33,11 +33,11 @@ from transmission_bridge.transmissions.linkage.closures import Closures
 from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
 from transmission_bridge.transmissions.linkage.near import Near
 from transmission_bridge.transmissions.linkage.tree import (
+    JointTree,
     linkage_joints,
     Loop,
     LOOP_TYPES,
     LoopType,
-    Tree,
 )
 from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
 from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP, Registry
@@ -482,7 +482,7 @@ def test_published_joints_conserve_power_and_a_stream_is_the_map(
     assert isinstance(linkage, LinkageTransmission)
     n, report = linkage.n_actuators, MapReport()
     start = np.empty(n)
-    for component, driven, _ in linkage.members():
+    for component, driven, _ in linkage.iterate_members():
         start[driven] = component.structure.start[list(component.structure.driven)]
     random = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     forward, back, commands = (
@@ -620,7 +620,7 @@ def test_a_loop_of_driven_joints_alone_is_refused(kind: str) -> None:
     text = robot(body, motors, ('crank_a', 'crank_b'), loop)
     transmissions = RobotTransmissions(load_description(text), registry=REGISTRY)
     assert not transmissions.transmissions
-    assert 'the loops hold the driven joints crank_a, crank_b' in str(transmissions.findings[0])
+    assert 'the loops block the driven joints crank_a, crank_b' in str(transmissions.findings[0])
 
 
 def test_gimbal_lock_of_a_ball_costs_its_own_angles_only() -> None:
@@ -767,9 +767,9 @@ def test_a_singular_position_leaves_nothing_of_the_call_before(
     monkeypatch.setattr(near, 'WRITTEN_OUT', 0)
     text = five_bar().replace('link name="base"', 'link name="base" ')
     (component,) = built(text.replace('"a2"', '"a2_anew"')).components
-    forward = component.step(True)
+    forward = component.compile_direction(True)
     places = [*forward.near.unknown, *forward.near.given]
-    enter, start = Call(forward.entered), component.structure.start
+    enter, start = Call(forward.enter_function), component.structure.start
     flat = start.copy()
     names = component.structure.names
     # Both rods in one line: the pin is at the dead centre of both.
@@ -790,7 +790,10 @@ def test_one_row_or_one_plane_has_one_solution_on_a_side(
 ) -> None:
     """So it is of a five-bar and of an ankle's cranks; a foot on two rods may have several."""
     (component,) = built(text).components
-    assert [component.step(way).near.is_unique for way in (True, False)] == [forward, back]
+    assert [component.compile_direction(way).near.is_unique for way in (True, False)] == [
+        forward,
+        back,
+    ]
 
 
 @pytest.mark.parametrize(('tilt', 'is_planar'), [(0.0, True), (1e-3, False)])
@@ -801,7 +804,7 @@ def test_a_loop_is_planar_whose_joints_turn_about_parallel_axes(
     text = re.sub(r'<axis xyz="[^"]*"', f'<axis xyz="{tilt} 1 0"', five_bar(), count=1)
     frames = re.search(r'frame1="([^"]*)" frame2="([^"]*)"', text)
     assert frames is not None
-    path = Tree(load_description(text)).path(Loop('point', *frames.groups()), {})
+    path = JointTree(load_description(text)).find_path(Loop('point', *frames.groups()), {})
     assert path.is_planar is is_planar
 
 
@@ -836,7 +839,7 @@ def test_the_length_of_a_rod_is_live_and_by_default_that_of_the_start(
     (tunable,) = (each for each in transmissions.tunables['linkage'] if each.path[0] == 'loops')
     assert tunable.path == ('loops', '1', 'length')
     assert tunable.value == pytest.approx(math.hypot(0.02, 0.3), abs=1e-12)
-    monkeypatch.setattr(Near, '_compiled', None)  # nothing is compiled for it
+    monkeypatch.setattr(Near, '_compile_function', None)  # nothing is compiled for it
     longer = transmissions.with_parameters({'linkage.loops.1.length': tunable.value + 0.002})
     at = np.zeros(1)
     place = transmissions.joint_names.index('knee')
@@ -909,10 +912,10 @@ def test_slopes_of_loops_are_their_derivatives(kind: LoopType) -> None:
         + joint('e', 'base', 'e_link', (0.4, 0, 0), (0, 0, 1), rpy=turn)
         + joint('f', 'e_link', 'end', (0, 0.3, 0.2), (2, 1, 0))
     )
-    tree = Tree(load_description(robot(body, {}, (), '')))
+    tree = JointTree(load_description(robot(body, {}, (), '')))
     variables: dict[str, int] = {}
     loop = Loop(kind, 'tip', 'end', tuple(np.array([1.0, 2.0, 3.0]) / math.sqrt(14.0)), 0.4)
-    path = tree.path(loop, variables)
+    path = tree.find_path(loop, variables)
     closures = Closures([path], [None], len(variables))
     slope = ca.jacobian(closures.rows, closures.z)
     function = ca.Function('f', [closures.z, closures.lengths], [closures.slope, slope])
@@ -957,13 +960,16 @@ def test_a_chain_of_mimic_joints_belongs_to_the_linkage() -> None:
         (crank_slider('<loop type="point" frame1="elbow" frame2="block"/>'), "child link 'rod'"),
         (crank_slider('<loop type="point" frame1="block" frame2="block"/>'), 'to itself'),
         (crank_slider('<loop type="point" frame1="rod" frame2="rod_tip"/>'), 'no joint moves'),
-        (crank_slider('<loop type="glue" frame1="rod_tip" frame2="block"/>'), 'no type'),
+        (crank_slider('<loop type="glue" frame1="rod_tip" frame2="block"/>'), 'unknown type'),
         (crank_slider('<loop type="point" frame1="rod_tip"/>'), 'no frame2'),
         (crank_slider('<loop type="rod" frame1="rod_tip" frame2="block" length="0"/>'), 'length'),
         (crank_slider('<loop type="hinge" frame1="rod_tip" frame2="block" axis="0 0"/>'), 'axis'),
         (crank_slider(LINKAGE, '<start joint="neck" position="0"/>'), "'neck' is not a joint"),
-        (crank_slider(LINKAGE, '<start joint="rod" position="0"/>'), "its joint 'elbow', as"),
-        (crank_slider(LINKAGE).replace('>crank<', '>arm<'), "its joint 'crank', as 'arm' is a"),
+        (crank_slider(LINKAGE, '<start joint="rod" position="0"/>'), "its joint 'elbow', because"),
+        (
+            crank_slider(LINKAGE).replace('>crank<', '>arm<'),
+            "its joint 'crank', because 'arm' is a",
+        ),
         (
             crank_slider(LINKAGE, '<start joint="elbow" position="57"/>'),
             '57 rad; 57 degrees are 0.994838 rad',
@@ -978,7 +984,7 @@ def test_a_chain_of_mimic_joints_belongs_to_the_linkage() -> None:
         (crank_slider(''), 'in no loop'),
         (
             crank_slider('<loop type="weld" frame1="rod_tip" frame2="block"/>'),
-            'the loops hold the driven joints crank',
+            'the loops block the driven joints crank',
         ),
         (
             crank_slider(LINKAGE.replace('block', 'far'))
@@ -1038,8 +1044,8 @@ def test_a_hinge_of_another_axis_is_refused(axis: str, horn: Sequence[float], ti
     """The rod cannot turn, even if the kept rows are regular, or all rows are at the start."""
     (finding,) = transmissions_of(hinged_knee(axis, horn, tilt)).findings
     assert finding.severity == 'error'
-    assert 'the loops hold the driven joints crank' in finding.message
-    assert 'is an axis another one' in finding.expected
+    assert 'the loops block the driven joints crank' in finding.message
+    assert 'a wrong axis' in finding.expected
     assert built(hinged_knee('0 1 0', horn, tilt))
 
 

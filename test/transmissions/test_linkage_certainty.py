@@ -291,7 +291,7 @@ def test_a_start_is_met_or_an_error() -> None:
     said = error(robot(BLOCK, ['crank'], ['slider'], loop, crank=0.5, elbow=2.0))
     assert "no assembly has joint 'elbow' near its <start>" in said
     assert 'expected 2' in said
-    assert 'in the nearest of those found' in said
+    assert 'in the nearest assembly found' in said
 
 
 @pytest.mark.parametrize('axis', ['', ' axis="0 0 1"'])
@@ -303,7 +303,7 @@ def test_another_axis_of_a_hinge_is_named(axis: str) -> None:
     said = error(text)
     named = axis.strip()[6:-1] or '1 0 0'
     assert f"axis {named} of hinge 'tip' - 'top', " in said
-    assert 'degrees between those of both frames at the start' in said
+    assert 'degrees between the axes of both frames at the start' in said
     assert 'its joints turn about 0 1 0' in said
 
 

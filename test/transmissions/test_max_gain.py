@@ -29,7 +29,7 @@ from transmission_bridge.transmissions import (
     robot_function,
     RobotTransmissions,
 )
-from transmission_bridge.transmissions.builder import build
+from transmission_bridge.transmissions.builder import build_transmission
 from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
 from transmission_bridge.transmissions.interfaces import DIRECTIONS
 from transmission_bridge.transmissions.robot_map import RobotMap
@@ -393,7 +393,8 @@ def test_it_is_live_and_compiles_nothing() -> None:
     rows = np.array([position, [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]])
     robot.stream('joint_to_actuator').map_state(rows, MapReport())
     misses = [
-        each._compiled.cache_info().misses for each in (equation_transmission, robot_function)
+        each.cache_info().misses
+        for each in (equation_transmission._compile_equations, robot_function._compile_robot)
     ]
     for max_gain, is_lost in ((50.0, True), (1e4, False), (10.0, True), (2e3, False)):
         robot = robot.with_parameters({'crank.max_gain': max_gain})
@@ -405,7 +406,8 @@ def test_it_is_live_and_compiles_nothing() -> None:
         batch = robot.joint_to_actuator('effort', rows[2], at=position)
         assert np.isnan(batch).tolist() == [is_lost, False, False]
     assert misses == [
-        each._compiled.cache_info().misses for each in (equation_transmission, robot_function)
+        each.cache_info().misses
+        for each in (equation_transmission._compile_equations, robot_function._compile_robot)
     ]
     for unfit in (0.5, 1e9, -3.0, math.nan):
         with pytest.raises(ParameterError, match='max_gain'):
@@ -426,8 +428,8 @@ def test_a_type_cannot_mean_something_else_by_it(make_spec) -> None:
             reader.number('max_gain', description='Amplification.', default=1.0)
             return cls()
 
-    with pytest.raises(TransmissionError, match='reads max_gain, which every transmission'):
-        build(Amplified, make_spec('t', 'me/Amplified', ('j',), ('m',)))
+    with pytest.raises(TransmissionError, match='reads max_gain, a name that'):
+        build_transmission(Amplified, make_spec('t', 'me/Amplified', ('j',), ('m',)))
 
 
 @pytest.mark.parametrize('max_gain', [0.99, math.nan, math.inf, -5.0, 1.1e8])

@@ -336,7 +336,9 @@ def test_answers_that_do_not_fit_are_refused(method, answer) -> None:
         """Answers in another shape."""
 
     setattr(Odd, method, lambda self, *arguments: answer(*arguments))
-    with pytest.raises(TransmissionError, match=rf'Odd\.{method} answers positions of shape'):
+    with pytest.raises(
+        TransmissionError, match=rf'Odd\.{method} returns a wrong shape for positions'
+    ):
         Odd()
 
 

@@ -310,16 +310,16 @@ def test_two_packages_with_one_type_are_both_named_and_disabled(install, make_sp
         ('tb_test_good:AbstractGear', 'does not define from_spec'),
         (
             'tb_test_good:UnheardGear',
-            r'overrides joint_to_actuator, which follow .*docs/writing_a_transmission\.md',
+            r'overrides joint_to_actuator, which the base .*docs/writing_a_transmission\.md',
         ),
         (
             'tb_test_good:BareUnheardGear',
-            'overrides actuator_to_joint and joint_to_actuator, which follow',
+            'overrides actuator_to_joint and joint_to_actuator, which the base class derives',
         ),
-        ('tb_test_good:function', 'no subclass'),
-        ('tb_test_good:number', 'no subclass'),
-        ('builtins:dict', 'no subclass'),
-        ('tb_test_good', 'no subclass'),
+        ('tb_test_good:function', 'not a subclass'),
+        ('tb_test_good:number', 'not a subclass'),
+        ('builtins:dict', 'not a subclass'),
+        ('tb_test_good', 'not a subclass'),
     ],
 )
 def test_what_is_no_transmission_is_refused(plugins, target, reason):

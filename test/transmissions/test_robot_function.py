@@ -401,7 +401,7 @@ def reasons_of(robot: RobotTransmissions, direction: str, rows: np.ndarray) -> C
         binding.transmission.map_state(
             direction,
             *rows[:, places],
-            report=report.of(binding.spec.name),
+            report=report.for_transmission(binding.spec.name),
         )
     return report.counts
 
@@ -602,7 +602,7 @@ def test_at_dead_centres_a_stream_is_what_the_arrays_say(
                             interface,
                             row[of],
                             at=place[of],
-                            report=report.of(binding.spec.name),
+                            report=report.for_transmission(binding.spec.name),
                         )
             assert counted.counts.keys() == report.counts.keys()
         else:
@@ -678,7 +678,7 @@ def test_each_solution_begins_at_the_last_one(robot_of, step: float, commands: b
         if angle > 3.0:
             assert np.isnan(solved(angle, unknown=True)).all()
     assert np.abs(solved(2.0 * np.pi) + first).max() <= 1e-13
-    stream.forget()
+    stream.forget_solutions()
     assert np.abs(solved(2.0 * np.pi) - first).max() <= 1e-13
 
 
@@ -806,7 +806,7 @@ def test_the_affine_part_is_that_of_the_affine_map(robots, robot_of, data) -> No
     places = np.random.default_rng(data.draw(st.integers(0, 10**6)))
     for direction in DIRECTIONS:
         maps = [linear.affine(direction, interface) for interface in FIELDS]
-        stacked = AffineMap.stacked([_beside(each) for each in maps])
+        stacked = AffineMap.from_maps([_beside(each) for each in maps])
         function = robot_function.RobotFunction(
             stacked, nonlinear.bindings, direction, commands=False
         )
@@ -830,7 +830,7 @@ def _beside(affine: AffineMap) -> AffineMap:
     matrix = np.zeros((affine.n_out + 1, affine.n_in + 1))
     matrix[1:, 1:] = affine.matrix
     rows, before, _ = affine.structure
-    biases = affine.numbers[sum(map(len, rows)) :]
+    biases = affine.all_numbers[sum(map(len, rows)) :]
     return AffineMap(
         matrix,
         before=np.array([0.0, *biases[: len(before)]]),
@@ -861,8 +861,8 @@ CRANKS = """
 def compilations() -> tuple[int, int]:
     """Return how many equations and how many robots have been compiled."""
     return (
-        equation_transmission._compiled.cache_info().misses,
-        robot_function._compiled.cache_info().misses,
+        equation_transmission._compile_equations.cache_info().misses,
+        robot_function._compile_robot.cache_info().misses,
     )
 
 

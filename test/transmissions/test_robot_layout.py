@@ -146,7 +146,7 @@ def test_an_actuator_is_commanded_by_the_one_that_may(make_spec, make_robot, rea
     assert commands.tolist() == [30.0]
     owned = {binding.spec.name: binding.owned for binding in t.bindings}
     assert owned == {'drive': (True,), 'gauge': (False,)}
-    moves = dict(zip(t.joint_names, t.moves.tolist(), strict=True))
+    moves = dict(zip(t.joint_names, t.reached_actuators.tolist(), strict=True))
     assert moves == {'joint': [True], 'needle': [False]}
     joint = np.array([name == 'joint' for name in t.joint_names])
     assert t.joints_of(np.array([True])).tolist() == joint.tolist()
@@ -290,7 +290,7 @@ def test_a_misnamed_joint_of_ros_1_does_not_pass_through(wrong):
     t = RobotTransmissions(robot)
     assert t.withheld == {'j2': 'old', 'j3': 'old', 'free': 'old'}
     assert (t.joint_names, t.actuator_names) == (('j1',), ('m1',))
-    assert t.lost_joints['j2'] == "transmission 'old' may be meant for it"
+    assert t.lost_joints['j2'] == "transmission 'old' may refer to it"
     finding = t.findings[-1]
     assert (finding.severity, finding.subject) == ('error', 'old')
     assert finding.expected == 'joints of the URDF in the transmission'

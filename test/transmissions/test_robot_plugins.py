@@ -137,7 +137,7 @@ def test_a_failing_jacobian_costs_its_own_entries(with_plugin, leading, fault):
             equal_nan=True,
         )
     assert report.counts == {('plugin', 'exception'): 1}
-    said = {'raises': 'inside the plugin', 'complex': 'found complex ones'}
+    said = {'raises': 'inside the plugin', 'complex': 'found complex numbers'}
     assert said.get(fault, 'cannot reshape') in report.errors['plugin']
 
 
@@ -255,11 +255,11 @@ def test_complex_numbers_of_a_function_cost_its_own_joints(with_plugin):
     """A type that is complex at some position of its range is refused, the others map."""
     t = with_plugin(Rooted)
     (finding,) = t.findings
-    assert (finding.subject, finding.found) == ('plugin', 'complex ones')
+    assert (finding.subject, finding.found) == ('plugin', 'complex numbers')
     assert np.isfinite(t.actuator_to_joint('position', np.full(2, 2.0))).all()
 
 
 def test_complex_matrix_is_refused():
     """A linear transmission has real coefficients."""
-    with pytest.raises(TransmissionError, match='expected real numbers, found complex ones'):
+    with pytest.raises(TransmissionError, match='expected real numbers, found complex numbers'):
         LinearTransmission([[1.0 + 1.0j]])

@@ -543,7 +543,7 @@ def _list_actuator_values(part: snapshot.Actuators) -> dict[str, object]:
         'stale': part.stale,
         **{
             UNITS_OF + part.driver_names.get(name, name): ', '.join(
-                unit.text or 'SI' for unit in units.units
+                unit.text or 'SI' for unit in units.all_units
             )
             for name, units in robot.units.items()
         },

@@ -30,7 +30,7 @@ class DriverUnits:
         scales = np.ones((len(FIELDS), len(robot.actuator_names)))
         for name, units in robot.units.items():
             place = robot.actuator_names.index(name)
-            scales[:, place] = [unit.scale for unit in units.units]
+            scales[:, place] = [unit.scale for unit in units.all_units]
         self.scales: Array | None = None if (scales == 1.0).all() else scales
 
     def in_si(self, values: Array, *at: Places) -> Array:

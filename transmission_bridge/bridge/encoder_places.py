@@ -50,7 +50,7 @@ class EncoderPlaces:
         judged = []
         for binding in robot.bindings:
             name, places = binding.spec.name, binding.actuators
-            is_pair = len(places) == len(binding.moved) == 1 and readers[places[0]] == 1
+            is_pair = len(places) == len(binding.all_joints) == 1 and readers[places[0]] == 1
             if not is_pair or not binding.transmission.is_constant:
                 continue
             ratio = float(binding.transmission.jacobian(np.zeros(1))[0, 0])

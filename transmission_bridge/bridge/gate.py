@@ -172,7 +172,7 @@ class Gate:
 
     def reset(self) -> None:
         """Forget every command."""
-        self._robot_map.forget()
+        self._robot_map.forget_solutions()
         self.ledger.reset()
         self.missing = {}
         self._last_velocities: dict[str, Array] = {}

@@ -418,7 +418,7 @@ class ActuatorLimits:
         sentences = []
         for index in np.argwhere(outside):
             name = self._names[group.actuators[index[-1]]]
-            unit = self._texts[name].units[row].text if name in self._texts else ''
+            unit = self._texts[name].all_units[row].text if name in self._texts else ''
             sentences.append(
                 f'{name}: {own[tuple(index)]:g} is not in '
                 f'[{lower[index[-1]]:g}, {upper[index[-1]]:g}]{f" {unit}" if unit else ""}'

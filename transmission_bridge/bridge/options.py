@@ -464,7 +464,7 @@ def find_parameter_names(robot: RobotTransmissions) -> ParameterNames:
     """
     has_flags = {name: t.n_joints == t.n_actuators for name, t in robot.transmissions.items()}
     tunables, findings = {}, []
-    for name, found in robot.named.items():
+    for name, found in robot.named_tunables.items():
         found = [each for each in found if not each.is_flag or has_flags[each.transmission]]
         if not found:
             continue

@@ -257,7 +257,7 @@ class StatePath:
     def reset(self) -> None:
         """Forget all messages."""
         self.merged.reset()
-        self._robot_map.forget()
+        self._robot_map.forget_solutions()
         self._mapped_version = -1
 
     def merge_message(

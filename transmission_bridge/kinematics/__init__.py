@@ -4,10 +4,9 @@
 """
 Joints, and devices made of joints, in joint and in actuator space. Needs numpy and lxml.
 
-:class:`Joint` follows iDynTree's IJoint, :class:`JointDevice` RobWork's JointDevice, and
-:class:`ActuatorDevice` is the same device seen through the robot's transmissions;
-:func:`actuator_gains` takes gains from joints to motors.
-``docs/kinematics.md`` has examples, and a table of the names of both.
+:class:`Joint` follows iDynTree's IJoint and :class:`JointDevice` RobWork's JointDevice.
+:class:`ActuatorDevice` is the same device in actuator coordinates; :func:`actuator_gains` maps
+gains from joints to motors. ``docs/kinematics.md`` has examples, and a table of the names of both.
 """
 
 from transmission_bridge.kinematics.actuator_device import ActuatorDevice

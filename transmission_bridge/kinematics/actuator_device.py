@@ -16,13 +16,13 @@ from transmission_bridge.errors import ShapeError
 from transmission_bridge.kinematics.device import JointDevice
 from transmission_bridge.kinematics.joint import JointError, LinkId
 from transmission_bridge.kinematics.limits import (
+    box_half_spaces,
     DeviceLimits,
-    effort_limits,
-    effort_region,
-    half_spaces,
+    find_effort_limits,
+    find_effort_region,
+    find_position_bounds,
+    find_rate_limits,
     limits_from_description,
-    position_bounds,
-    rate_limits,
 )
 from transmission_bridge.kinematics.tree import joint_from_spec
 from transmission_bridge.transmissions import RobotTransmissions
@@ -30,7 +30,7 @@ from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOIN
 from transmission_bridge.transmissions.transmission import as_values
 from transmission_bridge.types import Array
 
-#: How far a passive joint may be from where the others have it [rad or m].
+#: Tolerance for the positions of passive joints [rad or m].
 CLOSED = 1e-6
 
 LimitKind = Literal['position', 'velocity', 'acceleration', 'effort']
@@ -41,24 +41,22 @@ class ActuatorDevice:
     A :class:`~transmission_bridge.kinematics.device.JointDevice` in actuator coordinates.
 
     A configuration ``a`` holds one number per actuator, in the order of :attr:`actuator_names`
-    [rad or m], shape ``(..., m)`` with any leading batch axes. It is at the motors and in SI.
-    The actuators are those of every transmission that moves a
-    joint of the device, and those of joints that pass through. With
-    ``q = f(a)`` and the chain rule ``J_a = J_q ∂q/∂a``; by conservation of power efforts map with
-    the transpose. Frames and Jacobians are those of the joint device, after RobWork.
+    [rad or m], shape ``(..., m)`` with any leading batch axes. Values are SI at the motors. The
+    actuators belong to transmissions that move a joint of the device, or to joints that pass
+    through. With ``q = f(a)`` and the chain rule, ``J_a = J_q ∂q/∂a``. By conservation of power,
+    efforts map with the transpose. Frames and Jacobians are as in the joint device, after RobWork.
 
     A transmission may also move joints that are not in the device, its companions. Their limits in
-    the description apply; where a map needs their position or effort it is zero, as for all joints
-    that are not in the device. Passive joints of a linkage may be in the device as well; limits
-    are those of the joints that can be commanded.
+    the description apply. If a map needs their position or effort, zero is used, as for all joints
+    that are not in the device. Passive joints of a linkage may also be in the device; limits are
+    those of the joints that can be commanded.
 
-    Where the ratio depends on position, the properties for limits are NaN; use the ``…_at``
-    methods.
+    If the ratio depends on position, the properties for limits are NaN; use the ``…_at`` methods.
 
     :param device: The device in joint coordinates.
     :param transmissions: The robot's transmissions.
     :raises UnknownNameError: If a joint of the device has no transmission and does not pass
-        through; in queries, if there is no such link.
+        through; in queries, if a link does not exist.
     :raises ShapeError: If an array has another shape.
     """
 
@@ -69,7 +67,7 @@ class ActuatorDevice:
         self._companions = self._map.joint_names[len(moving) :]
         robot = transmissions.robot
         others = [joint_from_spec(robot.joint(name)) for name in self._companions]
-        # Those of the device, then those of the companions as described.
+        # Limits of the device's joints, then the described limits of its companions.
         limits = (device.limits, limits_from_description(robot, others))
         self._limits = DeviceLimits(*map(np.append, *(vars(each).values() for each in limits)))
 
@@ -111,7 +109,7 @@ class ActuatorDevice:
 
     @property
     def companions(self) -> tuple[str, ...]:
-        """Joints that the device's transmissions move and that are not in the device."""
+        """Names of joints that the device's transmissions move but that are not in the device."""
         return self._companions
 
     @property
@@ -126,24 +124,24 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: Joint positions [rad or m], shape ``(..., n)``.
         """
-        q = self._map.map(ACTUATOR_TO_JOINT, 'position', self._values('a', a))
+        q = self._map.map(ACTUATOR_TO_JOINT, 'position', self._read_actuator_values('a', a))
         return q[..., : self._device.dof]
 
     def actuator_positions(self, q: npt.ArrayLike, guess: npt.ArrayLike | None = None) -> Array:
         """
         Return the actuator positions of a configuration, with companions at zero.
 
-        Passive joints are where the others have them: a configuration that has them elsewhere has
-        no actuator positions.
+        If the configuration has a passive joint at a position that does not follow from the other
+        joints, the result is NaN.
 
         :param q: Joint positions [rad or m], shape ``(..., n)``.
-        :param guess: Actuator positions near which solutions are sought, shape ``(..., m)``.
-        :returns: Shape ``(..., m)`` [rad or m]; NaN where there is no solution.
+        :param guess: Initial guess of the actuator positions, shape ``(..., m)``.
+        :returns: Shape ``(..., m)`` [rad or m]; NaN if there is no solution.
         :raises ShapeError: If ``q`` or ``guess`` has another shape.
         """
         values = as_values('q', q, self._device.dof)
         rest = np.zeros((*values.shape[:-1], len(self.companions)))
-        near = None if guess is None else self._values('guess', guess)
+        near = None if guess is None else self._read_actuator_values('guess', guess)
         q_all = np.concatenate([values, rest], axis=-1)
         a = self._map.map(JOINT_TO_ACTUATOR, 'position', q_all, guess=near)
         for binding in self._map.bindings:
@@ -162,7 +160,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: Shape ``(..., n, m)``, unit of a joint per unit of an actuator.
         """
-        return self._map.jacobian(self._values('a', a))[..., : self._device.dof, :]
+        return self._map.jacobian(self._read_actuator_values('a', a))[..., : self._device.dof, :]
 
     def base_t_end(self, a: npt.ArrayLike) -> Array:
         """
@@ -224,14 +222,14 @@ class ActuatorDevice:
         """
         Return the wrench at the end that actuator efforts hold, ``w = (J_aᵀ)⁺ τ_a``.
 
-        The pseudo-inverse of :meth:`actuator_efforts`: the smallest such wrench (its numbers in N
-        and N m); efforts that no wrench needs are ignored.
+        It is the pseudo-inverse of :meth:`actuator_efforts`: the smallest wrench (norm of its
+        numbers in N and N m). Efforts that balance no wrench are ignored.
 
         :param efforts: Actuator efforts [N m or N], shape ``(..., m)``.
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
         :returns: ``[f; m]`` at the end's origin in the base's axes, shape ``(..., 6)`` [N; N m].
         """
-        values = self._values('efforts', efforts)
+        values = self._read_actuator_values('efforts', efforts)
         transposed = np.swapaxes(self.base_j_end(a), -1, -2)
         is_known = np.isfinite(transposed).all(axis=(-2, -1), keepdims=True)
         # Singular values within rounding errors must not be inverted.
@@ -243,7 +241,8 @@ class ActuatorDevice:
         Return the joints' viscous damping reflected to actuators, ``D_a = (∂q/∂a)ᵀ D_q ∂q/∂a``.
 
         :param a: Actuator positions [rad or m], shape ``(..., m)``.
-        :returns: Shape ``(..., m, m)`` [effort per velocity]; a coupled transmission couples.
+        :returns: Shape ``(..., m, m)`` [effort per velocity]; not diagonal for coupled
+            transmissions.
         """
         damping = np.array([x for joint in self._device.joints for x in joint.dynamics.damping])
         jacobian = self.joint_jacobian(a)
@@ -264,104 +263,104 @@ class ActuatorDevice:
     @property
     def bounds(self) -> tuple[Array, Array]:
         """
-        Least and greatest actuator positions [rad or m], each ``(m,)``.
+        Smallest and largest actuator positions [rad or m], each ``(m,)``.
 
-        The least box around all positions that the joints' bounds allow; infinite where open. A
-        reversed joint swaps its bounds, also when only one is given. NaN for a coupled mechanism
-        whose ratio depends on position.
+        The bounds are the smallest box around all positions within the joints' bounds, infinite if
+        unbounded. A reversed joint swaps its bounds, also if only one is given. The bounds of a
+        coupled mechanism are NaN if its ratio depends on position.
         """
-        return position_bounds(self._map, self._limits.lower, self._limits.upper)
+        return find_position_bounds(self._map, self._limits.lower, self._limits.upper)
 
     @property
     def velocity_limits(self) -> Array:
-        """Greatest actuator speeds [rad/s or m/s], ``(m,)``; NaN where ratios vary."""
-        return self.velocity_limits_at(self._anywhere())
+        """Largest actuator speeds [rad/s or m/s], ``(m,)``; NaN if ratios vary."""
+        return self.velocity_limits_at(self._unknown_positions())
 
     @property
     def acceleration_limits(self) -> Array:
-        """Greatest actuator accelerations [rad/s² or m/s²], ``(m,)``; NaN where ratios vary."""
-        return self.acceleration_limits_at(self._anywhere())
+        """Largest actuator accelerations [rad/s² or m/s²], ``(m,)``; NaN if ratios vary."""
+        return self.acceleration_limits_at(self._unknown_positions())
 
     @property
     def effort_limits(self) -> Array:
-        """Greatest actuator efforts [N m or N], ``(m,)``; NaN where ratios vary."""
-        return self.effort_limits_at(self._anywhere())
+        """Largest actuator efforts [N m or N], ``(m,)``; NaN if ratios vary."""
+        return self.effort_limits_at(self._unknown_positions())
 
     def velocity_limits_at(self, a: npt.ArrayLike) -> Array:
         """
-        Return the greatest actuator speeds at a position, the least box around ``|J ȧ| <= v``.
+        Return the largest actuator speeds at a position, the smallest box around ``|J ȧ| <= v``.
 
         :param a: Actuator positions [rad or m], shape ``(m,)``.
-        :returns: Shape ``(m,)`` [rad/s or m/s], infinite where open, NaN where unreachable.
+        :returns: Shape ``(m,)`` [rad/s or m/s], infinite if unlimited, NaN if unreachable.
         """
-        return rate_limits(self._map, self._limits.velocity, self._one(a))
+        return find_rate_limits(self._map, self._limits.velocity, self._read_position(a))
 
     def acceleration_limits_at(self, a: npt.ArrayLike) -> Array:
         """
-        Return the greatest actuator accelerations at a position, from standstill.
+        Return the largest actuator accelerations at a position, from standstill.
 
         :param a: Actuator positions [rad or m], shape ``(m,)``.
-        :returns: Shape ``(m,)`` [rad/s² or m/s²], infinite where open, NaN where unreachable.
+        :returns: Shape ``(m,)`` [rad/s² or m/s²], infinite if unlimited, NaN if unreachable.
         """
-        return rate_limits(self._map, self._limits.acceleration, self._one(a))
+        return find_rate_limits(self._map, self._limits.acceleration, self._read_position(a))
 
     def effort_limits_at(self, a: npt.ArrayLike) -> Array:
         """
-        Return the greatest actuator efforts at a position, the least box around ``Jᵀ τ_q``.
+        Return the largest actuator efforts at a position, the smallest box around ``Jᵀ τ_q``.
 
         :param a: Actuator positions [rad or m], shape ``(m,)``.
-        :returns: Shape ``(m,)`` [N m or N], infinite where open, NaN where unreachable.
+        :returns: Shape ``(m,)`` [N m or N], infinite if unlimited, NaN if unreachable.
         """
-        return effort_limits(self._map, self._limits.effort, self._one(a))
+        return find_effort_limits(self._map, self._limits.effort, self._read_position(a))
 
     def half_spaces(self, kind: LimitKind, a: npt.ArrayLike | None = None) -> tuple[Array, Array]:
         """
         Return the exact actuator limits as half-spaces ``A x <= b``.
 
-        Those of a coupled transmission are a polytope; the other limits of this class are the
-        least box around it.
+        The limits of a coupled transmission are a polytope; the other limits of this class are the
+        smallest box around it.
 
         :param kind: Quantity of ``x``: actuator ``position``, ``velocity``, ``acceleration`` (from
             standstill) or ``effort``.
-        :param a: Actuator positions [rad or m], shape ``(m,)``; needed where ratios vary, else
+        :param a: Actuator positions [rad or m], shape ``(m,)``; required if ratios vary, else
             ignored.
-        :returns: ``A`` of shape ``(k, m)`` and ``b`` of shape ``(k,)``; no rows where open.
-        :raises JointError: If ratios vary, and ``kind`` is ``position``, or ``a`` is not given or
-            out of reach; or ``kind`` is none of the four.
+        :returns: ``A`` of shape ``(k, m)`` and ``b`` of shape ``(k,)``; no rows if unlimited.
+        :raises JointError: If ratios vary and ``kind`` is ``position``, or ``a`` is missing or
+            unreachable; also if ``kind`` is not one of the four.
         """
         limits, moving = self._limits, self._map
         if kind not in get_args(LimitKind):
             raise JointError(self.device.name, f'{kind!r} is not a kind of limit')
         if not self.is_constant and (kind == 'position' or a is None):
             raise JointError(
-                self.device.name, f'{kind} limits are no polytope where ratios depend on position'
+                self.device.name, f'{kind} limits are not a polytope if ratios depend on position'
             )
-        at = self._one(np.zeros(len(self.actuator_names)) if a is None else a)
+        at = self._read_position(np.zeros(len(self.actuator_names)) if a is None else a)
         jacobian = moving.jacobian(at)
         if not np.isfinite(jacobian).all():
             raise JointError(self.device.name, 'a transmission does not reach this position')
         if kind == 'effort':
-            return effort_region(moving, limits.effort, at)
+            return find_effort_region(moving, limits.effort, at)
         if kind == 'position':
             offset = moving.map(ACTUATOR_TO_JOINT, 'position', np.zeros(at.shape))
-            return half_spaces(jacobian, limits.lower - offset, limits.upper - offset)
+            return box_half_spaces(jacobian, limits.lower - offset, limits.upper - offset)
         joints = sorted({joint for each in moving.bindings for joint in each.joints})
         rates = getattr(limits, kind)[joints]
-        return half_spaces(jacobian[joints], -rates, rates)
+        return box_half_spaces(jacobian[joints], -rates, rates)
 
     def __repr__(self) -> str:
         return f'ActuatorDevice({self.device!r}, actuators={self.actuator_names!r})'
 
-    def _values(self, argument: str, values: npt.ArrayLike) -> Array:
+    def _read_actuator_values(self, argument: str, values: npt.ArrayLike) -> Array:
         return as_values(argument, values, len(self.actuator_names))
 
-    def _one(self, a: npt.ArrayLike) -> Array:
+    def _read_position(self, a: npt.ArrayLike) -> Array:
         """Return one configuration; limits have no batches."""
-        values = self._values('a', a)
+        values = self._read_actuator_values('a', a)
         if values.ndim != 1:
             raise ShapeError('a', expected=f'({len(self.actuator_names)},)', found=values.shape)
         return values
 
-    def _anywhere(self) -> Array:
-        """Return unknown positions: limits become NaN where the ratio varies."""
+    def _unknown_positions(self) -> Array:
+        """Return unknown positions: limits become NaN if the ratio varies."""
         return np.full(len(self.actuator_names), np.nan)

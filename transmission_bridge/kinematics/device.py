@@ -22,7 +22,7 @@ from transmission_bridge.kinematics.tree import (
     compile_path,
     CompiledPath,
     KinematicTree,
-    numbered,
+    number_joints,
 )
 from transmission_bridge.transmissions.transmission import as_values
 from transmission_bridge.types import Array
@@ -33,8 +33,8 @@ class State:
     Joint positions by name, separate from devices; changed in place.
 
     RobWork keeps devices stateless: a device is registered in a ``StateStructure``, and every
-    query takes a ``State``. Here both are one: a device registers its joints in it, and several
-    devices may share one.
+    query has a ``State`` as argument. Here both are one class: a device registers its joints in
+    it, and several devices may share a state.
 
     :param joints: The first joints to register.
     """
@@ -45,7 +45,7 @@ class State:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The joints that are registered, in the order of registration."""
+        """Names of the registered joints, in the order of registration."""
         return tuple(self._positions)
 
     def register(self, joints: Iterable[Joint | str]) -> None:
@@ -64,7 +64,7 @@ class State:
         """
         Return positions.
 
-        :param names: Names of joints, in the order wanted.
+        :param names: Names of joints, in the order of the result.
         :returns: A new array of their coordinates one after the other, shape ``(n,)`` [rad or m].
         :raises UnknownNameError: If a joint is not registered.
         """
@@ -90,7 +90,7 @@ class State:
         self._positions.update(zip(names, np.split(values, ends[:-1]), strict=False))
 
     def __copy__(self) -> State:
-        """Return a state of its own with the same positions."""
+        """Return a copy with the same positions."""
         other = State()
         other._positions.update(self._positions)
         return other
@@ -100,7 +100,7 @@ class State:
         return f'State({positions})'
 
 
-#: What a device's queries take: positions in the device's order, or a state that holds them.
+#: Argument of a device's queries: positions in the device's order, or a state that holds them.
 Configuration = npt.ArrayLike | State
 
 
@@ -109,37 +109,36 @@ class JointDevice:
     """
     A device for a sequence of joints, in any order and anywhere (RobWork's JointDevice).
 
-    A configuration ``q`` holds the coordinates of the joints in the order of :attr:`joint_names`,
-    one number for most [rad or m], none for a fixed joint, and for joints with several degrees of
-    freedom as many as :class:`Joint` says. Queries take ``q`` of shape ``(..., n)``, with any
-    leading batch axes, or a :class:`State`. Frames are links, by name; ``a_t_b`` is the 4×4
-    transform with ``p_a = a_t_b p_b``; Jacobians have one column per degree of freedom, the linear
-    velocity of the frame's origin in rows 0–2 and the angular velocity in rows 3–5, both relative
-    to the base and in the axes of the base, as RobWork has them.
+    A configuration ``q`` holds the coordinates of the joints in the order of :attr:`joint_names`:
+    one number for most joints [rad or m], no number for a fixed joint, several for joints with
+    several degrees of freedom (see :class:`Joint`). Queries accept ``q`` of shape ``(..., n)``,
+    with any leading batch axes, or a :class:`State`. Frames are links, by name; ``a_t_b`` is the
+    4×4 transform with ``p_a = a_t_b p_b``. Jacobians have one column per degree of freedom: rows
+    0–2 are the linear velocity of the frame's origin, rows 3–5 the angular velocity, both relative
+    to the base and in the axes of the base, as in RobWork.
 
-    Joints of the robot that are not in the device stay at rest, except that a joint with a
+    Joints of the robot that are not in the device stay at rest. Exception: a joint with a
     ``<mimic>`` of a device's joint follows it and adds to its column. A joint that the device
     names is independent, with or without a ``<mimic>``. The base may be anywhere: joints upstream
-    of base and frame contribute nothing, joints that carry the base but not the frame contribute
-    with the opposite sign.
+    of base and frame contribute nothing, and joints that carry the base but not the frame
+    contribute with the opposite sign.
 
-    A device is immutable and has no configuration; every ``with_…`` returns a new one. RobWork's
-    ``registerIn(StateStructure)`` is :meth:`register_in` with a :class:`State`. Devices are made
-    by :meth:`from_description` and :meth:`from_joints`.
+    A device is immutable and has no configuration; every ``with_…`` returns a new device.
+    RobWork's ``registerIn(StateStructure)`` is :meth:`register_in` with a :class:`State`. Use
+    :meth:`from_description` or :meth:`from_joints` to make a device.
 
     :param name: The device's name.
-    :param base: Link that velocities and transforms are relative to; it need not be a root nor
-        upstream of the end.
+    :param base: Reference link of velocities and transforms; it may be any link of the robot.
     :param end: Link at the end.
     :param joints: The joints of the description, in the order of the coordinates. Their offsets
-        are those of the device, so that each reads its own part of ``q``.
-    :param limits: Its limits, as the properties below have them.
-    :raises UnknownNameError: If a link or joint does not exist; in queries, if there is no such
-        link, or a joint is not registered in the state.
+        refer to the device, so each joint reads its own part of ``q``.
+    :param limits: Its limits, as returned by the properties below.
+    :raises UnknownNameError: If a link or joint does not exist; in queries, if a link does not
+        exist, or a joint is not registered in the state.
     :raises JointError: If a joint is named twice; in ``with_…``, if bounds are crossed, a
         magnitude is negative, or a limit is not a number.
     :raises DescriptionError: If no joints lead from the base to the end, or to the frame of a
-        query, or the description of these joints is not valid.
+        query, or the description of these joints is invalid.
     :raises ShapeError: If ``q`` or limits have another shape.
     """
 
@@ -153,7 +152,7 @@ class JointDevice:
     _paths: dict[tuple[LinkId, LinkId], CompiledPath] = field(default_factory=dict)
 
     @classmethod
-    def _between(
+    def _from_tree(
         cls,
         tree: KinematicTree,
         base: LinkId,
@@ -162,12 +161,12 @@ class JointDevice:
         name: str,
     ) -> JointDevice:
         if names is None:
-            moving = (each.joint for each in tree.way(base, end) if each.joint.is_scalar)
-            names = tuple(dict.fromkeys(tree.owner(joint.name) for joint in moving))
-        _refuse_doubles(names, 'is named twice')
-        joints = numbered(map(tree.joint, names))
+            moving = (each.joint for each in tree.find_route(base, end) if each.joint.is_scalar)
+            names = tuple(dict.fromkeys(tree.find_leader(joint.name) for joint in moving))
+        _require_unique(names, 'is named twice')
+        joints = number_joints(map(tree.find_joint, names))
         device = cls(name, base, end, joints, DeviceLimits.from_joints(joints), tree)
-        device._path(base, end)
+        device._get_path(base, end)
         return device
 
     @classmethod
@@ -186,15 +185,15 @@ class JointDevice:
         :param robot: The robot.
         :param base: Name of the base link.
         :param end: Name of the end link.
-        :param joints: Names of the joints in any order; they need not be between base and end, and
-            may be fixed or have several degrees of freedom. ``None``: the revolute, continuous and
+        :param joints: Names of the joints in any order; they may be outside the path from base to
+            end, fixed, or have several degrees of freedom. ``None``: the revolute, continuous and
             prismatic joints between base and end, in order; a joint with ``<mimic>`` is replaced
             by the joint that it follows.
         :param name: The device's name, the robot's by default.
         :returns: The device.
         """
         tree = KinematicTree.from_description(robot)
-        device = cls._between(tree, base, end, joints, robot.name if name is None else name)
+        device = cls._from_tree(tree, base, end, joints, robot.name if name is None else name)
         return replace(device, limits=limits_from_description(robot, device.joints))
 
     @classmethod
@@ -211,19 +210,19 @@ class JointDevice:
         Return the device between two links that joints connect, as RobWork's constructor does.
 
         :param model: Every joint between the links, with names; ``link1`` is the parent. Their
-            offsets and indices do not matter: :attr:`joints` have those of the device.
+            offsets and indices do not matter: :attr:`joints` have the offsets of the device.
         :param base: The base link.
         :param end: The end link.
         :param joints: Names of the joints, as in :meth:`from_description`.
         :param name: The device's name.
         :returns: The device, with the enabled limits of its joints.
-        :raises JointError: If a joint of the model has no name or that of another.
+        :raises JointError: If a joint of the model has no name, or two have the same name.
         """
         names = [joint.name for joint in model]
         if '' in names:
             raise JointError('', f'joint {names.index("")} of the model has no name')
-        _refuse_doubles(names, 'is the name of two joints of the model')
-        return cls._between(KinematicTree(model), base, end, joints, name)
+        _require_unique(names, 'is the name of two joints of the model')
+        return cls._from_tree(KinematicTree(model), base, end, joints, name)
 
     @property
     def frames(self) -> tuple[LinkId, ...]:
@@ -247,37 +246,39 @@ class JointDevice:
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        """Values that the user attached to the device, by name; read only (getPropertyMap)."""
+        """Values that the user attached to the device, by name; read-only (getPropertyMap)."""
         return MappingProxyType(self._properties)
 
     @property
     def bounds(self) -> tuple[Array, Array]:
         """
-        Least and greatest positions [rad or m], ``(n_positions,)``, infinite where open.
+        Smallest and largest positions [rad or m], ``(n_positions,)``, infinite if unbounded.
 
-        From a description, these and the other limits are the ones that the bridge applies:
+        For a device from a description, all limits are the ones that the bridge applies:
         ``<limit>``, narrowed by ``min`` and ``max`` of the command interfaces in
-        ``<ros2_control>``; none if a block disables them. :attr:`joints` have ``<limit>`` alone.
+        ``<ros2_control>``; no limits if a block disables them. :attr:`joints` have ``<limit>``
+        alone.
         """
         return self.limits.lower, self.limits.upper
 
     @property
     def velocity_limits(self) -> Array:
-        """Greatest speeds [rad/s or m/s], ``(dof,)``, infinite where open."""
+        """Largest speeds [rad/s or m/s], ``(dof,)``, infinite if unlimited."""
         return self.limits.velocity
 
     @property
     def acceleration_limits(self) -> Array:
         """
-        Greatest accelerations [rad/s² or m/s²], ``(dof,)``, infinite where open.
+        Largest accelerations [rad/s² or m/s²], ``(dof,)``, infinite if unlimited.
 
-        The smaller of ``|min|`` and ``|max|`` of the ``acceleration`` command interface.
+        The limit is the smaller of ``|min|`` and ``|max|`` of the ``acceleration`` command
+        interface.
         """
         return self.limits.acceleration
 
     @property
     def effort_limits(self) -> Array:
-        """Greatest efforts [N m or N], ``(dof,)``, infinite where open."""
+        """Largest efforts [N m or N], ``(dof,)``, infinite if unlimited."""
         return self.limits.effort
 
     def with_name(self, name: str) -> JointDevice:
@@ -291,7 +292,7 @@ class JointDevice:
 
     def with_properties(self, **properties: Any) -> JointDevice:
         """
-        Return the device with more properties; the package itself gives them no meaning.
+        Return the device with additional properties; the package itself does not use them.
 
         :param properties: Values by name; a name that exists is replaced.
         :returns: A new device.
@@ -302,38 +303,38 @@ class JointDevice:
         """
         Return the device with other position bounds (setBounds).
 
-        :param lower: Least positions [rad or m], shape ``(n_positions,)``.
-        :param upper: Greatest positions [rad or m], shape ``(n_positions,)``.
+        :param lower: Smallest positions [rad or m], shape ``(n_positions,)``.
+        :param upper: Largest positions [rad or m], shape ``(n_positions,)``.
         :returns: A new device; its joints stay as described.
         """
-        return self._with_limits(lower=lower, upper=upper)
+        return self._replace_limits(lower=lower, upper=upper)
 
     def with_velocity_limits(self, limits: npt.ArrayLike) -> JointDevice:
         """
         Return the device with other velocity limits (setVelocityLimits).
 
-        :param limits: Greatest speeds [rad/s or m/s], shape ``(dof,)``.
+        :param limits: Largest speeds [rad/s or m/s], shape ``(dof,)``.
         :returns: A new device.
         """
-        return self._with_limits(velocity=limits)
+        return self._replace_limits(velocity=limits)
 
     def with_acceleration_limits(self, limits: npt.ArrayLike) -> JointDevice:
         """
         Return the device with other acceleration limits (setAccelerationLimits).
 
-        :param limits: Greatest accelerations [rad/s² or m/s²], shape ``(dof,)``.
+        :param limits: Largest accelerations [rad/s² or m/s²], shape ``(dof,)``.
         :returns: A new device.
         """
-        return self._with_limits(acceleration=limits)
+        return self._replace_limits(acceleration=limits)
 
     def with_effort_limits(self, limits: npt.ArrayLike) -> JointDevice:
         """
         Return the device with other effort limits.
 
-        :param limits: Greatest efforts [N m or N], shape ``(dof,)``.
+        :param limits: Largest efforts [N m or N], shape ``(dof,)``.
         :returns: A new device.
         """
-        return self._with_limits(effort=limits)
+        return self._replace_limits(effort=limits)
 
     def new_state(self) -> State:
         """Return a state with the device's joints at rest."""
@@ -341,9 +342,9 @@ class JointDevice:
 
     def register_in(self, state: State) -> None:
         """
-        Add the device's joints to a state, in place; registered ones keep their positions.
+        Add the device's joints to a state, in place; registered joints keep their positions.
 
-        :param state: The state; RobWork's StateStructure and State in one.
+        :param state: The state, which replaces both StateStructure and State of RobWork.
         """
         state.register(self.joints)
 
@@ -382,7 +383,7 @@ class JointDevice:
         :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
         :returns: Shape ``(..., 4, 4)`` [translation in m].
         """
-        return self._path(self.base, frame).transform(self._configuration(q))
+        return self._get_path(self.base, frame).compute_transform(self._read_configuration(q))
 
     def world_t_base(self, q: Configuration) -> Array:
         """
@@ -391,8 +392,8 @@ class JointDevice:
         :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
         :returns: Shape ``(..., 4, 4)`` [translation in m].
         """
-        path = self._path(self._tree.root(self.base), self.base)
-        return path.transform(self._configuration(q))
+        path = self._get_path(self._tree.find_root(self.base), self.base)
+        return path.compute_transform(self._read_configuration(q))
 
     def base_j_end(self, q: Configuration) -> Array:
         """
@@ -412,7 +413,7 @@ class JointDevice:
         :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
         :returns: Shape ``(..., 6, dof)``, rows as in :meth:`base_j_end`.
         """
-        return self._path(self.base, frame).jacobian(self._configuration(q))
+        return self._get_path(self.base, frame).jacobian(self._read_configuration(q))
 
     def base_j_frames(self, frames: Sequence[LinkId], q: Configuration) -> Array:
         """
@@ -422,7 +423,7 @@ class JointDevice:
         :param q: Positions, shape ``(..., n)`` [rad or m], or a state.
         :returns: Shape ``(..., 6 m, dof)``, each six rows as in :meth:`base_j_end`.
         """
-        values = self._configuration(q)
+        values = self._read_configuration(q)
         none = np.zeros((*values.shape[:-1], 0, self.dof))
         return np.concatenate([none, *(self.base_j_frame(each, values) for each in frames)], -2)
 
@@ -434,7 +435,7 @@ class JointDevice:
         :returns: A function of ``q`` or of a state.
         """
         for frame in frames:
-            self._path(self.base, frame)
+            self._get_path(self.base, frame)
         return partial(self.base_j_frames, tuple(frames))
 
     def __repr__(self) -> str:
@@ -443,29 +444,29 @@ class JointDevice:
             f'joints={self.joint_names!r})'
         )
 
-    def _configuration(self, q: Configuration) -> Array:
+    def _read_configuration(self, q: Configuration) -> Array:
         if isinstance(q, State):
             return self.get_q(q)
         return as_values('q', q, self.n_positions)
 
-    def _path(self, start: LinkId, goal: LinkId) -> CompiledPath:
+    def _get_path(self, start: LinkId, goal: LinkId) -> CompiledPath:
         """Return the path between two links, compiled once."""
         if (start, goal) not in self._paths:
             self._paths[start, goal] = compile_path(self._tree, start, goal, self.joints)
         return self._paths[start, goal]
 
-    def _with_limits(self, **values: npt.ArrayLike) -> JointDevice:
+    def _replace_limits(self, **values: npt.ArrayLike) -> JointDevice:
         for name, value in values.items():
             expected = getattr(self.limits, name).shape
             if np.shape(value) != expected:
                 raise ShapeError(name, expected=f'({expected[0]},)', found=np.shape(value))
         changed: dict[str, Any] = values
         limits = replace(self.limits, **changed)
-        limits.check(self.name, values.keys())
+        limits.require_valid(self.name, values.keys())
         return replace(self, limits=limits)
 
 
-def _refuse_doubles(names: Sequence[str], message: str) -> None:
+def _require_unique(names: Sequence[str], message: str) -> None:
     for place, name in enumerate(names):
         if name in names[:place]:
             raise JointError(name, message)

@@ -4,7 +4,7 @@
 """
 A joint: its links, rest pose and limits, and the positions, motions and forces across it.
 
-Conventions are those of iDynTree's IJoint (S. Traversaro, "Modelling, Estimation and
+Conventions follow iDynTree's IJoint (S. Traversaro, "Modelling, Estimation and
 Identification of Humanoid Robots Dynamics", section 3.2): ``p_child = child_H_parent p_parent``,
 and body-fixed 6-vectors, linear part first.
 
@@ -27,14 +27,14 @@ from transmission_bridge.description.specs import JointType, MimicSpec
 from transmission_bridge.errors import ShapeError, TransmissionBridgeError
 from transmission_bridge.kinematics.spatial import (
     axis_basis,
-    compose,
+    chain_poses,
     cross_motion,
-    homogeneous,
-    inverse,
+    invert_pose,
+    make_transform,
     quaternion_rate,
     rotation_about,
     rotation_from_quaternion,
-    skew,
+    skew_matrix,
     twist_transform,
 )
 from transmission_bridge.transmissions.transmission import as_values
@@ -59,14 +59,12 @@ TWISTS: dict[JointType, tuple[int, ...]] = {
 WITH_AXIS = ('revolute', 'continuous', 'prismatic', 'planar')
 WITH_BOUNDS = ('revolute', 'prismatic')
 
-Z = np.array([0.0, 0.0, 1.0])
-
 
 class JointError(TransmissionBridgeError, ValueError):
     """
-    A joint, a device or a query is not valid.
+    A joint, a device or a query is invalid.
 
-    :param joint: Name of the joint or device, empty where it has none.
+    :param joint: Name of the joint or device, or an empty string.
     :param message: The problem in one sentence without the name.
     """
 
@@ -79,12 +77,12 @@ class JointIndexError(TransmissionBridgeError, IndexError):
     """
     The index of a coordinate or of a degree of freedom is out of range.
 
-    iDynTree leaves the result undefined there; this package raises.
+    iDynTree leaves the result undefined; this package raises.
 
     :param joint: Name of the joint.
     :param kind: ``position coordinate`` or ``degree of freedom``.
-    :param index: The index given.
-    :param size: Number of them.
+    :param index: The given index.
+    :param size: Number of coordinates or degrees of freedom.
     """
 
     def __init__(self, joint: str, *, kind: str, index: int, size: int) -> None:
@@ -97,7 +95,7 @@ class JointIndexError(TransmissionBridgeError, IndexError):
 
 
 class _PerDof(tuple[float, ...]):
-    """A number per degree of freedom; a negative index is out of range, as it is for a joint."""
+    """A number per degree of freedom; a negative index is out of range, as for a joint."""
 
     __slots__ = ()
 
@@ -108,7 +106,7 @@ class _PerDof(tuple[float, ...]):
 
 
 def _set_per_dof(kind: str, owner: object, *names: str) -> None:
-    """Give fields of a frozen record their final type; they are of the same length."""
+    """Convert fields of a frozen record to their final type, all of one length."""
     size = len(getattr(owner, names[0]))
     for name in names:
         values = _PerDof(getattr(owner, name))
@@ -122,15 +120,15 @@ class MotionLimits:
     """
     Position bounds, velocity and effort magnitudes, each with a switch, as in iDynTree's IJoint.
 
-    A limit is used only while its switch is on. Every tuple has one entry per degree of freedom.
+    A limit applies only if its switch is on. Every tuple has one entry per degree of freedom.
 
-    :param lower: Least positions [rad or m].
-    :param upper: Greatest positions [rad or m].
-    :param velocity: Greatest speeds [rad/s or m/s].
-    :param effort: Greatest efforts [N m or N].
-    :param has_position: Whether ``lower`` and ``upper`` are used.
-    :param has_velocity: Whether ``velocity`` is used.
-    :param has_effort: Whether ``effort`` is used.
+    :param lower: Smallest positions [rad or m].
+    :param upper: Largest positions [rad or m].
+    :param velocity: Largest speeds [rad/s or m/s].
+    :param effort: Largest efforts [N m or N].
+    :param has_position: Whether ``lower`` and ``upper`` apply.
+    :param has_velocity: Whether ``velocity`` applies.
+    :param has_effort: Whether ``effort`` applies.
     :raises ShapeError: If the tuples differ in length.
     :raises JointIndexError: If an entry is read by a negative index or one out of range.
     """
@@ -149,7 +147,7 @@ class MotionLimits:
     @classmethod
     def unlimited(cls, n_dofs: int) -> MotionLimits:
         """
-        Return the limits that a new joint has in iDynTree: none, every switch off.
+        Return the limits of a new joint in iDynTree: every switch is off.
 
         :param n_dofs: Number of degrees of freedom.
         :returns: Bounds of plus and minus the largest finite number [rad or m], magnitudes zero.
@@ -159,9 +157,9 @@ class MotionLimits:
 
 
 class JointDynamicsType(IntEnum):
-    """The model of a joint's losses; names and numbers as in iDynTree."""
+    """The friction model of a joint; names and numbers as in iDynTree."""
 
-    #: None: the numbers are ignored.
+    #: No friction: the numbers are ignored.
     NONE = 0
     #: ``<dynamics>`` of URDF: viscous damping and static friction.
     URDF = 1
@@ -170,15 +168,15 @@ class JointDynamicsType(IntEnum):
 @dataclass(frozen=True, slots=True)
 class JointDynamics:
     """
-    Losses in a joint, as in iDynTree's IJoint; kinematics does not use them.
+    Friction in a joint, as in iDynTree's IJoint; kinematics does not use it.
 
-    :param type: Whether the numbers are used.
+    :param type: Whether the numbers apply.
     :param damping: Viscous damping [N m s/rad or N s/m], one entry per degree of freedom.
     :param static_friction: Static friction [N m or N], one entry per degree of freedom.
     :raises ShapeError: If the tuples differ in length.
     :raises JointError: If a number is negative or not finite.
     :raises JointIndexError: As for :class:`MotionLimits`.
-    :raises ValueError: If ``type`` is not one of these.
+    :raises ValueError: If ``type`` is not a :class:`JointDynamicsType`.
     """
 
     type: JointDynamicsType = JointDynamicsType.NONE
@@ -196,7 +194,7 @@ class JointDynamics:
     @classmethod
     def lossless(cls, n_dofs: int) -> JointDynamics:
         """
-        Return the dynamics that a new joint has in iDynTree: type ``NONE``, every number zero.
+        Return the dynamics of a new joint in iDynTree: type ``NONE``, every number zero.
 
         :param n_dofs: Number of degrees of freedom.
         :returns: Zero damping [N m s/rad or N s/m] and friction [N m or N].
@@ -223,53 +221,55 @@ class Joint:
     """
     A joint between ``link1`` and ``link2``; queries name the parent and the child.
 
-    The types are URDF's. Positions and velocities, after those of iDynTree where it has the type:
+    The types are URDF's types. Positions and velocities follow iDynTree if it has the type:
 
-    - ``fixed``: none.
+    - ``fixed``: no coordinates.
     - ``revolute``, ``continuous``: the angle of ``link2`` about the axis [rad], not reduced to a
       turn.
-    - ``prismatic``: its travel along the axis [m].
-    - ``planar``: ``(x, y, angle)`` across and about the axis [m, m, rad]. If the axis is the z of
-      ``link2``, ``x`` and ``y`` are its x and y at rest; for x they are y and z, for y z and x.
+    - ``prismatic``: the travel of ``link2`` along the axis [m].
+    - ``planar``: ``(x, y, angle)`` across and about the axis [m, m, rad]. If the axis is the z
+      axis of ``link2``, ``x`` and ``y`` are its x and y at rest; for an x axis they are y and z,
+      for a y axis z and x.
     - ``spherical``: a quaternion ``(w, x, y, z)``, ``link1_R_link2 = rest R(q)``.
     - ``floating``: ``(p_x, p_y, p_z, w, x, y, z)`` [m; quaternion],
       ``link1_H_link2 = rest [[R(q), p], [0, 1]]``.
 
-    A quaternion may have any length but zero and is normalised before use. Velocities of the last
-    three are the free entries of the body twist of ``link2`` relative to ``link1`` in the motion
-    frame, whose axes are those of ``link2`` for the last two [m/s; rad/s].
+    A quaternion may have any length except zero; it is normalised before use. Velocities of the
+    last three types are the free entries of the body twist of ``link2`` relative to ``link1`` in
+    the motion frame [m/s; rad/s]. For the last two types, the axes of the motion frame are those
+    of ``link2``.
 
     ``q``, ``dq`` and ``ddq`` are vectors of positions, velocities and accelerations of the whole
-    model; the joint reads its own part, which begins at ``position_offset`` (of ``q``) or
-    ``dof_offset`` (of ``dq``, ``ddq``). With the default offsets, zero, they may be the joint's
-    own coordinates alone, or a plain number for a single one. Leading axes are batches and
+    model. The joint reads its entries from ``position_offset`` (of ``q``) or ``dof_offset`` (of
+    ``dq``, ``ddq``) on. With the default offsets of zero, the vectors may hold the joint's own
+    coordinates alone, or be a plain number for a single coordinate. Leading axes are batches and
     broadcast.
 
-    Use :func:`dataclasses.replace` for a changed joint; it is checked again.
+    Use :func:`dataclasses.replace` to change a joint; the result is checked again.
 
     :param link1: First attached link, a name or a number.
-    :param link2: Second attached link, another one.
+    :param link2: Second attached link, different from the first.
     :param type: URDF's name of the type.
     :param rest: ``link1_H_link2`` at the rest position, shape ``(4, 4)`` [translation in m].
-    :param axis: Direction of the axis in ``link1``, shape ``(3,)``, of any length but zero;
+    :param axis: Direction of the axis in ``link1``, shape ``(3,)``, of any length except zero;
         ignored for types without an axis.
     :param origin: A point of the axis, or the centre of a spherical joint, in ``link1`` [m], shape
         ``(3,)``; ignored for fixed and floating joints.
     :param name: The joint's name.
-    :param index: Index among the joints of the model, ``-1`` for none.
+    :param index: Index among the joints of the model, ``-1`` if not in a model.
     :param position_offset: Index of its first coordinate in a vector of positions.
     :param dof_offset: Index of its first degree of freedom in a vector of velocities.
-    :param limits: Motion limits; unlimited where left empty.
-    :param dynamics: Losses; none where left empty.
-    :param mimic: The joint that this one follows in a device, if any.
-    :raises ShapeError: If an array has another shape, or ``limits`` or ``dynamics`` have another
-        number of entries than the joint has degrees of freedom; in queries, if a vector ends
-        before the joint's part of it does.
-    :raises JointError: If there is no such type, both links are the same, an offset is negative,
+    :param limits: Motion limits; unlimited if empty.
+    :param dynamics: Friction; zero if empty.
+    :param mimic: The joint that this joint follows in a device, if any.
+    :raises ShapeError: If an array has another shape, or the number of entries of ``limits`` or
+        ``dynamics`` differs from the number of degrees of freedom; in queries, if a vector is too
+        short for the joint's offset.
+    :raises JointError: If the type does not exist, both links are the same, an offset is negative,
         ``rest`` is not a rotation and a translation (to 1e-4), ``origin`` is not finite, the axis
         has no direction, or position limits are enabled for a type other than revolute and
-        prismatic; in queries, if two links are not those of the joint, or a quaternion has length
-        zero.
+        prismatic; in queries, if the links are not the two links of the joint, or a quaternion has
+        length zero.
     """
 
     link1: LinkId
@@ -346,8 +346,8 @@ class Joint:
         has_axis = self.type in WITH_AXIS
         basis = axis_basis(rotation.T @ self.axis) if has_axis else np.eye(3)
         centre = self.origin if has_axis or self.type == 'spherical' else position
-        link1_h_m = homogeneous(rotation @ basis, centre)
-        m_h_link2 = homogeneous(basis.T, basis.T @ (rotation.T @ (position - centre)))
+        link1_h_m = make_transform(rotation @ basis, centre)
+        m_h_link2 = make_transform(basis.T, basis.T @ (rotation.T @ (position - centre)))
         for frame in (link1_h_m, m_h_link2):
             frame.setflags(write=False)
         return link1_h_m, m_h_link2
@@ -360,20 +360,21 @@ class Joint:
         :returns: Shape ``(..., 4, 4)`` [translation in m].
         """
         position = np.zeros((*own.shape[:-1], 3))
-        position[..., self._linear] = own[..., : len(self._linear)]
-        return homogeneous(self._rotation(own), position)
+        position[..., self._linear_axes] = own[..., : len(self._linear_axes)]
+        return make_transform(self._motion_rotation(own), position)
 
     def axis_in(self, link: LinkId) -> tuple[Array, Array]:
         """
         Return axis and origin in a link's frame, at rest (getAxis, getJointCenter).
 
         :param link: One of the two links.
-        :returns: Unit direction, and a point of the axis or the centre [m], of shape ``(3,)``.
+        :returns: Unit direction, and a point of the axis or the centre [m], each of shape
+            ``(3,)``.
         :raises JointError: If the joint is not attached to the link.
         """
         if link not in (self.link1, self.link2):
             raise JointError(self.name, f'is not attached to link {link!r}')
-        to_link = inverse(self.rest) if link == self.link2 else np.eye(4)
+        to_link = invert_pose(self.rest) if link == self.link2 else np.eye(4)
         return to_link[:3, :3] @ self.axis, to_link[:3, :3] @ self.origin + to_link[:3, 3]
 
     def rest_positions(self) -> Array:
@@ -394,7 +395,7 @@ class Joint:
         :param q: Positions, shape ``(..., N)`` [rad or m].
         :returns: Shape ``(..., n_positions)`` [rad or m].
         """
-        own = np.array(self._own(q))
+        own = np.array(self._own_part(q))
         if self._has_quaternion:
             own[..., -4:] = self._unit_quaternion(own)[0]
         return own
@@ -403,17 +404,17 @@ class Joint:
         """
         Return the matrix from own velocities to rates of own coordinates.
 
-        The identity for joints with one coordinate (getPositionDerivativeVelocityJacobian); the
-        rate of a quaternion is that of the normalised one.
+        It is the identity for joints with one coordinate (getPositionDerivativeVelocityJacobian).
+        For a quaternion it returns the rate of the normalised quaternion.
 
         :param q: Positions, shape ``(..., N)`` [rad or m].
         :returns: Shape ``(..., n_positions, n_dofs)``.
         """
-        own = self._own(q)
-        linear, n = self._linear, len(self._linear)
+        own = self._own_part(q)
+        linear, n = self._linear_axes, len(self._linear_axes)
         matrix = np.zeros((*own.shape[:-1], self.n_positions, self.n_dofs))
         # The velocity is in the rotated axes of link2.
-        matrix[..., :n, :n] = self._rotation(own)[..., linear, :][..., linear]
+        matrix[..., :n, :n] = self._motion_rotation(own)[..., linear, :][..., linear]
         if self._has_quaternion:
             matrix[..., n:, n:] = quaternion_rate(self._unit_quaternion(own)[0])
         else:
@@ -428,7 +429,7 @@ class Joint:
         :param parent: The other one.
         :returns: Shape ``(4, 4)`` [translation in m].
         """
-        return inverse(self.rest) if self._child_is_link2(child, parent) else self.rest.copy()
+        return invert_pose(self.rest) if self._child_is_link2(child, parent) else self.rest.copy()
 
     def transform(self, q: npt.ArrayLike, child: LinkId, parent: LinkId) -> Array:
         """
@@ -441,8 +442,8 @@ class Joint:
         """
         to_link2 = self._child_is_link2(child, parent)
         before, after = self.motion_frames
-        link1_h_link2 = compose(compose(before, self.motion(self._own(q))), after)
-        return inverse(link1_h_link2) if to_link2 else link1_h_link2
+        link1_h_link2 = chain_poses(chain_poses(before, self.motion(self._own_part(q))), after)
+        return invert_pose(link1_h_link2) if to_link2 else link1_h_link2
 
     def transform_derivative(
         self, q: npt.ArrayLike, child: LinkId, parent: LinkId, position: int = 0
@@ -463,7 +464,7 @@ class Joint:
                 self.name, kind='position coordinate', index=position, size=self.n_positions
             )
         before, after = self.motion_frames
-        derivative = before @ self._motion_derivative(self._own(q), position) @ after
+        derivative = before @ self._motion_derivative(self._own_part(q), position) @ after
         if not to_link2:
             return derivative
         link2_h_link1 = self.transform(q, child, parent)
@@ -475,27 +476,27 @@ class Joint:
         """
         Return ``S`` of ``v_child = S dq + child_X_parent v_parent``.
 
-        Body twists, linear part first, in the child's frame.
+        Twists are body twists, linear part first, in the child's frame.
 
         :param child: One attached link.
         :param parent: The other one.
-        :param q: Positions, shape ``(..., N)`` [rad or m]; needed for ``link1`` as the child of a
-            joint with several degrees of freedom, where ``S`` depends on it.
+        :param q: Positions, shape ``(..., N)`` [rad or m]; required if ``link1`` is the child of a
+            joint with several degrees of freedom, because ``S`` then depends on it.
         :returns: Shape ``(..., 6, n_dofs)`` with the batch axes of ``q``, ``(6, n_dofs)`` without
             ``q`` [m/rad, or 1; then rad/rad, or 1/m].
-        :raises JointError: If ``q`` is needed.
+        :raises JointError: If ``q`` is required and missing.
         """
-        own = None if q is None else self._own(q)
+        own = None if q is None else self._own_part(q)
         before, after = self.motion_frames
         if self._child_is_link2(child, parent):
-            subspace = twist_transform(inverse(after))[:, self.twists]
+            subspace = twist_transform(invert_pose(after))[:, self.twists]
         else:
-            # v_2 = X_21 v_1 + S dq solved for v_1. One twist alone is not changed by its motion.
+            # v_2 = X_21 v_1 + S dq solved for v_1. A single twist does not change with its motion.
             if self.n_dofs > 1:
                 if own is None:
                     message = f'the motion subspace seen from {child!r} depends on the position'
                     raise JointError(self.name, message)
-                before = compose(before, self.motion(own))
+                before = chain_poses(before, self.motion(own))
             subspace = -twist_transform(before)[..., self.twists]
         batch = () if own is None else own.shape[:-1]
         return np.array(np.broadcast_to(subspace, (*batch, 6, self.n_dofs)))
@@ -536,7 +537,7 @@ class Joint:
         """
         Return velocity and acceleration of the child together (computeChildVelAcc).
 
-        The second alone is computeChildAcc, and for zero ``ddq`` computeChildBiasAcc.
+        The acceleration alone is computeChildAcc, and computeChildBiasAcc if ``ddq`` is zero.
 
         ``v_child = child_X_parent v_parent + S dq`` and
         ``a_child = child_X_parent a_parent + S ddq + v_child × (S dq)``: ``S`` is constant in one
@@ -554,12 +555,12 @@ class Joint:
         """
         transport = twist_transform(self.transform(q, child, parent))
         subspace = self.motion_subspace(child, parent, q)
-        own = _times(subspace, self._own_rates(dq, 'dq'))
-        velocity = _times(transport, as_values('parent_velocity', parent_velocity, 6)) + own
+        own = _apply_matrix(subspace, self._own_rates(dq, 'dq'))
+        velocity = _apply_matrix(transport, as_values('parent_velocity', parent_velocity, 6)) + own
         given = as_values('parent_acceleration', parent_acceleration, 6)
-        acceleration = _times(transport, given) + cross_motion(velocity, own)
+        acceleration = _apply_matrix(transport, given) + cross_motion(velocity, own)
         if ddq is not None:
-            acceleration = acceleration + _times(subspace, self._own_rates(ddq, 'ddq'))
+            acceleration = acceleration + _apply_matrix(subspace, self._own_rates(ddq, 'ddq'))
         return velocity, acceleration
 
     def child_position_velocity_acceleration(
@@ -577,16 +578,16 @@ class Joint:
         :param q: Positions, shape ``(..., N)`` [rad or m].
         :param dq: Velocities, shape ``(..., M)`` [rad/s or m/s].
         :param ddq: Accelerations, shape ``(..., M)`` [rad/s² or m/s²].
-        :param parent_motion: The same three of the parent: ``world_H_parent``, shape
-            ``(..., 4, 4)`` [translation in m], twist and acceleration, shape ``(..., 6)``; a
-            :class:`ChildMotion` is one.
+        :param parent_motion: Motion of the parent, as a :class:`ChildMotion` or a tuple:
+            ``world_H_parent``, shape ``(..., 4, 4)`` [translation in m], twist and acceleration,
+            shape ``(..., 6)``.
         :param child: One attached link.
         :param parent: The other one.
-        :returns: The child's; ``world_H_child = world_H_parent parent_H_child``.
+        :returns: Motion of the child; ``world_H_child = world_H_parent parent_H_child``.
         """
         position, velocity, acceleration = parent_motion
         return ChildMotion(
-            compose(np.asarray(position, dtype=np.float64), self.transform(q, parent, child)),
+            chain_poses(np.asarray(position, dtype=np.float64), self.transform(q, parent, child)),
             *self.child_velocity_acceleration(q, dq, ddq, velocity, acceleration, child, parent),
         )
 
@@ -597,14 +598,14 @@ class Joint:
         Return ``τ = Sᵀ f``, ``S`` with ``on`` as the child (computeJointTorque).
 
         :param q: Positions, shape ``(..., N)`` [rad or m].
-        :param wrench: ``[f; m]`` that one link applies on the other, in the frame of the link it
-            is applied on, shape ``(..., 6)`` [N; N m].
-        :param applied_by: The link that applies it.
-        :param on: The link on which it is applied.
+        :param wrench: ``[f; m]`` that one link applies to the other, in the frame of the link
+            ``on``, shape ``(..., 6)`` [N; N m].
+        :param applied_by: The link that applies the wrench.
+        :param on: The link that receives it.
         :returns: Efforts, shape ``(..., n_dofs)`` [N m or N].
         """
         subspace = self.motion_subspace(on, applied_by, q)
-        return _times(np.swapaxes(subspace, -1, -2), as_values('wrench', wrench, 6))
+        return _apply_matrix(np.swapaxes(subspace, -1, -2), as_values('wrench', wrench, 6))
 
     def with_limits(
         self,
@@ -619,13 +620,14 @@ class Joint:
         Return the joint with other limits of one degree of freedom.
 
         iDynTree's setPosLimits, setVelocityLimit and setEffortLimit. The switches stay unchanged.
-        The limits are checked; those of a description are reported in its findings instead.
+        The limits are checked here; the limits of a description are reported in its findings
+        instead.
 
         :param dof: Degree of freedom.
-        :param lower: Least position [rad or m]; ``None`` keeps it, here and below.
-        :param upper: Greatest position [rad or m].
-        :param velocity: Greatest speed, at least zero [rad/s or m/s].
-        :param effort: Greatest effort, at least zero [N m or N].
+        :param lower: Smallest position [rad or m]; ``None`` keeps it, also for the other limits.
+        :param upper: Largest position [rad or m].
+        :param velocity: Largest speed, at least zero [rad/s or m/s].
+        :param effort: Largest effort, at least zero [N m or N].
         :returns: A new joint.
         :raises JointIndexError: If ``dof`` is out of range.
         :raises JointError: If not ``lower <= upper``, a magnitude is negative or not a number, or
@@ -651,8 +653,8 @@ class Joint:
         return replace(self, limits=limits)
 
     @property
-    def _linear(self) -> list[int]:
-        """The axes along which the joint moves; these coordinates come first."""
+    def _linear_axes(self) -> list[int]:
+        """The axes along which the joint moves; their coordinates are the first ones."""
         return [twist for twist in self.twists if twist < 3]
 
     @property
@@ -660,13 +662,13 @@ class Joint:
         return 3 in self.twists
 
     def _unit_quaternion(self, own: Array) -> tuple[Array, Array]:
-        """Return the unit quaternion (..., 4) and the length (..., 1) that was divided by."""
+        """Return the unit quaternion (..., 4) and the original length (..., 1)."""
         length = np.linalg.norm(own[..., -4:], axis=-1, keepdims=True)
         if np.any(length == 0.0):
             raise JointError(self.name, 'a quaternion of length zero is not an orientation')
         return own[..., -4:] / length, length
 
-    def _rotation(self, own: Array) -> Array:
+    def _motion_rotation(self, own: Array) -> Array:
         """Return the rotation (..., 3, 3) of ``M(q)``."""
         if self._has_quaternion:
             return rotation_from_quaternion(self._unit_quaternion(own)[0])
@@ -675,21 +677,21 @@ class Joint:
     def _motion_derivative(self, own: Array, position: int) -> Array:
         """Return the derivative (..., 4, 4) of ``M(q)`` by one own coordinate."""
         derivative = np.zeros((*own.shape[:-1], 4, 4))
-        n = len(self._linear)
+        n = len(self._linear_axes)
         if position < n:
-            derivative[..., self._linear[position], 3] = 1.0
+            derivative[..., self._linear_axes[position], 3] = 1.0
         elif self._has_quaternion:
             unit, length = self._unit_quaternion(own)
             entry = position - n
-            # The entry moves the unit quaternion across itself only: (e_i - u u_i) / |q|. The
-            # rotation is quadratic: R(u + v) = R(u) + dR(v) + R(v) - I.
+            # The entry changes the unit quaternion perpendicular to itself only: (e_i - u u_i) /
+            # |q|. The rotation is quadratic: R(u + v) = R(u) + dR(v) + R(v) - I.
             across = np.eye(4)[entry] - unit * unit[..., entry : entry + 1]
             moved, rest, own_part = map(rotation_from_quaternion, (unit + across, unit, across))
             derivative[..., :3, :3] = (moved - rest - own_part + np.eye(3)) / length[
                 ..., np.newaxis
             ]
         else:
-            derivative[..., :3, :3] = self._rotation(own) @ skew(Z)
+            derivative[..., :3, :3] = self._motion_rotation(own) @ skew_matrix([0.0, 0.0, 1.0])
         return derivative
 
     def _child_is_link2(self, child: LinkId, parent: LinkId) -> bool:
@@ -701,11 +703,11 @@ class Joint:
             )
         return child == self.link2
 
-    def _own(self, q: npt.ArrayLike) -> Array:
-        return _part_of(q, 'q', self.position_offset, self.n_positions)
+    def _own_part(self, q: npt.ArrayLike) -> Array:
+        return _slice_of_vector(q, 'q', self.position_offset, self.n_positions)
 
     def _own_rates(self, rates: npt.ArrayLike, argument: str) -> Array:
-        return _part_of(rates, argument, self.dof_offset, self.n_dofs)
+        return _slice_of_vector(rates, argument, self.dof_offset, self.n_dofs)
 
 
 def _is_pose(matrix: Array) -> bool:
@@ -717,7 +719,7 @@ def _is_pose(matrix: Array) -> bool:
     return bool(error <= 1e-4 and np.linalg.det(rotation) > 0.0)
 
 
-def _part_of(values: npt.ArrayLike, argument: str, start: int, size: int) -> Array:
+def _slice_of_vector(values: npt.ArrayLike, argument: str, start: int, size: int) -> Array:
     """Return the entries (..., size) of a model's vector (..., N) that belong to one joint."""
     array = np.atleast_1d(np.asarray(values, dtype=np.float64))
     if array.shape[-1] < start + size:
@@ -726,5 +728,5 @@ def _part_of(values: npt.ArrayLike, argument: str, start: int, size: int) -> Arr
     return array[..., start : start + size]
 
 
-def _times(matrix: Array, vector: Array) -> Array:
+def _apply_matrix(matrix: Array, vector: Array) -> Array:
     return (matrix @ vector[..., np.newaxis])[..., 0]

@@ -2,12 +2,12 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Limits of a device's joints, and the limits of its actuators that follow.
+Limits of a device's joints, and the resulting limits of its actuators.
 
-With ``q = f(a)`` and ``J = ∂q/∂a`` (``n`` joints, ``m`` actuators): positions keep
-``l <= f(a) <= u``, rates ``|J ȧ| <= v``, a polytope of actuator values; efforts within
-``|τ_q| <= e`` reach the zonotope ``τ_a = Jᵀ τ_q``. Boxes are tight, half-spaces exact. ``J`` has
-full rank, entries of limits may be infinite.
+With ``q = f(a)`` and ``J = ∂q/∂a`` (``n`` joints, ``m`` actuators): positions satisfy
+``l <= f(a) <= u``, rates ``|J ȧ| <= v``, both a polytope of actuator values. Efforts with
+``|τ_q| <= e`` map to the zonotope ``τ_a = Jᵀ τ_q``. Boxes are tight, half-spaces exact. ``J`` has
+full rank; limits may be infinite.
 """
 
 from __future__ import annotations
@@ -27,24 +27,17 @@ from transmission_bridge.transmissions.ranges import image_box
 from transmission_bridge.transmissions.robot import Robot
 from transmission_bridge.types import Array
 
-MAGNITUDES = ('velocity', 'acceleration', 'effort')
-
 #: Half-spaces: rows of ``A`` and entries of ``b`` in ``A x <= b``.
 HalfSpaces = tuple[Array, Array]
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
 class DeviceLimits:
     """
-    Bounds per coordinate and magnitudes per degree of freedom, infinite where there is no limit.
+    Bounds per coordinate and magnitudes per degree of freedom, infinite if there is no limit.
 
-    :param lower: Least positions [rad or m], shape ``(n,)``.
-    :param upper: Greatest positions [rad or m], shape ``(n,)``.
-    :param velocity: Greatest speeds [rad/s or m/s], shape ``(m,)``.
-    :param acceleration: Greatest accelerations [rad/s² or m/s²], shape ``(m,)``.
-    :param effort: Greatest efforts [N m or N], shape ``(m,)``.
+    Shapes are ``(n,)`` for ``lower`` and ``upper`` [rad or m] and ``(m,)`` for ``velocity``,
+    ``acceleration`` and ``effort`` [rad/s, rad/s², N m or m/s, m/s², N].
     """
 
     lower: Array
@@ -61,12 +54,7 @@ class DeviceLimits:
 
     @classmethod
     def from_joints(cls, joints: Sequence[Joint]) -> DeviceLimits:
-        """
-        Return the enabled limits of joints, which have none of acceleration.
-
-        :param joints: The joints.
-        :returns: Limits in their order [rad or m, and per second; N m or N].
-        """
+        """Return the enabled limits of joints; joints have no acceleration limits."""
         bounds: list[tuple[float, float]] = []
         magnitudes: list[tuple[float, float, float]] = []
         for joint in joints:
@@ -82,38 +70,29 @@ class DeviceLimits:
         upper = np.where(upper >= LARGEST, np.inf, upper)
         return cls(lower, upper, *np.reshape(magnitudes, (-1, 3)).T)
 
-    def check(self, name: str, kinds: Collection[str]) -> None:
+    def require_valid(self, name: str, kinds: Collection[str]) -> None:
         """
-        Refuse limits that make no sense.
+        Raise :class:`JointError` if bounds of these kinds are crossed or magnitudes invalid.
 
-        Those of a description are not checked here: its findings report them.
-
-        :param name: The device's name, for the message.
-        :param kinds: The fields to check.
-        :raises JointError: If bounds are crossed, a magnitude is negative, or a limit is not a
-            number.
+        Limits of a description are not checked here: its findings report them.
         """
         if {'lower', 'upper'} & set(kinds) and not np.all(self.lower <= self.upper):
             raise JointError(name, f'bounds {self.lower} and {self.upper} are not in order')
-        for kind in MAGNITUDES:
+        for kind in ('velocity', 'acceleration', 'effort'):
             if kind in kinds and not np.all(getattr(self, kind) >= 0.0):
                 raise JointError(name, f'{kind} limits {getattr(self, kind)} are not magnitudes')
 
 
 def limits_from_description(robot: RobotDescription, joints: Sequence[Joint]) -> DeviceLimits:
     """
-    Return the limits of joints in the description.
+    Return the limits of joints in the description, infinite if not given.
 
-    The limits of a joint with one coordinate are its
+    A joint with one coordinate has its
     :func:`~transmission_bridge.description.effective_limits.effective_limits`, as in the rest of
     the package: ``<limit>`` narrowed by ``min`` and ``max`` of the command interfaces in
-    ``<ros2_control>``. The smaller of acceleration and deceleration is a symmetric limit for both.
-    Crossed bounds are kept. Joints with several degrees of freedom have no limits, because URDF
-    does not assign them.
-
-    :param robot: The robot.
-    :param joints: Joints of the robot.
-    :returns: Limits in their order [rad or m, and per second; N m or N], infinite where not given.
+    ``<ros2_control>``. The smaller of acceleration and deceleration limits both. Crossed bounds
+    are kept. Joints with several degrees of freedom have no limits, because URDF does not assign
+    them.
     """
     bounds: list[tuple[float, float]] = []
     magnitudes: list[tuple[float, float, float]] = []
@@ -127,16 +106,11 @@ def limits_from_description(robot: RobotDescription, joints: Sequence[Joint]) ->
 
 def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
     """
-    Return the least box around ``{a : lower <= J a <= upper}``.
+    Return the smallest box ``(m,), (m,)`` around ``{a : lower <= J a <= upper}``.
 
-    By duality, the greatest ``a_i`` is the least of those that any ``m`` independent joints alone
-    allow, ``a = J_B^-1 q_B``. With more actuators than joints, a direction that moves no joint is
-    unbounded.
-
-    :param jacobian: ``J``, shape ``(n, m)``, full rank.
-    :param lower: Shape ``(n,)``, infinite where open.
-    :param upper: Shape ``(n,)``, infinite where open.
-    :returns: Least and greatest ``a``, each of shape ``(m,)``; units of ``a``.
+    By duality, the largest ``a_i`` is the minimum over all sets of ``m`` independent joints of the
+    largest value that the set alone allows, ``a = J_B^-1 q_B``. With more actuators than joints, a
+    direction that moves no joint is unbounded.
     """
     n, m = jacobian.shape
     least, greatest = np.full(m, -np.inf), np.full(m, np.inf)
@@ -146,8 +120,9 @@ def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array
             continue
         inverse = np.linalg.inv(chosen) if len(rows) == m else np.linalg.pinv(chosen)
         size = np.abs(inverse)
-        # Without entries within rounding errors.
-        inverse = np.where(size <= 8.0 * EPS * (size @ np.abs(chosen) @ size), 0.0, inverse)
+        # Remove entries within rounding errors.
+        rounding = 8.0 * np.finfo(float).eps * (size @ np.abs(chosen) @ size)
+        inverse = np.where(size <= rounding, 0.0, inverse)
         low, high = image_box(inverse, lower[rows], upper[rows])
         # Joints bound only the actuators that they determine.
         is_free = np.abs(inverse @ chosen - np.eye(m)).max(axis=1) > 1e-9
@@ -157,25 +132,12 @@ def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array
 
 
 def effort_box(jacobian: Array, effort: Array) -> Array:
-    """
-    Return the greatest magnitudes of ``Jᵀ τ`` over ``|τ| <= effort``, ``Σ_j |J_ji| e_j``.
-
-    :param jacobian: ``J``, shape ``(n, m)``.
-    :param effort: ``e``, shape ``(n,)``, infinite where open; same unit as ``τ``.
-    :returns: Shape ``(m,)``, unit of ``Jᵀ τ``.
-    """
+    """Return the largest ``|Jᵀ τ|`` over ``|τ| <= effort``: ``Σ_j |J_ji| e_j``, shape ``(m,)``."""
     return image_box(np.abs(jacobian.T), np.zeros(len(effort)), effort)[1]
 
 
-def half_spaces(jacobian: Array, lower: Array, upper: Array) -> HalfSpaces:
-    """
-    Return ``{a : lower <= J a <= upper}`` as half-spaces ``A a <= b``.
-
-    :param jacobian: ``J``, shape ``(n, m)``.
-    :param lower: Shape ``(n,)``, infinite where open.
-    :param upper: Shape ``(n,)``, infinite where open.
-    :returns: ``A`` of shape ``(k, m)`` and ``b`` of shape ``(k,)``, one row per finite bound.
-    """
+def box_half_spaces(jacobian: Array, lower: Array, upper: Array) -> HalfSpaces:
+    """Return ``{a : lower <= J a <= upper}`` as half-spaces ``A a <= b``, for finite bounds."""
     matrix, bound = np.vstack([jacobian, -jacobian]), np.concatenate([upper, -lower])
     is_finite = np.isfinite(bound)
     return matrix[is_finite], bound[is_finite]
@@ -185,18 +147,14 @@ def effort_half_spaces(jacobian: Array, effort: Array) -> HalfSpaces:
     """
     Return ``{Jᵀ τ : |τ| <= effort}`` as half-spaces ``A τ_a <= b``.
 
-    With as many actuators as joints the rows are those of ``J^-T``; with more, pairs of opposite
-    rows with bound zero keep ``τ_a`` in the range of ``Jᵀ``; with fewer, the facets are spanned by
-    ``m - 1`` of the joints each.
-
-    :param jacobian: ``J``, shape ``(n, m)``, full rank.
-    :param effort: ``e``, shape ``(n,)``, infinite where open; same unit as ``τ``.
-    :returns: ``A`` of shape ``(k, m)`` and ``b`` of shape ``(k,)``.
+    With as many actuators as joints, the rows are the rows of ``J^-T``. With more, pairs of
+    opposite rows with bound zero also keep ``τ_a`` in the range of ``Jᵀ``. With fewer, each facet
+    is spanned by ``m - 1`` of the joints.
     """
     n, m = jacobian.shape
     if m >= n:
         inverse: Array = np.linalg.pinv(jacobian.T).astype(np.float64)
-        rows, bound = half_spaces(inverse, -effort, effort)
+        rows, bound = box_half_spaces(inverse, -effort, effort)
         kernel = np.linalg.svd(jacobian)[2][n:]
         return np.vstack([rows, kernel, -kernel]), np.append(bound, np.zeros(2 * len(kernel)))
     normals: list[Array] = []
@@ -215,75 +173,51 @@ def effort_half_spaces(jacobian: Array, effort: Array) -> HalfSpaces:
     return np.array(normals).reshape(len(bounds), m), np.array(bounds)
 
 
-def position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[Array, Array]:
+def find_position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[Array, Array]:
     """
-    Return the least box around the actuator positions that joint bounds allow.
+    Return the smallest box ``(m,), (m,)`` around the actuator positions within joint bounds.
 
-    Exact for transmissions with a constant Jacobian, and for single joints with any ratio; the
-    bounds of coupled position-dependent mechanisms are NaN, because they are not a polytope.
-
-    :param robot: The robot, or a part of it.
-    :param lower: Least joint positions [rad or m], shape ``(n,)``, infinite where open.
-    :param upper: Greatest joint positions [rad or m], shape ``(n,)``, infinite where open.
-    :returns: Least and greatest actuator positions [rad or m], each of shape ``(m,)``.
+    It is exact for transmissions with a constant Jacobian, and for single joints with any ratio.
+    The bounds of coupled position-dependent mechanisms are NaN, because they are not a polytope.
     """
     size = len(robot.actuator_names)
     least, greatest = np.full(size, -np.inf), np.full(size, np.inf)
     for binding in robot.bindings:
         joints, places = list(binding.joints), list(binding.actuators)
-        low, high = _own_bounds(binding, lower[joints], upper[joints])
+        low, high = _binding_bounds(binding, lower[joints], upper[joints])
         least[places] = np.maximum(least[places], low)
         greatest[places] = np.minimum(greatest[places], high)
     return least, greatest
 
 
-def rate_limits(robot: Robot, limits: Array, a: Array) -> Array:
+def find_rate_limits(robot: Robot, limits: Array, a: Array) -> Array:
     """
-    Return the greatest speeds of actuators that joint speeds allow, ``|J ȧ| <= limits``.
+    Return the largest actuator speeds ``(m,)`` at ``a`` with ``|J ȧ| <= limits``.
 
-    The same holds for accelerations at standstill.
-
-    :param robot: The robot, or a part of it.
-    :param limits: Greatest joint rates, shape ``(n,)``, infinite where open.
-    :param a: Actuator positions [rad or m], shape ``(m,)``.
-    :returns: Shape ``(m,)``, actuator unit per second (squared).
+    The same equation holds for accelerations at standstill.
     """
     greatest = np.full(len(robot.actuator_names), np.inf)
-    for actuators, joints, jacobian in _jacobians(robot, a):
+    for actuators, joints, jacobian in _iterate_jacobians(robot, a):
         rates = limits[joints]
         high = tight_box(jacobian, -rates, rates)[1] if np.isfinite(jacobian).all() else np.nan
         greatest[actuators] = np.minimum(greatest[actuators], high)
     return greatest
 
 
-def effort_limits(robot: Robot, limits: Array, a: Array) -> Array:
-    """
-    Return the greatest efforts of actuators for joint efforts within limits, ``Jᵀ τ_q``.
-
-    :param robot: The robot, or a part of it.
-    :param limits: Greatest joint efforts [N m or N], shape ``(n,)``, infinite where open.
-    :param a: Actuator positions [rad or m], shape ``(m,)``.
-    :returns: Shape ``(m,)`` [N m or N].
-    """
+def find_effort_limits(robot: Robot, limits: Array, a: Array) -> Array:
+    """Return the largest actuator efforts ``(m,)`` at ``a`` for joint efforts within limits."""
     greatest = np.zeros(len(robot.actuator_names))
-    for actuators, joints, jacobian in _jacobians(robot, a):
+    for actuators, joints, jacobian in _iterate_jacobians(robot, a):
         reach = effort_box(jacobian, limits[joints]) if np.isfinite(jacobian).all() else np.nan
         greatest[actuators] += reach
     return greatest
 
 
-def effort_region(robot: Robot, limits: Array, a: Array) -> tuple[Array, Array]:
-    """
-    Return the actuator efforts that balance joint efforts as half-spaces ``A τ_a <= b``.
-
-    :param robot: The robot, or a part of it.
-    :param limits: Greatest joint efforts [N m or N], shape ``(n,)``, infinite where open.
-    :param a: Actuator positions [rad or m], shape ``(m,)``.
-    :returns: ``A`` of shape ``(k, m)``, ``b`` of shape ``(k,)`` [N m or N].
-    """
+def find_effort_region(robot: Robot, limits: Array, a: Array) -> tuple[Array, Array]:
+    """Return the actuator efforts for joint efforts within limits as ``A τ_a <= b``."""
     size = len(robot.actuator_names)
     rows, bounds = [np.zeros((0, size))], [np.zeros(0)]
-    for actuators, joints, jacobian in _jacobians(robot, a):
+    for actuators, joints, jacobian in _iterate_jacobians(robot, a):
         matrix, bound = effort_half_spaces(jacobian, limits[joints])
         wide = np.zeros((len(matrix), size))
         wide[:, actuators] = matrix
@@ -292,19 +226,19 @@ def effort_region(robot: Robot, limits: Array, a: Array) -> tuple[Array, Array]:
     return np.concatenate(rows), np.concatenate(bounds)
 
 
-def _jacobians(robot: Robot, a: Array) -> Iterator[tuple[list[int], list[int], Array]]:
+def _iterate_jacobians(robot: Robot, a: Array) -> Iterator[tuple[list[int], list[int], Array]]:
     """
     Yield actuators, joints and Jacobian of each transmission.
 
-    Of the joints whose limits count: a command to them keeps these, of passive ones not.
+    Passive joints are left out: their limits do not apply to commands.
     """
     for binding in robot.bindings:
         actuators, joints = list(binding.actuators), list(binding.joints)
         yield actuators, joints, binding.jacobian(a[actuators])[: len(joints)]
 
 
-def _own_bounds(binding: Binding, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Return the least box around the positions of a transmission's actuators."""
+def _binding_bounds(binding: Binding, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Return the smallest box around the positions of a transmission's actuators."""
     size = len(binding.actuators)
     unknown = np.full(size, np.nan)
     if binding.transmission.is_constant:
@@ -313,13 +247,13 @@ def _own_bounds(binding: Binding, lower: Array, upper: Array) -> tuple[Array, Ar
         return tight_box(binding.jacobian(zero), lower - offset, upper - offset)
     if size > 1 or len(lower) > 1:
         return unknown, unknown
-    # Of one actuator whose ratio varies but does not change sign.
+    # One actuator: the sign of its ratio is constant even if the ratio varies.
     q = np.array([lower, upper])
     is_given = np.isfinite(q[:, 0])
     a = binding.map(JOINT_TO_ACTUATOR, 'position', q)
     slope = binding.jacobian(a)[:, 0, 0]
     if not np.isfinite(slope[is_given]).all():
-        return unknown, unknown  # the mechanism does not reach it
+        return unknown, unknown  # the mechanism does not reach the bound
     is_greatest = (slope > 0.0) == [False, True]
     least = a[is_given & ~is_greatest].max(axis=0, initial=-np.inf)
     return least, a[is_given & is_greatest].min(axis=0, initial=np.inf)

@@ -24,19 +24,19 @@ from transmission_bridge.kinematics.joint import (
     MotionLimits,
     TWISTS,
 )
-from transmission_bridge.kinematics.spatial import compose, inverse, transform_from_pose
+from transmission_bridge.kinematics.spatial import chain_poses, invert_pose, transform_from_pose
 from transmission_bridge.types import Array
 
 
 def joint_from_spec(spec: JointSpec) -> Joint:
     """
-    Return the joint that a ``<joint>`` describes, with the parent as ``link1``.
+    Return the joint of a ``<joint>`` element, with the parent as ``link1``.
 
-    As urdfdom reads it: the axis, in the joint frame, is normalised; velocity and effort limits
-    count by magnitude where they are given. A position bound that is left open is the largest
-    finite number; a continuous joint has no position limits, whatever ``<limit>`` says. The
-    dynamics type is ``URDF`` where there is a ``<dynamics>``, as in iDynTree. Limits and dynamics
-    of joints with several degrees of freedom are not read: URDF does not say of which they are.
+    As in urdfdom, the axis, in the joint frame, is normalised; velocity and effort limits count by
+    magnitude if they are given. A missing position bound is the largest finite number. A
+    continuous joint has no position limits, even with a ``<limit>``. The dynamics type is ``URDF``
+    if there is a ``<dynamics>``, as in iDynTree. Limits and dynamics of joints with several
+    degrees of freedom are not read: URDF does not assign them to a degree of freedom.
 
     :param spec: The joint; its lengths are in m, angles in rad.
     :returns: A joint between the parent and the child link, with offsets zero.
@@ -45,7 +45,7 @@ def joint_from_spec(spec: JointSpec) -> Joint:
     """
     if spec.type not in TWISTS:
         raise DescriptionError(
-            f"joint '{spec.name}' is of a type that has no joint model",
+            f"joint '{spec.name}' has a type without a joint model",
             line=spec.line,
             path=spec.path,
             expected=', '.join(TWISTS),
@@ -61,8 +61,8 @@ def joint_from_spec(spec: JointSpec) -> Joint:
             axis=rest[:3, :3] @ spec.axis,
             origin=rest[:3, 3],
             name=spec.name,
-            limits=_limits(spec),
-            dynamics=_dynamics(spec),
+            limits=_read_motion_limits(spec),
+            dynamics=_read_dynamics(spec),
             mimic=spec.mimic,
         )
     except JointError as error:
@@ -74,20 +74,15 @@ def joints_from_description(robot: RobotDescription) -> tuple[Joint, ...]:
     Return every joint of the robot, numbered in document order.
 
     :param robot: The robot; its lengths are in m, angles in rad.
-    :returns: One joint per ``<joint>``, as :func:`numbered` places them.
+    :returns: One joint per ``<joint>``, with the ``index``, ``position_offset`` and ``dof_offset``
+        that it has in vectors of the whole robot. Fixed joints have no entries.
     :raises DescriptionError: As :func:`joint_from_spec`.
     """
-    return numbered(joint_from_spec(spec) for spec in robot.joints)
+    return number_joints(joint_from_spec(spec) for spec in robot.joints)
 
 
-def numbered(joints: Iterable[Joint]) -> tuple[Joint, ...]:
-    """
-    Return joints that follow each other in the vectors of a model or device.
-
-    :param joints: The joints in order.
-    :returns: The same with other ``index``, ``position_offset`` and ``dof_offset``; fixed joints
-        take no room.
-    """
+def number_joints(joints: Iterable[Joint]) -> tuple[Joint, ...]:
+    """Return joints with the indices and offsets of consecutive joints in a vector."""
     placed: list[Joint] = []
     positions = dofs = 0
     for index, joint in enumerate(joints):
@@ -98,12 +93,7 @@ def numbered(joints: Iterable[Joint]) -> tuple[Joint, ...]:
 
 
 class Crossing(NamedTuple):
-    """
-    One joint on a way through the tree.
-
-    :param joint: The joint, as the tree was given it.
-    :param downward: Whether the way goes from the parent link to the child link.
-    """
+    """A joint on a route through the tree, as the tree got it; ``downward`` if parent to child."""
 
     joint: JointSpec | Joint
     downward: bool
@@ -113,10 +103,7 @@ class JointSource(NamedTuple):
     """
     The coordinates of a joint in a device, ``q_joint = multiplier * q[position] + offset``.
 
-    :param position: Index of its first coordinate in ``q``.
-    :param dof: Index of its first degree of freedom in ``dq``, its column in Jacobians.
-    :param multiplier: Of a joint with ``<mimic>``, else 1.
-    :param offset: Of a joint with ``<mimic>`` [rad or m], else 0.
+    ``dof`` is the column in Jacobians. Multiplier and offset come from ``<mimic>``.
     """
 
     position: int
@@ -127,14 +114,11 @@ class JointSource(NamedTuple):
 
 class KinematicTree:
     """
-    The links that joints connect, and the joints that follow others.
+    The links that joints connect, and the joints that follow others by ``<mimic>``.
 
     Links are frames; a joint's frame is that of its child link, as in URDF, ``link2`` of a
-    :class:`Joint`. A part that is not a tree affects only the paths through it, and a ``<joint>``
-    without a joint model only the paths in which it has to move.
-
-    :param joints: The joints of the robot, as specs or joints.
-    :param links: Names of links, also of those without a joint.
+    :class:`Joint`. Loops and links with two parents affect only the paths through them. A
+    ``<joint>`` without a joint model affects only the paths in which it has to move.
     """
 
     def __init__(self, joints: Iterable[JointSpec | Joint], links: Iterable[LinkId] = ()) -> None:
@@ -144,61 +128,33 @@ class KinematicTree:
         names = dict.fromkeys(links)
         for joint in joints:
             self._joints.setdefault(joint.name, joint)
-            parent, child = _ends(joint)
+            parent, child = _joint_links(joint)
             names.update(dict.fromkeys((parent, child)))
             if self._above.setdefault(child, joint) is not joint:
                 self._doubled[child] = joint
-        #: Names of the links, in document order.
+        #: Names of all links, also of those without a joint, in document order.
         self.links: tuple[LinkId, ...] = tuple(names)
 
     @classmethod
     def from_description(cls, robot: RobotDescription) -> KinematicTree:
-        """
-        Return the tree of a robot.
-
-        :param robot: The robot.
-        :returns: The tree of all its links and joints.
-        """
+        """Return the tree of all links and joints of a robot."""
         return cls(robot.joints, (link.name for link in robot.links))
 
-    def joint(self, name: str) -> Joint:
-        """
-        Return a joint by name.
-
-        :param name: Name of a joint.
-        :returns: The joint, made from its spec if necessary.
-        :raises UnknownNameError: If there is none of this name.
-        :raises DescriptionError: As :func:`joint_from_spec`.
-        """
+    def find_joint(self, name: str) -> Joint:
+        """Return a joint by name, built from its spec if necessary."""
         if name not in self._joints:
             raise UnknownNameError('joint', name, tuple(self._joints))
         joint = self._joints[name]
         return joint if isinstance(joint, Joint) else joint_from_spec(joint)
 
-    def root(self, link: LinkId) -> LinkId:
-        """
-        Return the root link above a link.
-
-        :param link: Name of a link.
-        :returns: Name of the root; the link itself if it has no parent.
-        :raises UnknownNameError: If the robot has no such link.
-        :raises DescriptionError: If a link has two parents, or the joints form a loop.
-        """
+    def find_root(self, link: LinkId) -> LinkId:
+        """Return the root link above a link; the link itself if it has no parent."""
         above = self._joints_above(link)
-        return _ends(above[-1])[0] if above else link
+        return _joint_links(above[-1])[0] if above else link
 
-    def way(self, start: LinkId, goal: LinkId) -> tuple[Crossing, ...]:
-        """
-        Return the joints from one link to another, up to the nearest common link, then down.
-
-        :param start: Name of the link where the way begins.
-        :param goal: Name of the link where it ends.
-        :returns: The joints in order; none if both are the same.
-        :raises UnknownNameError: If the robot has no such link.
-        :raises DescriptionError: If the links are in different trees, a link has two parents, or
-            the joints form a loop.
-        """
-        if self.root(start) != self.root(goal):
+    def find_route(self, start: LinkId, goal: LinkId) -> tuple[Crossing, ...]:
+        """Return the joints from one link to another, up to the nearest common link, then down."""
+        if self.find_root(start) != self.find_root(goal):
             raise DescriptionError(f"no joints lead from link '{start}' to link '{goal}'")
         up, down = self._joints_above(start), self._joints_above(goal)
         while up and down and up[-1] is down[-1]:
@@ -209,38 +165,27 @@ class KinematicTree:
             *(Crossing(joint, downward=True) for joint in reversed(down)),
         )
 
-    def owner(self, name: str) -> str:
-        """
-        Return the joint at the end of a chain of ``<mimic>``; the joint itself without one.
-
-        :param name: Name of a joint.
-        :returns: Name of the joint that moves it.
-        :raises UnknownNameError: If the joint, or one that it follows, does not exist.
-        :raises DescriptionError: If mimics form a loop.
-        """
+    def find_leader(self, name: str) -> str:
+        """Return the joint at the end of a chain of ``<mimic>``; the joint itself without one."""
         joint = self._joints.get(name)
         if joint is None:
             raise UnknownNameError('joint', name, tuple(self._joints))
-        *_, (joint, _, _) = self._followed(joint)
-        return joint.name if joint.mimic is None else self.owner(joint.mimic.joint)
+        *_, (joint, _, _) = self._iterate_leaders(joint)
+        return joint.name if joint.mimic is None else self.find_leader(joint.mimic.joint)
 
-    def sources(self, joints: Sequence[Joint]) -> dict[str, JointSource]:
+    def find_sources(self, joints: Sequence[Joint]) -> dict[str, JointSource]:
         """
-        Return the coordinates of every joint that a device moves.
+        Return the coordinates of every joint that moves with the numbered joints of a device.
 
         A joint of the device has its own coordinates, even if it has a ``<mimic>``. Every other
-        joint with one coordinate and a ``<mimic>``, directly or through further mimics, of such a
-        joint of the device follows it.
-
-        :param joints: The joints of the device, numbered.
-        :returns: The source of each joint that moves; joints that do not move are absent.
-        :raises DescriptionError: If mimics form a loop.
+        joint with one coordinate follows a joint of the device if it has a ``<mimic>`` of that
+        joint, directly or through further mimics.
         """
         own = {each.name: JointSource(each.position_offset, each.dof_offset) for each in joints}
         scalar = {each.name for each in joints if each.is_scalar}
         found: dict[str, JointSource] = {}
         for name, joint in self._joints.items():
-            for leader, multiplier, offset in self._followed(joint):
+            for leader, multiplier, offset in self._iterate_leaders(joint):
                 if leader.name in own:
                     if leader is joint or (joint.is_scalar and leader.name in scalar):
                         position, dof, _, _ = own[leader.name]
@@ -248,7 +193,7 @@ class KinematicTree:
                     break
         return found
 
-    def _followed(
+    def _iterate_leaders(
         self, joint: JointSpec | Joint
     ) -> Iterator[tuple[JointSpec | Joint, float, float]]:
         """Yield the joint and its leaders: ``q = multiplier * q_yielded + offset``."""
@@ -264,7 +209,7 @@ class KinematicTree:
             offset += multiplier * current.mimic.offset
             multiplier *= current.mimic.multiplier
             current = self._joints.get(current.mimic.joint)
-        raise _error(joint, f"joint '{joint.name}' mimics itself through other joints")
+        raise _joint_error(joint, f"joint '{joint.name}' mimics itself through other joints")
 
     def _joints_above(self, link: LinkId) -> list[JointSpec | Joint]:
         """Return the joints from a link up to the root, in this order."""
@@ -275,35 +220,30 @@ class KinematicTree:
             joint = self._doubled.get(link, self._above[link])
             if link in self._doubled or len(joints) >= len(self._above):
                 problem = 'has two parent links' if link in self._doubled else 'is in a loop'
-                raise _error(joint, f"link '{link}' {problem}, so its place is not defined")
+                raise _joint_error(joint, f"link '{link}' {problem}, so its position is undefined")
             joints.append(joint)
-            link = _ends(joint)[0]
+            link = _joint_links(joint)[0]
         return joints
 
 
-def rest_of(joint: JointSpec | Joint) -> Array:
-    """
-    Return ``parent_H_child`` of a joint at rest, also of a type without joint model.
-
-    :param joint: The joint or its spec.
-    :returns: Shape ``(4, 4)`` [translation in m].
-    """
+def rest_transform_of(joint: JointSpec | Joint) -> Array:
+    """Return ``parent_H_child`` of a joint at rest, also for a type without a joint model."""
     return joint.rest if isinstance(joint, Joint) else transform_from_pose(joint.origin)
 
 
-def _ends(joint: JointSpec | Joint) -> tuple[LinkId, LinkId]:
+def _joint_links(joint: JointSpec | Joint) -> tuple[LinkId, LinkId]:
     if isinstance(joint, Joint):
         return joint.link1, joint.link2
     return joint.parent, joint.child
 
 
-def _error(joint: JointSpec | Joint, message: str) -> DescriptionError:
+def _joint_error(joint: JointSpec | Joint, message: str) -> DescriptionError:
     if isinstance(joint, Joint):
         return DescriptionError(message)
     return DescriptionError(message, line=joint.line, path=joint.path)
 
 
-def _limits(spec: JointSpec) -> MotionLimits:
+def _read_motion_limits(spec: JointSpec) -> MotionLimits:
     limits = spec.limits
     if limits is None or not spec.is_scalar:
         return MotionLimits()
@@ -320,7 +260,7 @@ def _limits(spec: JointSpec) -> MotionLimits:
     )
 
 
-def _dynamics(spec: JointSpec) -> JointDynamics:
+def _read_dynamics(spec: JointSpec) -> JointDynamics:
     given = spec.dynamics
     if given is None or not spec.is_scalar:
         return JointDynamics()
@@ -329,33 +269,24 @@ def _dynamics(spec: JointSpec) -> JointDynamics:
 
 # -- Paths for batches of configurations ---------------------------------------------------------
 #
-# ``base_H_frame(q) = K_0 M_0(q) K_1 M_1(q) … K_m``, where ``M_i`` is the motion of a joint in its
-# motion frame, or its inverse where the path passes the joint upward, towards the root: the base
-# may be anywhere in the tree. Fixed joints, joints at rest and directions of axes are in the
-# constants.
+# ``base_H_frame(q) = K_0 M_0(q) K_1 M_1(q) … K_m``: ``M_i`` is the motion of a joint in its motion
+# frame, or its inverse if the path crosses the joint upward, towards the root. The base may be
+# anywhere in the tree. The constants contain fixed joints, joints at rest and directions of axes.
 #
-# Configurations are processed together, joint by joint, in chunks that fit the cache: frames are
-# columns ``frame[column, row, configuration]``, x, y, z and the origin, so that each joint is a
-# few long vector operations and each constant transform one small matrix product.
+# Configurations are processed together, joint by joint, in chunks that fit the cache. Frames are
+# columns ``frame[column, row, configuration]``: x, y, z and the origin. Each joint is then a few
+# long vector operations and each constant transform one small matrix product.
 
 
-#: Degrees of freedom times configurations per chunk: long enough to hide the cost of a call, short
-#: enough for the second-level cache. Seven joints: 2048 configurations.
+#: Degrees of freedom times configurations per chunk: long enough to hide the overhead of numpy
+#: calls, short enough for the second-level cache. Seven joints: 2048 configurations.
 CHUNK_SIZE = 14336
 MIN_CHUNK = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """
-    One moving joint of a path.
-
-    :param before: Constant transform from the previous motion frame to this one's, shape
-        ``(4, 4)`` [translation in m].
-    :param joint: The joint.
-    :param source: Its coordinates in the device.
-    :param downward: Whether the path goes from its parent link to its child link.
-    """
+    """A moving joint of a path, after a constant transform from the last motion frame."""
 
     before: Array
     joint: Joint
@@ -363,53 +294,41 @@ class Segment:
     downward: bool
 
 
-#: What moves with one degree of freedom, for a chunk of configurations: its column, whether it is
-#: linear, its axis per unit of velocity and its origin [m], each of shape (3, chunk).
+#: One degree of freedom for a chunk of configurations: its column, whether it is linear, its axis
+#: per unit of velocity and its origin [m], each of shape (3, chunk).
 _Twist = tuple[int, bool, Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
 class CompiledPath:
-    """
-    Constants of the path from a base to a frame.
-
-    :param segments: The moving joints in path order.
-    :param last: Constant transform after the last one, shape ``(4, 4)`` [translation in m].
-    :param n_columns: Number of degrees of freedom of the device.
-    """
+    """The path from a base to a frame: moving joints, the last constant transform, columns."""
 
     segments: tuple[Segment, ...]
     last: Array
     n_columns: int
 
-    def transform(self, q: Array) -> Array:
-        """
-        Return ``base_H_frame``.
-
-        :param q: Coordinates of the device, shape ``(..., n)`` [rad or m], float64.
-        :returns: Shape ``(..., 4, 4)`` [translation in m].
-        """
+    def compute_transform(self, q: Array) -> Array:
+        """Return ``base_H_frame`` ``(..., 4, 4)`` at coordinates ``(..., n)`` of the device."""
         result = np.zeros((*q.shape[:-1], 4, 4))
         result[..., 3, 3] = 1.0
         flat = result.reshape(-1, 4, 4)
-        for part, frame, _ in self._sweeps(q):
+        for part, frame, _ in self._sweep_chunks(q):
             flat[part, :3] = frame.T
         return result
 
     def jacobian(self, q: Array) -> Array:
         """
-        Return the Jacobian of the frame's motion seen from the base.
+        Return the Jacobian ``(..., 6, m)`` of the frame's motion relative to the base.
 
-        :param q: Coordinates of the device, shape ``(..., n)`` [rad or m], float64.
-        :returns: Shape ``(..., 6, m)`` for ``m`` degrees of freedom: rows 0–2 linear velocity of
-            the frame's origin, rows 3–5 angular velocity, both in the base's axes [m/rad or 1;
-            rad/rad or 0].
+        Rows are the linear velocity of the frame's origin, then the angular velocity, in the axes
+        of the base.
         """
         result = np.empty((*q.shape[:-1], 6, self.n_columns))
         flat = result.reshape(math.prod(q.shape[:-1]), 6, self.n_columns)
-        for part, frame, twists in self._sweeps(q):
+        for part, frame, twists in self._sweep_chunks(q):
             jacobian = np.zeros((6, self.n_columns, frame.shape[-1]))
-            # Several joints may share a column: those that follow another add to its own.
+            # Several joints may share a column: a joint with a <mimic> adds to the column of its
+            # leader.
             for column, is_linear, axis, origin in twists:
                 if is_linear:
                     jacobian[:3, column] += axis
@@ -422,17 +341,17 @@ class CompiledPath:
             flat[part] = jacobian.transpose(2, 0, 1)
         return result
 
-    def _sweeps(self, q: Array) -> Iterator[tuple[slice, Array, list[_Twist]]]:
-        """Yield for each chunk its place, the last frame and the free twists in path order."""
+    def _sweep_chunks(self, q: Array) -> Iterator[tuple[slice, Array, list[_Twist]]]:
+        """Yield for each chunk its slice, the last frame and the free twists in path order."""
         rows = q.reshape(math.prod(q.shape[:-1]), q.shape[-1])
         n_twists = sum(segment.joint.n_dofs for segment in self.segments)
         step = max(MIN_CHUNK, CHUNK_SIZE // max(1, n_twists))
-        with np.errstate(invalid='ignore'):  # an infinite position is unknown, not worth a warning
+        with np.errstate(invalid='ignore'):  # an infinite position is unknown: no warning
             for start in range(0, len(rows), step):
                 part = slice(start, start + step)
-                yield part, *self._sweep(rows[part])
+                yield part, *self._sweep_chunk(rows[part])
 
-    def _sweep(self, rows: Array) -> tuple[Array, list[_Twist]]:
+    def _sweep_chunk(self, rows: Array) -> tuple[Array, list[_Twist]]:
         given = rows.T.copy()
         is_known = bool(np.isfinite(given).all())
         frame = np.zeros((4, 3, len(rows)))
@@ -442,10 +361,10 @@ class CompiledPath:
             joint, (position, dof, multiplier, offset) = each.joint, each.source
             sign = 1.0 if each.downward else -1.0
             own = multiplier * given[position : position + joint.n_positions] + offset
-            start = frame = _times(frame, each.before, is_known)
+            start = frame = _multiply_frames(frame, each.before, is_known)
             if joint.twists == (5,):
-                # The usual one, with less work. numpy's tangent is vectorised where its float64
-                # sine and cosine are not: sin = 2 t / (1 + t²), cos = (1 - t²) / (1 + t²).
+                # The common case, with less work. numpy vectorises float64 tangent, but not sine
+                # and cosine: sin = 2 t / (1 + t²), cos = (1 - t²) / (1 + t²).
                 tangent = np.tan(0.5 * sign * own[0])
                 scale = 2.0 / (1.0 + tangent * tangent)
                 sine, cosine = tangent * scale, scale - 1.0
@@ -453,57 +372,50 @@ class CompiledPath:
                 frame[0], frame[1] = cosine * x + sine * y, cosine * y - sine * x
             else:
                 motion = joint.motion(own.T)
-                motion = motion if each.downward else inverse(motion)
-                frame = _times(start, np.moveaxis(motion, 0, -1), is_known)
-            # The free twists are fixed in the end of the joint on the side of its child.
+                motion = motion if each.downward else invert_pose(motion)
+                frame = _multiply_frames(start, np.moveaxis(motion, 0, -1), is_known)
+            # The free twists are fixed in the motion frame on the side of the child link.
             fixed = frame if each.downward else start
             for column, twist in enumerate(joint.twists, start=dof):
                 gain = sign * multiplier
                 axis = fixed[twist % 3] if gain == 1.0 else gain * fixed[twist % 3]
                 found.append((column, twist < 3, axis, fixed[3]))
-        return _times(frame, self.last, is_known), found
+        return _multiply_frames(frame, self.last, is_known), found
 
 
 def compile_path(
     tree: KinematicTree, start: LinkId, goal: LinkId, joints: Sequence[Joint]
 ) -> CompiledPath:
     """
-    Return the constants of a path through the tree.
+    Return the path through the tree with its constants.
 
-    :param tree: The joints of the robot.
-    :param start: Name of the link where the path begins.
-    :param goal: Name of the link where it ends.
-    :param joints: The joints of the device, numbered; what does not follow them stays at rest.
-    :returns: The constants.
-    :raises UnknownNameError: As :meth:`KinematicTree.way`.
-    :raises DescriptionError: As :meth:`KinematicTree.way`; if mimics form a loop, or the
-        description of a moving joint makes no joint.
+    Joints that do not follow ``joints``, the numbered joints of the device, stay at rest.
     """
-    sources = tree.sources(joints)
+    sources = tree.find_sources(joints)
     segments: list[Segment] = []
     constant = np.eye(4)
-    for crossing in tree.way(start, goal):
+    for crossing in tree.find_route(start, goal):
         source = sources.get(crossing.joint.name)
-        joint = None if source is None else tree.joint(crossing.joint.name)
+        joint = None if source is None else tree.find_joint(crossing.joint.name)
         if source is None or joint is None or not joint.n_dofs:
-            rest = rest_of(crossing.joint)
-            constant = compose(constant, rest if crossing.downward else inverse(rest))
+            rest = rest_transform_of(crossing.joint)
+            constant = chain_poses(constant, rest if crossing.downward else invert_pose(rest))
             continue
         before, after = joint.motion_frames
         if not crossing.downward:
-            before, after = inverse(after), inverse(before)
-        segments.append(Segment(compose(constant, before), joint, source, crossing.downward))
+            before, after = invert_pose(after), invert_pose(before)
+        segments.append(Segment(chain_poses(constant, before), joint, source, crossing.downward))
         constant = after
     n_columns = sum(joint.n_dofs for joint in joints)
     return CompiledPath(tuple(segments), constant, n_columns)
 
 
-def _times(frame: Array, motion: Array, is_known: bool) -> Array:
+def _multiply_frames(frame: Array, motion: Array, is_known: bool) -> Array:
     """
     Return frames ``(4, 3, chunk)`` times transforms, ``(4, 4)`` or ``(4, 4, chunk)``.
 
-    Where something is unknown, terms with a factor of zero are left out: a dense product computes
-    ``0 * NaN``, and an unknown joint would spoil directions that do not depend on it.
+    If a value is unknown, terms with a factor of zero are left out: a dense product computes
+    ``0 * NaN``, and an unknown joint would make independent directions unknown.
     """
     if is_known and motion.ndim == 2:
         return (motion.T @ frame.reshape(4, -1)).reshape(frame.shape)

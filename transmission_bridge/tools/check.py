@@ -145,7 +145,7 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
         units={
             name: {
                 field: {'unit': unit.text or 'SI', 'scale': unit.scale}
-                for field, unit in zip(FIELDS, each.units, strict=True)
+                for field, unit in zip(FIELDS, each.all_units, strict=True)
             }
             for name, each in transmissions.units.items()
         },

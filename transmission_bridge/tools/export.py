@@ -179,7 +179,7 @@ def _wanted(robot: RobotTransmissions, name: str) -> Tunable:
     if name in robot.parameters:
         return robot.parameters[name]
     reason = 'two numbers have this name, because names contain dots'
-    if name not in robot.named:
+    if name not in robot.named_tunables:
         rejected = {each.name for each in robot.robot.rejected}
         lost = [each for each in rejected if each and name.startswith(f'{each}.')]
         reason = (

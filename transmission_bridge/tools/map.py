@@ -133,8 +133,8 @@ def _units(
 
 def _driver_unit(robot: RobotTransmissions, name: str, row: int) -> str:
     units = robot.units.get(name)
-    if units is not None and units.units[row].text:
-        return units.units[row].text
+    if units is not None and units.all_units[row].text:
+        return units.all_units[row].text
     found = {
         actuator_unit(robot.robot, binding)
         for binding in robot.bindings

@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The mathematics: from actuator to joint and back. Knows no XML.
+The mathematics: maps between actuators and joints. This room does not read XML.
 
-Needs numpy; what is an equation needs CasADi as well, which is imported when it is asked for.
+It needs numpy. Types that are an equation also need CasADi, which is imported at first use.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import equations when they are asked for: most robots have none."""
+    """Import equations at first use: most robots do not need them."""
     if name in ('EquationTransmission', 'Parameter'):
         return getattr(import_module(f'{__name__}.equation_transmission'), name)
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

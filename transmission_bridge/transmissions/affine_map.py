@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-A sparse affine map over the last axis of an array: what a linear robot compiles to.
+A sparse affine map over the last axis of an array, the compiled form of a linear robot.
 
-``y_i = sum_k c_ik (x_j(ik) - before_j(ik)) + after_i``, over the terms that exist and no others.
+``y_i = sum_k c_ik (x_j(ik) - before_j(ik)) + after_i``; absent terms are not computed.
 """
 
 from __future__ import annotations
@@ -16,55 +16,49 @@ import numpy as np
 
 from transmission_bridge.types import Array, Index
 
-#: First row, then column and coefficient for this row and those that follow it.
+#: First row, then column and coefficient of each row from there on.
 Layer = tuple[int, Index, Array]
 
-#: Terms evaluated per step of a batch, so that all working memory stays in a second-level cache.
+#: Terms evaluated per step of a batch: all working memory stays in a second-level cache.
 CHUNK_TERMS = 24576
 
-#: The one number whose addition changes no other, not even the sign of a zero.
+#: The neutral number of addition: adding it preserves even the sign of a zero.
 NOTHING = -0.0
 
 
 class AffineMap:
     """
-    ``y = C (x - before) + after`` that gathers the terms that exist.
+    ``y = C (x - before) + after``, computed from the nonzero terms only.
 
     A dense product would compute ``0 * NaN`` and spread one unknown value over the whole robot.
-    Here a term with coefficient zero is absent. The terms form layers of at most one per output,
-    in the order of the columns; an output without a term in a layer takes it from a lane behind
-    the input that holds ``-0.0``. Every shape of input goes through the same operations in the
-    same order, so a batch equals its samples, and a robot its transmissions, to the last bit.
+    Here a term with coefficient zero is absent. The terms form layers with at most one term per
+    output, in the order of the columns. An output without a term in a layer reads from an extra
+    lane after the input that holds ``-0.0``. Every shape of input goes through the same operations
+    in the same order, so the results of a batch equal the results of its samples, and the results
+    of a robot equal its transmissions, to the last bit.
 
-    The biases are apart from the coefficients because ``C x - C before`` would cancel badly where
-    ``x`` is near ``before``.
+    The biases are separate from the coefficients because ``C x - C before`` would lose precision
+    if ``x`` is close to ``before``.
 
-    Immutable: working memory belongs to the caller, see :meth:`workspace`.
-
-    :param matrix: Coefficients ``C``, shape ``(n_out, n_in)``.
-    :param before: Subtracted from the input, shape ``(n_in,)``, or ``None``.
-    :param after: Added to the output, shape ``(n_out,)``, or ``None``.
+    The map is immutable: working memory belongs to the caller, see :meth:`make_workspace`. ``C``
+    has shape ``(n_out, n_in)``, ``before`` ``(n_in,)`` and ``after`` ``(n_out,)``.
     """
 
     def __init__(
         self, matrix: Array, *, before: Array | None = None, after: Array | None = None
     ) -> None:
         self.n_out, self.n_in = matrix.shape
-        self._before = _bias(before, 0.0)
-        self._after = _bias(after, NOTHING)
+        self._before = _copy_bias(before, 0.0)
+        self._after = _copy_bias(after, NOTHING)
         self._matrix = matrix.copy()
-        layers = _layers(matrix)
+        layers = _split_layers(matrix)
         self._index = np.concatenate([index for _, index, _ in layers])
         self._coefficient = np.concatenate([coefficient for _, _, coefficient in layers])
-        self._sums = tuple(_sums(layers))
+        self._layer_sums = tuple(_layer_sums(layers))
 
     @classmethod
-    def stacked(cls, maps: Sequence[AffineMap]) -> AffineMap:
-        """
-        Return one map that does the work of several, their inputs and outputs one after the other.
-
-        One call for all interfaces of a cycle costs little more than a call for one of them.
-        """
+    def from_maps(cls, maps: Sequence[AffineMap]) -> AffineMap:
+        """Return one map for several, with their inputs and outputs one after the other."""
         heights = np.cumsum([0, *(each.n_out for each in maps)])
         widths = np.cumsum([0, *(each.n_in for each in maps)])
         matrix = np.zeros((heights[-1], widths[-1]))
@@ -74,7 +68,7 @@ class AffineMap:
         return cls(matrix, before=np.concatenate(before), after=np.concatenate(after))
 
     def _biases(self) -> tuple[Array, Array]:
-        """Return a bias for each input and output, zero where there is none."""
+        """Return a bias for each input and output, zero by default."""
         before = np.zeros(self.n_in) if self._before is None else self._before
         return before, np.zeros(self.n_out) if self._after is None else self._after
 
@@ -85,32 +79,27 @@ class AffineMap:
 
     @property
     def structure(self) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...], tuple[bool, ...]]:
-        """For each output the inputs of its terms in their order; which biases there are."""
+        """The inputs of the terms of each output; which inputs and outputs have biases."""
         terms = tuple(tuple(np.flatnonzero(row).tolist()) for row in self._matrix)
         before, after = (tuple((bias != 0.0).tolist()) for bias in self._biases())
         return terms, before, after
 
     @property
-    def numbers(self) -> list[float]:
-        """The coefficients in the order of :attr:`structure`, then a bias for each in and out."""
+    def all_numbers(self) -> list[float]:
+        """The coefficients in the order of :attr:`structure`, then biases of both sides."""
         coefficients = self._matrix[np.nonzero(self._matrix)]
         numbers: list[float] = np.concatenate([coefficients, *self._biases()]).tolist()
         return numbers
 
-    def workspace(self) -> Workspace:
-        """Return working memory for single samples, one for each thread that maps."""
+    def make_workspace(self) -> Workspace:
+        """Return working memory for single samples; each thread needs its own."""
         return Workspace(self)
 
     def __call__(self, x: Array) -> Array:
-        """
-        Map the last axis.
-
-        :param x: Input, shape ``(..., n_in)``, float64.
-        :returns: A new array, shape ``(..., n_out)``.
-        """
+        """Map the last axis of ``x``, shape ``(..., n_in)``, to a new array ``(..., n_out)``."""
         y = np.empty((*x.shape[:-1], self.n_out))
         if x.ndim == 1:
-            self.workspace().run(x, y)
+            self.make_workspace().map_into(x, y)
             return y
         samples = math.prod(x.shape[:-1])
         inputs, outputs = x.reshape(samples, self.n_in), y.reshape(samples, self.n_out)
@@ -120,21 +109,17 @@ class AffineMap:
             part = inputs[start : start + rows]
             if workspace is None or len(part) < rows:
                 workspace = Workspace(self, len(part))
-            workspace.run(part, outputs[start : start + rows])
+            workspace.map_into(part, outputs[start : start + rows])
         return y
 
 
 class Workspace:
     """
-    Working memory of an :class:`AffineMap`, for one sample or for a fixed number of them.
+    Working memory of an :class:`AffineMap` for one sample, or for a fixed number of samples.
 
-    Samples lie along the last axis here, so that every operation runs over contiguous memory;
-    coefficients and biases are repeated along it, because that is twice as fast as broadcasting.
-
-    Not to be shared between threads.
-
-    :param affine: The map.
-    :param samples: Number of samples, ``None`` for a single one without a batch axis.
+    Samples lie along the last axis here: every operation runs over contiguous memory. Coefficients
+    and biases are repeated along it, because this is twice as fast as broadcasting. Threads must
+    not share a workspace.
     """
 
     def __init__(self, affine: AffineMap, samples: int | None = None) -> None:
@@ -146,12 +131,12 @@ class Workspace:
         self._outputs: Array = terms[: affine.n_out]
         self._lanes, self._terms = lanes, terms
         self._index = affine._index
-        self._sums = [(terms[total], terms[addend]) for total, addend in affine._sums]
-        self._coefficient = _repeated(affine._coefficient, samples)
-        self._before = None if affine._before is None else _repeated(affine._before, samples)
-        self._after = None if affine._after is None else _repeated(affine._after, samples)
+        self._layer_sums = [(terms[total], terms[addend]) for total, addend in affine._layer_sums]
+        self._coefficient = _repeat_samples(affine._coefficient, samples)
+        self._before = None if affine._before is None else _repeat_samples(affine._before, samples)
+        self._after = None if affine._after is None else _repeat_samples(affine._after, samples)
 
-    def run(self, x: Array, out: Array) -> None:
+    def map_into(self, x: Array, out: Array) -> None:
         """Map ``x``, shape ``(n_in,)`` or ``(samples, n_in)``, into ``out``."""
         if self._before is None:
             np.copyto(self._inputs, x.T)
@@ -160,7 +145,7 @@ class Workspace:
         # Any mode but 'raise' writes straight into the output; no index is out of range.
         self._lanes.take(self._index, 0, self._terms, 'clip')
         np.multiply(self._terms, self._coefficient, out=self._terms)
-        for total, addend in self._sums:
+        for total, addend in self._layer_sums:
             np.add(total, addend, out=total)
         if self._after is None:
             np.copyto(out.T, self._outputs)
@@ -168,22 +153,22 @@ class Workspace:
             np.add(self._outputs, self._after, out=out.T)
 
 
-def _bias(values: Array | None, neutral: float) -> Array | None:
-    """Return a copy in which every zero changes nothing, ``None`` where all do."""
+def _copy_bias(values: Array | None, neutral: float) -> Array | None:
+    """Return a copy with neutral zeros, or ``None`` if all values are zero."""
     if values is None or not np.any(values):
         return None
     return np.where(values == 0.0, neutral, values)
 
 
-def _repeated(values: Array, samples: int | None) -> Array:
+def _repeat_samples(values: Array, samples: int | None) -> Array:
     return values if samples is None else np.repeat(values[:, np.newaxis], samples, axis=1)
 
 
-def _layers(matrix: Array) -> list[Layer]:
+def _split_layers(matrix: Array) -> list[Layer]:
     """
-    Split a matrix into layers of at most one term per row.
+    Split a matrix into layers with at most one term per row.
 
-    The first layer has every row, any other those from the first with a term in it to the last.
+    The first layer has every row. Other layers have the rows from their first term to their last.
     """
     n_out, n_in = matrix.shape
     rows, columns = np.nonzero(matrix)
@@ -200,8 +185,8 @@ def _layers(matrix: Array) -> list[Layer]:
     return layers
 
 
-def _sums(layers: list[Layer]) -> Iterator[tuple[slice, slice]]:
-    """Yield for each layer behind the first where it is added and where it stands."""
+def _layer_sums(layers: list[Layer]) -> Iterator[tuple[slice, slice]]:
+    """Yield for each layer after the first its target rows and its slice of the terms."""
     start = len(layers[0][1])
     for first, index, _ in layers[1:]:
         yield slice(first, first + len(index)), slice(start, start + len(index))

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A transmission of a robot: what it is, its live numbers, and the places of its members."""
+"""A transmission of a robot with its live numbers and the indices of its members."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ from transmission_bridge.types import Array, Index
 @dataclass(frozen=True, slots=True)
 class Binding:
     """
-    A transmission and the places of its members in the robot's arrays, both in role order.
+    A transmission and the indices of its members in the robot's arrays, both in role order.
 
-    :param tunables: Its live numbers.
-    :param units: Units of the drivers of those actuators for which it gives any, by name.
-    :param by_role: Interfaces that pass from actuator to joint by role, unmapped.
-    :param owned: Per actuator, whether commands to it come from this transmission. Several
-        transmissions may read an actuator, one gives its value on the way back.
-    :param passive: Joints that it moves and that nobody commands.
+    ``tunables`` are its live numbers. ``units`` are the driver units by actuator name, if it sets
+    any. ``by_role`` are the interfaces that pass from actuator to joint by role, unmapped.
+    ``owned`` states for each actuator whether commands to it come from this transmission: several
+    transmissions may read an actuator, only one commands it. ``passive`` are the joints that it
+    moves but that cannot be commanded.
     """
 
     spec: TransmissionSpec
@@ -45,20 +44,20 @@ class Binding:
 
     @property
     def is_identity(self) -> bool:
-        """Whether it is that of a joint without a transmission, which passes through."""
+        """Whether it passes a joint without a transmission through."""
         return not self.spec.type
 
     @property
-    def moved(self) -> tuple[int, ...]:
-        """All joints that it moves: those in role order, then the passive ones."""
+    def all_joints(self) -> tuple[int, ...]:
+        """Indices of all joints that it moves: in role order, then the passive joints."""
         return (*self.joints, *self.passive)
 
-    def places(self, direction: Direction) -> tuple[Index, Index, Index]:
-        """Return the places of its inputs, of its outputs, and which outputs the robot takes."""
+    def member_indices(self, direction: Direction) -> tuple[Index, Index, Index]:
+        """Return the indices of its inputs and outputs, and which outputs the robot uses."""
         forward = direction == ACTUATOR_TO_JOINT
         inputs, outputs = self.joints, self.actuators
         if forward:
-            inputs, outputs = self.actuators, self.moved
+            inputs, outputs = self.actuators, self.all_joints
         selected = np.arange(len(outputs)) if forward else np.flatnonzero(self.owned)
         return np.array(inputs, dtype=np.intp), np.array(outputs, dtype=np.intp), selected
 
@@ -71,23 +70,23 @@ class Binding:
         **where: Any,
     ) -> Array:
         """
-        Map values of its members as :meth:`Transmission.map`; NaN where a plugin raises.
+        Map values of its members by :meth:`Transmission.map`; NaN if a plugin raises.
 
-        :param where: ``at``, ``rate`` and ``guess``.
+        ``where`` holds ``at``, ``rate`` and ``guess``.
         """
-        part = (report or MapReport()).of(self.spec.name)
+        part = (report or MapReport()).for_transmission(self.spec.name)
         try:
             return self.transmission.map(direction, interface, values, report=part, **where)
-        except (Exception, SystemExit):  # whatever a third party raises
+        except (Exception, SystemExit):  # third-party code may raise anything
             part.add_exception()
-            _, outputs, _ = self.places(direction)
+            _, outputs, _ = self.member_indices(direction)
             return np.full((*values.shape[:-1], len(outputs)), np.nan)
 
     def jacobian(self, actuator_position: Array, report: MapReport | None = None) -> Array:
-        """Return ``J`` of the joints it moves by its actuators; NaN where a plugin raises."""
+        """Return ``J`` of the joints that it moves by its actuators; NaN if a plugin raises."""
         try:
             return self.transmission.jacobian(actuator_position)
-        except (Exception, SystemExit):  # whatever a third party raises
-            (report or MapReport()).of(self.spec.name).add_exception()
-            shape = (*actuator_position.shape[:-1], len(self.moved), len(self.actuators))
+        except (Exception, SystemExit):  # third-party code may raise anything
+            (report or MapReport()).for_transmission(self.spec.name).add_exception()
+            shape = (*actuator_position.shape[:-1], len(self.all_joints), len(self.actuators))
             return np.full(shape, np.nan)

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""From specs to transmissions: one plugin after the other, each failure kept to itself."""
+"""From specs to transmissions: each plugin is built alone, and its failure stays its own."""
 
 from __future__ import annotations
 
@@ -31,12 +31,9 @@ def build_all(
     passive_joints: str = 'none',
 ) -> tuple[tuple[Binding, ...], tuple[Finding, ...]]:
     """
-    Build every transmission that can be built.
+    Build every valid transmission; ``aliases`` map the robot's type strings to those of plugins.
 
-    :param aliases: Type string of the robot to the type string of the plugin to use for it.
-    :param passive_joints: Which passive joints are published.
-    :returns: The transmissions, and a finding for each failure, for each thing not used, and for
-        each further provider of a type.
+    The findings report each failure, each unused item and each further provider of a type.
     """
     built = []
     specs = robot.transmissions
@@ -50,10 +47,10 @@ def build_all(
         try:
             item, unused = _build_aliased(spec, robot, registry, aliases, passive_joints)
         except TransmissionBridgeError as error:
-            findings.append(_failure(spec, error))
-        except (Exception, SystemExit) as error:  # a plugin's bug costs its own joints only
+            findings.append(_to_finding(spec, error))
+        except (Exception, SystemExit) as error:  # a bug of a plugin disables its own joints only
             findings.append(
-                _failure(
+                _to_finding(
                     spec,
                     TransmissionError(
                         f'{spec.type} raised {type(error).__name__}: {error}\n'
@@ -71,22 +68,25 @@ def build_all(
                     )
                     item = replace(item, by_role=frozenset())
                 built.append(item)
-                findings += [_warning(spec, doubt) for doubt in doubts]
+                findings += [
+                    Finding('warning', doubt, line=spec.line, path=spec.path, subject=spec.name)
+                    for doubt in doubts
+                ]
             findings.extend(unused)
     disjoint = disjoint_ranges(built, robot)
-    findings += [_failure(robot.transmission(name), error) for name, error in disjoint.items()]
+    findings += [_to_finding(robot.transmission(name), error) for name, error in disjoint.items()]
     built = [item for item in built if item.spec.name not in disjoint]
-    return _with_clear_units(built, robot, findings), tuple(findings)
+    return _reject_unclear_units(built, robot, findings), tuple(findings)
 
 
-def _with_clear_units(
+def _reject_unclear_units(
     built: list[Binding], robot: RobotDescription, findings: list[Finding]
 ) -> tuple[Binding, ...]:
     """
-    Return the transmissions of which the units of every actuator are known.
+    Return the transmissions with known units of every actuator.
 
-    Several may read an actuator, one of them gives its units. Where that is refused, those that
-    read the same actuator would take its numbers for SI.
+    Several transmissions may read an actuator, but only one sets its units. If that one is
+    rejected, the others would read its numbers as SI: they are rejected also.
     """
     while True:
         names = {item.spec.name for item in built}
@@ -106,21 +106,21 @@ def _with_clear_units(
             for name in (member.name for member in item.spec.actuators):
                 giver = givers.get(name, item.spec.name)
                 if giver not in names:
-                    refused[item.spec.name] = f"'{giver}' gives the units of '{name}', refused"
+                    refused[item.spec.name] = f"'{giver}' sets the units of '{name}': rejected"
                 elif name in item.units and giver != item.spec.name:
-                    refused[item.spec.name] = f"'{giver}' gives the units of '{name}' as well"
+                    refused[item.spec.name] = f"'{giver}' also sets the units of '{name}'"
                 else:
                     continue
                 expected = f"units of '{name}' in one transmission"
                 what = f'transmission {refused[item.spec.name]}'
-                findings.append(_failure(item.spec, TransmissionError(what, expected=expected)))
+                findings.append(_to_finding(item.spec, TransmissionError(what, expected=expected)))
                 break
         if not refused:
             return tuple(built)
         built = [item for item in built if item.spec.name not in refused]
 
 
-def build(
+def build_transmission(
     cls: type[Transmission],
     spec: TransmissionSpec,
     overrides: Mapping[ParameterPath, float] | None = None,
@@ -130,12 +130,10 @@ def build(
     """
     Build one transmission and check that it has the members of its description.
 
-    :param overrides: Values that replace those of the description.
-    :param robot: The robot that the transmission is part of.
-    :param passive_joints: Which passive joints are published.
-    :returns: The transmission, and a finding for everything it did not use: an error where it must
-        not be used for that.
-    :raises TransmissionError: If the description or a value cannot be accepted.
+    The findings list every unused item of the description, as an error if ignoring it is unsafe.
+    ``overrides`` replace values of the description.
+
+    :raises TransmissionError: If the description or a value is invalid.
     """
     reader = SpecReader(spec, overrides, robot, passive_joints)
     transmission = cls.from_spec(reader)
@@ -155,7 +153,7 @@ def build(
     if isinstance(transmission, PositionDependentTransmission):
         if any(tunable.path == ('max_gain',) for tunable in reader.tunables):
             raise reader.error(
-                f'{spec.type} reads max_gain, which every transmission has whose ratio varies',
+                f'{spec.type} reads max_gain, a name that every position-dependent type reserves',
                 parameter='max_gain',
                 expected='another name',
             )
@@ -171,9 +169,9 @@ def _build_aliased(
     passive_joints: str,
 ) -> tuple[Binding, tuple[Finding, ...]]:
     type_name = aliases.get(spec.type, spec.type)
-    built, unused = build(registry.load(type_name), spec, None, robot, passive_joints)
+    built, unused = build_transmission(registry.load(type_name), spec, None, robot, passive_joints)
     if type_name != spec.type and unused:
-        # A type that leaves part of the description unread is another mechanism.
+        # A type that ignores part of the description is a different mechanism.
         raise TransmissionError(
             f"'{type_name}' does not fit as an alias of '{spec.type}'",
             expected='everything in the description to be used',
@@ -182,11 +180,7 @@ def _build_aliased(
     return built, unused
 
 
-def _warning(spec: TransmissionSpec, message: str) -> Finding:
-    return Finding('warning', message, line=spec.line, path=spec.path, subject=spec.name)
-
-
-def _failure(spec: TransmissionSpec, error: TransmissionBridgeError) -> Finding:
+def _to_finding(spec: TransmissionSpec, error: TransmissionBridgeError) -> Finding:
     message, expected, found = str(error), '', ''
     if isinstance(error, TransmissionError):
         message, expected, found = error.message, error.expected, error.found

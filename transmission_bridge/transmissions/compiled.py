@@ -27,23 +27,24 @@ from transmission_bridge.types import Array
 _POSITIONS = (Quantity.POSITION, Quantity.ABSOLUTE_POSITION)
 
 
-class Part(NamedTuple):
+class CompiledPart(NamedTuple):
     """
-    What moves by itself of a transmission, in one direction.
+    The compiled functions of an independent set of members of a transmission, in one direction.
 
-    :param near: Compiled function of one sample near the last solution: position, velocity,
-        effort, start and numbers to position, velocity, effort, next start, status and whether to
-        look further; ``None``: there is only ``step``.
-    :param step: The same wherever the sample is; it takes a table besides, and looks further.
-    :param n_start: How many numbers the start has.
-    :param numbers: The numbers.
-    :param table: The table, entry by entry.
-    :param inputs: Places of its inputs among those of the transmission.
-    :param outputs: Places of its outputs.
-    :param starts: Starts of positions, shape ``(samples, n_in)``, of guesses, if there are any, of
+    :param near: Compiled function of one sample close to the last solution. Inputs: position,
+        velocity, effort, warm start, numbers. Outputs: position, velocity, effort, next warm
+        start, status, and whether the full solver is needed. ``None``: use ``step`` only.
+    :param step: Compiled function of any sample; it has the seed table as a further input and runs
+        the full solver if needed.
+    :param n_start: Length of the warm start.
+    :param numbers: The numbers of the mechanism.
+    :param table: The seed table, entry by entry.
+    :param inputs: Indices of its inputs among the inputs of the transmission.
+    :param outputs: Indices of its outputs.
+    :param starts: Warm starts of positions, shape ``(samples, n_in)``, and of optional guesses of
         the outputs.
-    :param bend: Accelerations of the outputs while the inputs move at a steady rate, of the
-        samples' positions, velocities, mapped positions and velocities, and next starts.
+    :param bend: Accelerations of the outputs at constant input velocity, from positions,
+        velocities, mapped positions, mapped velocities and next warm starts.
     """
 
     near: Any
@@ -58,14 +59,14 @@ class Part(NamedTuple):
 
 
 class CompiledTransmission(Transmission):
-    """A transmission of parts, each of them a compiled function of one sample."""
+    """A transmission whose parts are compiled functions of one sample."""
 
     @abstractmethod
-    def parts(self, direction: Direction) -> Sequence[Part]:
-        """Return the compiled functions with what they are given."""
+    def parts(self, direction: Direction) -> Sequence[CompiledPart]:
+        """Return the compiled functions with their constant inputs."""
 
     def raise_error(self) -> None:
-        """Raise what a plugin's function has raised since this was asked last."""
+        """Raise the error of a plugin's function since the last call, if any."""
 
     def map(
         self,
@@ -83,15 +84,15 @@ class CompiledTransmission(Transmission):
         value = as_values('values', values, self._n_inputs(direction))
         nothing = np.full(value.shape, np.nan)
         if quantity in _POSITIONS:
-            return self._mapped(direction, (value, nothing, nothing), guess, report)[0]
-        where = self._needed('at', at, value.shape, interface)
+            return self._map_rows(direction, (value, nothing, nothing), guess, report)[0]
+        where = self._require_argument('at', at, value.shape, interface)
         if quantity is Quantity.EFFORT:
-            return self._mapped(direction, (where, nothing, value), guess, report)[2]
+            return self._map_rows(direction, (where, nothing, value), guess, report)[2]
         if quantity is Quantity.VELOCITY:
-            return self._mapped(direction, (where, value, nothing), guess, report)[1]
-        moving = self._needed('rate', rate, value.shape, interface)
-        bend = self._mapped(direction, (where, moving, nothing), guess, report, bends=True)[2]
-        return self._mapped(direction, (where, value, nothing), guess, None)[1] + bend
+            return self._map_rows(direction, (where, value, nothing), guess, report)[1]
+        moving = self._require_argument('rate', rate, value.shape, interface)
+        bend = self._map_rows(direction, (where, moving, nothing), guess, report, bends=True)[2]
+        return self._map_rows(direction, (where, value, nothing), guess, None)[1] + bend
 
     def map_state(
         self,
@@ -103,16 +104,16 @@ class CompiledTransmission(Transmission):
         guess: npt.ArrayLike | None = None,
         report: MapReport | None = None,
     ) -> tuple[Array, Array, Array]:
-        """Map one instant, its position found once; see :class:`Transmission`."""
+        """Map one state, solving for its position once; see :class:`Transmission`."""
         value = as_values('position', position, self._n_inputs(direction))
-        speed = _shaped('velocity', velocity, value.shape)
-        force = _shaped('effort', effort, value.shape)
-        return self._mapped(direction, (value, speed, force), guess, report)
+        speed = _require_shape('velocity', velocity, value.shape)
+        force = _require_shape('effort', effort, value.shape)
+        return self._map_rows(direction, (value, speed, force), guess, report)
 
     def _n_inputs(self, direction: Direction) -> int:
         return self.n_actuators if direction == ACTUATOR_TO_JOINT else self.n_joints
 
-    def _mapped(
+    def _map_rows(
         self,
         direction: Direction,
         rows: tuple[Array, Array, Array],
@@ -121,11 +122,7 @@ class CompiledTransmission(Transmission):
         *,
         bends: bool = False,
     ) -> tuple[Array, Array, Array]:
-        """
-        Map position, velocity and effort.
-
-        :param bends: Whether accelerations at a steady rate stand in place of the efforts.
-        """
+        """Map the three rows; ``bends``: accelerations at constant velocity replace efforts."""
         from transmission_bridge.transmissions.system import map_samples
 
         parts = self.parts(direction)
@@ -133,7 +130,7 @@ class CompiledTransmission(Transmission):
         batch = rows[0].shape[:-1]
         near = None
         if guess is not None:
-            near = _shaped('guess', guess, (*batch, n_out)).reshape(-1, n_out)
+            near = _require_shape('guess', guess, (*batch, n_out)).reshape(-1, n_out)
         flat = [row.reshape(-1, row.shape[-1]) for row in rows]
         results = [np.full((len(flat[0]), n_out), np.nan) for _ in rows]
         for part in parts:
@@ -151,21 +148,21 @@ class CompiledTransmission(Transmission):
         place, speed, force = (result.reshape(*batch, n_out) for result in results)
         return place, speed, force
 
-    def _needed(
+    def _require_argument(
         self, name: str, values: npt.ArrayLike | None, shape: tuple[int, ...], interface: str
     ) -> Array:
         if values is None:
             raise TransmissionError(
-                f'{type(self).__name__} cannot map {interface} without {name}=, as its Jacobian '
-                'varies',
+                f'{type(self).__name__} cannot map {interface} without {name}=, because its '
+                'Jacobian varies',
                 parameter=name,
                 expected='positions' if name == 'at' else 'velocities',
                 found='None',
             )
-        return _shaped(name, values, shape)
+        return _require_shape(name, values, shape)
 
 
-def _shaped(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
+def _require_shape(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
     array = as_values(name, values, shape[-1])
     if array.shape != shape:
         raise ShapeError(name, expected=str(shape), found=array.shape)

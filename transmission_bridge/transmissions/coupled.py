@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Any number of actuators on any number of joints, through a constant matrix."""
+"""Any number of actuators and joints, coupled by a constant matrix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.transmissions.linear import LinearTransmission, ratios
+from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 
@@ -33,15 +33,15 @@ class CoupledTransmission(LinearTransmission):
     force
     ===================== ======================================== ==============================
 
-    ``C^+`` is the inverse, or the pseudo-inverse where ``M != N``. With one motor on several
-    joints (``M < N``) a joint position that the motor cannot give is met in the least-squares
-    sense, and joint efforts from the motor's are those without a part that the motor does not
-    feel. With more actuators than joints the actuators share the motion with the least effort.
-    Entries of the inverse that are zero by the structure of ``C`` are exactly zero, so that an
-    unknown value touches only what depends on it.
+    ``C^+`` is the inverse, or the pseudo-inverse if ``M != N``. With one motor on several joints
+    (``M < N``), joint positions that the motor cannot reach are approximated by least squares, and
+    joint efforts computed from the motor contain no component that does not load the motor. With
+    more actuators than joints, the actuators share the motion with the smallest effort. Entries of
+    the inverse that are zero by the structure of ``C`` are exactly zero: an unknown value touches
+    only outputs that depend on it.
 
-    In the description the matrix is given row by row, a row per joint role, or as one parameter
-    with rows separated by semicolons, or entry by entry in the names of the ROS 2 design draft::
+    The description gives the matrix row by row, one row per joint role, or as one parameter with
+    rows separated by semicolons, or entry by entry in the names of the ROS 2 design draft::
 
         <param name="joint1">1.0 0.0</param>        <param name="matrix">1 0; -0.5 0.5</param>
         <param name="joint2">-0.5 0.5</param>
@@ -56,8 +56,8 @@ class CoupledTransmission(LinearTransmission):
     :param matrix: ``C``, shape ``(n_joints, n_actuators)``.
     :param actuator_reduction: ``ar``, ones by default.
     :param joint_offset: ``off`` [rad or m], zeros by default.
-    :raises TransmissionError: If the matrix has not full rank, a reduction is zero, or a number
-        is not finite.
+    :raises TransmissionError: If the matrix does not have full rank, a reduction is zero, or a
+        number is not finite.
     """
 
     api_version: ClassVar[int] = 2
@@ -71,23 +71,23 @@ class CoupledTransmission(LinearTransmission):
         entries = np.asarray(matrix, dtype=np.float64)
         reductions: tuple[float, ...] | None = None
         if actuator_reduction is not None:
-            reductions = ratios('actuator_reduction', actuator_reduction, entries.shape[-1])
+            reductions = as_ratios('actuator_reduction', actuator_reduction, entries.shape[-1])
             entries = entries / np.array(reductions)
         super().__init__(entries, joint_offset, actuator_reduction=reductions)
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> CoupledTransmission:
         """Build from any numbers of joints and actuators and one of the three spellings."""
-        return cls(_matrix(reader), reader.actuator_reductions(), reader.joint_offsets())
+        return cls(_read_matrix(reader), reader.actuator_reductions(), reader.joint_offsets())
 
 
-def _matrix(reader: SpecReader) -> list[list[float]]:
+def _read_matrix(reader: SpecReader) -> list[list[float]]:
     n_joints, n_actuators = len(reader.spec.joints), len(reader.spec.actuators)
     text = reader.text('matrix', default='').strip(' \t\r\n;')
     if text:
         rows = [reader.parse_numbers('matrix', row) for row in text.split(';')]
     else:
-        rows = [_row(reader, joint + 1, n_actuators) for joint in range(n_joints)]
+        rows = [_read_row(reader, joint + 1, n_actuators) for joint in range(n_joints)]
     if [len(row) for row in rows] != [n_actuators] * n_joints:
         raise reader.error(
             'the matrix does not fit the joints and actuators',
@@ -108,7 +108,7 @@ def _matrix(reader: SpecReader) -> list[list[float]]:
     ]
 
 
-def _row(reader: SpecReader, joint: int, n_actuators: int) -> tuple[float, ...]:
+def _read_row(reader: SpecReader, joint: int, n_actuators: int) -> tuple[float, ...]:
     text = reader.text(f'joint{joint}', default='')
     if text:
         return reader.parse_numbers(f'joint{joint}', text)

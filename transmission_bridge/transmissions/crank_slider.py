@@ -22,7 +22,7 @@ class CrankSliderTransmission(EquationTransmission):
     """
     A linear actuator turns a revolute joint by a crank: knees, elbows, buckets, grippers.
 
-    Two linkages, each centred or with an offset ``e``; drawings are in the documentation:
+    There are two linkages, each centred or with an offset ``e``; the documentation has drawings:
 
     * a slider on a fixed guide pushes the crank by a rod of length ``l`` (``rod_length``)::
 
@@ -37,14 +37,14 @@ class CrankSliderTransmission(EquationTransmission):
 
         phi = phi0 + jr (j - off)           a = ar (s - s0)
 
-    Every interface follows from these, see :class:`EquationTransmission`; both directions are
-    equations. ``ds/dphi`` is zero at the dead centres, where crank and rod, or crank
-    and cylinder, are in line. The domain is the range between two of them that holds ``phi0``,
-    less what ``lower`` and ``upper`` leave out. For a linear actuator ``a`` is in [m] and its
+    Every interface follows from these equations, see :class:`EquationTransmission`; both
+    directions are closed. ``ds/dphi`` is zero at the dead centres: there crank and rod, or crank
+    and cylinder, are in line. The domain is the range between the two dead centres around
+    ``phi0``, reduced to ``lower`` and ``upper``. For a linear actuator ``a`` is in [m] and its
     effort in [N]; for a motor with a screw ``ar`` is in [rad/m].
 
-    Sources: the slider is that of MuJoCo's ``cranksite`` transmission, mirrored; the triangle is
-    the law of cosines.
+    Sources: the slider is MuJoCo's ``cranksite`` transmission, mirrored; the triangle is the law
+    of cosines.
 
     :param law: The linkage.
     :param crank_angle: ``phi0`` [rad].
@@ -52,8 +52,8 @@ class CrankSliderTransmission(EquationTransmission):
     :param actuator_reduction: ``ar``.
     :param joint_reduction: ``jr``; -1 for a joint that turns against the crank angle.
     :param joint_offset: ``off`` [rad].
-    :param lower: Lowest joint position [rad], by default the dead centre.
-    :param upper: Highest joint position [rad], by default the dead centre.
+    :param lower: Smallest joint position [rad], by default the dead centre.
+    :param upper: Largest joint position [rad], by default the dead centre.
     :raises TransmissionError: If a length is not positive, a reduction is zero, a number is not
         finite, or the linkage cannot be closed.
     """
@@ -76,7 +76,7 @@ class CrankSliderTransmission(EquationTransmission):
         numbers = (crank, length, offset, crank_angle, stroke_at_zero, joint_offset)
         if not all(map(math.isfinite, numbers)) or min(crank, length) <= 0.0:
             raise TransmissionError(
-                'the dimensions of the linkage cannot be used',
+                'the dimensions of the linkage are invalid',
                 expected='finite numbers, positive lengths',
                 found=f'{law}, crank_angle={crank_angle}, stroke_at_zero={stroke_at_zero}, '
                 f'joint_offset={joint_offset}',
@@ -106,7 +106,7 @@ class CrankSliderTransmission(EquationTransmission):
         """Build from one joint, one actuator and the dimensions in ``<param>`` elements."""
         reader.require_members(joints=1, actuators=1)
         return cls(
-            _law(reader),
+            _read_law(reader),
             reader.number('crank_angle', description='Angle of the crank at zero [rad].'),
             stroke_at_zero=reader.number(
                 'stroke_at_zero', description='Stroke at actuator position zero [m].', default=0.0
@@ -114,12 +114,12 @@ class CrankSliderTransmission(EquationTransmission):
             actuator_reduction=reader.actuator_reductions()[0],
             joint_reduction=reader.joint_reductions()[0],
             joint_offset=reader.joint_offsets()[0],
-            lower=_bound(reader, 'lower', -math.inf),
-            upper=_bound(reader, 'upper', math.inf),
+            lower=_read_bound(reader, 'lower', -math.inf),
+            upper=_read_bound(reader, 'upper', math.inf),
         )
 
     def range(self) -> Domain:
-        """Return the joint positions between two dead centres, less what the bounds leave out."""
+        """Return the joint positions between two dead centres, limited to the bounds."""
         whole = self.bare_range('joint', self._ends[:1], self._ends[1:])
         lower, upper = self._bounds
         return Domain('joint', (max(whole.lower[0], lower),), (min(whole.upper[0], upper),))
@@ -141,10 +141,10 @@ class CrankSliderTransmission(EquationTransmission):
     @staticmethod
     def joint_position(a: Any, p: SimpleNamespace) -> Any:
         """
-        Return the crank's angle.
+        Return the angle of the crank.
 
-        The angle at the pivot of a triangle of the crank, the rod or the base, and the distance
-        of the other joint, by its half-angle formula.
+        It is the angle at the pivot of a triangle, by the half-angle formula. The sides are the
+        crank, the rod or the base, and the distance to the other joint.
         """
         stroke = p.stroke_at_zero + a
         distance = ca.hypot(stroke, p.offset)
@@ -155,48 +155,49 @@ class CrankSliderTransmission(EquationTransmission):
         near = (opposite - side + p.crank) * (opposite + side - p.crank)
         far = (side + p.crank - opposite) * (side + p.crank + opposite)
         length = p.rod if p.linkage == 'guided' else p.base
-        phi = turned + p.side * 2.0 * ca.atan2(_root(near, length), _root(far, length))
+        phi = turned + p.side * 2.0 * ca.atan2(_safe_root(near, length), _safe_root(far, length))
         return p.middle + ca.remainder(phi - p.middle, _TURN) - p.crank_angle
 
 
-def _root(square: Any, length: Any) -> Any:
-    """Return the square root, zero where rounding has carried a dead centre below zero."""
+def _safe_root(square: Any, length: Any) -> Any:
+    """Return the square root, zero if rounding made a dead centre negative."""
     return ca.sqrt(ca.if_else(ca.fabs(square) < FLAT * length * length, 0.0, square))
 
 
-def _law(reader: SpecReader) -> StrokeLaw:
+def _read_law(reader: SpecReader) -> StrokeLaw:
     guided, hinged = (reader.text(x, default='') for x in ('rod_length', 'pivot_distance'))
     if bool(guided) == bool(hinged):
         raise reader.error(
-            'the linkage is not given',
+            'the linkage is missing or ambiguous',
             parameter='rod_length',
             expected='rod_length (slider on a guide) or pivot_distance (hinged cylinder)',
             found='both' if guided else 'neither',
         )
-    crank = _length(reader, 'crank_radius', 'Length of the crank [m].')
+    crank = _read_length(reader, 'crank_radius', 'Length of the crank [m].')
     offset = reader.number('offset', description='Offset of the stroke axis [m].', default=0.0)
     if guided:
-        return GuidedSlider(crank, _length(reader, 'rod_length', 'Length of the rod [m].'), offset)
-    base = _length(reader, 'pivot_distance', 'Distance from joint to base hinge [m].')
+        rod = _read_length(reader, 'rod_length', 'Length of the rod [m].')
+        return GuidedSlider(crank, rod, offset)
+    base = _read_length(reader, 'pivot_distance', 'Distance from joint to base hinge [m].')
     return HingedCylinder(crank, base, offset)
 
 
-def _length(reader: SpecReader, name: str, description: str) -> float:
+def _read_length(reader: SpecReader, name: str, description: str) -> float:
     return reader.number(name, description=description, minimum=0.0, nonzero=True)
 
 
-def _bound(reader: SpecReader, name: str, default: float) -> float:
+def _read_bound(reader: SpecReader, name: str, default: float) -> float:
     if not reader.text(name, default='', joint=0):
-        return default  # not given, not tunable: the dead centre moves with the dimensions
+        return default  # not tunable if missing: the dead centre moves with the dimensions
     return reader.number(name, joint=0, description=f'{name.title()} end [rad].')
 
 
-# -- the two linkages ----------------------------------------------------------------------------
+# -- linkages --------------------------------------------------------------------------------
 
-#: Angles this near to each other [rad] are the same but for rounding.
+#: Angles with a smaller difference [rad] are equal up to rounding.
 ROUNDING = 4e-15
 
-#: A triangle whose half-angle formulas give less, in squares of a side, is flat but for rounding.
+#: A triangle with a smaller result, in squares of a side, is flat up to rounding.
 FLAT = 1e-14
 
 _TURN = 2.0 * math.pi
@@ -205,15 +206,15 @@ _TURN = 2.0 * math.pi
 @dataclass(frozen=True)
 class GuidedSlider:
     """
-    A slider on a straight guide pushes the crank by a rod: the slider-crank.
+    A slider on a straight guide that pushes the crank by a rod: the slider-crank.
 
     The crank's pivot is the origin, the guide runs along ``x`` at ``y = e``, the slider is at
     ``(s, e)`` with the rod pointing back to the crank::
 
         s = r cos(phi) + sqrt(l^2 - (r sin(phi) - e)^2)
 
-    A branch ends at a dead centre, where crank and rod are in line, or where the rod is
-    perpendicular to the guide.
+    A branch ends at a dead centre (crank and rod in line) or if the rod is perpendicular to the
+    guide.
 
     :param crank: ``r`` [m].
     :param rod: ``l`` [m].
@@ -225,8 +226,8 @@ class GuidedSlider:
     offset: float = 0.0
 
     @property
-    def ends(self) -> list[float]:
-        """The dead centres, and where the rod is upright."""
+    def branch_ends(self) -> list[float]:
+        """Crank angles of the dead centres, and with the rod perpendicular to the guide."""
         ends = [
             _angle_of_sine(self.offset, self.crank + self.rod),
             math.pi + _angle_of_sine(self.offset, self.rod - self.crank),
@@ -236,8 +237,8 @@ class GuidedSlider:
             ends += [upright, math.pi - upright]
         return ends
 
-    def turned(self, angle: float) -> float:
-        """Return the sine of the angle between crank and stroke, NaN where nothing closes."""
+    def sine_of_turn(self, angle: float) -> float:
+        """Return the sine of the angle between crank and stroke; NaN if the linkage is open."""
         lift = self.crank * math.sin(angle) - self.offset
         if abs(lift) > self.rod:
             return math.nan
@@ -250,8 +251,8 @@ class HingedCylinder:
     """
     A cylinder hinged at its base and at the crank: the inverted slider-crank.
 
-    ``d`` is the distance of the base hinge from the crank's pivot, ``phi`` the angle between the
-    two, ``e`` the distance of the base hinge from the axis of the stroke::
+    ``d`` is the distance of the base hinge from the crank's pivot, ``phi`` the angle between base
+    and crank, ``e`` the distance of the base hinge from the axis of the stroke::
 
         s = sqrt(r^2 + d^2 - 2 r d cos(phi) - e^2)
 
@@ -265,35 +266,35 @@ class HingedCylinder:
     offset: float = 0.0
 
     @property
-    def cosine(self) -> float:
-        """That of the crank angle with stroke zero."""
+    def zero_stroke_cosine(self) -> float:
+        """Cosine of the crank angle with stroke zero."""
         square = self.crank**2 + self.base**2 - self.offset**2
         return square / (2.0 * self.crank * self.base)
 
     @property
-    def ends(self) -> list[float]:
-        """The dead centres, and where the stroke is zero."""
+    def branch_ends(self) -> list[float]:
+        """Crank angles of the dead centres, and with stroke zero."""
         if abs(self.offset) <= abs(self.crank - self.base):
             return [0.0, math.pi]
-        shortest = math.acos(self.cosine)
+        shortest = math.acos(self.zero_stroke_cosine)
         return [shortest, -shortest, math.pi]
 
-    def turned(self, angle: float) -> float:
-        """Return the sine of the angle between crank and base, NaN where nothing closes."""
-        return math.sin(angle) if math.cos(angle) <= self.cosine else math.nan
+    def sine_of_turn(self, angle: float) -> float:
+        """Return the sine of the angle between crank and base; NaN if the linkage is open."""
+        return math.sin(angle) if math.cos(angle) <= self.zero_stroke_cosine else math.nan
 
 
 StrokeLaw = GuidedSlider | HingedCylinder
 
 
 def _range_around(law: StrokeLaw, angle: float) -> tuple[float, float, float]:
-    """Return the bounds of the branch that holds a crank angle, and its side."""
-    for first, last in _enclosing(law.ends, angle):
-        turned = law.turned(0.5 * (first + last))
+    """Return the bounds of the branch around a crank angle, and its side."""
+    for first, last in _enclosing_ranges(law.branch_ends, angle):
+        turned = law.sine_of_turn(0.5 * (first + last))
         if not math.isnan(turned):
             return first, last, math.copysign(1.0, turned)
     raise TransmissionError(
-        'the linkage is not closed at its crank angle',
+        'the linkage is open at its crank angle',
         parameter='crank_angle',
         expected='an angle that the other links reach',
         found=f'{angle:g} with {law}',
@@ -301,17 +302,17 @@ def _range_around(law: StrokeLaw, angle: float) -> tuple[float, float, float]:
 
 
 def _angle_of_sine(side: float, hypotenuse: float) -> float:
-    """Return the angle, NaN where there is none; a triangle that is flat but for rounding is."""
+    """Return the angle, or NaN; a triangle that is flat up to rounding has an angle."""
     if hypotenuse == 0.0 or abs(side) > abs(hypotenuse) * (1.0 + 1e-12):
         return math.nan
     return math.asin(min(1.0, max(-1.0, side / hypotenuse)))
 
 
-def _enclosing(ends: list[float], angle: float) -> list[tuple[float, float]]:
+def _enclosing_ranges(ends: list[float], angle: float) -> list[tuple[float, float]]:
     """
-    Return the ranges between neighbouring ends, by full turns, that hold an angle.
+    Return the range between neighbouring ends, modulo full turns, that contains an angle.
 
-    Two, the one above first, where it is an end but for rounding.
+    If the angle is an end up to rounding, return both ranges, the upper one first.
     """
     ahead = {(end - angle) % _TURN for end in ends if not math.isnan(end)}
     others = sorted(way for way in ahead if ROUNDING < way < _TURN - ROUNDING)

@@ -1,14 +1,14 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Two actuators that turn together for one joint and against each other for the other."""
+"""Two actuators that turn together for one joint and in opposite directions for the other."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar
 
-from transmission_bridge.transmissions.linear import LinearTransmission, ratios, reciprocal
+from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, reciprocal
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 
@@ -30,18 +30,14 @@ class DifferentialTransmission(LinearTransmission):
     force                 ``j2 = jr2 (a1 ar1 - a2 ar2)``               ``a2 = (j1/jr1 - j2/jr2) / (2 ar2)``
     ===================== ============================================ ===========================
 
-    Equal motion of both actuators moves joint 1 only, opposite motion joint 2 only.
+    Equal motion of both actuators moves joint 1 only, opposite motion moves joint 2 only.
 
-    Convention: ros2_control and ROS 1 ``transmission_interface/DifferentialTransmission``, by
-    their code; the class documentation printed there has three misprints that would not conserve
-    power.
+    Convention: the code of ros2_control and ROS 1 ``transmission_interface/DifferentialTransmission``. The printed class documentation there has three misprints that violate conservation of power.
 
     :param actuator_reduction: ``(ar1, ar2)``.
     :param joint_reduction: ``(jr1, jr2)``.
     :param joint_offset: ``(off1, off2)`` [rad or m].
-    :param ignore_absolute_encoder: Whether absolute positions pass by role, because the encoders
-        measure the joints. A robot decides for its transmissions of any type by
-        ``<ignoreTransmissionAbsoluteEncoder>`` and the live parameter of this name.
+    :param ignore_absolute_encoder: Whether absolute positions pass by role, because the encoders measure the joints. A robot sets this for transmissions of any type by ``<ignoreTransmissionAbsoluteEncoder>`` and the live parameter of this name.
     :raises TransmissionError: If a reduction is zero or a number is not finite.
     """  # noqa: E501 (a table row cannot be broken)
 
@@ -55,8 +51,8 @@ class DifferentialTransmission(LinearTransmission):
         ignore_absolute_encoder: bool = False,
     ) -> None:
         self.ignore_absolute_encoder = ignore_absolute_encoder
-        ar1, ar2 = ratios('actuator_reduction', actuator_reduction, 2)
-        jr1, jr2 = ratios('joint_reduction', joint_reduction, 2)
+        ar1, ar2 = as_ratios('actuator_reduction', actuator_reduction, 2)
+        jr1, jr2 = as_ratios('joint_reduction', joint_reduction, 2)
         super().__init__(
             [
                 [reciprocal(2 * jr1 * ar1), reciprocal(2 * jr1 * ar2)],

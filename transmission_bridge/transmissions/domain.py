@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The range of positions in which a mechanism is mapped, and its assembly branch is its own."""
+"""The range of positions that a mechanism maps, on one assembly branch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.types import Array
 
-#: Share of the range by which a bound may be passed: what rounding does to a position on it.
+#: Tolerance of a bound as a share of the range, for positions rounded onto the bound.
 SLACK = 1e-10
 
 
@@ -23,9 +23,9 @@ class Domain:
     """
     A box of positions, bounds included.
 
-    The box is in the space that the equation starts from: joint positions where a transmission
-    gives ``a = f^-1(q)``, actuator positions where it gives ``q = f(a)``. Not all of it has to be
-    reachable; a point that the equation answers with NaN is outside as well.
+    The box is in the input space of the equation: joint positions for ``a = f^-1(q)``, actuator
+    positions for ``q = f(a)``. It may contain unreachable positions: a position for which the
+    equation returns NaN is also outside.
 
     :param space: ``joint`` or ``actuator``.
     :param lower: Lower bounds [rad or m], one per coordinate.
@@ -61,7 +61,7 @@ class Domain:
 
     @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
-        """Lower and upper bound of each coordinate, with the slack for rounding."""
+        """Lower and upper bound of each coordinate, with the tolerance for rounding."""
         return tuple(
             (low - SLACK * (high - low), high + SLACK * (high - low))
             for low, high in zip(self.lower, self.upper, strict=True)
@@ -69,7 +69,7 @@ class Domain:
 
     def contains(self, position: Array) -> npt.NDArray[np.bool_]:
         """
-        Tell which positions are inside; NaN is not.
+        Return which positions are inside; NaN is outside.
 
         :param position: Shape ``(..., n)``.
         :returns: Shape ``(...)``.
@@ -79,15 +79,15 @@ class Domain:
 
     def grid(self, points: int) -> Array:
         """
-        Return positions that fill the box evenly, its bounds among them, the last axis fastest.
+        Return an even grid of positions including the bounds; the last axis changes fastest.
 
-        :param points: How many there are along each coordinate.
+        :param points: Number of points along each coordinate.
         :returns: Shape ``(points ** n, n)``.
         """
-        return grid(np.array(self.lower), np.array(self.upper), points)
+        return make_grid(np.array(self.lower), np.array(self.upper), points)
 
 
-def grid(lower: Array, upper: Array, points: int) -> Array:
-    """Return positions as :meth:`Domain.grid` does, of any box."""
+def make_grid(lower: Array, upper: Array, points: int) -> Array:
+    """Return a grid over any box, as :meth:`Domain.grid`."""
     axes = np.linspace(lower, upper, points).T
     return np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, len(axes))

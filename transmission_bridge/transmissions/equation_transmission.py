@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A mechanism that is its equation: what a type states, and what is made of it."""
+"""A mechanism written as its equation; everything else is derived from it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ import numpy as np
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.equations import flat, Numbers, shape_of, system_of
-from transmission_bridge.transmissions.linear import ratios
+from transmission_bridge.transmissions.equations import build_system, flatten, Numbers, shape_of
+from transmission_bridge.transmissions.linear import as_ratios
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.system import map_samples, System
 from transmission_bridge.types import Array
 
-#: What a subclass may define with numpy.
+#: Methods that a subclass may define with numpy.
 _GIVEN = ('evaluate', 'inverse', 'slope_rate')
 
 _EQUATIONS = ('joint_position', 'actuator_position', 'closure')
@@ -33,15 +33,15 @@ _EQUATIONS = ('joint_position', 'actuator_position', 'closure')
 @dataclass(frozen=True)
 class Parameter:
     """
-    A number of a mechanism that its description gives, and that is live.
+    A live number of a mechanism that the description sets.
 
     :param name: Its name in the description, and in ``p``.
-    :param description: What it is, for the user.
-    :param unit: Its unit, empty for a number that has none.
-    :param default: Its value where it is not given; ``None``: it has to be.
-    :param minimum: Smallest value allowed.
-    :param maximum: Largest value allowed.
-    :param nonzero: Whether zero is refused.
+    :param description: Its meaning, for the user.
+    :param unit: Its unit, empty for a number without a unit.
+    :param default: Its value if it is not given; ``None``: it is required.
+    :param minimum: Smallest allowed value.
+    :param maximum: Largest allowed value.
+    :param nonzero: Whether zero is invalid.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Parameter:
     nonzero: bool = False
 
     def read(self, reader: SpecReader) -> float:
-        """Return the value in use."""
+        """Return the current value."""
         unit = f' [{self.unit}]' if self.unit else ''
         return reader.number(
             self.name,
@@ -67,42 +67,41 @@ class Parameter:
 
 class EquationTransmission(PositionDependentTransmission):
     """
-    A mechanism that is its equation: Jacobians, their rates and the way back are derived from it.
+    A mechanism that is its equation: Jacobians, their rates and the inverse are derived from it.
 
-    A type states its members, its :attr:`parameters` and its :meth:`range`, and one of
+    A type states its members, its :attr:`parameters`, its :meth:`range`, and one of these:
 
     * ``joint_position(a, p)``: ``q = f(a)``,
     * ``actuator_position(q, p)``: ``a = f^-1(q)``,
-    * both, where both are known,
-    * ``closure(a, q, p)``, which is zero where the mechanism closes, with a :meth:`pose`,
+    * both, if both are known,
+    * ``closure(a, q, p)``, which is zero if the mechanism is closed, with a :meth:`pose`.
 
-    as static methods that give expressions of CasADi (``import casadi as ca``).
-    Beside one of the first two a closure may help to solve the other direction: it often has fewer
-    roots and arc tangents.
+    They are static methods that return expressions of CasADi (``import casadi as ca``). A closure
+    may also be given together with one of the first two: the other direction is then solved from
+    the closure, which often has fewer roots and arc tangents.
 
-    ``a`` and ``q`` are bare: between them and the robot are the reductions and offsets, which are
-    this class's, ``a = ar a_bare`` and ``q = q_bare / jr + off``. They are vectors with one
-    element for each member, in role order. ``p`` has the numbers by name. An equation is
-    evaluated once for all mechanisms of its type: it may not ask ``if`` of a number, only of a
-    choice.
+    ``a`` and ``q`` are bare coordinates. This class applies the reductions and offsets of the
+    robot, ``a = ar a_bare`` and ``q = q_bare / jr + off``. ``a`` and ``q`` are vectors with one
+    element per member, in role order. ``p`` holds the numbers by name. An equation is evaluated
+    once for all mechanisms of its type, so it may branch (``if``) on a choice but not on a number.
 
-    Everything else is that of :class:`PositionDependentTransmission`.
+    For everything else see :class:`PositionDependentTransmission`.
 
-    :param numbers: The numbers of ``p`` by name: a number, a vector, or a tuple of vectors. Those
-        of :attr:`parameters` that have a default may be left out.
-    :param choices: What is not a number, by name, also in ``p``: as an equation may ask it, each
-        combination is compiled for itself.
+    :param numbers: The numbers of ``p`` by name: a number, a vector, or a tuple of vectors.
+        Numbers of :attr:`parameters` with a default may be left out.
+    :param choices: Values of ``p`` that are not numbers, by name. An equation may branch on them:
+        each combination is compiled separately.
     :param actuator_reduction: ``ar``, ones by default.
     :param joint_reduction: ``jr``, ones by default.
     :param joint_offset: ``off`` [rad or m], zeros by default.
-    :raises TransmissionError: If a number cannot be used, no position of the range can be reached,
-        or the equations do not fit together.
+    :raises TransmissionError: If a number is invalid, no position of the range can be reached, or
+        the equations contradict each other.
     """
 
     #: Numbers of actuators and joints.
     members: ClassVar[tuple[int, int]] = (1, 1)
 
-    #: The numbers that the description gives.
+    #: The numbers that the description sets.
     parameters: ClassVar[tuple[Parameter, ...]] = ()
 
     def __init__(
@@ -120,13 +119,13 @@ class EquationTransmission(PositionDependentTransmission):
             **{name: default for name, default in defaults.items() if default is not None},
             **(numbers or {}),
         }
-        self._actuator_reduction = ratios(
-            'actuator_reduction', _given(actuator_reduction, 1.0, n_actuators), n_actuators
+        self._actuator_reduction = as_ratios(
+            'actuator_reduction', _fill_default(actuator_reduction, 1.0, n_actuators), n_actuators
         )
-        self._joint_reduction = ratios(
-            'joint_reduction', _given(joint_reduction, 1.0, n_joints), n_joints
+        self._joint_reduction = as_ratios(
+            'joint_reduction', _fill_default(joint_reduction, 1.0, n_joints), n_joints
         )
-        self._joint_offset = tuple(map(float, _given(joint_offset, 0.0, n_joints)))
+        self._joint_offset = tuple(map(float, _fill_default(joint_offset, 0.0, n_joints)))
         if len(self._joint_offset) != n_joints:
             raise TransmissionError(
                 'wrong number of values for joint_offset',
@@ -140,12 +139,12 @@ class EquationTransmission(PositionDependentTransmission):
             'joint_offset': self._joint_offset,
             **numbers,
         }
-        #: The numbers and choices, as the equations have them.
+        #: The numbers and choices, as passed to the equations.
         self.p = SimpleNamespace(**numbers, **(choices or {}))
-        self._numbers = tuple(flat(everything))
+        self._numbers = tuple(flatten(everything))
         if not all(map(math.isfinite, self._numbers)):
             raise TransmissionError(
-                'the dimensions of the mechanism cannot be used',
+                'the dimensions of the mechanism are invalid',
                 expected='finite numbers',
                 found=str(everything),
             )
@@ -159,23 +158,23 @@ class EquationTransmission(PositionDependentTransmission):
 
     @property
     def equations(self) -> System:
-        """What CasADi made of the equations, once for each structure."""
-        return _compiled(type(self), self._domain.space, *self._structure)
+        """The compiled equations, shared by all mechanisms of one structure."""
+        return _compile_equations(type(self), self._domain.space, *self._structure)
 
     def _make_system(self) -> System:
-        # A subclass that gives one of these by itself is more than its equations.
+        # A subclass that overrides one of these adds to its equations.
         if any(getattr(type(self), n) is not getattr(EquationTransmission, n) for n in _GIVEN):
             return super()._make_system()
         return self.equations
 
     def evaluate(self, x: Array) -> tuple[Array, Array]:
         """Return ``y`` and ``G`` by the equation; see :class:`PositionDependentTransmission`."""
-        y, slope = map_samples(self.equations.value, [x], [self.numbers])
+        y, slope = map_samples(self.equations.dense_value, [x], [self.numbers])
         shape = len(x), self.equations.n_x, self.equations.n_y
         return y, slope.reshape(shape).swapaxes(1, 2)
 
     def inverse(self, y: Array) -> Array | None:
-        """Return ``x`` by its equation, ``None`` where it has to be solved for."""
+        """Return ``x`` by its equation, or ``None`` if it has to be solved for."""
         function = self.equations.forms.inverse
         return None if function is None else map_samples(function, [y], [self.numbers])[0]
 
@@ -193,7 +192,7 @@ class EquationTransmission(PositionDependentTransmission):
 
     @abstractmethod
     def range(self) -> Domain:
-        """Return the positions that are mapped; every type says so, see :meth:`bare_range`."""
+        """Return the mapped positions; every type defines this, see :meth:`bare_range`."""
 
     def bare_range(
         self,
@@ -202,11 +201,12 @@ class EquationTransmission(PositionDependentTransmission):
         upper: Sequence[float],
     ) -> Domain:
         """
-        Return bare positions as the domain that they are for the robot.
+        Return the domain of a range of bare positions.
 
         :param space: ``actuator`` or ``joint``.
         :param lower: Lower ends, in the coordinates of the equations.
         :param upper: Upper ends.
+        :returns: The domain, in the coordinates of the robot.
         """
         ends = np.array([lower, upper], dtype=np.float64)
         if space == 'actuator':
@@ -218,16 +218,16 @@ class EquationTransmission(PositionDependentTransmission):
 
     def pose(self) -> tuple[Sequence[float], Sequence[float]]:
         """
-        Return bare positions of actuators and joints at which the mechanism closes.
+        Return bare positions of actuators and joints at which the mechanism is closed.
 
-        They say which of a closure's solutions is meant, and are needed by a closure alone. The
-        one of the range's space is taken as it is, and has to be in the range; the other one may
-        be rough. It must not be at a dead centre.
+        A type with a closure alone needs a pose to select one of the solutions. The position in
+        the space of the range is used exactly and must be in the range; the other one may be
+        approximate. The pose must not be at a dead centre.
         """
         raise TransmissionError(
-            f'{type(self).__name__} has a closure alone and does not say how it is assembled',
-            expected='pose(), positions of actuators and joints at which it closes',
-            found='none',
+            f'{type(self).__name__} has a closure alone and does not define how it is assembled',
+            expected='pose(), positions of actuators and joints at which it is closed',
+            found='no pose',
         )
 
     def _pose(self) -> tuple[Array, Array] | None:
@@ -236,7 +236,7 @@ class EquationTransmission(PositionDependentTransmission):
         actuators, joints = (np.asarray(each, dtype=np.float64) for each in self.pose())
         if (actuators.shape, joints.shape) != tuple((count,) for count in self.members):
             raise TransmissionError(
-                f'{type(self).__name__}.pose gives another number of positions',
+                f'{type(self).__name__}.pose returns a wrong number of positions',
                 expected=f'{self.members[0]} of actuators, {self.members[1]} of joints',
                 found=f'{actuators.tolist()} and {joints.tolist()}',
             )
@@ -252,25 +252,25 @@ class EquationTransmission(PositionDependentTransmission):
         return f'{type(self).__name__}({numbers})'
 
 
-def _given(values: Sequence[float] | None, default: float, count: int) -> Sequence[float]:
+def _fill_default(values: Sequence[float] | None, default: float, count: int) -> Sequence[float]:
     return (default,) * count if values is None else values
 
 
 @lru_cache(maxsize=256)
-def _compiled(
+def _compile_equations(
     cls: type[EquationTransmission],
     space: Literal['actuator', 'joint'],
     shape: tuple[tuple[str, Any], ...],
     choices: tuple[tuple[str, str], ...],
 ) -> System:
-    # ``None`` is how a subclass does without an equation of its parent.
+    # A subclass sets an equation of its parent to ``None`` to remove it.
     equations = {name: getattr(cls, name, None) for name in _EQUATIONS}
     functions = {name: each for name, each in equations.items() if each is not None}
     needed = 'actuator_position' if space == 'joint' else 'joint_position'
     if needed not in functions and 'closure' not in functions:
         raise TransmissionError(
-            f'{cls.__name__} does not say how its range is mapped',
-            expected=f'{needed}, as the range is one of {space} positions, or a closure',
+            f'{cls.__name__} does not define the map of its range',
+            expected=f'{needed}, because the range is one of {space} positions, or a closure',
             found=', '.join(functions) or 'no equation',
         )
-    return system_of(functions, space == 'joint', cls.members, shape, choices)
+    return build_system(functions, space == 'joint', cls.members, shape, choices)

@@ -1,20 +1,20 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Two actuators, of which the first moves both joints."""
+"""Two actuators and two joints; the first actuator moves both joints."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar
 
-from transmission_bridge.transmissions.linear import LinearTransmission, ratios, reciprocal
+from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, reciprocal
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 
 class FourBarLinkageTransmission(LinearTransmission):
     """
-    A serial arm whose second motor sits at the base and moves the second joint by a linkage.
+    A serial arm with the second motor at the base, which moves the second joint by a linkage.
 
     With ``ar1, ar2`` the actuator reductions, ``jr1, jr2`` the joint reductions, ``off1, off2``
     the joint offsets and ``q = j - off``:
@@ -30,13 +30,9 @@ class FourBarLinkageTransmission(LinearTransmission):
     force                 ``j2 = jr2 a2 ar2``                              ``a2 = j2 / (ar2 jr2)``
     ===================== ================================================ =========================
 
-    Actuator 1 alone moves joint 1, and joint 2 against it, so that the second link keeps its
-    direction in space.
+    Actuator 1 alone moves joint 1, and joint 2 in the opposite direction: the second link keeps its orientation in space.
 
-    Convention: ros2_control ``transmission_interface/FourBarLinkageTransmission`` since 5.2.0,
-    which conserves power (ros2_control#1837). ROS 1 and older binaries of ROS 2 map effort
-    otherwise: there ``j1 = jr1 a1 ar1`` and ``j2 = jr2 (a2 ar2 - a1 ar1 jr1)``, which gains or
-    loses power. Torque, force and absolute_position are added here.
+    Convention: ros2_control ``transmission_interface/FourBarLinkageTransmission`` since 5.2.0, which conserves power (ros2_control#1837). ROS 1 and older binaries of ROS 2 map effort differently: ``j1 = jr1 a1 ar1`` and ``j2 = jr2 (a2 ar2 - a1 ar1 jr1)``, which violates conservation of power. This package adds torque, force and absolute_position.
 
     :param actuator_reduction: ``(ar1, ar2)``.
     :param joint_reduction: ``(jr1, jr2)``.
@@ -52,8 +48,8 @@ class FourBarLinkageTransmission(LinearTransmission):
         joint_reduction: Sequence[float],
         joint_offset: Sequence[float] = (0.0, 0.0),
     ) -> None:
-        ar1, ar2 = ratios('actuator_reduction', actuator_reduction, 2)
-        jr1, jr2 = ratios('joint_reduction', joint_reduction, 2)
+        ar1, ar2 = as_ratios('actuator_reduction', actuator_reduction, 2)
+        jr1, jr2 = as_ratios('joint_reduction', joint_reduction, 2)
         super().__init__(
             [
                 [reciprocal(jr1 * ar1), 0.0],

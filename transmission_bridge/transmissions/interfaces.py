@@ -2,10 +2,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Names of the interfaces and of the two directions in which they are mapped.
+Names of the interfaces and of the two directions of maps.
 
-The names are those of ros2_control (``hardware_interface_type_values.hpp``) plus
-``absolute_position`` of transmission_interface.
+The names come from ros2_control (``hardware_interface_type_values.hpp``), ``absolute_position``
+from transmission_interface.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ JOINT_TO_ACTUATOR: Direction = 'joint_to_actuator'
 DIRECTIONS: tuple[Direction, ...] = (ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR)
 
 
-#: The arrays of a JointState, in the order in which every array of a state holds them.
+#: The arrays of a JointState, in the order in which every state array holds them.
 FIELDS = ('position', 'velocity', 'effort')
 
 
 class Quantity(Enum):
-    """What kind of number an interface carries; one map serves all interfaces of a kind."""
+    """The kind of number that an interface carries; all interfaces of a kind share one map."""
 
     POSITION = 'position'
     ABSOLUTE_POSITION = 'absolute_position'
@@ -35,7 +35,7 @@ class Quantity(Enum):
     EFFORT = 'effort'
 
 
-#: Interface name to quantity, in the order in which they are listed to users.
+#: Interface name to quantity, in the order of lists for users.
 INTERFACES: dict[str, Quantity] = {
     'position': Quantity.POSITION,
     'velocity': Quantity.VELOCITY,
@@ -51,7 +51,7 @@ def interfaces_of(direction: Direction) -> tuple[str, ...]:
     """
     Return the interfaces that can be mapped in this direction.
 
-    ``absolute_position`` is a measurement: it is never mapped from joint to actuator.
+    ``absolute_position`` is a measurement: it cannot be mapped from joint to actuator.
     """
     if direction == ACTUATOR_TO_JOINT:
         return tuple(INTERFACES)
@@ -62,7 +62,7 @@ def quantity_of(interface: str, direction: Direction) -> Quantity:
     """
     Return the quantity of an interface.
 
-    :raises UnsupportedInterfaceError: If it is not mapped in this direction.
+    :raises UnsupportedInterfaceError: If it cannot be mapped in this direction.
     """
     quantity = INTERFACES.get(interface)
     if quantity is None or (

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Which joints and actuators a robot has, in which order, and who connects them."""
+"""The joints and actuators of a robot, their order, and the transmissions between them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,14 @@ from transmission_bridge.transmissions.simple import SimpleTransmission
 _IDENTITY = SimpleTransmission(1.0)
 
 
-def lay_out(
+def order_members(
     robot: RobotDescription, bindings: tuple[Binding, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[Binding, ...]]:
     """
-    Give every joint and actuator its place.
+    Return the names of joints and actuators in order, and the transmissions with their indices.
 
-    Joints stand in the order of the URDF's ``<joint>`` elements (in a fragment without any: in the
-    order of the transmissions), actuators in the order of the transmissions.
-
-    :returns: Names of the joints, names of the actuators, and the transmissions with their places.
+    Joints have the order of the URDF's ``<joint>`` elements (in a fragment without any: the order
+    of the transmissions); actuators have the order of the transmissions.
     """
     driven = [member.name for item in bindings for member in item.spec.joints]
     driven += [name for item in bindings for name in item.transmission.passive_joints]
@@ -40,7 +38,7 @@ def lay_out(
     names = dict.fromkeys(member.name for item in bindings for member in item.spec.actuators)
     actuators = {name: place for place, name in enumerate(names)}
     owners: dict[str, str] = {}
-    # A transmission that may command comes first; one that only reads owns what is left.
+    # Transmissions that may command own their actuators first; read-only ones own the rest.
     for item in sorted(bindings, key=lambda item: not item.spec.can_command):
         for member in item.spec.actuators:
             owners.setdefault(member.name, item.spec.name)
@@ -57,23 +55,23 @@ def lay_out(
     return tuple(joints), tuple(actuators), tuple(placed)
 
 
-def pass_through(
+def pass_joints(
     robot: RobotDescription,
 ) -> tuple[tuple[Binding, ...], dict[str, str], tuple[Finding, ...]]:
     """
-    Give each scalar joint without a transmission (and without ``<mimic>``) an identity.
+    Return an identity for each scalar joint without a transmission (and without ``<mimic>``).
 
-    It leads to an actuator of the joint's own name. A joint whose transmission was refused is left
-    out: passing it through would invent a ratio. So is one that a refused transmission may have
-    meant (one of its block, or of ROS 1), and every joint where xacro would have made the
-    transmissions.
+    It leads to an actuator with the joint's own name. A joint with a rejected transmission is left
+    out: an identity would invent a ratio. Joints that a rejected transmission may refer to are
+    withheld also (joints of its block, or of ROS 1), as are all joints of an unexpanded xacro
+    file.
 
-    :returns: The identities; the joints that are withheld because a refused transmission may be
-        meant for them, with its name; and what is to say of them.
+    :returns: The identities; the withheld joints with the name of the rejected transmission;
+        findings.
     """
     mentioned = {member.name for spec in robot.transmissions for member in spec.joints}
     mentioned.update(name for rejected in robot.rejected for name in rejected.joints)
-    # The joints of a linkage move with its motors, whether it can be used or not.
+    # The joints of a linkage move with its motors, even if the linkage is rejected.
     mentioned.update(*(linkage_joints(robot, spec) for spec in robot.transmissions))
     taken = {member.name for spec in robot.transmissions for member in spec.actuators}
     taken.update(name for rejected in robot.rejected for name in rejected.actuators)
@@ -95,15 +93,15 @@ def pass_through(
             )
             continue
         passed.append(joint.name)
-    withheld, reasons = _withheld(robot, passed)
+    withheld, reasons = _find_withheld(robot, passed)
     names = {spec.name for spec in robot.transmissions}
     names.update(rejected.name for rejected in robot.rejected)
-    identities = (_identity(robot.joint(name), names) for name in passed if name not in withheld)
-    return tuple(identities), withheld, (*findings, *reasons)
+    built = (_make_identity(robot.joint(name), names) for name in passed if name not in withheld)
+    return tuple(built), withheld, (*findings, *reasons)
 
 
-def _identity(joint: JointSpec, names: Collection[str]) -> Binding:
-    """Return the transmission of a joint that passes through, of a name that no other has."""
+def _make_identity(joint: JointSpec, names: Collection[str]) -> Binding:
+    """Return the transmission of a joint that passes through, with a unique name."""
     name = joint.name
     while name in names:
         name += "'"
@@ -112,8 +110,10 @@ def _identity(joint: JointSpec, names: Collection[str]) -> Binding:
     return Binding(spec, _IDENTITY)
 
 
-def _withheld(robot: RobotDescription, passed: list[str]) -> tuple[dict[str, str], list[Finding]]:
-    """Return what is withheld, and a finding for each transmission that is the reason."""
+def _find_withheld(
+    robot: RobotDescription, passed: list[str]
+) -> tuple[dict[str, str], list[Finding]]:
+    """Return the withheld joints, and a finding for each transmission that causes it."""
     withheld: dict[str, str] = {}
     findings = []
     for rejected in robot.rejected:
@@ -138,7 +138,7 @@ def _withheld(robot: RobotDescription, passed: list[str]) -> tuple[dict[str, str
             Finding(
                 'error',
                 f'joint{"s" * many} {", ".join(map(repr, names))} {"are" if many else "is"} not '
-                f"passed through, because transmission '{rejected.name}' may be meant for "
+                f"passed through, because transmission '{rejected.name}' may refer to "
                 f'{"any of them" if many else "it"}',
                 line=rejected.line,
                 path=rejected.path,

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Transmissions whose position map is affine: one matrix, one offset, every interface."""
+"""Transmissions with an affine position map: one matrix, one offset, every interface."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class LinearTransmission(Transmission):
 
     :param matrix: ``J``, shape ``(n_joints, n_actuators)``.
     :param joint_offset: ``off``, shape ``(n_joints,)`` [rad or m], zero by default.
-    :param inverse: ``J^-1``, shape ``(n_actuators, n_joints)``, where a closed form is known: its
-        zeros are then exact, and a zero is what keeps an unknown value from spreading. Otherwise
-        the inverse, or the pseudo-inverse where ``J`` is not square.
-    :param actuator_reduction: What :attr:`actuator_reduction` reports.
-    :param joint_reduction: What :attr:`joint_reduction` reports.
+    :param inverse: ``J^-1``, shape ``(n_actuators, n_joints)``, if a closed form is known: its
+        zeros are then exact, and a zero stops an unknown value from spreading. By default the
+        inverse, or the pseudo-inverse if ``J`` is not square.
+    :param actuator_reduction: Value of :attr:`actuator_reduction`.
+    :param joint_reduction: Value of :attr:`joint_reduction`.
     :raises ShapeError: If the shapes do not fit.
-    :raises TransmissionError: If a number is not finite or the matrix has not full rank.
+    :raises TransmissionError: If a number is not finite or the matrix does not have full rank.
     """
 
     is_constant: ClassVar[bool] = True
@@ -68,16 +68,16 @@ class LinearTransmission(Transmission):
         actuator_reduction: tuple[float, ...] | None = None,
         joint_reduction: tuple[float, ...] | None = None,
     ) -> None:
-        self._matrix = _frozen('matrix', matrix)
+        self._matrix = _freeze_array('matrix', matrix)
         if self._matrix.ndim != 2 or 0 in self._matrix.shape:
             raise ShapeError(
                 'matrix', expected='(n_joints, n_actuators)', found=self._matrix.shape
             )
         n_joints, n_actuators = self._matrix.shape
         offset = np.zeros(n_joints) if joint_offset is None else joint_offset
-        self._offset = _frozen('joint_offset', offset, (n_joints,))
-        inverse = _inverse(self._matrix) if inverse is None else inverse
-        self._inverse = _frozen('inverse', inverse, (n_actuators, n_joints))
+        self._offset = _freeze_array('joint_offset', offset, (n_joints,))
+        inverse = _invert_matrix(self._matrix) if inverse is None else inverse
+        self._invert_matrix = _freeze_array('inverse', inverse, (n_actuators, n_joints))
         self._actuator_reduction = actuator_reduction or ()
         self._joint_reduction = joint_reduction or ()
         self._joint_offset = tuple(self._offset.tolist())
@@ -105,14 +105,15 @@ class LinearTransmission(Transmission):
         Return ``(C, before, after)`` of ``y = C (x - before) + after``.
 
         :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
-        :param quantity: What ``x`` is.
+        :param quantity: The quantity of ``x``.
+        :returns: ``C`` of shape ``(n_out, n_in)``, and biases; ``None`` if there is no bias.
         """
         forward = direction == ACTUATOR_TO_JOINT
         if quantity is Quantity.EFFORT:
-            return (self._inverse if forward else self._matrix).T, None, None
+            return (self._invert_matrix if forward else self._matrix).T, None, None
         if quantity is Quantity.ABSOLUTE_POSITION and self.ignore_absolute_encoder:
             return np.eye(*self._matrix.shape), None, None
-        coefficients = self._matrix if forward else self._inverse
+        coefficients = self._matrix if forward else self._invert_matrix
         if quantity in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
             before, after = (None, self._offset) if forward else (self._offset, None)
             return coefficients, before, after
@@ -149,17 +150,17 @@ class LinearTransmission(Transmission):
         )
 
 
-def ratios(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:
+def as_ratios(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:
     """
-    Return reductions as floats, checked.
+    Return reductions as floats.
 
-    :raises TransmissionError: If there are not ``count``, or one is zero or not finite.
+    :raises TransmissionError: If their number is not ``count``, or one is zero or not finite.
     """
     numbers = tuple(float(value) for value in values)
     is_usable = all(math.isfinite(number) and number != 0.0 for number in numbers)
     if len(numbers) != count or not is_usable:
         raise TransmissionError(
-            f'{name} cannot be used as a ratio',
+            f'{name} is not a valid ratio',
             parameter=name,
             expected=f'finite numbers other than zero, {count} in all',
             found=f'{len(numbers)}: {numbers}',
@@ -168,11 +169,11 @@ def ratios(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:
 
 
 def reciprocal(number: float) -> float:
-    """Return ``1 / number``, infinite where a product of ratios has underflowed to zero."""
+    """Return ``1 / number``, or infinity if a product of ratios underflowed to zero."""
     return 1.0 / number if number != 0.0 else math.inf
 
 
-def _frozen(name: str, values: npt.ArrayLike, shape: tuple[int, ...] | None = None) -> Array:
+def _freeze_array(name: str, values: npt.ArrayLike, shape: tuple[int, ...] | None = None) -> Array:
     array = as_real(name, values).copy()
     if not np.all(np.isfinite(array)):
         raise TransmissionError(
@@ -187,9 +188,9 @@ def _frozen(name: str, values: npt.ArrayLike, shape: tuple[int, ...] | None = No
     return array
 
 
-def _inverse(matrix: Array) -> Array:
-    """Return the inverse or pseudo-inverse, its rank checked and its structural zeros exact."""
-    # Rows of different units and ratios differ in size; that is no lack of rank.
+def _invert_matrix(matrix: Array) -> Array:
+    """Return the inverse or pseudo-inverse with exact structural zeros; check the rank."""
+    # Scale rows and columns first: different units and ratios do not reduce the rank.
     rows = np.abs(matrix).max(axis=1, keepdims=True)
     scaled = matrix / np.where(rows > 0.0, rows, 1.0)
     columns = np.abs(scaled).max(axis=0)
@@ -197,7 +198,7 @@ def _inverse(matrix: Array) -> Array:
     rank = int(np.linalg.matrix_rank(scaled / np.where(columns > 0.0, columns, 1.0)))
     if rank != full:
         raise TransmissionError(
-            'the matrix from actuators to joints has not full rank',
+            'the matrix from actuators to joints does not have full rank',
             parameter='matrix',
             expected=f'rank {full}',
             found=f'rank {rank}: {matrix.tolist()}',

@@ -16,23 +16,24 @@ class MonotoneCubic:
     """
     A piecewise cubic through ``(x_k, y_k)`` that is monotone and once continuously differentiable.
 
-    The slope at an inner point is the weighted harmonic mean of those of the two chords,
-    ``(w1 + w2) / (w1 / d1 + w2 / d2)`` with ``w1 = 2 h2 + h1``, ``w2 = h2 + 2 h1``; at the ends it
-    is that of the parabola through three points, kept between zero and three times the chord's.
-    Each piece is then monotone (Fritsch and Carlson 1980; Fritsch and Butland 1984).
+    The slope at an inner point is the weighted harmonic mean of the slopes of the two chords,
+    ``(w1 + w2) / (w1 / d1 + w2 / d2)`` with ``w1 = 2 h2 + h1``, ``w2 = h2 + 2 h1``. At the ends it
+    is the slope of the parabola through three points, limited to the range from zero to three
+    times the slope of the chord. Each piece is then monotone (Fritsch and Carlson 1980; Fritsch
+    and Butland 1984).
 
-    :param x: At least two, strictly increasing.
-    :param y: As many, strictly increasing or strictly decreasing.
-    :raises TransmissionError: If the points are not such.
+    :param x: At least two numbers, strictly increasing.
+    :param y: As many numbers, strictly increasing or strictly decreasing.
+    :raises TransmissionError: If the points do not meet these conditions.
     """
 
     def __init__(self, x: npt.ArrayLike, y: npt.ArrayLike) -> None:
         self.x: Array = np.array(x, dtype=np.float64)
         self.y: Array = np.array(y, dtype=np.float64)
-        _check(self.x, self.y)
+        _require_monotone(self.x, self.y)
         width = np.diff(self.x)
         chord = np.diff(self.y) / width
-        slope = _slopes(width, chord)
+        slope = _point_slopes(width, chord)
         square = (3.0 * chord - 2.0 * slope[:-1] - slope[1:]) / width
         cube = (slope[:-1] + slope[1:] - 2.0 * chord) / (width * width)
         columns = (self.x[:-1], self.y[:-1], slope[:-1], square, cube)
@@ -40,7 +41,7 @@ class MonotoneCubic:
         self.pieces: Array = np.stack(columns, axis=1)
 
 
-def _check(x: Array, y: Array) -> None:
+def _require_monotone(x: Array, y: Array) -> None:
     expected = ''
     if x.ndim != 1 or x.shape != y.shape or len(x) < 2:
         expected = 'two columns of equal length, two points or more'
@@ -52,14 +53,14 @@ def _check(x: Array, y: Array) -> None:
         expected = 'the second column to increase, or to decrease, from point to point'
     if expected:
         raise TransmissionError(
-            'the table cannot be used',
+            'the table is invalid',
             parameter='table',
             expected=expected,
             found=f'{x.tolist()} and {y.tolist()}',
         )
 
 
-def _slopes(width: Array, chord: Array) -> Array:
+def _point_slopes(width: Array, chord: Array) -> Array:
     if len(width) == 1:
         return np.array([chord[0], chord[0]])
     weight_before = 2.0 * width[1:] + width[:-1]
@@ -67,12 +68,12 @@ def _slopes(width: Array, chord: Array) -> Array:
     inner = (weight_before + weight_after) / (
         weight_before / chord[:-1] + weight_after / chord[1:]
     )
-    first = _end(width[0], width[1], chord[0], chord[1])
-    last = _end(width[-1], width[-2], chord[-1], chord[-2])
+    first = _end_slope(width[0], width[1], chord[0], chord[1])
+    last = _end_slope(width[-1], width[-2], chord[-1], chord[-2])
     return np.concatenate([[first], inner, [last]])
 
 
-def _end(width: float, next_width: float, chord: float, next_chord: float) -> float:
+def _end_slope(width: float, next_width: float, chord: float, next_chord: float) -> float:
     parabola = ((2.0 * width + next_width) * chord - width * next_chord) / (width + next_width)
     low, high = sorted((0.0, 3.0 * chord))
     return min(max(parabola, low), high)

@@ -26,7 +26,8 @@ class ParallelAnkleTransmission(EquationTransmission):
     A humanoid's ankle: two motors in the shank, two push-rods, a universal joint.
 
     Joint 1 is pitch, joint 2 roll; the foot's orientation in the shank is ``Ry(pitch) Rx(roll)``
-    (the pitch axis is fixed to the shank, x ahead, y left, z up, origin where the axes cross).
+    (the pitch axis is fixed to the shank, x forward, y left, z up, origin at the crossing of the
+    axes).
     With ``m_i`` the motor, ``r_i`` the crank, ``l_i`` the rod, ``b_i`` the rod's end on the foot,
     ``ar_i`` the actuator reduction and ``off`` the joint offsets::
 
@@ -35,19 +36,20 @@ class ParallelAnkleTransmission(EquationTransmission):
         |p_i - m_i - c_i| = l_i                             closed for t_i, two elbows
         a_i = ar_i t_i
 
-    The inverse ``a = f^-1(q)`` is an equation, the forward map is solved. Of the two elbows the
-    one is taken whose crank is nearer to actuator zero when the foot is in the middle of the
-    domain. ``a`` is within half a turn of actuator zero.
+    The inverse ``a = f^-1(q)`` is an equation, the forward map is solved. Of the two elbows, the
+    selected one has its crank closer to actuator zero with the foot in the middle of the domain.
+    ``a`` is within half a turn of actuator zero.
 
-    The domain is ``lower`` to ``upper`` of both joints, less what the rods do not reach. Where a
-    crank is in line with its rod, or the rods lose their lever, the mechanism is singular.
+    The domain is ``lower`` to ``upper`` of both joints, limited to positions that the rods reach.
+    The mechanism is singular if a crank is in line with its rod, or if the rods cannot turn the
+    foot.
 
     :param legs: The two motors with their cranks and rods.
-    :param lower: Lowest pitch and roll [rad].
-    :param upper: Highest pitch and roll [rad].
+    :param lower: Smallest pitch and roll [rad].
+    :param upper: Largest pitch and roll [rad].
     :param actuator_reduction: ``(ar_1, ar_2)``.
     :param joint_offset: ``(off_1, off_2)`` [rad].
-    :raises TransmissionError: If a dimension cannot be used or the rods reach nowhere.
+    :raises TransmissionError: If a dimension is invalid or the rods do not reach any position.
     """
 
     api_version: ClassVar[int] = 2
@@ -66,8 +68,8 @@ class ParallelAnkleTransmission(EquationTransmission):
         self._domain = Domain('joint', tuple(lower), tuple(upper))
         middle = 0.5 * np.add(self._domain.lower, self._domain.upper) - np.array(joint_offset)
         ends = _rod_ends(middle.tolist(), SimpleNamespace(foot=[ca.DM(leg.foot) for leg in legs]))
-        found = [leg.numbers(end.full().ravel()) for leg, end in zip(legs, ends, strict=True)]
-        numbers: dict[str, Any] = {name: tuple(each[name] for each in found) for name in found[0]}
+        own = [leg.leg_numbers(end.full().ravel()) for leg, end in zip(legs, ends, strict=True)]
+        numbers: dict[str, Any] = {name: tuple(each[name] for each in own) for name in own[0]}
         super().__init__(
             numbers,
             actuator_reduction=actuator_reduction,
@@ -76,7 +78,7 @@ class ParallelAnkleTransmission(EquationTransmission):
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> ParallelAnkleTransmission:
-        """Build from joints pitch and roll and two actuators with their dimensions."""
+        """Build from the joints pitch and roll and two actuators with their dimensions."""
         reader.require_members(joints=2, actuators=2)
         lower, upper = (
             [
@@ -86,7 +88,7 @@ class ParallelAnkleTransmission(EquationTransmission):
             for name in ('lower', 'upper')
         )
         return cls(
-            (_leg(reader, 0), _leg(reader, 1)),
+            (_read_leg(reader, 0), _read_leg(reader, 1)),
             lower=lower,
             upper=upper,
             actuator_reduction=reader.actuator_reductions(),
@@ -99,7 +101,7 @@ class ParallelAnkleTransmission(EquationTransmission):
 
     @staticmethod
     def actuator_position(q: Any, p: SimpleNamespace) -> Any:
-        """Return the angle of each crank, by the triangle that it makes with its rod."""
+        """Return the angle of each crank, from the triangle of crank and rod."""
         angles = []
         for leg, end in enumerate(_rod_ends(q, p)):
             way = end - p.motor[leg]
@@ -111,18 +113,18 @@ class ParallelAnkleTransmission(EquationTransmission):
 
     @staticmethod
     def closure(a: Any, q: Any, p: SimpleNamespace) -> Any:
-        """Return by how much half the square of each rod's length is missed."""
+        """Return the residual of each rod: the error of half its squared length."""
         misses = []
         for leg, end in enumerate(_rod_ends(q, p)):
             crank = ca.cos(a[leg]) * p.ahead[leg] + ca.sin(a[leg]) * p.beside[leg]
-            # |p - m - c|^2, in which |p| = |b| as a rotation keeps lengths.
+            # |p - m - c|^2, with |p| = |b| because a rotation keeps lengths.
             tip = ca.dot(p.motor[leg] + crank, end)
             misses.append(p.reach[leg] + ca.dot(p.motor[leg], crank) - tip)
         return misses
 
 
 def _rod_ends(q: Any, p: SimpleNamespace) -> list[Any]:
-    """Return where the rods end on the foot, in the shank's frame."""
+    """Return the positions of the rods' ends on the foot, in the shank's frame."""
     cos_pitch, sin_pitch = ca.cos(q[0]), ca.sin(q[0])
     cos_roll, sin_roll = ca.cos(q[1]), ca.sin(q[1])
     ends = []
@@ -141,27 +143,27 @@ def _rod_ends(q: Any, p: SimpleNamespace) -> list[Any]:
 
 class AnkleLeg:
     """
-    One motor with crank and rod.
+    A motor with crank and rod.
 
-    All points are in the shank's frame but ``foot``: origin at the crossing of the two joint axes,
-    x ahead, y to the left, z up, the joints being zero.
+    All points except ``foot`` are in the shank's frame: origin at the crossing of the two joint
+    axes, x forward, y left, z up, with the joints at zero.
 
     The tip of the crank is ``m + r (cos(t) u + sin(t) v)`` with ``u``, ``v`` perpendicular to the
-    motor's axis, ``u`` at the crank angle of actuator zero. The rod's length is met where
+    motor's axis, ``u`` at the crank angle of actuator zero. The rod closes if
     ``|p - m - c|^2 = l^2``, that is ``e cos(t) + f sin(t) = k`` with ``e = (p - m) u``,
-    ``f = (p - m) v``, ``k = (|p - m|^2 + r^2 - l^2) / (2 r)``, which is ``(h - p m) / r`` with
-    ``h = (|b|^2 + |m|^2 + r^2 - l^2) / 2`` as a rotation keeps ``|b|``. It has the two solutions
+    ``f = (p - m) v``, ``k = (|p - m|^2 + r^2 - l^2) / (2 r)``. Because a rotation keeps ``|b|``,
+    ``k = (h - p m) / r`` with ``h = (|b|^2 + |m|^2 + r^2 - l^2) / 2``. The two solutions are
     ``cos(t) = (e k - s f w) / (e^2 + f^2)``, ``sin(t) = (f k + s e w) / (e^2 + f^2)`` with
-    ``w = sqrt(e^2 + f^2 - k^2)`` and ``s = 1`` or ``-1``: the side to which the elbow points.
+    ``w = sqrt(e^2 + f^2 - k^2)`` and ``s = 1`` or ``-1``, the side of the elbow.
 
     :param motor: ``m`` [m].
     :param axis: Axis of the motor, of any length.
     :param crank: ``r`` [m].
     :param crank_angle: Angle of the crank at actuator zero [rad], right-handed about the axis,
-        from the x direction as seen along the axis (from z where the axis is x).
+        from the x direction as seen along the axis (from z if the axis is x).
     :param rod: ``l`` [m].
     :param foot: ``b``, the rod's end on the foot, in the foot's frame [m].
-    :raises TransmissionError: If a length is not positive or the axis has none.
+    :raises TransmissionError: If a length is not positive or the axis is zero.
     """
 
     def __init__(
@@ -179,7 +181,7 @@ class AnkleLeg:
         length = math.hypot(*axis)
         if not all(math.isfinite(number) for number in numbers) or min(crank, rod, length) <= 0.0:
             raise TransmissionError(
-                'the dimensions of a push-rod cannot be used',
+                'the dimensions of a push-rod are invalid',
                 expected='finite numbers, positive lengths, an axis',
                 found=f'crank {crank}, rod {rod}, axis {axis}, motor {motor}, foot {foot}',
             )
@@ -188,16 +190,17 @@ class AnkleLeg:
         ahead = reference - direction * (direction @ reference)
         ahead = crank * ahead / math.sqrt(ahead @ ahead)
         beside = np.cross(direction, ahead)
-        # The crank at actuator zero, and a quarter turn on.
+        # The crank at actuator zero, and a quarter turn further.
         self.ahead = math.cos(crank_angle) * ahead + math.sin(crank_angle) * beside
         self.beside = math.cos(crank_angle) * beside - math.sin(crank_angle) * ahead
 
-    def numbers(self, foot: Array) -> dict[str, Any]:
+    def leg_numbers(self, foot: Array) -> dict[str, Any]:
         """
-        Return what the equations have of the leg, with the elbow that is nearer to actuator zero.
+        Return the numbers of the leg for the equations, with the elbow closer to actuator zero.
 
-        :param foot: The rod's end on the foot in the shank's frame [m], mid-range.
-        :raises TransmissionError: If the rod does not reach there.
+        ``foot`` is the rod's end on the foot in the shank's frame [m], in the middle of the range.
+
+        :raises TransmissionError: If the rod does not reach it.
         """
         way = np.subtract(foot, self.motor)
         along, across = way @ self.ahead / self.crank, way @ self.beside / self.crank
@@ -213,7 +216,7 @@ class AnkleLeg:
                 found=f'rod {self.rod:g}, crank {self.crank:g}, motor {self.motor}, '
                 f'foot {tuple(foot.tolist())}',
             )
-        # The angle nearer to zero has the greater cosine, along k - side across w.
+        # The angle closer to zero has the larger cosine, along k - side across w.
         side = -1.0 if across > 0.0 else 1.0
         return {
             'motor': self.motor,
@@ -225,7 +228,7 @@ class AnkleLeg:
         }
 
 
-def _leg(reader: SpecReader, actuator: int) -> AnkleLeg:
+def _read_leg(reader: SpecReader, actuator: int) -> AnkleLeg:
     number = partial(reader.number, actuator=actuator)
     length = partial(number, minimum=0.0, nonzero=True)
     vector = partial(reader.numbers, labels='xyz', actuator=actuator)

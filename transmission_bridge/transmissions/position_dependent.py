@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Transmissions whose ratio depends on position: one function, and what follows from it."""
+"""Transmissions with a position-dependent ratio: one function, and all interfaces from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.compiled import CompiledTransmission, Part
+from transmission_bridge.transmissions.compiled import CompiledPart, CompiledTransmission
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
 from transmission_bridge.transmissions.spec_reader import SpecReader
@@ -20,20 +20,19 @@ from transmission_bridge.types import Array
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.system import System
 
-#: ``max_gain`` of a transmission that says nothing else. None of the mechanisms in the
-#: documentation loses more than 1 % of its domain by it.
+#: Default of ``max_gain``. Each mechanism in the documentation loses at most 1 % of its domain.
 MAX_GAIN = 50.0
 
-#: What lies beyond is rounding.
+#: Larger gains are dominated by rounding.
 LARGEST_MAX_GAIN = 1e8
 
 
 def read_max_gain(reader: SpecReader) -> float:
-    """Read ``max_gain``, a live parameter of every transmission whose ratio varies."""
+    """Read ``max_gain``, a live parameter of every transmission with a varying ratio."""
     return reader.number(
         'max_gain',
-        description='By how many times its median over the domain a velocity or an effort '
-        'may be multiplied; beyond, it is singular.',
+        description='Largest velocity or effort gain, as a multiple of its median over the '
+        'domain; a larger gain is singular.',
         default=MAX_GAIN,
         minimum=1.0,
         maximum=LARGEST_MAX_GAIN,
@@ -42,13 +41,15 @@ def read_max_gain(reader: SpecReader) -> float:
 
 class PositionDependentTransmission(CompiledTransmission):
     """
-    A mechanism given by one function, :meth:`evaluate`; every interface follows.
+    A mechanism given by one function, :meth:`evaluate`; every interface is derived from it.
 
-    For what can be written as an equation there is
+    For a mechanism with an equation use
     :class:`~transmission_bridge.transmissions.equation_transmission.EquationTransmission`, which
-    needs no Jacobian and is quick. This class is for the rest: a simulation, somebody else's code.
+    needs no Jacobian and is faster. This class is for everything else, such as a simulation or
+    existing code.
 
-    With ``x`` the space of the :attr:`domain`, ``y = g(x)`` the other one and ``G = dg/dx``:
+    With ``x`` in the space of the :attr:`domain`, ``y = g(x)`` in the other space and
+    ``G = dg/dx``:
 
     ============= ============================ ======================================
     interface     ``x`` to ``y``               ``y`` to ``x``
@@ -59,41 +60,42 @@ class PositionDependentTransmission(CompiledTransmission):
     effort        ``tau_y = G^-T tau_x``       ``tau_x = G^T tau_y``
     ============= ============================ ======================================
 
-    ``absolute_position`` is mapped as position, ``torque`` and ``force`` as effort. Inverses are
-    pseudo-inverses where the numbers of actuators and joints differ; a position is then solved in
-    the least-squares sense, or as near to the start as a smaller number of equations allows.
+    ``absolute_position`` is mapped as position, ``torque`` and ``force`` as effort. If the numbers
+    of actuators and joints differ, inverses are pseudo-inverses. A position is then solved in the
+    least-squares sense, or as close to the initial guess as possible if there are fewer equations
+    than unknowns.
 
-    A sample that cannot be answered is NaN and counted in ``report``, never an exception:
+    A sample without a result is NaN and counted in ``report``; it never raises an exception:
 
     ``domain``
         The position is outside :attr:`domain`, or the mechanism does not reach it.
     ``singular``
-        A velocity, an acceleration or an effort would be multiplied by more than :attr:`max_gain`
-        times what is typical: by ``G`` or ``G^T`` where the largest singular value of ``G`` is
-        more than ``max_gain`` times its median over the domain, by ``G^-1`` or ``G^-T`` where the
-        smallest one is less than its median divided by ``max_gain``, or than 1e-8 of the largest.
-        A position never is. With several unknowns ``G`` is taken in shares of the ranges of ``x``
-        and ``y``, so that units and reductions do not matter.
+        The gain of a velocity, an acceleration or an effort would exceed :attr:`max_gain` times
+        its typical value. For ``G`` and ``G^T``: the largest singular value of ``G`` is more than
+        ``max_gain`` times its median over the domain. For ``G^-1`` and ``G^-T``: the smallest
+        singular value is less than its median divided by ``max_gain``, or less than 1e-8 of the
+        largest one. A position is never singular. With several unknowns ``G`` is scaled by the
+        ranges of ``x`` and ``y``: units and reductions do not matter.
     ``no_convergence``
-        The solver found no solution; or the one found is so near to a dead centre (the smallest
-        singular value is less than 1e-8 of its median, or of the largest one) that rounding
-        decides on which side it is. With one actuator and one joint, a dead centre at an end of
-        the domain has one side only, and is that end.
+        The solver found no solution, or a solution too close to a dead centre (the smallest
+        singular value is less than 1e-8 of its median, or of the largest one): its side is then
+        determined by rounding. With one actuator and one joint, a dead centre at an end of the
+        domain has only one side and is accepted as that end.
     ``branch``
         The solution is on another assembly branch: the determinant of ``G`` has another sign.
 
-    The solver starts at ``guess``, where that is inside the domain, else, or where that leads to
-    no answer, at the nearest entry of a table that is laid over the domain when the transmission
-    is built. Nothing is kept between calls: the caller has the last solution and gives it as
-    ``guess``.
+    The solver starts at ``guess``. If ``guess`` is outside the domain or leads to no solution, the
+    solver starts at the nearest entry of a table over the domain, which is computed when the
+    transmission is built. No state is kept between calls: the caller keeps the last solution and
+    passes it as ``guess``.
 
-    :param domain: Positions that are mapped, in the space ``x``.
-    :raises TransmissionError: If no position of the domain can be reached, or what the plugin
-        gives does not fit together. Call this constructor last: it evaluates the function.
+    :param domain: Positions that are mapped, in the space of ``x``.
+    :raises TransmissionError: If no position of the domain can be reached, or the plugin's
+        functions contradict each other. Call this constructor last: it evaluates the functions.
     """
 
     def __init_subclass__(cls) -> None:
-        """Refuse what earlier versions had, which would have no effect."""
+        """Reject attributes of earlier versions, which would have no effect."""
         super().__init_subclass__()
         if 'condition_limit' in vars(cls):
             raise TransmissionError(
@@ -110,36 +112,36 @@ class PositionDependentTransmission(CompiledTransmission):
         self._starts_at_joint = domain.space == 'joint'
         self.max_gain = MAX_GAIN
         self.system = self._make_system()
-        self._seeds = Seeds.over(self.system, domain, self.numbers, self._pose())
+        self._seeds = Seeds.from_domain(self.system, domain, self.numbers, self._pose())
         self.raise_error()
 
-    # -- what a plugin gives ---------------------------------------------------------------------
+    # -- methods of a plugin ---------------------------------------------------------------------
 
     def evaluate(self, x: Array) -> tuple[Array, Array]:
         """
-        Return ``y = g(x)`` and ``G = dg/dx``; NaN where the mechanism cannot be.
+        Return ``y = g(x)`` and ``G = dg/dx``; NaN if the mechanism does not reach a position.
 
         :param x: Positions in the space of the domain, shape ``(samples, n_x)``.
         :returns: Shapes ``(samples, n_y)`` and ``(samples, n_y, n_x)``.
         """
         raise TransmissionError(
-            f'{type(self).__name__} does not say how its range is mapped',
-            expected='evaluate(x), which gives y and dy/dx',
-            found='none',
+            f'{type(self).__name__} does not define the map of its range',
+            expected='evaluate(x), which returns y and dy/dx',
+            found='no evaluate(x)',
         )
 
     def inverse(self, y: Array) -> Array | None:
         """
-        Return ``x`` where there is an equation for it, NaN where the mechanism cannot be.
+        Return ``x`` if there is an equation for it, NaN if the mechanism does not reach ``y``.
 
         :param y: Shape ``(samples, n_y)``.
-        :returns: Shape ``(samples, n_x)``; ``None``, the default, where it has to be solved for.
+        :returns: Shape ``(samples, n_x)``; ``None``, the default, if ``x`` has to be solved for.
         """
         return None
 
     def slope_rate(self, x: Array, rate: Array) -> Array | None:
         """
-        Return ``G'``; ``None``, the default: from :meth:`evaluate` by differences, to about 1e-10.
+        Return ``G'``; by default ``None``: differences of :meth:`evaluate` replace it, to 1e-10.
 
         :param x: Shape ``(samples, n_x)``.
         :param rate: ``x'``, same shape.
@@ -149,19 +151,19 @@ class PositionDependentTransmission(CompiledTransmission):
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """The numbers that the compiled functions are given."""
+        """The numbers that are inputs of the compiled functions."""
         return ()
 
-    # -- what follows ----------------------------------------------------------------------------
+    # -- derived ---------------------------------------------------------------------------------
 
     def _make_system(self) -> System:
-        from transmission_bridge.transmissions.numpy_forms import forms_of
+        from transmission_bridge.transmissions.numpy_forms import build_numpy_forms
         from transmission_bridge.transmissions.system import System
 
-        return System(forms_of(self, self._domain), len(self.numbers))
+        return System(build_numpy_forms(self), len(self.numbers))
 
     def _pose(self) -> tuple[Array, Array] | None:
-        """Return ``x`` and about ``y`` of a pose, where a closure alone leaves open which one."""
+        """Return ``x`` and an approximate ``y`` of a pose if there is only a closure."""
         return None
 
     @property
@@ -173,14 +175,15 @@ class PositionDependentTransmission(CompiledTransmission):
         """
         Return the same transmission with another :attr:`max_gain`.
 
-        A description gives it as the parameter ``max_gain``, which every type has without asking.
+        A description sets it by the parameter ``max_gain``, which every type has automatically.
 
-        :param max_gain: From 1 to :data:`LARGEST_MAX_GAIN`.
-        :raises TransmissionError: If it is not.
+        :param max_gain: A number from 1 to :data:`LARGEST_MAX_GAIN`.
+        :returns: A new transmission.
+        :raises TransmissionError: If the number is out of range.
         """
         if not 1.0 <= max_gain <= LARGEST_MAX_GAIN:
             raise TransmissionError(
-                'max_gain cannot be accepted',
+                'max_gain is invalid',
                 parameter='max_gain',
                 expected=f'a number in [1, {LARGEST_MAX_GAIN:g}]',
                 found=str(max_gain),
@@ -199,26 +202,26 @@ class PositionDependentTransmission(CompiledTransmission):
         """Number of joints."""
         return self.system.n_x if self._starts_at_joint else self.system.n_y
 
-    def parts(self, direction: Direction) -> tuple[Part, ...]:
-        """Return the compiled function with what it is given."""
+    def parts(self, direction: Direction) -> tuple[CompiledPart, ...]:
+        """Return the compiled function with its constant inputs."""
         along = self._starts_at_joint != (direction == ACTUATOR_TO_JOINT)
         n_x, n_y = self.system.n_x, self.system.n_y
         n_start = self.system.n_start(along)
-        numbers = [*self._seeds.watched(self._domain, self.max_gain), *self.numbers]
-        step = self.system.step(along, self._seeds.table.shape[1])
+        numbers = [*self._seeds.list_bounds(self._domain, self.max_gain), *self.numbers]
+        step = self.system.compile_step(along, self._seeds.table.shape[1])
         table = self._seeds.table.T.ravel()
 
-        def starts(given: Array, guess: Array | None) -> Array:
+        def find_starts(given: Array, guess: Array | None) -> Array:
             if not n_start:
                 return np.zeros((len(given), 0))
             if guess is None:
                 with np.errstate(all='ignore'):
-                    return self._seeds.starts(given, n_x, along=along)
+                    return self._seeds.find_starts(given, n_x, along=along)
             start = np.zeros((len(given), n_start))
             start[:, : n_x + n_y] = np.concatenate([guess, given], axis=1)
             return start
 
-        def bend(at: Array, rate: Array, place: Array, speed: Array, after: Array) -> Array:
+        def find_bend(at: Array, rate: Array, place: Array, speed: Array, after: Array) -> Array:
             from transmission_bridge.transmissions.system import map_samples
 
             given = (at, place, rate) if along else (place, at, speed)
@@ -229,21 +232,21 @@ class PositionDependentTransmission(CompiledTransmission):
             nothing = np.full_like(bent, np.nan)
             return -map_samples(step, [at, bent, nothing, after], [numbers, table])[1]
 
-        part = Part(
-            self.system.near(along),
+        part = CompiledPart(
+            self.system.compile_near(along),
             step,
             n_start,
             numbers,
             table,
             range(n_x if along else n_y),
             range(n_y if along else n_x),
-            starts,
-            bend,
+            find_starts,
+            find_bend,
         )
         return (part,)
 
     def raise_error(self) -> None:
-        """Raise what a plugin's function has raised since this was asked last."""
+        """Raise the error of a plugin's function since the last call, if any."""
         errors = self.system.forms.errors
         if errors:
             error = errors[0]
@@ -251,16 +254,16 @@ class PositionDependentTransmission(CompiledTransmission):
             raise error
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return all but what CasADi made."""
+        """Return all attributes except the compiled functions."""
         return {name: value for name, value in vars(self).items() if name != 'system'}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over what :meth:`__getstate__` gave."""
+        """Restore the attributes and compile the functions."""
         vars(self).update(state)
         self.system = self._make_system()
 
     def __copy__(self) -> PositionDependentTransmission:
-        """Return the same with the same compiled functions."""
+        """Return a copy with the same compiled functions."""
         other = object.__new__(type(self))
         vars(other).update(vars(self))
         return other

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of actuators that the limits of their joints allow, beside the actuators' own."""
+"""Actuator positions that satisfy the limits of their joints, compared with their own limits."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import ParameterError, shortened
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.domain import grid
+from transmission_bridge.transmissions.domain import make_grid
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.types import Array
 
-#: What rounding may add to a limit.
+#: Rounding tolerance of a limit.
 _ROUNDING = 1e-9
 
-#: Samples per coordinate for a ratio that varies, by the number of coordinates; three for more.
+#: Samples per coordinate for a varying ratio, by the number of coordinates; three for more.
 _POINTS = (201, 21, 9, 5)
 
 
@@ -30,12 +30,11 @@ def disjoint_ranges(
     built: Sequence[Binding], robot: RobotDescription
 ) -> dict[str, ParameterError]:
     """
-    Return an error for each transmission with an actuator that cannot be within all its limits.
+    Return an error for each transmission with an actuator that cannot satisfy all its limits.
 
-    These are its own, of every transmission that gives it any, and what the limits of the joints
-    map to. A position command would only ever take it to the nearer end of its own.
-
-    :returns: By name of the transmission.
+    The limits are the actuator's own limits, from all transmissions, and the mapped limits of
+    the joints. If they exclude each other, a position command could only reach the closer end of
+    the actuator's own range.
     """
     own: dict[str, dict[str, list[float]]] = {}
     for item in built:
@@ -48,7 +47,7 @@ def disjoint_ranges(
         if own.keys().isdisjoint(member.name for member in item.spec.actuators):
             continue
         try:
-            boxes = _actuator_box(item, robot)
+            boxes = _allowed_box(item, robot)
         except (Exception, SystemExit):  # an error in a plugin affects its own numbers only
             continue
         for member, least, greatest in zip(item.spec.actuators, *boxes, strict=True):
@@ -62,15 +61,15 @@ def disjoint_ranges(
                     'each other; correct a <limit>, a reduction or an offset',
                     transmission=item.spec.name,
                     parameter=f'actuators.{member.name}.limit',
-                    expected=f'positions in [{least:g}, {greatest:g}], which the limits of '
-                    f'{joints} are at the motor',
+                    expected=f'positions in [{least:g}, {greatest:g}], the limits of {joints} '
+                    'mapped to the motor',
                     found=f'[{lower:g}, {upper:g}]',
                 )
     return errors
 
 
-def _actuator_box(item: Binding, robot: RobotDescription) -> tuple[Array, Array]:
-    """Return least and greatest actuator positions that the limits of the joints allow."""
+def _allowed_box(item: Binding, robot: RobotDescription) -> tuple[Array, Array]:
+    """Return the smallest and largest actuator positions within the limits of the joints."""
     transmission = item.transmission
     n, m = transmission.n_joints, transmission.n_actuators
     limits = [effective_limits(robot, member.name) for member in item.spec.joints]
@@ -84,45 +83,38 @@ def _actuator_box(item: Binding, robot: RobotDescription) -> tuple[Array, Array]
     if not len(samples):
         return np.full(m, -np.inf), np.full(m, np.inf)
     least, greatest = samples.min(axis=0), samples.max(axis=0)
-    between = (greatest - least) / _points(n)
+    between = (greatest - least) / _points_per_coordinate(n)
     return least - between, greatest + between
 
 
 def allowed_positions(transmission: Transmission, lower: Array, upper: Array) -> Array:
-    """Return a grid of actuator positions that joint limits and domain allow."""
+    """Return a grid of actuator positions within joint limits and domain."""
     if isinstance(transmission, PositionDependentTransmission):
         domain = transmission.domain
         ends = np.array([domain.lower, domain.upper])
         if domain.space == 'actuator' and transmission.n_joints == transmission.n_actuators == 1:
             ends = np.sort(transmission.actuator_to_joint('position', ends), axis=0)
         elif domain.space == 'actuator':
-            a = _grid(*ends)
+            a = _sample_box(*ends)
             q = transmission.actuator_to_joint('position', a)
             return a[((q >= lower) & (q <= upper)).all(axis=-1)]
         lower, upper = np.maximum(lower, ends[0]), np.minimum(upper, ends[1])
     if not (np.isfinite([lower, upper]).all() and (lower <= upper).all()):
         return np.empty((0, transmission.n_actuators))
-    a = transmission.joint_to_actuator('position', _grid(lower, upper))
+    a = transmission.joint_to_actuator('position', _sample_box(lower, upper))
     return a[np.isfinite(a).all(axis=-1)]
 
 
-def _points(coordinates: int) -> int:
+def _points_per_coordinate(coordinates: int) -> int:
     return _POINTS[coordinates - 1] if coordinates <= len(_POINTS) else 3
 
 
-def _grid(lower: Array, upper: Array) -> Array:
-    return grid(lower, upper, _points(len(lower)))
+def _sample_box(lower: Array, upper: Array) -> Array:
+    return make_grid(lower, upper, _points_per_coordinate(len(lower)))
 
 
 def image_box(matrix: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """
-    Return the least box around ``{M x : lower <= x <= upper}``.
-
-    :param matrix: ``M``, shape ``(n, m)``.
-    :param lower: Shape ``(m,)``, infinite where open.
-    :param upper: Shape ``(m,)``, infinite where open.
-    :returns: Least and greatest ``M x``, each of shape ``(n,)``.
-    """
+    """Return the smallest box ``(n,), (n,)`` around ``{M x : lower <= x <= upper}``."""
     with np.errstate(invalid='ignore'):
         at_lower, at_upper = matrix * lower, matrix * upper
     for values in (at_lower, at_upper):

@@ -5,13 +5,12 @@
 From a type string in a URDF to a transmission class, through entry points.
 
 The entry-point group is ``transmission_bridge.transmissions``; the entry's name is the type
-string. Built-in types enter by the same door as third-party ones. A plugin is imported when its
-type is first asked for, and one that fails costs nobody else anything: the failure is kept with
-its traceback and raised for that type only. Nothing in a URDF can cause an import of anything that
-is not a registered entry point.
+string. Built-in types are registered in the same way as third-party types. A plugin is imported at
+the first use of its type. If it fails, the failure is kept with its traceback and raised for this
+type only. A URDF can only cause imports of registered entry points.
 
-A type has one provider. A built-in type stays what it is, whatever else is installed under its
-name; where two other packages provide a type, nothing says which is right, and none is used.
+A type has one provider. A built-in type has precedence over any other provider of its name. If two
+other packages provide a type, neither is used.
 """
 
 from __future__ import annotations
@@ -23,30 +22,30 @@ import inspect
 import traceback
 
 from transmission_bridge.errors import PluginError
-from transmission_bridge.transmissions.transmission import API_VERSION, overridden, Transmission
+from transmission_bridge.transmissions.transmission import API_VERSION, overrides_of, Transmission
 
 ENTRY_POINT_GROUP = 'transmission_bridge.transmissions'
 _PACKAGE = 'transmission_bridge'
 
-#: How CasADi is had, also where the system's Python is managed by its distribution (PEP 668).
+#: How to install CasADi, even if the distribution manages the system's Python (PEP 668).
 INSTALL_CASADI = (
     "python3 -m pip install --user --break-system-packages 'casadi>=3.6' "
     '(in a virtual environment without the two options)'
 )
 
-_CHANGES = 'docs/writing_a_transmission.md says what has changed'
+_CHANGES = 'docs/writing_a_transmission.md lists the changes'
 
 
 @dataclass(frozen=True, slots=True)
 class PluginInfo:
     """
-    What is known of an installed plugin.
+    An installed plugin.
 
     :param type_name: Type string of the URDF.
     :param target: ``module:Class``.
     :param package: Distribution that provides it.
     :param version: Version of that distribution.
-    :param description: First line of the class's documentation; empty if it failed to load.
+    :param description: First line of the class's docstring; empty if it failed to load.
     :param error: Why it cannot be used; empty if it can.
     :param details: Traceback of the failure.
     """
@@ -75,7 +74,7 @@ class Registry:
         self._entry_points: dict[str, list[importlib.metadata.EntryPoint]] = {}
         for entry_point in entry_points:
             known = self._entry_points.setdefault(entry_point.name, [])
-            # An overlaid workspace lists the same plugin twice; that is no conflict.
+            # An overlaid workspace lists the same plugin twice; this is not a conflict.
             if entry_point.value not in [other.value for other in known]:
                 known.append(entry_point)
         self._loaded: dict[str, type[Transmission] | PluginError] = {}
@@ -89,13 +88,14 @@ class Registry:
         """
         Return the class for a type string.
 
+        :param type_name: Type string of the URDF.
+        :returns: The class.
         :raises PluginError: If the type is not installed, is installed twice, fails to import, is
-            no transmission, was written for another version of the contract, or overrides what
-            a robot does not call.
+            not a transmission, has another contract version, or overrides a derived map.
         """
         if type_name not in self._loaded:
             try:
-                self._loaded[type_name] = self._import(type_name)
+                self._loaded[type_name] = self._import_type(type_name)
             except PluginError as error:
                 self._loaded[type_name] = error
         result = self._loaded[type_name]
@@ -104,48 +104,48 @@ class Registry:
         return result
 
     def describe(self) -> tuple[PluginInfo, ...]:
-        """Load every installed plugin and return what is known of each, by type."""
+        """Load every installed plugin and describe it, sorted by type."""
         found: list[PluginInfo] = []
         for type_name in self.type_names:
-            for entry_point in self._providers(type_name):
+            for entry_point in self._select_providers(type_name):
                 description = error = details = ''
                 try:
                     documentation = inspect.cleandoc(self.load(type_name).__doc__ or '')
                     description = documentation.partition('\n')[0]
                 except PluginError as failure:
                     error, details = str(failure), failure.details
-                found.append(_info(entry_point, description, error, details))
+                found.append(_plugin_info(entry_point, description, error, details))
             found += self.disabled(type_name)
         return tuple(found)
 
     def disabled(self, type_name: str) -> tuple[PluginInfo, ...]:
-        """Return the plugins that are not used because their type is a built-in one, with why."""
+        """Return the plugins that are not used because their type is built in, with the reason."""
         return tuple(
-            _info(
+            _plugin_info(
                 each,
-                error=f'{each.value} of {" ".join(_distribution(each))} is not used, because '
-                f"'{type_name}' is a type of {_PACKAGE} itself; give it another type name, or "
-                f'remove {_distribution(each)[0]}',
+                error=f'{each.value} of {" ".join(_distribution_of(each))} is not used, because '
+                f"'{type_name}' is a built-in type of {_PACKAGE}; rename the type, or remove "
+                f'{_distribution_of(each)[0]}',
             )
             for each in self._entry_points.get(type_name, [])
-            if each not in self._providers(type_name)
+            if each not in self._select_providers(type_name)
         )
 
-    def _providers(self, type_name: str) -> list[importlib.metadata.EntryPoint]:
-        """Return the one plugin that is used, or all those that it cannot be chosen from."""
+    def _select_providers(self, type_name: str) -> list[importlib.metadata.EntryPoint]:
+        """Return the plugin that is used, or all plugins if the choice is ambiguous."""
         known = self._entry_points.get(type_name, [])
         if len(known) < 2:
             return known
-        names = [_distribution(each)[0].replace('-', '_').lower() for each in known]
+        names = [_distribution_of(each)[0].replace('-', '_').lower() for each in known]
         return [known[names.index(_PACKAGE)]] if _PACKAGE in names else known
 
-    def _import(self, type_name: str) -> type[Transmission]:
-        known = self._providers(type_name)
+    def _import_type(self, type_name: str) -> type[Transmission]:
+        known = self._select_providers(type_name)
         if not known:
             said = ' is not installed; installed: '
             said += ', '.join(self.type_names) or 'none (is transmission_bridge installed?)'
         elif len(known) > 1:
-            providers = [f'{each.value} ({" ".join(_distribution(each))})' for each in known]
+            providers = [f'{each.value} ({" ".join(_distribution_of(each))})' for each in known]
             said = f' is provided more than once: {", ".join(providers)}; remove all but one'
         else:
             try:
@@ -153,29 +153,29 @@ class Registry:
             except (
                 Exception,
                 SystemExit,
-            ) as error:  # whatever a module raises stays with its type
-                raise _broken(known[0], error) from None
-            problem = _problem(loaded)
+            ) as error:  # an error of a module affects its type only
+                raise _import_error(known[0], error) from None
+            problem = _find_problem(loaded)
             if not problem:
                 return loaded
             said = f': {known[0].value} {problem}'
         raise PluginError(f"transmission type '{type_name}'{said}", type_name=type_name)
 
 
-def _problem(loaded: object) -> str:
-    """Return why what a plugin names cannot be used, empty if it can."""
+def _find_problem(loaded: object) -> str:
+    """Return why a plugin's class cannot be used; empty if it can."""
     if not (isinstance(loaded, type) and issubclass(loaded, Transmission)):
-        return 'is no subclass of transmission_bridge.Transmission'
+        return 'is not a subclass of transmission_bridge.Transmission'
     version = getattr(loaded, 'api_version', None)
     if version != API_VERSION:
         return (
             f'states api_version {version!r}, this transmission_bridge has {API_VERSION}; install '
             f'a matching version of the plugin: {_CHANGES}'
         )
-    if derived := overridden(loaded):
+    if derived := overrides_of(loaded):
         return (
-            f'overrides {" and ".join(derived)}, which follow from a matrix, an equation or '
-            f'evaluate(): {_CHANGES}'
+            f'overrides {" and ".join(derived)}, which the base class derives from a matrix, an '
+            f'equation or evaluate(): {_CHANGES}'
         )
     undefined = set(loaded.__abstractmethods__)
     if inspect.getattr_static(loaded, 'from_spec') is Transmission.__dict__['from_spec']:
@@ -183,7 +183,7 @@ def _problem(loaded: object) -> str:
     return f'does not define {", ".join(sorted(undefined))}' if undefined else ''
 
 
-def _broken(entry_point: importlib.metadata.EntryPoint, error: BaseException) -> PluginError:
+def _import_error(entry_point: importlib.metadata.EntryPoint, error: BaseException) -> PluginError:
     said = f'failed to import: {type(error).__name__}: {error}'
     details = traceback.format_exc()
     missing = error.name or '' if isinstance(error, ImportError) else ''
@@ -198,19 +198,19 @@ def _broken(entry_point: importlib.metadata.EntryPoint, error: BaseException) ->
     )
 
 
-def _info(
+def _plugin_info(
     entry_point: importlib.metadata.EntryPoint,
     description: str = '',
     error: str = '',
     details: str = '',
 ) -> PluginInfo:
-    package, version = _distribution(entry_point)
+    package, version = _distribution_of(entry_point)
     return PluginInfo(
         entry_point.name, entry_point.value, package, version, description, error, details
     )
 
 
-def _distribution(entry_point: importlib.metadata.EntryPoint) -> tuple[str, str]:
+def _distribution_of(entry_point: importlib.metadata.EntryPoint) -> tuple[str, str]:
     distribution = entry_point.dist
     if distribution is None:
         return 'unknown', ''

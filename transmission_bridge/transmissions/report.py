@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What became NaN while mapping, and why."""
+"""Which mapped samples became NaN, and why."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 class MapReport:
     """
-    Collects what a caller wants to know of maps; the maps themselves keep nothing.
+    Collects failures of maps; the maps themselves keep no state.
 
     :ivar counts: Samples that became NaN, by ``(transmission, reason)``. Reasons are ``domain``,
-        ``singular``, ``no_convergence``, ``branch`` and ``exception``. A transmission that is
-        asked by itself has the name ``''``.
-    :ivar errors: Traceback of the newest exception of a plugin, by transmission.
+    ``singular``, ``no_convergence``, ``branch`` and ``exception``. A transmission outside a robot
+    has the name ``''``.
+    :ivar errors: Traceback of the latest exception of a plugin, by transmission.
     """
 
     def __init__(self) -> None:
@@ -27,19 +27,19 @@ class MapReport:
         self.errors: dict[str, str] = {}
         self._name = ''
 
-    def of(self, transmission: str) -> MapReport:
-        """Return the same report for what is said of one transmission."""
+    def for_transmission(self, transmission: str) -> MapReport:
+        """Return a view of the report that counts for one transmission."""
         part = MapReport()
         part.counts, part.errors, part._name = self.counts, self.errors, transmission
         return part
 
     def count(self, reason: str, samples: npt.NDArray[np.bool_] | bool = True) -> None:
-        """Count the samples that are lost."""
+        """Count lost samples."""
         lost = int(np.count_nonzero(samples))
         if lost:
             self.counts[self._name, reason] += lost
 
     def add_exception(self) -> None:
-        """Count the exception that is being handled, and keep its traceback."""
+        """Count the current exception, and keep its traceback."""
         self.count('exception')
         self.errors[self._name] = traceback.format_exc()

@@ -4,7 +4,7 @@
 """
 A robot: names, transmissions, live numbers, and the maps between its actuators and joints.
 
-Everything linear is one affine map for each interface; what has to be called is called afterwards.
+All linear transmissions form one affine map per interface; mechanisms are called afterwards.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from transmission_bridge.types import Array, Index, Mask
 
 _FLAG = 'Whether the sensors are at the joints: values pass by role, unmapped.'
 
-#: What a map needs besides its values where the Jacobian varies.
+#: Further arguments of a map if the Jacobian varies.
 _NEEDED = {
     Quantity.VELOCITY: {'at': 'positions'},
     Quantity.EFFORT: {'at': 'positions'},
@@ -46,9 +46,7 @@ class Robot:
     """
     Joints, actuators, and the transmissions between them. Immutable.
 
-    :param joint_names: The joints, in their order.
-    :param actuator_names: The actuators, likewise.
-    :param bindings: Each transmission with the places of its joints and actuators.
+    ``bindings`` hold each transmission with the indices of its joints and actuators.
     """
 
     def __init__(
@@ -59,9 +57,9 @@ class Robot:
     ) -> None:
         self.joint_names = joint_names
         self.actuator_names = actuator_names
-        #: Each transmission with the places of its joints and actuators.
+        #: Each transmission with the indices of its joints and actuators.
         self.bindings = bindings
-        #: Made when they are first asked for: a part of a robot needs few of them.
+        #: Built at first use: a part of a robot needs few of them.
         self._affine: dict[tuple[Direction, str], AffineMap] = {}
         self._mechanisms = tuple(
             each for each in bindings if not isinstance(each.transmission, LinearTransmission)
@@ -74,13 +72,13 @@ class Robot:
         """
         The live numbers and flags by their full names, ``wrist.joints.roll.offset``.
 
-        Without those that share a name, as those of members with dots in their names may.
+        Ambiguous names are left out; names of members that contain dots can be ambiguous.
         """
-        return {name: found[0] for name, found in self.named.items() if len(found) == 1}
+        return {name: found[0] for name, found in self.named_tunables.items() if len(found) == 1}
 
     @cached_property
-    def named(self) -> dict[str, list[Tunable]]:
-        """All live numbers and flags by full names, several where they share one."""
+    def named_tunables(self) -> dict[str, list[Tunable]]:
+        """All live numbers and flags by full names; several if a name is ambiguous."""
         found: dict[str, list[Tunable]] = {}
         for binding in self.bindings:
             flags = (
@@ -94,52 +92,46 @@ class Robot:
 
     @property
     def units(self) -> dict[str, ActuatorUnits]:
-        """Units of the drivers, by actuator; one that is missing is SI."""
+        """Units of the drivers, by actuator; SI if an actuator is not listed."""
         return {name: units for each in self.bindings for name, units in each.units.items()}
 
-    # -- who moves whom --------------------------------------------------------------------------
+    # -- commanded actuators ---------------------------------------------------------------------
 
     @cached_property
-    def moves(self) -> Mask:
-        """Which actuators a command to a joint reaches, shape ``(n_joints, n_actuators)``."""
+    def reached_actuators(self) -> Mask:
+        """Which actuators a command to a joint moves, shape ``(n_joints, n_actuators)``."""
         moves = np.zeros((len(self.joint_names), len(self.actuator_names)), dtype=bool)
         for binding in self.bindings:
             moves[np.ix_(binding.joints, binding.actuators)] |= binding.owned
         return moves
 
     def actuators_of(self, joints: Mask) -> Mask:
-        """
-        Return the actuators that commands to some of these joints reach.
-
-        :param joints: Shape ``(..., n_joints)``.
-        :returns: Shape ``(..., n_actuators)``.
-        """
-        actuators: Mask = (joints[..., np.newaxis] & self.moves).any(axis=-2)
+        """Return the actuators ``(..., n_actuators)`` that commands to joints move."""
+        actuators: Mask = (joints[..., np.newaxis] & self.reached_actuators).any(axis=-2)
         return actuators
 
     def joints_of(self, actuators: Mask | Index) -> Mask:
-        """Return the joints by whose commands some of these actuators are reached."""
-        joints: Mask = self.moves[:, actuators].any(axis=1)
+        """Return the joints with commands that move some of these actuators."""
+        joints: Mask = self.reached_actuators[:, actuators].any(axis=1)
         return joints
 
     def part(self, joint_names: Sequence[str]) -> Robot:
         """
-        Return what moves these joints.
+        Return the part of the robot that moves these joints.
 
-        A transmission that moves one of them is taken whole: all its actuators count, and its
-        other joints are companions, which stand behind the joints asked for. Actuators stand in
-        the order that they have here. Of several transmissions that read an actuator the one that
-        commands it gives its position, or else the first of those here.
+        A transmission that moves one of them is included with all its actuators; its other joints
+        are companions, after the requested joints. Actuators keep their order. If several
+        transmissions read an actuator, the one that commands it owns it, else the first one.
 
-        :raises UnknownNameError: If a joint is moved by no transmission.
+        :raises UnknownNameError: If no transmission moves a joint.
         """
         known = self.joint_names
         for name in joint_names:
             if name not in known:
                 raise UnknownNameError('joint', name, known)
         wanted = [known.index(name) for name in joint_names]
-        bindings = [each for each in self.bindings if not set(wanted).isdisjoint(each.moved)]
-        moved = dict.fromkeys(place for each in bindings for place in each.moved)
+        bindings = [each for each in self.bindings if not set(wanted).isdisjoint(each.all_joints)]
+        moved = dict.fromkeys(place for each in bindings for place in each.all_joints)
         joints = [*wanted, *(place for place in moved if place not in wanted)]
         actuators = sorted({place for each in bindings for place in each.actuators})
         owners: dict[int, int] = {}
@@ -166,20 +158,20 @@ class Robot:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the Jacobian is the same everywhere."""
+        """Whether the Jacobian is constant."""
         return all(binding.transmission.is_constant for binding in self.bindings)
 
     def affine(self, direction: Direction, interface: str) -> AffineMap:
         """
-        Return everything linear of an interface; outputs of mechanisms are to be overwritten.
+        Return the linear part of an interface; outputs of mechanisms must be overwritten.
 
-        :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
+        :raises UnsupportedInterfaceError: If the interface cannot be mapped in this direction.
         """
         if (direction, interface) not in self._affine:
-            self._affine[direction, interface] = self._linear(direction, interface)
+            self._affine[direction, interface] = self._build_affine(direction, interface)
         return self._affine[direction, interface]
 
-    def _linear(self, direction: Direction, interface: str) -> AffineMap:
+    def _build_affine(self, direction: Direction, interface: str) -> AffineMap:
         quantity = quantity_of(interface, direction)
         forward = direction == ACTUATOR_TO_JOINT
         shape = (len(self.joint_names), len(self.actuator_names))
@@ -187,7 +179,7 @@ class Robot:
         before, after = np.zeros(matrix.shape[1]), np.zeros(matrix.shape[0])
         for binding in self.bindings:
             transmission = binding.transmission
-            inputs, outputs, selected = binding.places(direction)
+            inputs, outputs, selected = binding.member_indices(direction)
             if forward and interface in binding.by_role:
                 # Passive joints have no role.
                 matrix[outputs[: len(inputs)], inputs] = 1.0
@@ -202,7 +194,7 @@ class Robot:
         return AffineMap(matrix, before=before, after=after)
 
     def mechanisms(self, direction: Direction, interface: str = 'position') -> list[Binding]:
-        """Return the transmissions that have to be called."""
+        """Return the transmissions that are not linear and must be called."""
         forward = direction == ACTUATOR_TO_JOINT
         return [each for each in self._mechanisms if not (forward and interface in each.by_role)]
 
@@ -220,7 +212,7 @@ class Robot:
         """
         Map values from one space to the other; see :meth:`Transmission.map`.
 
-        The Jacobian varies where that of any transmission does.
+        The Jacobian of the robot varies if it varies for any transmission.
         """
         affine = self.affine(direction, interface)
         mechanisms = self.mechanisms(direction, interface)
@@ -231,21 +223,21 @@ class Robot:
             if each is not None
         }
         near = None if guess is None else as_values('guess', guess, affine.n_out)
-        # A caller's mistake is refused here, so that whatever a plugin raises is the plugin's.
+        # Errors of the caller are raised here, so any later exception comes from a plugin.
         for name, expected in _NEEDED.get(quantity_of(interface, direction), {}).items():
             if mechanisms and name not in where:
                 raise TransmissionError(
-                    f'{interface} cannot be mapped without {name}=, as the Jacobian varies',
+                    f'{interface} cannot be mapped without {name}=, because the Jacobian varies',
                     transmission=mechanisms[0].spec.name,
                     parameter=name,
                     expected=expected,
                     found='None',
                 )
-        # Infinity less infinity is unknown, which the result says.
+        # Infinity minus infinity is unknown: NaN without a warning.
         with np.errstate(invalid='ignore'):
             mapped = affine(given)
             for binding in mechanisms:
-                inputs, outputs, selected = binding.places(direction)
+                inputs, outputs, selected = binding.member_indices(direction)
                 own = {name: each[..., inputs] for name, each in where.items()}
                 if near is not None:
                     own['guess'] = near[..., outputs]
@@ -257,12 +249,10 @@ class Robot:
         self, actuator_position: npt.ArrayLike, *, report: MapReport | None = None
     ) -> Array:
         """
-        Return ``J = dq/da``.
+        Return ``J = dq/da``, shape ``(..., n_joints, n_actuators)``.
 
-        :param actuator_position: Shape ``(..., n_actuators)``.
-        :param report: Collects the exceptions of plugins.
-        :returns: Shape ``(..., n_joints, n_actuators)``;
-            zero where a joint does not depend on an actuator, NaN where a plugin raises.
+        An entry is zero if a joint does not depend on an actuator, NaN if a plugin raises.
+
         :raises ShapeError: If the last axis has another length.
         """
         position = as_values('actuator_position', actuator_position, len(self.actuator_names))
@@ -270,7 +260,7 @@ class Robot:
             (*position.shape[:-1], len(self.joint_names), len(self.actuator_names))
         )
         for binding in self.bindings:
-            actuators, joints, _ = binding.places(ACTUATOR_TO_JOINT)
+            actuators, joints, _ = binding.member_indices(ACTUATOR_TO_JOINT)
             block = binding.jacobian(position[..., actuators], report)
             jacobian[..., joints[:, np.newaxis], actuators] = block
         return jacobian

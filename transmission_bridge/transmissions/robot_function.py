@@ -2,15 +2,15 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-One instant of a whole robot as one compiled function: its affine part and all of its mechanisms.
+The map of one state of a whole robot as one compiled function: affine part and all mechanisms.
 
-A call costs a quarter of a microsecond, so that one function for the robot is what makes a robot
-with mechanisms as quick as one without. It is compiled once for each structure; the numbers are
-inputs, and tuning compiles nothing.
+A call costs a quarter of a microsecond; with one function for the whole robot, a robot with
+mechanisms is as fast as one without. The function is compiled once per structure. The numbers are
+inputs: tuning does not compile.
 
-There are two of them with the same arrays. Near the last solutions nothing is sought, and the
-function is one without calls. Where that leaves a mechanism open the other one is called, in
-which each mechanism does all that it can.
+There are two functions with the same arrays. The first one is a single expression that iterates
+from the last solutions, without a search. If it leaves a mechanism unsolved, the second one is
+called, which uses the full solver.
 """
 
 from __future__ import annotations
@@ -35,18 +35,13 @@ Expression: TypeAlias = Any
 _ROWS = 3
 
 
-class _Mechanism(NamedTuple):
+class _MechanismStructure(NamedTuple):
     """
     The structure of a mechanism in a robot.
 
-    :param near: What maps a sample near the last solution, see ``Part``; ``None``: ``step`` does.
-    :param step: What maps a sample wherever it is.
-    :param inputs: Places of its inputs in the robot's array.
-    :param outputs: Places of its outputs that the robot takes.
-    :param selected: Which of its outputs these are.
-    :param n_numbers: How many numbers it has.
-    :param n_start: How many numbers the start of a solution has.
-    :param n_table: How many numbers its table has.
+    ``near`` and ``step`` are the functions of ``Part``. ``inputs`` and ``outputs`` are indices in
+    the robot's arrays; ``selected`` are the indices of these outputs in the mechanism. ``n_start``
+    is the length of its warm start, ``n_table`` of its seed table.
     """
 
     near: Any
@@ -59,15 +54,13 @@ class _Mechanism(NamedTuple):
     n_table: int
 
 
-class _Affine(NamedTuple):
+class _AffineStructure(NamedTuple):
     """
     The structure of an affine map.
 
-    :param terms: For each output its inputs.
-    :param before: Which inputs have a bias.
-    :param after: Which outputs have one.
-    :param numbers_of: For each output the output whose coefficients it has; velocities those of
-        positions, so that they are read once.
+    ``terms`` are the inputs of each output; ``before`` and ``after`` state which inputs and
+    outputs have a bias. ``numbers_of`` is for each output the output with the same coefficients:
+    velocities share them with positions, so they are read once.
     """
 
     terms: tuple[tuple[int, ...], ...]
@@ -78,14 +71,11 @@ class _Affine(NamedTuple):
 
 class RobotFunction:
     """
-    Position, velocity and effort of one instant.
+    Position, velocity and effort of one state. Threads must not share it.
 
-    Not to be shared between threads.
-
-    :param affine: The three interfaces stacked; rows of the mechanisms are overwritten.
-    :param bindings: The mechanisms.
-    :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
-    :param commands: Whether velocities and efforts have positions of their own, and starts.
+    ``affine`` has the three interfaces stacked; rows of the mechanisms ``bindings`` are
+    overwritten. With ``commands``, velocities and efforts have positions and warm starts of their
+    own.
     """
 
     def __init__(
@@ -96,16 +86,16 @@ class RobotFunction:
         *,
         commands: bool,
     ) -> None:
-        mechanisms: list[_Mechanism] = []
-        numbers, tables = [*affine.numbers], []
+        mechanisms: list[_MechanismStructure] = []
+        numbers, tables = [*affine.all_numbers], []
         #: The transmission of each mechanism, in the order of :attr:`status`.
         self.bindings: list[Binding] = []
         for binding in bindings:
-            inputs, outputs, taken = (each.tolist() for each in binding.places(direction))
+            inputs, outputs, taken = (each.tolist() for each in binding.member_indices(direction))
             for part in binding.transmission.parts(direction):  # type: ignore[attr-defined]
                 selected = tuple(k for k, place in enumerate(part.outputs) if place in taken)
                 mechanisms.append(
-                    _Mechanism(
+                    _MechanismStructure(
                         part.near,
                         part.step,
                         inputs=tuple(inputs[place] for place in part.inputs),
@@ -122,35 +112,31 @@ class RobotFunction:
         n_in, n_out = affine.n_in // _ROWS, affine.n_out // _ROWS
         structure = _affine_structure(affine)
         near, full = (
-            _compiled(structure, n_in, n_out, tuple(mechanisms), commands, is_near)
+            _compile_robot(structure, n_in, n_out, tuple(mechanisms), commands, is_near)
             for is_near in (True, False)
         )
         given: Array = np.full((_ROWS, n_in), math.nan)
-        #: Positions that velocities and efforts are mapped at, where they have their own.
+        #: Positions at which velocities and efforts of commands are mapped.
         self.places: Array = np.full((2, n_in), math.nan)
-        #: Rows position, velocity and effort of the other space.
+        #: Rows position, velocity and effort of the output space.
         self.mapped: Array = np.full((_ROWS, n_out), math.nan)
-        #: What is said of each mechanism, 0 where all is well.
+        #: Status bits of each mechanism; 0 means success.
         self.status: Array = np.zeros(len(mechanisms))
         start = np.full(near.numel_in(2), math.nan)
         inputs = dict(enumerate((given, self.places, start, np.array(numbers), *tables)))
         self._near = Call(near, inputs, {0: self.mapped, 1: self.status})
         self._look = Call(full, inputs, dict(enumerate(self._near.outputs)))
         self._start = start
-        # Memory is copied at a third of the price of an array.
+        # A copy between buffers costs a third of a copy between arrays.
         self._values_memory, self._start_memory = given.reshape(-1).data, start.data
         self._next, self._doubt = (self._near.outputs[k].data for k in (2, 3))
         self._given, self._given_memory = given, self._values_memory
 
     def __call__(self, values: Array) -> bool:
-        """
-        Map to :attr:`mapped`, and return whether there is anything to say.
-
-        :param values: Rows position, velocity, effort, shape ``(3, n_in)``, C-contiguous.
-        """
+        """Map rows position, velocity, effort to :attr:`mapped`; return if any status is set."""
         if values is not self._given:
-            # A stream gives the same array each time.
-            assert values.flags.c_contiguous  # else it would be a copy that nobody writes to
+            # A stream passes the same array each time.
+            assert values.flags.c_contiguous  # otherwise reshape would make a detached copy
             self._given, self._given_memory = values, values.reshape(-1).data
         self._values_memory[:] = self._given_memory
         self._near.run()
@@ -160,15 +146,15 @@ class RobotFunction:
             self._start_memory[:] = self._next
         return self._doubt[0] != 0.0
 
-    def forget(self) -> None:
-        """Forget the last solutions."""
+    def forget_solutions(self) -> None:
+        """Discard the last solutions."""
         self._start.fill(math.nan)
 
 
-def _affine_structure(affine: AffineMap) -> _Affine:
-    """Return the structure, with velocities by the coefficients of positions if they are those."""
+def _affine_structure(affine: AffineMap) -> _AffineStructure:
+    """Return the structure; velocities share the coefficients of positions if these are equal."""
     terms, before, after = affine.structure
-    numbers = affine.numbers
+    numbers = affine.all_numbers
     begins = np.cumsum([0, *map(len, terms)]).tolist()
     rows = [numbers[begins[row] : begins[row + 1]] for row in range(affine.n_out)]
     n = affine.n_out // _ROWS
@@ -176,27 +162,27 @@ def _affine_structure(affine: AffineMap) -> _Affine:
         row - n if n <= row < 2 * n and rows[row] == rows[row - n] else row
         for row in range(affine.n_out)
     )
-    return _Affine(terms, before, after, numbers_of)
+    return _AffineStructure(terms, before, after, numbers_of)
 
 
 @lru_cache(maxsize=64)
-def _compiled(
-    affine: _Affine,
+def _compile_robot(
+    affine: _AffineStructure,
     n_in: int,
     n_out: int,
-    mechanisms: tuple[_Mechanism, ...],
+    mechanisms: tuple[_MechanismStructure, ...],
     commands: bool,
     is_near: bool,
 ) -> Any:
     """
     Return the function of a robot.
 
-    It maps values, places, starts, numbers and the table of each mechanism to values, the status
-    of each mechanism, the next starts, and the sum of the status, which is negative where one has
-    to be looked at further.
+    It maps values, places, warm starts, numbers and the table of each mechanism to values, the
+    status of each mechanism, the next warm starts, and the sum of the status. A negative sum
+    requests the full solver.
     """
     functions = [(is_near and each.near) or each.step for each in mechanisms]
-    # What has calls is a call, the rest is written out.
+    # Functions with calls are called, all others are expanded.
     is_written_out = all(function.is_a('SXFunction') for function in functions)
     kind: Any = ca.SX if is_written_out else ca.MX
     copies = 1 + commands
@@ -206,7 +192,7 @@ def _compiled(
     start = kind.sym('start', copies * sum(each.n_start for each in mechanisms))
     numbers = kind.sym('numbers', taken + sum(each.n_numbers for each in mechanisms))
     tables = [kind.sym('table', each.n_table) for each in mechanisms]
-    mapped = _linear(affine, values, numbers[:taken])
+    mapped = _affine_outputs(affine, values, numbers[:taken])
     status, following = [], []
     doubt, began = kind(0.0), 0
     for each, function, table in zip(mechanisms, functions, tables, strict=True):
@@ -219,8 +205,8 @@ def _compiled(
         ]
         began += copies * each.n_start
         more = [own] if is_near and each.near is not None else [own, table]
-        map_sample = _Sample(function, more)
-        found = map_sample.command(rows, at, begins) if commands else map_sample(rows, *begins)
+        map_sample = _MechanismCall(function, more)
+        found = map_sample.map_demand(rows, at, begins) if commands else map_sample(rows, *begins)
         *outputs, after, said, retry = found
         for row, vector in enumerate(outputs):
             for output, selected in zip(each.outputs, each.selected, strict=True):
@@ -240,24 +226,24 @@ def _compiled(
     )
 
 
-class _Sample:
-    """A mechanism's function with its numbers; gives the start, the status, and what is open."""
+class _MechanismCall:
+    """The function of a mechanism with its numbers; returns next start, status and retry."""
 
     def __init__(self, function: Any, more: Sequence[Expression]) -> None:
         self._function, self._more = function, more
 
     def __call__(self, rows: Sequence[Expression], start: Expression) -> list[Expression]:
-        """Map three rows of one instant."""
+        """Map the three rows of one state."""
         found = [*self._function(*rows, start, *self._more)]
         return found if len(found) == 6 else [*found, type(start)(0.0)]
 
-    def command(
+    def map_demand(
         self,
         rows: Sequence[Expression],
         at: Sequence[Expression],
         starts: Sequence[Expression],
     ) -> list[Expression]:
-        """Map rows of a command, of which everything may be unknown, at positions of their own."""
+        """Map the rows of a command, with any of them unknown, each at its own position."""
         position, velocity, effort = rows
         nothing = type(position)(ca.DM.nan(position.numel()))
         one = self((at[0], velocity, nothing), starts[0])
@@ -265,8 +251,8 @@ class _Sample:
         is_placed = is_all_known(position)
         is_moving = ca.logic_or(is_placed, is_any_known(velocity))
         is_pushed = is_any_known(effort)
-        # A measured position is where a velocity is mapped, but no solution to begin at: it may
-        # be far from what is commanded next.
+        # A velocity is mapped at the measured position, but this position is not a warm start: it
+        # may be far from the next command.
         following = ca.if_else(is_placed, one[3], starts[0]), other[3]
         return [
             known_if(is_placed, one[0]),
@@ -278,17 +264,19 @@ class _Sample:
         ]
 
 
-def _linear(affine: _Affine, values: Expression, numbers: Expression) -> list[Expression]:
-    """Return the outputs of the affine map, as one call where there are calls."""
+def _affine_outputs(
+    affine: _AffineStructure, values: Expression, numbers: Expression
+) -> list[Expression]:
+    """Return the outputs of the affine map, as one call if the robot's function has calls."""
     if isinstance(values, ca.SX):
-        return _affine(affine, values, numbers)
+        return _expand(affine, values, numbers)
     inside = ca.SX.sym('values', values.numel()), ca.SX.sym('numbers', numbers.numel())
-    function = ca.Function('affine', inside, [ca.densify(ca.vertcat(*_affine(affine, *inside)))])
+    function = ca.Function('affine', inside, [ca.densify(ca.vertcat(*_expand(affine, *inside)))])
     return list(ca.vertsplit(function(values, numbers)))
 
 
-def _affine(affine: _Affine, values: Expression, numbers: Expression) -> list[Expression]:
-    """Return the outputs, by the operations of :class:`AffineMap` in their order."""
+def _expand(affine: _AffineStructure, values: Expression, numbers: Expression) -> list[Expression]:
+    """Return the outputs, by the operations of :class:`AffineMap` in the same order."""
     at = sum(map(len, affine.terms))
     before = [
         numbers[at + place] if exists else None for place, exists in enumerate(affine.before)

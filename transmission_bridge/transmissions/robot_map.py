@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Position, velocity and effort of a robot, one instant after the other."""
+"""Maps of position, velocity and effort of a robot for a stream of states."""
 
 from __future__ import annotations
 
@@ -22,28 +22,25 @@ if TYPE_CHECKING:
 
 class RobotMap:
     """
-    The three interfaces of a JointState, for a stream.
+    Maps the three interfaces of a JointState for a stream. Threads must not share it.
 
-    The affine part of the robot is one map of all three. Where there are mechanisms, it is
-    compiled together with them into one function. Solutions begin at the last one.
-
-    Not to be shared between threads.
-
-    :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
+    The affine part of the robot is one map of all three interfaces. If there are mechanisms, all
+    are compiled into one function together with it. The last solution is the warm start of the
+    next one.
     """
 
     def __init__(self, robot: Robot, direction: Direction) -> None:
         self._robot = robot
         self._direction: Direction = direction
-        self._affine = AffineMap.stacked([robot.affine(direction, name) for name in FIELDS])
-        self._run = self._affine.workspace().run
+        self._affine = AffineMap.from_maps([robot.affine(direction, name) for name in FIELDS])
+        self._run = self._affine.make_workspace().map_into
         self._mapped: Array = np.empty((len(FIELDS), self._affine.n_out // len(FIELDS)))
         self._functions: dict[bool, RobotFunction] = {}
         self._is_linear = not robot.mechanisms(direction)
         if not self._is_linear:
-            self._function(False)
+            self._get_function(False)
 
-    def _function(self, commands: bool) -> RobotFunction:
+    def _get_function(self, commands: bool) -> RobotFunction:
         if commands not in self._functions:
             from transmission_bridge.transmissions.robot_function import RobotFunction
 
@@ -55,52 +52,52 @@ class RobotMap:
             )
         return self._functions[commands]
 
-    def forget(self) -> None:
-        """Forget the last solutions: those of other numbers may lead astray."""
+    def forget_solutions(self) -> None:
+        """Discard the last solutions: they are misleading after a change of the numbers."""
         for function in self._functions.values():
-            function.forget()
+            function.forget_solutions()
 
     def map_state(self, values: Array, report: MapReport) -> Array:
         """
-        Map rows position, velocity, effort that belong together: Jacobians are those of row 0.
+        Map rows position, velocity, effort of one state; Jacobians are evaluated at row 0.
 
         :param values: Shape ``(3, n_in)``, C-contiguous.
-        :param report: Collects what became NaN and why.
+        :param report: Collects failures.
         :returns: Shape ``(3, n_out)``; **overwritten by the next call**.
         """
         if self._is_linear:
             return self._map_linear(values)
-        return _called(self._functions[False], values, report)
+        return _call_function(self._functions[False], values, report)
 
     def map_command(self, values: Array, measured: Array, report: MapReport) -> Array:
         """
-        Map rows position, velocity, effort that are commanded, NaN where they are not.
+        Map rows position, velocity, effort of a command; NaN means not commanded.
 
-        Velocity is mapped where the commanded position is, else the measured one; effort at the
-        measured position.
+        Velocity is mapped at the commanded position, or at the measured one if no position is
+        commanded; effort is mapped at the measured position.
 
-        :param measured: Positions, shape ``(n_in,)``, NaN where unknown.
+        :param measured: Positions, shape ``(n_in,)``, NaN if unknown.
         """
         if self._is_linear:
             return self._map_linear(values)
-        function = self._function(True)
+        function = self._get_function(True)
         function.places[0] = np.where(np.isnan(values[0]), measured, values[0])
         function.places[1] = measured
-        return _called(function, values, report)
+        return _call_function(function, values, report)
 
     def _map_linear(self, values: Array) -> Array:
         self._run(values.reshape(-1), self._mapped.reshape(-1))
         return self._mapped
 
 
-def _called(function: RobotFunction, values: Array, report: MapReport) -> Array:
+def _call_function(function: RobotFunction, values: Array, report: MapReport) -> Array:
     if function(values):
         for binding, status in zip(function.bindings, function.status.tolist(), strict=True):
             if status:
-                part = report.of(binding.spec.name)
+                part = report.for_transmission(binding.spec.name)
                 try:
                     binding.transmission.raise_error()  # type: ignore[attr-defined]
                     count_status(status, part)
-                except (Exception, SystemExit):  # whatever a third party raises
+                except (Exception, SystemExit):  # third-party code may raise anything
                     part.add_exception()
     return function.mapped

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The whole robot as one compiled, vectorised map."""
+"""The maps of a whole robot, compiled and vectorised."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from transmission_bridge.transmissions.robot import Robot
 from transmission_bridge.transmissions.robot_map import RobotMap
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
-from transmission_bridge.transmissions.tuning import tuned
+from transmission_bridge.transmissions.tuning import retune_bindings
 from transmission_bridge.transmissions.units import ActuatorUnits, units_from_text
 from transmission_bridge.types import Array
 
@@ -42,30 +42,31 @@ class RobotTransmissions(Robot):
     """
     Every transmission of a robot, loaded, bound by role, and compiled into one map per interface.
 
-    Immutable: :meth:`with_parameters` returns a new object. Joints without a transmission pass
-    through to an actuator of their name, unless they are :attr:`withheld`. A transmission that
-    cannot be loaded is a finding and disables its own joints; they are then absent from
-    :attr:`joint_names`.
+    It is immutable: :meth:`with_parameters` returns a new object. Joints without a transmission
+    pass through to an actuator with their name, except :attr:`withheld` joints. A transmission
+    that cannot be loaded is reported as a finding and disables its own joints; :attr:`joint_names`
+    does not list them.
 
-    Joints stand in the order of the URDF, actuators in that of the transmissions, then those of
-    joints that pass through. :attr:`bindings` are the loaded transmissions, then an identity for
-    each of these joints.
+    Joints have the order of the URDF. Actuators have the order of the transmissions,
+    followed by joints that pass through. :attr:`bindings` are the loaded transmissions, followed
+    by an identity for each joint that passes through.
 
     Arrays have shape ``(..., n_actuators)`` or ``(..., n_joints)`` in the order of
-    :attr:`actuator_names` and :attr:`joint_names`, any leading axes are a batch, results are new
-    float64 arrays. A NaN or inf touches only the outputs that depend on it. Units are SI, also of
-    an actuator whose driver has others: see :attr:`units`.
+    :attr:`actuator_names` and :attr:`joint_names`; any leading axes are a batch; results are new
+    float64 arrays. A NaN or inf touches only outputs that depend on it. Units are SI, also for an
+    actuator with other driver units: see :attr:`units`.
 
     :param robot: The description.
     :param pass_through: Whether joints without a transmission pass through.
     :param registry: Plugins to use instead of the installed ones.
-    :param aliases: Type string of the robot to the type string of the plugin to use for it.
-    :param passive_joints: Which joints of linkages are among :attr:`joint_names` that nobody
-        commands: ``all``, ``no_balls`` or ``none``.
+    :param aliases: Maps type strings of the robot to type strings of the plugins to use instead.
+    :param passive_joints: Which passive joints of linkages :attr:`joint_names` includes: ``all``,
+        ``no_balls`` or ``none``.
     :param actuator_units: Units of actuators of joints that pass through, by name, as
         ``position_unit:turn, velocity_unit:rpm``.
-    :raises UnknownNameError: If ``actuator_units`` name no actuator of the robot.
-    :raises ParameterError: If they cannot be used, or name an actuator of a transmission.
+    :raises UnknownNameError: If ``actuator_units`` name an actuator that the robot does not have.
+    :raises ParameterError: If ``actuator_units`` are invalid, or name an actuator of a
+        transmission.
     """
 
     def __init__(
@@ -80,8 +81,8 @@ class RobotTransmissions(Robot):
     ) -> None:
         self._passive_joints: str = passive_joints
         built, findings = build_all(robot, registry or Registry(), aliases or {}, passive_joints)
-        passed, self._withheld, more = layout.pass_through(robot) if pass_through else ((), {}, ())
-        super().__init__(*layout.lay_out(robot, (*built, *passed)))
+        passed, self._withheld, more = layout.pass_joints(robot) if pass_through else ((), {}, ())
+        super().__init__(*layout.order_members(robot, (*built, *passed)))
         self._robot = robot
         self._findings = (*robot.findings, *findings, *more)
         units = self._pass_through_units(actuator_units or {})
@@ -121,8 +122,8 @@ class RobotTransmissions(Robot):
             slides = self._robot.joint(name).type == 'prismatic'
             if units.slides not in (None, slides):
                 raise ParameterError(
-                    f"actuator_units of '{name}': the joint {'slides' if slides else 'turns'}, "
-                    'and nothing is between it and its actuator',
+                    f"actuator_units of '{name}': the joint {'slides' if slides else 'turns'} "
+                    'and is directly connected to its actuator',
                     parameter='actuator_units',
                     expected='m, mm, N' if slides else 'rad, deg, turn, tick, N m',
                     found=repr(text),
@@ -130,11 +131,11 @@ class RobotTransmissions(Robot):
             found[name] = units
         return found
 
-    # -- what there is ---------------------------------------------------------------------------
+    # -- contents --------------------------------------------------------------------------------
 
     @property
     def robot(self) -> RobotDescription:
-        """The description that this was built from."""
+        """The description that the transmissions were built from."""
         return self._robot
 
     @property
@@ -145,16 +146,16 @@ class RobotTransmissions(Robot):
     @property
     def withheld(self) -> dict[str, str]:
         """
-        Joints without a transmission that do not pass through all the same.
+        Joints without a transmission that do not pass through: name to rejected transmission.
 
-        A refused transmission of their ``<ros2_control>`` block, or one of ROS 1, names a joint
-        that does not exist, and may be meant for any of them; its name by joint.
+        A rejected transmission of their ``<ros2_control>`` block, or of ROS 1, names a joint that
+        does not exist, and may refer to any of them.
         """
         return dict(self._withheld)
 
     @property
     def refused(self) -> tuple[_Refused, ...]:
-        """The transmissions that cannot be used, in the order of the file."""
+        """The rejected transmissions, in the order of the file."""
         loaded = self.transmissions
         refused: list[_Refused] = [
             *(spec for spec in self._robot.transmissions if spec.name not in loaded),
@@ -164,18 +165,18 @@ class RobotTransmissions(Robot):
 
     @property
     def lost_joints(self) -> dict[str, str]:
-        """Joints that are not bridged because a transmission is refused: the reason by name."""
-        lost = self._lost(lambda spec: spec.joints, self.joint_names)
+        """Joints that are not bridged because a transmission was rejected: the reason by name."""
+        lost = self._find_lost_members(lambda spec: spec.joints, self.joint_names)
         for name, transmission in self._withheld.items():
-            lost.setdefault(name, f"transmission '{transmission}' may be meant for it")
+            lost.setdefault(name, f"transmission '{transmission}' may refer to it")
         return lost
 
     @property
     def lost_actuators(self) -> dict[str, str]:
-        """Actuators that are unknown because a transmission is refused: the reason by name."""
-        return self._lost(lambda spec: spec.actuators, self.actuator_names)
+        """Actuators that are unknown because a transmission was rejected: the reason by name."""
+        return self._find_lost_members(lambda spec: spec.actuators, self.actuator_names)
 
-    def _lost(
+    def _find_lost_members(
         self,
         members_of: Callable[[_Refused], Sequence[TransmissionEnd | str]],
         found: tuple[str, ...],
@@ -185,7 +186,7 @@ class RobotTransmissions(Robot):
             for member in members_of(spec):
                 name = member if isinstance(member, str) else member.name
                 if name not in found:
-                    lost.setdefault(name, f"its transmission '{spec.name}' is refused")
+                    lost.setdefault(name, f"its transmission '{spec.name}' was rejected")
         return lost
 
     @property
@@ -195,7 +196,7 @@ class RobotTransmissions(Robot):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What was odd: in the description, in building its transmissions, in binding them."""
+        """Findings of the description, of building its transmissions and of binding them."""
         return self._findings
 
     @property
@@ -205,7 +206,7 @@ class RobotTransmissions(Robot):
 
     @property
     def ignore_absolute_encoder(self) -> frozenset[str]:
-        """Transmissions whose absolute positions pass from actuator to joint by role."""
+        """Transmissions with absolute positions that pass from actuator to joint by role."""
         return frozenset(b.spec.name for b in self.bindings if 'absolute_position' in b.by_role)
 
     # -- the maps --------------------------------------------------------------------------------
@@ -226,31 +227,32 @@ class RobotTransmissions(Robot):
         """
         Map joint values to actuator values; see :meth:`Transmission.map`.
 
-        As :meth:`actuator_to_joint` with the spaces exchanged. ``absolute_position`` is a
-        measurement and not mapped.
+        Arguments are as in :meth:`actuator_to_joint` with the spaces exchanged.
+        ``absolute_position`` is a measurement and cannot be mapped.
         """
         return self.map(JOINT_TO_ACTUATOR, interface, values, **options)
 
     def stream(self, direction: Direction) -> RobotMap:
-        """Return what maps position, velocity and effort of one instant after the other."""
+        """Return a map of position, velocity and effort for a stream of states."""
         return RobotMap(self, direction)
 
     # -- tuning ----------------------------------------------------------------------------------
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> RobotTransmissions:
         """
-        Return the same robot with other parameter values; all are accepted or none.
+        Return the same robot with other parameter values; either all are accepted or none.
 
         ``t.with_parameters({'wrist.joints.roll.offset': 0.1})``
 
         :param parameters: By transmission and path below it, joined by dots; any part may be a
-            mapping of its own. Values are numbers; ``ignore_absolute_encoder`` and
+            nested mapping. Values are numbers; ``ignore_absolute_encoder`` and
             ``ignore_torque_sensor`` are true or false.
-        :raises UnknownNameError: If there is no such transmission.
-        :raises ParameterError: If a parameter is unknown or a value cannot be accepted.
+        :returns: A new object.
+        :raises UnknownNameError: If a transmission does not exist.
+        :raises ParameterError: If a parameter is unknown or a value is invalid.
         """
         other = object.__new__(type(self))
-        bindings = tuned(self, parameters, self._robot, self._passive_joints)
+        bindings = retune_bindings(self, parameters, self._robot, self._passive_joints)
         Robot.__init__(other, self.joint_names, self.actuator_names, bindings)
         other._robot, other._passive_joints = self._robot, self._passive_joints
         other._withheld, other._findings = self._withheld, self._findings

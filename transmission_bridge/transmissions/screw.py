@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from transmission_bridge.transmissions.linear import LinearTransmission, ratios, reciprocal
+from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, reciprocal
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 
@@ -27,11 +27,11 @@ class ScrewTransmission(LinearTransmission):
     effort, torque, force        ``j = ar (2 pi / lead) a`` [N]        ``a = lead / (2 pi) j / ar`` [N m]
     ============================ ===================================== ==================================
 
-    Actuator values are in [rad], joint values in [m]. The sign of the lead is the handedness:
-    positive where a turn in the positive sense moves the joint in its positive sense. Friction is
-    not modelled: power is conserved.
+    Actuator values are in [rad], joint values in [m]. The sign of the lead is the handedness: with
+    a positive lead, a turn in the positive direction moves the joint in its positive direction.
+    Friction is not modelled: power is conserved.
 
-    :param lead: Travel [m] per revolution, negative for the other hand.
+    :param lead: Travel [m] per revolution, negative for a left-handed screw.
     :param actuator_reduction: ``ar``.
     :param joint_offset: ``off`` [m].
     :raises TransmissionError: If lead or reduction is zero or a number is not finite.
@@ -43,8 +43,8 @@ class ScrewTransmission(LinearTransmission):
     def __init__(
         self, lead: float, actuator_reduction: float = 1.0, joint_offset: float = 0.0
     ) -> None:
-        (travel,) = ratios('lead', (lead,), 1)
-        (reduction,) = ratios('actuator_reduction', (actuator_reduction,), 1)
+        (travel,) = as_ratios('lead', (lead,), 1)
+        (reduction,) = as_ratios('actuator_reduction', (actuator_reduction,), 1)
         turns = 2.0 * math.pi * reduction
         super().__init__(
             [[travel * reciprocal(turns)]],
@@ -58,7 +58,7 @@ class ScrewTransmission(LinearTransmission):
         """Build from one actuator, one joint and ``<param name="lead">``."""
         reader.require_members(joints=1, actuators=1)
         lead = reader.number(
-            'lead', description='Travel per revolution, negative for the other hand [m].',
+            'lead', description='Travel per revolution, negative if left-handed [m].',
             nonzero=True,
         )  # fmt: skip
         return cls(lead, reader.actuator_reductions()[0], reader.joint_offsets()[0])

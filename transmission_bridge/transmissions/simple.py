@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from transmission_bridge.transmissions.linear import LinearTransmission, ratios, reciprocal
+from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, reciprocal
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 
@@ -26,11 +26,12 @@ class SimpleTransmission(LinearTransmission):
     ============================ ====================== =======================
 
     ``n > 1`` makes the joint slower and stronger than the actuator; ``n < 0`` makes them turn in
-    opposite senses. The offset is the joint position [rad or m] at actuator position zero.
+    opposite directions. The offset is the joint position [rad or m] at actuator position zero.
 
-    Convention: ros2_control ``transmission_interface/SimpleTransmission``. That dialect reads the
-    reduction of the *joint*; ROS 1 reads the one of the *actuator*. Each is read as its dialect
-    says. The other one, if given, is reported: an error where the right one is missing.
+    Convention: ros2_control ``transmission_interface/SimpleTransmission``, which reads the
+    reduction of the *joint*; ROS 1 reads the reduction of the *actuator*. Each dialect is read by
+    its own rule. A reduction in the other place is reported: as an error if the right one is
+    missing.
 
     :param reduction: ``n``.
     :param joint_offset: ``off`` [rad or m].
@@ -40,12 +41,12 @@ class SimpleTransmission(LinearTransmission):
     api_version: ClassVar[int] = 2
 
     def __init__(self, reduction: float, joint_offset: float = 0.0) -> None:
-        (n,) = ratios('reduction', (reduction,), 1)
+        (n,) = as_ratios('reduction', (reduction,), 1)
         super().__init__([[reciprocal(n)]], [joint_offset], inverse=[[n]], actuator_reduction=(n,))
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> SimpleTransmission:
-        """Build from one joint and one actuator; the dialect decides whose reduction counts."""
+        """Build from one joint and one actuator; the dialect selects the reduction."""
         reader.require_members(joints=1, actuators=1)
         ratios = (
             reader.actuator_reductions()

@@ -2,11 +2,11 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Which entries of an inverse are zero whatever the numbers are.
+Entries of an inverse that are zero by structure, for any numbers.
 
-A computed inverse holds ``1e-17`` where the exact one holds zero, and a term that is not absent
-spreads an unknown value to outputs that do not depend on it. The pattern of a matrix decides more
-than its numbers can.
+A computed inverse holds ``1e-17`` in place of an exact zero, and such a term would spread an
+unknown value to independent outputs. The pattern of a matrix is therefore evaluated instead of its
+numbers.
 """
 
 from __future__ import annotations
@@ -21,25 +21,22 @@ Pattern = npt.NDArray[np.bool_]
 
 def inverse_pattern(matrix: Array) -> Pattern:
     """
-    Tell which entries of the inverse or pseudo-inverse may differ from zero.
+    Return which entries of the inverse or pseudo-inverse of a full-rank matrix may be nonzero.
 
     Square: with a matching of rows to columns through nonzero entries, ``M`` is a permutation of a
     matrix ``B`` with a full diagonal. ``B^-1`` is a polynomial in ``B`` (Cayley-Hamilton), hence
-    zero from ``i`` to ``j`` where no path of nonzero entries leads from ``i`` to ``j``. The
-    pattern does not depend on which matching was found.
+    zero from ``i`` to ``j`` if no path of nonzero entries leads from ``i`` to ``j``. The pattern
+    is the same for any matching.
 
-    Not square: rows and columns that no chain of nonzero entries connects have nothing to do with
-    each other, so the pseudo-inverse is zero between connected components. It has in general no
-    other zeros by structure.
-
-    :param matrix: Shape ``(m, n)``, of full rank.
-    :returns: Shape ``(n, m)``.
+    Not square: rows and columns that no chain of nonzero entries connects are independent, so the
+    pseudo-inverse is zero between connected components. In general it has no other structural
+    zeros.
     """
     present = matrix != 0.0
     if present.shape[0] == present.shape[1]:
         column_of = _perfect_matching(present)
-        # B[i, j] = M[i, column_of[j]], so row i of B is coupled with the match of row j.
-        reach = _closure(present[:, column_of])
+        # B[i, j] = M[i, column_of[j]]: row i of B is coupled with the match of row j.
+        reach = _transitive_closure(present[:, column_of])
         pattern = np.empty_like(reach)
         pattern[column_of] = reach
         return pattern
@@ -47,11 +44,11 @@ def inverse_pattern(matrix: Array) -> Pattern:
     graph = np.zeros((sum(present.shape),) * 2, dtype=bool)
     graph[:n_rows, n_rows:] = present
     graph[n_rows:, :n_rows] = present.T
-    return _closure(graph)[n_rows:, :n_rows]
+    return _transitive_closure(graph)[n_rows:, :n_rows]
 
 
-def _closure(graph: Pattern) -> Pattern:
-    """Return which node reaches which along edges, each node itself."""
+def _transitive_closure(graph: Pattern) -> Pattern:
+    """Return which nodes each node reaches along edges, itself included."""
     reach = graph | np.eye(len(graph), dtype=bool)
     for middle in range(len(reach)):
         reach |= reach[:, middle, np.newaxis] & reach[middle]
@@ -60,10 +57,9 @@ def _closure(graph: Pattern) -> Pattern:
 
 def _perfect_matching(present: Pattern) -> list[int]:
     """
-    Return a column for each row, all different, each through a nonzero entry.
+    Return a different column for each row, through a nonzero entry, by augmenting paths.
 
-    Augmenting paths; every matrix of full rank has such a matching, as one term of its
-    determinant is not zero.
+    Every matrix of full rank has such a matching: one term of its determinant is not zero.
     """
     row_of: dict[int, int] = {}
 

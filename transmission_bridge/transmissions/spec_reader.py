@@ -2,12 +2,12 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-How a plugin reads its description: every number asked for becomes a live parameter.
+Reads the description of a plugin; every number that it requests becomes a live parameter.
 
-The reader remembers what was asked for. The rest is reported to the user, so that nothing written
-in a URDF is ignored in silence. A reduction or an offset that was written where nobody reads it,
-while the one that is read is missing, is an error: the robot would run with another ratio. So is a
-limit that nobody reads: the robot would run without it.
+The reader records each request. Everything else is reported to the user, so no part of a URDF is
+ignored silently. A reduction or an offset in a place that is not read is an error if the one that
+is read is missing: the robot would run with a different ratio. A limit that is not read is also an
+error: the robot would run without it.
 """
 
 from __future__ import annotations
@@ -45,29 +45,26 @@ from transmission_bridge.transmissions.units import (
     UNITS,
 )
 
-REDUCTION = 'Reduction, actuator over joint; negative reverses the sense.'
+REDUCTION = 'Reduction, actuator over joint; negative reverses the direction.'
 
-#: Names of an actuator's limits, what holds where they are missing, and what they are.
+#: Names of an actuator's limits, their defaults, and their descriptions.
 ACTUATOR_LIMITS = {
-    'lower': (-math.inf, 'Least position of the actuator, at the motor [rad or m].'),
-    'upper': (math.inf, 'Greatest position of the actuator, at the motor [rad or m].'),
-    'velocity': (math.inf, 'Greatest speed of the actuator, at the motor [rad/s or m/s].'),
-    'effort': (math.inf, 'Greatest effort of the actuator, at the motor [N m or N].'),
+    'lower': (-math.inf, 'Smallest position of the actuator, at the motor [rad or m].'),
+    'upper': (math.inf, 'Largest position of the actuator, at the motor [rad or m].'),
+    'velocity': (math.inf, 'Largest speed of the actuator, at the motor [rad/s or m/s].'),
+    'effort': (math.inf, 'Largest effort of the actuator, at the motor [N m or N].'),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Request:
     """
-    A reduction, an offset or a limit that the plugin or the host asked for.
+    A reduction, an offset or a limit that the plugin or the host requested.
 
-    :param field: Which of the three.
-    :param scope: Where it is read: ``('joints', name)``, ``('actuators', name)``, or ``()``.
-    :param tag: The element that it is read from.
-    :param of_member: Whether it is the member's own, not a parameter of the plugin with such a
-        name.
-    :param given: Whether the description has it; a limit may be one of another kind.
-    :param value: The number of the description, or the default.
+    ``scope`` is ``('joints', name)``, ``('actuators', name)`` or ``()``; ``tag`` the element that
+    is read. ``of_member`` is false for a parameter of the plugin with such a name. ``given``
+    states whether the description has it. ``value`` is the number of the description, or the
+    default.
     """
 
     field: str
@@ -80,13 +77,12 @@ class _Asked:
 
 class SpecReader:
     """
-    Access to one :class:`TransmissionSpec` on behalf of a plugin.
+    Access to one :class:`TransmissionSpec` for a plugin.
 
     :param spec: The description, members in role order.
-    :param overrides: Values that replace those of the description, by parameter path.
-    :param robot: The robot that the transmission is part of, where its joints and links matter.
-    :param passive_joints: Which joints are published that the transmission moves and nobody
-        commands.
+    :param overrides: Values that replace described values, by parameter path.
+    :param robot: The robot that contains the transmission; some types need its joints and links.
+    :param passive_joints: Which passive joints of the transmission are published.
     """
 
     def __init__(
@@ -106,7 +102,7 @@ class SpecReader:
         self._overrides = dict(overrides or {})
         self._tunables: dict[ParameterPath, Tunable] = {}
         self._used: set[int] = set()
-        self._asked: list[_Asked] = []
+        self._asked: list[_Request] = []
 
     # -- members ---------------------------------------------------------------------------------
 
@@ -114,12 +110,14 @@ class SpecReader:
         """
         Check the numbers of joints and actuators.
 
-        :raises TransmissionError: If they differ.
+        :param joints: Number of joints of the type.
+        :param actuators: Number of actuators of the type.
+        :raises TransmissionError: If the description has other numbers.
         """
-        expected = _counted(joints, actuators)
-        found = _counted(len(self.spec.joints), len(self.spec.actuators))
+        expected = _describe_counts(joints, actuators)
+        found = _describe_counts(len(self.spec.joints), len(self.spec.actuators))
         if found != expected:
-            message = f'{self.spec.type} takes other numbers of joints and actuators'
+            message = f'{self.spec.type} requires other numbers of joints and actuators'
             raise self.error(message, expected=expected, found=found)
 
     def joint_reductions(self) -> tuple[float, ...]:
@@ -151,7 +149,8 @@ class SpecReader:
         """
         Return the actuators' offsets in role order.
 
-        :param description: What the offset means to the type, one sentence with the unit.
+        :param description: Meaning of the offset for the type, one sentence with the unit.
+        :returns: The offsets; zero if not given.
         :raises ParameterError: If one is set to a number that is not finite.
         """
         return self._member_numbers('actuators', OFFSET, description)
@@ -165,8 +164,10 @@ class SpecReader:
             if scope[0] == side:
                 value: float = getattr(member, field)
                 given = field in member.given
-                self._asked.append(_Asked(field, scope, f'<{tag}>', True, given, value))
-                numbers.append(self._tunable((*scope, field), value, description, nonzero=nonzero))
+                self._asked.append(_Request(field, scope, f'<{tag}>', True, given, value))
+                numbers.append(
+                    self._add_live((*scope, field), value, description, nonzero=nonzero)
+                )
         return tuple(numbers)
 
     # -- parameters of the plugin ----------------------------------------------------------------
@@ -188,25 +189,26 @@ class SpecReader:
 
         :param name: Name of the ``<param>``, attribute or child element.
         :param description: One sentence with the unit, shown by ``ros2 param describe``.
-        :param default: Used where the description has none; ``None`` makes it required.
-        :param minimum: Smallest value allowed.
-        :param maximum: Largest value allowed.
-        :param nonzero: Whether zero is refused.
-        :param joint: Index of a joint, to read below that joint.
-        :param actuator: Index of an actuator, to read below that actuator.
-        :raises TransmissionError: If it is missing, not a number, or given by two elements that
-            differ.
+        :param default: Value if the description has none; ``None`` makes it required.
+        :param minimum: Smallest allowed value.
+        :param maximum: Largest allowed value.
+        :param nonzero: Whether zero is invalid.
+        :param joint: Index of a joint, to read a parameter of that joint.
+        :param actuator: Index of an actuator, to read a parameter of that actuator.
+        :returns: The current value.
+        :raises TransmissionError: If it is missing, not a number, or given by two different
+            elements.
         :raises ParameterError: If it is out of range.
         """
-        path, found = self._given(name, joint, actuator, required=default is None)
+        path, found = self._find_parameter(name, joint, actuator, required=default is None)
         value = default or 0.0
         if found is not None:
             what = f'parameter {".".join(path)} (line {found.line})'
-            value = self._parsed(what, name, found.value)
+            value = self._parse_number(what, name, found.value)
         if (field := guess_meant_field(name)) is not None:
             tag = f'<param name="{name}">'
-            self._asked.append(_Asked(field, path[:-1], tag, False, found is not None, value))
-        return self._tunable(
+            self._asked.append(_Request(field, path[:-1], tag, False, found is not None, value))
+        return self._add_live(
             path, value, description, minimum=minimum, maximum=maximum, nonzero=nonzero
         )
 
@@ -223,19 +225,24 @@ class SpecReader:
         """
         Return several numbers of one parameter, for example a vector ``0.1 0 -0.2``.
 
-        Each is a live parameter of its own, ``name.label``.
+        Each is a separate live parameter, ``name.label``.
 
+        :param name: Name of the ``<param>``, attribute or child element.
         :param labels: One per number, for example ``'xyz'``.
-        :param default: Used where the description has none; ``None`` makes it required.
-        :raises TransmissionError: If it is missing, given by two elements that differ, not made
-            of numbers, or of another length.
+        :param description: One sentence with the unit.
+        :param default: Values if the description has none; ``None`` makes it required.
+        :param joint: Index of a joint, to read a parameter of that joint.
+        :param actuator: Index of an actuator, to read a parameter of that actuator.
+        :returns: The current values.
+        :raises TransmissionError: If it is missing, given by two different elements, not made of
+            numbers, or has a wrong length.
         :raises ParameterError: If one is set to a number that is not finite.
         """
-        path, found = self._given(name, joint, actuator, required=default is None)
+        path, found = self._find_parameter(name, joint, actuator, required=default is None)
         values = self.parse_numbers(name, found.value) if found else tuple(default or ())
         if len(values) != len(labels):
             raise self.error(
-                f'parameter {".".join(path)} has another number of values',
+                f'parameter {".".join(path)} has a wrong number of values',
                 parameter=name,
                 expected=f'{len(labels)} ({" ".join(labels)})',
                 found=f'{len(values)}: {" ".join(f"{value:g}" for value in values)}',
@@ -250,20 +257,24 @@ class SpecReader:
         Return the numbers of a text, separated by white space or commas.
 
         :param name: The parameter, for the message.
+        :param text: The text.
+        :returns: The numbers.
         :raises TransmissionError: If one of them is not a number.
         """
         parts = text.replace(',', ' ').split()
-        return tuple(self._parsed(f'parameter {name}', name, part) for part in parts)
+        return tuple(self._parse_number(f'parameter {name}', name, part) for part in parts)
 
     def declare(self, path: ParameterPath, value: float, description: str) -> float:
         """
         Make a number that the plugin read in its own way a live parameter.
 
         :param path: Its name below the transmission, for example ``('matrix', 'joint1')``.
-        :returns: The value to use: that of the description, or what was set in its place.
+        :param value: The value of the description.
+        :param description: One sentence with the unit.
+        :returns: The current value: the described value, or its replacement.
         :raises ParameterError: If it is set to a number that is not finite.
         """
-        return self._tunable(path, value, description)
+        return self._add_live(path, value, description)
 
     def text(
         self,
@@ -276,20 +287,25 @@ class SpecReader:
         """
         Return a text, of the transmission or of one of its members.
 
-        :raises TransmissionError: If it is missing and has no default, or given by two
-            elements that differ.
+        :param name: Name of the ``<param>``, attribute or child element.
+        :param default: Text if the description has none; ``None`` makes it required.
+        :param joint: Index of a joint, to read a parameter of that joint.
+        :param actuator: Index of an actuator, to read a parameter of that actuator.
+        :returns: The text.
+        :raises TransmissionError: If it is missing and required, or given by two different
+            elements.
         """
-        _, found = self._given(name, joint, actuator, required=default is None)
+        _, found = self._find_parameter(name, joint, actuator, required=default is None)
         return found.value if found else default or ''
 
     def elements(self, name: str) -> tuple[ParameterSpec, ...]:
-        """Return every parameter of this name at the transmission, in document order."""
-        return self._take(spec for spec in self.spec.parameters if spec.name == name)
+        """Return every parameter of the transmission with this name, in document order."""
+        return self._mark_used(spec for spec in self.spec.parameters if spec.name == name)
 
-    def _given(
+    def _find_parameter(
         self, name: str, joint: int | None, actuator: int | None, *, required: bool
     ) -> tuple[ParameterPath, ParameterSpec | None]:
-        """Return where a parameter stands, and the parameter if it is given."""
+        """Return the path of a parameter, and the parameter if it is given."""
         path: ParameterPath = (name,)
         parameters = self.spec.parameters
         if joint is not None:
@@ -298,13 +314,13 @@ class SpecReader:
         elif actuator is not None:
             parameters = self.spec.actuators[actuator].parameters
             path = ('actuators', self.spec.actuators[actuator].name, name)
-        found = self._single(name, self._take(spec for spec in parameters if spec.name == name))
+        found = self._pick(name, self._mark_used(spec for spec in parameters if spec.name == name))
         if found is None and required:
             raise self.error(f'parameter {".".join(path)} is missing', parameter=name)
         return path, found
 
-    def _single(self, name: str, found: Sequence[ParameterSpec]) -> ParameterSpec | None:
-        """Return the parameter that is given, once or always with the same value."""
+    def _pick(self, name: str, found: Sequence[ParameterSpec]) -> ParameterSpec | None:
+        """Return the parameter; several are accepted if their values are equal."""
         if len({spec.value for spec in found}) > 1:
             raise self.error(
                 f'parameter {name} is given more than once',
@@ -314,17 +330,17 @@ class SpecReader:
             )
         return found[0] if found else None
 
-    def _take(self, specs: Iterable[ParameterSpec]) -> tuple[ParameterSpec, ...]:
-        """Remember that these were asked for."""
+    def _mark_used(self, specs: Iterable[ParameterSpec]) -> tuple[ParameterSpec, ...]:
+        """Mark these parameters as used."""
         found = tuple(specs)
         self._used.update(map(id, found))
         return found
 
-    def _left(self, parameters: Iterable[ParameterSpec]) -> list[ParameterSpec]:
-        """Return those that nobody asked for so far."""
+    def _list_unused(self, parameters: Iterable[ParameterSpec]) -> list[ParameterSpec]:
+        """Return the unused parameters."""
         return [spec for spec in parameters if id(spec) not in self._used]
 
-    def _parsed(self, what: str, name: str, text: str) -> float:
+    def _parse_number(self, what: str, name: str, text: str) -> float:
         try:
             return parse_number(text)
         except ValueError as error:
@@ -332,36 +348,37 @@ class SpecReader:
                 f'{what} is not a number', parameter=name, expected=str(error), found=repr(text)
             ) from None
 
-    def _tunable(
+    def _add_live(
         self, path: ParameterPath, default: float, description: str, **bounds: Any
     ) -> float:
         value = self._overrides.get(path, default)
         tunable = Tunable(path, value, default, description, transmission=self.spec.name, **bounds)
         self._tunables[path] = tunable
-        return tunable.check(value, transmission=self.spec.name)
+        return tunable.check_value(value, transmission=self.spec.name)
 
-    # -- what the host asks ----------------------------------------------------------------------
+    # -- requests of the host --------------------------------------------------------------------
 
     def actuator_limits(self) -> None:
         """
-        Make the limits of actuators live parameters, where the description gives any.
+        Make the limits of actuators live parameters, if the description has any.
 
-        They stand in ``<limit lower upper velocity effort/>`` of an ``<actuator>``, or in
-        ``<param>``s of these names that the plugin did not read. One that is missing is infinite,
-        which may be written as well, ``inf``.
+        They are attributes of ``<limit lower upper velocity effort/>`` of an ``<actuator>``, or
+        ``<param>`` elements of these names that the plugin did not read. A missing limit is
+        infinite; ``inf`` may also be written.
 
-        :raises TransmissionError: If a limit is not a number, is given twice, or has another name.
+        :raises TransmissionError: If a limit is not a number, is given twice, or has an unknown
+            name.
         :raises ParameterError: If a magnitude is negative, or the limits exclude each other.
         """
         for scope, _ in self._members:
             tag = "the URDF's <limit>" if scope[0] == 'joints' else '<limit>'
-            self._asked.append(_Asked(LIMIT, scope, tag, True, False, math.inf))
+            self._asked.append(_Request(LIMIT, scope, tag, True, False, math.inf))
         for member in self.spec.actuators:
-            given = self._limits_of(member)
+            given = self._read_limits(member)
             if not given:
                 continue
             lower, upper, *_ = (
-                self._tunable(
+                self._add_live(
                     ('actuators', member.name, 'limit', name),
                     given.get(name, default),
                     description,
@@ -378,45 +395,46 @@ class SpecReader:
                     found=f'{lower:g} and {upper:g}',
                 )
 
-    def _limits_of(self, member: TransmissionEnd) -> dict[str, float]:
+    def _read_limits(self, member: TransmissionEnd) -> dict[str, float]:
         texts: dict[str, str] = {}
-        for spec in self._left(member.parameters):
+        for spec in self._list_unused(member.parameters):
             is_element = spec.name == 'limit' and not spec.value and not spec.children
             if not is_element and spec.name not in ACTUATOR_LIMITS:
                 continue
-            self._take([spec])
+            self._mark_used([spec])
             for name, text in spec.attributes if is_element else [(spec.name, spec.value)]:
                 if name not in ACTUATOR_LIMITS or texts.setdefault(name, text) != text:
                     raise self.error(
-                        f"the limit of actuator '{member.name}' (line {spec.line}) cannot be read",
+                        f"the limit of actuator '{member.name}' (line {spec.line}) is invalid",
                         parameter=name,
                         expected=f'each of {", ".join(ACTUATOR_LIMITS)} at most once',
                         found=f'{name}={text!r}',
                     )
-        # Infinity is what a limit becomes that is taken away.
+        # A limit that is removed becomes infinite.
         return {
             name: float(text)
             if text in INFINITE
-            else self._parsed(f"limit {name} of actuator '{member.name}'", name, text)
+            else self._parse_number(f"limit {name} of actuator '{member.name}'", name, text)
             for name, text in texts.items()
         }
 
     def actuator_units(self, *, turn: bool) -> dict[str, ActuatorUnits]:
         """
-        Return the units of drivers, by actuator; a torque constant becomes a live parameter.
+        Return the driver units by actuator; a torque constant becomes a live parameter.
 
-        They stand in ``<param>``s of an ``<actuator>`` that the plugin did not read: see
+        They are ``<param>`` elements of an ``<actuator>`` that the plugin did not read, see
         :data:`~transmission_bridge.transmissions.units.UNITS`.
 
-        :param turn: Whether the mechanism itself says that its actuators turn.
-        :raises TransmissionError: If a unit cannot be used, is given twice, stands elsewhere or
-            under a misspelt name, in place of which SI would be used.
+        :param turn: Whether the type requires rotary actuators.
+        :returns: The units of the actuators that have any.
+        :raises TransmissionError: If a unit is invalid, given twice, in another place or misspelt;
+            it would otherwise be read as SI.
         """
         found = {}
         for member in self.spec.actuators:
-            left = self._left(member.parameters)
+            left = self._list_unused(member.parameters)
             given = {
-                name: self._single(name, [spec for spec in left if spec.name == name])
+                name: self._pick(name, [spec for spec in left if spec.name == name])
                 for name in (*UNITS, *CONSTANTS)
             }
             texts = {name: spec.value for name, spec in given.items() if spec is not None}
@@ -424,7 +442,7 @@ class SpecReader:
                 units = read_units(texts)
                 if units is not None and units.slides and turn:
                     raise TransmissionError(
-                        'the actuator turns',
+                        'the actuator is rotary',
                         expected='rad, deg, turn or tick, and N m, mN m, A or percent',
                         found=', '.join(map(repr, texts.values())),
                     )
@@ -437,10 +455,10 @@ class SpecReader:
                 ) from None
             if units is None:
                 continue
-            self._take(spec for spec in left if spec.name in (*UNITS, *units.constants))
-            if 'torque_constant' in units.constants:
+            self._mark_used(spec for spec in left if spec.name in (*UNITS, *units.constant_names))
+            if 'torque_constant' in units.constant_names:
                 units = units.with_torque_constant(
-                    self._tunable(
+                    self._add_live(
                         ('actuators', member.name, 'torque_constant'),
                         parse_number(texts['torque_constant']),
                         CONSTANTS['torque_constant'],
@@ -448,26 +466,27 @@ class SpecReader:
                     )
                 )
             found[member.name] = units
-        # A unit that nobody reads would be SI, and the robot would move by as much more.
-        for scope, spec in self._rest():
+        # A unit that is ignored would be read as SI, with a wrong scale of all motions.
+        for scope, spec in self._iterate_unused():
             if (name := unit_meant(spec.name)) is not None:
                 place = f'this {scope[0][:-1]}' if scope else 'the transmission'
                 expected = f'{name} inside an <actuator>'
-                raise self._misplaced(scope, spec, f'is not read at {place}', expected)
+                raise self._misplaced_error(scope, spec, f'is not read at {place}', expected)
         return found
 
     def passed_by_role(self) -> frozenset[str]:
         """
         Return the interfaces that pass from actuator to joint by role.
 
-        ROS 1's ``<ignoreTransmissionAbsoluteEncoder>`` in every joint is read before.
+        The builder handles ROS 1's ``<ignoreTransmissionAbsoluteEncoder>`` in every joint.
 
-        :raises TransmissionError: If one is not true or false, or does not stand at the
+        :returns: Names of interfaces.
+        :raises TransmissionError: If a value is not true or false, or is not a parameter of the
             transmission.
         """
         known = {name.replace('_', ''): name for name in BY_ROLE}
         found = set()
-        for scope, spec in self._rest():
+        for scope, spec in self._iterate_unused():
             letters = spec.name.replace('_', '').lower().replace('transmission', '')
             if letters not in known:
                 continue
@@ -476,19 +495,19 @@ class SpecReader:
                 place = f'<param name="{name}">true</param> inside the <transmission>'
                 if (self.spec.dialect, name) == ('ros_control', 'ignore_absolute_encoder'):
                     place = '<ignoreTransmissionAbsoluteEncoder/> inside every <joint>'
-                raise self._misplaced(scope, spec, 'cannot be read here', place)
-            self._take([spec])
+                raise self._misplaced_error(scope, spec, 'is invalid here', place)
+            self._mark_used([spec])
             if value == 'true':
                 found.add(BY_ROLE[name])
         return frozenset(found)
 
-    def _rest(self) -> Iterator[tuple[ParameterPath, ParameterSpec]]:
-        """Yield what nobody asked for so far, with the member that it stands in."""
+    def _iterate_unused(self) -> Iterator[tuple[ParameterPath, ParameterSpec]]:
+        """Yield the unused parameters, with the path of their member."""
         for scope, member in self._members:
-            yield from ((scope, spec) for spec in self._left(member.parameters))
-        yield from (((), spec) for spec in self._left(self.spec.parameters))
+            yield from ((scope, spec) for spec in self._list_unused(member.parameters))
+        yield from (((), spec) for spec in self._list_unused(self.spec.parameters))
 
-    def _misplaced(
+    def _misplaced_error(
         self, scope: ParameterPath, spec: ParameterSpec, what: str, expected: str
     ) -> TransmissionError:
         of = f" of '{scope[1]}'" if scope else ''
@@ -498,7 +517,7 @@ class SpecReader:
     def error(
         self, message: str, *, parameter: str = '', expected: str = '', found: str = ''
     ) -> TransmissionError:
-        """Return an error that names this transmission, to be raised by the plugin."""
+        """Return an error that names this transmission, for the plugin to raise."""
         return TransmissionError(
             message,
             transmission=self.spec.name,
@@ -509,84 +528,85 @@ class SpecReader:
 
     @property
     def tunables(self) -> tuple[Tunable, ...]:
-        """The numbers that the plugin asked for, in the order of asking."""
+        """The numbers that the plugin requested, in the order of requests."""
         return tuple(self._tunables.values())
 
     def unused(self) -> tuple[Finding, ...]:
         """
-        Return a finding for everything in the description that the plugin did not ask for.
+        Return a finding for everything in the description that the plugin did not request.
 
-        It is an error where the transmission must not be used: a number that is named like a
-        reduction, an offset or a limit is not the default that is used in its place. Else a
-        warning.
+        The finding is an error if the transmission must not be used: if a number named like a
+        reduction, an offset or a limit differs from the default in use. Otherwise it is a warning.
+
+        :returns: The findings.
         """
         findings = []
         for scope, member in self._members:
             for field in sorted(member.given & {MECHANICAL_REDUCTION, OFFSET}):
-                if not self._own(field, scope):
+                if not self._asked_at(field, scope):
                     value: float = getattr(member, field)
                     what = f"{field} of {scope[0][:-1]} '{member.name}'"
-                    read = self._read_instead(field, scope)
-                    findings.append(self._not_used(what, member, f'{value:g}', value, read))
-            left = self._left(member.parameters)
+                    read = self._find_alternatives(field, scope)
+                    findings.append(self._warn_unused(what, member, f'{value:g}', value, read))
+            left = self._list_unused(member.parameters)
             findings += [self._unused_parameter(spec, scope) for spec in left]
-        left = self._left(self.spec.parameters)
+        left = self._list_unused(self.spec.parameters)
         return (*findings, *(self._unused_parameter(spec, ()) for spec in left))
 
     def _unused_parameter(self, spec: ParameterSpec, scope: ParameterPath) -> Finding:
         if spec.name.lower() in ('reverse', 'reversed') and spec.value.lower() != 'false':
-            # ros2_control drops it without a word, so that one URDF would move opposite ways there
-            # and here if it counted.
-            places = self._said(self._read_instead(MECHANICAL_REDUCTION, scope))
+            # ros2_control ignores it silently. If it counted here, one URDF would move the robot
+            # in opposite directions there and here.
+            places = self._describe_places(self._find_alternatives(MECHANICAL_REDUCTION, scope))
             message = f"'{spec.name}' is not used by {self.spec.type}"
             message += '; write a negative mechanical_reduction' if places else ''
             expected = f'a negative {places}' if places else f"no '{spec.name}'"
-            return self._finding('error', message, spec, expected, repr(spec.value))
+            return self._make_finding('error', message, spec, expected, repr(spec.value))
         try:
             value = parse_number(spec.value)
         except ValueError:
-            value = None  # what cannot be read is not the default for certain
+            value = None  # an unreadable text may differ from the default
         field = guess_meant_field(spec.name)
-        read = [] if field is None else self._read_instead(field, scope)
-        return self._not_used(f"parameter '{spec.name}'", spec, repr(spec.value), value, read)
+        read = [] if field is None else self._find_alternatives(field, scope)
+        return self._warn_unused(f"parameter '{spec.name}'", spec, repr(spec.value), value, read)
 
-    def _own(self, field: str, scope: ParameterPath) -> list[_Asked]:
-        """Return what was asked for of this one member, nothing or one number."""
+    def _asked_at(self, field: str, scope: ParameterPath) -> list[_Request]:
+        """Return the requests for this field of a member: one or none."""
         here = (True, field, scope)
         return [each for each in self._asked if (each.of_member, each.field, each.scope) == here]
 
-    def _read_instead(self, field: str, scope: ParameterPath) -> list[_Asked]:
+    def _find_alternatives(self, field: str, scope: ParameterPath) -> list[_Request]:
         """
-        Return the numbers that one written at ``scope`` may have been meant for.
+        Return the numbers that may replace one written at ``scope``.
 
-        The member's own, else those of all members; and the plugin's of that name there, or
-        anywhere if it reads none of the members.
+        These are the member's own number, otherwise the numbers of all members, and the plugin's
+        parameter of that name at ``scope``; if there are none, all of that name.
         """
         of_field = [asked for asked in self._asked if asked.field == field]
-        of_members = self._own(field, scope) or [each for each in of_field if each.of_member]
+        of_members = self._asked_at(field, scope) or [each for each in of_field if each.of_member]
         of_plugin = [each for each in of_field if not each.of_member and each.scope == scope]
         return of_members + of_plugin or of_field
 
-    def _not_used(
+    def _warn_unused(
         self,
         what: str,
         spec: TransmissionEnd | ParameterSpec,
         found: str,
         value: float | None,
-        read: list[_Asked],
+        read: list[_Request],
     ) -> Finding:
         message = f'{what} is not used by {self.spec.type}'
         missing = [asked for asked in read if not asked.given]
         wrong = [asked for asked in missing if asked.value != value]
         if wrong:
             instead = ' or '.join(dict.fromkeys(f'{asked.value:g}' for asked in wrong))
-            message += f', which would take {instead} instead'
-        expected = self._said(wrong or missing or read)
+            message += f'; {instead} would be used instead'
+        expected = self._describe_places(wrong or missing or read)
         if expected and not missing:
             expected = f'only {expected}'
-        return self._finding('error' if wrong else 'warning', message, spec, expected, found)
+        return self._make_finding('error' if wrong else 'warning', message, spec, expected, found)
 
-    def _finding(
+    def _make_finding(
         self,
         level: Severity,
         message: str,
@@ -607,8 +627,8 @@ class SpecReader:
             fatal_if_strict=True,
         )
 
-    def _said(self, numbers: list[_Asked]) -> str:
-        """Return where numbers are read, as the user would write them."""
+    def _describe_places(self, numbers: list[_Request]) -> str:
+        """Return the places of numbers as the user would write them."""
         places: dict[str, dict[str, None]] = {}
         for asked in numbers:
             side, name = asked.scope or ('transmissions', self.spec.name)
@@ -616,6 +636,6 @@ class SpecReader:
         return ', or '.join(f'{tag} inside {" or ".join(x)}' for tag, x in places.items())
 
 
-def _counted(joints: int, actuators: int) -> str:
+def _describe_counts(joints: int, actuators: int) -> str:
     counts = (('joint', joints), ('actuator', actuators))
     return ' and '.join(f'{n} {noun}' + ('' if n == 1 else 's') for noun, n in counts)

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Why a compiled mechanism gives no answer: bits of its status, and their names in a report."""
+"""Status bits of compiled mechanisms: reasons for a missing result, with their report names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from transmission_bridge.transmissions.report import MapReport
 
-#: There is no position; or, with ``SINGULAR``, a velocity or an effort is unknown.
+#: No position is found; for ``SINGULAR``, a velocity or an effort is unknown.
 OUT_OF_DOMAIN, NO_CONVERGENCE, OTHER_BRANCH, SINGULAR = 1, 2, 4, 8
 
 _REASONS = {

@@ -2,12 +2,12 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-One compiled function for each direction of a mechanism, from its equations.
+Compiled functions for both directions of a mechanism, from its equations.
 
-``x`` is the space in which the domain is stated and ``y`` the other one; ``G = dy/dx``. A
-direction whose position is an expression is evaluated. The other one is solved by Newton's
-method: near the last solution by a few whole steps, else, behind a switch that is evaluated only
-then, by damped steps from the nearest entry of a table.
+``x`` is the space of the domain and ``y`` the other space; ``G = dy/dx``. A direction with an
+explicit expression is evaluated. The other direction is solved by Newton's method: a few full
+steps from the warm start; if these fail, damped steps from the nearest table entry, which are
+evaluated only then.
 """
 
 from __future__ import annotations
@@ -33,46 +33,46 @@ from transmission_bridge.types import Array, Mask
 
 Expression: TypeAlias = Any
 
-#: Whole Newton steps near the last solution: enough at 8 rad/s and 1 kHz. A sample that needs more
-#: takes them again from there.
+#: Full Newton steps from the warm start: enough at 8 rad/s and 1 kHz. A sample that needs more
+#: repeats them from there.
 STEPS = 2
 
-#: Damped steps from the table. Newton takes four or five; a least-squares solution of equations
-#: that contradict each other gains one binary digit in each.
+#: Damped steps from the table. Newton's method needs four or five; a least-squares solution of
+#: inconsistent equations gains one binary digit per step.
 DAMPED_STEPS = 60
 
-#: How many entries of the table are tried.
+#: Number of table entries to start from.
 TRIES = 2
 
-#: A step below this share of the range is rounding, and one below that is the last.
+#: Steps below these shares of the range: rounding, and the last step.
 ROUNDING, LAST_STEP = 1e-12, 1e-9
 
-#: Damped steps below this share may be judged by the next step instead of the residual.
+#: Damped steps below this share may be accepted by the next step instead of the residual.
 END_GAME = 1e-3
 
-#: A smallest singular value that is less than the largest or the typical one by this factor is a
-#: matter of rounding, and so is the sign of its determinant. No gain may be allowed beyond it.
+#: The sign of a determinant is certain if the largest or typical singular value is at most this
+#: factor times the smallest; otherwise rounding determines it. Larger gains are never allowed.
 SURE = 1e8
 
-#: Shares of a range: nearer to the end of the domain a position that is not found otherwise is
-#: the end; and rounding, which would be as far from the end as the root of it.
+#: Shares of a range. Closer to the end of the domain, a position without a solution is the end;
+#: closer than rounding, it is the end without a search (its error would be the root of rounding).
 AT_END, ON_END = 1e-10, 1e-15
 
-#: What is larger is unknown; CasADi would simplify a comparison of a number with itself away.
+#: Larger numbers are unknown; CasADi would simplify a comparison of a number with itself.
 LARGEST = 1e308
 
 
 @dataclass(frozen=True)
 class Forms:
     """
-    What is known of a mechanism, as functions of CasADi; ``p`` are its numbers.
+    The functions of a mechanism in CasADi; ``p`` are its numbers.
 
-    :param value: ``(x, p) -> (y, G)``; ``None``: there is a closure alone.
-    :param inverse: ``(y, p) -> x``; ``None``: it is solved for.
+    :param value: ``(x, p) -> (y, G)``; ``None`` if there is only a closure.
+    :param inverse: ``(y, p) -> x``; ``None`` if it is solved for.
     :param closure: ``(x, y, p) -> (g, dg/dx, dg/dy)``.
     :param bend: ``(x, y, x', p) -> G' x'``.
-    :param pattern: Which entries of ``G`` may differ from zero.
-    :param errors: What functions that call numpy have raised since somebody looked.
+    :param pattern: Which entries of ``G`` may be nonzero.
+    :param errors: Errors of numpy functions since the last check.
     """
 
     value: Any
@@ -85,21 +85,21 @@ class Forms:
 
 class Watch(NamedTuple):
     """
-    What a sample is held against.
+    The bounds and typical values that a sample is checked against.
 
-    :param lower: Ends of the domain, with slack.
-    :param upper: Ends of the domain, with slack.
+    :param lower: Lower ends of the domain, with tolerance.
+    :param upper: Upper ends of the domain, with tolerance.
     :param span: Width of the domain.
-    :param lowest: What ``y`` may be at least.
-    :param highest: What ``y`` may be at most.
+    :param lowest: Smallest possible ``y``.
+    :param highest: Largest possible ``y``.
     :param y_span: Range of ``y``.
-    :param ends: ``x`` and ``y`` of the two ends of the domain where these have one side only, with
+    :param ends: ``x`` and ``y`` of the two ends of the domain if these have one side only, with
         one coordinate on each side; else NaN.
-    :param limits: Sign of the determinant on the branch; typical smallest size of ``G``, its
-        largest one that may be multiplied by and its smallest one that may be divided by; of a
-        closure alone the sign of the determinant of ``dg/dy``.
-    :param x_near: How far a closure alone is followed at once in ``x``.
-    :param y_near: The same in ``y``.
+    :param limits: Sign of the determinant on the branch; typical smallest size of ``G``; its
+        largest size for a multiplication, its smallest size for a division; for a closure alone,
+        the sign of the determinant of ``dg/dy``.
+    :param x_near: For a closure alone, the largest step in ``x``.
+    :param y_near: For a closure alone, the largest step in ``y``.
     """
 
     lower: Any
@@ -114,15 +114,15 @@ class Watch(NamedTuple):
     y_near: Any
 
     @classmethod
-    def of(cls, vector: Expression, n_x: int, n_y: int) -> Watch:
-        """Return the parts of a vector of symbols."""
+    def unpack(cls, vector: Expression, n_x: int, n_y: int) -> Watch:
+        """Return the watch from a vector of symbols."""
         counts = (n_x, n_x, n_x, n_y, n_y, n_y, 4, 5, n_x, n_y)
         ends = np.cumsum([0, *counts]).tolist()
         return cls(*(vector[low:high] for low, high in pairwise(ends)))
 
 
 class Solved(NamedTuple):
-    """The unknown, ``G``, whether steps shrink, and whether they have converged."""
+    """The unknown, ``G``, whether steps shrink, and whether they converged."""
 
     unknown: Expression
     slope: Expression
@@ -131,12 +131,7 @@ class Solved(NamedTuple):
 
 
 class System:
-    """
-    The compiled functions of mechanisms of one structure; their numbers are inputs.
-
-    :param forms: What is known.
-    :param n_numbers: How many numbers ``p`` there are.
-    """
+    """The compiled functions of mechanisms of one structure; their numbers are inputs."""
 
     def __init__(self, forms: Forms, n_numbers: int) -> None:
         self.forms, self.n_numbers = forms, n_numbers
@@ -152,90 +147,92 @@ class System:
         self._made: dict[tuple[bool, int], Any] = {}
 
     def is_solved(self, along: bool) -> bool:
-        """Whether a direction is solved for."""
+        """Return whether a direction is solved for."""
         return self.is_implicit if along else self.forms.inverse is None
 
     def n_start(self, along: bool) -> int:
-        """Return how many numbers the start of a solution has."""
+        """Return the length of the warm start of a direction."""
         n_in, n_out = (self.n_x, self.n_y) if along else (self.n_y, self.n_x)
         return n_in + n_out + n_in * n_out if self.is_solved(along) else 0
 
-    def step(self, along: bool, entries: int) -> Any:
+    def compile_step(self, along: bool, entries: int) -> Any:
         """
         Return the compiled function of one sample.
 
-        It maps position, velocity, effort, the start of the solution, numbers (a :class:`Watch`,
-        then ``p``) and a table to position, velocity, effort, the next start and a status.
-
-        :param along: From ``x`` to ``y``, else back.
-        :param entries: How many entries the table has, one after the other: ``x``, ``y`` and
-            ``G`` column by column.
+        It maps position, velocity, effort, warm start, numbers (a :class:`Watch`, then ``p``) and
+        a table to position, velocity, effort, next warm start and status. ``along`` is the
+        direction from ``x`` to ``y``. ``entries`` is the number of table entries, each ``x``,
+        ``y`` and ``G`` column by column.
         """
-        return self._once((along, entries), lambda: self._step(along, entries))
+        return self._get_cached((along, entries), lambda: self._build_step(along, entries))
 
-    def near(self, along: bool) -> Any:
+    def compile_near(self, along: bool) -> Any:
         """
-        Return the compiled function of one sample near the last solution.
+        Return the compiled function of one sample close to the last solution.
 
-        As :meth:`step` without a table; it gives beside the rest whether to look further.
+        As :meth:`compile_step`, without a table; also returns whether to run the full solver.
         """
-        return self._once((along, 0), lambda: self._near(along))
+        return self._get_cached((along, 0), lambda: self._build_near(along))
 
-    def _once(self, key: tuple[bool, int], make: Callable[[], Any]) -> Any:
+    def _get_cached(self, key: tuple[bool, int], make: Callable[[], Any]) -> Any:
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
 
     # -- one direction ---------------------------------------------------------------------------
 
-    def _symbols(self, along: bool, kind: Any) -> tuple[list[Expression], Expression, Expression]:
-        """Return position, velocity and effort, the start, and the numbers."""
+    def _make_symbols(
+        self, along: bool, kind: Any
+    ) -> tuple[list[Expression], Expression, Expression]:
+        """Return position, velocity and effort, the warm start, and the numbers."""
         n_in = self.n_x if along else self.n_y
         inputs = [kind.sym(name, n_in) for name in ('position', 'velocity', 'effort')]
         start = kind.sym('start', self.n_start(along))
         return inputs, start, kind.sym('numbers', self.n_watch + self.n_numbers)
 
-    def _split(self, numbers: Expression) -> tuple[Watch, Expression]:
-        return Watch.of(numbers[: self.n_watch], self.n_x, self.n_y), numbers[self.n_watch :]
+    def _unpack(self, numbers: Expression) -> tuple[Watch, Expression]:
+        return Watch.unpack(numbers[: self.n_watch], self.n_x, self.n_y), numbers[self.n_watch :]
 
-    def _step(self, along: bool, entries: int) -> Any:
-        inputs, start, numbers = self._symbols(along, ca.MX)
+    def _build_step(self, along: bool, entries: int) -> Any:
+        inputs, start, numbers = self._make_symbols(along, ca.MX)
         rows = self.n_x * (1 + self.n_y) + self.n_y
         table = ca.MX.sym('table', rows * entries)
         given = [*inputs, start, numbers, table]
-        near = self.near(along)
+        near = self.compile_near(along)
         result = near(*inputs, start, numbers)
         if self.is_solved(along):
-            # What comes nearer takes more steps from there; else the table leads to it.
-            sought = self._sought(along, given, ca.reshape(table, rows, entries))
+            # A sample that converges iterates from there; otherwise the table provides a start.
+            sought = self._search_table(along, given, ca.reshape(table, rows, entries))
             begin = ca.MX.sym('begin', start.numel())
             more = near(*inputs, begin, numbers)
-            more = switched('look', given, sought)(more[5], *given, *more)
-            further = switched('look_further', [*given, begin], more)
+            more = make_switch('look', given, sought)(more[5], *given, *more)
+            further = make_switch('look_further', [*given, begin], more)
             result = further(result[5], *given, result[3], *result)
         return ca.Function('step', given, result[:5])
 
-    def _near(self, along: bool) -> Any:
-        inputs, start, numbers = self._symbols(along, self._kind)
-        watch, p = self._split(numbers)
+    def _build_near(self, along: bool) -> Any:
+        inputs, start, numbers = self._make_symbols(along, self._kind)
+        watch, p = self._unpack(numbers)
         given, n_out = inputs[0], self.n_y if along else self.n_x
         found = Solved(None, None, 0.0, 1.0)
         if self.is_solved(along):
             begin, at = start[:n_out], start[n_out : n_out + given.numel()]
             tangent = ca.reshape(start[n_out + given.numel() :], n_out, given.numel())
             ahead = begin + ca.mtimes(tangent, given - at)
-            found = self._newton(along, given, ahead, watch, p)
+            found = self._iterate_newton(along, given, ahead, watch, p)
             if self.is_implicit:
                 is_near = self._is_same_assembly(along, given, found.unknown, at, begin, watch, p)
                 found = found._replace(
                     is_nearing=all_of((found.is_nearing, is_near)),
                     is_met=all_of((found.is_met, is_near)),
                 )
-        result = self._finished(along, inputs, start, watch, p, found)
-        return ca.Function('near', [*inputs, start, numbers], result, _options(self._kind))
+        result = self._build_outputs(along, inputs, start, watch, p, found)
+        return ca.Function('near', [*inputs, start, numbers], result, _cse_options(self._kind))
 
-    def _miss(self, along: bool, given: Expression, unknown: Expression, p: Expression) -> Any:
-        """Return by how much the closure is missed, or the value, and its slope."""
+    def _build_residual(
+        self, along: bool, given: Expression, unknown: Expression, p: Expression
+    ) -> Any:
+        """Return the residual of the closure or of the value, and its derivative."""
         if self.forms.closure is not None:
             x, y = (given, unknown) if along else (unknown, given)
             miss, by_x, by_y = self.forms.closure(x, y, p)
@@ -243,17 +240,17 @@ class System:
         value, slope = self.forms.value(unknown, p)
         return value - given, slope
 
-    def _newton(
+    def _iterate_newton(
         self, along: bool, given: Expression, start: Expression, watch: Watch, p: Expression
     ) -> Solved:
-        """Solve by whole steps."""
+        """Solve by full steps."""
         span = watch.y_span if along else watch.span
         unknown, squares = start, []
         for _ in range(STEPS):
-            step = solve_linear(*self._miss(along, given, unknown, p)[::-1])
-            squares.append(ca.sumsqr(step / span))  # its norm_inf is blind to NaN
+            step = solve_linear(*self._build_residual(along, given, unknown, p)[::-1])
+            squares.append(ca.sumsqr(step / span))  # its norm_inf ignores NaN
             unknown = unknown - step
-        # The least squares of equations that contradict each other shrink by half.
+        # Steps of inconsistent least-squares equations shrink by half.
         share = 0.25 if self.is_square else 0.9
         shrink = all_of(
             after <= ca.fmax(share * before, ROUNDING**2) for before, after in pairwise(squares)
@@ -270,7 +267,7 @@ class System:
     def _slope_at(
         self, along: bool, given: Expression, unknown: Expression, watch: Watch, p: Expression
     ) -> tuple[Expression, Expression]:
-        """Return ``G`` at a solution, and whether it is one of the equation, too."""
+        """Return ``G`` at a solution of the closure, and whether it also solves the equation."""
         x, y = (given, unknown) if along else (unknown, given)
         if self.forms.closure is None:
             return self.forms.value(x, p)[1], 1.0
@@ -278,11 +275,11 @@ class System:
         slope = -solve_linear(by_y, by_x)
         if self.is_implicit:
             return slope, 1.0
-        # A closure has more solutions than the equation.
+        # A closure can have more solutions than the equation.
         value = self.forms.value(x, p)[0]
         return slope, ca.sumsqr((value - y) / watch.y_span) <= LAST_STEP**2
 
-    def _finished(
+    def _build_outputs(
         self,
         along: bool,
         inputs: Sequence[Expression],
@@ -293,9 +290,9 @@ class System:
         is_last: bool = False,
     ) -> list[Expression]:
         """
-        Return the results of a sample of which the position is found.
+        Return the results of a sample with a known position.
 
-        :param is_last: Whether nobody looks further where there is no answer.
+        ``is_last``: no further solver runs if there is no result.
         """
         given, velocity, effort = inputs
         is_solved = self.is_solved(along)
@@ -309,17 +306,17 @@ class System:
             slope = self.forms.value(x, p)[1]
         result = y if along else x
         inverse = _pseudo_inverse(slope)
-        largest, smallest = _sizes(slope * ca.mtimes(1.0 / watch.y_span, watch.span.T))
+        largest, smallest = _gain_bounds(slope * ca.mtimes(1.0 / watch.y_span, watch.span.T))
         branch, typical, most, least, _ = ca.vertsplit(watch.limits)
         is_sure = ca.fmax(largest, typical) <= SURE * smallest
         is_on_branch: Expression = 1.0
         if self.is_square:
-            is_on_branch = _determinant(slope) * branch > 0.0
-        is_inside = _within(x, watch.lower, watch.upper)
+            is_on_branch = _determinant_of(slope) * branch > 0.0
+        is_inside = _is_within_box(x, watch.lower, watch.upper)
         is_met = ca.logic_and(found.is_met > 0.0, is_all_known(result))
         if is_solved:
-            # At a dead centre rounding decides what is found, and on which side; at the end of
-            # the domain there is one side only.
+            # At a dead centre, rounding determines the solution and its side; at the end of the
+            # domain there is only one side.
             is_end = found.is_met > 1.0
             is_met = all_of((is_met, ca.logic_or(is_sure, is_end)))
             is_on_branch = ca.logic_or(is_on_branch, is_end)
@@ -332,7 +329,7 @@ class System:
         may_reach: Expression = 1.0
         if is_solved:
             ends = (watch.lower, watch.upper) if along else (watch.lowest, watch.highest)
-            may_reach = _within(given, *ends)
+            may_reach = _is_within_box(given, *ends)
         has_speed, has_force = largest <= most, all_of((is_sure, smallest >= least))
         if not along:
             has_speed, has_force = has_force, has_speed
@@ -357,7 +354,7 @@ class System:
         status = ca.if_else(is_good, ca.if_else(is_lost, SINGULAR, 0.0), reason)
         retry = all_of((is_given, may_reach, ca.logic_not(is_good)))
         is_nearer = is_good if is_last else ca.logic_or(is_good, found.is_nearing)
-        # After a position that is outside it begins anew.
+        # After a position outside the domain, the next sample starts without a warm start.
         last = known_if(ca.logic_not(ca.logic_and(is_given, status == OUT_OF_DOMAIN)), start)
         next_start = ca.if_else(ca.logic_and(is_given, is_nearer), following, last)
         return [
@@ -369,44 +366,40 @@ class System:
 
     # -- from the table --------------------------------------------------------------------------
 
-    def _sought(self, along: bool, given: Sequence[Expression], table: Expression) -> Any:
-        """
-        Return the results of a sample that is sought from the table.
-
-        :param given: The arguments of :meth:`step`, the last one being the table.
-        """
+    def _search_table(self, along: bool, given: Sequence[Expression], table: Expression) -> Any:
+        """Return the results of a sample from the table; ``given`` are arguments of ``step``."""
         position, numbers = given[0], given[4]
-        entries = self._nearest(along, position, table, self._split(numbers)[0], TRIES)
-        begins = [_ahead(each, position) if along else each[0] for each in entries]
-        attempt = self._attempt(along, given, table)
+        entries = self._nearest_entries(along, position, table, self._unpack(numbers)[0], TRIES)
+        begins = [_extrapolate_entry(each, position) if along else each[0] for each in entries]
+        attempt = self._build_attempt(along, given, table)
         result: Any = [ca.MX.nan(*attempt.size_out(k)) for k in range(attempt.n_out())]
         for begin in begins:
             is_lost = ca.logic_not(is_known(ca.sum1(result[0])))
             result = attempt(is_lost, *given, begin, *result)
         return result
 
-    def _attempt(self, along: bool, given: Sequence[Expression], table: Expression) -> Any:
-        """Return a switched function of a step and its beginning: damped steps from there."""
+    def _build_attempt(self, along: bool, given: Sequence[Expression], table: Expression) -> Any:
+        """Return a switched function of damped steps from an initial guess."""
         *inputs, start, numbers, _ = given
         position = inputs[0]
-        watch, p = self._split(numbers)
+        watch, p = self._unpack(numbers)
         begin = ca.MX.sym('begin', self.n_y if along else self.n_x)
-        unknown, size = self._damped(along, position, begin, numbers)
+        unknown, size = self._solve_damped(along, position, begin, numbers)
         is_met = size <= LAST_STEP
         if self.is_implicit:
             is_met = all_of((is_met, self._is_in_table(along, position, unknown, table, watch, p)))
         kind = self._kind
-        own, began, held = self._symbols(along, kind)
+        own, began, held = self._make_symbols(along, kind)
         solution, is_one = kind.sym('solution', unknown.numel()), kind.sym('met')
-        own_watch, own_p = self._split(held)
+        own_watch, own_p = self._unpack(held)
         slope, is_value = self._slope_at(along, own[0], solution, own_watch, own_p)
         found = Solved(solution, slope, 0.0, is_one * is_value)
-        result = self._finished(along, own, began, own_watch, own_p, found, is_last=True)
+        result = self._build_outputs(along, own, began, own_watch, own_p, found, is_last=True)
         arguments = [*own, began, held, solution, is_one]
-        finish = ca.Function('finish', arguments, result, _options(kind))
+        finish = ca.Function('finish', arguments, result, _cse_options(kind))
         result = finish(*inputs, start, numbers, unknown, is_met)
         if (self.n_x, self.n_y) == (1, 1) and not along:
-            # At the end of the domain the mechanism can be on one side only.
+            # At the end of the domain the mechanism has only one side.
             for end in (0, 1):
                 is_there = ca.fabs(position - watch.ends[2 + end]) <= AT_END * watch.y_span
                 is_there = ca.logic_and(is_there, ca.logic_not(is_known(result[0])))
@@ -415,17 +408,17 @@ class System:
                     ca.if_else(is_there, one, other)
                     for one, other in zip(there, result, strict=True)
                 ]
-        return switched('attempt', [*given, begin], result)
+        return make_switch('attempt', [*given, begin], result)
 
-    def _nearest(
+    def _nearest_entries(
         self, along: bool, given: Expression, table: Expression, watch: Watch, count: int = 1
     ) -> list[tuple[Expression, Expression, Expression]]:
-        """Return ``x``, ``y`` and ``G`` of the nearest entries, the nearest one first."""
+        """Return ``x``, ``y`` and ``G`` of the nearest entries, the nearest first."""
         n_x, n_y, n = self.n_x, self.n_y, table.shape[1]
         rows = table[:n_x, :] if along else table[n_x : n_x + n_y, :]
         span = watch.span if along else watch.y_span
         apart = ca.sum1(ca.fabs(rows - ca.repmat(given, 1, n)) / ca.repmat(span, 1, n))
-        # Of equal ones the first.
+        # Of equally close entries, use the first.
         apart = apart + ca.DM(np.arange(n)[np.newaxis] * 1e-12)
         entries = []
         for _ in range(count):
@@ -436,13 +429,13 @@ class System:
             apart = ca.if_else(is_nearest, math.inf, apart)
         return entries
 
-    def _damped(
+    def _solve_damped(
         self, along: bool, given: Expression, begin: Expression, numbers: Expression
     ) -> tuple[Expression, Expression]:
         """
-        Solve by steps that make the residual smaller, else are halved.
+        Solve by damped steps: a step that does not reduce the residual is halved.
 
-        :returns: The unknown, and the size of its last step in shares of the range.
+        Return the unknown, and the size of its last step in shares of the range.
         """
         kind, n = self._kind, begin.numel()
         n_given = given.numel()
@@ -450,12 +443,12 @@ class System:
         unknown, step = state[:n], state[n : 2 * n]
         miss, size, damping = (state[2 * n + k] for k in range(3))
         here, held = state[2 * n + 3 : 2 * n + 3 + n_given], state[2 * n + 3 + n_given :]
-        watch, p = self._split(held)
+        watch, p = self._unpack(held)
         span = watch.y_span if along else watch.span
 
-        def evaluated(at: Expression) -> tuple[Expression, Expression, Expression]:
+        def take_step(at: Expression) -> tuple[Expression, Expression, Expression]:
             if self.is_implicit:
-                off, slope = self._miss(along, here, at, p)
+                off, slope = self._build_residual(along, here, at, p)
             else:
                 value, slope = self.forms.value(at, p)
                 off = value - here
@@ -463,7 +456,7 @@ class System:
             return change, ca.sumsqr(off), ca.norm_2(change / span)
 
         ahead = unknown + damping * step
-        next_step, next_miss, next_size = evaluated(ahead)
+        next_step, next_miss, next_size = take_step(ahead)
         is_better = ca.logic_or(next_miss < miss, ca.logic_and(next_size < size, size <= END_GAME))
         is_taken = ca.logic_and(is_better, is_known(next_size))
         kept = [
@@ -476,10 +469,10 @@ class System:
                 (ca.fmin(1.0, 2.0 * damping), 0.5 * damping),
             )
         ]
-        options = _options(kind)
+        options = _cse_options(kind)
         body = ca.Function('damped', [state], [ca.vertcat(*kept, here, held)], options)
         begins = ca.Function(
-            'begins', [state], [ca.vertcat(unknown, *evaluated(unknown), 1.0, here, held)], options
+            'begins', [state], [ca.vertcat(unknown, *take_step(unknown), 1.0, here, held)], options
         )
         first = ca.vertcat(begin, ca.MX.zeros(n + 3), given, numbers)
         last = body.fold(DAMPED_STEPS)(begins(first))
@@ -498,14 +491,14 @@ class System:
         watch: Watch,
         p: Expression,
     ) -> Expression:
-        """Whether a solution is so near another one that it is of its assembly."""
+        """Return whether a solution is so close to another one that both have one assembly."""
         here, there = ((given, found), (at, begin)) if along else ((found, given), (begin, at))
-        sides = (_determinant(self.forms.closure(*each, p)[2]) for each in (here, there))
+        sides = (_determinant_of(self.forms.closure(*each, p)[2]) for each in (here, there))
         return all_of(
             (
                 math.prod(sides) > 0.0,
-                _within(here[0] - there[0], -watch.x_near, watch.x_near),
-                _within(here[1] - there[1], -watch.y_near, watch.y_near),
+                _is_within_box(here[0] - there[0], -watch.x_near, watch.x_near),
+                _is_within_box(here[1] - there[1], -watch.y_near, watch.y_near),
             )
         )
 
@@ -518,61 +511,63 @@ class System:
         watch: Watch,
         p: Expression,
     ) -> Expression:
-        """Whether the nearest entry of the table leads to a solution."""
+        """Return whether the nearest entry of the table leads to a solution."""
         x, y = (given, found) if along else (found, given)
-        (entry,) = self._nearest(True, x, table, watch)
-        side = _determinant(self.forms.closure(x, y, p)[2])
+        (entry,) = self._nearest_entries(True, x, table, watch)
+        side = _determinant_of(self.forms.closure(x, y, p)[2])
         return all_of(
             (
                 side * watch.limits[4] > 0.0,
-                _within(x - entry[0], -watch.x_near, watch.x_near),
-                _within(y - _ahead(entry, x), -watch.y_near, watch.y_near),
+                _is_within_box(x - entry[0], -watch.x_near, watch.x_near),
+                _is_within_box(y - _extrapolate_entry(entry, x), -watch.y_near, watch.y_near),
             )
         )
 
-    # -- to lay the table ------------------------------------------------------------------------
+    # -- functions for the table -----------------------------------------------------------------
 
     @cached_property
-    def value(self) -> Any:
-        """``(x, p) -> (y, G)`` without gaps, as arrays need it."""
+    def dense_value(self) -> Any:
+        """``(x, p) -> (y, G)`` with dense outputs, for arrays."""
         x, p = (ca.MX.sym(name, n) for name, n in (('x', self.n_x), ('p', self.n_numbers)))
         return ca.Function('value', [x, p], [ca.densify(each) for each in self.forms.value(x, p)])
 
     @cached_property
-    def follow(self) -> Any:
-        """Follow a closure: ``(y, x, numbers) -> (y, G, det(dg/dy), whether it is closed)``."""
+    def closure_follower(self) -> Any:
+        """``(x, y, numbers) -> (y, G, det(dg/dy), whether closed)``: follow a closure."""
         kind = self._kind
         x, y = kind.sym('x', self.n_x), kind.sym('y', self.n_y)
         numbers = kind.sym('numbers', self.n_watch + self.n_numbers)
-        watch, p = self._split(numbers)
-        found = self._newton(True, x, y, watch, p)
-        found = self._newton(True, x, found.unknown, watch, p)
-        side = _determinant(self.forms.closure(x, found.unknown, p)[2])
+        watch, p = self._unpack(numbers)
+        found = self._iterate_newton(True, x, y, watch, p)
+        found = self._iterate_newton(True, x, found.unknown, watch, p)
+        side = _determinant_of(self.forms.closure(x, found.unknown, p)[2])
         outputs = [found.unknown, ca.densify(found.slope), side, found.is_met]
-        return ca.Function('follow', [x, y, numbers], outputs, _options(kind))
+        return ca.Function('follow', [x, y, numbers], outputs, _cse_options(kind))
 
     @cached_property
-    def seek(self) -> Any:
-        """Solve a closure by damped steps: ``(x, y, numbers) -> y``."""
+    def closure_solver(self) -> Any:
+        """``(x, y, numbers) -> y``: solve a closure by damped steps."""
         x, y = ca.MX.sym('x', self.n_x), ca.MX.sym('y', self.n_y)
         numbers = ca.MX.sym('numbers', self.n_watch + self.n_numbers)
-        return ca.Function('seek', [x, y, numbers], [self._damped(True, x, y, numbers)[0]])
+        return ca.Function('seek', [x, y, numbers], [self._solve_damped(True, x, y, numbers)[0]])
 
 
 # -- expressions ---------------------------------------------------------------------------------
 
 
-def _options(kind: Any) -> dict[str, Any]:
+def _cse_options(kind: Any) -> dict[str, Any]:
     return {'cse': True} if kind is ca.SX else {}
 
 
-def _ahead(entry: tuple[Expression, Expression, Expression], x: Expression) -> Expression:
-    """Return ``y`` where an entry of the table leads."""
+def _extrapolate_entry(
+    entry: tuple[Expression, Expression, Expression], x: Expression
+) -> Expression:
+    """Return ``y`` extrapolated from an entry of the table."""
     return entry[1] + ca.mtimes(entry[2], x - entry[0])
 
 
 def is_known(number: Expression) -> Expression:
-    """Return whether a number is known; CasADi would simplify a comparison with itself away."""
+    """Return whether a number is known; CasADi would simplify a comparison with itself."""
     return ca.fabs(number) <= LARGEST
 
 
@@ -592,45 +587,45 @@ def known_if(condition: Expression, vector: Expression) -> Expression:
 
 
 def all_of(conditions: Any) -> Expression:
-    """Return whether all of the conditions hold, of which there is at least one."""
+    """Return whether all of the conditions hold; at least one is required."""
     first, *others = conditions
     for other in others:
         first = ca.logic_and(first, other)
     return first
 
 
-def _within(vector: Expression, lower: Expression, upper: Expression) -> Expression:
+def _is_within_box(vector: Expression, lower: Expression, upper: Expression) -> Expression:
     return all_of(
         ca.logic_and(vector[k] >= lower[k], vector[k] <= upper[k]) for k in range(vector.numel())
     )
 
 
-def _sizes(matrix: Expression) -> tuple[Expression, Expression]:
+def _gain_bounds(matrix: Expression) -> tuple[Expression, Expression]:
     """
-    Return how much a matrix multiplies by at most and at least.
+    Return the largest and smallest gain of a matrix.
 
-    Of up to two unknowns these are the singular values; of more than two the norm, and that of the
-    inverse, one divided by it.
+    For up to two unknowns these are the singular values; for more, the norm of the matrix and the
+    reciprocal norm of its inverse.
     """
     n_rows, n = matrix.shape
     if (n_rows, n) != (2, 2):
         return ca.norm_fro(matrix), 1.0 / ca.norm_fro(_pseudo_inverse(matrix))
     (a, b), (c, d) = ([matrix[i, j] for j in (0, 1)] for i in (0, 1))
     largest = 0.5 * (ca.hypot(a + d, b - c) + ca.hypot(a - d, b + c))
-    # The smallest normal number stands for a largest value of zero.
+    # The smallest normal number replaces a largest value of zero.
     return largest, ca.fabs(a * d - b * c) / ca.fmax(largest, np.finfo(np.float64).tiny)
 
 
-def _determinant(matrix: Expression) -> Expression:
+def _determinant_of(matrix: Expression) -> Expression:
     if isinstance(matrix, ca.SX):
         return ca.det(matrix)
-    # That of CasADi's other kind fails where it is zero.
+    # CasADi's determinant of MX fails if it is zero.
     entries = ca.SX.sym('entries', *matrix.shape)
     return ca.Function('determinant', [entries], [ca.det(entries)])(matrix)
 
 
 def solve_linear(matrix: Expression, right: Expression) -> Expression:
-    """Return ``M^-1 B``, of one and two unknowns written out; the pseudo-inverse if not square."""
+    """Return ``M^-1 B``, expanded for one and two unknowns; the pseudo-inverse if not square."""
     n_rows, n = matrix.shape
     if n_rows != n:
         return ca.mtimes(_pseudo_inverse(matrix), right)
@@ -653,8 +648,8 @@ def _pseudo_inverse(matrix: Expression) -> Expression:
     return solve_linear(matrix, ca.densify(type(matrix).eye(n)))
 
 
-def switched(name: str, given: Sequence[Any], outputs: Sequence[Any]) -> Any:
-    """Return a function of a condition, what is given, and what is kept unless it holds."""
+def make_switch(name: str, given: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    """Return a function of a condition, inputs, and values that are kept if it is false."""
     kept = [ca.MX.sym('kept', each.sparsity()) for each in outputs]
     arguments = [*given, *kept]
     return ca.Function.if_else(
@@ -664,19 +659,16 @@ def switched(name: str, given: Sequence[Any], outputs: Sequence[Any]) -> Any:
 
 # -- many samples --------------------------------------------------------------------------------
 
-#: Samples of one call; a last part of them is filled up.
+#: Samples of one call; the last call is padded.
 CHUNKS = (1, 16, 256)
 
 
 class Call:
     """
-    A compiled function with the arrays that it reads and writes.
+    A compiled function with the arrays that it reads and writes. Threads must not share it.
 
-    It owns them, as a pointer to any other would outlive it. Not to be shared between threads.
-
-    :param function: The function.
-    :param inputs: Arrays for its first or last inputs, by place; others are made.
-    :param outputs: Arrays for its outputs, likewise.
+    It owns the arrays: a pointer to other arrays could outlive them. ``inputs`` and ``outputs``
+    are existing arrays by index; other arrays are new.
     """
 
     def __init__(
@@ -703,7 +695,7 @@ class Call:
             self._buffer.set_res(k, array.reshape(-1).data)
 
     def __call__(self, *values: npt.ArrayLike) -> list[Array]:
-        """Take over the first inputs, and return the outputs; the next call overwrites them."""
+        """Copy the first inputs, run, and return the outputs; the next call overwrites them."""
         for array, value in zip(self.inputs, values, strict=False):
             array[...] = value
         self.run()
@@ -711,7 +703,7 @@ class Call:
 
 
 @lru_cache(maxsize=256)
-def _mapped(function: Any, count: int, n_shared: int) -> Any:
+def _vectorize_function(function: Any, count: int, n_shared: int) -> Any:
     n_in = function.n_in()
     return function.map('mapped', 'serial', count, list(range(n_in - n_shared, n_in)), [])
 
@@ -722,9 +714,9 @@ def map_samples(
     """
     Call a function for many samples.
 
-    :param columns: Its first inputs, shapes ``(samples, n)``.
-    :param shared: Its other inputs, the same for all samples; matrices column by column.
-    :returns: Its outputs, shapes ``(samples, n)``; of a matrix its columns one after the other.
+    ``columns`` are its first inputs, shapes ``(samples, n)``; ``shared`` its other inputs, the
+    same for all samples, with matrices column by column. The outputs have shapes ``(samples, n)``,
+    with matrices column by column.
     """
     n_samples = len(columns[0])
     results = [np.empty((n_samples, function.numel_out(k))) for k in range(function.n_out())]
@@ -734,7 +726,7 @@ def map_samples(
         left = n_samples - first
         count = next((each for each in CHUNKS if each >= left), CHUNKS[-1])
         if count not in calls:
-            calls[count] = call = Call(_mapped(function, count, len(shared)))
+            calls[count] = call = Call(_vectorize_function(function, count, len(shared)))
             for array, values in zip(call.inputs[len(columns) :], shared, strict=True):
                 array[:] = np.asarray(values, dtype=np.float64).ravel()
         call = calls[count]

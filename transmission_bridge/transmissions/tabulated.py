@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A measured curve from actuator to joint: cams, worn linkages, whatever has no formula."""
+"""A measured curve from actuator to joint: cams, worn linkages, any mechanism without equation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.linear import ratios
+from transmission_bridge.transmissions.linear import as_ratios
 from transmission_bridge.transmissions.monotone_cubic import MonotoneCubic
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
@@ -36,19 +36,21 @@ class TabulatedTransmission(PositionDependentTransmission):
         dj/da = T'(a / ar) / (ar jr)         d/dt dj/da = T''(a / ar) a' / (ar^2 jr)
 
     Every interface follows from these, see :class:`PositionDependentTransmission`. The inverse is
-    solved within the piece of the table that holds the value. The domain is the table; nothing is
-    extrapolated. Accelerations jump at the points of the table, as the second derivative does.
+    solved within the piece of the table that contains the value. The domain is the range of the
+    table; there is no extrapolation. Accelerations jump at the points of the table, as does the
+    second derivative.
 
-    In the description, either two columns or a row per point::
+    The description has either two columns or a row per point::
 
         <param name="actuator">0 0.2 0.4</param>     <point actuator="0" joint="0"/>
         <param name="joint">0 0.1 0.3</param>        <point actuator="0.2" joint="0.1"/> ...
 
-    The points are measured together and are not tunable one by one; reductions and offset are.
+    The points are measured together and are not tunable one by one; reductions and offset are
+    tunable.
 
     :param actuator: Measured actuator positions before the reduction [rad or m], strictly
         increasing or decreasing.
-    :param joint: Joint positions measured there [rad or m], strictly increasing or decreasing.
+    :param joint: Measured joint positions [rad or m], strictly increasing or decreasing.
     :param actuator_reduction: ``ar``.
     :param joint_reduction: ``jr``.
     :param joint_offset: ``off`` [rad or m].
@@ -67,8 +69,8 @@ class TabulatedTransmission(PositionDependentTransmission):
         joint_reduction: float = 1.0,
         joint_offset: float = 0.0,
     ) -> None:
-        self._actuator_reduction = ratios('actuator_reduction', (actuator_reduction,), 1)
-        self._joint_reduction = ratios('joint_reduction', (joint_reduction,), 1)
+        self._actuator_reduction = as_ratios('actuator_reduction', (actuator_reduction,), 1)
+        self._joint_reduction = as_ratios('joint_reduction', (joint_reduction,), 1)
         if not math.isfinite(joint_offset):
             raise TransmissionError(
                 'joint_offset must be finite', parameter='joint_offset', found=str(joint_offset)
@@ -85,7 +87,7 @@ class TabulatedTransmission(PositionDependentTransmission):
     def from_spec(cls, reader: SpecReader) -> TabulatedTransmission:
         """Build from one actuator, one joint and the table in one of its two spellings."""
         reader.require_members(joints=1, actuators=1)
-        actuator, joint = _table(reader)
+        actuator, joint = _read_table(reader)
         return cls(
             actuator,
             joint,
@@ -102,16 +104,16 @@ class TabulatedTransmission(PositionDependentTransmission):
 
     def evaluate(self, x: Array) -> tuple[Array, Array]:
         """Return ``j`` and ``dj/da``."""
-        value, slope = map_samples(self.system.value, [x], [self.numbers])
+        value, slope = map_samples(self.system.dense_value, [x], [self.numbers])
         return value, slope[..., np.newaxis]
 
     def _make_system(self) -> System:
-        return _system(len(self._curve.x))
+        return _build_table_system(len(self._curve.x))
 
 
 @cache
-def _system(count: int) -> System:
-    """Return the system of tables of so many points."""
+def _build_table_system(count: int) -> System:
+    """Return the system of tables with ``count`` points."""
     t, rate, own, piece = (
         ca.SX.sym(name, n) for name, n in (('a', 1), ('rate', 1), ('own', 3), ('piece', 5))
     )
@@ -141,12 +143,12 @@ def _system(count: int) -> System:
     return System(forms, p.numel())
 
 
-def _table(reader: SpecReader) -> tuple[Sequence[float], Sequence[float]]:
+def _read_table(reader: SpecReader) -> tuple[Sequence[float], Sequence[float]]:
     points = reader.elements('point')
     columns = [reader.text(name, default='') for name in ('actuator', 'joint')]
     if bool(points) == any(columns):
         raise reader.error(
-            'the table is not given',
+            'the table is missing or ambiguous',
             parameter='actuator',
             expected='<param name="actuator"> and <param name="joint">, or <point actuator="" '
             'joint=""/> elements',
@@ -162,7 +164,7 @@ def _table(reader: SpecReader) -> tuple[Sequence[float], Sequence[float]]:
     for point, row in zip(points, rows, strict=True):
         if row.keys() != {'actuator', 'joint'}:
             raise reader.error(
-                f'the point in line {point.line} cannot be used',
+                f'the point in line {point.line} is invalid',
                 parameter='point',
                 expected='attributes actuator and joint',
                 found=', '.join(row) or 'none',

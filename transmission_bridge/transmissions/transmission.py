@@ -5,7 +5,7 @@
 The contract of every transmission, built in or third-party.
 
 A transmission is a map from actuator positions to joint positions, ``q = f(a)``, with the Jacobian
-``J = df/da``. Every interface follows by the chain rule and by conservation of power:
+``J = df/da``. Every interface follows from the chain rule and conservation of power:
 
 ==================== ===================================== =====================================
 interface            actuator to joint                     joint to actuator
@@ -17,8 +17,8 @@ acceleration         ``q'' = J a'' + J' a'``               ``a'' = J^-1 (q'' - J
 effort torque force  ``tau_q = J^-T tau_a``                ``tau_a = J^T tau_q``
 ==================== ===================================== =====================================
 
-Inverses are pseudo-inverses where the numbers of actuators and joints differ. Positions are in
-[rad] or [m] (REP 103), efforts in [N m] or [N].
+Inverses are pseudo-inverses if the numbers of actuators and joints differ. Positions are in [rad]
+or [m] (REP 103), efforts in [N m] or [N].
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from transmission_bridge.types import Array
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.spec_reader import SpecReader
 
-#: Version of this contract. A plugin states the one it was written for as ``api_version``.
+#: Version of this contract. A plugin states the implemented version as ``api_version``.
 API_VERSION = 2
 
-#: What follows from what a type states, and is the same for every type.
+#: Methods that are derived from the statements of a type and are the same for every type.
 DERIVED = ('map', 'map_state', 'actuator_to_joint', 'joint_to_actuator', 'jacobian', 'supports')
 
 
@@ -58,41 +58,42 @@ class Transmission(ABC):
     :class:`~transmission_bridge.transmissions.equation_transmission.EquationTransmission` or
     :class:`~transmission_bridge.transmissions.position_dependent.PositionDependentTransmission`,
     states a matrix, an equation or a function, sets ``api_version = 2`` and defines
-    :meth:`from_spec`. The maps follow, and are not overridden.
+    :meth:`from_spec`. The maps are derived and must not be overridden.
 
     Arrays have shape ``(..., n_actuators)`` or ``(..., n_joints)`` with any leading batch axes, in
-    role order. An unknown value is NaN and touches only the outputs that depend on it.
+    role order. An unknown value is NaN and touches only outputs that depend on it.
     """
 
-    #: The version of this contract that the plugin was written for; every plugin states it.
+    #: The version of this contract that the plugin implements; every plugin states it.
     api_version: ClassVar[int]
 
-    #: Whether the Jacobian is the same everywhere; ``at`` and ``rate`` are then ignored.
+    #: Whether the Jacobian is constant; ``at`` and ``rate`` are then ignored.
     is_constant: ClassVar[bool] = False
 
-    #: Whether the mechanism itself says that its actuators turn, so that their unit is [rad].
+    #: Whether the type requires rotary actuators: their unit is then [rad].
     actuators_turn: bool = False
 
-    #: What :attr:`actuator_reduction`, :attr:`joint_reduction` and :attr:`joint_offset` are.
+    #: Values of :attr:`actuator_reduction`, :attr:`joint_reduction` and :attr:`joint_offset`.
     _actuator_reduction: tuple[float, ...] = ()
     _joint_reduction: tuple[float, ...] = ()
     _joint_offset: tuple[float, ...] = ()
 
-    #: Joints that actuators move and nobody commands. :meth:`map` to joints gives them after the
-    #: others, and takes nothing from them.
+    #: Joints that actuators move but that cannot be commanded. :meth:`map` to joints returns them
+    #: after the other joints; the inverse map has no inputs for them.
     passive_joints: tuple[str, ...] = ()
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> Transmission:
         """
-        Build the transmission from what its description says; every plugin defines it.
+        Build the transmission from its description; every plugin defines this method.
 
-        Every number asked of the reader becomes a live parameter, everything in the description
-        that is not asked for is reported to the user as unused.
+        Every number requested from the reader becomes a live parameter; everything else in the
+        description is reported to the user as unused.
 
         :param reader: Access to the description, members in role order.
-        :raises TransmissionError: If the description does not fit, or the class is none to be
-            described.
+        :returns: The transmission.
+        :raises TransmissionError: If the description does not fit, or the class cannot be built
+            from a description.
         """
         raise reader.error(f'{cls.__name__} does not define from_spec')
 
@@ -108,26 +109,27 @@ class Transmission(ABC):
 
     @property
     def actuator_reduction(self) -> tuple[float, ...]:
-        """Reductions on the actuators' side, in role order; ones where the type has none."""
+        """Reductions on the actuators' side, in role order; ones if the type has none."""
         return self._actuator_reduction or (1.0,) * self.n_actuators
 
     @property
     def joint_reduction(self) -> tuple[float, ...]:
-        """Reductions on the joints' side, in role order; ones where the type has none."""
+        """Reductions on the joints' side, in role order; ones if the type has none."""
         return self._joint_reduction or (1.0,) * self.n_joints
 
     @property
     def joint_offset(self) -> tuple[float, ...]:
-        """Offsets in joint coordinates [rad or m], in role order; zeros where there are none."""
+        """Offsets in joint coordinates [rad or m], in role order; zeros if the type has none."""
         return self._joint_offset or (0.0,) * self.n_joints
 
     def supports(self, interface: str, direction: Direction) -> bool:
         """
-        Tell whether an interface is mapped in a direction.
+        Return whether an interface can be mapped in a direction.
 
         :param interface: ``position``, ``velocity``, ``acceleration``, ``effort``, ``torque``,
             ``force`` or ``absolute_position``.
         :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
+        :returns: True if it can be mapped.
         """
         return interface in interfaces_of(direction)
 
@@ -147,19 +149,19 @@ class Transmission(ABC):
         Map values from one space to the other.
 
         :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
-        :param interface: Which quantity ``values`` are, see :meth:`supports`.
+        :param interface: The quantity of ``values``, see :meth:`supports`.
         :param values: Shape ``(..., n)`` with ``n`` the actuators or joints of the input's space.
-        :param at: Positions in the input's space, same shape; needed by velocity, acceleration and
-            effort where the Jacobian varies, else ignored.
-        :param rate: Velocities in the input's space, same shape; needed by acceleration where the
+        :param at: Positions in the input's space, same shape; required for velocity, acceleration
+            and effort if the Jacobian varies, else ignored.
+        :param rate: Velocities in the input's space, same shape; required for acceleration if the
             Jacobian varies, else ignored.
-        :param guess: Positions in the output's space to start an iterative solution from, else a
-            fixed table.
-        :param report: Collects what became NaN, and why.
+        :param guess: Initial guess of an iterative solution: positions in the output's space. By
+            default it is taken from a fixed table.
+        :param report: Collects the reasons of NaN results.
         :returns: Values in the other space, shape ``(..., m)``.
         :raises ShapeError: If an array has another shape.
-        :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
-        :raises TransmissionError: If ``at`` or ``rate`` is needed and missing.
+        :raises UnsupportedInterfaceError: If the interface cannot be mapped in this direction.
+        :raises TransmissionError: If ``at`` or ``rate`` is required and missing.
         """
 
     def actuator_to_joint(self, interface: str, values: npt.ArrayLike, **options: Any) -> Array:
@@ -181,18 +183,20 @@ class Transmission(ABC):
         report: MapReport | None = None,
     ) -> tuple[Array, Array, Array]:
         """
-        Map position, velocity and effort of one instant together.
+        Map position, velocity and effort of one state together.
 
-        As three calls with ``at=position``; a mechanism that has to find its position first finds
-        it once.
+        The result equals three calls with ``at=position``, but a mechanism solves for its position
+        only once.
 
         :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
-        :param position: Shape ``(..., n)``; ``velocity`` and ``effort`` are of the same shape.
-        :param guess: Where to start an iterative solution, in the output's space.
-        :param report: Collects what became NaN, and why, once for each position.
+        :param position: Shape ``(..., n)``.
+        :param velocity: Same shape.
+        :param effort: Same shape.
+        :param guess: Initial guess of an iterative solution, in the output's space.
+        :param report: Collects the reasons of NaN results, once per position.
         :returns: Position, velocity and effort in the other space.
         :raises ShapeError: If an array has another shape.
-        :raises UnsupportedInterfaceError: If one of the three is not mapped.
+        :raises UnsupportedInterfaceError: If one of the three cannot be mapped.
         """
         mapped = self.map(direction, 'position', position, guess=guess, report=report)
         return (
@@ -202,16 +206,16 @@ class Transmission(ABC):
         )
 
     def facts(self) -> tuple[str, ...]:
-        """Return what the type has found out about the mechanism, in sentences for ``check``."""
+        """Return facts about the mechanism in sentences, for ``check``."""
         return ()
 
     def doubts(self) -> tuple[str, ...]:
-        """Return why the description may not be what is meant; each becomes a warning."""
+        """Return doubts about the description in sentences; each becomes a warning."""
         return ()
 
     def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
         """
-        Return ``J = df/da``, NaN where it does not exist.
+        Return ``J = df/da``, NaN if it does not exist.
 
         :param actuator_position: Shape ``(..., n_actuators)``.
         :returns: Shape ``(..., n_joints, n_actuators)``.
@@ -222,19 +226,13 @@ class Transmission(ABC):
 
 
 def slope_of(transmission: Transmission, direction: Direction, x: Array) -> Array:
-    """
-    Return the derivative of a position map by the velocity map.
-
-    :param direction: From ``x`` to ``y``.
-    :param x: Positions, shape ``(..., n_x)``.
-    :returns: ``dy/dx``, shape ``(..., n_y, n_x)``.
-    """
+    """Return ``dy/dx``, shape ``(..., n_y, n_x)``, at ``x`` from the velocity map."""
     units = (np.broadcast_to(unit, x.shape).copy() for unit in np.eye(x.shape[-1]))
     return np.stack([transmission.map(direction, 'velocity', unit, at=x) for unit in units], -1)
 
 
-def overridden(cls: type) -> list[str]:
-    """Return which of :data:`DERIVED` a class takes from outside of this package."""
+def overrides_of(cls: type) -> list[str]:
+    """Return which of :data:`DERIVED` a class overrides outside of this package."""
     package = __name__.partition('.')[0] + '.'
     return [
         name
@@ -249,24 +247,24 @@ def as_real(name: str, values: npt.ArrayLike) -> Array:
     """
     Return ``values`` as float64.
 
-    :raises TransmissionError: If they are complex: numpy would drop their imaginary part.
+    :raises TransmissionError: If they are complex: numpy would discard their imaginary part.
     """
     array = np.asarray(values)
     if array.dtype.kind == 'c':
         raise TransmissionError(
-            f'{name} cannot be used',
+            f'{name} is invalid',
             parameter=name,
             expected='real numbers',
-            found='complex ones',
+            found='complex numbers',
         )
     return array.astype(np.float64, copy=False)
 
 
 def as_values(name: str, values: npt.ArrayLike, length: int) -> Array:
     """
-    Return ``values`` as float64, its last axis checked.
+    Return ``values`` as float64 with a last axis of this length.
 
-    :raises ShapeError: If the last axis is not ``length`` long, or there is none.
+    :raises ShapeError: If the last axis has another length, or there are no axes.
     :raises TransmissionError: If they are complex.
     """
     array = as_real(name, values)

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A number of a transmission that can be changed while it is in use."""
+"""A live number of a transmission, which can be changed during use."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from transmission_bridge.errors import ParameterError
 #: ``('joints', 'roll', 'offset')``, or ``('rod_length',)`` for a parameter of the plugin.
 ParameterPath = tuple[str, ...]
 
-#: Parameters of every transmission that are true or false: whether its sensors are at the joints,
-#: so that the values of an interface pass from actuator to joint by role, unmapped.
+#: Flags of every transmission: whether its sensors are at the joints. The values of the interface
+#: then pass from actuator to joint by role, unmapped.
 BY_ROLE = {'ignore_absolute_encoder': 'absolute_position', 'ignore_torque_sensor': 'torque'}
 
 
 @dataclass(frozen=True, slots=True)
 class Tunable:
     """
-    A number of a transmission that can be changed while it is in use, or one of :data:`BY_ROLE`.
+    A live number of a transmission, or one of the flags :data:`BY_ROLE`.
 
-    :param path: Where it stands below the transmission.
-    :param value: The value in use; true or false of a flag.
+    :param path: Its path below the transmission.
+    :param value: The current value; true or false for a flag.
     :param default: The value of the description.
-    :param minimum: Smallest value allowed, ``None``: open.
-    :param maximum: Largest value allowed, ``None``: open.
-    :param nonzero: Whether zero is refused.
-    :param may_be_infinite: Whether infinity is accepted: no limit.
+    :param description: One sentence with the unit.
+    :param minimum: Smallest allowed value, ``None`` if unlimited.
+    :param maximum: Largest allowed value, ``None`` if unlimited.
+    :param nonzero: Whether zero is invalid.
+    :param may_be_infinite: Whether infinity is valid; it means no limit.
     :param transmission: Name of the transmission.
     """
 
@@ -56,7 +57,7 @@ class Tunable:
 
     @property
     def unit(self) -> str:
-        """The unit in brackets at the end of its description, empty if there is none."""
+        """The unit in brackets at the end of its description, or an empty string."""
         found = re.search(r'\[([^]]*)\]\W*$', self.description)
         return found[1] if found else ''
 
@@ -69,19 +70,19 @@ class Tunable:
 
     @property
     def is_torque_constant(self) -> bool:
-        """Whether it is ``actuators.<name>.torque_constant``, of the unit of effort."""
+        """Whether it is ``actuators.<name>.torque_constant``, which scales effort."""
         return len(self.path) == 3 and self.path[::2] == ('actuators', 'torque_constant')
 
     @property
     def is_actuator_limit(self) -> bool:
-        """Whether it is one of ``actuators.<name>.limit``; a type may read a ``limit`` itself."""
+        """Whether it is in ``actuators.<name>.limit``; a type may have its own ``limit``."""
         return len(self.path) == 4 and self.path[::2] == ('actuators', 'limit')
 
-    def check(self, value: float, *, transmission: str = '') -> float:
+    def check_value(self, value: float, *, transmission: str = '') -> float:
         """
-        Return ``value`` if it can be accepted.
+        Return ``value`` if it is valid.
 
-        :raises ParameterError: If it is not finite, zero where that is refused, or out of range.
+        :raises ParameterError: If it is not finite, zero if zero is invalid, or out of range.
         """
         expected = ''
         least = -math.inf if self.minimum is None else self.minimum
@@ -95,7 +96,7 @@ class Tunable:
         if expected:
             name = '.'.join(self.path)
             raise ParameterError(
-                f'{name} cannot be accepted',
+                f'{name} is invalid',
                 transmission=transmission,
                 parameter=name,
                 expected=expected,

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""From parameter values, as users write them, to transmissions that have them."""
+"""Applies parameter values of users to transmissions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.description.values import MECHANICAL_REDUCTION
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.builder import build
+from transmission_bridge.transmissions.builder import build_transmission
 from transmission_bridge.transmissions.ranges import disjoint_ranges
 from transmission_bridge.transmissions.robot import Robot
 from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
@@ -24,47 +24,45 @@ from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tu
 RATIOS = 1e-6, 1e6
 
 
-def tuned(
+def retune_bindings(
     robot: Robot, parameters: Mapping[str, Any], description: RobotDescription, passive_joints: str
 ) -> tuple[Binding, ...]:
     """
     Return the transmissions of a robot with other numbers.
 
-    :param parameters: For example ``{'wrist.joints.roll.offset': 0.1}``; any part of a name may
-        be a mapping of its own, as in ``{'wrist': {'joints': {'roll': {'offset': 0.1}}}}``.
-    :param description: That of the robot.
-    :param passive_joints: Which passive joints are published.
-    :raises UnknownNameError: If there is no such transmission.
-    :raises ParameterError: If a name is no parameter, or could mean two, or if a value has the
-        wrong type or cannot be accepted.
+    ``parameters`` are for example ``{'wrist.joints.roll.offset': 0.1}``; any part of a name may be
+    a nested mapping, as in ``{'wrist': {'joints': {'roll': {'offset': 0.1}}}}``.
+
+    :raises UnknownNameError: If a transmission does not exist.
+    :raises ParameterError: If a parameter is unknown or ambiguous, or if a value is invalid.
     """
     items = {each.spec.name: each for each in robot.bindings}
     numbers: dict[str, dict[ParameterPath, float]] = {}
-    for keys, value in _leaves((), parameters):
-        found = robot.named.get('.'.join(keys), [])
+    for keys, value in _iterate_leaves((), parameters):
+        found = robot.named_tunables.get('.'.join(keys), [])
         if len(found) > 1:
-            # Names in the description may have dots in them: said in parts it is one of them.
+            # Names in the description may contain dots: nested keys are then unambiguous.
             found = [each for each in found if (each.transmission, *each.path) == keys]
         if len(found) != 1:
-            raise _unknown(robot, keys, value)
+            raise _unknown_parameter_error(robot, keys, value)
         (tunable,) = found
         name, path = tunable.transmission, tunable.path
         if tunable.is_flag:
             flag = {BY_ROLE[path[0]]}
-            is_set = _flag(items[name], path[0], value)
+            is_set = _read_tuned_flag(items[name], path[0], value)
             by_role = items[name].by_role | flag if is_set else items[name].by_role - flag
             items[name] = replace(items[name], by_role=by_role)
         else:
-            numbers.setdefault(name, {})[path] = _number(items[name], tunable, value)
+            numbers.setdefault(name, {})[path] = _read_tuned_number(items[name], tunable, value)
     for name, values in numbers.items():
-        items[name] = _rebuilt(items[name], values, description, passive_joints)
+        items[name] = _rebuild_transmission(items[name], values, description, passive_joints)
     bindings = tuple(items.values())
     if disjoint := disjoint_ranges(bindings, description):
         raise next(iter(disjoint.values()))
     return bindings
 
 
-def _unknown(robot: Robot, keys: ParameterPath, value: object) -> Exception:
+def _unknown_parameter_error(robot: Robot, keys: ParameterPath, value: object) -> Exception:
     items = {each.spec.name: each for each in robot.bindings if not each.is_identity}
     full = '.'.join(keys)
     owners = [name for name in items if full == name or full.startswith(f'{name}.')]
@@ -84,37 +82,37 @@ def _unknown(robot: Robot, keys: ParameterPath, value: object) -> Exception:
     )
 
 
-def _number(item: Binding, tunable: Tunable, value: object) -> float:
+def _read_tuned_number(item: Binding, tunable: Tunable, value: object) -> float:
     name = '.'.join(tunable.path)
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise _refused(item, name, 'a number', value, 'has the wrong type')
+        raise _value_error(item, name, 'a number', value, 'has the wrong type')
     try:
         number = float(value)
-    except OverflowError:  # an integer beyond double precision, refused as not finite
+    except OverflowError:  # an integer beyond double precision is not finite
         number = math.inf
-    tunable.check(number, transmission=item.spec.name)
+    tunable.check_value(number, transmission=item.spec.name)
     smallest, largest = RATIOS
     is_ratio = tunable.path[-1] == MECHANICAL_REDUCTION and number != 0.0
     if is_ratio and not smallest <= abs(number) <= largest:
-        # It can only be a slip of the hand.
-        raise _refused(item, name, f'a magnitude in [{smallest:g}, {largest:g}]', number)
+        # Such a ratio is a typing error.
+        raise _value_error(item, name, f'a magnitude in [{smallest:g}, {largest:g}]', number)
     return number
 
 
-def _flag(item: Binding, name: str, value: object) -> bool:
+def _read_tuned_flag(item: Binding, name: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise _refused(item, name, 'true or false', value)
+        raise _value_error(item, name, 'true or false', value)
     if value and item.transmission.n_joints != item.transmission.n_actuators:
-        expected = 'false, as it has different numbers of joints and actuators'
-        raise _refused(item, name, expected, value)
+        expected = 'false, because the numbers of joints and actuators differ'
+        raise _value_error(item, name, expected, value)
     return value
 
 
-def _refused(
-    item: Binding, name: str, expected: str, value: object, said: str = 'cannot be accepted'
+def _value_error(
+    item: Binding, name: str, expected: str, value: object, problem: str = 'is invalid'
 ) -> ParameterError:
     return ParameterError(
-        f'{name} {said}',
+        f'{name} {problem}',
         transmission=item.spec.name,
         parameter=name,
         expected=expected,
@@ -122,29 +120,29 @@ def _refused(
     )
 
 
-def _leaves(
+def _iterate_leaves(
     prefix: ParameterPath, nested: Mapping[str, Any]
 ) -> Iterator[tuple[ParameterPath, object]]:
     for key, value in nested.items():
         path = (*prefix, str(key))
         if isinstance(value, Mapping):
-            yield from _leaves(path, value)
+            yield from _iterate_leaves(path, value)
         else:
             yield path, value
 
 
-def _rebuilt(
+def _rebuild_transmission(
     item: Binding,
     numbers: Mapping[ParameterPath, float],
     robot: RobotDescription,
     passive_joints: str,
 ) -> Binding:
-    """Return the transmission with these numbers in place of its present ones."""
+    """Return the transmission with these numbers replaced."""
     values = {tunable.path: tunable.value for tunable in item.tunables}
     if all(values[path] == number for path, number in numbers.items()):
         return item
     try:
-        built, _ = build(
+        built, _ = build_transmission(
             type(item.transmission), item.spec, {**values, **numbers}, robot, passive_joints
         )
     except ParameterError:
@@ -157,7 +155,7 @@ def _rebuilt(
             expected=error.expected,
             found=error.found,
         ) from error
-    except (Exception, SystemExit) as error:  # a plugin's bug is a refusal with a reason as well
+    except (Exception, SystemExit) as error:  # a plugin's bug rejects the value with a reason
         raise ParameterError(
             f'{item.spec.type} raised {type(error).__name__}: {error}',
             transmission=item.spec.name,

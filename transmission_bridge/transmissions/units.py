@@ -2,10 +2,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Units in which drivers give and take the numbers of actuators.
+Units of the numbers that drivers exchange with actuators.
 
 A driver's number times a scale is the number at the motor in SI. Position, velocity and effort
-have scales of their own, because drivers mix them: turns, revolutions per minute, ampere.
+have separate scales, because drivers mix units: turns, revolutions per minute, ampere.
 Accelerations are in the unit of velocity per second.
 """
 
@@ -30,8 +30,7 @@ _OF_POSITION: dict[str, float | str] = {
     'mm': 1e-3,
 }
 
-#: Parameters of an actuator that are units, and for each unit its scale, or the constant that
-#: gives it.
+#: Unit parameters of an actuator; for each unit its scale, or the constant that determines it.
 UNITS: dict[str, dict[str, float | str]] = {
     'position_unit': _OF_POSITION,
     'velocity_unit': {
@@ -54,20 +53,20 @@ CONSTANTS = {
     'rated_effort': 'Effort at 100 percent [N m or N].',
 }
 
-#: The two of which one follows from the other.
+#: Each of these two units can be derived from the other.
 _OF_MOTION = ('position_unit', 'velocity_unit')
 
-#: Units of what slides; these, those that need a constant of effort, and none say nothing else.
+#: Units of linear actuators, and units that do not distinguish linear from rotary actuators.
 _SLIDING = frozenset({'m', 'mm', 'm/s', 'mm/s', 'N'})
 _EITHER = frozenset({'A', 'percent'})
 
-#: Magnitudes of scales; beyond, a constant has another unit than was meant.
+#: Range of scales; outside of it, a constant is in a wrong unit.
 _SCALES = 1e-12, 1e12
 
 #: Smallest constant.
 SMALLEST = 1e-9
 
-#: The row of a state, and so of units, that an interface has.
+#: The row of an interface in a state and in its units.
 _ROWS = dict(zip(Quantity, (0, 0, 1, 1, 2), strict=True))
 
 
@@ -76,8 +75,7 @@ class Unit:
     """
     The unit of an interface.
 
-    :param text: As it is written; empty where none is given: SI.
-    :param scale: The number at the motor, in SI, for each of the driver's.
+    ``text`` is empty for SI. ``scale`` times the driver's number is the number at the motor in SI.
     """
 
     text: str = ''
@@ -86,11 +84,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class ActuatorUnits:
-    """
-    Units of a driver's numbers of one actuator, those of :data:`FIELDS`.
-
-    :param slides: Whether the actuator slides, as far as its units tell; ``None``: they do not.
-    """
+    """Driver units of one actuator; ``slides`` is ``None`` if the units leave it open."""
 
     position: Unit = Unit()
     velocity: Unit = Unit()
@@ -98,61 +92,60 @@ class ActuatorUnits:
     slides: bool | None = None
 
     @property
-    def units(self) -> tuple[Unit, Unit, Unit]:
-        """Those of position, velocity and effort."""
+    def all_units(self) -> tuple[Unit, Unit, Unit]:
+        """Units of position, velocity and effort."""
         return self.position, self.velocity, self.effort
 
     @property
-    def constants(self) -> tuple[str, ...]:
-        """Names of the constants that they need."""
-        bases = (unit.text.rpartition(' ')[2] for unit in self.units)
+    def constant_names(self) -> tuple[str, ...]:
+        """Names of the required constants."""
+        bases = (unit.text.rpartition(' ')[2] for unit in self.all_units)
         found = (known.get(base) for known, base in zip(UNITS.values(), bases, strict=True))
         return tuple(dict.fromkeys(name for name in found if isinstance(name, str)))
 
     def with_torque_constant(self, value: float) -> ActuatorUnits:
         """Return the same units with another torque constant [N m/A or N/A]."""
-        effort = _unit('effort_unit', self.effort.text, {'torque_constant': value})[0]
+        effort = _read_unit('effort_unit', self.effort.text, {'torque_constant': value})[0]
         return replace(self, effort=effort)
 
 
 def read_units(texts: Mapping[str, str]) -> ActuatorUnits | None:
     """
-    Return the units that parameters of an actuator give.
+    Return the units set by parameters of an actuator, ``None`` if there are none.
 
-    A unit may have a number before it: ``0.229 rpm``. Where only one of position and velocity has
-    a unit, the other has the same one, per second: ``turn`` and ``turn/s``.
+    A unit may have a number before it: ``0.229 rpm``. If only one of position and velocity has a
+    unit, the other one is derived from it: ``turn`` and ``turn/s``. ``texts`` are the given values
+    of :data:`UNITS` and :data:`CONSTANTS`.
 
-    :param texts: Values of the :data:`UNITS` and :data:`CONSTANTS` given, by name.
-    :returns: ``None`` where there is no unit.
-    :raises TransmissionError: If there is no such unit, a constant that it needs is missing or
-        not a positive number, one unit is of what turns and another of what slides, or that of
-        velocity or position does not follow from the other. Its ``parameter`` is the one at fault.
+    :raises TransmissionError: If a unit is unknown, a required constant is missing or not a
+        positive number, units of rotary and linear actuators are mixed, or the unit of position or
+        velocity cannot be derived from the other one. Its ``parameter`` is the one at fault.
     """
     if not texts.keys() & UNITS.keys():
         return None
     position, velocity = (texts.get(name, '').strip() for name in _OF_MOTION)
     inherited = dict(zip(_OF_MOTION, (velocity.removesuffix('/s'), f'{position}/s'), strict=True))
     texts = {name: text for name, text in inherited.items() if text in UNITS[name]} | dict(texts)
-    constants = {name: _positive(name, texts[name]) for name in CONSTANTS if name in texts}
+    constants = {name: _read_positive(name, texts[name]) for name in CONSTANTS if name in texts}
     found, slides, first = {}, None, ''
     for name in UNITS:
         if name not in texts:
             continue
-        unit, base = _unit(name, texts[name], constants)
+        unit, base = _read_unit(name, texts[name], constants)
         found[name.removesuffix('_unit')] = unit
         if base in _EITHER:
             continue
         if slides is not None and slides != (base in _SLIDING):
             message = f"'{first}' and '{base}' do not belong to one actuator"
             given = ', '.join(repr(texts[each]) for each in UNITS if each in texts)
-            raise _refused(name, message, 'units of what turns, or units of what slides', given)
+            raise _unit_error(name, message, 'units of what turns, or units of what slides', given)
         slides, first = base in _SLIDING, base
     for name, missing in zip(_OF_MOTION, _OF_MOTION[::-1], strict=True):
         if name in texts and missing not in texts:
             units = [unit for unit in UNITS[missing] if (unit in _SLIDING) == slides]
-            message = f'{missing} is missing, and does not follow from {name} {texts[name]!r}'
-            expected = f'{missing}: one of {", ".join(units)}, a number before it if need be'
-            raise _refused(missing, message, expected)
+            message = f'{missing} is missing and cannot be derived from {name} {texts[name]!r}'
+            expected = f'{missing}: one of {", ".join(units)}, with an optional number before it'
+            raise _unit_error(missing, message, expected)
     return ActuatorUnits(**found, slides=slides)
 
 
@@ -160,46 +153,46 @@ def units_from_text(text: str) -> ActuatorUnits:
     """
     Return the units of one text, ``position_unit:turn, velocity_unit:rpm``.
 
-    :raises TransmissionError: As :func:`read_units`; if a part is not ``name:value``, has another
-        name or is repeated, or there is no unit.
+    :raises TransmissionError: As :func:`read_units`; also if a part is not ``name:value``, has an
+        unknown name or is repeated, or there is no unit.
     """
     texts: dict[str, str] = {}
     known = (*UNITS, *CONSTANTS)
     for part in text.split(','):
         name, colon, value = (each.strip() for each in part.partition(':'))
         if not colon or name not in known or texts.setdefault(name, value) != value:
-            message = f'{part.strip()!r} cannot be read{closest(name, known)}'
+            message = f'{part.strip()!r} is invalid{closest(name, known)}'
             expected = f"'name:value' with each of {', '.join(known)} at most once"
-            raise _refused('', message, expected, repr(text))
+            raise _unit_error('', message, expected, repr(text))
     units = read_units(texts)
     if units is None:
-        raise _refused('', 'no unit is given', f'one of {", ".join(UNITS)}', repr(text))
+        raise _unit_error('', 'no unit is given', f'one of {", ".join(UNITS)}', repr(text))
     return units
 
 
 def unit_meant(name: str) -> str | None:
-    """Return which of the :data:`UNITS` a name means that is spelt in another way."""
+    """Return which of the :data:`UNITS` is meant by a misspelt name."""
     letters = ''.join(filter(str.isalpha, name)).lower()
     return next((unit for unit in UNITS if is_similar_word(letters, unit.replace('_', ''))), None)
 
 
-def _unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[Unit, str]:
-    """Return a unit and its name without the number before it."""
+def _read_unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[Unit, str]:
+    """Return a unit, and its name without the leading number."""
     words = text.split()
     number = 1.0
     if len(words) > 1 and words[0][0] in '+-.0123456789':
-        number = _positive(name, words.pop(0))
+        number = _read_positive(name, words.pop(0))
     base = ' '.join(words)
     known = UNITS[name]
     if base not in known:
         message = f'{name} is not a unit of this interface{closest(base, known)}'
-        expected = f'one of {", ".join(known)}, a number before it if need be'
-        raise _refused(name, message, expected, repr(text))
+        expected = f'one of {", ".join(known)}, with an optional number before it'
+        raise _unit_error(name, message, expected, repr(text))
     scale = known[base]
     if isinstance(scale, str):
         if scale not in constants:
             message = f"{name} '{base}' needs {scale}"
-            raise _refused(scale, message, f'{scale}: {CONSTANTS[scale]}')
+            raise _unit_error(scale, message, f'{scale}: {CONSTANTS[scale]}')
         constant = constants[scale]
         scale = {
             'ticks_per_turn': _TURN / constant,
@@ -209,25 +202,25 @@ def _unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[Unit, s
     scale *= number
     if not _SCALES[0] <= scale <= _SCALES[1]:
         expected = f'{_SCALES[0]:g} to {_SCALES[1]:g} in SI for each {base}'
-        raise _refused(name, f'{name} cannot be used', expected, f'{scale:g}')
+        raise _unit_error(name, f'{name} is invalid', expected, f'{scale:g}')
     return Unit(' '.join(text.split()), scale), base
 
 
-def _positive(name: str, text: str) -> float:
+def _read_positive(name: str, text: str) -> float:
     try:
         value = parse_number(text)
     except ValueError as error:
-        raise _refused(name, f'{name} is not a number', str(error), repr(text)) from None
+        raise _unit_error(name, f'{name} is not a number', str(error), repr(text)) from None
     if value < SMALLEST:
-        expected = f'a number, at least {SMALLEST:g}; a negative reduction reverses the sense'
-        raise _refused(name, f'{name} cannot be used', expected, repr(text))
+        expected = f'{SMALLEST:g} or more; a negative reduction reverses the direction'
+        raise _unit_error(name, f'{name} is invalid', expected, repr(text))
     return value
 
 
-def _refused(name: str, message: str, expected: str, found: str = 'none') -> TransmissionError:
+def _unit_error(name: str, message: str, expected: str, found: str = 'none') -> TransmissionError:
     return TransmissionError(message, parameter=name, expected=expected, found=found)
 
 
 def row_of(interface: str) -> int:
-    """Return the row of a state for an interface, 0: position, 1: velocity, 2: effort."""
+    """Return the row of an interface in a state, 0: position, 1: velocity, 2: effort."""
     return _ROWS[INTERFACES[interface]]

@@ -25,7 +25,7 @@ import numpy as np
 
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.builder import build
+from transmission_bridge.transmissions.builder import build_transmission
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 from transmission_bridge.types import Array, Index
@@ -72,7 +72,7 @@ class TransmissionModel:
         self.given, self.measured = (actuators, joints) if self._forward else (joints, actuators)
         members = binding.spec.joints if self._forward else binding.spec.actuators
         self.channels = tuple(member.name for member in members)
-        built, _ = build(self._type, self._spec, numbers)
+        built, _ = build_transmission(self._type, self._spec, numbers)
         self.tunables = tuple(each for each in built.tunables if each.shapes_map)
         self._others = {each.path: each.value for each in built.tunables if not each.shapes_map}
         self.nominal = np.array([tunable.value for tunable in self.tunables])
@@ -146,5 +146,8 @@ class TransmissionModel:
                 tunable.path: float(value)
                 for tunable, value in zip(self.tunables, values, strict=True)
             }
-            self._newest = values.copy(), build(self._type, self._spec, overrides)[0].transmission
+            self._newest = (
+                values.copy(),
+                build_transmission(self._type, self._spec, overrides)[0].transmission,
+            )
         return self._newest[1]

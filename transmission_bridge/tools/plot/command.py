@@ -233,7 +233,7 @@ def _block(robot: RobotTransmissions, binding: Binding) -> Block:
     for path in texts:  # reductions and offsets first
         texts[path].sort(key=lambda text: bool(path) and text.split()[0] not in _NEUTRAL)
     units = {
-        name: [f'driver in {", ".join(unit.text for unit in each.units if unit.text)}']
+        name: [f'driver in {", ".join(unit.text for unit in each.all_units if unit.text)}']
         for name, each in binding.units.items()
     }
 

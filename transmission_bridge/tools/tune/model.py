@@ -267,7 +267,7 @@ class TuneModel:
                 return Preview(None, reason=f'{type(error).__name__}: {error}')
             shifts += [
                 Shift(joint, was, will)
-                for place, joint in zip(binding.moved, names_of(binding), strict=True)
+                for place, joint in zip(binding.all_joints, names_of(binding), strict=True)
                 for was, will in [(float(before[place]), float(after[place]))]
                 if was != will
             ]
@@ -461,7 +461,7 @@ class TuneModel:
 
 
 def names_of(binding: Binding) -> tuple[str, ...]:
-    """Return the joints that a transmission moves, as :attr:`Binding.moved` has their places."""
+    """Return the joints that a transmission moves, in the order of :attr:`Binding.all_joints`."""
     joints = tuple(member.name for member in binding.spec.joints)
     return (*joints, *binding.transmission.passive_joints)
 

@@ -17,8 +17,8 @@ from transmission_bridge.kinematics.tree import (
     joint_from_spec,
     JointSource,
     KinematicTree,
-    numbered,
-    rest_of,
+    number_joints,
+    rest_transform_of,
 )
 from transmission_bridge.types import Array, Mask
 
@@ -91,7 +91,7 @@ class LinkPoses:
             joint = _joint(spec)
             source = sources.get(spec.name)
             if joint is None or not joint.is_scalar:
-                self._before[place] = rest_of(spec)
+                self._before[place] = rest_transform_of(spec)
                 continue
             self._before[place], self._after[place] = joint.motion_frames
             self._slides[place] = joint.twists == _ALONG
@@ -145,10 +145,10 @@ def _joint(spec: JointSpec) -> Joint | None:
 def _sources(robot: RobotDescription) -> dict[str, tuple[str, float, float]]:
     """Return for each joint the joint whose position it has, with multiplier and offset."""
     own = [spec for spec in robot.joints if spec.is_scalar and spec.mimic is None]
-    leaders = numbered(joint for spec in own if (joint := _joint(spec)) is not None)
+    leaders = number_joints(joint for spec in own if (joint := _joint(spec)) is not None)
     name_at = {joint.position_offset: joint.name for joint in leaders}
     try:
-        found: Mapping[str, JointSource] = KinematicTree(robot.joints).sources(leaders)
+        found: Mapping[str, JointSource] = KinematicTree(robot.joints).find_sources(leaders)
     except (DescriptionError, JointError):  # mimics in a loop: nobody moves them
         return {}
     return {

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What a type can state wrongly: formalities, derivatives, inverses, and what cannot be copied."""
+"""Checks of a type: formalities, derivatives, inverses, conservation of power and copies."""
 
 from __future__ import annotations
 
@@ -21,47 +21,47 @@ from transmission_bridge.transmissions.interfaces import (
     Quantity,
 )
 from transmission_bridge.transmissions.report import MapReport
-from transmission_bridge.transmissions.transmission import API_VERSION, overridden
+from transmission_bridge.transmissions.transmission import API_VERSION, overrides_of
 from transmission_bridge.types import Array
 
 #: Round trips hold to this times the condition number, relative to the largest value.
 ROUND_TRIP = 1e-12
 
-#: What goes there and back; torques and forces are efforts.
+#: Interfaces that round trips check; torques and forces are efforts.
 ROUND_TRIPS = ('position', 'velocity', 'acceleration', 'effort')
 
 #: Powers agree to this times the sum of the absolute terms.
 POWER = 1e-12
 
-#: Jacobians agree with central differences to this, relative to their largest entry.
+#: Jacobians agree with central differences to this value, relative to their largest entry.
 JACOBIAN = 1e-6
 
-#: Accelerations agree with central differences of velocities to this.
+#: Accelerations agree with central differences of velocities to this value.
 ACCELERATION = 1e-5
 
-#: Samples that a copy maps.
+#: Number of samples for the comparison with a copy.
 COPY_COUNT = 64
 
 
 def check_api_version(subject: Subject) -> None:
-    """The class states the version of the contract that it was written for."""
+    """The class states the contract version that it implements."""
     version = getattr(type(subject.transmission), 'api_version', None)
     assert version == API_VERSION, f'api_version is {version!r}, expected {API_VERSION}'
 
 
 def check_docstring(subject: Subject) -> None:
-    """The class has a documentation whose first line says what it is, in one sentence."""
+    """The class has a docstring; its first line describes the type in one sentence."""
     first = (inspect.getdoc(type(subject.transmission)) or '').partition('\n')[0]
     own = type(subject.transmission).__doc__
     assert own, 'the class has no docstring'
-    assert first.endswith('.'), f'the first line of the docstring is no sentence: {first!r}'
+    assert first.endswith('.'), f'the first line of the docstring is not a sentence: {first!r}'
 
 
 def check_contract(subject: Subject) -> None:
-    """The maps are those of the base class, and there is a number for each member."""
+    """The maps belong to the base class, and there is a number for each member."""
     t = subject.transmission
-    names = overridden(type(t))
-    assert not names, f'{", ".join(names)} follow from what a type states, and are overridden'
+    names = overrides_of(type(t))
+    assert not names, f'{", ".join(names)} must not be overridden: the base class derives them'
     assert t.n_actuators > 0, 'there are no actuators'
     for values, n in (
         (t.joint_reduction, t.n_joints),
@@ -71,14 +71,14 @@ def check_contract(subject: Subject) -> None:
         assert len(values) == n, f'reductions or offsets {values} are not {n}'
 
 
-def reverse(direction: Direction) -> Direction:
+def opposite_direction(direction: Direction) -> Direction:
     """Return the other direction."""
     return JOINT_TO_ACTUATOR if direction == ACTUATOR_TO_JOINT else ACTUATOR_TO_JOINT
 
 
-def inputs(subject: Subject, direction: Direction, interface: str) -> dict[str, Array]:
-    """Return values for an interface, with ``at`` and ``rate``, repeatable."""
-    at = subject.positions(direction)
+def make_inputs(subject: Subject, direction: Direction, interface: str) -> dict[str, Array]:
+    """Return repeatable values for an interface, with ``at`` and ``rate``."""
+    at = subject.input_positions(direction)
     if INTERFACES[interface] in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
         return {'values': at}
     random = np.random.default_rng(1)
@@ -90,29 +90,29 @@ def inputs(subject: Subject, direction: Direction, interface: str) -> dict[str, 
 
 
 def check_round_trip(subject: Subject) -> None:
-    """Values mapped there and back are the same, where no dimension is lost on the way."""
+    """A forward map followed by its inverse returns the values, if the output is not smaller."""
     for direction in DIRECTIONS:
-        n_in = subject.positions(direction).shape[1]
-        n_out = subject.positions(reverse(direction)).shape[1]
+        n_in = subject.input_positions(direction).shape[1]
+        n_out = subject.input_positions(opposite_direction(direction)).shape[1]
         for interface in ROUND_TRIPS:
             quantity = INTERFACES[interface]
             if n_in > n_out:
                 continue
-            given = inputs(subject, direction, interface)
+            given = make_inputs(subject, direction, interface)
             there = subject.map(direction, interface, **given)
             if quantity is Quantity.POSITION:
-                back = subject.map(reverse(direction), interface, there)
+                back = subject.map(opposite_direction(direction), interface, there)
             else:
                 rate = given['rate']
                 back = subject.map(
-                    reverse(direction),
+                    opposite_direction(direction),
                     interface,
                     there,
-                    at=subject.positions(reverse(direction)),
+                    at=subject.input_positions(opposite_direction(direction)),
                     rate=subject.map(direction, 'velocity', rate, at=given['at']),
                 )
             if quantity is Quantity.ACCELERATION and not subject.transmission.is_constant:
-                # The bias J' a' is part of what goes there and back, and of the rounding.
+                # The bias J' a' is part of the round trip and of its rounding errors.
                 still = subject.map(direction, interface, 0.0 * rate, at=given['at'], rate=rate)
                 factor, scale = 10.0, np.abs(there).sum(-1) + np.abs(still).sum(-1)
                 scale = scale * subject.condition / _typical_gain(subject, direction)
@@ -120,40 +120,40 @@ def check_round_trip(subject: Subject) -> None:
             else:
                 factor, scale = 1.0, np.full(len(back), np.abs(given['values']).max())
             error = np.abs(back - given['values']).max(axis=-1)
-            _demand(
+            _require_small(
                 error,
                 factor * ROUND_TRIP * subject.condition * scale,
-                f'{interface} {direction.replace("_", " ")} and back is not where it began',
-                subject.positions(direction),
+                f'{interface} {direction.replace("_", " ")} and back differs from the input',
+                subject.input_positions(direction),
             )
 
 
 def check_solved_everywhere(subject: Subject) -> None:
-    """Every position of the domain that is reached one way is found the other way."""
+    """Every reachable position of the domain is found by the inverse map."""
     report, x, y = MapReport(), subject.x, subject.y
     if subject.domain is not None and x.shape[1] == y.shape[1] == 1:
-        # Its ends also: they are hardly ever drawn, and often dead centres.
+        # Also the ends: random positions rarely include them, and they are often dead centres.
         ends = np.array([subject.domain.lower, subject.domain.upper])
         x = np.append(ends, x, axis=0)
         y = np.append(subject.map(subject.along, 'position', ends), y, axis=0)
     found = subject.transmission.map(subject.back, 'position', y, report=report)
     lost = np.asarray(np.isnan(found).any(axis=-1) & np.isfinite(y).all(axis=-1))
     assert not lost.any(), (
-        f'{np.count_nonzero(lost)} of {len(lost)} positions are not found back: '
+        f'{np.count_nonzero(lost)} of {len(lost)} positions are not found by the inverse map: '
         f'{ {reason: count for (_, reason), count in report.counts.items()} }, '
         f'the first at {x[lost][0].tolist()}'
     )
 
 
 def check_jacobian(subject: Subject) -> None:
-    """The velocity map is the derivative of the position map, and ``jacobian`` says the same."""
-    differences, halved = (_differences(subject, share) for share in (2e-5, 1e-5))
+    """The velocity map is the derivative of the position map and agrees with ``jacobian``."""
+    differences, halved = (_central_differences(subject, share) for share in (2e-5, 1e-5))
     largest = np.abs(subject.slope).max(axis=(-2, -1)) + np.median(np.abs(subject.slope))
-    # Differences can tell only where they agree among themselves and stay in the domain.
+    # Differences are conclusive only if two steps agree and stay in the domain.
     doubt = np.abs(halved - differences).max(axis=(-2, -1))
     known = doubt <= JACOBIAN * largest
     assert known.mean() > 0.9, 'the position map has no neighbours to compare with'
-    _demand_equal(
+    _require_equal(
         subject.slope[known],
         halved[known],
         (JACOBIAN * largest)[known],
@@ -166,27 +166,25 @@ def check_jacobian(subject: Subject) -> None:
     if subject.along == JOINT_TO_ACTUATOR:
         expected = np.asarray(np.linalg.pinv(subject.slope, rcond=0.0), dtype=np.float64)
     scale = np.abs(expected).max(axis=(-2, -1))
-    # Where the position had to be solved, its own rounding passes through the curvature.
-    _demand_equal(
+    # If the position was solved for, its rounding error is multiplied by the curvature.
+    _require_equal(
         jacobian,
         expected,
         ROUND_TRIP * subject.condition * subject.condition * scale,
-        'jacobian() is {} what the velocity map says',
+        'jacobian() is {} the velocity map',
         'dq/da',
         subject.x,
     )
 
 
-def _demand_equal(
+def _require_equal(
     found: Array, expected: Array, allowed: Array, message: str, name: str, positions: Array
 ) -> None:
     """
-    Demand that Jacobians are equal, and say so where all that differs is a sign.
+    Raise an error if Jacobians ``(n, rows, columns)`` differ; report if only the sign is wrong.
 
-    :param found: Shape ``(n, rows, columns)``.
-    :param allowed: Largest difference, shape ``(n,)``.
-    :param message: With a place for ``not``, or for what else it is.
-    :param name: What the rows and columns are, as ``dq/da``.
+    ``message`` has a placeholder for ``not`` or ``minus``; ``name`` names rows and columns, as
+    ``dq/da``.
     """
     most = allowed[:, np.newaxis, np.newaxis]
     wrong = ~(np.abs(found - expected) <= most)  # NaN is wrong
@@ -199,11 +197,11 @@ def _demand_equal(
             for row, column in np.argwhere(wrong.any(axis=0)).tolist()
         )
         said = f'wrong sign of {entries}: {message.format("minus")}'
-    _demand(np.abs(found - expected).max(axis=(-2, -1)), allowed, said, positions)
+    _require_small(np.abs(found - expected).max(axis=(-2, -1)), allowed, said, positions)
 
 
-def _differences(subject: Subject, share: float) -> Array:
-    """Return central differences of the position map, steps in shares of the range."""
+def _central_differences(subject: Subject, share: float) -> Array:
+    """Return central differences of the position map; steps are shares of the range."""
     span = np.ptp(subject.x, axis=0) if subject.domain is None else subject.domain.span
     differences = np.empty_like(subject.slope)
     for place, width in enumerate(span):
@@ -217,7 +215,7 @@ def _differences(subject: Subject, share: float) -> Array:
 
 def check_acceleration(subject: Subject) -> None:
     """The acceleration map is the derivative of the velocity map along a motion."""
-    given = inputs(subject, subject.along, 'acceleration')
+    given = make_inputs(subject, subject.along, 'acceleration')
     x, rate = given['at'], given['rate']
     span = np.ptp(x, axis=0) if subject.domain is None else subject.domain.span
     step = 1e-5 / np.abs(rate / span).max(axis=-1, keepdims=True)
@@ -232,7 +230,7 @@ def check_acceleration(subject: Subject) -> None:
     speed = np.abs(rate / span).max(axis=-1)
     scale = np.abs(velocity_part).max(-1) + np.abs(bias).max(-1)
     scale = scale + speed * np.abs(subject.map(subject.along, 'velocity', rate, at=x)).max(-1)
-    # The second derivative of a table jumps at its points, which few of the steps straddle.
+    # The second derivative of a table jumps at its points; few steps cross a point.
     error = np.abs(result - expected).max(axis=-1)
     within = error[known] <= ACCELERATION * scale[known]
     assert within.mean() > 0.99, (
@@ -245,20 +243,22 @@ def check_acceleration(subject: Subject) -> None:
 def check_power(subject: Subject) -> None:
     """Power is the same on both sides, in both directions."""
     for direction in DIRECTIONS:
-        at = subject.positions(direction)
+        at = subject.input_positions(direction)
         random = np.random.default_rng(2)
         rate, effort = random.normal(size=(2, *at.shape))
-        other = subject.positions(reverse(direction))
+        other = subject.input_positions(opposite_direction(direction))
         if at.shape[1] > other.shape[1]:
-            # What has no counterpart on the smaller side does not pass.
+            # Efforts outside the range of the smaller side are not mapped.
             shape = other.shape
-            effort = subject.map(reverse(direction), 'effort', random.normal(size=shape), at=other)
+            effort = subject.map(
+                opposite_direction(direction), 'effort', random.normal(size=shape), at=other
+            )
         there_rate = subject.map(direction, 'velocity', rate, at=at)
         there_effort = subject.map(direction, 'effort', effort, at=at)
         here_terms, there_terms = rate * effort, there_rate * there_effort
         error = np.abs(here_terms.sum(axis=-1) - there_terms.sum(axis=-1))
         scale = np.abs(here_terms).sum(axis=-1) + np.abs(there_terms).sum(axis=-1)
-        _demand(error, POWER * scale, f'power is not conserved {direction}', at)
+        _require_small(error, POWER * scale, f'power is not conserved {direction}', at)
 
 
 def _typical_gain(subject: Subject, direction: Direction) -> float:
@@ -266,7 +266,7 @@ def _typical_gain(subject: Subject, direction: Direction) -> float:
     return gain if direction == subject.along else 1.0 / gain
 
 
-def _demand(error: Array, allowed: Array, message: str, positions: Array) -> None:
+def _require_small(error: Array, allowed: Array, message: str, positions: Array) -> None:
     bad = ~(error <= allowed)  # NaN is bad
     if bad.any():
         with np.errstate(all='ignore'):
@@ -278,11 +278,11 @@ def _demand(error: Array, allowed: Array, message: str, positions: Array) -> Non
 
 
 def check_repeatable(subject: Subject) -> None:
-    """Nothing is kept between calls, and a copy through pickle maps to the last bit the same."""
-    part, copy = subject.first(COPY_COUNT), pickle.loads(pickle.dumps(subject.transmission))
+    """Calls do not depend on earlier calls, and a pickled copy maps identically."""
+    part, copy = subject.take_first(COPY_COUNT), pickle.loads(pickle.dumps(subject.transmission))
     for direction in DIRECTIONS:
         for interface in interfaces_of(direction):
-            given = inputs(part, direction, interface)
+            given = make_inputs(part, direction, interface)
             first = part.map(direction, interface, **given)
             part.map(direction, interface, **{name: value[::-1] for name, value in given.items()})
             again = part.map(direction, interface, **given)
@@ -294,8 +294,8 @@ def check_repeatable(subject: Subject) -> None:
             )
 
 
-#: Every check by name, before all that is solved with it the Jacobian. Each takes a
-#: :class:`Subject` and raises ``AssertionError`` with what is wrong.
+#: Every check by name; the Jacobian before the checks that are solved with it. A check gets a
+#: :class:`Subject` and raises ``AssertionError``.
 CHECKS = {
     'api_version': check_api_version,
     'docstring': check_docstring,

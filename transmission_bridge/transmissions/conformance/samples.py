@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Random positions of a transmission, with everything that the checks need of them."""
+"""Random positions of a transmission, with the data that the checks need."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from transmission_bridge.transmissions.position_dependent import (
     LARGEST_MAX_GAIN,
     PositionDependentTransmission,
 )
-from transmission_bridge.transmissions.transmission import Transmission
+from transmission_bridge.transmissions.transmission import slope_of, Transmission
 from transmission_bridge.types import Array
 
-#: Points per check.
+#: Positions per check.
 COUNT = 10_000
 
-#: Positions more singular than this are left out of the samples.
+#: Positions with a larger condition number are not used.
 CONDITION = 1e3
 
 
 @dataclass(frozen=True)
 class Subject:
     """
-    A transmission and positions at which it is checked.
+    A transmission and the positions at which it is checked.
 
-    ``x`` is the space in which positions are drawn, ``y`` the other one. ``along`` is the
-    direction from ``x`` to ``y``, ``back`` the other one.
+    ``x`` is the space in which positions are drawn, ``y`` the other space. ``along`` is the
+    direction from ``x`` to ``y``, ``back`` the opposite direction.
 
     :param x: Positions, shape ``(n, n_x)``.
-    :param y: The positions that they map to, ``(n, n_y)``.
+    :param y: The mapped positions, ``(n, n_y)``.
     :param slope: ``dy/dx``, ``(n, n_y, n_x)``, from the velocity map.
-    :param condition: How singular each position is, ``(n,)``: the largest singular value of
-        ``slope`` over the smallest; where it varies, the median over all positions counts as
-        well.
-    :param domain: Where positions were drawn, ``None`` where everywhere will do.
+    :param condition: Condition number of each position, ``(n,)``: the largest singular value of
+        ``slope`` over the smallest; if the Jacobian varies, the median over all positions is also
+        included.
+    :param domain: The domain of the drawn positions, ``None`` if it is unlimited.
     """
 
     transmission: Transmission
@@ -66,12 +66,12 @@ class Subject:
         """The positions in actuator space."""
         return self.x if self.along == ACTUATOR_TO_JOINT else self.y
 
-    def positions(self, direction: Direction) -> Array:
-        """Return the positions in the space that a direction starts from."""
+    def input_positions(self, direction: Direction) -> Array:
+        """Return the positions in the input space of a direction."""
         return self.x if direction == self.along else self.y
 
-    def first(self, count: int) -> Subject:
-        """Return the same with fewer positions."""
+    def take_first(self, count: int) -> Subject:
+        """Return the subject with its first positions only."""
         return Subject(
             self.transmission,
             self.along,
@@ -97,16 +97,18 @@ def subject_of(
     seed: int = 0,
 ) -> Subject:
     """
-    Draw positions, uniform over the domain (standard normal where the Jacobian is constant).
+    Draw positions, uniform over the domain (standard normal if the Jacobian is constant).
 
-    Where the Jacobian varies the transmission is checked with the largest ``max_gain``, so that
-    all that it maps is checked; what ``max_gain`` does is a check of its own.
+    If the Jacobian varies, the transmission is checked with the largest ``max_gain``, so the
+    checks cover all positions that it maps.
 
-    :param domain: Where to draw; by default the transmission's own ``domain``.
-    :param count: How many to draw; unreachable ones and those beyond :data:`CONDITION` are left
-        out.
-    :raises ValueError: If the Jacobian varies and there is no domain, or fewer than a tenth of
-        the positions drawn can be used.
+    :param domain: Range of the positions; by default the transmission's own ``domain``.
+    :param count: Number of positions to draw; unreachable ones and those beyond :data:`CONDITION`
+        are left out.
+    :param seed: Seed of the random numbers.
+    :returns: The positions, with the derivatives there.
+    :raises ValueError: If the Jacobian varies and there is no domain, or fewer than a tenth of the
+        positions can be used.
     """
     random = np.random.default_rng(seed)
     if isinstance(transmission, PositionDependentTransmission):
@@ -139,15 +141,4 @@ def subject_of(
         )
     return Subject(
         transmission, along, x[usable], y[usable], slope[usable], condition[usable], domain
-    )
-
-
-def slope_of(transmission: Transmission, along: Direction, x: Array) -> Array:
-    """Return ``dy/dx`` from the velocity map, shape ``(n, n_y, n_x)``."""
-    return np.stack(
-        [
-            transmission.map(along, 'velocity', np.broadcast_to(unit, x.shape).copy(), at=x)
-            for unit in np.eye(x.shape[1])
-        ],
-        axis=-1,
     )

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 import warnings
 
 from transmission_bridge.transmissions.conformance.checks import CHECKS
@@ -17,7 +17,7 @@ from transmission_bridge.transmissions.transmission import Transmission
 
 def check(subject: Subject, name: str) -> None:
     """
-    Run one check; a warning of numpy or Python while it runs is a failure as well.
+    Run one check; a warning of numpy or Python is also a failure.
 
     :param subject: See :func:`subject_of`.
     :param name: One of :data:`CHECKS`.
@@ -32,24 +32,27 @@ def failures(
     transmission: Transmission, *, domain: Domain | None = None, count: int = COUNT, seed: int = 0
 ) -> dict[str, str]:
     """
-    Run every check and return what failed, by name; empty if the transmission conforms.
+    Run every check and return the failures by name; empty if the transmission conforms.
 
-    :param domain: Where positions are drawn; by default the transmission's own ``domain``.
+    :param transmission: The transmission.
+    :param domain: Range of the positions; by default the transmission's own ``domain``.
     :param count: Positions per check.
+    :param seed: Seed of the random positions.
+    :returns: The error message of each failed check.
     """
     subject = subject_of(transmission, domain=domain, count=count, seed=seed)
     found = {}
     for name in CHECKS:
         try:
             check(subject, name)
-        except Exception as error:  # the report of a check that breaks is its failure
+        except Exception as error:  # an exception in a check is its failure
             found[name] = f'{type(error).__name__}: {error}'
     return found
 
 
 class TransmissionConformance:
     """
-    Every check as a test of pytest; needs no import of pytest.
+    Every check as a test of pytest; this module does not import pytest.
 
     ::
 
@@ -62,18 +65,18 @@ class TransmissionConformance:
     The tests are ``test_<name>`` for each name of :data:`CHECKS`.
     """
 
-    #: Where positions are drawn; by default the transmission's own ``domain``.
+    #: Range of the positions; by default the transmission's own ``domain``.
     domain: ClassVar[Domain | None] = None
 
     #: Positions per check.
     count: ClassVar[int] = COUNT
 
     def make(self) -> Transmission:
-        """Return a new transmission to be checked."""
+        """Return a new transmission to check."""
         raise NotImplementedError('a conformance test defines make()')
 
 
-def _test(name: str) -> Callable[[TransmissionConformance], None]:
+def _make_test(name: str) -> Callable[[TransmissionConformance], None]:
     def test(self: TransmissionConformance) -> None:
         check(subject_of(self.make(), domain=self.domain, count=self.count), name)
 
@@ -83,9 +86,5 @@ def _test(name: str) -> Callable[[TransmissionConformance], None]:
     return test
 
 
-def _add_tests(cls: Any) -> None:
-    for name in CHECKS:
-        setattr(cls, f'test_{name}', _test(name))
-
-
-_add_tests(TransmissionConformance)
+for _name in CHECKS:
+    setattr(TransmissionConformance, f'test_{_name}', _make_test(_name))

@@ -2,13 +2,13 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The equations of loops, by CasADi.
+The equations of loops, in CasADi.
 
-Two sets of rows say the same. ``stated`` are those of the loops as they are written; they close
-the linkage from afar and tell how well it is closed. ``rows`` are those that are solved: a link
-between two balls is one equation of distance, which holds none of the balls' angles, and five
-that are solved afterwards for nothing but these angles. So the gimbal lock of a ball costs its own
-joints only.
+There are two equivalent sets of rows. ``stated`` are the rows of the loops as described: they
+close the linkage from a distant position and measure its residual. ``rows`` are the rows that are
+solved. A link between two balls contributes one equation of distance, which contains no angles of
+the balls, and five equations that are solved afterwards for these angles only. The gimbal lock of
+a ball therefore affects only its own joints.
 """
 
 from __future__ import annotations
@@ -33,21 +33,20 @@ from transmission_bridge.types import Array
 
 Expression: TypeAlias = Any
 
-#: Axes of a ball meet within this [m].
+#: Largest distance of the axes of a ball [m].
 CONCURRENT = 1e-9
 
-#: A link between two balls is at least this long [m].
+#: Smallest length of a link between two balls [m].
 SHORTEST = 1e-6
 
 
 class Ball(NamedTuple):
     """
-    Two or three revolute joints whose axes meet in a point, one after the other on a path.
+    Two or three consecutive revolute joints of a path with axes that meet in a point.
 
-    :param first: Place of the first joint on the path.
-    :param size: How many joints; none for the junction of a ``point`` loop, which is a ball too.
-    :param before: The point in the frame before the first joint.
-    :param after: The point in the frame after the last joint.
+    ``first`` is the index of the first joint on the path. ``size`` is the number of joints, zero
+    for the junction of a ``point`` loop, which is also a ball. ``before`` and ``after`` are the
+    point in the frames before the first and after the last joint.
     """
 
     first: int
@@ -56,8 +55,8 @@ class Ball(NamedTuple):
     after: Array
 
     @property
-    def end(self) -> int:
-        """Place behind the last joint."""
+    def stop_index(self) -> int:
+        """Index after the last joint."""
         return self.first + max(2 * self.size - 1, 0)
 
 
@@ -66,11 +65,9 @@ class Rod:
     """
     A link between two balls of a loop.
 
-    :param path: Elements from the common ancestor once around the loop, as seen from the ball
-        whose angles give the link's direction.
-    :param one: This ball.
-    :param other: The ball at the far end.
-    :param balls: Places of the joints of both balls in the linkage.
+    ``path`` has the elements from the common ancestor once around the loop, as seen from the ball
+    ``one``, which determines the link's direction; ``other`` is the far ball. ``balls`` are the
+    indices of the joints of both balls in the linkage.
     """
 
     path: tuple[Element, ...]
@@ -81,9 +78,9 @@ class Rod:
 
 def find_rod(path: LoopPath, own: frozenset[int]) -> Rod | None:
     """
-    Return the link between two balls in a loop, ``None`` where there is none.
+    Return the link between two balls in a loop, ``None`` if there is none.
 
-    :param own: Places of joints that this loop alone depends on and that are not given.
+    ``own`` are the indices of joints that are not given and affect no other loop.
     """
     if path.loop.type not in ('weld', 'point'):
         return None
@@ -93,47 +90,47 @@ def find_rod(path: LoopPath, own: frozenset[int]) -> Rod | None:
         is_point = path.loop.type == 'point'
         whole = (*first, *reversed_path(second))
         if not is_point:
-            whole = _merged(whole)
-        balls = _balls(whole, own)
+            whole = _merge_constants(whole)
+        balls = _list_balls(whole, own)
         zero = np.zeros(3)
         ends = [Ball(len(first), 0, zero, zero)] if is_point else balls
         for one in balls:
             for other in ends:
-                if other.size not in (0, 3) or other.first < one.end:
+                if other.size not in (0, 3) or other.first < one.stop_index:
                     continue
                 joints = tuple(
                     element.variable
                     for ball in (one, other)
-                    for element in whole[ball.first : ball.end]
+                    for element in whole[ball.first : ball.stop_index]
                     if isinstance(element, Motion)
                 )
                 if len(set(joints)) == len(joints):
-                    between = other.first - one.end
+                    between = other.first - one.stop_index
                     found.append((-one.size, between, Rod(whole, one, other, joints)))
     return min(found, key=lambda each: each[:2])[2] if found else None
 
 
-def _balls(path: Sequence[Element], own: frozenset[int]) -> list[Ball]:
+def _list_balls(path: Sequence[Element], own: frozenset[int]) -> list[Ball]:
     places = [place for place, element in enumerate(path) if isinstance(element, Motion)]
     balls = []
     for count in (3, 2):
         for start in range(len(places) - count + 1):
             part = places[start : start + count]
-            ball = _ball(path, part, own)
+            ball = _find_ball(path, part, own)
             if ball is not None:
                 balls.append(ball)
     return balls
 
 
-def _ball(path: Sequence[Element], part: Sequence[int], own: frozenset[int]) -> Ball | None:
+def _find_ball(path: Sequence[Element], part: Sequence[int], own: frozenset[int]) -> Ball | None:
     motions = [path[place] for place in part]
     if part[-1] - part[0] != 2 * (len(part) - 1):
-        return None  # beyond the junction of a loop that holds a point only
+        return None  # across the junction of a point loop
     for motion in motions:
         assert isinstance(motion, Motion)
         if motion.slides or motion.variable not in own:
             return None
-    points = []  # on each axis, as a share of it
+    points = []  # on each axis, as a multiple of the axis vector
     for one, other in pairwise(part):
         constant = _constant_between(path, one, other)
         here, there = np.array(path[one].axis), np.array(path[other].axis)  # type: ignore[union-attr]
@@ -149,8 +146,8 @@ def _ball(path: Sequence[Element], part: Sequence[int], own: frozenset[int]) -> 
     return Ball(part[0], len(part), before, after)
 
 
-def _merged(path: Sequence[Element]) -> tuple[Element, ...]:
-    """Return a path with constants in a row as one."""
+def _merge_constants(path: Sequence[Element]) -> tuple[Element, ...]:
+    """Return a path with consecutive constants combined."""
     result: list[Element] = []
     for element in path:
         last = result[-1] if result else None
@@ -168,14 +165,13 @@ def _constant_between(path: Sequence[Element], one: int, other: int) -> Array:
     return constant
 
 
-class _Frame(NamedTuple):
+class _PathFrame(NamedTuple):
     """
     The last frame of a path in the first one.
 
-    :param rotation: Its axes ``R``, shape ``(3, 3)``.
-    :param turning: How joints turn it, ``R' = (W z')x R``, shape ``(3, n)``.
-    :param point: Its origin ``p``.
-    :param moving: Derivatives of ``p``, shape ``(3, n)``.
+    ``rotation`` are its axes ``R``, shape ``(3, 3)``. ``turning`` is its angular velocity by joint
+    velocities, ``R' = (W z')x R``, shape ``(3, n)``. ``point`` is its origin ``p``, ``moving`` the
+    derivatives of ``p``, shape ``(3, n)``.
     """
 
     rotation: Expression
@@ -188,10 +184,8 @@ class Closures:
     """
     The rows of a linkage.
 
-    :param paths: The loops.
-    :param rods: For each loop the link between two balls in it, if any.
-    :param n: Number of joints.
-    :param start: A closed position of the joints, shape ``(n,)``, about which rows are laid.
+    ``rods`` hold for each loop the link between two balls in it, if any. ``n`` is the number of
+    joints. ``start`` is a closed position of the joints, the reference of the rows.
     """
 
     def __init__(
@@ -204,12 +198,12 @@ class Closures:
         self._paths = paths
         #: Positions of the joints.
         self.z = ca.SX.sym('z', n)
-        #: Lengths of the loops; nothing but those of rods counts.
+        #: Lengths of the loops; only rods use them.
         self.lengths = ca.SX.sym('length', len(paths))
         self._turns: dict[tuple[int, float, float], tuple[Expression, Expression]] = {}
         stated, slopes, cayley, upright, owners = [], [], [], [], []
         for place, path in enumerate(paths):
-            rows, slope, steep, sense = self._stated(path, self.lengths[place])
+            rows, slope, steep, sense = self._build_stated_rows(path, self.lengths[place])
             stated.append(rows)
             slopes.append(slope)
             cayley.append(steep)
@@ -217,17 +211,17 @@ class Closures:
                 upright.append(sense)
             owners += [place] * int(rows.numel())
         self.stated = ca.vertcat(*stated)
-        #: Rows that do not vanish half a turn away, to close the linkage from afar.
+        #: Rows that do not vanish half a turn away, to close the linkage from a distant position.
         self.cayley = ca.vertcat(*cayley)
         #: The loop of each row of ``stated``.
         self.owners = tuple(owners)
         rows = list(stated)
-        #: The first rows that are to be kept, as they hold the fewest joints.
+        #: The rows to keep first, because they contain the fewest joints.
         self.distances: list[int] = []
         count = 0
         for place, (path, rod) in enumerate(zip(paths, rods, strict=True)):
             if rod is not None and start is not None:
-                rows[place], slopes[place], sense = self._rod(path, rod, start)
+                rows[place], slopes[place], sense = self._build_rod_rows(path, rod, start)
                 upright.append(sense)
                 self.distances.append(count)
             elif path.loop.type == 'rod':
@@ -236,18 +230,18 @@ class Closures:
         self.rows = ca.vertcat(*rows)
         #: Derivatives of ``rows`` by the joints, shape ``(n_rows, n)``.
         self.slope = ca.sparsify(ca.vertcat(*slopes))
-        #: Joints of which a whole turn is none of those that mimic them.
+        #: Joints with a <mimic> joint that does not repeat after a full turn.
         self.stretched = {variable for variable, scale, _ in self._turns if scale != 1.0}
-        #: Positive on the side of the start: what vanishes half a turn away does so there as well.
+        #: Positive on the side of the start; rows that vanish half a turn away are negative there.
         self.upright = ca.vertcat(*upright)
 
-    def hinges(self, z: Array) -> dict[Loop, str]:
-        """Return what is to be said of the axis of each hinge at a position."""
+    def hinge_axes(self, z: Array) -> dict[Loop, str]:
+        """Return a description of the axis of each hinge at a position."""
         said = {}
         for path in self._paths:
             if path.loop.type != 'hinge':
                 continue
-            one, other = self._frame(path.to_frame1), self._frame(path.to_frame2)
+            one, other = self._build_frame(path.to_frame1), self._build_frame(path.to_frame2)
             axis = np.array(path.loop.axis)
             here, there = (ca.mtimes(each.rotation, ca.SX(ca.DM(axis))) for each in (one, other))
             cos = ca.dot(here, there)
@@ -255,8 +249,8 @@ class Closures:
             cosine, turns = ca.Function('hinge', [self.z], [cos, turning])(z)
             angle = math.degrees(math.acos(min(max(float(cosine), -1.0), 1.0)))
             said[path.loop] = (
-                f'axis {_numbers(axis)} of {path.loop}, {angle:.3g} degrees between those of both '
-                'frames at the start'
+                f'axis {_format_vector(axis)} of {path.loop}, with {angle:.3g} degrees between '
+                'the axes of both frames at the start'
             )
             vectors = np.asarray(turns.full()).T
             vectors = vectors[np.linalg.norm(vectors, axis=1) > 1e-9]
@@ -264,13 +258,13 @@ class Closures:
             if len(vectors) and np.linalg.norm(np.cross(vectors, vectors[0]), axis=1).max() < 1e-6:
                 common = vectors[0] * np.sign(vectors[0][np.argmax(np.abs(vectors[0]))])
                 if np.linalg.norm(np.cross(common, axis)) > 1e-3:
-                    said[path.loop] += f', but its joints turn about {_numbers(common)}'
+                    said[path.loop] += f', but its joints turn about {_format_vector(common)}'
         return said
 
     # -- along a path ----------------------------------------------------------------------------
 
-    def _turn(self, motion: Motion) -> tuple[Expression, Expression]:
-        """Return cosine and sine, each one expression for both senses."""
+    def _cosine_and_sine(self, motion: Motion) -> tuple[Expression, Expression]:
+        """Return cosine and sine; both directions share one expression."""
         sign = -1.0 if motion.scale < 0.0 else 1.0
         key = (motion.variable, sign * motion.scale, sign * motion.offset)
         if key not in self._turns:
@@ -279,29 +273,29 @@ class Closures:
         cos, sin = self._turns[key]
         return cos, sign * sin
 
-    def _moved(self, elements: Sequence[Element], point: Expression) -> Expression:
+    def _move_point(self, elements: Sequence[Element], point: Expression) -> Expression:
         """Return a point of the last frame in the first one."""
         for element in reversed(elements):
             if not isinstance(element, Motion):
-                point = _times(element[:3, :3], point) + element[:3, 3]
+                point = _multiply_nonzero(element[:3, :3], point) + element[:3, 3]
             elif element.slides:
                 way = self.z[element.variable] * element.scale + element.offset
                 point = point + ca.SX(ca.DM(element.axis)) * way
             else:
-                point = self._turned(element, point)
+                point = self._rotate_vector(element, point)
         return point
 
-    def _turned(self, motion: Motion, vector: Expression) -> Expression:
-        cos, sin = self._turn(motion)
-        across = _times(_cross(motion.axis), vector)
-        along = _times(np.outer(motion.axis, motion.axis), vector)
+    def _rotate_vector(self, motion: Motion, vector: Expression) -> Expression:
+        cos, sin = self._cosine_and_sine(motion)
+        across = _multiply_nonzero(_cross_matrix(motion.axis), vector)
+        along = _multiply_nonzero(np.outer(motion.axis, motion.axis), vector)
         if sum(each != 0.0 for each in motion.axis) == 1:
-            # The component along the axis stays to the last bit.
+            # The component along the axis is unchanged to the last bit.
             mask = ca.DM([0.0 if each else 1.0 for each in motion.axis])
             return vector * (1.0 - mask) + mask * (vector * cos) + across * sin
         return along + (vector - along) * cos + across * sin
 
-    def _frame(self, elements: Sequence[Element]) -> _Frame:
+    def _build_frame(self, elements: Sequence[Element]) -> _PathFrame:
         """Return the last frame of a path in the first one."""
         n = self.z.numel()
         rotation, point = ca.SX(ca.DM.eye(3)), ca.SX(ca.DM.zeros(3, 1))
@@ -320,19 +314,19 @@ class Closures:
             else:
                 joints.append((element, axis, point))
                 turning[:, element.variable] += element.scale * axis
-                turn = ca.horzcat(*(self._turned(element, each) for each in unit))
+                turn = ca.horzcat(*(self._rotate_vector(element, each) for each in unit))
                 rotation = ca.mtimes(rotation, turn)
         for element, axis, centre in joints:
             moving[:, element.variable] += element.scale * ca.cross(axis, point - centre)
-        return _Frame(rotation, turning, point, moving)
+        return _PathFrame(rotation, turning, point, moving)
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def _stated(
+    def _build_stated_rows(
         self, path: LoopPath, length: Expression
     ) -> tuple[Expression, Expression, Expression, Expression]:
-        """Return rows, their derivatives, rows to close it from afar, and which side it is on."""
-        one, other = self._frame(path.to_frame1), self._frame(path.to_frame2)
+        """Return rows, their derivatives, rows for a distant start, and the side."""
+        one, other = self._build_frame(path.to_frame1), self._build_frame(path.to_frame2)
         way = other.point - one.point
         aside = other.moving - one.moving
         if path.loop.type == 'rod':
@@ -343,9 +337,9 @@ class Closures:
         if path.loop.type == 'hinge':
             axis = np.array(path.loop.axis)
             here, there = (ca.mtimes(each.rotation, ca.SX(ca.DM(axis))) for each in (one, other))
-            sides = ca.mtimes(one.rotation, ca.SX(ca.DM(_perpendicular(axis).T)))
+            sides = ca.mtimes(one.rotation, ca.SX(ca.DM(_perpendicular_pair(axis).T)))
             across = ca.mtimes(sides.T, there)
-            # As the sides turn with one frame and the axis with the other.
+            # The sides turn with one frame and the axis with the other.
             arms = ca.horzcat(*(ca.cross(there, sides[:, k]) for k in range(2)))
             turning = ca.mtimes(arms.T, other.turning - one.turning)
             cos = ca.dot(here, there)
@@ -356,82 +350,83 @@ class Closures:
                 cos,
             )
         turned = ca.mtimes(one.rotation.T, other.rotation)
-        vee = 0.5 * _vee(turned)
+        vee = 0.5 * _skew_vector(turned)
         trace = ca.trace(turned)
         turning = ca.mtimes(one.rotation.T, other.turning - one.turning)
         return (
             ca.vertcat(way, vee),
-            ca.vertcat(aside, _slope_of_vee(turned, turning)),
+            ca.vertcat(aside, _skew_vector_slope(turned, turning)),
             ca.vertcat(way, 4.0 * vee / (1.0 + trace)),
             trace - 1.0,
         )
 
-    def _rod(
+    def _build_rod_rows(
         self, path: LoopPath, rod: Rod, start: Array
     ) -> tuple[Expression, Expression, Expression]:
         """
         Return the rows of a link between two balls, their derivatives, and its side.
 
-        The rows are distance, direction and, of a weld, orientation.
+        The rows are distance, direction and, for a weld, orientation.
         """
         one, other = rod.one, rod.other
         whole = rod.path
-        base = self._moved(whole[: one.first], ca.SX(ca.DM(one.before)))
-        around = reversed_path(whole[other.end :])
-        tip = self._moved(around, ca.SX(ca.DM(other.after)))
-        between = self._moved(whole[one.end : other.first], ca.SX(ca.DM(other.before)))
+        base = self._move_point(whole[: one.first], ca.SX(ca.DM(one.before)))
+        around = reversed_path(whole[other.stop_index :])
+        tip = self._move_point(around, ca.SX(ca.DM(other.after)))
+        between = self._move_point(whole[one.stop_index : other.first], ca.SX(ca.DM(other.before)))
         link = between - one.after
         at_start = np.asarray(ca.Function('link', [self.z], [link])(start)).ravel()
         length = float(np.linalg.norm(at_start))
         way = tip - base
         distance = (ca.dot(way, way) - ca.dot(link, link)) / (2.0 * length)
-        # The tip, seen from the link, is where the link has it.
-        seen = self._moved(reversed_path(whole[: one.end]), tip)
+        # The tip, as seen from the link, coincides with the end of the link.
+        seen = self._move_point(reversed_path(whole[: one.stop_index]), tip)
         ahead = at_start / length
         aside = ca.vertcat(
-            *(ca.dot(ca.SX(ca.DM(each)), seen - between) for each in _perpendicular(ahead))
+            *(ca.dot(ca.SX(ca.DM(each)), seen - between) for each in _perpendicular_pair(ahead))
         )
         senses: list[Expression] = [ca.dot(ca.SX(ca.DM(ahead)), seen - one.after)]
         rows: list[Expression] = [distance, aside]
         slopes: list[Expression] = [ca.jacobian(each, self.z) for each in rows]
         if path.loop.type == 'weld':
-            # Once around, beginning at the far ball: of the rest nothing holds its angles.
-            far = self._frame((*whole[other.first :], *whole[: other.first]))
-            rows.append(0.5 * _vee(far.rotation))
-            slopes.append(_slope_of_vee(far.rotation, far.turning))
+            # Once around from the far ball: the other parts do not contain its angles.
+            far = self._build_frame((*whole[other.first :], *whole[: other.first]))
+            rows.append(0.5 * _skew_vector(far.rotation))
+            slopes.append(_skew_vector_slope(far.rotation, far.turning))
             senses.append(ca.trace(far.rotation) - 1.0)
         return ca.vertcat(*rows), ca.vertcat(*slopes), ca.vertcat(*senses)
 
     def is_long(self, rod: Rod, start: Array) -> bool:
-        """Whether a link is long enough for its direction to mean something."""
-        between = rod.path[rod.one.end : rod.other.first]
-        link = self._moved(between, ca.SX(ca.DM(rod.other.before))) - rod.one.after
+        """Return whether a link is long enough to have a direction."""
+        between = rod.path[rod.one.stop_index : rod.other.first]
+        link = self._move_point(between, ca.SX(ca.DM(rod.other.before))) - rod.one.after
         value = np.asarray(ca.Function('link', [self.z], [link])(start))
         return float(np.linalg.norm(value)) > SHORTEST
 
 
-def _numbers(vector: Array) -> str:
+def _format_vector(vector: Array) -> str:
     return ' '.join(f'{each:.3g}' for each in np.round(vector, 6) + 0.0)
 
 
-def _vee(matrix: Expression) -> Expression:
+def _skew_vector(matrix: Expression) -> Expression:
     return ca.vertcat(
         matrix[2, 1] - matrix[1, 2], matrix[0, 2] - matrix[2, 0], matrix[1, 0] - matrix[0, 1]
     )
 
 
-def _slope_of_vee(rotation: Expression, turning: Expression) -> Expression:
+def _skew_vector_slope(rotation: Expression, turning: Expression) -> Expression:
     """
     Return the derivatives of ``vee(R) / 2``.
 
-    Of ``A' = [w]x A`` it is ``vee(A') = (tr(A) - A) w``, far less than to derive ``R``.
+    For ``A' = [w]x A`` they are ``vee(A') = (tr(A) - A) w``, much smaller than derivatives of
+    ``R``.
     """
     slope = 0.5 * (ca.trace(rotation) * ca.SX(ca.DM.eye(3)) - rotation)
     return ca.mtimes(slope, turning)
 
 
-def _times(matrix: Array, vector: Expression) -> Expression:
-    """Return ``M v`` over the entries that are not zero."""
+def _multiply_nonzero(matrix: Array, vector: Expression) -> Expression:
+    """Return ``M v`` from the nonzero entries."""
     rows = []
     for row in np.asarray(matrix):
         total = ca.SX(0.0)
@@ -444,13 +439,13 @@ def _times(matrix: Array, vector: Expression) -> Expression:
     return ca.vertcat(*rows)
 
 
-def _cross(axis: Sequence[float]) -> Array:
+def _cross_matrix(axis: Sequence[float]) -> Array:
     x, y, z = axis
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def _perpendicular(axis: Array) -> Array:
-    """Return two unit vectors across an axis, shape ``(2, 3)``; unit vectors for one of these."""
+def _perpendicular_pair(axis: Array) -> Array:
+    """Return two unit vectors ``(2, 3)`` across an axis; unit vectors for a coordinate axis."""
     one = np.zeros(3)
     one[int(np.argmin(np.abs(axis)))] = 1.0
     one = one - axis * (axis @ one)

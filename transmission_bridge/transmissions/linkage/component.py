@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A linkage, or the part of one that moves by itself: both directions and where they begin."""
+"""A linkage, or an independent mechanism in it: both directions and their tables."""
 
 from __future__ import annotations
 
@@ -26,48 +26,46 @@ from transmission_bridge.transmissions.linkage.structure import (
 )
 from transmission_bridge.transmissions.linkage.tree import (
     DRIVEN,
+    JointTree,
     Loop,
     LOOP_TYPES,
     LoopPath,
-    names_in_order,
-    Tree,
 )
 from transmission_bridge.transmissions.system import Call
 from transmission_bridge.types import Array
 
-#: Targets of the table: points along each driven joint of a grid, by the number of these joints,
-#: and how many random ones where there are more.
+#: Targets of the table: grid points along each driven joint, by the number of driven joints, and
+#: the number of random targets for more joints.
 POINTS, TARGETS = {1: 33, 2: 13, 3: 7}, 150
 
-#: Range about the start [rad or m] of a driven joint that turns on and on, or has no limits.
+#: Range around the start [rad or m] of a continuous driven joint, or one without limits.
 TURNING, SLIDING = math.pi, 0.5
 
-#: How far positions beyond the limits are mapped, as a share of the range.
+#: Range beyond the limits that is still mapped, as a share of the range.
 BEYOND = 0.05
 
-#: The table reaches this far at least [rad or m].
+#: Smallest width of the table [rad or m].
 NARROW = 0.1
 
-#: Driven joints that move by less than this share of their range, in some direction, are held.
+#: Driven joints that move by less than this share of their range in some direction are blocked.
 MOVED = 1e-3
 
-#: Most joints and equations of a part. What a start costs grows with the cube of both.
+#: Largest numbers of joints and equations of a cluster. The cost of a start grows with the cube
+#: of both.
 MOST = {'joints': 48, 'equations': 96}
 
-#: Where the way ends at this many times the slope of the start, there is a dead centre.
+#: A path that ends with a derivative of this many times the one at the start ends at a dead
+#: centre.
 DEAD_CENTRE = 4.0
 
 
 @dataclass(frozen=True)
 class LinkageSpec:
     """
-    What a description says of a linkage.
+    The description of a linkage.
 
-    :param loops: Its loops.
-    :param driven: Joints that the motors turn, in the order of the actuators.
-    :param commanded: Joints that are commanded.
-    :param start: Positions near the assembly, by joint.
-    :param tolerance: Largest residual of redundant rows.
+    ``driven`` are the joints of the motors, in the order of the actuators. ``start`` are positions
+    near the assembly, by joint. ``tolerance`` is the largest residual of redundant rows.
     """
 
     loops: tuple[Loop, ...]
@@ -79,18 +77,16 @@ class LinkageSpec:
 
 class Component:
     """
-    A part of a linkage that moves by itself, in both directions.
+    An independent mechanism of a linkage, in both directions. Immutable except for caches.
 
-    Immutable but for what CasADi made.
-
-    :param structure: The part.
-    :param commanded: Places of its commanded joints.
-    :param limits: Of each joint, infinite where it has none.
+    :param structure: The mechanism.
+    :param commanded: Indices of its commanded joints.
+    :param limits: Limits of each joint, infinite if it has none.
     :param tolerance: Largest residual of redundant rows.
-    :param hints: Positions of joints in the description, by place.
-    :param loops: Places of its loops among those of the linkage.
-    :raises TransmissionError: If it has another number of commanded joints than driven ones,
-        or one of these is not determined.
+    :param hints: Positions of joints in the description, by index.
+    :param loops: Indices of its loops in the linkage.
+    :raises TransmissionError: If the numbers of commanded and driven joints differ, or a commanded
+        joint is undetermined.
     """
 
     def __init__(
@@ -104,11 +100,12 @@ class Component:
     ) -> None:
         self.structure, self.commanded, self.loops = structure, tuple(commanded), tuple(loops)
         self._tolerance = tolerance
-        self._rival = partial(structure.rival, hints, structure.slides, limits, tolerance)
+        #: Find another assembly: joints that differ, with their positions.
+        self.find_rival = partial(structure.seek_rival, hints, structure.slides, limits, tolerance)
         names = structure.names
         if len(commanded) != len(structure.driven):
             raise TransmissionError(
-                'a part of the linkage has another number of commanded joints than driven ones',
+                'a mechanism of the linkage has different numbers of commanded and driven joints',
                 expected=f'{len(structure.driven)} commanded joints for the driven '
                 + ', '.join(names[k] for k in structure.driven),
                 found=', '.join(names[k] for k in commanded) or 'none',
@@ -117,26 +114,26 @@ class Component:
         if loose:
             raise TransmissionError(
                 f"the driven joints leave joint '{loose[0]}' undetermined",
-                expected='a joint that no idle freedom moves; is a loop or a motor missing?',
+                expected='a joint that no idle freedom moves; check for a missing loop or motor',
                 found='idle: ' + ', '.join(names[k] for k in structure.idle),
             )
-        #: Shared with the same part of other lengths, for which nothing is compiled.
+        #: Shared with copies that have other lengths; a change of lengths does not compile.
         self._steps: dict[tuple[bool, bool, tuple[int, ...]], Step] = {}
         self._nears: dict[tuple[bool, bool], Near] = {}
         self._require_regular()
         self.limits = tuple(limits)
-        self.lower, self.upper = self._range(limits)
+        self.lower, self.upper = self._driven_range(limits)
         self.typical_sizes = self._typical_sizes()
 
     def _require_regular(self) -> None:
         structure = self.structure
-        self._refuse_held()
+        self._require_movable()
         for is_forward in (True, False):
-            step = self.step(is_forward)
-            if not self._entered(step, [structure.start]):
+            step = self.compile_direction(is_forward)
+            if not self._enter_states(step, [structure.start]):
                 raise TransmissionError(
-                    f'at its start the linkage is singular as seen from {step.near.what}',
-                    expected='<start> away from dead centres and from special positions',
+                    f'the linkage is singular at its start for {step.near.what} as inputs',
+                    expected='<start> away from dead centres and other singular positions',
                     found=', '.join(
                         f'{name} {value:.4g}'
                         for name, value in zip(structure.names, structure.start, strict=True)
@@ -145,7 +142,7 @@ class Component:
 
     def with_lengths(self, lengths: Sequence[float]) -> Component:
         """
-        Return the same part with rods of other lengths, for which nothing is compiled.
+        Return the same mechanism with rods of other lengths, without compiling.
 
         :raises TransmissionError: If it does not close with them.
         """
@@ -153,13 +150,13 @@ class Component:
             return self
         other = copy(self)
         other.structure = self.structure.with_lengths(lengths, self._tolerance)
-        vars(other).pop('positions', None)
+        vars(other).pop('table_positions', None)
         other._require_regular()
         other.typical_sizes = other._typical_sizes()
         return other
 
-    def _range(self, limits: Sequence[tuple[float, float]]) -> tuple[Array, Array]:
-        """Return the range of the driven joints that is mapped; the start is in it."""
+    def _driven_range(self, limits: Sequence[tuple[float, float]]) -> tuple[Array, Array]:
+        """Return the mapped range of the driven joints, including the start."""
         ends = []
         for place in self.structure.driven:
             at, (low, high) = float(self.structure.start[place]), limits[place]
@@ -171,50 +168,41 @@ class Component:
         lower, upper = np.array(ends).T
         return lower, upper
 
-    def _refuse_held(self) -> None:
-        """
-        Refuse loops that no motion of the driven joints can meet.
-
-        :raises TransmissionError: If there are more independent equations than the joints that are
-            not driven can meet.
-        """
+    def _require_movable(self) -> None:
+        """Raise an error if the undriven joints cannot satisfy all independent equations."""
         structure = self.structure
         rows = rows_function(structure.closures, structure.closures.rows)
         jacobian = np.asarray(rows(structure.start, structure.lengths)[1].full())
         values = np.linalg.svd(jacobian, compute_uv=False)
         rank = int((values > share_of_rank(self._tolerance) * values.max(initial=0.0)).sum())
         if rank > structure.rank:
-            raise self._held(
+            raise self._blocked_error(
                 structure.driven,
-                f'of {rank} independent equations the other joints can meet {structure.rank}',
+                f'the other joints can satisfy {structure.rank} of {rank} independent equations',
             )
 
-    def _held(self, driven: Sequence[int], reason: str) -> TransmissionError:
+    def _blocked_error(self, driven: Sequence[int], reason: str) -> TransmissionError:
         names = ', '.join(self.structure.names[k] for k in driven)
-        hinges = self.structure.closures.hinges(self.structure.start)
+        hinges = self.structure.closures.hinge_axes(self.structure.start)
         return TransmissionError(
-            f'the loops hold the driven joints {names}: {reason}',
-            expected="no more equations than they can meet; is a 'weld' meant to be a 'hinge' or "
-            "a 'point', is an axis another one, a joint missing, or the <start> a dead centre?",
+            f'the loops block the driven joints {names}: {reason}',
+            expected="no more equations than they can satisfy; check for a 'weld' instead of a "
+            "'hinge' or a 'point', a wrong axis, a missing joint, or a <start> at a dead centre",
             found=', '.join(
                 hinges.get(path.loop, str(path.loop)) for path in self.structure.paths
             ),
         )
 
-    def rival(self) -> list[tuple[int, float]]:
-        """Return the joints that another assembly has elsewhere, and where, if one is found."""
-        return self._rival()
-
     # -- the compiled directions -----------------------------------------------------------------
 
-    def step(
+    def compile_direction(
         self, is_forward: bool, with_balls: bool = True, published: tuple[int, ...] = ()
     ) -> Step:
         """
-        Return a direction, made once.
+        Return the compiled direction, made once.
 
-        :param with_balls: Whether forward the angles of balls are asked for that nobody commands.
-        :param published: Places of joints that are given forward beside the commanded ones.
+        ``with_balls`` requests the angles of balls, forward only. ``published`` are the indices of
+        joints that are outputs in addition to the commanded ones, forward only.
         """
         with_balls = with_balls and is_forward
         key = is_forward, with_balls, published if is_forward else ()
@@ -230,85 +218,80 @@ class Component:
             self._steps[key] = Step(self._nears[key[:2]], is_forward, key[2])
         return self._steps[key]
 
-    def _constants(self) -> tuple[Array, Array]:
-        """Return the held joints and the lengths."""
+    def _get_fixed(self) -> tuple[Array, Array]:
+        """Return the positions of held joints, and the lengths."""
         return self.structure.start[list(self.structure.held)], self.structure.lengths
 
-    def states(self, step: Step) -> list[Array]:
-        """Return the states of a direction at the positions of the table."""
-        return self._entered(step, self.positions)
-
-    def _entered(self, step: Step, positions: Sequence[Array]) -> list[Array]:
+    def _enter_states(self, step: Step, positions: Sequence[Array]) -> list[Array]:
         """Return the states at positions, as far as these are regular."""
-        enter, states = Call(step.entered), []
+        enter, states = Call(step.enter_function), []
         for z in positions:
-            state, done, _ = enter(z[[*step.near.unknown, *step.near.given]], *self._constants())
+            state, done, _ = enter(z[[*step.near.unknown, *step.near.given]], *self._get_fixed())
             if done[0] == 1.0:
                 states.append(state.copy())
         return states
 
-    def numbers(self, step: Step, own: Sequence[float]) -> tuple[list[float], list[float]]:
+    def collect_numbers(self, step: Step, own: Sequence[float]) -> tuple[list[float], list[float]]:
         """
         Return the numbers of a direction, and its table.
 
-        :param own: What is not of the part: reductions, offsets, and sizes of derivatives.
+        ``own`` are the numbers of the transmission: reductions, offsets, and sizes of derivatives.
         """
-        near, positions = step.near, np.array(self.positions)
+        near, positions = step.near, np.array(self.table_positions)
         n, first = len(near.given), len(near.unknown) + len(near.given)
         width = np.maximum(np.ptp(positions[:, near.given], axis=0), NARROW)
-        (start,) = self._entered(step, [self.structure.start])
+        (start,) = self._enter_states(step, [self.structure.start])
         steep = DEAD_CENTRE * np.abs(start[first:]).max(initial=0.0)
-        held, lengths = self._constants()
+        held, lengths = self._get_fixed()
         ends = [*own[: 2 * n], *self.lower, *self.upper, *own[2 * n :]]
         numbers = np.concatenate([ends, width, [steep], held, lengths])
-        return numbers.tolist(), step.table(self.positions).tolist()
+        return numbers.tolist(), step.make_table(self.table_positions).tolist()
 
     # -- a fixed table of positions --------------------------------------------------------------
 
     @cached_property
-    def positions(self) -> list[Array]:
+    def table_positions(self) -> list[Array]:
         """
-        Positions of all joints, the start first.
+        Positions of all joints, the start first, reached on straight paths from target to target.
 
-        They are reached from the start on straight ways from target to target.
-
-        :raises TransmissionError: If a driven joint is where it starts in all of them.
+        :raises TransmissionError: If a driven joint never moves away from the start.
         """
-        n, step = len(self.structure.driven), self.step(True)
-        found = self._grown(step)
+        n, step = len(self.structure.driven), self.compile_direction(True)
+        found = self._grow_states(step)
         apart = (np.array(found) - found[0])[:, len(step.near.unknown) :][:, :n]
         apart /= self.upper - self.lower
         sizes, axes = np.linalg.eigh(apart.T @ apart / len(apart))
         if sizes[0] < MOVED**2:
-            # Equations that depend on each other at the start may be independent elsewhere.
+            # Equations that are dependent at the start may be independent elsewhere.
             shares = np.abs(axes[:, sizes < MOVED**2]).max(axis=1).tolist()
             driven = zip(self.structure.driven, shares, strict=True)
             held = [place for place, share in driven if share > MOVED]
-            raise self._held(held, 'no position away from the start closes them')
+            raise self._blocked_error(held, 'they are closed at the start only')
         positions = [
-            step.joints(state, self._constants()[0]) for state in self._with_balls(step, found)
+            step.joints_of_state(state, self._get_fixed()[0])
+            for state in self._solve_balls(step, found)
         ]
-        back = self.step(False)
-        return [z for z in positions if self._entered(back, [z])]
+        back = self.compile_direction(False)
+        return [z for z in positions if self._enter_states(back, [z])]
 
-    def _with_balls(self, step: Step, states: Sequence[Array]) -> Sequence[Array]:
-        """Return states with all angles of balls; all if there is none."""
+    def _solve_balls(self, step: Step, states: Sequence[Array]) -> Sequence[Array]:
+        """Return states with all angles of balls; all states if none has them."""
         if not step.near.balls_at:
             return states
-        seek, start, found = Call(step.sought), self.structure.start[step.near.unknown], []
+        seek, start, found = (Call(step.find_balls), self.structure.start[step.near.unknown], [])
         for state in states:
-            begin, done = seek(state, start, start, *self._constants())
+            begin, done = seek(state, start, start, *self._get_fixed())
             if done[0] == 1.0:
                 found.append(begin.copy())
         return found or states
 
-    def _grown(self, step: Step) -> list[Array]:
+    def _grow_states(self, step: Step) -> list[Array]:
         """
-        Return states from target to target, each as far as a straight way leads.
+        Return states from target to target, each as far as a straight path leads.
 
-        The target that is nearest to a known state is next, from there.
+        The next target is always the one closest to a known state, reached from this state.
         """
-        n, first, going = len(self.lower), len(step.near.unknown), Call(step.way)
+        n, first, going = len(self.lower), len(step.near.unknown), Call(step.path_function)
         width = self.upper - self.lower
         if n in POINTS:
             axes = [np.linspace(0.0, 1.0, POINTS[n])] * n
@@ -316,7 +299,7 @@ class Component:
             farthest = 1.01 / (POINTS[n] - 1)
         else:
             targets, farthest = np.random.default_rng(4).uniform(size=(TARGETS, n)), 1.0
-        states = self._entered(step, [self.structure.start])
+        states = self._enter_states(step, [self.structure.start])
         places = [(states[0][first : first + n] - self.lower) / width]
         apart, left = np.abs(targets - places[0]).max(axis=1), np.zeros(len(targets))
         while (apart + left).min() <= farthest:
@@ -324,7 +307,7 @@ class Component:
             left[k] = math.inf
             nearest = int(np.argmin(np.abs(np.array(places) - targets[k]).max(axis=1)))
             target = self.lower + targets[k] * width
-            state = going(states[nearest], target, *self._constants())[0].copy()
+            state = going(states[nearest], target, *self._get_fixed())[0].copy()
             place = (state[first : first + n] - self.lower) / width
             if np.abs(place - places[nearest]).max() > MOVED:
                 states.append(state)
@@ -335,7 +318,7 @@ class Component:
     # -- accelerations ---------------------------------------------------------------------------
 
     @cached_property
-    def _bend(self) -> Any:
+    def _bend_function(self) -> Any:
         """Second derivative of the kept rows along a motion, and their Jacobian."""
         closures = self.structure.closures
         rows = closures.rows[list(self.structure.kept)]
@@ -348,29 +331,25 @@ class Component:
         )
 
     def _typical_sizes(self) -> Array:
-        """Return medians over the table of sizes: of G, of its inverse, and of a passive joint."""
-        step, sizes = self.step(True), []
+        """Return medians over the table of sizes: G, its inverse, and a passive joint's row."""
+        step, sizes = self.compile_direction(True), []
         passive = [step.near.unknown[k] for k in step.near.tells]
-        for state in self.states(step):
-            slopes = step.slopes(state)
+        for state in self._enter_states(step, self.table_positions):
+            slopes = step.slopes_of_state(state)
             gains = slopes[step.near.wanted]
             each = np.linalg.norm(slopes[passive], axis=1).max(initial=0.0)
             sizes.append((np.linalg.norm(gains), np.linalg.norm(np.linalg.inv(gains)), each))
         typical: Array = np.median(np.array(sizes), axis=0)
         return typical
 
-    def bias(self, step: Step, state: Array, rate: Array) -> Array:
-        """
-        Return the accelerations of all joints while the given ones move at a steady rate.
-
-        :param rate: Of the given joints.
-        """
+    def coasting_accelerations(self, step: Step, state: Array, rate: Array) -> Array:
+        """Return the accelerations of all joints at constant rates of the given joints."""
         near = step.near
         result = np.zeros(len(self.structure.names))
         if near.unknown:
-            z = step.joints(state, self._constants()[0])
-            moving = np.nan_to_num(step.slopes(state) @ rate)
-            found = self._bend(np.nan_to_num(z), moving, self.structure.lengths)
+            z = step.joints_of_state(state, self._get_fixed()[0])
+            moving = np.nan_to_num(step.slopes_of_state(state) @ rate)
+            found = self._bend_function(np.nan_to_num(z), moving, self.structure.lengths)
             bent, jacobian = (each.full() for each in found)
             rows = [self.structure.kept.index(row) for row in near.rows]
             matrix = jacobian[rows][:, near.unknown]
@@ -378,23 +357,23 @@ class Component:
         return result
 
 
-def components_of(robot: RobotDescription, spec: LinkageSpec) -> tuple[Component, ...]:
+def build_components(robot: RobotDescription, spec: LinkageSpec) -> tuple[Component, ...]:
     """
-    Return the parts of a linkage that move by themselves, made once for each description.
+    Return the independent mechanisms of a linkage, built once per description.
 
-    :raises TransmissionError: If a name, a loop or the assembly cannot be used.
+    :raises TransmissionError: If a name, a loop or the assembly is invalid.
     """
-    return _components(_Robot(robot), spec)
+    return _build_components_once(_RobotKey(robot), spec)
 
 
 @dataclass(frozen=True, eq=False)
-class _Robot:
-    """A robot, told apart by its joints and links."""
+class _RobotKey:
+    """A robot, compared by its joints and links."""
 
     robot: RobotDescription
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Robot) and (
+        return isinstance(other, _RobotKey) and (
             other.robot is self.robot
             or (other.robot.joints, other.robot.links) == (self.robot.joints, self.robot.links)
         )
@@ -404,11 +383,11 @@ class _Robot:
 
 
 @lru_cache(maxsize=32)
-def _components(known: _Robot, spec: LinkageSpec) -> tuple[Component, ...]:
-    tree = Tree(known.robot)
+def _build_components_once(known: _RobotKey, spec: LinkageSpec) -> tuple[Component, ...]:
+    tree = JointTree(known.robot)
     variables: dict[str, int] = {}
     for name in spec.driven:
-        _own_joint(tree, name, DRIVEN)
+        _require_no_mimic(tree, name, DRIVEN)
         if name in variables:
             raise TransmissionError(
                 f"joint '{name}' is driven by two actuators",
@@ -417,32 +396,32 @@ def _components(known: _Robot, spec: LinkageSpec) -> tuple[Component, ...]:
             )
         variables[name] = len(variables)
     n_parts = max(len(spec.driven), 1)  # each has a driven joint
-    _require_size('equations', _equations(spec.loops), spec.loops, n_parts)
+    _require_size('equations', _count_equations(spec.loops), spec.loops, n_parts)
     paths = []
     for loop in spec.loops:
-        paths.append(tree.path(loop, variables))
+        paths.append(tree.find_path(loop, variables))
         _require_size('joints', len(variables), spec.loops, n_parts)
     for name in spec.commanded:
-        _own_joint(tree, name, 'commanded joint')
+        _require_no_mimic(tree, name, 'commanded joint')
         _require_loop(name, variables, f"commanded joint '{name}'")
     for name, position in spec.start:
-        joint = tree.joint(name, '<start>')
+        joint = tree.require_joint(name, '<start>')
         _require_loop(name, variables, f"<start>: joint '{name}'")
         _check_start(joint, position)
     hints = dict(spec.start)
-    names = names_in_order(variables)
+    names = sorted(variables, key=lambda name: variables[name])
     result = []
-    for group, own in _groups(paths, len(names)):
-        result.append(_component(tree, spec, names, group, own, paths, hints))
+    for group, own in _group_joints(paths, len(names)):
+        result.append(_build_component(tree, spec, names, group, own, paths, hints))
     return tuple(result)
 
 
-def _equations(loops: Sequence[Loop]) -> int:
+def _count_equations(loops: Sequence[Loop]) -> int:
     return sum(LOOP_TYPES[loop.type] for loop in loops)
 
 
 def _require_size(what: str, found: int, loops: Sequence[Loop], n_parts: int = 1) -> None:
-    """Refuse what would take minutes to close, before anything is compiled for it."""
+    """Reject a cluster that would take minutes to close, before anything is compiled for it."""
     if found > MOST[what] * n_parts:
         raise TransmissionError(
             f'the loops that {loops[0]} is connected with have too many {what}',
@@ -451,13 +430,13 @@ def _require_size(what: str, found: int, loops: Sequence[Loop], n_parts: int = 1
         )
 
 
-def _own_joint(tree: Tree, name: str, role: str) -> None:
-    """Refuse a joint that mimics another one."""
-    mimic = tree.joint(name, role).mimic
+def _require_no_mimic(tree: JointTree, name: str, role: str) -> None:
+    """Raise an error if a joint mimics another one."""
+    mimic = tree.require_joint(name, role).mimic
     if mimic is not None:
         raise TransmissionError(
             f"{role} '{name}' mimics '{mimic.joint}'",
-            expected='the joint that it mimics, or none',
+            expected='the mimicked joint, or no <mimic>',
             found='<mimic>',
         )
 
@@ -466,14 +445,14 @@ def _require_loop(name: str, variables: Mapping[str, int], what: str) -> None:
     if name not in variables:
         raise TransmissionError(
             f'{what} is in no loop and not driven',
-            expected='a joint between the frames of a loop, or one that an actuator turns',
+            expected='a joint between the frames of a loop, or a driven joint',
             found=f'joints {", ".join(variables)}',
         )
 
 
 def _check_start(joint: JointSpec, position: float) -> None:
-    """Refuse a start in degrees: what is published would be whole turns away."""
-    limits = _limits_of(joint)
+    """Reject a start in degrees, which would shift published positions by full turns."""
+    limits = _limits_of_joint(joint)
     if (
         joint.type != 'prismatic'
         and abs(position) > 2.0 * math.pi
@@ -486,16 +465,16 @@ def _check_start(joint: JointSpec, position: float) -> None:
         )
 
 
-def _limits_of(joint: JointSpec) -> tuple[float, float]:
-    """Return the ends of a joint, infinite where it has none."""
+def _limits_of_joint(joint: JointSpec) -> tuple[float, float]:
+    """Return the limits of a joint, infinite if it has none."""
     low = high = None
     if joint.limits is not None and joint.type != 'continuous':
         low, high = joint.limits.lower, joint.limits.upper
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
-def _groups(paths: Sequence[LoopPath], n: int) -> list[tuple[list[int], list[int]]]:
-    """Return joints that loops connect, and these loops."""
+def _group_joints(paths: Sequence[LoopPath], n: int) -> list[tuple[list[int], list[int]]]:
+    """Return groups of joints that loops connect, with these loops."""
     group = list(range(n))
     for path in paths:
         joined = {group[each] for each in path.variables}
@@ -513,8 +492,8 @@ def _groups(paths: Sequence[LoopPath], n: int) -> list[tuple[list[int], list[int
     ]
 
 
-def _component(
-    tree: Tree,
+def _build_component(
+    tree: JointTree,
     spec: LinkageSpec,
     names: Sequence[str],
     group: Sequence[int],
@@ -524,22 +503,22 @@ def _component(
 ) -> Component:
     loops = [paths[k].loop for k in own]
     _require_size('joints', len(group), loops)
-    _require_size('equations', _equations(loops), loops)
+    _require_size('equations', _count_equations(loops), loops)
     local: dict[str, int] = {names[k]: number for number, k in enumerate(group)}
-    parts = [tree.path(paths[k].loop, local) for k in own]
-    joints = [tree.joint(name, 'joint') for name in local]
-    limits = [_limits_of(joint) for joint in joints]
+    parts = [tree.find_path(paths[k].loop, local) for k in own]
+    joints = [tree.require_joint(name, 'joint') for name in local]
+    limits = [_limits_of_joint(joint) for joint in joints]
     driven = [local[name] for name in spec.driven if name in local]
     commanded = [local[name] for name in spec.commanded if name in local]
     if not driven and not commanded:
         raise TransmissionError(
             f'no actuator turns a joint of loop {paths[own[0]].loop}, and none is commanded',
-            expected='an actuator for one of its joints, or none of its loops',
+            expected='an actuator for one of its joints, or no such loop',
             found=f'joints {", ".join(local)}',
         )
     slides = frozenset(k for k, joint in enumerate(joints) if joint.type == 'prismatic')
     own_hints = {local[name]: value for name, value in hints.items() if name in local}
-    structure = Structure.of(
+    structure = Structure.from_loops(
         tuple(local),
         driven,
         commanded,

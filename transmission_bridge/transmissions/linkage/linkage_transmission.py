@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A closed mechanism whose joints, links and frames are those of the URDF."""
+"""A closed mechanism made of the joints, links and frames of the URDF."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from transmission_bridge.description.specs import (
     RobotDescription,
     TransmissionSpec,
 )
-from transmission_bridge.transmissions.compiled import CompiledTransmission, Part
+from transmission_bridge.transmissions.compiled import CompiledPart, CompiledTransmission
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
-from transmission_bridge.transmissions.linear import ratios
+from transmission_bridge.transmissions.linear import as_ratios
 from transmission_bridge.transmissions.linkage.component import (
+    build_components,
     Component,
-    components_of,
     LinkageSpec,
 )
 from transmission_bridge.transmissions.linkage.tree import (
+    JointTree,
     linkage_joints,
     Loop,
     LOOP_TYPES,
     LoopType,
-    Tree,
 )
 from transmission_bridge.transmissions.position_dependent import MAX_GAIN, read_max_gain
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.types import Array
 
-#: Largest residual of redundant rows [m or rad], and what it may be.
+#: Largest residual of redundant rows [m or rad]: default and range.
 TOLERANCE, LEAST_TOLERANCE, LARGEST_TOLERANCE = 1e-9, 1e-12, 1e-3
 
 _MADE_FROM = (
@@ -49,34 +49,34 @@ class LinkageTransmission(CompiledTransmission):
     A closed mechanism: joints of the URDF, closed by loops between its links.
 
     Motors turn the driven joints ``d``, ``a_i = n_i (d_i - off_i)`` with ``n_i`` the reduction and
-    ``off_i`` the offset of actuator ``i``. The commanded joints ``q`` are joints of the loops, a
-    driven one may be among them. With ``u`` all joints that are not driven, the loops are
-    ``g(d, u) = 0``, from which everything follows::
+    ``off_i`` the offset of actuator ``i``. The commanded joints ``q`` are joints of the loops;
+    they may include driven joints. With ``u`` all joints that are not driven, the loops are
+    ``g(d, u) = 0``, and everything else is derived from them::
 
         u' = U d'           U = -(dg/du)^-1 dg/dd
         q' = G d'           G: the rows of U, or of the unit matrix
         tau_q = G^-T tau_d  tau_d = G^T tau_q, by conservation of power
         u'' = U d'' + b     b = -(dg/du)^-1 (the second derivative of g along the motion)
 
-    The way back solves the same loops for ``d``. Of redundant equations as many as are independent
-    are solved and the rest is watched; of joints that can move while all driven ones are still,
-    one for each such freedom is held at the start. A link between two balls is solved as a
-    distance, and the angles of the balls after it.
+    The inverse map solves the same loops for ``d``. If equations are redundant, an independent
+    subset is solved and the residual of the others is checked. If joints can move while all driven
+    joints stand still, one joint per such freedom is held at the start. A link between two balls
+    is solved as a distance, and the angles of the balls afterwards.
 
-    A sample that cannot be answered is NaN and counted: ``domain`` outside the range of the driven
-    joints or beyond a dead centre, ``singular`` where a rate or an effort would be multiplied by
-    more than ``max_gain`` times its median, ``branch`` on another assembly, ``no_convergence``
-    where nothing was found for certain. A position is found for certain if the last Newton step is
-    below 3e-12, the residual of the solved equations below 1e-10 and that of the redundant ones
-    below the tolerance.
+    A sample without a result is NaN and counted. ``domain``: it is outside the range of the driven
+    joints or beyond a dead centre. ``singular``: the gain of a rate or an effort exceeds
+    ``max_gain`` times its median. ``branch``: the solution is on another assembly.
+    ``no_convergence``: no certain solution was found. A solution is certain if the last Newton
+    step is below 3e-12, the residual of the solved equations is below 1e-10, and the residual of
+    the redundant equations is below the tolerance.
 
-    :param robot: Where joints and links are described.
+    :param robot: The description of joints and links.
     :param spec: Loops, driven and commanded joints, start and tolerance.
     :param actuator_reduction: ``n``, ones by default.
     :param actuator_offset: ``off``, zeros by default [rad or m].
-    :param lengths: Of all loops, in place of those of the description [m].
-    :param max_gain: By how many times its median a rate or an effort may be multiplied.
-    :param passive_joints: Which joints are mapped to that nobody commands.
+    :param lengths: Lengths of all loops, in place of the described lengths [m].
+    :param max_gain: Largest gain of a rate or an effort, as a multiple of its median.
+    :param passive_joints: Which passive joints are outputs.
     :raises TransmissionError: If the linkage does not close or does not determine its joints.
     """
 
@@ -96,18 +96,18 @@ class LinkageTransmission(CompiledTransmission):
         n = len(spec.driven)
         self._robot, self._spec = robot, spec
         self._lengths = None if lengths is None else tuple(lengths)
-        self._actuator_reduction = ratios(
+        self._actuator_reduction = as_ratios(
             'actuator_reduction', actuator_reduction or (1.0,) * n, n
         )
         self._offsets = tuple(actuator_offset or (0.0,) * n)
         self._max_gain, self._passive = max_gain, passive_joints
-        self._prepare()
+        self._build_members()
 
-    def _prepare(self) -> None:
+    def _build_members(self) -> None:
         spec = self._spec
-        self._made: dict[Direction, tuple[Part, ...]] = {}
-        #: The parts that move by themselves.
-        self.components = components_of(self._robot, spec)
+        self._made: dict[Direction, tuple[CompiledPart, ...]] = {}
+        #: The independent mechanisms.
+        self.components = build_components(self._robot, spec)
         if self._lengths is not None:
             lengths = self._lengths
             self.components = tuple(
@@ -134,7 +134,7 @@ class LinkageTransmission(CompiledTransmission):
         self._scale = np.array(self._actuator_reduction)
         self._offset = np.array(self._offsets)
         low, high = np.empty(len(spec.driven)), np.empty(len(spec.driven))
-        for component, driven, _ in self.members():
+        for component, driven, _ in self.iterate_members():
             low[driven], high[driven] = component.lower, component.upper
         ends = np.sort((np.stack([low, high]) - self._offset) * self._scale, axis=0)
         self._domain = Domain('actuator', tuple(ends[0].tolist()), tuple(ends[1].tolist()))
@@ -149,7 +149,7 @@ class LinkageTransmission(CompiledTransmission):
         for joint in spec.joints:
             if 'offset' in joint.given and joint.offset:
                 raise reader.error(
-                    f"joint '{joint.name}' has an offset, with which the loops would be open",
+                    f"joint '{joint.name}' has an offset, which would open the loops",
                     parameter=f'joints.{joint.name}.offset',
                     expected="an offset of its actuator, or <origin> of the URDF's joint",
                     found=f'{joint.offset:g}',
@@ -159,19 +159,20 @@ class LinkageTransmission(CompiledTransmission):
             for place, actuator in enumerate(spec.actuators)
         )
         linkage = LinkageSpec(
-            loops=tuple(_loop(reader, element) for element in reader.elements('loop')),
+            loops=tuple(_read_loop(reader, element) for element in reader.elements('loop')),
             driven=driven,
             commanded=tuple(joint.name for joint in spec.joints),
-            start=tuple(_start(reader, element) for element in reader.elements('start')),
-            tolerance=_tolerance(reader),
+            start=tuple(_read_start(reader, element) for element in reader.elements('start')),
+            tolerance=_read_tolerance(reader),
         )
-        # A frame that is not a link would make every joint above the other one a part of the loop.
-        tree = Tree(robot)
+        # If a frame is not a link, every joint above the other frame would become part of the
+        # loop.
+        tree = JointTree(robot)
         for loop in linkage.loops:
             tree.check_frames(loop)
         for other in robot.transmissions:
             _refuse_shared(reader, robot, other)
-        components = components_of(robot, linkage)
+        components = build_components(robot, linkage)
         lengths: list[float | None] = []
         for number, loop in enumerate(linkage.loops):
             if loop.type != 'rod':
@@ -202,16 +203,16 @@ class LinkageTransmission(CompiledTransmission):
             passive_joints=reader.passive_joints,
         )
 
-    # -- what it is ------------------------------------------------------------------------------
+    # -- properties ------------------------------------------------------------------------------
 
     @property
     def domain(self) -> Domain:
-        """The actuators' positions that are mapped."""
+        """The actuator positions that are mapped."""
         return self._domain
 
     @property
     def max_gain(self) -> float:
-        """By how many times its median over the table a rate or an effort may be multiplied."""
+        """Largest gain of a rate or an effort, as a multiple of its median over the table."""
         return self._max_gain
 
     @property
@@ -225,52 +226,48 @@ class LinkageTransmission(CompiledTransmission):
         return len(self._spec.commanded)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what the linkage was made from."""
+        """Return the arguments that the linkage was built from."""
         return {name: vars(self)[name] for name in _MADE_FROM}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over what :meth:`__getstate__` gave."""
+        """Restore the arguments and rebuild the linkage."""
         vars(self).update(state)
-        self._prepare()
+        self._build_members()
 
     def facts(self) -> tuple[str, ...]:
-        """Return what was found of the linkage, in sentences, for each part that moves."""
-        return tuple(line for each in self.components for line in _facts(each))
+        """Return facts about each mechanism of the linkage in sentences."""
+        return tuple(line for each in self.components for line in _list_facts(each))
 
     def doubts(self) -> tuple[str, ...]:
-        """Return which limits exclude the start, and which joints of the hardware are loose."""
+        """Return limits that exclude the start, and undetermined joints of the hardware."""
         declared = {
             each.name
             for block in self._robot.blocks
             for each in block.components
             if each.kind == 'joint' and each.command_interfaces
         }
-        return tuple(line for each in self.components for line in _doubts(each, declared))
+        return tuple(line for each in self.components for line in _list_doubts(each, declared))
 
-    @property
-    def n_outputs(self) -> int:
-        """Number of joints that actuators are mapped to: commanded ones and passive ones."""
-        return self.n_joints + len(self.passive_joints)
-
-    def parts(self, direction: Direction) -> tuple[Part, ...]:
-        """Return what moves by itself, as compiled functions with what they are given."""
+    def parts(self, direction: Direction) -> tuple[CompiledPart, ...]:
+        """Return the compiled functions of the mechanisms with their constant inputs."""
         if direction not in self._made:
             self._made[direction] = tuple(
-                self._part(*member, direction == ACTUATOR_TO_JOINT) for member in self.members()
+                self._build_part(*member, direction == ACTUATOR_TO_JOINT)
+                for member in self.iterate_members()
             )
         return self._made[direction]
 
-    def members(self) -> Iterator[tuple[Component, list[int], list[int]]]:
-        """Yield components with the places of their actuators and of their commanded joints."""
+    def iterate_members(self) -> Iterator[tuple[Component, list[int], list[int]]]:
+        """Yield components with the indices of their actuators and of their commanded joints."""
         for component in self.components:
             names = component.structure.names
             driven = [self._spec.driven.index(names[k]) for k in component.structure.driven]
             commanded = [self._spec.commanded.index(names[k]) for k in component.commanded]
             yield component, driven, commanded
 
-    def _part(
+    def _build_part(
         self, component: Component, driven: list[int], commanded: list[int], is_forward: bool
-    ) -> Part:
+    ) -> CompiledPart:
         inputs, outputs, published = driven, commanded, []
         if is_forward:
             for column, name in enumerate(self.passive_joints, self.n_joints):
@@ -279,41 +276,38 @@ class LinkageTransmission(CompiledTransmission):
                     outputs = [*outputs, column]
         else:
             inputs, outputs = commanded, driven
-        step = component.step(is_forward, self._passive == 'all', tuple(published))
+        step = component.compile_direction(is_forward, self._passive == 'all', tuple(published))
         scale, most = self._scale[driven], self._max_gain * component.typical_sizes
-        numbers, table = component.numbers(step, (*scale, *self._offset[driven], *most))
+        numbers, table = component.collect_numbers(step, (*scale, *self._offset[driven], *most))
 
-        def begin_anywhere(positions: Array, guess: Array | None) -> Array:
-            # Positions of the outputs say nothing of the other joints.
-            return np.full((len(positions), step.n_start), math.nan)
-
-        def bend(at: Array, rate: Array, place: Array, speed: Array, after: Array) -> Array:
+        def find_bend(at: Array, rate: Array, place: Array, speed: Array, after: Array) -> Array:
             into, out = (scale, 1.0) if is_forward else (1.0, scale)
             bent = np.full(place.shape, math.nan)
             for k in np.flatnonzero(np.isfinite(speed).any(axis=1)):
-                bias = component.bias(step, after[k], rate[k] / into)
+                bias = component.coasting_accelerations(step, after[k], rate[k] / into)
                 bent[k] = bias[step.places] * out
             return bent
 
-        return Part(
-            step.sample,
+        return CompiledPart(
+            step.sample_function,
             step.function,
             step.n_start,
             numbers,
             np.array(table),
             inputs,
             outputs,
-            begin_anywhere,
-            bend,
+            # Positions of the outputs do not determine the other joints.
+            lambda positions, guess: np.full((len(positions), step.n_start), math.nan),
+            find_bend,
         )
 
 
-def _facts(component: Component) -> list[str]:
-    """Return what was found of a part."""
+def _list_facts(component: Component) -> list[str]:
+    """Return facts about a mechanism."""
     structure = component.structure
     names, start = structure.names, structure.start.tolist()
 
-    def listed(places: Sequence[int]) -> str:
+    def join_names(places: Sequence[int]) -> str:
         return ', '.join(names[place] for place in places) or 'none'
 
     passive = [k for k in structure.unknown if k not in component.commanded]
@@ -324,30 +318,26 @@ def _facts(component: Component) -> list[str]:
         )
     )
     lines = [
-        f'driven {listed(structure.driven)}; commanded {listed(component.commanded)}; '
-        f'passive {listed(passive)}',
+        f'driven {join_names(structure.driven)}; commanded {join_names(component.commanded)}; '
+        f'passive {join_names(passive)}',
         f'{len(structure.unknown)} unknowns, {len(structure.closures.owners)} equations of '
         f'rank {structure.rank}; mobility {len(structure.driven) + len(structure.held)}, '
         f'of which {len(structure.held)} idle',
         'determined '
-        + listed([k for k in structure.unknown if k not in structure.idle])
-        + f'; idle {listed(structure.idle)}; held {listed(structure.held)}',
+        + join_names([k for k in structure.unknown if k not in structure.idle])
+        + f'; idle {join_names(structure.idle)}; held {join_names(structure.held)}',
         f'start {", ".join(f"{n} {v:.4g}" for n, v in zip(names, start, strict=True))}; '
         f'closed to {structure.gap:.1e}',
-        f'range {ranges}; {len(component.positions)} assembled positions in the table',
+        f'range {ranges}; {len(component.table_positions)} assembled positions in the table',
     ]
     return lines
 
 
-def _doubts(component: Component, declared: Collection[str]) -> list[str]:
-    """
-    Return what in a part may not be meant.
-
-    :param declared: Joints that the hardware commands.
-    """
+def _list_doubts(component: Component, declared: Collection[str]) -> list[str]:
+    """Return doubts about a mechanism; ``declared`` are the joints that the hardware commands."""
     structure = component.structure
     outside = [
-        f'{name} is at {at:.4g}, of {low:.4g} to {high:.4g}'
+        f'{name} is at {at:.4g}, outside {low:.4g} to {high:.4g}'
         for name, at, (low, high) in zip(
             structure.names, structure.start.tolist(), component.limits, strict=True
         )
@@ -357,22 +347,22 @@ def _doubts(component: Component, declared: Collection[str]) -> list[str]:
     lines = []
     if outside:
         lines.append(
-            f'limits exclude the start, the assembly found nearest: {", ".join(outside)}; is '
-            'a length wrong, a limit too narrow, or a <start> missing?'
+            f'limits exclude the start, the nearest assembly found: {", ".join(outside)}; check '
+            'for a wrong length, a limit that is too narrow, or a missing <start>'
         )
-    elif rival := component.rival():
+    elif rival := component.find_rival():
         (place, at), *others = rival
         name = structure.names[place]
         more = ', '.join(f"'{structure.names[k]}' ({value:.4g})" for k, value in others)
         lines.append(
             f"another assembly within the limits has '{name}' at {at:.4g} instead of "
-            f'{structure.start[place]:.4g}; <start joint="{name}" position="..."/> says which '
-            f'one is meant{", or that of " + more if more else ""}'
+            f'{structure.start[place]:.4g}; add <start joint="{name}" position="..."/> to select '
+            f'one of them{", or a <start> of " + more if more else ""}'
         )
     if loose:
         lines.append(
-            f'the actuators leave joints undetermined that the hardware commands, '
-            f'{", ".join(loose)}; is an actuator or a loop missing?'
+            f'the actuators do not determine joints that the hardware commands: '
+            f'{", ".join(loose)}; check for a missing actuator or loop'
         )
     return lines
 
@@ -380,21 +370,21 @@ def _doubts(component: Component, declared: Collection[str]) -> list[str]:
 # -- the description -----------------------------------------------------------------------------
 
 
-def _loop(reader: SpecReader, element: ParameterSpec) -> Loop:
+def _read_loop(reader: SpecReader, element: ParameterSpec) -> Loop:
     given = dict(element.attributes)
     where = f'<loop> (line {element.line})'
 
-    def require(condition: bool, message: str, expected: str, found: str) -> None:
+    def require_that(condition: bool, message: str, expected: str, found: str) -> None:
         if not condition:
             raise reader.error(message, parameter='loop', expected=expected, found=found)
 
     kind = given.pop('type', '')
     types = ', '.join(LOOP_TYPES)
-    require(kind in LOOP_TYPES, f'{where} has no type that is known', types, repr(kind))
+    require_that(kind in LOOP_TYPES, f'{where} has an unknown type', types, repr(kind))
     one, other = (given.pop(name, '') for name in ('frame1', 'frame2'))
     for name, frame in (('frame1', one), ('frame2', other)):
-        require(frame != '', f'{where} has no {name}', 'a link', 'none')
-    require(one != other, f"{where} joins link '{one}' to itself", 'two links', 'one')
+        require_that(frame != '', f'{where} has no {name}', 'a link', 'none')
+    require_that(one != other, f"{where} joins link '{one}' to itself", 'two links', 'one')
     axis, length = (1.0, 0.0, 0.0), None
     if kind == 'hinge':
         text = given.pop('axis', '1 0 0')
@@ -402,24 +392,24 @@ def _loop(reader: SpecReader, element: ParameterSpec) -> Loop:
         size = math.hypot(*numbers)
         is_axis = len(numbers) == 3 and 1e-9 < size < math.inf
         expected = 'three numbers, not all zero'
-        require(is_axis, f'the axis of {where} cannot be used', expected, repr(text))
+        require_that(is_axis, f'the axis of {where} is invalid', expected, repr(text))
         axis = (numbers[0] / size, numbers[1] / size, numbers[2] / size)
     if kind == 'rod' and 'length' in given:
         text = given.pop('length')
         length, *more = reader.parse_numbers(f'length of {where}', text) or (0.0,)
         expected = "a positive number, or type='point'"
         is_length = length > 1e-6 and not more
-        require(is_length, f'the length of {where} cannot be used', expected, repr(text))
-    _refuse_rest(reader, where, given, element)
+        require_that(is_length, f'the length of {where} is invalid', expected, repr(text))
+    _refuse_unknown_content(reader, where, given, element)
     return Loop(cast('LoopType', kind), one, other, axis, length)
 
 
-def _tolerance(reader: SpecReader) -> float:
+def _read_tolerance(reader: SpecReader) -> float:
     text = reader.text('tolerance', default=str(TOLERANCE))
     values = reader.parse_numbers('tolerance', text)
     if len(values) != 1 or not LEAST_TOLERANCE <= values[0] <= LARGEST_TOLERANCE:
         raise reader.error(
-            'tolerance cannot be accepted',
+            'tolerance is invalid',
             parameter='tolerance',
             expected=f'a number in [{LEAST_TOLERANCE:g}, {LARGEST_TOLERANCE:g}]',
             found=repr(text),
@@ -427,7 +417,7 @@ def _tolerance(reader: SpecReader) -> float:
     return values[0]
 
 
-def _start(reader: SpecReader, element: ParameterSpec) -> tuple[str, float]:
+def _read_start(reader: SpecReader, element: ParameterSpec) -> tuple[str, float]:
     given = dict(element.attributes)
     where = f'<start> (line {element.line})'
     name, text = given.pop('joint', ''), given.pop('position', '')
@@ -439,17 +429,17 @@ def _start(reader: SpecReader, element: ParameterSpec) -> tuple[str, float]:
             expected='attributes joint and position',
             found=f'{name!r} and {text!r}',
         )
-    _refuse_rest(reader, where, given, element)
+    _refuse_unknown_content(reader, where, given, element)
     return name, values[0]
 
 
-def _refuse_rest(
+def _refuse_unknown_content(
     reader: SpecReader, where: str, given: dict[str, str], element: ParameterSpec
 ) -> None:
     rest = [*given, *(child.name for child in element.children)]
     if rest or element.value:
         raise reader.error(
-            f'{where} has more than is read',
+            f'{where} has unknown content',
             parameter=element.name,
             expected='no ' + (rest[0] if rest else 'text'),
             found=', '.join(rest) or element.value,
@@ -457,7 +447,7 @@ def _refuse_rest(
 
 
 def _refuse_shared(reader: SpecReader, robot: RobotDescription, other: TransmissionSpec) -> None:
-    """Refuse loops through a joint that another transmission moves."""
+    """Reject loops through a joint that another transmission moves."""
     if other.name == reader.spec.name:
         return
     own = linkage_joints(robot, reader.spec)

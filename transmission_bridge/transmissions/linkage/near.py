@@ -2,15 +2,16 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-One direction of a linkage near a solution: all joints from the given ones, as a function.
+One direction of a linkage close to a solution: a function from the given joints to all joints.
 
-The rows are solved block by block: each block holds the joints of those before it and its own. A
-call begins at the last solution, goes where its tangent leads, and takes three Newton steps in
-each block. What it gives counts only if the steps contract, the last one is nothing, redundant
-rows hold, the solved rows are far from dependent, and all is on the start's side.
+The rows are solved block by block: each block contains the joints of earlier blocks and its own. A
+call starts at the last solution, extrapolates along its tangent, and performs three Newton steps
+in each block. The result is valid only if the steps contract, the last step is within rounding,
+redundant rows hold, the solved rows are far from dependent, and all signs equal those at the
+start.
 
-The function eliminates in the order of rows that is best at the start, and says where that order
-is bad. There another function with the same arguments factorises by rotations.
+The function eliminates rows in the order that is best at the start, and reports if this order is
+bad. In this case a second function with the same arguments factorises by rotations (QR).
 """
 
 from __future__ import annotations
@@ -26,45 +27,44 @@ import numpy as np
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.linkage.structure import Structure
-from transmission_bridge.transmissions.system import all_of, is_known, switched
+from transmission_bridge.transmissions.system import all_of, is_known, make_switch
 from transmission_bridge.types import Array
 
 Expression: TypeAlias = Any
 
-#: Newton steps of a call.
+#: Newton steps per call.
 STEPS = 3
 
-#: Steps below this are rounding.
+#: Steps below this size are rounding.
 LAST_STEP = 1e-11
 
-#: What is published has a last step below this, as the slope is that before it, and before it
-#: residuals of its rows below this.
+#: A published result has a last step and, before it, residuals of its rows below these limits,
+#: because the derivatives are evaluated before the last step.
 POLISHED, LAST_MISS = 3e-12, 1e-10
 
 #: Each step is at most this share of the one before, unless it is rounding.
 CONTRACTION, ROUNDING = 0.3, 1e-11
 
-#: The first step [rad or m], and all of them with the tangent's, of a call that is trusted.
+#: Largest first step, and largest sum of all steps with the tangent's, of a valid call [rad or m].
 FIRST_STEP, WHOLE_STEP = 0.05, 0.3
 
-#: Blocks up to this size are written out; larger ones are factorised by a call.
+#: Blocks up to this size are expanded; larger ones are factorised by a call.
 WRITTEN_OUT = 12
 
-#: How many times larger than a matrix the factors of a quick elimination may be: it misses its
-#: equations by rounding, that many times. Angles of balls that nobody commands are only shown.
+#: Largest growth of the factors of a fast elimination, relative to the matrix: it multiplies the
+#: rounding error. Angles of passive balls are only displayed, so more growth is allowed.
 GROWTH, GROWTH_OF_BALLS = 2e3, 1e5
 
-#: How much nearer to dependent rows than at the start derivatives still have seven digits.
+#: Rows may be this much closer to dependent than at the start; derivatives still have seven
+#: digits.
 DEPENDENT = 5e-5
 
 
 class _Block(NamedTuple):
     """
-    Rows that are solved together.
+    Rows that are solved together: their indices, and the indices of the joints solved for.
 
-    :param rows: Places among the rows of the linkage.
-    :param places: Of the joints that they are solved for.
-    :param is_ball: Whether these are nothing but angles of balls.
+    ``is_ball``: all of these joints are angles of balls.
     """
 
     rows: list[int]
@@ -74,14 +74,14 @@ class _Block(NamedTuple):
 
 class Near:
     """
-    All joints from as many given ones.
+    All joints of a linkage from given joints.
 
     :param structure: The linkage.
-    :param given: Places of the given joints.
-    :param wanted: Places of those that efforts and gains are mapped to, as many.
+    :param given: Indices of the given joints.
+    :param wanted: Indices of the joints for efforts and gains, as many as the given ones.
     :param tolerance: Largest residual of rows that are not kept.
-    :param what: What is given, for messages.
-    :param with_balls: Whether angles of balls are solved for that nobody commands.
+    :param what: The given joints in words, for messages.
+    :param with_balls: Whether angles of passive balls are solved for.
     :raises TransmissionError: If the given joints do not determine the wanted ones.
     """
 
@@ -97,7 +97,7 @@ class Near:
         self.structure, self.given, self.wanted = structure, list(given), list(wanted)
         self._tolerance, self.what = tolerance, what
         held = set(structure.held)
-        #: Places of the joints that are solved for.
+        #: Indices of the joints that are solved for.
         self.unknown = [
             k for k in range(len(structure.names)) if k not in self.given and k not in held
         ]
@@ -105,11 +105,11 @@ class Near:
         if self._r != len(structure.kept):
             raise TransmissionError(
                 f'{what} do not determine the linkage',
-                expected=f'{len(structure.kept)} joints to be solved for',
+                expected=f'{len(structure.kept)} joints to solve for',
                 found=f'{self._r}',
             )
-        blocks = self._in_blocks(self.unknown, what)
-        # A commanded joint of a ball makes all angles of balls part of the core.
+        blocks = self._sort_into_blocks(self.unknown, what)
+        # If a joint of a ball is commanded, all angles of balls become part of the core.
         if any({*each.places} & {*self.wanted} for each in blocks if each.is_ball):
             blocks = [each._replace(is_ball=False) for each in blocks]
         self._blocks = [each for each in blocks if with_balls or not each.is_ball]
@@ -117,34 +117,35 @@ class Near:
         #: The rows that are solved.
         self.rows = sorted(row for each in self._blocks for row in each.rows)
         self._r = len(self.unknown)
-        #: Where the joints of each block that is of balls stand in the state.
-        self.balls_at = [self._columns(each) for each in self._blocks if each.is_ball]
-        #: The function of a sample: what is given, its rates and efforts, the state, held joints
-        #: and lengths; to the next state, rates, efforts, sizes of the derivatives, what is said.
-        #: A state is the joints solved for, the given ones, and the derivatives of the former by
-        #: the latter. Said are whether the steps contract, the side is that of the start, the last
-        #: step is rounding, the elimination is exact; how far rows are from dependent ones; and
-        #: of each ball 0, 1 if its steps contract, 2 if its angles are found.
-        self.function = self._compiled()
-        #: Places of the joints that are solved for, without those of balls, in a state.
+        #: Indices in the state of the joints of each block of balls.
+        self.balls_at = [self._state_columns(each) for each in self._blocks if each.is_ball]
+        #: The function of a sample. Inputs: given positions, velocities and efforts, state, held
+        #: joints and lengths. Outputs: next state, velocities, efforts, sizes of the derivatives,
+        #: and flags. A state holds the joints solved for, the given joints, and the derivatives of
+        #: the former by the latter. The flags are: the steps contract; the side is the start's
+        #: side; the last step is rounding; the elimination is exact; the distance of rows from
+        #: dependent ones; and for each ball 0, 1 (its steps contract) or 2 (its angles are
+        #: solved).
+        self.function = self._compile_function()
+        #: Indices in a state of the joints that are solved for, except joints of balls.
         self.tells = [
             k for k in range(self._r) if all(k not in columns for columns in self.balls_at)
         ]
 
     @cached_property
-    def careful(self) -> Any:
+    def exact_near(self) -> Any:
         """
-        The same function, by rotations where the elimination is not exact.
+        The same function, by rotations if the elimination is inexact.
 
-        Where the steps contract but the last one is not rounding, a second call polishes.
+        If the steps contract but the last step is not rounding, a second call polishes the result.
         """
         names = ('x', 'v', 'tau', 'state', 'held', 'lengths')
         given: list[Any] = [
             ca.MX.sym(name, self.function.sparsity_in(k)) for k, name in enumerate(names)
         ]
         first = self.function(*given)
-        switch = switched('careful', given, self._compiled(is_careful=True)(*given))
-        # Of a start that is not known, nothing is.
+        switch = make_switch('careful', given, self._compile_function(is_careful=True)(*given))
+        # An unknown start leads to an unknown result.
         begins = all_of(
             is_known(given[3][k]) for k in [*self.tells, *range(self._r, self._r + self._n)]
         )
@@ -153,7 +154,7 @@ class Near:
         found = exact(*given)
         contracts, _, is_polished, _, _, *balls = ca.vertsplit(found[4])
         is_done = all_of((is_polished, *(ball != 1.0 for ball in balls)))
-        again = switched('again', given, exact(*given))
+        again = make_switch('again', given, exact(*given))
         is_near = ca.logic_and(contracts, ca.logic_not(is_done))
         further = [*given[:3], found[0], *given[4:]]
         return ca.Function('near', given, again(is_near, *further, *found))
@@ -161,25 +162,25 @@ class Near:
     @property
     def is_unique(self) -> bool:
         """
-        Whether a position has one solution on the start's side, but for whole turns.
+        Return whether a position has one solution on the start's side, apart from full turns.
 
-        A block has two, one on each side, if it is one row, which is linear in sine and cosine of
-        its joint, or if it is a loop in a plane.
+        A block has two solutions, one on each side, if it is a single row, which is linear in sine
+        and cosine of its joint, or a loop in a plane.
         """
         for rows, places, is_ball in self._blocks:
             loops = {self.structure.closures.owners[row] for row in rows}
             paths = [self.structure.paths[loop] for loop in loops]
             is_simple = len(rows) == 1 or (len(paths) == 1 and paths[0].is_planar)
-            counts = [path.count(place) for path in paths for place in places]
+            counts = [path.count_joints(place) for path in paths for place in places]
             if not is_ball and (max(counts) > 1 or not is_simple):
                 return False
         return True
 
-    def _columns(self, block: _Block) -> list[int]:
+    def _state_columns(self, block: _Block) -> list[int]:
         return [self.unknown.index(place) for place in block.places]
 
-    def _in_blocks(self, places: Sequence[int], what: str) -> list[_Block]:
-        """Return the blocks for some joints, in the order in which they can be solved."""
+    def _sort_into_blocks(self, places: Sequence[int], what: str) -> list[_Block]:
+        """Return the blocks for some joints, in an order in which they can be solved."""
         structure = self.structure
         if not places:
             return []
@@ -197,8 +198,8 @@ class Near:
             ]
             raise TransmissionError(
                 f'{what} do not determine the linkage',
-                expected='as many of them as freedoms, in each part that moves by itself',
-                found=', '.join(loose) or 'too few in one part, too many in another',
+                expected='as many of them as freedoms, in each independent mechanism',
+                found=', '.join(loose) or 'too few in one mechanism, too many in another',
             )
         _, row_order, column_order, row_ends, column_ends, _, _ = pattern.btf()
         blocks = []
@@ -212,17 +213,13 @@ class Near:
     # -- the compiled function -------------------------------------------------------------------
 
     @property
-    def counts(self) -> tuple[int, int, int, int]:
-        """Numbers of joints solved for and given, of held ones, and of loops."""
+    def state_counts(self) -> tuple[int, int, int, int]:
+        """Numbers of joints solved for, given joints, held joints, and loops."""
         structure = self.structure
         return self._r, self._n, len(structure.held), len(structure.lengths)
 
-    def _compiled(self, is_careful: bool = False) -> Any:
-        """
-        Return the function of a sample.
-
-        :param is_careful: Whether all blocks are factorised by rotations.
-        """
+    def _compile_function(self, is_careful: bool = False) -> Any:
+        """Return the function of a sample; ``is_careful``: all blocks are solved by rotations."""
         structure, n, r = self.structure, self._n, self._r
         kinds = [
             ca.MX if is_careful or len(each.rows) > WRITTEN_OUT else ca.SX for each in self._blocks
@@ -236,7 +233,8 @@ class Near:
         y0, x0 = state[:r], state[r : r + n]
         tangent = ca.reshape(state[r + n :], r, n)
         ahead = y0 + ca.mtimes(tangent, x - x0) if r else kind.zeros(0, 1)
-        # Angles of balls that are not solved for stay at the start; nothing depends on them.
+        # Angles of balls that are not solved for stay at the start; no other joint depends on
+        # them.
         z: list[Expression] = [kind(each) for each in structure.start.tolist()]
         slopes: list[Expression] = [kind(1, n)] * len(z)
         for places, values in ((self.given, x), (structure.held, held), (self.unknown, ahead)):
@@ -247,16 +245,16 @@ class Near:
         said: dict[str, list[Expression]] = {'core': [], 'side': [], 'polished': [], 'exact': []}
         balls: list[Expression] = []
         lever = kind(math.inf)
-        before, *after = self._watched()
+        before, *after = self._build_conditions()
         missed, is_upright = before(ca.vertcat(*z), lengths)
         said['side'].append(is_upright)
         said['polished'].append(missed <= self._tolerance**2)
         for own_kind, watched, block in zip(kinds, after, self._blocks, strict=True):
             own = block.places
-            function, others = self._block(own_kind, block, watched)
+            function, others = self._build_block(own_kind, block, watched)
             found, slope, fine, side, is_polished, missed, is_exact, own_lever = function(
                 ca.vertcat(*z),
-                y0[self._columns(block)],
+                y0[self._state_columns(block)],
                 lengths,
                 ca.vertcat(*(slopes[place] for place in others)) if others else kind(0, n),
             )
@@ -277,13 +275,13 @@ class Near:
                 said['side'].append(side)
                 said['polished'].append(is_polished)
                 lever = ca.fmin(lever, own_lever)
-        order, sign = self._pivots_of_gains()
+        order, sign = self._gain_pivots()
         gains: Expression = ca.vertcat(*(slopes[self.wanted[k]] for k in order))
-        inverse, determinant, is_exact = _inverse(n, is_large)(gains)
+        inverse, determinant, is_exact = _build_inverse(n, is_large)(gains)
         said['exact'].append(is_exact)
         if n <= WRITTEN_OUT:
             said['side'].append(sign * determinant > 0.0)
-        # The rows of the derivatives stand in the order of the pivots.
+        # The rows of the derivatives are in the order of the pivots.
         inverse = inverse[:, np.argsort(order).tolist()]
         whole = ca.vertcat(*(slopes[place] for place in self.unknown)) if r else kind(0, n)
         y: list[Expression] = [z[place] for place in self.unknown]
@@ -300,13 +298,13 @@ class Near:
         ]
         return ca.Function('way', [x, v, tau, state, held, lengths], outputs, {'cse': True})
 
-    def _watched(self) -> list[Any]:
+    def _build_conditions(self) -> list[Any]:
         """
-        Return what is watched beside the rows of the blocks, before the first one and in each.
+        Return functions for the other conditions, before the first block and for each block.
 
-        They are functions of all joints and the lengths: to the square of what redundant rows
-        miss, and whether all is on the start's side. Each row is watched where the last of its
-        joints is solved for.
+        They map all joints and the lengths to the squared residual of redundant rows, and to
+        whether all signs equal those at the start. Each row is checked as soon as its last joint
+        is solved.
         """
         closures = self.structure.closures
         known = {*self.given, *self.structure.held}
@@ -316,11 +314,11 @@ class Near:
         positive: list[Expression] = []
         if closures.upright.numel():
             positive += ca.vertsplit(closures.upright)
-        positive += self._sides_of_the_other_direction()
+        positive += self._inverse_dead_centres()
         left: list[tuple[Expression, set[int]]] = [
-            (each, _joints_of(each, closures.z)) for each in zero
+            (each, _row_joints(each, closures.z)) for each in zero
         ]
-        right = [(each, _joints_of(each, closures.z)) for each in positive]
+        right = [(each, _row_joints(each, closures.z)) for each in positive]
         result = []
         for places in ([], *(each.places for each in self._blocks)):
             known.update(places)
@@ -334,22 +332,22 @@ class Near:
             result.append(ca.Function('watched', arguments, outputs))
         return result
 
-    def _block(self, kind: Any, block: _Block, watched: Any) -> tuple[Any, list[int]]:
+    def _build_block(self, kind: Any, block: _Block, watched: Any) -> tuple[Any, list[int]]:
         """
-        Return a function that solves a block, and the places of the joints that it depends on.
+        Return a function that solves a block, and the indices of the joints that it depends on.
 
-        It is a function of all joints, its own where the tangent leads; of its own at the last
-        solution; of the lengths; and of the derivatives of the joints that it depends on. It gives
-        its joints, their derivatives, whether the steps contract, whether they are on the start's
-        side, whether the last one is rounding, the square of what is missed by what is watched,
-        whether the elimination is exact, and the square of how far from dependent the rows are,
-        as a share of how far they are at the start.
+        Inputs: all joints, its own extrapolated by the tangent; its own at the last solution; the
+        lengths; the derivatives of the joints that it depends on. Outputs: its joints, their
+        derivatives, whether the steps contract, whether they are on the start's side, whether the
+        last step is rounding, the squared residual of the other conditions, whether the
+        elimination is exact, and the squared distance of the rows from dependent ones, relative to
+        the start.
         """
         closures, n = self.structure.closures, self._n
         arguments = [closures.z, closures.lengths]
         kept, own, is_of_ball = block
         jacobian = closures.slope[kept, :]
-        order, sign = _pivots(self._at_start(jacobian[:, own]))
+        order, sign = _find_pivots(self._evaluate_at_start(jacobian[:, own]))
         known = {*self.given, *self.unknown}.difference(own)
         others = [place for place in sorted(known) if jacobian[:, place].nnz()]
         equations, jacobian = closures.rows[kept][order], jacobian[order, :]
@@ -363,7 +361,7 @@ class Near:
             [
                 *first,
                 ca.densify(jacobian[:, others]) if others else ca.SX(len(own), 0),
-                _determinant(jacobian[:, own]) if is_signed and kind is ca.MX else ca.SX(0.0),
+                _safe_det(jacobian[:, own]) if is_signed and kind is ca.MX else ca.SX(0.0),
                 *watched(closures.z, closures.lengths),
             ],
             {'cse': True},
@@ -373,7 +371,7 @@ class Near:
         begin, slopes = kind.sym('begin', len(own)), kind.sym('slopes', len(others), n)
         joints: list[Expression] = ca.vertsplit(z)
         if is_of_ball:
-            # What is not known begins at the start.
+            # Unknown joints begin at the start.
             start = self.structure.start[own]
             knows, knew = is_known(ca.sum1(z[own])), is_known(ca.sum1(begin))
             for k, place in enumerate(own):
@@ -381,9 +379,9 @@ class Near:
             before = ca.if_else(knew, begin, start)
         here = ca.vertcat(*(joints[place] for place in own))
         sizes = []
-        # The slope of the first step does for all but the last one, which has its own.
+        # The slope of the first step serves all steps except the last, which has its own slope.
         miss, slope = begins(ca.vertcat(*joints), lengths)
-        solve = _solver(slope)
+        solve = _make_solver(slope)
         for _ in range(STEPS - 1):
             change = solve(miss)
             here = here - change
@@ -391,13 +389,14 @@ class Near:
             for k, place in enumerate(own):
                 joints[place] = here[k]
             miss = goes_on(ca.vertcat(*joints), lengths)
-        # The last step is rounding, so that the slope before it is that of the solution.
+        # The last step is rounding, so the slope before it is the slope at the solution.
         miss, slope, aside, determinant, missed, is_upright = last(ca.vertcat(*joints), lengths)
-        solve = _solver(slope)
+        solve = _make_solver(slope)
         right = [miss, ca.mtimes(aside, slopes)]
-        first_slope = self._at_start(jacobian[:, own])
+        first_slope = self._evaluate_at_start(jacobian[:, own])
         if not isinstance(solve, _Elimination):
-            # How long the solution of some right hand is says how near to dependent rows are.
+            # The length of the solution of a random right-hand side measures how close to
+            # dependent the rows are.
             some = np.random.default_rng(5).normal(size=len(own))
             far = np.linalg.lstsq(first_slope, some, rcond=None)[0]
             right.append(kind(some))
@@ -407,7 +406,8 @@ class Near:
         one, two, three = sizes
         fine = three <= ca.fmax(CONTRACTION**2 * two, LAST_STEP**2)
         if is_of_ball:
-            # Whatever the way there: on the start's side there is one solution, but for turns.
+            # The path does not matter: on the start's side there is one solution, apart from full
+            # turns.
             turns = [
                 0.0 if place in closures.stretched else ca.floor(apart / math.tau + 0.5)
                 for place, apart in zip(own, ca.vertsplit(here - before), strict=True)
@@ -437,13 +437,13 @@ class Near:
                 )
             )
             is_exact, determinant = solve.is_exact(), solve.determinant
-            if is_of_ball:  # what has led nowhere is sought elsewhere
+            if is_of_ball:  # a ball without a solution is solved from other angles
                 leads = is_known(ca.sum1(solved[:, 0]))
                 is_exact = ca.logic_or(solve.is_exact(GROWTH_OF_BALLS), ca.logic_not(leads))
         if is_of_ball:
             is_polished = ca.logic_and(is_polished, lever >= DEPENDENT**2)
-        # The order of the rows and the start's sign say what is the start's side. Of the two ways
-        # to turn a ball to one orientation it is that of the start.
+        # The order of the rows and the sign at the start determine the side. A ball has two
+        # solutions for one orientation; the one on the start's side is used.
         side = all_of((is_upright, sign * determinant > 0.0)) if is_signed else is_upright
         function = ca.Function(
             'block',
@@ -452,19 +452,19 @@ class Near:
         )
         return function, others
 
-    def _sides_of_the_other_direction(self) -> list[Expression]:
+    def _inverse_dead_centres(self) -> list[Expression]:
         """
-        Return what is positive on the start's side of the dead centres of the other direction.
+        Return signs of the dead centres of the other direction, positive on the start's side.
 
-        The sign of the derivatives' determinant says it of all of its blocks together: two that
-        are beyond theirs look as none.
+        The sign of the derivatives' determinant covers all blocks together: two blocks beyond
+        their dead centres would cancel.
         """
         structure, closures = self.structure, self.structure.closures
         loose = {*self.wanted, *structure.held}
         places = [k for k in range(len(structure.names)) if k not in loose]
         try:
-            blocks = self._in_blocks(places, self.what)
-        except TransmissionError:  # which the other direction says itself
+            blocks = self._sort_into_blocks(places, self.what)
+        except TransmissionError:  # the other direction reports it
             return []
         core = [each for each in blocks if not each.is_ball]
         if len(core) < 2:
@@ -474,33 +474,33 @@ class Near:
             if len(rows) > WRITTEN_OUT:
                 continue
             jacobian = closures.slope[rows, own]
-            order, sign = _pivots(self._at_start(jacobian))
-            result.append(sign * _determinant(jacobian[order, :]))
+            order, sign = _find_pivots(self._evaluate_at_start(jacobian))
+            result.append(sign * _safe_det(jacobian[order, :]))
         return result
 
-    def _pivots_of_gains(self) -> tuple[list[int], float]:
+    def _gain_pivots(self) -> tuple[list[int], float]:
         """Return an order of the wanted joints, and the sign of their derivatives' determinant."""
-        home = self._at_start(self.structure.closures.slope)[self.rows]
+        home = self._evaluate_at_start(self.structure.closures.slope)[self.rows]
         whole = np.zeros((len(self.structure.names), self._n))
         whole[self.given] = np.eye(self._n)
         if self._r:
             solved = np.linalg.lstsq(home[:, self.unknown], -home[:, self.given], rcond=None)[0]
             whole[self.unknown] = solved
-        return _pivots(whole[self.wanted])
+        return _find_pivots(whole[self.wanted])
 
-    def _at_start(self, matrix: Expression) -> Array:
-        """Return what a matrix of the joints is at the start."""
+    def _evaluate_at_start(self, matrix: Expression) -> Array:
+        """Return the value of a matrix of the joints at the start."""
         closures = self.structure.closures
         function = ca.Function('start', [closures.z, closures.lengths], [matrix])
         return np.asarray(function(self.structure.start, self.structure.lengths).full())
 
 
-def _joints_of(row: Expression, z: Expression) -> set[int]:
+def _row_joints(row: Expression, z: Expression) -> set[int]:
     """Return the joints that a row depends on."""
     return set(ca.jacobian(row, z).sparsity().get_col())
 
 
-def _pivots(matrix: Array) -> tuple[list[int], float]:
+def _find_pivots(matrix: Array) -> tuple[list[int], float]:
     """Return an order of the rows without small pivots, and the determinant's sign in it."""
     rest, order = matrix.copy(), []
     left = list(range(len(matrix)))
@@ -515,11 +515,7 @@ def _pivots(matrix: Array) -> tuple[list[int], float]:
 
 
 class _Elimination:
-    """
-    Solutions of ``M x = b`` by elimination in the order of the rows.
-
-    :param matrix: ``M``, of symbols.
-    """
+    """Solutions of ``M x = b`` by elimination of symbols in the order of the rows."""
 
     def __init__(self, matrix: Expression) -> None:
         self._matrix = matrix
@@ -544,7 +540,7 @@ class _Elimination:
         return [row[k] for k, row in enumerate(self._rows)]
 
     def __call__(self, right: Expression) -> Expression:
-        """Return ``x``, one column for each of ``b``."""
+        """Return ``x``, one column for each column of ``b``."""
         n, rows = len(self._rows), self._rows
         b = [right[i, :] for i in range(n)]
         for (i, k), share in self._shares.items():
@@ -556,7 +552,7 @@ class _Elimination:
         return ca.vertcat(*b)
 
     def is_exact(self, growth: float = GROWTH) -> Expression:
-        """Whether it is exact to rounding: the factors are not much larger than the matrix."""
+        """Return whether it is exact to rounding: the factors are not much larger."""
         n = len(self._rows)
         if n == 1:
             return ca.SX(1.0)
@@ -565,34 +561,34 @@ class _Elimination:
         return lower * upper <= growth**2 * ca.sumsqr(self._matrix)
 
 
-def _inverse(n: int, by_rotations: bool) -> Any:
-    """Return a function of a matrix: its inverse, its determinant, whether these are exact."""
+def _build_inverse(n: int, by_rotations: bool) -> Any:
+    """Return a function of a matrix: its inverse, its determinant, and whether these are exact."""
     kind: Any = ca.MX if by_rotations else ca.SX
     matrix = kind.sym('matrix', n, n)
-    solve = _solver(matrix)
+    solve = _make_solver(matrix)
     inverse, is_exact = solve(kind.eye(n)), kind(1.0)
     if isinstance(solve, _Elimination):
         determinant, is_exact = solve.determinant, solve.is_exact()
     elif n <= WRITTEN_OUT:
         entries = ca.SX.sym('entries', n, n)
-        determinant = ca.Function('determinant', [entries], [_determinant(entries)])(matrix)
+        determinant = ca.Function('determinant', [entries], [_safe_det(entries)])(matrix)
     else:
         determinant = kind(0.0)
     return ca.Function('inverse', [matrix], [inverse, determinant, is_exact])
 
 
-def _solver(matrix: Expression) -> Any:
-    """Return what solves ``M x = b``: by elimination of symbols, else by a call."""
+def _make_solver(matrix: Expression) -> Any:
+    """Return a solver of ``M x = b``: elimination for symbols, else a call."""
     if isinstance(matrix, ca.SX):
         return _Elimination(matrix)
     if matrix.shape[0] == 1:
         return lambda right: right / matrix
-    # Of a singular matrix it gives NaN, instead of the answer of the call before.
+    # For a singular matrix it returns NaN instead of the result of the previous call.
     return lambda right: ca.solve(matrix, right, 'qr', {'eps': 0.0})
 
 
-def _determinant(matrix: Expression) -> Expression:
-    """Return the determinant, by whichever of two orders of elimination has no vanishing pivot."""
+def _safe_det(matrix: Expression) -> Expression:
+    """Return the determinant, from one of two elimination orders without a zero pivot."""
     n = matrix.shape[0]
     backwards = list(range(n))[::-1]
     one, other = (

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A linkage closed from its start: which joints are determined, which rows and joints are kept."""
+"""A linkage closed at its start: determined joints, and the rows and joints that are kept."""
 
 from __future__ import annotations
 
@@ -19,78 +19,78 @@ from transmission_bridge.transmissions.linkage.tree import LoopPath
 from transmission_bridge.transmissions.system import Call
 from transmission_bridge.types import Array
 
-#: Tries to close a linkage from random positions of joints without a hint: with the driven
-#: joints where they are, and with these free as well.
+#: Attempts to close a linkage from random positions of joints without a hint: with fixed driven
+#: joints, then with free driven joints.
 TRIES = (60, 60)
 
-#: Assemblies beyond the limits, of which the nearest is taken where none is within.
+#: Number of assemblies beyond the limits; the nearest is used if none is within the limits.
 ASSEMBLIES = 8
 
-#: Times that an assembly beyond the limits is closed again from within them.
+#: Attempts to close an assembly beyond the limits again from within the limits.
 DRAWS = 10
 
-#: Positions from which another assembly is sought.
+#: Start positions of the search for another assembly.
 RIVALS = 24
 
-#: A hint says which assembly is meant if a joint is this far apart in another one [rad or m].
+#: A hint distinguishes assemblies if the joint differs by this much [rad or m].
 MEANT = 0.1
 
-#: An assembly meets a hint if the joint is within this of it [rad, m].
+#: An assembly satisfies a hint if the joint is this close to it [rad, m].
 MET, MET_SLIDING = 0.5, 0.1
 
-#: Steps of one try.
+#: Newton steps per attempt.
 STEPS = 60
 
-#: A closed linkage has a last step and a residual below this.
+#: Largest last step and residual of a closed linkage.
 CLOSED = 1e-10
 
-#: Positions near the start at which ranks are taken: a start may be special.
+#: Positions near the start for ranks, because the start may be singular.
 NEARBY = 6
 
-#: How far driven joints are moved for these [rad or m].
+#: Displacements of driven joints for these positions [rad or m].
 DISTANCES = (0.1, 0.04, 0.01, 0.003)
 
-#: Singular values below this share of the largest one are zero; times the tolerance, this many
-#: times it, as rounded dimensions turn zeros into something of the size of the rounding.
+#: Singular values below this share of the largest one are zero. Rounded dimensions turn zeros into
+#: numbers of the size of the rounding, so this multiple of the tolerance also counts as zero.
 RANK, RANK_OF_TOLERANCE = 1e-6, 30.0
 
-#: Gaps above this are probably lengths in millimetres [m].
+#: Larger gaps are probably lengths in millimetres [m].
 IN_MILLIMETRES = 4.0
 
-#: In how many steps rods are made longer, and the most of Newton's in each.
+#: Number of steps of a change of rod lengths, and largest number of Newton steps in each.
 LENGTHENINGS = 10
 
-#: A joint that moves less than this with every idle freedom is determined.
+#: A joint that no idle freedom moves by more than this is determined.
 DETERMINED = 1e-7
 
 
 def rows_function(closures: Closures, rows: Any) -> Any:
-    """Return a function of positions and lengths that gives rows and their Jacobian."""
+    """Return a function from positions and lengths to rows and their Jacobian."""
     results = [ca.densify(rows), ca.densify(ca.jacobian(rows, closures.z))]
     return ca.Function('rows', [closures.z, closures.lengths], results)
 
 
 def share_of_rank(tolerance: float) -> float:
-    """Return the share of the largest singular value below which one is zero."""
+    """Return the share of the largest singular value below which a singular value is zero."""
     return max(RANK, RANK_OF_TOLERANCE * tolerance)
 
 
 @dataclass(frozen=True)
 class Structure:
     """
-    What a linkage is, found at its start and nearby.
+    The properties of a linkage at its start and nearby.
 
     :param names: Its joints.
-    :param driven: Places of the driven joints, in the order of the actuators.
+    :param driven: Indices of the driven joints, in the order of the actuators.
     :param paths: The loops.
     :param rods: For each loop the link between two balls in it, if any.
     :param start: The assembly, shape ``(n,)``.
-    :param lengths: Lengths of the loops, zero of those that are no rods.
-    :param closures: The rows, laid about the start.
-    :param kept: Rows that are solved, independent.
-    :param held: Places of joints that stay at the start, one for each idle freedom.
-    :param idle: Places of all joints that an idle freedom moves.
-    :param slides: Places of prismatic joints.
+    :param lengths: Lengths of the loops, zero except for rods.
+    :param closures: The rows, with the start as reference.
+    :param kept: Independent rows that are solved.
+    :param held: Indices of joints that stay at the start, one for each idle freedom.
+    :param idle: Indices of all joints that an idle freedom moves.
+    :param slides: Indices of prismatic joints.
     :param rank: Number of independent equations for the joints that are not driven.
     :param gap: Largest residual of a row at the start.
     """
@@ -111,16 +111,16 @@ class Structure:
 
     @property
     def unknown(self) -> tuple[int, ...]:
-        """Places of the joints that are not driven."""
+        """Indices of the joints that are not driven."""
         return tuple(each for each in range(len(self.names)) if each not in self.driven)
 
     @property
     def balls(self) -> frozenset[int]:
-        """Places of the joints of balls at the ends of rods."""
+        """Indices of the joints of balls at the ends of rods."""
         return frozenset(each for rod in self.rods if rod is not None for each in rod.balls)
 
     @classmethod
-    def of(
+    def from_loops(
         cls,
         names: Sequence[str],
         driven: Sequence[int],
@@ -132,22 +132,18 @@ class Structure:
         limits: Sequence[tuple[float, float]],
     ) -> Structure:
         """
-        Close a linkage and find out what it is.
+        Close a linkage and determine its properties.
 
-        :param names: Its joints.
-        :param driven: Places of the driven ones.
-        :param wanted: Places of those that are commanded.
-        :param paths: The loops.
-        :param hints: Positions near the assembly, by place; others start at zero.
-        :param slides: Places of prismatic joints.
-        :param tolerance: Largest residual of rows that are not kept.
-        :param limits: Of each joint, infinite where it has none.
-        :raises TransmissionError: If it does not close, or a driven joint is not free to move.
+        ``wanted`` are the indices of the commanded joints. ``hints`` are positions near the
+        assembly, by index; joints without a hint start at zero. ``tolerance`` is the largest
+        residual of rows that are not kept.
+
+        :raises TransmissionError: If it does not close, or a driven joint is blocked.
         """
         n = len(names)
         search = _Search(names, driven, paths, hints, slides, limits)
-        start, known, gap = search.closed([path.loop.length for path in paths], tolerance)
-        own = _own(n, driven, wanted, paths)
+        start, known, gap = search.close_linkage([path.loop.length for path in paths], tolerance)
+        own = _exclusive_joints(n, driven, wanted, paths)
         found = [find_rod(path, each) for path, each in zip(paths, own, strict=True)]
         measure = Closures(paths, [None] * len(paths), n)
         rods = tuple(
@@ -155,10 +151,10 @@ class Structure:
         )
         closures = Closures(paths, rods, n, start)
         rows = rows_function(closures, closures.rows)
-        nearby = search.nearby(rows, start, known, tolerance)
+        nearby = search.find_nearby(rows, start, known, tolerance)
         unknown = [each for each in range(n) if each not in driven]
-        free, held, idle, rank = _freedoms(rows, nearby, known, unknown, rods, tolerance)
-        kept = _kept(rows, nearby, known, free, closures.distances, rank)
+        free, held, idle, rank = _find_freedoms(rows, nearby, known, unknown, rods, tolerance)
+        kept = _select_rows(rows, nearby, known, free, closures.distances, rank)
         return cls(
             names=tuple(names),
             driven=tuple(driven),
@@ -175,7 +171,7 @@ class Structure:
             gap=gap,
         )
 
-    def rival(
+    def seek_rival(
         self,
         hints: dict[int, float],
         slides: frozenset[int],
@@ -183,21 +179,19 @@ class Structure:
         tolerance: float,
     ) -> list[tuple[int, float]]:
         """
-        Look for another assembly within the limits, with the driven joints where they are.
+        Search another assembly within the limits, with the driven joints at their start.
 
-        Nothing that is found means little: some positions are tried at random.
-
-        :returns: Determined joints without a hint that it has elsewhere, and where, the one that
-            is farthest apart first.
+        The search is random and can miss assemblies. Return the determined joints without a hint
+        that differ, with their other positions, in order of decreasing difference.
         """
         loose = {*self.driven, *self.idle, *self.balls, *hints}
         sought = [place for place in range(len(self.names)) if place not in loose]
         if not sought or not self.unknown:
             return []
         search = _Search(self.names, self.driven, self.paths, hints, slides, limits)
-        for z in search.others(self.start, self.lengths, tolerance):
+        for z in search.find_assemblies(self.start, self.lengths, tolerance):
             apart = np.abs(z - self.start)
-            # Another place of a joint with a hint is not what is meant.
+            # An assembly with another position of a joint with a hint is not intended.
             if apart[sought].max() > MEANT and not (apart[list(hints)] > MEANT).any():
                 places = sorted(sought, key=lambda place: -apart[place])
                 return [(place, float(z[place])) for place in places if apart[place] > MEANT]
@@ -205,10 +199,8 @@ class Structure:
 
     def with_lengths(self, lengths: Sequence[float], tolerance: float) -> Structure:
         """
-        Return the same linkage with rods of other lengths, its driven joints where they were.
+        Return the linkage with rods of other lengths, and its driven joints at the start.
 
-        :param lengths: Of the loops; nothing but those of rods counts.
-        :param tolerance: Largest residual of rows.
         :raises TransmissionError: If a length is not positive, or it does not close with them.
         """
         rods = [path.loop.type == 'rod' for path in self.paths]
@@ -228,17 +220,17 @@ class Structure:
                 z[free] -= np.linalg.lstsq(jacobian[:, free], miss[:, 0], rcond=RANK)[0]
         if not gap <= max(tolerance, CLOSED):
             raise TransmissionError(
-                'the linkage does not close with these lengths, its driven joints at the start',
+                'the linkage does not close with these lengths and its driven joints at the start',
                 expected=f'a gap below {tolerance:g}',
                 found=f'{gap:.3g} (m or rad)',
             )
         return replace(self, start=z, lengths=new, gap=gap)
 
 
-def _own(
+def _exclusive_joints(
     n: int, driven: Sequence[int], wanted: Sequence[int], paths: Sequence[LoopPath]
 ) -> list[frozenset[int]]:
-    """Return for each loop the joints that nothing but it depends on."""
+    """Return for each loop the joints that affect no other loop."""
     counts = [sum(each in path.variables for path in paths) for each in range(n)]
     named = {*driven, *wanted}
     return [
@@ -248,7 +240,7 @@ def _own(
 
 
 class _Search:
-    """The search for an assembly."""
+    """A search for an assembly."""
 
     def __init__(
         self,
@@ -270,7 +262,7 @@ class _Search:
         )
         self._upright = ca.Function('upright', [self._closures.z], [self._closures.upright])
 
-    def closed(
+    def close_linkage(
         self, lengths: Sequence[float | None], tolerance: float
     ) -> tuple[Array, Array, float]:
         """Return an assembly near the hints, all lengths, and the largest residual."""
@@ -286,8 +278,8 @@ class _Search:
         masked = np.array([owner in open_rods for owner in self._closures.owners], dtype=bool)
         random = np.random.default_rng(0)
         best: tuple[float, Array] = (math.inf, first)
-        # Those that miss a hint are last, then those beyond the limits: in real files these may
-        # exclude every assembly.
+        # Assemblies that violate a hint are last, those beyond the limits before them: the limits
+        # of some real files exclude every assembly.
         found: list[tuple[bool, bool, float, float, Array]] = []
         for lets_driven_move, tries in zip((False, True), TRIES, strict=True):
             free = [k for k in range(self._n) if lets_driven_move or k not in self._driven]
@@ -297,15 +289,15 @@ class _Search:
                 if number:
                     for place in free:
                         if place not in self._hints:
-                            start[place] = self._anywhere(random, place)
-                z, gap = self._newton(start, free, known, masked)
+                            start[place] = self._draw_position(random, place)
+                z, gap = self._iterate_damped(start, free, known, masked)
                 if lets_driven_move and gap <= tolerance:
-                    z, gap = self._drawn_in(self._unwound(z, first), gap, free, known, masked)
+                    z, gap = self._draw_inside(self._unwind(z, first), gap, free, known, masked)
                 if gap < best[0]:
                     best = gap, z
                 if gap <= tolerance and self._is_upright(z):
-                    z = self._unwound(z, first)
-                    misses, is_beyond = self._unmet(z) is not None, not self._is_within(z)
+                    z = self._unwind(z, first)
+                    misses, is_beyond = (self._missed_hint(z) is not None, not self._is_within(z))
                     found.append((misses, is_beyond, float(np.abs(z - first).max()), gap, z))
                     if not misses and (not is_beyond or len(found) >= most):
                         break
@@ -313,16 +305,16 @@ class _Search:
             if found and not any(found[0][:2]):
                 break
         if not found:
-            raise self._not_closed(*best, known, tolerance, first)
+            raise self._open_loop_error(*best, known, tolerance, first)
         misses, *_, gap, z = found[0]
         if misses:
-            raise self._not_met(z, first)
+            raise self._hint_error(z, first)
         for place in open_rods:
-            known[place] = self._distance(z, place)
+            known[place] = self._rod_length(z, place)
         return z, known, gap
 
-    def _unmet(self, z: Array) -> int | None:
-        """Return a joint that is not where its hint says, if there is one."""
+    def _missed_hint(self, z: Array) -> int | None:
+        """Return a joint that violates its hint, if there is one."""
         for place, value in self._hints.items():
             apart = abs(z[place] - value)
             if place not in self._slides and place not in self._closures.stretched:
@@ -331,39 +323,39 @@ class _Search:
                 return place
         return None
 
-    def _not_met(self, z: Array, first: Array) -> TransmissionError:
-        place = self._unmet(z)
+    def _hint_error(self, z: Array, first: Array) -> TransmissionError:
+        place = self._missed_hint(z)
         assert place is not None
-        axes = [each for each in self._closures.hinges(first).values() if 'turn about' in each]
+        axes = [each for each in self._closures.hinge_axes(first).values() if 'turn about' in each]
         return TransmissionError(
             f"no assembly has joint '{self._names[place]}' near its <start>",
-            expected=f'{self._hints[place]:.4g}, or the <start> of another joint that decides',
-            found='; '.join([f'{z[place]:.4g} in the nearest of those found', *axes]),
+            expected=f'{self._hints[place]:.4g}, or a <start> of another joint that determines it',
+            found='; '.join([f'{z[place]:.4g} in the nearest assembly found', *axes]),
         )
 
     def _is_within(self, z: Array) -> bool:
-        """Whether an assembly is within the joints' limits, with a margin."""
+        """Return whether an assembly is within the joints' limits, with a margin."""
         return all(
             low - 1e-3 <= value <= high + 1e-3
             for value, (low, high) in zip(z.tolist(), self._limits, strict=True)
         )
 
-    def _drawn_in(
+    def _draw_inside(
         self, z: Array, gap: float, free: Sequence[int], lengths: Array, masked: Array
     ) -> tuple[Array, float]:
-        """Return an assembly nearer the limits, by closing it again from within them."""
+        """Return an assembly closer to the limits, by closing it again from within the limits."""
         low, high = np.array(self._limits).T
         for _ in range(DRAWS):
             if self._is_within(z):
                 break
-            other, miss = self._newton(np.clip(z, low, high), free, lengths, masked)
+            other, miss = self._iterate_damped(np.clip(z, low, high), free, lengths, masked)
             if not miss <= max(gap, CLOSED):
                 break
             z, gap = other, miss
         return z, gap
 
-    def _unwound(self, z: Array, first: Array) -> Array:
-        """Return an assembly without whole turns away from where it was sought."""
+    def _unwind(self, z: Array, first: Array) -> Array:
+        """Return an assembly without full turns relative to the start of the search."""
         result: Array = z.copy()
         for place in range(self._n):
             if place not in self._slides and place not in self._closures.stretched:
@@ -371,7 +363,7 @@ class _Search:
                 result[place] = z[place] - turns * 2.0 * math.pi
         return result
 
-    def _anywhere(self, random: np.random.Generator, place: int) -> float:
+    def _draw_position(self, random: np.random.Generator, place: int) -> float:
         low, high = self._limits[place]
         if place in self._slides:
             low, high = (low, high) if math.isfinite(low + high) and low < high else (-0.5, 0.5)
@@ -382,24 +374,24 @@ class _Search:
     def _is_upright(self, z: Array) -> bool:
         return bool((np.asarray(self._upright(z)) > 0.0).all())
 
-    @np.errstate(over='ignore', invalid='ignore')  # a residual may be anything
-    def _newton(
+    @np.errstate(over='ignore', invalid='ignore')  # residuals may overflow
+    def _iterate_damped(
         self, z: Array, free: Sequence[int], lengths: Array, masked: Array
     ) -> tuple[Array, float]:
-        """Return where damped steps of least squares lead, and the largest residual."""
+        """Return the result of damped least-squares steps, and the largest residual."""
         lengths = np.where(lengths > 0.0, lengths, 1.0)
 
-        def at(function: Call, z: Array) -> tuple[Array, Array]:
+        def evaluate_rows(function: Call, z: Array) -> tuple[Array, Array]:
             miss, columns = function(z, lengths)
             miss, jacobian = miss.copy(), columns.reshape(self._n, -1).T[:, free]
             miss[masked], jacobian[masked] = 0.0, 0.0
             return miss, jacobian
 
         if not free:
-            miss, _ = at(self._stated, z)
+            miss, _ = evaluate_rows(self._stated, z)
             return z, float(np.abs(miss).max(initial=0.0))
         damping, function = 1e-2, self._cayley
-        miss, jacobian = at(function, z)
+        miss, jacobian = evaluate_rows(function, z)
         size = float(miss @ miss)
         stalled = 0
         for _ in range(STEPS):
@@ -413,7 +405,7 @@ class _Search:
             longest = np.abs(step).max()
             trial = z.copy()
             trial[free] += step * min(1.0, 0.7 / longest) if longest > 0.0 else 0.0
-            next_miss, next_jacobian = at(function, trial)
+            next_miss, next_jacobian = evaluate_rows(function, trial)
             next_size = float(next_miss @ next_miss)
             if next_size < size:
                 stalled = stalled + 1 if next_size > 0.98 * size else 0
@@ -428,11 +420,11 @@ class _Search:
                     break
             if stalled > 6:
                 break
-        miss, _ = at(self._stated, z)
+        miss, _ = evaluate_rows(self._stated, z)
         gap = float(np.abs(miss).max(initial=0.0))
         return z, gap if math.isfinite(gap) else math.inf
 
-    def _distance(self, z: Array, place: int) -> float:
+    def _rod_length(self, z: Array, place: int) -> float:
         # (d^2 - 1) / 2 is the row of a rod of length 1.
         row = self._closures.owners.index(place)
         miss = float(self._stated(z, np.ones(len(self._paths)))[0][row])
@@ -445,7 +437,7 @@ class _Search:
             )
         return length
 
-    def _not_closed(
+    def _open_loop_error(
         self, gap: float, z: Array, lengths: Array, tolerance: float, first: Array
     ) -> TransmissionError:
         lengths = np.where(lengths > 0.0, lengths, 1.0)
@@ -463,10 +455,10 @@ class _Search:
             )
         else:
             advice = (
-                '<start joint="..." position="..."/> near the assembly that is meant, more '
+                '<start joint="..." position="..."/> near the intended assembly, more '
                 "digits in the URDF, or type='point' instead of 'weld'"
             )
-        axis = self._closures.hinges(first).get(loop)
+        axis = self._closures.hinge_axes(first).get(loop)
         if axis is not None:
             size += f'; {axis}'
             if 'turn about' in axis:
@@ -477,8 +469,8 @@ class _Search:
             found=f'{size}, from {sum(TRIES)} starts',
         )
 
-    def others(self, start: Array, lengths: Array, tolerance: float) -> Iterator[Array]:
-        """Yield assemblies within the limits that random positions lead to, the start as well."""
+    def find_assemblies(self, start: Array, lengths: Array, tolerance: float) -> Iterator[Array]:
+        """Yield assemblies within the limits from random positions, possibly the start."""
         random = np.random.default_rng(2)
         masked = np.zeros(len(self._closures.owners), dtype=bool)
         free = [place for place in range(self._n) if place not in self._driven]
@@ -486,13 +478,15 @@ class _Search:
             z = start.copy()
             for place in free:
                 if place not in self._hints:
-                    z[place] = self._anywhere(random, place)
-            z, gap = self._newton(z, free, lengths, masked)
-            z = self._unwound(z, start)
+                    z[place] = self._draw_position(random, place)
+            z, gap = self._iterate_damped(z, free, lengths, masked)
+            z = self._unwind(z, start)
             if gap <= max(tolerance, CLOSED) and self._is_upright(z) and self._is_within(z):
                 yield z
 
-    def nearby(self, rows: Any, start: Array, lengths: Array, tolerance: float) -> list[Array]:
+    def find_nearby(
+        self, rows: Any, start: Array, lengths: Array, tolerance: float
+    ) -> list[Array]:
         """Return closed positions near the start, the start first."""
         found = [start]
         random = np.random.default_rng(1)
@@ -503,7 +497,7 @@ class _Search:
                 z = start.copy()
                 z[self._driven] += random.uniform(-distance, distance, len(self._driven))
                 z[free] += random.uniform(-1e-3, 1e-3, len(free))
-                z, gap = self._newton(z, free, lengths, masked)
+                z, gap = self._iterate_damped(z, free, lengths, masked)
                 if (
                     gap <= max(tolerance, CLOSED)
                     and np.abs(z - start).max() < 30.0 * distance
@@ -515,7 +509,7 @@ class _Search:
         return found
 
 
-def _freedoms(
+def _find_freedoms(
     rows: Any,
     nearby: Sequence[Array],
     lengths: Array,
@@ -523,7 +517,7 @@ def _freedoms(
     rods: Sequence[Rod | None],
     tolerance: float,
 ) -> tuple[list[int], tuple[int, ...], tuple[int, ...], int]:
-    """Return the joints that are solved for, the held, the idle ones, and the rank."""
+    """Return the joints that are solved for, the held joints, the idle joints, and the rank."""
     if not unknown:
         return [], (), (), 0
     share = share_of_rank(tolerance)
@@ -543,15 +537,15 @@ def _freedoms(
             number += 1
     moves /= number
     idle = [place for place in range(len(unknown)) if moves[place, place] > DETERMINED]
-    # A link that spins between balls is held where its direction is found, so that the far ball
-    # is solved by itself.
+    # A link that spins between balls is held at the ball of its direction, so the far ball is
+    # solved independently.
     near = {joint for rod in rods if rod is not None for joint in rod.balls[: rod.one.size]}
     weights = np.array([1.0 if unknown[place] in near else 0.3 for place in range(len(unknown))])
     rest = weights[:, np.newaxis] * moves * weights
     held: list[int] = []
     for _ in range(count):
         diagonal = np.where(np.isin(np.arange(len(unknown)), held), -1.0, np.diag(rest))
-        pivot = _first_of_largest(diagonal)
+        pivot = _index_of_largest(diagonal)
         held.append(pivot)
         column = rest[:, pivot] / math.sqrt(max(rest[pivot, pivot], 1e-300))
         rest = rest - np.outer(column, column)
@@ -564,13 +558,13 @@ def _freedoms(
     )
 
 
-def _first_of_largest(values: Array) -> int:
-    """Return the first place of those that are as large as the largest but for rounding."""
+def _index_of_largest(values: Array) -> int:
+    """Return the first index of a value that equals the largest one up to rounding."""
     largest = values.max()
     return int(np.argmax(values >= largest - 1e-6 * abs(largest)))
 
 
-def _kept(
+def _select_rows(
     rows: Any,
     nearby: Sequence[Array],
     lengths: Array,
@@ -578,7 +572,7 @@ def _kept(
     first: Sequence[int],
     rank: int,
 ) -> tuple[int, ...]:
-    """Return independent rows, those of distances before all others."""
+    """Return independent rows, preferably distances."""
     jacobians = np.stack([np.asarray(rows(z, lengths)[1].full())[:, free] for z in nearby])
     kept: list[int] = []
     single = jacobians.copy()
@@ -588,7 +582,7 @@ def _kept(
             sizes = np.sqrt((single**2).sum(axis=2)).max(axis=0)
         sizes[kept] = -1.0
         preferred = [row for row in first if row not in kept and sizes[row] > 1e-4]
-        pivot = preferred[0] if preferred else _first_of_largest(sizes)
+        pivot = preferred[0] if preferred else _index_of_largest(sizes)
         kept.append(pivot)
         unit = single[:, pivot, :]
         norm = np.sqrt((unit**2).sum(axis=1, keepdims=True))

@@ -1,11 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Loops of a URDF as paths of joints: from one frame to the common ancestor and to the other."""
+"""Loops of a URDF as paths of joints: from the common ancestor to both frames."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 import math
 from typing import Literal, NamedTuple, TypeAlias
@@ -21,29 +21,27 @@ from transmission_bridge.description.specs import (
 from transmission_bridge.errors import closest, TransmissionError
 from transmission_bridge.types import Array
 
-#: Who asks for a joint that a motor turns.
+#: Role of a joint that a motor turns, for messages.
 DRIVEN = 'driven joint'
 
-#: What a loop may be.
+#: Types of loops.
 LoopType: TypeAlias = Literal['point', 'hinge', 'weld', 'rod']
 
-#: How many equations a loop of each type is.
+#: Number of equations of a loop of each type.
 LOOP_TYPES: dict[LoopType, int] = {'point': 3, 'hinge': 5, 'weld': 6, 'rod': 1}
 
-#: Axes are parallel or at right angles to less than this [rad].
+#: Largest deviation of axes from parallel or perpendicular [rad].
 ACROSS = 1e-5
 
-#: Entries of constant transforms below this are the rounding of roll, pitch and yaw.
+#: Smaller entries of constant transforms are rounding errors of roll, pitch and yaw.
 ROUNDING = 1e-15
 
 
 class Motion(NamedTuple):
     """
-    One joint on a path: ``q = scale z + offset`` about or along the axis.
+    One joint on a path: ``q = scale z + offset`` about or along the unit vector ``axis``.
 
-    :param variable: Place of ``z`` among the joints of the linkage.
-    :param axis: Unit vector.
-    :param slides: Whether it is prismatic.
+    ``variable`` is the index of ``z`` among the joints of the linkage.
     """
 
     variable: int
@@ -62,12 +60,9 @@ class Loop:
     """
     A closure between two links of the URDF.
 
-    :param type: What coincides: origins (``point``), origins and an axis (``hinge``), origins and
-        axes (``weld``); or origins keep a distance (``rod``).
-    :param frame1: Name of a link.
-    :param frame2: Name of another link.
-    :param axis: Of a hinge, in both frames.
-    :param length: Of a rod [m]; ``None``: that of the start.
+    Its frames have a common origin (``point``), origin and axis (``hinge``), origin and axes
+    (``weld``), or a constant distance of the origins (``rod``). ``axis`` of a hinge is given in
+    both frames. ``length`` of a rod [m] is ``None`` to keep its length at the start.
     """
 
     type: LoopType
@@ -83,12 +78,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class LoopPath:
-    """
-    A loop with the elements from the common ancestor to each of its frames.
-
-    :param to_frame1: From the ancestor outwards.
-    :param to_frame2: From the ancestor outwards.
-    """
+    """A loop with the elements from the common ancestor outwards to each of its frames."""
 
     loop: Loop
     to_frame1: tuple[Element, ...]
@@ -96,18 +86,18 @@ class LoopPath:
 
     @property
     def variables(self) -> frozenset[int]:
-        """Places of the joints that the loop depends on."""
+        """Indices of the joints that the loop depends on."""
         elements = (*self.to_frame1, *self.to_frame2)
         return frozenset(each.variable for each in elements if isinstance(each, Motion))
 
-    def count(self, variable: int) -> int:
-        """Return how many joints of the loop move with one, which others may mimic."""
+    def count_joints(self, variable: int) -> int:
+        """Return the number of joints of the loop that a variable moves, including mimics."""
         elements = (*self.to_frame1, *self.to_frame2)
         return sum(isinstance(each, Motion) and each.variable == variable for each in elements)
 
     @property
     def is_planar(self) -> bool:
-        """Whether all joints turn about parallel axes or slide at right angles to these."""
+        """Return whether all axes of rotation are parallel and sliding axes are perpendicular."""
         turning: list[Array] = []
         sliding: list[Array] = []
         for elements in (self.to_frame1, self.to_frame2):
@@ -122,30 +112,26 @@ class LoopPath:
         return bool((1.0 - np.abs(along) < ACROSS**2).all() and (np.abs(across) < ACROSS).all())
 
 
-class Tree:
-    """
-    The joints of a robot, from which the paths of loops are read.
-
-    :param robot: The description.
-    """
+class JointTree:
+    """The joints of a robot, from which the paths of loops are read."""
 
     def __init__(self, robot: RobotDescription) -> None:
         self._joints = {joint.name: joint for joint in robot.joints}
         self._above = {joint.child: joint for joint in robot.joints}
         self._links = {link.name for link in robot.links}
 
-    def joint(self, name: str, role: str) -> JointSpec:
+    def require_joint(self, name: str, role: str) -> JointSpec:
         """
-        Return a joint that one number can move.
+        Return a joint with one coordinate; ``role`` names the request in messages.
 
-        :param role: Who asks for it, for the message.
-        :raises TransmissionError: If there is no such joint, or it is of another kind.
+        :raises TransmissionError: If the joint does not exist, or has another number of
+            coordinates.
         """
         joint = self._joints.get(name)
         if joint is None:
             raise TransmissionError(
                 f"{role}: '{name}' is not a joint of this URDF{closest(name, self._joints)}",
-                expected=f"its joint '{above.name}', as '{name}' is a link"
+                expected=f"its joint '{above.name}', because '{name}' is a link"
                 if (above := self._above.get(name)) is not None
                 else '<param name="joint"> in its actuator: the joint that the motor turns'
                 if role == DRIVEN
@@ -160,17 +146,17 @@ class Tree:
             )
         return joint
 
-    def followed(self, joint: JointSpec) -> tuple[JointSpec, float, float]:
+    def find_mimicked(self, joint: JointSpec) -> tuple[JointSpec, float, float]:
         """
-        Return the joint that a chain of ``<mimic>`` leads to, with its multiplier and offset.
+        Return the joint at the end of a chain of ``<mimic>``, with its multiplier and offset.
 
-        :raises TransmissionError: If the chain leads nowhere or into a circle.
+        :raises TransmissionError: If the chain has an unknown joint or a cycle.
         """
         scale, offset, seen = 1.0, 0.0, {joint.name}
         while joint.mimic is not None:
             offset += scale * joint.mimic.offset
             scale *= joint.mimic.multiplier
-            joint = self.joint(joint.mimic.joint, f"<mimic> of '{joint.name}'")
+            joint = self.require_joint(joint.mimic.joint, f"<mimic> of '{joint.name}'")
             if joint.name in seen:
                 raise TransmissionError(
                     f"the <mimic> of joint '{joint.name}' follows itself",
@@ -180,22 +166,21 @@ class Tree:
             seen.add(joint.name)
         return joint, scale, offset
 
-    def path(self, loop: Loop, variables: dict[str, int]) -> LoopPath:
+    def find_path(self, loop: Loop, variables: dict[str, int]) -> LoopPath:
         """
-        Return the path of a loop.
+        Return the path of a loop; new joints are added to ``variables``, their indices by name.
 
-        :param variables: Places of joints by name; those that the loop adds are entered.
-        :raises TransmissionError: If a frame is no link, both are on one, or a joint between them
-            cannot be one number.
+        :raises TransmissionError: If a frame is not a link, both are on one rigid body, or a joint
+            between them has several coordinates.
         """
         self.check_frames(loop)
-        chains = [self._chain(frame, loop) for frame in (loop.frame1, loop.frame2)]
+        chains = [self._chain_to_root(frame, loop) for frame in (loop.frame1, loop.frame2)]
         common = 0
         for one, other in zip(*chains, strict=False):
             if one is not other:
                 break
             common += 1
-        first, second = (self._elements(chain[common:], loop, variables) for chain in chains)
+        first, second = (self._path_elements(chain[common:], loop, variables) for chain in chains)
         path = LoopPath(loop, first, second)
         if not path.variables:
             raise TransmissionError(
@@ -209,7 +194,7 @@ class Tree:
         """
         Check that the frames of a loop are links.
 
-        :raises TransmissionError: If one is not.
+        :raises TransmissionError: If one of them is not a link.
         """
         for frame in (loop.frame1, loop.frame2):
             if frame in self._links or frame in self._above:
@@ -220,18 +205,18 @@ class Tree:
                 f"loop {loop}: '{frame}' is not a link of this URDF{near}",
                 expected='the name of a link'
                 if joint is None
-                else f"its child link '{joint.child}', as '{frame}' is a joint",
+                else f"its child link '{joint.child}', because '{frame}' is a joint",
                 found=repr(frame),
             )
 
-    def _chain(self, frame: str, loop: Loop) -> list[JointSpec]:
+    def _chain_to_root(self, frame: str, loop: Loop) -> list[JointSpec]:
         """Return the joints from the root to a link."""
         chain: list[JointSpec] = []
         link = frame
         while (joint := self._above.get(link)) is not None:
             if len(chain) > len(self._joints):
                 raise TransmissionError(
-                    f"loop {loop}: the links above '{frame}' form a circle",
+                    f"loop {loop}: the links above '{frame}' form a cycle",
                     expected='a tree',
                     found=', '.join(each.name for each in chain[:5]),
                 )
@@ -239,13 +224,13 @@ class Tree:
             link = joint.parent
         return chain[::-1]
 
-    def _elements(
+    def _path_elements(
         self, chain: Sequence[JointSpec], loop: Loop, variables: dict[str, int]
     ) -> tuple[Element, ...]:
         elements: list[Element] = []
         constant = np.eye(4)
         for joint in chain:
-            constant = constant @ _transform(joint.origin)
+            constant = constant @ _pose_matrix(joint.origin)
             if joint.type == 'fixed':
                 continue
             if not joint.is_scalar:
@@ -254,25 +239,25 @@ class Tree:
                     expected='fixed, revolute, continuous or prismatic joints',
                     found=joint.type,
                 )
-            base, scale, offset = self.followed(joint)
+            base, scale, offset = self.find_mimicked(joint)
             variable = variables.setdefault(base.name, len(variables))
             motion = Motion(variable, joint.axis, joint.type == 'prismatic', scale, offset)
-            elements += [_clean(constant), motion]
+            elements += [_clean_transform(constant), motion]
             constant = np.eye(4)
-        return (*elements, _clean(constant))
+        return (*elements, _clean_transform(constant))
 
 
 def reversed_path(elements: Sequence[Element]) -> tuple[Element, ...]:
-    """Return the way back along a path."""
+    """Return a path in the opposite direction."""
     return tuple(
         each._replace(scale=-each.scale, offset=-each.offset)
         if isinstance(each, Motion)
-        else _clean(_inverse(each))
+        else _clean_transform(_invert_constant(each))
         for each in reversed(elements)
     )
 
 
-def _transform(pose: Pose) -> Array:
+def _pose_matrix(pose: Pose) -> Array:
     (cr, sr), (cp, sp), (cy, sy) = ((math.cos(each), math.sin(each)) for each in pose.rpy)
     result = np.eye(4)
     result[:3, :3] = [
@@ -284,31 +269,27 @@ def _transform(pose: Pose) -> Array:
     return result
 
 
-def _inverse(transform: Array) -> Array:
+def _invert_constant(transform: Array) -> Array:
     result = np.eye(4)
     result[:3, :3] = transform[:3, :3].T
     result[:3, 3] = -transform[:3, :3].T @ transform[:3, 3]
     return result
 
 
-def _clean(transform: Array) -> Array:
-    # Zeros that are none would make every later expression eight times as long.
+def _clean_transform(transform: Array) -> Array:
+    # Rounded zeros would make every later expression eight times as long.
     result = np.where(np.abs(transform) < ROUNDING, 0.0, transform)
     result.setflags(write=False)
     return result
 
 
-def names_in_order(variables: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the names of joints by their places."""
-    return tuple(sorted(variables, key=lambda name: variables[name]))
-
-
 def linkage_joints(robot: RobotDescription, spec: TransmissionSpec) -> set[str]:
     """
-    Return the joints that a linkage moves, named or not, as far as its loops can be read.
+    Return all joints that a linkage moves, as far as its loops can be read.
 
-    If one frame of a loop is not a link, nothing tells where its two paths meet: the other path
-    counts up to its last joint that the linkage names. A transmission without loops has none.
+    If one frame of a loop is not a link, the junction of its two paths is unknown: the other path
+    counts up to its last joint that the linkage names. A transmission without loops has no such
+    joints.
     """
     loops = [dict(each.attributes) for each in spec.parameters if each.name == 'loop']
     if not loops and not spec.type.endswith('/LinkageTransmission'):
