@@ -43,6 +43,15 @@ _DEPTH, _DEEP = 50, 1000
 #: The status that bridges have in every lifecycle state, whatever their names are; a key in it.
 _LIFE_CYCLE, _STATE = 'life cycle', 'state'
 
+#: The services of parameters, by their types.
+_SERVICES = {
+    'ListParameters': 'list_parameters',
+    'GetParameters': 'get_parameters',
+    'SetParametersAtomically': 'set_parameters_atomically',
+}
+
+_JOINT_STATE = 'sensor_msgs.msg.JointState'
+
 #: Is called with a message, which is valid during the call, its layout, and the time of receipt.
 Received = Callable[[JointStateRecord, Layout, float], None]
 
@@ -110,16 +119,10 @@ class BridgeClient:
 
     def __init__(self, name: str, bridge: str = '') -> None:
         namespace = bridge.strip('/').rpartition('/')[0]
-        rclpy, self._qos = _ros_module('rclpy'), _ros_module('rclpy.qos')
-        bad_namespace = _ros_module('rclpy.exceptions').InvalidNamespaceException
-        self._context = _ros_module('rclpy.context').Context()
+        self._context = _ros('rclpy.context.Context')()
         try:
-            rclpy.init(
-                args=[],
-                context=self._context,
-                signal_handler_options=_ros_module('rclpy.signals').SignalHandlerOptions.NO,
-            )
-            self.node: Any = _ros_module('rclpy.node').Node(
+            self._context.init(args=[])
+            self.node: Any = _ros('rclpy.node.Node')(
                 name,
                 namespace=namespace,
                 context=self._context,
@@ -127,37 +130,48 @@ class BridgeClient:
                 enable_rosout=False,
                 start_parameter_services=False,
             )
-        except bad_namespace:
+        except _ros('rclpy.exceptions.InvalidNamespaceException'):
             self._context.try_shutdown()
             raise UsageError(f"'{namespace}' is not a valid namespace") from None
         except (RuntimeError, ValueError) as error:  # such as an impossible ROS_DOMAIN_ID
             self._context.try_shutdown()
             raise UsageError(f'ROS cannot be used: {error}') from None
-        executors = _ros_module('rclpy.executors')
-        self._executor = executors.SingleThreadedExecutor(context=self._context)
+        self._executor = _ros('rclpy.executors.SingleThreadedExecutor')(context=self._context)
         self._executor.add_node(self.node)
         self.bridge = f'/{bridge.strip("/")}'
         self.reports: dict[str, Report] = {}
+        # The number of the last message, by bridge.
+        self._sequences: dict[str, int] = {}
+        self._subscribe('diagnostic_msgs.msg.DiagnosticArray', '/diagnostics', self._diagnosed)
         self._topics: dict[str, Any] = {}
         self._received: dict[str, Received] = {}
         self._layouts = LayoutTable()
-        # The number of the last message, by bridge.
-        self._sequences: dict[str, int] = {}
         # Future of each request, its client, when it is taken for lost, and who waits for it.
         self._requests: dict[Any, tuple[Any, float, Callable[[Any, str], None]]] = {}
-        services = _ros_module('rcl_interfaces.srv')
         self._services = {
-            kind: self.node.create_client(getattr(services, kind), f'{self.bridge}/{service}')
-            for kind, service in (
-                ('ListParameters', 'list_parameters'),
-                ('GetParameters', 'get_parameters'),
-                ('SetParametersAtomically', 'set_parameters_atomically'),
+            kind: self.node.create_client(
+                _ros(f'rcl_interfaces.srv.{kind}'), f'{self.bridge}/{service}'
             )
+            for kind, service in _SERVICES.items()
             if bridge
         }
-        diagnostics = _ros_module('diagnostic_msgs.msg').DiagnosticArray
-        profile = self._profile(is_complete=False)
-        self.node.create_subscription(diagnostics, '/diagnostics', self._diagnosed, profile)
+
+    def _subscribe(
+        self,
+        kind: str,
+        topic: str,
+        take: Callable[..., None],
+        *,
+        is_complete: bool = False,
+        **how: Any,
+    ) -> Any:
+        policies = _ros('rclpy.qos.ReliabilityPolicy')
+        profile = _ros('rclpy.qos.QoSProfile')(
+            depth=_DEEP if is_complete else _DEPTH,
+            # Best effort is compatible with every publisher.
+            reliability=policies.RELIABLE if is_complete else policies.BEST_EFFORT,
+        )
+        return self.node.create_subscription(_ros(kind), topic, take, profile, **how)
 
     def spin_for(self, seconds: float) -> None:
         """Handle callbacks for some time, and give up requests without an answer."""
@@ -166,7 +180,11 @@ class BridgeClient:
             # With another timeout the executor starts again with the first topic, and if that is
             # busy, others are never handled. So it is the same except for the last time.
             self._executor.spin_once(timeout_sec=min(_STEP, left))
-        self._give_up()
+        for future, (client, lost, answered) in list(self._requests.items()):
+            if not self.is_present or time.monotonic() > lost:
+                del self._requests[future]
+                client.remove_pending_request(future)
+                answered(None, self._silence)
 
     def close(self) -> None:
         """Leave the network."""
@@ -219,12 +237,8 @@ class BridgeClient:
         for topic in self._topics.keys() - topics.keys():
             self.node.destroy_subscription(self._topics.pop(topic))
         for topic in topics.keys() - self._topics.keys():
-            self._topics[topic] = self.node.create_subscription(
-                _ros_module('sensor_msgs.msg').JointState,
-                topic,
-                self._decoder(topic),
-                self._profile(is_complete=is_complete),
-                raw=True,
+            self._topics[topic] = self._subscribe(
+                _JOINT_STATE, topic, self._decoder(topic), is_complete=is_complete, raw=True
             )
 
     def publishers(self, topic: str) -> list[str]:
@@ -234,18 +248,9 @@ class BridgeClient:
             for peer in self.node.get_publishers_info_by_topic(topic)
         ]
 
-    def _profile(self, *, is_complete: bool) -> Any:
-        # Best effort is compatible with every publisher.
-        policy = self._qos.ReliabilityPolicy
-        return self._qos.QoSProfile(
-            depth=_DEEP if is_complete else _DEPTH,
-            reliability=policy.RELIABLE if is_complete else policy.BEST_EFFORT,
-        )
-
     def _decoder(self, topic: str) -> Callable[[bytes], None]:
         reader = JointStateReader(self._layouts)
-        message_type = _ros_module('sensor_msgs.msg').JointState
-        deserialize = _ros_module('rclpy.serialization').deserialize_message
+        deserialize = _ros('rclpy.serialization.deserialize_message')
 
         def take(data: bytes) -> None:
             now = time.monotonic()
@@ -253,7 +258,7 @@ class BridgeClient:
                 view = reader.read(data)
             except UnusualMessageError:
                 try:
-                    record = record_from_message(deserialize(data, message_type))
+                    record = record_from_message(deserialize(data, _ros(_JOINT_STATE)))
                 except Exception:  # not a message of this type
                     return
                 self._received[topic](record, self._layouts.get(record.names, record.lengths), now)
@@ -280,20 +285,18 @@ class BridgeClient:
         """
 
         def listed(response: Any, reason: str) -> None:
-            known = () if reason else response.result.names
-            asked = [
-                name
-                for name in known
-                if name in names or (prefix is not None and name.startswith(prefix))
-            ]
             if reason:
                 answered({}, reason)
-            else:
-                self._ask('GetParameters', {'names': asked}, partial(found, asked))
+                return
+            asked = [
+                name
+                for name in response.result.names
+                if name in names or (prefix is not None and name.startswith(prefix))
+            ]
+            self._ask('GetParameters', {'names': asked}, partial(found, asked))
 
         def found(asked: Sequence[str], response: Any, reason: str) -> None:
-            values = () if reason else map(_python, response.values)
-            answered(dict(zip(asked, values, strict=False)), reason)
+            answered({} if reason else _values(asked, response.values), reason)
 
         self._ask('ListParameters', {}, listed)
 
@@ -304,15 +307,15 @@ class BridgeClient:
         :param values: By name; a float sets a double.
         :param answered: Is called with the reason why they were not set, empty if they were.
         """
-        parameter = _ros_module('rclpy.parameter').Parameter
 
         def done(response: Any, reason: str) -> None:
             if not reason and not response.result.successful:
                 reason = response.result.reason or 'rejected without a reason'
             answered(reason)
 
+        parameter = _ros('rclpy.parameter.Parameter')
         messages = [
-            parameter(name, value=each).to_parameter_msg() for name, each in values.items()
+            parameter(name, value=value).to_parameter_msg() for name, value in values.items()
         ]
         self._ask('SetParametersAtomically', {'parameters': messages}, done)
 
@@ -326,15 +329,15 @@ class BridgeClient:
 
         def take(event: Any) -> None:
             if event.node == self.bridge:
+                news = event.changed_parameters
                 others = [*event.new_parameters, *event.deleted_parameters]
                 changed(
-                    {each.name: _python(each.value) for each in event.changed_parameters},
+                    _values([each.name for each in news], [each.value for each in news]),
                     [each.name for each in others],
                 )
 
-        kind = _ros_module('rcl_interfaces.msg').ParameterEvent
-        profile = self._profile(is_complete=True)
-        self.node.create_subscription(kind, '/parameter_events', take, profile)
+        kind = 'rcl_interfaces.msg.ParameterEvent'
+        self._subscribe(kind, '/parameter_events', take, is_complete=True)
 
     def _ask(
         self, kind: str, arguments: Mapping[str, Any], answered: Callable[[Any, str], None]
@@ -352,30 +355,26 @@ class BridgeClient:
 
         future.add_done_callback(done)
 
-    def _give_up(self) -> None:
-        for future, (client, end, answered) in list(self._requests.items()):
-            if not self.is_present or time.monotonic() > end:
-                del self._requests[future]
-                client.remove_pending_request(future)
-                answered(None, self._silence)
-
     @property
     def _silence(self) -> str:
         return 'the bridge does not answer' if self.is_present else 'the bridge has gone'
 
 
-def _python(value: Any) -> Any:
-    return _ros_module('rclpy.parameter').parameter_value_to_python(value)
+def _values(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+    """Return the values of parameters by name."""
+    as_python = _ros('rclpy.parameter.parameter_value_to_python')
+    return dict(zip(names, map(as_python, values), strict=False))
 
 
-def _ros_module(name: str) -> Any:
+def _ros(name: str) -> Any:
     """
-    Import a module of ROS.
+    Import something from a module of ROS, for example ``rclpy.node.Node``.
 
     :raises UsageError: If it is not installed, with what to do.
     """
+    module, _, attribute = name.rpartition('.')
     try:
-        return importlib.import_module(name)
+        return getattr(importlib.import_module(module), attribute)
     except ModuleNotFoundError as error:
         raise UsageError(
             f'{error.name} is not installed: source a ROS 2 installation, or '
