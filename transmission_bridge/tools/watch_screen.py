@@ -35,8 +35,8 @@ _WIDTHS = {
 
 #: Columns in the order in which they give way on a narrow terminal; the position stays. The last
 #: ones are worth more than the middle of a long name.
-_GIVING_WAY = ('UNITS', CLAMPED, 'EFF', 'VEL', 'CMD EFF', 'CMD VEL', 'CMD POS', AGE)
-_ESSENTIAL = _GIVING_WAY[4:]
+_GIVING_WAY = ('UNITS', CLAMPED, 'CMD EFF', 'CMD VEL', 'EFF', 'VEL', 'CMD POS', AGE)
+_ESSENTIAL = ('CMD POS', AGE)
 
 #: Least width of a name, and the gap between columns.
 _NAME, _GAP = 12, 2
