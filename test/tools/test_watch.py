@@ -187,9 +187,12 @@ def test_what_is_missing_is_said(driver, joints, life, elsewhere, age):
         state.take('joint_states', ['q'], arrays(0.0), 10.0)
     if elsewhere:
         hear(state, said(name='left/other'), 10.0)
+        state.others = ['/motors/states']
     if life is not None:
         hear(state, said(life, name='arm/bridge'), 10.0 - age)
     sentences = '\n'.join(missing_sides(state, 10.0))
+    is_hinted = elsewhere and not driver and life is None
+    assert ('; other topics of joint states: /motors/states' in sentences) == is_hinted
     is_there = life is not None and age <= 2.0
     works = (is_there and life == 'active') or life is None
     assert bool(sentences) == (not (works and driver and joints))
@@ -542,6 +545,8 @@ def test_a_driver_without_a_bridge_is_exit_code_one(run, start, robot_file):
     assert 'm1' in result.out
     assert 'the bridge is missing: no diagnostics of alone/transmission_bridge' in result.err
     assert 'the driver is missing' not in result.err
+    result = run('watch', '--once', '--node', 'nobody_is_here/b')
+    assert 'other topics of joint states: /alone/actuator_states' in result.err
 
 
 @pytest.mark.ros

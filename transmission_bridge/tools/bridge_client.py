@@ -241,11 +241,15 @@ class BridgeClient:
                 _JOINT_STATE, topic, self._decoder(topic), is_complete=is_complete, raw=True
             )
 
-    def publishers(self, topic: str) -> list[str]:
-        """Return the full names of the nodes that publish on a topic."""
+    def other_topics(self) -> list[str]:
+        """Return the full names of published topics of joint states that are not followed."""
+        followed = {self.node.resolve_topic_name(topic) for topic in self._topics}
         return [
-            f'{peer.node_namespace.rstrip("/")}/{peer.node_name}'
-            for peer in self.node.get_publishers_info_by_topic(topic)
+            name
+            for name, types in self.node.get_topic_names_and_types()
+            if _JOINT_STATE.replace('.', '/') in types
+            and name not in followed
+            and self.node.count_publishers(name)
         ]
 
     def _decoder(self, topic: str) -> Callable[[bytes], None]:

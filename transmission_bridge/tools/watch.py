@@ -55,6 +55,7 @@ class WatchClient(BridgeClient):
         self._names |= dict.fromkeys(self._state.topics)
         topics = {topic: partial(self.take, topic) for topic in self._names}
         self.follow(topics, is_complete=self._is_complete)
+        self._state.others = [] if self._state.has_driver else self.other_topics()
 
     def take(self, topic: str, message: JointStateRecord, layout: Layout, now: float) -> None:
         """Take a message."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import os
 
 from transmission_bridge.bridge.diagnostics import Status, UNITS_OF
+from transmission_bridge.errors import shortened
 from transmission_bridge.tools.bridge_client import ACTIVE, Report
 
 __all__ = ['AGE', 'CLAMPED', 'COLUMNS', 'Row', 'WatchState', 'missing_sides']
@@ -67,10 +68,12 @@ class WatchState:
 
     :param node: Name of the bridge with its namespace, empty: any without a namespace.
     :ivar reports: The latest diagnostics of each bridge by name.
+    :ivar others: Topics of joint states that nothing is taken from, as long as no driver is heard.
     """
 
     node: str = ''
     reports: Mapping[str, Report] = field(default_factory=dict)
+    others: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
@@ -264,6 +267,8 @@ def missing_sides(state: WatchState, now: float) -> list[str]:
     if not state.has_driver:
         topics = ', '.join(state._driver_topics)
         missing.append(f'the driver is missing: nothing has arrived on {topics} {place}')
+        if state.others and not present:  # the diagnostics of a bridge name them
+            missing[-1] += f'; other topics of joint states: {shortened(state.others, show=str)}'
     elif not missing and not state.has_joint_states:
         missing.append(
             f'{present[0].name} is active and the driver is heard, but no {_JOINT} arrive '
