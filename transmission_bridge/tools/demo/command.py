@@ -55,11 +55,10 @@ class _Client(WatchClient):
 
     def take(self, topic: str, message: JointStateRecord, layout: Layout, now: float) -> None:
         super().take(topic, message, layout, now)
-        arrays = {name: getattr(message, name).tolist() for name in COLUMNS}
         values = {
-            interface: dict(zip(message.names, array, strict=False))
-            for interface, array in arrays.items()
-            if array
+            interface: dict(zip(message.names, array.tolist(), strict=False))
+            for interface in COLUMNS
+            if (array := getattr(message, interface)).size
         }
         self._takers[topic](Sample(message.stamp, values))
 

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 import math
 import sys
 
-__all__ = ['Comparison', 'Sample', 'Stamp', 'Terms']
+from transmission_bridge.tools.demo.formulas import Terms
+
+__all__ = ['Comparison', 'Sample', 'Stamp']
 
 #: Seconds and nanoseconds.
 Stamp = tuple[int, int]
-
-#: Summands of a value; rounding errors scale with the sum of their magnitudes.
-Terms = tuple[float, ...]
 
 #: From interface and values by name to the terms of the expected values.
 Formulas = Callable[[str, Mapping[str, float]], dict[str, Terms]]

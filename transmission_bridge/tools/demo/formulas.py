@@ -19,6 +19,7 @@ from collections.abc import Mapping
 
 __all__ = ['ACTUATORS', 'JOINTS', 'Terms', 'actuators_from_joints', 'joints_from_actuators']
 
+#: Summands of a value; rounding errors scale with the sum of their magnitudes.
 Terms = tuple[float, ...]
 
 #: By output the factor of each input.
