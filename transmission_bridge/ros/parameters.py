@@ -154,6 +154,18 @@ def exact_number(name: str, value: float) -> float:
     return float(value)
 
 
+def refuse_removed(node: Node, removed: Mapping[str, str]) -> None:
+    """
+    Refuse parameters of former versions.
+
+    :param removed: What to do, by the name of the parameter.
+    :raises ParameterError: If the node was given one of them.
+    """
+    for name, value in given_values(node, removed).items():
+        if value is not None:  # an empty list
+            raise ParameterError(f'{name} was removed: {removed[name]}', parameter=name)
+
+
 def take_integers(node: Node) -> None:
     """
     Let ``ros2 param set NAME 1`` set a parameter that is a double, and ``[]`` any list.
@@ -202,9 +214,7 @@ def declare_options(node: Node) -> None:
     :raises ParameterError: If the node was given a value of the wrong type or out of range, or a
         parameter that was removed.
     """
-    for name, value in given_values(node, REMOVED).items():
-        if value is not None:  # an empty list
-            raise ParameterError(f'{name} was removed: {REMOVED[name]}', parameter=name)
+    refuse_removed(node, REMOVED)
     for option in fields(BridgeOptions):
         choices, span = choices_of(option), range_of(option)
         descriptor = ParameterDescriptor(description=description_of(option), read_only=True)
