@@ -11,15 +11,14 @@ from contextlib import nullcontext
 import math
 import os
 import time
-from typing import Any
 
 from transmission_bridge.errors import shortened
+from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.tools.bags.model import JOINT_STATE
+from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, Received
 from transmission_bridge.tools.cli import clean_end, Console, Exit, printable
-from transmission_bridge.tools.ros_client import ros_module, RosClient, statuses_of
 from transmission_bridge.tools.watch_screen import live_screen, plain_lines
 from transmission_bridge.tools.watch_state import (
-    ACTIVE,
     ARRAYS,
     Bridge,
     JOINT_STATES,
@@ -168,11 +167,7 @@ _MEETING = 3.0
 _SILENCE = 2.0
 
 
-#: Queue depth of a topic.
-_DEPTH = 50
-
-
-class WatchClient(RosClient):
+class WatchClient(BridgeClient):
     """
     Fills a :class:`WatchState`.
 
@@ -180,59 +175,37 @@ class WatchClient(RosClient):
     """
 
     def __init__(self, state: WatchState) -> None:
-        super().__init__('transmission_bridge_watch', state.namespace)
+        super().__init__('transmission_bridge_watch', state.node)
         self._state = state
-        qos = ros_module('rclpy.qos')
-        # Best effort is compatible with every publisher.
-        self._profile = qos.QoSProfile(depth=_DEPTH, reliability=qos.ReliabilityPolicy.BEST_EFFORT)
-        self._message_type = ros_module('sensor_msgs.msg').JointState
-        self._topics: dict[str, str] = {}
+        self._names: dict[str, str] = {}
         self._follow()
-        self.node.create_subscription(
-            ros_module('diagnostic_msgs.msg').DiagnosticArray,
-            '/diagnostics',
-            self._diagnosed,
-            self._profile,
-        )
 
     def spin_for(self, seconds: float) -> None:
         """Handle callbacks for some time, then subscribe to new topics."""
         super().spin_for(seconds)
+        self._state.take_reports(self.reports)
         self._follow()
 
     def _follow(self) -> None:
         """Subscribe to the topics of the bridge, and find their publishers."""
-        for topic in self._state.topics:
-            if topic not in self._topics:
-                self._topics[topic] = self.node.resolve_topic_name(topic)
-                self.node.create_subscription(
-                    self._message_type, topic, self._listener(topic), self._profile
-                )
-        self._state.publishers = {topic: self._publishers(topic) for topic in self._topics}
+        self._names |= {topic: self.node.resolve_topic_name(topic) for topic in self._state.topics}
+        self.follow({topic: self._listener(topic) for topic in self._names})
+        self._state.publishers = {topic: self.publishers(topic) for topic in self._names}
         bridges = {f'/{bridge.name}' for bridge in self._state.bridges}
         self._state.elsewhere = [
             name
             for name, types in self.node.get_topic_names_and_types()
             if JOINT_STATE in types
-            and name not in self._topics.values()
-            and not bridges.issuperset(self._publishers(name))
+            and name not in self._names.values()
+            and not bridges.issuperset(self.publishers(name))
         ]
 
-    def _publishers(self, topic: str) -> list[str]:
-        return [
-            f'{peer.node_namespace.rstrip("/")}/{peer.node_name}'
-            for peer in self.node.get_publishers_info_by_topic(topic)
-        ]
-
-    def _listener(self, topic: str) -> Callable[[Any], None]:
-        def take(message: Any) -> None:
-            arrays = {name: getattr(message, name) for name in ARRAYS}
-            self._state.take(topic, message.name, arrays, time.monotonic())
+    def _listener(self, topic: str) -> Received:
+        def take(message: JointStateRecord, layout: Layout, now: float) -> None:
+            arrays = {name: getattr(message, name).tolist() for name in ARRAYS}
+            self._state.take(topic, message.names, arrays, now)
 
         return take
-
-    def _diagnosed(self, message: Any) -> None:
-        self._state.take_diagnostics(statuses_of(message), time.monotonic())
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from transmission_bridge.bridge.diagnostics import OK, Status, UNITS_OF
+from transmission_bridge.bridge.diagnostics import Status, UNITS_OF
+from transmission_bridge.tools.bridge_client import ACTIVE, Report, reports_of
 
-__all__ = ['ACTIVE', 'ARRAYS', 'JOINT_STATES', 'STALE', 'Bridge', 'Row', 'WatchState']
+__all__ = ['ARRAYS', 'JOINT_STATES', 'STALE', 'Bridge', 'Row', 'WatchState']
 
 ARRAYS = ('position', 'velocity', 'effort')
 
@@ -30,15 +31,9 @@ STALE = 0.5
 #: Seconds over which rates are averaged.
 _WINDOW = 2.0
 
-#: Seconds without diagnostics, which come once a second, after which a bridge is gone.
-_GONE = 3.5
-
-#: The lifecycle state in which a bridge works.
-ACTIVE = 'active'
-
 #: Parts of the names of statuses; keys in them.
-_LIFE_CYCLE, _COMMANDS_OF, _ACTUATORS = 'life cycle', 'commands of ', 'actuators'
-_STATE, _RECEIVED, _CLAMPED, _TIMEOUT = 'state', 'received', 'clamped ', 'timeout [s]'
+_COMMANDS_OF, _ACTUATORS = 'commands of ', 'actuators'
+_RECEIVED, _CLAMPED, _TIMEOUT = 'received', 'clamped ', 'timeout [s]'
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,29 +58,13 @@ class Row:
     units: str = ''
 
 
-@dataclass(frozen=True)
-class Bridge:
-    """
-    The last diagnostics of a bridge.
-
-    :param name: Its full name, without the leading slash.
-    :param statuses: Statuses by the names of the parts.
-    :param heard: Time of receipt.
-    """
-
-    name: str
-    statuses: Mapping[str, Status]
-    heard: float
+class Bridge(Report):
+    """The last diagnostics of a bridge, as far as ``watch`` reads them."""
 
     @property
     def namespace(self) -> str:
         """Its namespace, without outer slashes."""
         return self.name.rpartition('/')[0]
-
-    @property
-    def state(self) -> str:
-        """Its lifecycle state."""
-        return self.statuses[_LIFE_CYCLE][_STATE]
 
     @property
     def driver_topics(self) -> tuple[str, ...]:
@@ -183,20 +162,19 @@ class WatchState:
                 if value == value or not is_command:
                     known[interface] = (value, now)
 
-    def take_diagnostics(self, statuses: Iterable[Status], now: float) -> None:
+    def take_diagnostics(self, statuses: Sequence[Status], now: float) -> None:
         """
         Add a message of diagnostics, of any node.
 
         :param statuses: Statuses whose names begin with those of the nodes.
         """
-        by_node: dict[str, dict[str, Status]] = defaultdict(dict)
-        for status in statuses:
-            node, _, part = status.name.partition(': ')
-            by_node[node][part] = status
-        for node, parts in by_node.items():
-            # Bridges have this in every lifecycle state, whatever their names are.
-            if _LIFE_CYCLE in parts and _STATE in dict(parts[_LIFE_CYCLE].values):
-                self._bridges[node] = Bridge(node, parts, now)
+        self.take_reports(reports_of(statuses, now))
+
+    def take_reports(self, reports: Mapping[str, Report]) -> None:
+        """Use the latest diagnostics of bridges, by their names."""
+        self._bridges |= {
+            name: Bridge(name, report.statuses, report.heard) for name, report in reports.items()
+        }
 
     # -- who is there ----------------------------------------------------------------------------
 
@@ -222,7 +200,7 @@ class WatchState:
 
     def is_gone(self, bridge: Bridge, now: float) -> bool:
         """Return whether a bridge no longer sends diagnostics."""
-        return now - bridge.heard > _GONE
+        return bridge.is_gone(now)
 
     @property
     def driver_topics(self) -> tuple[str, ...]:
@@ -283,10 +261,7 @@ class WatchState:
         Those of others only if the bridge is not there.
         """
         found = [
-            status
-            for bridge in self.bridges or self.other_bridges
-            for status in bridge.statuses.values()
-            if status.level != OK
+            status for bridge in self.bridges or self.other_bridges for status in bridge.troubles
         ]
         return tuple(sorted(found, key=lambda each: (-each.level, each.name)))
 

@@ -9,13 +9,16 @@ import argparse
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+import importlib
 import os
 from pathlib import Path
 import tempfile
 import time
 from typing import Any
 
+from transmission_bridge.messages.joint_state import JointStateRecord, record_from_message
 from transmission_bridge.sim.demo_motion import command_at
+from transmission_bridge.tools.bridge_client import BridgeClient, Received
 from transmission_bridge.tools.cli import (
     aligned,
     clean_end,
@@ -34,7 +37,6 @@ from transmission_bridge.tools.demo.processes import (
     ros_environment,
     start_nodes,
 )
-from transmission_bridge.tools.ros_client import ros_module, RosClient
 
 __all__ = ['run', 'run_demo', 'table_lines']
 
@@ -94,7 +96,7 @@ _DEPTH = 1000
 _RATE_WINDOW = 2.0
 
 
-class DemoClient(RosClient):
+class DemoClient(BridgeClient):
     """
     Receives messages of the bridge and its driver, and commands joints.
 
@@ -105,13 +107,12 @@ class DemoClient(RosClient):
 
     def __init__(self, receive: Callable[[str, Sample], None]) -> None:
         super().__init__('demo')
-        self._message_type = ros_module('sensor_msgs.msg').JointState
+        self._message_type = importlib.import_module('sensor_msgs.msg').JointState
         self._receive = receive
         self._times: dict[str, deque[float]] = {topic: deque() for topic in TOPICS}
         self.latest: dict[str, Sample] = {}
         self._publisher = self.node.create_publisher(self._message_type, TOPICS[0], _DEPTH)
-        for topic in TOPICS[1:]:
-            self.node.create_subscription(self._message_type, topic, self._listener(topic), _DEPTH)
+        self.follow({topic: self._listener(topic) for topic in TOPICS[1:]}, is_complete=True)
 
     @property
     def is_heard(self) -> bool:
@@ -135,14 +136,13 @@ class DemoClient(RosClient):
         for interface, by_name in values.items():
             setattr(message, interface, list(by_name.values()))
         # Before it is sent, because the answer may be faster.
-        self._take(TOPICS[0], message)
+        self._take(TOPICS[0], record_from_message(message), time.monotonic())
         self._publisher.publish(message)
 
-    def _listener(self, topic: str) -> Callable[[Any], None]:
-        return lambda message: self._take(topic, message)
+    def _listener(self, topic: str) -> Received:
+        return lambda message, _, now: self._take(topic, message, now)
 
-    def _take(self, topic: str, message: Any) -> None:
-        now = time.monotonic()
+    def _take(self, topic: str, message: JointStateRecord, now: float) -> None:
         times = self._times[topic]
         times.append(now)
         while times[0] < now - _RATE_WINDOW:
@@ -151,13 +151,13 @@ class DemoClient(RosClient):
         self._receive(topic, self.latest[topic])
 
 
-def _sample(message: Any) -> Sample:
+def _sample(message: JointStateRecord) -> Sample:
     return Sample(
-        (message.header.stamp.sec, message.header.stamp.nanosec),
+        message.stamp,
         {
-            interface: dict(zip(message.name, values, strict=False))
+            interface: dict(zip(message.names, values, strict=False))
             for interface in _INTERFACES
-            if len(values := getattr(message, interface))
+            if (values := getattr(message, interface).tolist())
         },
     )
 

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
+import importlib
 import time
 from typing import Any
 
@@ -20,12 +22,10 @@ from transmission_bridge.bridge.turns import TurnCounter, wrap_periods
 from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
-from transmission_bridge.messages.cdr import JointStateReader, UnusualMessageError
-from transmission_bridge.messages.joint_state import LayoutTable, record_from_message
-from transmission_bridge.tools.ros_client import ros_module, RosClient, statuses_of
+from transmission_bridge.messages.joint_state import JointStateRecord, Layout
+from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, Received
 from transmission_bridge.tools.tune.model import TuneModel
 from transmission_bridge.tools.tune.robots import Done, RobotState
-from transmission_bridge.tools.watch_state import ACTIVE, JOINT_STATES, WatchState
 from transmission_bridge.transmissions import RobotTransmissions
 
 __all__ = ['BridgeRobot']
@@ -54,7 +54,7 @@ _DESCRIPTION = 'robot_description'
 _COMMANDS = 'actuator_commands'
 
 
-class BridgeRobot(RosClient):
+class BridgeRobot(BridgeClient):
     """
     The robot of a bridge.
 
@@ -69,81 +69,41 @@ class BridgeRobot(RosClient):
     is_live = True
 
     def __init__(self, namespace: str, node: str) -> None:
-        super().__init__('transmission_bridge_tune', namespace)
+        super().__init__('transmission_bridge_tune', f'{namespace}/{node}')
         self.model: TuneModel | None = None
         self.generation = 0
         self.visuals = b''
-        self._bridge = f'{self.node.get_namespace().rstrip("/")}/{node}'
-        self._watch = WatchState(namespace)
         self._described = ''
         self._problem = ''
         self._options: BridgeOptions | None = None
-        self._services = _Services(self.node, self._bridge)
-        self._topics: dict[str, Any] = {}
-        self._layouts = LayoutTable()
         self._asked = -_PERIOD
         self._step = 'absent'
-        self._pending: list[tuple[dict[str, float], Done]] = []
-        self._busy_until = 0.0
         self._values: dict[str, float] = {}
-        self._listen()
-
-    # -- what arrives ----------------------------------------------------------------------------
-
-    def _listen(self) -> None:
-        qos = ros_module('rclpy.qos')
-        self._joint_state = ros_module('sensor_msgs.msg').JointState
-        self._deserialize = ros_module('rclpy.serialization').deserialize_message
-        self._profile = qos.QoSProfile(depth=50, reliability=qos.ReliabilityPolicy.BEST_EFFORT)
+        qos = importlib.import_module('rclpy.qos')
         latched = qos.QoSProfile(
             depth=1,
             reliability=qos.ReliabilityPolicy.RELIABLE,
             durability=qos.DurabilityPolicy.TRANSIENT_LOCAL,
         )
-        create = self.node.create_subscription
-        create(ros_module('std_msgs.msg').String, _DESCRIPTION, self._describe, latched)
-        create(
-            ros_module('diagnostic_msgs.msg').DiagnosticArray,
-            '/diagnostics',
-            self._diagnosed,
-            self._profile,
-        )
-        create(
-            ros_module('rcl_interfaces.msg').ParameterEvent,
-            '/parameter_events',
-            self._parameters_changed,
-            qos.QoSProfile(depth=1000),
-        )
+        text = importlib.import_module('std_msgs.msg').String
+        self.node.create_subscription(text, _DESCRIPTION, self._describe, latched)
+        self.follow_parameters(self._parameters_changed)
+
+    # -- what arrives ----------------------------------------------------------------------------
 
     def _describe(self, message: Any) -> None:
         if message.data and len(message.data) <= MAX_BYTES:
             self._described = message.data
 
-    def _diagnosed(self, message: Any) -> None:
-        self._watch.take_diagnostics(statuses_of(message), time.monotonic())
-
-    def _parameters_changed(self, event: Any) -> None:
-        if event.node != self._bridge or self.model is None:
+    def _parameters_changed(self, values: Mapping[str, Any], others: Sequence[str]) -> None:
+        if self.model is None:
             return
-        if any(
-            each.name.startswith(PREFIX)
-            for each in (*event.new_parameters, *event.deleted_parameters)
-        ):
+        if any(name.startswith(PREFIX) for name in others):
             # Configured anew: maybe with another description.
             self._step, self._asked = 'absent', time.monotonic()
             return
-        self._take_values({each.name: each.value for each in event.changed_parameters})
-
-    def _take_values(self, values: Mapping[str, Any]) -> None:
-        double = 3
-        found = {
-            name: value.double_value
-            for name, value in values.items()
-            if name.startswith(PREFIX) and value.type == double
-        }
-        assert self.model is not None
         try:
-            self.model.accept(found)
+            self.model.accept(_numbers(values))
         except TransmissionBridgeError:
             # Not the robot that we know: ask again.
             self._step = 'absent'
@@ -154,26 +114,17 @@ class BridgeRobot(RosClient):
         """Handle callbacks for some time, and ask the bridge where that is due."""
         self.spin_for(seconds)
         now = time.monotonic()
-        if not self._services.is_ready:
+        if not self.is_present:
             self._step = 'absent'
-            self._refuse_pending('the bridge has gone')
         elif self._step == 'absent' and now - self._asked > _PERIOD:
             self._step, self._asked = 'asked', now
-            self._services.ask_all(self._learned)
-        elif self._step == 'asked' and now - self._asked > _PATIENCE:
-            self._step = 'absent'
-        if self._busy_until and now > self._busy_until:
-            self._refuse_pending('the bridge does not answer')
+            self.get_parameters([_DESCRIPTION, *_OPTIONS], self._learned, prefix=PREFIX)
 
-    def _learned(self, values: Mapping[str, Any]) -> None:
+    def _learned(self, values: Mapping[str, Any], reason: str) -> None:
         """Make the model from the parameters of the bridge."""
-        text = str(values.pop(_DESCRIPTION, '') or self._described)  # type: ignore[attr-defined]
-        numbers = {
-            name: value
-            for name, value in values.items()
-            if name.startswith(PREFIX) and isinstance(value, float)
-        }
-        if not text or (not numbers and self._watch_state() != ACTIVE):
+        text = str(values.get(_DESCRIPTION) or self._described)
+        numbers = _numbers(values)
+        if reason or not text or (not numbers and self._watch_state() != ACTIVE):
             self._step, self._asked = 'absent', time.monotonic()
             return
         named: dict[str, Any] = {
@@ -201,53 +152,27 @@ class BridgeRobot(RosClient):
             self.model, self.visuals, self._options = model, data, options
             self.generation += 1
         self._buffers.use(self.model.robot)
-        self._follow(options)
+        self._follow_topics(options)
 
     def _watch_state(self) -> str:
-        name = self._bridge.strip('/')
-        return next((each.state for each in self._watch.bridges if each.name == name), '')
+        return '' if self.report is None else self.report.state
 
-    def _follow(self, options: BridgeOptions) -> None:
+    def _follow_topics(self, options: BridgeOptions) -> None:
         """Subscribe to the topics of joints and drivers."""
         names = pairs('actuator_names', options.actuator_names)
-        wanted: dict[str, tuple[str, str]] = {JOINT_STATES: ('joints', '')}
+        wanted: dict[str, tuple[str, str]] = {'joint_states': ('joints', '')}
         for topic in options.actuator_state_topics:
             wanted[topic] = ('actuators', topic)
             own = any(name.startswith(f'{topic}:') for name in names)
             namespace = topic.rpartition('/')[0]
             commands = f'{namespace}/{_COMMANDS}' if own and namespace else _COMMANDS
             wanted.setdefault(commands, ('commands', topic if own else ''))
-        for topic in self._topics.keys() - wanted.keys():
-            self.node.destroy_subscription(self._topics.pop(topic))
-        for topic, (kind, source) in wanted.items():
-            if topic not in self._topics:
-                self._topics[topic] = self.node.create_subscription(
-                    self._joint_state,
-                    topic,
-                    self._listener(topic, kind, source),
-                    self._profile,
-                    raw=True,
-                )
+        self.follow({topic: self._receiver(*each) for topic, each in wanted.items()})
 
-    def _listener(self, topic: str, kind: str, source: str) -> Callable[[bytes], None]:
-        reader = JointStateReader(self._layouts)
-
-        def take(data: bytes) -> None:
-            now = time.monotonic()
-            try:
-                view: Any = reader.read(data)
-                layout = view.layout
-            except UnusualMessageError:
-                try:
-                    view = record_from_message(self._deserialize(data, self._joint_state))
-                except Exception:  # not a message of this type
-                    return
-                layout = self._layouts.get(view.names, view.lengths)
-            self._watch.take(topic, (), {}, now)
-            try:
-                self._buffers.of[kind].update(source, layout, view, view.stamp, now)
-            except MessageError:
-                return  # the bridge says so in its diagnostics
+    def _receiver(self, kind: str, source: str) -> Received:
+        def take(message: JointStateRecord, layout: Layout, now: float) -> None:
+            with suppress(MessageError):  # the bridge says so in its diagnostics
+                self._buffers.of[kind].update(source, layout, message, message.stamp, now)
 
         return take
 
@@ -279,51 +204,26 @@ class BridgeRobot(RosClient):
 
     def sentences(self) -> tuple[str, ...]:
         """Return what is missing, also while there is no model."""
-        return tuple(self._sentences(time.monotonic()))
+        return tuple(self._sentences())
 
-    def _sentences(self, now: float) -> list[str]:
-        if not self._services.is_ready:
-            return [f'the bridge {self._bridge} is not there; waiting for it']
+    def _sentences(self) -> list[str]:
+        if self.report is None or not self.is_present:
+            return [f'the bridge {self.bridge} is not there; waiting for it']
         if self._problem:
             return [self._problem]
         if self._step != 'known':
-            return [f'asking {self._bridge} for its parameters; it has to be configured']
-        state = self._watch_state()
-        found = [f'{self._bridge} is {state}, not active'] if state not in (ACTIVE, '') else []
-        name = self._bridge.strip('/')
+            return [f'asking {self.bridge} for its parameters; it has to be configured']
+        state = self.report.state
+        found = [f'{self.bridge} is {state}, not active'] if state != ACTIVE else []
+        name = f'{self.report.name}: '
         return found + [
-            f'{status.name.removeprefix(name + ": ")}: {status.message}'
-            for status in self._watch.troubles()
-            if status.name.startswith(name)
+            f'{status.name.removeprefix(name)}: {status.message}'
+            for status in self.report.troubles
         ]
 
     def apply(self, values: Mapping[str, float], done: Done) -> None:
-        """Set parameters by ``set_parameters_atomically``, one request after the other."""
-        if not self._services.is_ready:
-            done('the bridge has gone')
-            return
-        self._pending.append((dict(values), done))
-        self._send()
-
-    def _send(self) -> None:
-        if self._busy_until or not self._pending:
-            return
-        self._busy_until = time.monotonic() + _PATIENCE
-        request = self._pending[0]
-        self._services.set_all(request[0], lambda reason: self._answered(request, reason))
-
-    def _answered(self, request: tuple[dict[str, float], Done], reason: str) -> None:
-        if not self._pending or self._pending[0] is not request:
-            return  # given up meanwhile
-        self._pending.pop(0)
-        self._busy_until = 0.0
-        request[1](reason)
-        self._send()
-
-    def _refuse_pending(self, reason: str) -> None:
-        pending, self._pending, self._busy_until = self._pending, [], 0.0
-        for _, done in pending:
-            done(reason)
+        """Set parameters by ``set_parameters_atomically``."""
+        self.set_parameters(values, done)
 
     def move(self, actuator: int, position: float) -> None:
         """Do nothing: it publishes no command."""
@@ -354,67 +254,10 @@ class _Buffers:
             self.of[kind].use(DriverUnits(robot))
 
 
-class _Services:
-    """The parameter services of a node, asked without waiting."""
-
-    def __init__(self, node: Any, name: str) -> None:
-        services = ros_module('rcl_interfaces.srv')
-        self._messages = ros_module('rcl_interfaces.msg')
-        self._to_python = ros_module('rclpy.parameter').parameter_value_to_python
-        self._list, self._get, self._set = (
-            (kind, node.create_client(kind, f'{name}/{service}'))
-            for kind, service in (
-                (services.ListParameters, 'list_parameters'),
-                (services.GetParameters, 'get_parameters'),
-                (services.SetParametersAtomically, 'set_parameters_atomically'),
-            )
-        )
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the node is there."""
-        return all(client.service_is_ready() for _, client in (self._list, self._get, self._set))
-
-    def ask_all(self, done: Callable[[dict[str, Any]], None]) -> None:
-        """Ask for the numbers, the description and the options."""
-
-        def listed(response: Any) -> None:
-            found = [name for name in response.result.names if name.startswith(PREFIX)]
-            names = [*found, _DESCRIPTION, *_OPTIONS]
-            self._ask(
-                self._get,
-                {'names': names},
-                lambda answer: done(
-                    dict(zip(names, map(self._to_python, answer.values), strict=False))
-                ),
-            )
-
-        self._ask(self._list, {}, listed)
-
-    def set_all(self, values: Mapping[str, float], done: Done) -> None:
-        """Set numbers, all or none."""
-        parameters = [
-            self._messages.Parameter(
-                name=name,
-                value=self._messages.ParameterValue(
-                    type=self._messages.ParameterType.PARAMETER_DOUBLE, double_value=value
-                ),
-            )
-            for name, value in values.items()
-        ]
-
-        def answered(response: Any) -> None:
-            result = response.result
-            done('' if result.successful else result.reason or 'refused without a reason')
-
-        self._ask(self._set, {'parameters': parameters}, answered)
-
-    def _ask(
-        self,
-        service: tuple[Any, Any],
-        arguments: Mapping[str, Any],
-        done: Callable[[Any], None],
-    ) -> None:
-        kind, client = service
-        future = client.call_async(kind.Request(**arguments))
-        future.add_done_callback(lambda each: done(each.result()))
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    """Return the numbers of transmissions among values of parameters."""
+    return {
+        name: value
+        for name, value in values.items()
+        if name.startswith(PREFIX) and isinstance(value, float)
+    }
