@@ -26,7 +26,7 @@ from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.files import write_output
 from transmission_bridge.tools.limit_report import transmission_limits
 from transmission_bridge.tools.tune import texts
-from transmission_bridge.tools.tune.model import Preview, Saved, TuneModel
+from transmission_bridge.tools.tune.model import Preview, Saved
 from transmission_bridge.tools.tune.panel import Panel
 from transmission_bridge.tools.tune.robots import FileRobot, Limits, limits_of, RobotState
 from transmission_bridge.tools.tune.session import Session
@@ -58,6 +58,10 @@ _NO_PARAMETERS = (
 )
 
 _CARE = 'A changed number can move a joint with its next command.'
+
+
+#: Is called with a position or number in SI.
+_Act = Callable[[float], None]
 
 
 class _Ask(NamedTuple):
@@ -146,7 +150,9 @@ class View:
         """Show a transmission; what was typed for another and not applied is not kept unseen."""
         self._chosen = transmission
         self.preview: Preview | None = None
+        #: What was typed by parameter, and what of it the robot has been asked to use.
         self._draft: dict[str, str] = {}
+        self._sent: dict[str, str] = {}
         self._dragged: set[str] = set()
         self._spans: dict[str, tuple[float, float]] = {}
         self._ask: _Ask | None = None
@@ -167,21 +173,20 @@ class View:
     def refresh(self) -> None:
         """Show where everything is now."""
         self._show_head()
-        model = self._session.robot.model
-        if model is None:
+        if self._session.robot.model is None:
             return
-        state = self._session.robot.state()
-        for binding in model.robot.bindings:
+        self._model, self._state = self._session.robot.model, self._session.robot.state()
+        for binding in self._model.robot.bindings:
             if binding.spec.name == self._chosen:
-                self._show_tune(model, binding, state)
-        n_joints = len(model.robot.joint_names)
+                self._show_tune(binding)
+        n_joints = len(self._model.robot.joint_names)
         shown = range(min(n_joints, _MOST_JOINTS))
-        self._joints.html(self._bars('joint', shown, model, state))
+        self._joints.html(self._bars('joint', shown))
         n_more = n_joints - _MOST_JOINTS
         self._joints.html(note(f'and {n_more} more' if n_more > 0 else '', 'dim'))
         self._joints.show()
-        self._show_robot(model, state)
-        self._show_save(model)
+        self._show_robot()
+        self._show_save()
 
     def _show_head(self) -> None:
         session, robot, head = self._session, self._session.robot, self._head
@@ -209,7 +214,8 @@ class View:
         if self._session.scene is not None:
             self._session.scene.reset_view(self._client)
 
-    def _show_tune(self, model: TuneModel, binding: Binding, state: RobotState) -> None:
+    def _show_tune(self, binding: Binding) -> None:
+        model, state = self._model, self._state
         if self._actuator_limits[0] is not binding.transmission:
             found = transmission_limits(model.robot, binding).actuators
             limits = {each.name: (each.lower, each.upper, each.unit) for each in found}
@@ -219,42 +225,37 @@ class View:
         live = f'commanded now: {commanded}; sliders ask before they change anything'
         tune.html(
             note(binding.spec.type or 'passes through: no transmission, no numbers', 'dim')
-            + self._bars('actuator', binding.actuators, model, state)
-            + self._bars('joint', binding.moved, model, state)
+            + self._bars('actuator', binding.actuators)
+            + self._bars('joint', binding.moved)
             + note(live if commanded else '', 'care')
         )
         self.preview = None
         if session.settings.may_change:
             if isinstance(session.robot, FileRobot):
-                self._show_movers(session.robot, model, binding, state)
+                self._show_movers(session.robot, binding)
             if model.numbers(self._chosen):
                 self._apply_dragged(not commanded)
-                self._show_ways(model, binding)
-                self._show_numbers(model, binding)
-                self._show_change(model, state)
+                self._show_ways(binding)
+                self._show_numbers(binding)
+                self._show_change()
                 steps = ('Undo', 'Redo', 'As in the URDF')
-                tune.add('button_group', 'steps', partial(self._step, model), options=steps)
+                tune.add('button_group', 'steps', self._step, options=steps)
                 every = dict.fromkeys(joints_with_offset(model.robot), 0.0)
-                zero, text = (
-                    partial(self._place, model, every),
-                    'Zero all joints of the robot here',
-                )
-                tune.add('button', text, lambda _: zero(), color='gray')
+                text = 'Zero all joints of the robot here'
+                tune.add('button', text, lambda _: self._place(every), color='gray')
             elif binding.spec.type:
                 tune.html(note(_NO_PARAMETERS, 'care'))
         tune.show()
 
-    def _side(
-        self, kind: str, model: TuneModel, state: RobotState
-    ) -> tuple[tuple[str, ...], Array, Array, Mapping[str, Limits]]:
+    def _side(self, kind: str) -> tuple[tuple[str, ...], Array, Array, Mapping[str, Limits]]:
         """Return the names of actuators or joints, their values and ages, and their limits."""
+        state, names = self._state, self._model.robot
         if kind == 'joint':
-            return model.robot.joint_names, state.joints, state.joint_ages, self._limits
-        limits = self._actuator_limits[1]
-        return model.robot.actuator_names, state.actuators, state.actuator_ages, limits
+            return names.joint_names, state.joints, state.joint_ages, self._limits
+        return names.actuator_names, state.actuators, state.actuator_ages, self._actuator_limits[1]
 
-    def _bars(self, kind: str, places: Iterable[int], model: TuneModel, state: RobotState) -> str:
-        names, values, ages, limits = self._side(kind, model, state)
+    def _bars(self, kind: str, places: Iterable[int]) -> str:
+        names, values, ages, limits = self._side(kind)
         rows = []
         for place in places:
             low, high, unit = limits.get(names[place], _OPEN)
@@ -262,9 +263,7 @@ class View:
             rows.append((names[place], unit, numbers, float(ages[place]), low, high))
         return texts.bars(kind, rows, self._units)
 
-    def _show_movers(
-        self, file: FileRobot, model: TuneModel, binding: Binding, state: RobotState
-    ) -> None:
+    def _show_movers(self, file: FileRobot, binding: Binding) -> None:
         """Show sliders that move the actuators, and the joints, of a robot from a file."""
 
         def move(kind: str, place: int, position: float) -> None:
@@ -274,62 +273,58 @@ class View:
                 self._say(str(error), 'bad')
 
         for kind, places in (('actuator', binding.actuators), ('joint', binding.joints)):
-            names, values, _, limits = self._side(kind, model, state)
+            names, values, _, limits = self._side(kind)
             for place in places:
                 low, high, unit = limits.get(names[place], _OPEN)
                 value = float(values[0, place]) if math.isfinite(values[0, place]) else 0.0
                 low = min(value, low if math.isfinite(low) else -math.pi)
                 high = max(value, high if math.isfinite(high) else math.pi, low + 1e-3)
                 text = f'move {label(names[place])}'
-                self._slider(text, text, (low, high), value, unit, partial(move, kind, place))
+                act = partial(move, kind, place)
+                self._slider(f'{kind} {text}', text, (low, high), value, unit, act)
 
     def _slider(
-        self,
-        key: str,
-        text: str,
-        span: tuple[float, float],
-        value: float,
-        unit: str,
-        act: Callable[[float], None],
+        self, key: str, text: str, span: tuple[float, float], value: float, unit: str, act: _Act
     ) -> None:
-        low, high, shown = (self._units.to_page(each, unit) for each in (*span, value))
-        step = (high - low) / _STEPS
-        units, kinds = self._units, {'min': low, 'max': high, 'step': step, 'value': shown}
+        units = self._units
+        low, high, value = (units.to_page(each, unit) for each in (*span, value))
+        shown = {'min': low, 'max': high, 'step': (high - low) / _STEPS, 'value': value}
         self._tune.add(
-            'slider', key, lambda value: act(units.from_page(value, unit)), label=text, **kinds
+            'slider', key, lambda value: act(units.from_page(value, unit)), label=text, **shown
         )
 
-    def _show_ways(self, model: TuneModel, binding: Binding) -> None:
+    def _show_ways(self, binding: Binding) -> None:
         joints = {label(member.name): member.name for member in binding.spec.joints}
         if self._joint not in joints.values():
             self._joint = next(iter(joints.values()))
         shown = next(text for text, name in joints.items() if name == self._joint)
         unit = self._limits.get(self._joint, _OPEN)[2]
 
-        def choose(text: str) -> None:
-            self._joint = joints.get(text, '')
-
         def way(what: str) -> None:
-            joint = self._joint
+            model, joint = self._model, self._joint
             if what == 'Zero here':
-                self._place(model, {joint: 0.0})
+                self._place({joint: 0.0})
             elif what == 'Turns wrong':
                 title = f'Turn {joint} the other way?'
                 self._ask = _Ask(title, lambda now: model.flip(joint, now.actuators[0]))
             else:
                 try:
-                    self._place(model, {joint: self._parsed(self._is_at, unit)})
+                    self._place({joint: self._parsed(self._is_at, unit)})
                 except ValueError as error:
                     self._say(f'is at: expected {error}', 'bad')
 
         add, typed = self._tune.add, partial(setattr, self, '_is_at')
+
+        def choose(text: str) -> None:
+            self._joint = joints.get(text, self._joint)
+
         visible, title = len(joints) > 1, f'is at [{self._units.name(unit)}]'
         add('dropdown', 'joint', choose, options=tuple(joints), value=shown, visible=visible)
         add('text', title, typed, value=self._is_at, hint='Sets its offset, after asking')
         add('button_group', 'this joint', way, options=('Is at', 'Zero here', 'Turns wrong'))
 
-    def _show_numbers(self, model: TuneModel, binding: Binding) -> None:
-        heading, units = '', self._units
+    def _show_numbers(self, binding: Binding) -> None:
+        heading, units, model = '', self._units, self._model
         for name, unit, tunable in model.numbers(self._chosen):
             above = f'<div class="tb"><b>{plain(_heading(tunable, binding), 120)}</b></div>'
             if above != heading:
@@ -381,19 +376,21 @@ class View:
 
     def _apply_dragged(self, at_once: bool) -> None:
         """Apply what a slider was dragged to, unless a joint is commanded, or more is edited."""
-        if at_once and self._dragged and self._draft.keys() == self._dragged:
-            self._decide('Apply')
-        self._dragged = set()
+        if not self._sent:  # one change after the other
+            if at_once and self._dragged and self._draft.keys() == self._dragged:
+                self._decide('Apply')
+            self._dragged = set()
 
-    def _place(self, model: TuneModel, wanted: Mapping[str, float]) -> None:
+    def _place(self, wanted: Mapping[str, float]) -> None:
+        model = self._model
         self._ask = _Ask(
             f'Set where {shortened(list(wanted), show=str)} is?',
             lambda now: model.place(wanted, now.actuators, now.commanded, _MOVING),
             wanted,
         )
 
-    def _step(self, model: TuneModel, what: str) -> None:
-        transmission = self._chosen
+    def _step(self, what: str) -> None:
+        model, transmission = self._model, self._chosen
         if what == 'As in the URDF':
             title = f'{transmission} as in the URDF?'
             self._ask = _Ask(title, lambda _: model.as_described(transmission))
@@ -405,24 +402,27 @@ class View:
             self._say(str(error), 'bad')
         else:
             noted = partial(model.stepped, is_back=is_back)
-            self._session.apply(values, partial(self._answered, {}), noted)
+            self._session.apply(values, self._answered, noted)
 
-    def _pending(
-        self, model: TuneModel, state: RobotState
-    ) -> tuple[_Ask | None, dict[str, float]]:
+    @property
+    def _edited(self) -> dict[str, str]:
+        """What was typed and the robot has not been asked to use."""
+        return {name: text for name, text in self._draft.items() if self._sent.get(name) != text}
+
+    def _pending(self) -> tuple[_Ask | None, Mapping[str, float]]:
         """
         Return what is asked, and the numbers that it sets, or what is typed.
 
         :raises TransmissionBridgeError, ValueError: If it cannot be done, with the reason.
         """
-        ask = self._ask
-        if ask is None and not self._draft and model.lost:
+        ask, model = self._ask, self._model
+        if ask is None and not self._edited and model.lost:
             title = 'Set again what was tuned before the bridge was started again?'
             ask = _Ask(title, lambda _: model.lost)
         if ask is not None:
-            return ask, dict(ask.values(state))
+            return ask, ask.values(self._state)
         values = {}
-        for name, text in self._draft.items():
+        for name, text in self._edited.items():
             _, unit, tunable = model.number(name)
             try:
                 value = self._parsed(text, unit)
@@ -432,13 +432,14 @@ class View:
                 values[name] = value
         return None, values
 
-    def _show_change(self, model: TuneModel, state: RobotState) -> None:
+    def _show_change(self) -> None:
         """Show what would change, with the buttons that do it or not."""
-        do, leave = ('Apply', 'Discard') if self._draft and not self._ask else ('Do it', 'Cancel')
+        model, state = self._model, self._state
+        do, leave = ('Do it', 'Cancel') if self._ask or not self._edited else ('Apply', 'Discard')
         content = note(*self._said[:2]) if self._said[2] == self._session.robot.n_starts else ''
         options: tuple[str, ...] = (leave,)
         try:
-            ask, values = self._pending(model, state)
+            ask, values = self._pending()
         except (TransmissionBridgeError, ValueError) as error:
             content = note(str(error), 'bad')
         else:
@@ -446,6 +447,7 @@ class View:
                 options = do, leave
                 self.preview = model.preview(values, state.actuators[0])
                 names = model.robot.joint_names
+                hint = note(_CARE, 'care') if ask else note('Enter or Apply does it.', 'dim')
                 content = texts.change(
                     '' if ask is None else ask.title,
                     [(model.number(name), value) for name, value in values.items()],
@@ -453,10 +455,9 @@ class View:
                     {name: unit for name, (_, _, unit) in self._limits.items()},
                     [names[place] for place in np.flatnonzero(state.commanded)],
                     self._units,
-                ) + (
-                    note('Enter or Apply does it.', 'dim') if ask is None else note(_CARE, 'care')
                 )
-        is_open = bool(self._ask or self._draft) or len(options) > 1
+                content += hint
+        is_open = bool(self._ask or self._edited) or len(options) > 1
         self._tune.html(f'<div class="asked{" open" if is_open else ""}">{content}</div>')
         self._tune.add(
             'button_group', 'do', self._decide, label='', options=options, visible=is_open
@@ -464,8 +465,7 @@ class View:
 
     def _decide(self, what: str) -> None:
         """Do what is shown, or leave it."""
-        session, model = self._session, self._session.robot.model
-        assert model is not None
+        session, model = self._session, self._model
         if what == 'Discard':
             self._draft = {}
         if what == 'Cancel' and self._ask is None:
@@ -473,10 +473,12 @@ class View:
         if what in ('Discard', 'Cancel'):
             self._ask = None
             return
+        if self._model is not session.robot.model:
+            return  # of another robot
         # Where the robot is now, not where it was when the question was asked.
-        state = session.robot.state()
+        self._state = session.robot.state()
         try:
-            ask, values = self._pending(model, state)
+            ask, values = self._pending()
         except (TransmissionBridgeError, ValueError):
             return  # the page says why
         if not values or (ask is None) != (what == 'Apply'):
@@ -484,16 +486,17 @@ class View:
         self._ask = None
         before = {name: model.value(name) for name in values}
         wanted = {} if ask is None else ask.wanted
-        placed = {joint: (where, state.actuators[0]) for joint, where in wanted.items()}
+        placed = {joint: (where, self._state.actuators[0]) for joint, where in wanted.items()}
+        self._sent = dict(self._draft) if ask is None else {}
         session.apply(
             values,
-            partial(self._answered, dict(self._draft) if ask is None else {}),
+            self._answered,
             lambda: model.done(before, values, time.monotonic(), placed),
         )
 
-    def _answered(self, draft: Mapping[str, str], reason: str) -> None:
+    def _answered(self, reason: str) -> None:
         # What was edited meanwhile stays.
-        self._draft = {key: text for key, text in self._draft.items() if draft.get(key) != text}
+        self._draft, self._sent = self._edited, {}
         self._say(reason or 'done', 'bad' if reason else 'good')
 
     def _say(self, text: str, kind: str = '') -> None:
@@ -502,8 +505,9 @@ class View:
 
     # -- the robot, and saving -------------------------------------------------------------------
 
-    def _show_robot(self, model: TuneModel, state: RobotState) -> None:
-        scene, robot, panel = self._session.scene, model.robot, self._robot
+    def _show_robot(self) -> None:
+        model, state, panel = self._model, self._state, self._robot
+        scene, robot = self._session.scene, model.robot
         changed, n_joints = len(model.changed()), len(robot.joint_names)
         unknown = [robot.joint_names[each] for each in np.flatnonzero(np.isnan(state.joints[0]))]
         lines = [(f'{n_joints} joints, {len(robot.transmissions)} transmissions', 'dim')]
@@ -535,20 +539,20 @@ class View:
             dark_mode=value, show_logo=False, show_share_button=False, control_width='large'
         )
 
-    def _show_save(self, model: TuneModel) -> None:
+    def _show_save(self) -> None:
         panel, output = self._save, self._session.settings.output
         where = f'to {output}' if output else 'Start with --output FILE (.urdf or .yaml) to save.'
         panel.html(note(where, 'dim') + self._difference)
-        panel.add('button', 'Show difference', lambda _: self._compare(model, output))
+        panel.add('button', 'Show difference', lambda _: self._compare(output))
         is_ready = bool(output and self._saved and self._session.settings.may_change)
         panel.add('button', 'Write the file', lambda _: self._write(output), visible=is_ready)
         panel.html(self._written)
         panel.show()
 
-    def _compare(self, model: TuneModel, output: str) -> None:
+    def _compare(self, output: str) -> None:
         self._saved, self._written = None, ''
         try:
-            saved = model.saved(output or 'robot.urdf')
+            saved = self._model.saved(output or 'robot.urdf')
         except (UsageError, TransmissionBridgeError) as error:
             self._difference = note(str(error), 'bad')
         else:
