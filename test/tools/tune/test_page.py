@@ -14,6 +14,7 @@ from pathlib import Path
 import re
 import signal
 import threading
+import time
 
 import pytest
 
@@ -119,6 +120,14 @@ def test_the_page_of_a_file_loads_and_its_sliders_move_the_robot(serve):
     track = page.locator('form .mantine-Slider-track').nth(1).bounding_box()
     page.mouse.click(track['x'] + 0.5 * track['width'], track['y'] + track['height'] / 2)
     shows(page, re.compile(r'^-?0\.0'))
+    # A click on the upper arm, once it is drawn, selects its joint.
+    names = page.locator('form b')
+    deadline = time.monotonic() + 60.0
+    while names.all_inner_texts().count('shoulder_lift') == 0:
+        assert time.monotonic() < deadline
+        page.mouse.click(288, 346)
+        pause(page)
+    assert field(page, 'joint').input_value() == 'shoulder_lift'
 
 
 def test_sliders_of_motors_are_in_degrees_where_these_are_chosen(serve):
