@@ -56,12 +56,18 @@ def load_visuals(
     root = parse_xml(description_text(text_or_path))
     # What cannot be read has a frame, as a link without geometry; nobody asks why.
     walker = Walker(Findings(root), {**urdf.FINISH, **dict.fromkeys(SHAPES, _shape)})
-    materials = {
-        material.get('name') or '': walker.read(material, MATERIAL).get('color')
-        for material in root.all('material')
-    }
+    links = root.all('link') if root.tag == 'robot' else ()
+    # Those of the robot, and those that a link defines for all: the first of a name counts.
+    within = (
+        each for link in links for visual in link.all('visual') for each in visual.all('material')
+    )
+    materials: dict[str, Color] = {}
+    for material in (*root.all('material'), *within):
+        color = walker.read(material, MATERIAL).get('color')
+        if color is not None:
+            materials.setdefault(material.get('name') or '', color)
     visuals: list[VisualSpec] = []
-    for link in root.all('link') if root.tag == 'robot' else ():
+    for link in links:
         for values in walker.read_all(link.all('visual'), {VISUAL.tag: VISUAL}):
             if 'shape' not in values.get('geometry', ()):
                 continue
