@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from transmission_bridge.tools.calibration.statistics import spread
+from transmission_bridge.tools.calibration.fit import spread
+from transmission_bridge.tools.cli import optional
 from transmission_bridge.types import Array, Index, Mask
 
 __all__ = ['Motion', 'motion_of', 'rests']
@@ -97,17 +98,14 @@ def motion_of(actuators: Array, joint: Array, expected: Array, moving: Mask) -> 
 
 
 def _robust_line(x: Array, y: Array) -> Array:
-    """Return the part of ``y`` that depends linearly on ``x``, by weights of Cauchy's loss."""
+    """Return the part of ``y`` that depends linearly on ``x``."""
     sizes = np.abs(x).max(axis=0, initial=0.0)
     unit = np.column_stack([x / np.where(sizes > 0.0, sizes, 1.0), np.ones(len(y))])
-    weights = np.ones(len(y))
-    fitted: Array = np.zeros(len(y))
-    for _ in range(20):
-        root = np.sqrt(weights)
-        slope = np.linalg.lstsq(unit * root[:, np.newaxis], y * root, rcond=1e-9)[0]
-        before, fitted = fitted, np.asarray(unit[:, :-1] @ slope[:-1])
-        scale = spread(y - fitted - slope[-1])
-        if scale == 0.0 or np.max(np.abs(fitted - before)) < 1e-3 * scale:
-            break
-        weights = 1.0 / (1.0 + ((y - fitted - slope[-1]) / (2.385 * scale)) ** 2)
-    return fitted
+    start = np.linalg.lstsq(unit, y, rcond=1e-9)[0]
+    scale = spread(y - unit @ start)
+    if scale > 0.0:
+        least_squares = optional('scipy.optimize', 'calibrate').least_squares
+        start = least_squares(
+            lambda b: (y - unit @ b) / scale, start, lambda _: -unit / scale, loss='cauchy'
+        ).x
+    return np.asarray(unit[:, :-1] @ start[:-1])
