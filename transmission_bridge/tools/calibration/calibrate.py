@@ -87,17 +87,12 @@ def calibrate_robot(
             continue
         units = {name: joint_unit(robot.robot, name) for name in joints}
         units |= dict.fromkeys(actuators, actuator_unit(robot.robot, binding))
-        found.append(
-            calibrate_transmission(
-                binding,
-                pairs,
-                noisy=noisy,
-                is_fixed=is_fixed(binding.spec.name),
-                numbers={each.path: each.value for each in robot.tunables[binding.spec.name]},
-                units=units,
-                others=lambda binding=binding: other_columns(recording, binding),  # type: ignore[misc]
-            )
-        )
+        result = calibrate_transmission(
+            binding, pairs, noisy=noisy, is_fixed=is_fixed(binding.spec.name), units=units,
+            numbers={each.path: each.value for each in robot.tunables[binding.spec.name]},
+            others=lambda binding=binding: other_columns(recording, binding),  # type: ignore[misc]
+        )  # fmt: skip
+        found.append(result)
     return tuple(found)
 
 
@@ -193,26 +188,16 @@ def _reported(
     is_constant = binding.transmission.is_constant
     outside = [s for c in channels for s in _outside(c, is_constant, timed=pairs.timed)]
     name = _term_name(binding, noisy)
-    many = any(
-        len(c.unpredicted) > MANY_OUTSIDE * (len(c.unpredicted) + len(c.time)) for c in channels
-    )
-    doubts = (*doubts, *(outside if many else ()))
+    sizes = [(len(c.unpredicted), len(c.time)) for c in channels]
+    if any(out > MANY_OUTSIDE * (out + used) for out, used in sizes):
+        doubts, outside = [*doubts, *outside], []
     return Calibration(
-        transmission=binding.spec.name,
-        type=binding.spec.type,
-        rows=len(pairs.time),
-        timed=pairs.timed,
-        parameters=parameters,
-        channels=channels,
-        effects=_effects(name, units, found),
-        doubts=doubts,
-        warnings=(
-            *(() if many else outside),
-            *_warnings(binding, found, parameters),
-        ),
+        binding.spec.name, binding.spec.type, len(pairs.time), pairs.timed, parameters, channels,
+        _effects(name, units, found), tuple(doubts),
+        (*outside, *_warnings(binding, found, parameters)),
         # Beside a doubt it does not matter how far the intervals reach.
-        notes=() if doubts else tuple(_notes(name, found)),
-    )
+        () if doubts else tuple(_notes(name, found)),
+    )  # fmt: skip
 
 
 def _kept_text(
@@ -335,22 +320,21 @@ def _outside(channel: Channel, is_constant: bool, *, timed: bool) -> list[str]:
 def _parameters(found: Estimate) -> tuple[Parameter, ...]:
     free = found.fitted.problem.free
     parameters = []
+    vague = (
+        f'hardly told by the recording: the interval is mostly the {PLAUSIBLE:.0%} that a '
+        'described number is taken to be uncertain by. Measure it and --fix it: the others are '
+        'then known better'
+    )
     plausible = found.model.plausible(found.model.nominal)
     for place, tunable in enumerate(found.model.tunables):
         described = float(found.model.nominal[place])
         if place in free:
-            value = float(found.fitted.x[free.index(place)])
-            half = float(found.known.half_widths[free.index(place)])
+            own = free.index(place)
+            half = float(found.known.half_widths[own])
             is_vague = half > VAGUE * 1.96 * plausible[place]
-            parameters.append(
-                Parameter(
-                    tunable.path, described, value, half,
-                    f'hardly told by the recording: the interval is mostly the {PLAUSIBLE:.0%} '
-                    'that a described number is taken to be uncertain by. Measure it and --fix '
-                    'it: the others are then known better' if is_vague else '',
-                    is_vague,
-                )
-            )  # fmt: skip
+            text = vague if is_vague else ''
+            value = float(found.fitted.x[own])
+            parameters.append(Parameter(tunable.path, described, value, half, text, is_vague))
             continue
         kept = found.kept.get(place, Kept('no effect'))
         text, warns = _kept_text(kept, place, found.model.tunables, found.motions)

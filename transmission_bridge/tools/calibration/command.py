@@ -68,14 +68,11 @@ def text_lines(result: Calibration, width: int | None) -> Iterator[str]:
         yield f'  {line}'
     for channel in result.channels:
         yield _wrapped(_channel(channel, timed=result.timed), width)
-    for effect in result.effects:
-        yield _wrapped(_effect(effect), width)
-    for sentence in result.doubts:
-        yield _wrapped(f'doubt: {sentence}', width)
-    for sentence in result.warnings:
-        yield _wrapped(f'warning: {sentence}', width)
-    for sentence in result.notes:
-        yield _wrapped(f'note: {sentence}', width)
+    said = (('', map(_effect, result.effects)), ('doubt: ', result.doubts),
+            ('warning: ', result.warnings), ('note: ', result.notes))  # fmt: skip
+    for kind, sentences in said:
+        for sentence in sentences:
+            yield _wrapped(kind + sentence, width)
     yield ''
 
 

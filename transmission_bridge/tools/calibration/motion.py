@@ -79,22 +79,16 @@ def motion_of(actuators: Array, joint: Array, expected: Array, moving: Mask) -> 
     y = joint[known] - np.median(joint[known])
     x = actuators[known] - np.median(actuators[known], axis=0)
     explained = _robust_line(x, y)
-    noise = spread(y - explained, fitted=x.shape[1] + 1)
+    noise = spread(y - explained, x.shape[1] + 1)
     tiny = 1e-9 * float(np.max(np.abs(joint[known])))
     size, freedom = float(np.std(explained)), rows - x.shape[1] - 1
     if size > tiny and (freedom < 1 or size * np.sqrt(rows) > SHOWN * noise):
         return Motion.MOVES
     if spread(y) > 10.0 * max(spread(np.diff(y)) / math.sqrt(2.0), tiny):
         return Motion.MOVES  # with something else than these actuators, or not in proportion
-    moved = expected[known]
-    predictable = moved[np.isfinite(moved)]
-    if not len(predictable):
-        return Motion.STUCK
-    return (
-        Motion.STUCK
-        if float(np.std(predictable)) > max(VISIBLE * noise, tiny)
-        else (Motion.PARKED)
-    )
+    predictable = expected[known][np.isfinite(expected[known])]
+    visible = not len(predictable) or np.std(predictable) > max(VISIBLE * noise, tiny)
+    return Motion.STUCK if visible else Motion.PARKED
 
 
 def _robust_line(x: Array, y: Array) -> Array:

@@ -39,6 +39,11 @@ def when(time: Array, chosen: Mask, *, timed: bool) -> str:
     return f'{text} and {more} more' if more > 0 else text
 
 
+def _interval(value: float, half_width: float | None) -> list[float] | None:
+    known = half_width is not None and math.isfinite(half_width)
+    return [value - half_width, value + half_width] if known else None  # type: ignore[operator]
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """
@@ -67,15 +72,12 @@ class Parameter:
 
     def as_json(self) -> dict[str, Any]:
         """Return the object of ``calibrate --json``."""
-        interval = None
-        if self.half_width is not None and math.isfinite(self.half_width):
-            interval = [self.value - self.half_width, self.value + self.half_width]
         return {
             'name': self.name,
             'description': self.described,
             'value': self.value,
             'estimated': self.half_width is not None,
-            'interval': interval,
+            'interval': _interval(self.value, self.half_width),
             'kept': self.kept or None,
         }
 
@@ -100,15 +102,9 @@ class Effect:
 
     def as_json(self) -> dict[str, Any]:
         """Return the object of ``calibrate --json``."""
-        known = math.isfinite(self.half_width)
-        interval = [self.size - self.half_width, self.size + self.half_width] if known else None
-        return {
-            'name': self.name,
-            'unit': self.unit,
-            'size': self.size,
-            'interval': interval,
-            'or': list(self.alike),
-        }
+        interval = _interval(self.size, self.half_width)
+        fields = {'name': self.name, 'unit': self.unit, 'size': self.size}
+        return {**fields, 'interval': interval, 'or': list(self.alike)}
 
 
 @dataclass(frozen=True, eq=False)
