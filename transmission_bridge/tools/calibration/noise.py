@@ -29,7 +29,7 @@ import numpy as np
 from transmission_bridge.tools.cli import optional
 from transmission_bridge.types import Array, Index
 
-__all__ = ['Linear', 'Sample', 'student_quantile']
+__all__ = ['ROWS_OF_A_SPECTRUM', 'Linear', 'Sample', 'student_quantile']
 
 #: Share of the intervals that hold the true number.
 CONFIDENCE = 0.95
@@ -83,12 +83,15 @@ class Sample:
 
     :param channels: Where the measurements of each channel stand, in the order of time.
     :param residual: Shape ``(n,)``, in standard deviations.
-    :param largest: Columns of all that may be in the residual, shape ``(n, m)``.
+    :param largest: Columns of all that may be in the residual, shape ``(n, m)``; of a few rows
+        those that are fitted.
+    :param few: Whether each fit has the (white) noise that it leaves itself.
     """
 
     channels: Sequence[Index]
     residual: Array
     largest: Array
+    few: bool = False
 
     def transformed(self, columns: Array) -> Array:
         """Return the coefficients of columns, shape ``(n, p)``."""
@@ -103,14 +106,21 @@ class Sample:
         return self.transformed(self.residual[:, np.newaxis])[:, 0]
 
     @cached_property
-    def _spectra(self) -> list[tuple[float, float, float]]:
+    def _free(self) -> Array:
+        """Share of each coefficient that the largest model leaves."""
+        return np.clip(1.0 - (self._basis * self._basis).sum(axis=1), 0.0, 1.0)
+
+    @cached_property
+    def _basis(self) -> Array:
         whole = self.transformed(self.largest)
         sizes = np.linalg.norm(whole, axis=0)
         vectors, values, _ = np.linalg.svd(whole / np.where(sizes > 0.0, sizes, 1.0), False)
-        basis = vectors[:, values > DEPENDENT * values.max(initial=0.0)]
-        rest = self._seen - basis @ (basis.T @ self._seen)
-        free = np.clip(1.0 - (basis * basis).sum(axis=1), 0.0, 1.0)
-        return [_spectrum(rest[places] ** 2, free[places]) for places in self.channels]
+        return np.asarray(vectors[:, values > DEPENDENT * values.max(initial=0.0)])
+
+    @cached_property
+    def _spectra(self) -> list[tuple[float, float, float]]:
+        rest = self._seen - self._basis @ (self._basis.T @ self._seen)
+        return [_spectrum(rest[places] ** 2, self._free[places]) for places in self.channels]
 
     @cached_property
     def variance(self) -> Array:
@@ -150,6 +160,10 @@ class Sample:
         misfit = float((((seen - unit @ values) ** 2) / self.variance).sum())
         freedom = float(np.count_nonzero(self.residual) - p)
         covariance = inverse @ noise @ inverse / np.outer(sizes, sizes)
+        if self.few and freedom > 0.0:
+            covariance = covariance * misfit / freedom
+        elif not self.few:
+            freedom = min(freedom, float(self._free.sum()))
         return Linear(values / sizes, covariance, misfit, freedom)
 
 

@@ -26,7 +26,12 @@ from transmission_bridge.tools.calibration.fit import (
     solved,
     Term,
 )
-from transmission_bridge.tools.calibration.noise import Linear, Sample, student_quantile
+from transmission_bridge.tools.calibration.noise import (
+    Linear,
+    ROWS_OF_A_SPECTRUM,
+    Sample,
+    student_quantile,
+)
 from transmission_bridge.types import Array, Index
 
 __all__ = ['Fitted', 'Intervals', 'candidates', 'closely', 'intervals', 'selected']
@@ -94,11 +99,17 @@ class Fitted:
         return [np.flatnonzero(channel == c) for c in range(self.problem.mask.shape[1])]
 
     @cached_property
+    def whole(self) -> tuple[Problem, Array]:
+        """The problem with the terms that were not accepted, which are zero."""
+        count = sum(term.count for term in self.others)
+        problem = replace(self.problem, terms=(*self.problem.terms, *self.others))
+        return problem, np.concatenate([self.x, np.zeros(count)])
+
+    @cached_property
     def columns(self) -> Array:
         """Of what was fitted, then of the terms that were not accepted."""
-        whole = replace(self.problem, terms=(*self.problem.terms, *self.others))
-        count = sum(term.count for term in self.others)
-        return whole.columns(np.concatenate([self.x, np.zeros(count)]))
+        problem, x = self.whole
+        return problem.columns(x)
 
     @cached_property
     def shapes(self) -> list[Shape]:
@@ -113,19 +124,19 @@ class Fitted:
         for places in self.channels:
             residual[places] /= max(0.3, float(slope[places].mean())) if len(places) else 1.0
         largest = np.concatenate([self.columns, *(s.columns for s in self.shapes)], axis=1)
-        few = len(residual) < FEWEST_ROWS
-        return Sample(self.channels, residual, self.columns[:, : len(self.x)] if few else largest)
+        if max(map(len, self.channels)) < ROWS_OF_A_SPECTRUM:
+            return Sample(self.channels, residual, self.columns[:, : len(self.x)], few=True)
+        return Sample(self.channels, residual, largest)
 
     def places(self, term: Term) -> list[int]:
         """Return the columns of a term."""
-        return replace(self.problem, terms=(*self.problem.terms, *self.others)).places(term)
+        return self.whole[0].places(term)
 
     @property
     def held(self) -> Array:
         """One over what is plausible, per column; zero where nothing is known."""
-        whole = replace(self.problem, terms=(*self.problem.terms, *self.others))
-        count = sum(term.count for term in self.others)
-        return whole.held(np.concatenate([self.x, np.zeros(count)]))
+        problem, x = self.whole
+        return problem.held(x)
 
     def linear(
         self, places: Sequence[int], more: Array | float = 0.0, held: Array | None = None
