@@ -428,7 +428,10 @@ def test_a_silent_driver_is_said_at_its_timeout():
 
 def test_without_ros_the_user_is_told_in_one_sentence(run, monkeypatch):
     """Exit code 2, and how to get it."""
-    for name in ('rclpy', 'diagnostic_msgs', 'sensor_msgs'):
+    missing = ('rclpy', 'diagnostic_msgs', 'sensor_msgs')
+    # Other tests of the same process may have imported modules of them.
+    loaded = [name for name in sys.modules if name.partition('.')[0] in missing]
+    for name in (*missing, *loaded):
         monkeypatch.setitem(sys.modules, name, None)
     result = run('watch', '--once')
     assert (result.code, result.out) == (2, '')

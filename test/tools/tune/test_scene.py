@@ -80,7 +80,9 @@ def test_a_click_on_a_link_selects_the_joint_that_moves_it():
     scene = RobotScene(server, ARM, TEXT, Packages(), clicked)
     place = scene.poses.joint_of.index('elbow')
     (listener,) = meshes[f'/robot/{place}/0'].on_click.call_args.args
-    asyncio.run(listener(Mock(client_id=7)))
+    coroutine = listener(Mock(client_id=7))
+    with pytest.raises(StopIteration):  # it awaits nothing
+        coroutine.send(None)
     clicked.assert_called_once_with(7, 'elbow')
     assert not meshes['/robot/0/0'].on_click.called
     assert not meshes[f'/ghost/{place}/0'].on_click.called
