@@ -173,6 +173,33 @@ def motor_eccentricity(seed: int) -> Sample:
     return sample
 
 
+def oval_encoder(seed: int) -> Sample:
+    """Return a joint encoder that is wrong by 4 mrad twice per turn of the joint."""
+    axis = _axis(seed)
+    shaft = axis.motion(_time())
+    phase = axis.random.uniform(0.0, 2.0 * np.pi)
+    return axis.sample(shaft, shaft + 0.004 * np.sin(2.0 * shaft + phase))
+
+
+def strain_wave(seed: int) -> Sample:
+    """Return a strain-wave gear: 0.4 mrad at the joint, twice per turn of its motor."""
+    axis = _axis(seed)
+    shaft = axis.motion(_time())
+    phase = axis.random.uniform(0.0, 2.0 * np.pi)
+    return axis.sample(shaft, shaft + 0.0004 * np.sin(2.0 * axis.reduction * shaft + phase))
+
+
+def pink_noise(seed: int) -> Sample:
+    """Return noise with as much power in each octave: the longer ago, the less it is forgotten."""
+    axis = _axis(seed)
+    shaft = axis.motion(_time())
+    power = np.fft.rfft(axis.random.normal(0.0, 1.0, ROWS))
+    power[1:] /= np.sqrt(np.arange(1, len(power)))
+    power[0] = 0.0
+    noise = np.fft.irfft(power, ROWS)
+    return axis.sample(shaft, shaft + axis.noise * noise / noise.std(), noise=False)
+
+
 def drift(seed: int) -> Sample:
     """Return a reference that walks at random: 10 mrad from the first to the last row (rms)."""
     axis = _axis(seed)

@@ -49,6 +49,20 @@ def test_a_material_may_be_named_elsewhere():
     assert load_visuals(text)[0].color == (1.0, 0.0, 0.0, 1.0)
 
 
+def test_a_material_may_be_named_in_another_link():
+    """As urdfdom has it, wherever that link stands; what the robot says itself comes first."""
+    box = '<geometry><box size="1 1 1"/></geometry>'
+    named = f'<visual>{box}<material name="m"/></visual>'
+    text = link(named).replace(
+        '</robot>',
+        f'<link name="b"><visual>{box}<material name="m"><color rgba="0 1 0 1"/></material>'
+        '</visual></link></robot>',
+    )
+    assert [each.color for each in load_visuals(text)] == [(0.0, 1.0, 0.0, 1.0)] * 2
+    above = text.replace('<link', '<material name="m"><color rgba="1 0 0 1"/></material><link', 1)
+    assert load_visuals(above)[0].color == (1.0, 0.0, 0.0, 1.0)
+
+
 def test_what_cannot_be_read_is_left_out():
     """The link is then one without geometry; its others stay."""
     bad = (

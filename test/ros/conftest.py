@@ -94,7 +94,7 @@ def meet(harness):
 
 @pytest.fixture
 def start_process(harness):
-    """Start ``python -m <module> <args>``; what is left of it ends with the test."""
+    """Start a module or a script with arguments; what is left of it ends with the test."""
     processes = []
 
     def start(module, *args, **how):

@@ -107,17 +107,18 @@ def new_context():
 
 class Process:
     """
-    A node of the package as a process of its own, whose output is read as it comes.
+    A node as a process of its own, whose output is read as it comes.
 
-    :param module: For example ``transmission_bridge.ros.bridge_main``.
+    :param module: For example ``transmission_bridge.ros.bridge_main``, or the path of a script.
     :param args: The command line behind it.
     :param through: Command line in front of all, of a program that becomes this one.
     :param stdin: Its standard input.
     """
 
     def __init__(self, module, args, *, through=(), stdin=subprocess.DEVNULL):
+        program = ['-m', module] if isinstance(module, str) else [module]
         self._child = subprocess.Popen(
-            [*through, sys.executable, '-u', '-m', module, *(str(arg) for arg in args)],
+            [*through, sys.executable, '-u', *program, *(str(arg) for arg in args)],
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

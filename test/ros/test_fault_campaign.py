@@ -25,7 +25,7 @@ pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 BRIDGE = 'transmission_bridge.ros.bridge_main'
-DRIVER = 'transmission_bridge.ros.simulated_driver_main'
+DRIVER = Path(__file__).parents[1] / 'support' / 'faulty_driver.py'
 NODE, DRIVE = 'transmission_bridge', 'simulated_driver'
 
 #: Queues that lose nothing of a test's traffic, whoever is kept waiting.
@@ -432,6 +432,19 @@ def wait_for_more(peer, heard, what, count=20):
     peer.spin_until(lambda: len(heard) >= before + count, what)
 
 
+def visible_faults(sent, names):
+    """Return the faults that show in messages of a moving driver of these actuators."""
+    orders = [sorted(each.names, key=names.index) for each in sent]
+    shows = {
+        'faults.nan': any(np.isnan(each.position).any() for each in sent),
+        'faults.subset': any(len(each.names) < len(names) for each in sent),
+        'faults.duplicate': any(len(each.names) > len(names) for each in sent),
+        'faults.shuffle': [list(each.names) for each in sent] != orders,
+        'faults.freeze': np.array_equal(sent[-1].position, sent[-2].position),
+    }
+    return {name for name, is_visible in shows.items() if is_visible}
+
+
 def test_processes_that_come_and_go(
     meet, harness, reference, parts, launch, record_property, capsys
 ):
@@ -460,6 +473,7 @@ def test_processes_that_come_and_go(
     ):
         assert peer.set_parameters(faults, DRIVE).successful
         wait_for_more(peer, heard, 'faulty states', 40)
+        assert faults.keys() - visible_faults(heard[-40:], heard[0].names) <= {'faults.drop'}
         off = {name: False if value is True else 0.0 for name, value in faults.items()}
         assert peer.set_parameters(off, DRIVE).successful
     wait_for_more(peer, heard, 'whole states')

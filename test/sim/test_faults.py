@@ -1,20 +1,19 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The faults of the simulated drive."""
+"""The faults that tests give the simulated driver."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from driver_faults import Faults, inject, Injector
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.errors import ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.sim.driver import DriverSettings, inject
 
 N = 40
 SAMPLE = JointStateRecord(
@@ -30,9 +29,9 @@ seeds = st.integers(0, 2**31 - 1)
 numbers = st.integers(0, 10**9)
 
 
-def sent_with(sample=SAMPLE, *, number=0, held=None, **settings):
-    """Return a sample as it is sent with these settings."""
-    return inject(sample, DriverSettings(**settings), number, held)
+def sent_with(sample=SAMPLE, *, number=0, held=None, **faults):
+    """Return a sample as it is sent with these faults."""
+    return inject(sample, Faults(**faults), number, held)
 
 
 def entries(sample):
@@ -173,16 +172,38 @@ def test_interface_that_is_not_reported_stays_empty(fault):
     assert len(sent.position) == len(sent.names)
 
 
-@pytest.mark.parametrize('fault', FAULTS)
-@pytest.mark.parametrize('probability', [-0.1, 1.1, float('nan')])
-def test_impossible_probability_is_refused(fault, probability):
-    """A probability outside [0, 1] is refused."""
-    with pytest.raises(ParameterError, match=fault):
-        DriverSettings(**{fault: probability})
-
-
 def test_sample_is_not_changed():
     """Faults leave the sample they are given as it was."""
     before = entries(SAMPLE)
     sent_with(nan=1.0, duplicate=1.0, shuffle=True, subset=0.5)
     assert entries(SAMPLE) == before
+
+
+def moved(by):
+    """Return the sample of a drive that has moved."""
+    return replace(SAMPLE, position=SAMPLE.position + by)
+
+
+def test_frozen_values_are_those_of_the_first_frozen_sample():
+    """Switched on, freeze holds the next sample; switched off, the drive has gone on meanwhile."""
+    injector = Injector()
+    assert entries(injector.sent(SAMPLE)) == entries(SAMPLE)
+    injector.faults = Faults(freeze=True)
+    for by in (1.0, 2.0):
+        assert entries(injector.sent(moved(by))) == entries(moved(1.0))
+    injector.faults = Faults()
+    assert entries(injector.sent(moved(3.0))) == entries(moved(3.0))
+    injector.faults = Faults(freeze=True)
+    assert entries(injector.sent(moved(4.0))) == entries(moved(4.0))
+
+
+def test_faults_follow_seed_and_sample_count():
+    """Two drivers with the same seed fail alike, one with another seed fails otherwise."""
+
+    def losses(seed):
+        injector = Injector()
+        injector.faults = Faults(drop=0.5, seed=seed)
+        return [injector.sent(SAMPLE) is None for _ in range(64)]
+
+    assert losses(1) == losses(1)
+    assert losses(1) != losses(2)

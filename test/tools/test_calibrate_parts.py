@@ -13,49 +13,33 @@ import pytest
 import transmission_bridge as tb
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.calibration.command import rounded
-from transmission_bridge.tools.calibration.fit import play
-from transmission_bridge.tools.calibration.misfit import heaps, TWO_HEAPS
+from transmission_bridge.tools.calibration.fit import play, spread
 from transmission_bridge.tools.calibration.motion import rests
-from transmission_bridge.tools.calibration.statistics import (
-    block_labels,
-    fit_linear,
-    Rows,
-    spread,
-)
+from transmission_bridge.tools.calibration.noise import Sample
+from transmission_bridge.tools.calibration.results import when
 from transmission_bridge.tools.units import joint_unit, UNKNOWN_UNIT
 
 seeds = st.integers(0, 2**32 - 1)
 
 
-@given(seeds, st.integers(1, 4), st.booleans())
-def test_the_influence_of_a_block_is_what_leaving_it_out_changes(seed, count, held):
-    """The jackknife over blocks by refits without each of them."""
-    random = np.random.default_rng(seed)
-    columns = random.normal(0.0, 1.0, (120, count))
-    residual = random.normal(0.0, 1.0, 120)
-    weight, label = random.uniform(0.1, 1.0, 120), block_labels(120)
-    known = np.full(count, 2.0) if held else np.zeros(count)
-    fit = fit_linear(columns, residual, Rows(weight, label), known)
-    for block in (0, 17, label[-1]):
-        kept = label != block
-        weighted = columns[kept] * weight[kept, np.newaxis]
-        square = weighted.T @ columns[kept] + np.diag(known**2)
-        without = np.linalg.solve(square, weighted.T @ residual[kept])
-        np.testing.assert_allclose(fit.values - without, fit.influences[block], atol=1e-8)
-
-
-def test_chance_is_that_of_noise_even_where_neighbours_err_alike():
-    """With noise that remembers for a few rows a test at one per cent is wrong in about one."""
+@pytest.mark.parametrize('remembers', ['nothing', 'a few rows', 'pink'])
+def test_chance_is_that_of_noise_even_where_neighbours_err_alike(remembers):
+    """A test at one per cent is wrong in about one, whatever the noise remembers."""
     random = np.random.default_rng(3)
     time = np.linspace(0.0, 12.0, 800)
     columns = np.stack(
         [np.ones(800), np.sin(time), np.sin(2.3 * time), np.cos(1.7 * time)], axis=1
     )
+    power = np.maximum(np.arange(801), 1.0) ** -0.5
     wrong = 0
     for _ in range(300):
-        noise = np.convolve(random.normal(0.0, 1.0, 803), np.ones(4) / 2.0, 'valid')
-        fit = fit_linear(columns, noise, Rows(np.ones(800), block_labels(800)))
-        wrong += fit.chance(2) < 0.01
+        noise = random.normal(0.0, 1.0, 1600)
+        if remembers == 'a few rows':
+            noise = np.convolve(noise, np.ones(4) / 2.0, 'same')
+        elif remembers == 'pink':
+            noise = 20.0 * np.fft.irfft(np.fft.rfft(noise) * power)
+        sample = Sample([np.arange(800)], noise[:800], columns)
+        wrong += sample.fit(columns).chance(2) < 0.01
     assert wrong <= 9
 
 
@@ -73,16 +57,6 @@ def test_a_gap_is_pushed_through_before_the_other_side_is_in_contact(seed, gap):
     np.testing.assert_allclose(side[moved], sense, atol=1e-6)
 
 
-@given(seeds, st.floats(2.5, 6.0), st.booleans())
-def test_two_heaps_are_told_from_one(seed, apart, is_uneven):
-    """Two fifths of the rows shifted, or none of them."""
-    random = np.random.default_rng(seed)
-    one = random.normal(0.0, 1.0, 600)
-    assert heaps(one) < TWO_HEAPS
-    share = 0.2 if is_uneven else 0.4
-    assert heaps(one + (apart + 1.0) * (random.random(600) < share)) > TWO_HEAPS
-
-
 def test_the_spread_is_that_of_most_values():
     """A third of outliers hardly changes it; what is not known does not count."""
     values = np.random.default_rng(5).normal(0.0, 2.0, 20_000)
@@ -98,6 +72,15 @@ def test_rows_of_a_rest_are_one_measurement():
     label = rests(motion[:, np.newaxis])
     assert len(np.unique(label)) == 99
     assert len(np.unique(label[49:91])) == 1
+
+
+def test_rows_are_named_by_stretches():
+    """The first four stretches, and how many more there are."""
+    time, chosen = np.arange(20) * 0.5, np.zeros(20, dtype=bool)
+    chosen[[1, 3, 4, 5, 8]] = True
+    assert when(time, chosen, timed=True) == 't = 0.5, 1.5 to 2.5, 4 s'
+    chosen[[10, 12, 14]] = True
+    assert when(time * 2.0, chosen, timed=False) == 'rows 1, 3 to 5, 8, 10 and 2 more'
 
 
 @pytest.mark.parametrize(

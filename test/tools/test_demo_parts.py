@@ -10,6 +10,7 @@ import math
 import os
 from pathlib import Path
 import signal
+import time
 
 from command_paths import Commands
 from hypothesis import given
@@ -25,10 +26,9 @@ from transmission_bridge.resources import resource
 from transmission_bridge.sim.demo_motion import command_at, MOTIONS
 from transmission_bridge.sim.driver import Driver, DriverSettings
 from transmission_bridge.tools.demo import formulas
-from transmission_bridge.tools.demo.command import table_lines
 from transmission_bridge.tools.demo.comparison import Comparison, Sample
 from transmission_bridge.tools.demo.formulas import ACTUATORS, JOINTS
-from transmission_bridge.tools.demo.processes import Children, ros_environment
+from transmission_bridge.tools.demo.processes import Child, end, ros_environment
 
 INTERFACES = ('position', 'velocity', 'effort')
 
@@ -171,7 +171,7 @@ def test_an_equal_value_is_no_fault():
         ({'position': {}}, "position of joint 'out' is missing"),
         ({}, "position of joint 'out' is missing"),
         ({'position': {'out': 3.0, 'more': 0.0}}, "joint 'more' is published"),
-        ({'position': {'out': 3.0}, 'effort': {'out': 0.0}}, 'effort has no source'),
+        ({'position': {'out': 3.0}, 'effort': {'out': 0.0}}, "effort of joint 'out' is published"),
     ],
 )
 def test_whatever_differs_is_a_fault_with_its_name(published, words):
@@ -208,26 +208,6 @@ def test_stamps_that_no_input_had_are_a_fault():
     assert '1 messages with stamps of no input' in fault
 
 
-# -- table ---------------------------------------------------------------------------------------
-
-
-def test_the_table_fits_a_small_terminal_and_stays_in_place():
-    """With large, small and missing numbers every frame has the same shape within 80 by 24."""
-    names = {'actuator': ACTUATORS, 'joint': JOINTS}
-    frames = []
-    for value in (0.0, -12345.678, 1e-9, None):
-        values = {} if value is None else dict.fromkeys((*ACTUATORS, *JOINTS), value)
-        sample = Sample((1, 0), dict.fromkeys(INTERFACES, values))
-        topics = ('actuator_states', 'joint_states', 'joint_commands', 'actuator_commands')
-        frames.append(table_lines(dict.fromkeys(topics, sample), lambda _: 99.96, names))
-    for frame in frames:
-        assert len(frame) == 16
-        assert max(map(len, frame)) <= 80
-        assert [len(line) for line in frame] == [len(line) for line in frames[0]]
-    assert 'actuator_states 100 Hz, actuator_commands 100 Hz' in frames[0]
-    assert frames[3][1].split() == ['shoulder_pan_motor', '-', '-', '-', '-']
-
-
 # -- processes -----------------------------------------------------------------------------------
 
 STUBBORN = """
@@ -252,12 +232,12 @@ def test_processes_end_however_stubborn_they_are(tmp_path, monkeypatch, ignored,
     monkeypatch.setattr('transmission_bridge.tools.demo.processes._PATIENCE', 0.3)
     (tmp_path / 'stubborn.py').write_text(STUBBORN.format(ignored=ignored))
     log = tmp_path / 'log'
-    with Children() as children:
-        children.start('stubborn', ['stubborn'], {**os.environ, 'PYTHONPATH': str(tmp_path)}, log)
-        (child,) = children
-        while 'ready' not in log.read_text():
-            assert not child.has_ended(within=0.01), child.last_words
-    assert child.exit_code == code
+    child = Child('stubborn', ['stubborn'], {**os.environ, 'PYTHONPATH': str(tmp_path)}, log)
+    while 'ready' not in log.read_text():
+        assert child.poll() is None, child.last_words
+        time.sleep(0.01)
+    end([child])
+    assert child.returncode == code
 
 
 def test_a_process_that_died_is_found_with_its_last_words(tmp_path):
@@ -265,15 +245,11 @@ def test_a_process_that_died_is_found_with_its_last_words(tmp_path):
     (tmp_path / 'dying.py').write_text(
         'print("x\\n" * 100)\nraise SystemExit("these words are its last")\n'
     )
-    with Children() as children:
-        environment = {**os.environ, 'PYTHONPATH': str(tmp_path)}
-        children.start('dying', ['dying'], environment, tmp_path / 'log')
-        (child,) = children
-        assert child.has_ended(30.0)
-        assert children.dead() is child
-        assert child.exit_code == 1
-        assert child.last_words.splitlines()[-1] == 'these words are its last'
-        assert len(child.last_words.splitlines()) == 20
+    environment = {**os.environ, 'PYTHONPATH': str(tmp_path)}
+    child = Child('dying', ['dying'], environment, tmp_path / 'log')
+    assert child.wait(30.0) == 1
+    assert child.last_words[-1] == 'these words are its last'
+    assert len(child.last_words) == 20
 
 
 def test_the_network_is_our_own_unless_the_user_chose():

@@ -55,12 +55,21 @@ def load_visuals(
     root = parse_xml(description_text(text_or_path))
     # A link without a readable visual still has a frame, so the findings are not used.
     walker = Walker(Findings(root), {**urdf.FINISH, **dict.fromkeys(SHAPES, _finish_shape)})
-    materials = {
-        material.get('name') or '': walker.read_element(material, MATERIAL).get('color')
-        for material in root.find_all('material')
-    }
+    links = root.find_all('link') if root.tag == 'robot' else ()
+    # Materials of the robot and of links: the first definition of a name is used.
+    within = (
+        each
+        for link in links
+        for visual in link.find_all('visual')
+        for each in visual.find_all('material')
+    )
+    materials: dict[str, Color] = {}
+    for material in (*root.find_all('material'), *within):
+        color = walker.read_element(material, MATERIAL).get('color')
+        if color is not None:
+            materials.setdefault(material.get('name') or '', color)
     visuals: list[VisualSpec] = []
-    for link in root.find_all('link') if root.tag == 'robot' else ():
+    for link in links:
         for values in walker.read_elements(link.find_all('visual'), {VISUAL.tag: VISUAL}):
             if 'shape' not in values.get('geometry', ()):
                 continue

@@ -148,6 +148,18 @@ def convert_exactly(name: str, value: float) -> float:
     return float(value)
 
 
+def refuse_removed(node: Node, removed: Mapping[str, str]) -> None:
+    """
+    Refuse parameters of former versions.
+
+    :param removed: What to do, by the name of the parameter.
+    :raises ParameterError: If the node was given one of them.
+    """
+    for name, value in read_given_values(node, removed).items():
+        if value is not None:  # an empty list
+            raise ParameterError(f'{name} was removed: {removed[name]}', parameter=name)
+
+
 def accept_integers(node: Node) -> None:
     """
     Let ``ros2 param set NAME 1`` set a double, and ``[]`` any list; rclpy would reject both.
@@ -196,9 +208,7 @@ def declare_options(node: Node) -> None:
     :raises ParameterError: If a given value has the wrong type or is out of range, or if a given
         parameter was removed.
     """
-    for name, value in read_given_values(node, REMOVED).items():
-        if value is not None:  # an empty list
-            raise ParameterError(f'{name} was removed: {REMOVED[name]}', parameter=name)
+    refuse_removed(node, REMOVED)
     for option in fields(BridgeOptions):
         choices, span = list_choices(option), find_option_range(option)
         descriptor = ParameterDescriptor(description=describe_option(option), read_only=True)

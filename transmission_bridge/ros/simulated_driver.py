@@ -9,12 +9,7 @@ from collections import deque
 from dataclasses import fields, replace
 from typing import Any
 
-from rcl_interfaces.msg import (
-    FloatingPointRange,
-    IntegerRange,
-    ParameterDescriptor,
-    SetParametersResult,
-)
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
@@ -29,47 +24,50 @@ from transmission_bridge.errors import (
     TransmissionBridgeError,
     UnknownNameError,
 )
-from transmission_bridge.messages.joint_state import fill_message, record_from_message
+from transmission_bridge.messages.joint_state import (
+    fill_message,
+    JointStateRecord,
+    record_from_message,
+)
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.channels import describe_endpoint, report_bad_override
 from transmission_bridge.ros.description_source import DescriptionSource
-from transmission_bridge.ros.parameters import accept_integers, declare_parameter, Parameters
+from transmission_bridge.ros.parameters import (
+    accept_integers,
+    declare_parameter,
+    Parameters,
+    refuse_removed,
+)
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import RELIABLE
 from transmission_bridge.sim.demo_motion import command_at, MOTIONS
-from transmission_bridge.sim.driver import (
-    Driver,
-    DriverSettings,
-    parameter_name_of,
-    range_of,
-)
+from transmission_bridge.sim.driver import Driver, DriverSettings, range_of, REMOVED
 from transmission_bridge.transmissions import RobotTransmissions
 
 # -- Parameters, declared from the table of settings ---------------------------------------------
 
 
-_FIELDS = {parameter_name_of(setting): setting for setting in fields(DriverSettings)}
+_FIELDS = {setting.name: setting for setting in fields(DriverSettings)}
 
 
 def declare_settings(node: Node) -> DriverSettings:
     """
     Declare a parameter for every setting and return their values.
 
-    :raises ParameterError: If a given value cannot be used.
+    :raises ParameterError: If the node was given a value that cannot be used, or a parameter that
+        was removed.
     """
+    refuse_removed(node, REMOVED)
     values = {}
     for name, setting in _FIELDS.items():
-        descriptor = ParameterDescriptor(description=setting.metadata['description'])
-        span = range_of(setting)
-        if span is not None and isinstance(setting.default, float):
-            descriptor.floating_point_range = [
-                FloatingPointRange(from_value=span[0], to_value=span[1])
-            ]
-        elif span is not None:
-            descriptor.integer_range = [IntegerRange(from_value=span[0], to_value=span[1], step=1)]
+        least, most = range_of(setting)
+        descriptor = ParameterDescriptor(
+            description=setting.metadata['description'],
+            floating_point_range=[FloatingPointRange(from_value=least, to_value=most)],
+        )
         declare_parameter(node, name, setting.default, descriptor)
-        values[setting.name] = node.get_parameter(name).value
+        values[name] = node.get_parameter(name).value
     return DriverSettings(**values)
 
 
@@ -80,12 +78,7 @@ def change_settings(settings: DriverSettings, parameters: Parameters) -> DriverS
     :raises ParameterError: If a value cannot be used.
     """
     return replace(
-        settings,
-        **{
-            _FIELDS[parameter.name].name: parameter.value
-            for parameter in parameters
-            if parameter.name in _FIELDS
-        },
+        settings, **{each.name: each.value for each in parameters if each.name in _FIELDS}
     )
 
 
@@ -271,12 +264,14 @@ class SimulatedDriver(Node):
             )
 
     def _publish_states(self) -> None:
-        record = self._driver.sample(now=self._read_clock()) if self._driver is not None else None
-        if record is not None:
-            message = JointState()
-            stamp = self.get_clock().now().seconds_nanoseconds()
-            fill_message(message, replace(record, stamp=stamp))
-            self._states.publish(message)
+        if self._driver is not None:
+            self._send(self._driver.sample(now=self._read_clock()))
+
+    def _send(self, sample: JointStateRecord) -> None:
+        message = JointState()
+        stamp = self.get_clock().now().seconds_nanoseconds()
+        fill_message(message, replace(sample, stamp=stamp))
+        self._states.publish(message)
 
     def _read_clock(self) -> float:
         return self._steady.now().nanoseconds * 1e-9

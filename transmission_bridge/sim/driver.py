@@ -1,15 +1,15 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated driver without a node: its settings, commands, drive and faults."""
+"""A simulated driver without a node: its settings, commands and drive."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, Field, field, fields, replace
 from enum import IntEnum
 import math
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,30 +18,24 @@ from numpy.typing import NDArray
 from transmission_bridge.errors import MessageError, ParameterError, ShapeError
 from transmission_bridge.messages.joint_state import JointStateRecord, make_ragged_error
 from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.types import Array, Index
+from transmission_bridge.types import Array
 
 # -- Settings ------------------------------------------------------------------------------------
 #
 # One table: the node declares its parameters from it.
 
 
-def _setting(default: Any, description: str, *span: float, group: str = '') -> Any:
-    about = {'description': description, 'group': group, 'span': span or None}
-    return field(default=default, metadata=about)
-
-
-def _fault(default: Any, description: str, *span: float) -> Any:
-    return _setting(default, description, *span, group='faults.')
+def _setting(default: float, description: str, least: float, most: float) -> Any:
+    return field(default=default, metadata={'description': description, 'range': (least, most)})
 
 
 @dataclass(frozen=True, slots=True)
 class DriverSettings:
     """
-    The numbers and switches of a simulated driver, the same for every actuator.
+    The numbers of a simulated driver, the same for every actuator.
 
-    Faults are applied in the order freeze, nan, subset, duplicate, shuffle, drop. The default
-    plant is a motor of some hundred watts with a gear: with a reduction of 100 the joint has
-    10,000 times its inertia and damping.
+    The plant is by default a motor of some hundred watts with a gear: with a reduction of 100 the
+    joint has 10,000 times its inertia and damping.
 
     :raises ParameterError: If a number is outside its range, NaN included.
     """
@@ -54,36 +48,34 @@ class DriverSettings:
     damping: float = _setting(
         1e-3, 'Viscous damping against the effort [N m s/rad, or N s/m].', 1e-6, 1e6
     )
-    freeze: bool = _fault(False, 'Whether the values stay constant while messages continue.')
-    nan: float = _fault(0.0, 'Probability of each value to be NaN.', 0.0, 1.0)
-    subset: float = _fault(0.0, 'Probability of each actuator to be left out.', 0.0, 1.0)
-    duplicate: float = _fault(0.0, 'Probability of each actuator to be repeated.', 0.0, 1.0)
-    shuffle: bool = _fault(False, 'Whether the order of the actuators changes in each message.')
-    drop: float = _fault(0.0, 'Probability of each message to be lost.', 0.0, 1.0)
-    seed: int = _fault(0, 'Seed of the random choices of all faults.', 0, 2**31 - 1)
 
     def __post_init__(self) -> None:
         """Check every number against its range."""
         for setting in fields(self):
-            span, value = range_of(setting), getattr(self, setting.name)
-            if span is not None and not span[0] <= value <= span[1]:
-                name = parameter_name_of(setting)
+            (least, most), value = range_of(setting), getattr(self, setting.name)
+            if not least <= value <= most:
                 raise ParameterError(
-                    f'{name} cannot be accepted',
-                    parameter=name,
-                    expected=f'a number in [{span[0]:g}, {span[1]:g}]',
+                    f'{setting.name} cannot be accepted',
+                    parameter=setting.name,
+                    expected=f'a number in [{least:g}, {most:g}]',
                     found=repr(value),
                 )
 
 
-def parameter_name_of(setting: Field[Any]) -> str:
-    """Return the name of the ROS parameter, for example ``faults.drop``."""
-    return f'{setting.metadata["group"]}{setting.name}'
+#: Parameters of former versions, with the successor of each.
+REMOVED = dict.fromkeys(
+    (
+        *('faults.freeze', 'faults.nan', 'faults.subset', 'faults.duplicate'),
+        *('faults.shuffle', 'faults.drop', 'faults.seed'),
+    ),
+    'the simulated driver injects no faults; remap its actuator_states, and let a node of your '
+    'own publish the messages with faults',
+)
 
 
-def range_of(setting: Field[Any]) -> tuple[float, float] | None:
-    """Return the smallest and the largest allowed value, ``None`` for a switch."""
-    span: tuple[float, float] | None = setting.metadata['span']
+def range_of(setting: Field[float]) -> tuple[float, float]:
+    """Return the smallest and the largest value allowed."""
+    span: tuple[float, float] = setting.metadata['range']
     return span
 
 
@@ -275,83 +267,6 @@ class Drive:
         return replace(self, velocity=velocity, effort=effort)
 
 
-# -- Faults --------------------------------------------------------------------------------------
-#
-# A fault takes an outgoing sample, a random generator and the probability, and returns the sample
-# as it is sent, or ``None``. What happens to a sample depends on the seed, the sample's number and
-# the fault only, not on other faults or earlier samples.
-
-
-Random: TypeAlias = np.random.Generator
-Fault: TypeAlias = Callable[[JointStateRecord, Random, float], JointStateRecord | None]
-
-
-def _nan(sample: JointStateRecord, random: Random, p: float) -> JointStateRecord:
-    return _changed(sample, lambda each: np.where(random.random(len(each)) < p, np.nan, each))
-
-
-def _subset(sample: JointStateRecord, random: Random, p: float) -> JointStateRecord:
-    return _taken(sample, np.flatnonzero(random.random(len(sample.names)) >= p))
-
-
-def _duplicate(sample: JointStateRecord, random: Random, p: float) -> JointStateRecord:
-    again = np.flatnonzero(random.random(len(sample.names)) < p)
-    return _taken(sample, np.concatenate([np.arange(len(sample.names)), again]))
-
-
-def _shuffle(sample: JointStateRecord, random: Random, p: float) -> JointStateRecord:
-    return _taken(sample, random.permutation(len(sample.names)))
-
-
-def _drop(sample: JointStateRecord, random: Random, p: float) -> JointStateRecord | None:
-    return None if random.random() < p else sample
-
-
-def _taken(sample: JointStateRecord, places: Index) -> JointStateRecord:
-    """Return the entries at these indices; empty arrays stay empty."""
-    taken = _changed(sample, lambda values: values[places] if len(values) else values)
-    return replace(taken, names=tuple(sample.names[place] for place in places))
-
-
-def _changed(sample: JointStateRecord, change: Callable[[Array], Array]) -> JointStateRecord:
-    arrays = map(change, (sample.position, sample.velocity, sample.effort))
-    return JointStateRecord(sample.stamp, sample.frame_id, sample.names, *arrays)
-
-
-#: Setting, number of its random stream, and what it does, in the order in which they happen.
-_FAULTS: tuple[tuple[str, int, Fault], ...] = (
-    ('nan', 3, _nan),
-    ('subset', 4, _subset),
-    ('duplicate', 5, _duplicate),
-    ('shuffle', 6, _shuffle),
-    ('drop', 1, _drop),
-)
-
-
-def inject(
-    sample: JointStateRecord,
-    settings: DriverSettings,
-    number: int,
-    held: JointStateRecord | None = None,
-) -> JointStateRecord | None:
-    """
-    Send a sample through the faults that are switched on.
-
-    :param sample: The sample of the drive.
-    :param number: Number of the sample since the start.
-    :param held: The sample whose values a frozen drive repeats; only the stamp is new.
-        ``None``: it is not frozen.
-    :returns: The sample as it is sent, ``None``: it is lost.
-    """
-    sent: JointStateRecord | None = replace(held or sample, stamp=sample.stamp)
-    for name, stream, fault in _FAULTS:
-        probability = getattr(settings, name)
-        if probability and sent is not None:
-            random = np.random.default_rng((settings.seed, number, stream))
-            sent = fault(sent, random, probability)
-    return sent
-
-
 # -- The driver ----------------------------------------------------------------------------------
 
 
@@ -359,7 +274,7 @@ class Driver:
     """
     Executes commands and returns samples at given times.
 
-    Equal calls return equal samples: it has no clock, and the faults are seeded.
+    The same calls give the same samples: it has no clock.
 
     :param names: The actuators, distinct.
     :param now: Start time, at rest [s], of a clock that never goes back.
@@ -378,15 +293,11 @@ class Driver:
         self.names = tuple(names)
         self._scales = np.ones((3, len(names))) if scales is None else scales
         self._drive = Drive.at_rest(np.zeros(len(names)), settings)
-        self._settings = settings
         self._now = now
-        self._held: JointStateRecord | None = None
-        self._samples = 0
 
     def use(self, settings: DriverSettings, *, now: float) -> None:
         """Use other settings from now on."""
         self._drive = self._advanced(now).with_dynamics(settings)
-        self._settings = settings
 
     def command(self, message: JointStateRecord, *, now: float) -> tuple[str, ...]:
         """
@@ -402,14 +313,11 @@ class Driver:
         self._drive = self._advanced(now).commanded(command)
         return command.unknown
 
-    def sample(self, *, now: float) -> JointStateRecord | None:
-        """Return the sample sent now, with faults, without a stamp; ``None``: it is lost."""
+    def sample(self, *, now: float) -> JointStateRecord:
+        """Return the sample sent now, without a stamp."""
         self._drive = drive = self._advanced(now)
         rows = np.array([drive.position, drive.velocity, drive.effort]) / self._scales
-        truth = JointStateRecord((0, 0), '', self.names, *rows)
-        self._held = (self._held or truth) if self._settings.freeze else None
-        self._samples += 1
-        return inject(truth, self._settings, self._samples, self._held)
+        return JointStateRecord((0, 0), '', self.names, *rows)
 
     def _advanced(self, now: float) -> Drive:
         drive = self._drive.advanced(now - self._now)

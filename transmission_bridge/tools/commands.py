@@ -177,9 +177,9 @@ def _calibrate() -> None:
     Find the numbers of the transmissions (reductions, offsets, dimensions) from a
     recording of actuator positions and of joint positions that were measured by other
     means: absolute encoders, or known poses. Backlash, a time offset between the sides,
-    and errors once per turn are found and taken into account; what the model does not
-    explain is said, and no file is written then. What the recording cannot tell keeps
-    its value, with the reason. Intervals are of 95 %.
+    and errors once or twice per turn are found and taken into account; what the model
+    does not explain is said, and no file is written then. What the recording cannot
+    tell keeps its value, with the reason. Intervals are of 95 %.
 
     exit code: 0 the numbers can be used, 1 they are in doubt, nothing is identifiable,
     or the description is none, 2 wrong usage or a file cannot be read or written.

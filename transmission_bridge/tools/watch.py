@@ -6,156 +6,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable
+from functools import partial
 import math
-import os
 import time
-from typing import Any
 
-from transmission_bridge.errors import shortened
-from transmission_bridge.tools.bags.model import JOINT_STATE
+from transmission_bridge.messages.joint_state import JointStateRecord, Layout
+from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.cli import clean_end, Console, Exit, printable
-from transmission_bridge.tools.ros_client import ros_module, RosClient, statuses_of
-from transmission_bridge.tools.watch_screen import live_screen, plain_lines
-from transmission_bridge.tools.watch_state import (
-    ACTIVE,
-    ARRAYS,
-    Bridge,
-    JOINT_STATES,
-    WatchState,
-)
+from transmission_bridge.tools.watch_screen import display
+from transmission_bridge.tools.watch_state import COLUMNS, missing_sides, WatchState
 
-__all__ = ['is_idle', 'missing_sides', 'run', 'waiting_for']
-
-#: How to activate a bridge, by its lifecycle state.
-_REMEDIES = {
-    'unconfigured': "'ros2 lifecycle set {name} configure', then '... activate' start it; with "
-    'the parameter autostart it starts by itself',
-    'inactive': "'ros2 lifecycle set {name} activate' starts it",
-    'finalized': 'it has been shut down; start it again',
-}
-
-
-def waiting_for(state: WatchState) -> str:
-    """Return a sentence about what is awaited."""
-    topics = ', '.join([*state.driver_topics, JOINT_STATES])
-    return f'waiting for {topics} and diagnostics of a bridge {_place(state)}'
-
-
-def is_idle(state: WatchState) -> bool:
-    """Whether there are bridges, and none of them is active."""
-    return bool(state.bridges) and all(each.state != ACTIVE for each in state.bridges)
-
-
-def missing_sides(state: WatchState, now: float) -> list[str]:
-    """Return a sentence with advice for each side that is missing or does not work."""
-    return list(_missing(state, now))
-
-
-def _missing(state: WatchState, now: float) -> Iterator[str]:
-    present = [bridge for bridge in state.bridges if not state.is_gone(bridge, now)]
-    if state.bridges and not present:
-        bridge = max(state.bridges, key=lambda each: each.heard)
-        yield (
-            f'the bridge {bridge.name} has gone: its diagnostics fell silent '
-            f'{now - bridge.heard:.0f} s ago; start it again'
-        )
-    elif not present:
-        yield from _without_bridge(state)
-    elif not any(bridge.state == ACTIVE for bridge in present):
-        for bridge in present:
-            yield _not_active(bridge)
-        if not state.has_driver:
-            yield _no_driver(state, 'the driver is missing as well')
-    elif not state.has_driver:
-        yield _no_driver(state, f'the driver is missing: {present[0].name} is active, but')
-    elif not state.has_joint_states:
-        yield (
-            f'{present[0].name} is active and the driver is heard, but no {JOINT_STATES} arrive '
-            f'{_place(state)}: diagnostics say why, or the topic has another name'
-        )
-    else:
-        for topic, age, timeout in state.silent(now):
-            nodes = state.publishers.get(topic, ())
-            remedy = f'check whether {_nodes(nodes)} hangs' if nodes else 'start it again'
-            yield (
-                f'the driver on {topic} is silent: nothing for {age:.1f} s, '
-                f'and its numbers are unknown after {timeout:g} s; {remedy}'
-            )
-
-
-def _without_bridge(state: WatchState) -> Iterator[str]:
-    others = ', '.join(bridge.name for bridge in state.other_bridges)
-    if state.has_driver and state.has_joint_states:
-        return
-    if state.other_bridges:
-        yield (
-            f'no bridge {state.node} {_place(state)}, but others: {others}; --node '
-            f'{state.other_bridges[0].name} shows that one'
-        )
-    elif state.has_driver:
-        yield (
-            f'the bridge is missing: {_heard(state)} arrive, but neither {JOINT_STATES} nor '
-            f'diagnostics of a bridge {_place(state)}; '
-            "'ros2 launch transmission_bridge bridge.launch.py' starts one"
-        )
-    elif state.has_joint_states:
-        yield (
-            f'driver and bridge are missing: {JOINT_STATES} come from '
-            f'{_nodes(state.publishers.get(JOINT_STATES, ()))}, but nothing on '
-            f'{", ".join(state.driver_topics)}, and no diagnostics of a bridge {_place(state)}'
-        )
-    else:
-        yield (
-            f'no states have arrived on {", ".join(state.driver_topics)} or {JOINT_STATES}, and '
-            f'no diagnostics of a bridge: start driver and bridge {_place(state)}'
-            + _elsewhere(state)
-        )
-
-
-def _not_active(bridge: Bridge) -> str:
-    remedy = _REMEDIES.get(bridge.state, 'a change of its state is under way')
-    return (
-        f'the bridge {bridge.name} is {bridge.state}, not active: '
-        f'{remedy.format(name=f"/{bridge.name}")}'
-    )
-
-
-def _no_driver(state: WatchState, words: str) -> str:
-    counts = [
-        f'{topic} ({len(nodes)} publishers{": " if nodes else ""}{_nodes(nodes) if nodes else ""})'
-        for topic in state.driver_topics
-        for nodes in [state.publishers.get(topic, ())]
-    ]
-    separator = '' if words.endswith('but') else ':'
-    return (
-        f'{words}{separator} nothing has arrived on {", ".join(counts)}; start the driver, or '
-        f'name its topic in the parameter actuator_state_topics{_elsewhere(state)}'
-    )
-
-
-def _heard(state: WatchState) -> str:
-    return ', '.join(topic for topic in state.driver_topics if state.age(topic, 0.0) is not None)
-
-
-def _elsewhere(state: WatchState) -> str:
-    if not state.elsewhere:
-        return ''
-    return f'; other topics of joint states: {shortened(state.elsewhere, show=str)}'
-
-
-def _nodes(names: Sequence[str]) -> str:
-    return shortened(names, show=str) or 'nobody that is known'
-
-
-def _place(state: WatchState) -> str:
-    domain = os.environ.get('ROS_DOMAIN_ID') or '0'
-    return f'in namespace /{state.namespace.strip("/")}, ROS domain {domain}'
-
+__all__ = ['LIVE_PERIOD', 'WatchClient', 'run']
 
 #: Seconds between updates on a terminal, and between snapshots elsewhere.
-_LIVE_PERIOD, _PLAIN_PERIOD = 0.2, 1.0
+LIVE_PERIOD, _PLAIN_PERIOD = 0.2, 1.0
 
 #: Seconds that --once waits for states of both sides, and then for everything else.
 _PATIENCE, _SETTLING = 5.0, 1.2
@@ -164,89 +29,47 @@ _PATIENCE, _SETTLING = 5.0, 1.2
 #: a second.
 _MEETING = 3.0
 
-#: Seconds of silence after which a note says what is awaited.
-_SILENCE = 2.0
 
-
-#: Queue depth of a topic.
-_DEPTH = 50
-
-
-class WatchClient(RosClient):
+class WatchClient(BridgeClient):
     """
     Fills a :class:`WatchState`.
 
+    :param is_complete: Whether every message counts.
     :raises UsageError: If rclpy is not installed, ROS cannot be used, or the namespace is invalid.
     """
 
-    def __init__(self, state: WatchState) -> None:
-        super().__init__('transmission_bridge_watch', state.namespace)
+    def __init__(self, state: WatchState, *, is_complete: bool = False) -> None:
+        super().__init__('transmission_bridge_watch', state.node)
         self._state = state
-        qos = ros_module('rclpy.qos')
-        # Best effort is compatible with every publisher.
-        self._profile = qos.QoSProfile(depth=_DEPTH, reliability=qos.ReliabilityPolicy.BEST_EFFORT)
-        self._message_type = ros_module('sensor_msgs.msg').JointState
-        self._topics: dict[str, str] = {}
-        self._follow()
-        self.node.create_subscription(
-            ros_module('diagnostic_msgs.msg').DiagnosticArray,
-            '/diagnostics',
-            self._diagnosed,
-            self._profile,
-        )
+        self._is_complete = is_complete
+        self._names: dict[str, None] = {}
+        self._update()
 
     def spin_for(self, seconds: float) -> None:
         """Handle callbacks for some time, then subscribe to new topics."""
         super().spin_for(seconds)
-        self._follow()
+        self._update()
 
-    def _follow(self) -> None:
-        """Subscribe to the topics of the bridge, and find their publishers."""
-        for topic in self._state.topics:
-            if topic not in self._topics:
-                self._topics[topic] = self.node.resolve_topic_name(topic)
-                self.node.create_subscription(
-                    self._message_type, topic, self._listener(topic), self._profile
-                )
-        self._state.publishers = {topic: self._publishers(topic) for topic in self._topics}
-        bridges = {f'/{bridge.name}' for bridge in self._state.bridges}
-        self._state.elsewhere = [
-            name
-            for name, types in self.node.get_topic_names_and_types()
-            if JOINT_STATE in types
-            and name not in self._topics.values()
-            and not bridges.issuperset(self._publishers(name))
-        ]
+    def _update(self) -> None:
+        self._state.reports = self.reports
+        self._names |= dict.fromkeys(self._state.topics)
+        topics = {topic: partial(self.take, topic) for topic in self._names}
+        self.follow(topics, is_complete=self._is_complete)
+        self._state.others = [] if self._state.has_driver else self.other_topics()
 
-    def _publishers(self, topic: str) -> list[str]:
-        return [
-            f'{peer.node_namespace.rstrip("/")}/{peer.node_name}'
-            for peer in self.node.get_publishers_info_by_topic(topic)
-        ]
-
-    def _listener(self, topic: str) -> Callable[[Any], None]:
-        def take(message: Any) -> None:
-            arrays = {name: getattr(message, name) for name in ARRAYS}
-            self._state.take(topic, message.name, arrays, time.monotonic())
-
-        return take
-
-    def _diagnosed(self, message: Any) -> None:
-        self._state.take_diagnostics(statuses_of(message), time.monotonic())
+    def take(self, topic: str, message: JointStateRecord, layout: Layout, now: float) -> None:
+        """Take a message."""
+        arrays = {name: getattr(message, name).tolist() for name in COLUMNS}
+        self._state.take(topic, message.names, arrays, now)
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
-    node = options.node.strip('/')
-    state = WatchState(node.rpartition('/')[0], node)
+    state = WatchState(options.node.strip('/'))
     client = WatchClient(state)
-    watch = _Watch(state, client.spin_for, console, options.filter)
     try:
         with clean_end(as_interrupt=True):
-            if options.once:
-                watch.once(options.seconds or _PATIENCE)
-            else:
-                watch.until(options.seconds, plain=options.plain)
+            _watch(options, console, state, client.spin_for)
     except KeyboardInterrupt:
         pass  # the usual end
     finally:
@@ -257,70 +80,30 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     return Exit.ERRORS if missing else Exit.OK
 
 
-class _Watch:
-    """
-    Shows the system.
-
-    :param spin_for: Updates the state from messages for some time [s].
-    :param pattern: Which rows are shown.
-    """
-
-    def __init__(
-        self, state: WatchState, spin_for: Callable[[float], None], console: Console, pattern: str
-    ) -> None:
-        self._state = state
-        self._spin_for = spin_for
-        self._console = console
-        self._pattern = pattern
-        self._start = time.monotonic()
-        self._has_said = False
-
-    @property
-    def _waited(self) -> float:
-        return time.monotonic() - self._start
-
-    def once(self, patience: float) -> None:
-        """Print one snapshot when both sides have been heard, or after some time."""
-        state = self._state
-        while not (state.has_driver and state.has_joint_states) and self._waited < patience:
-            self._spin_for(0.05)
-            self._say_what_for()
-        self._spin_for(_SETTLING)
-        if not state.is_empty:
-            self._print([])
-
-    def until(self, seconds: float | None, *, plain: bool) -> None:
-        """Show the state repeatedly, for some time or until Ctrl-C."""
-        with live_screen(self._console, self._pattern) if not plain else nullcontext() as screen:
-            while True:
-                period = _PLAIN_PERIOD if screen is None else _LIVE_PERIOD
-                left = math.inf if seconds is None else seconds - self._waited
-                self._spin_for(max(min(period, left), 0.0))
-                missing = self._missing()
-                if screen is not None:
-                    screen.show(self._state, time.monotonic(), missing)
-                elif self._waited >= _MEETING or not self._state.is_empty:
-                    self._print(missing)
-                else:
-                    self._say_what_for()
-                if left <= period or (screen is not None and screen.pager.is_over):
-                    return
-
-    def _missing(self) -> list[str]:
-        """Return what is missing, or what is awaited while nodes are being discovered."""
-        missing = missing_sides(self._state, time.monotonic())
-        is_sure = self._waited >= _MEETING or is_idle(self._state)
-        return missing if is_sure or not missing else [waiting_for(self._state)]
-
-    def _say_what_for(self) -> None:
-        """Report once what is awaited, if it takes long."""
-        if self._state.is_empty and self._waited >= _SILENCE and not self._has_said:
-            self._has_said = True
-            self._console.err.line(printable(waiting_for(self._state)))
-            self._console.err.flush()
-
-    def _print(self, missing: Sequence[str]) -> None:
-        lines = plain_lines(self._state, time.monotonic(), missing, self._pattern)
-        for line in (*lines, ''):
-            self._console.out.line(line)
-        self._console.out.flush()
+def _watch(
+    options: argparse.Namespace,
+    console: Console,
+    state: WatchState,
+    spin_for: Callable[[float], None],
+) -> None:
+    """Show one snapshot, or the state repeatedly, for some time or until the user ends it."""
+    begin = time.monotonic()
+    left = options.seconds or (_PATIENCE if options.once else math.inf)
+    is_plain = options.once or options.plain
+    with display(state, console, is_plain=is_plain, pattern=options.filter) as (show, is_live):
+        period = LIVE_PERIOD if is_live or options.once else _PLAIN_PERIOD
+        is_over = False
+        while left > 0.0 and not is_over:
+            spin_for(min(period, left))
+            left -= period
+            if options.once:
+                is_over = state.has_driver and state.has_joint_states
+                continue
+            is_sure = time.monotonic() - begin >= _MEETING or state.is_idle
+            missing = missing_sides(state, time.monotonic()) if is_sure else []
+            if is_live or missing or not state.is_empty:
+                is_over = show([(sentence, 'bold red') for sentence in missing])
+        if options.once:
+            spin_for(_SETTLING)
+            if not state.is_empty:
+                show([])

@@ -1,44 +1,46 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The data of ``watch``: newest values by topic and name, rates, ages, bridges. No ROS."""
+"""The data of ``watch``: newest values by topic and name, ages, bridges, what is missing."""
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+import os
 
-from transmission_bridge.bridge.diagnostics import OK, Status, UNITS_OF
+from transmission_bridge.bridge.diagnostics import Status, UNITS_OF
+from transmission_bridge.errors import shortened
+from transmission_bridge.tools.bridge_client import ACTIVE, Report
 
-__all__ = ['ACTIVE', 'ARRAYS', 'JOINT_STATES', 'STALE', 'Bridge', 'Row', 'WatchState']
+__all__ = ['AGE', 'CLAMPED', 'COLUMNS', 'Row', 'WatchState', 'missing_sides']
 
-ARRAYS = ('position', 'velocity', 'effort')
+#: Columns of a state, by interface. Those of a command begin with another word.
+COLUMNS = {'position': 'POS', 'velocity': 'VEL', 'effort': 'EFF'}
+_COMMAND = 'CMD '
 
-JOINT_STATES, _JOINT_COMMANDS = 'joint_states', 'joint_commands'
+AGE, CLAMPED = 'AGE [s]', 'CLAMPED'
 
 #: Topics of drivers as long as no bridge names others. Those of commands have this name in every
 #: namespace.
-_ACTUATOR_STATES, _ACTUATOR_COMMANDS = 'actuator_states', 'actuator_commands'
+_DRIVER, _DRIVER_COMMANDS = 'actuator_states', 'actuator_commands'
 
-#: Inputs of the bridge that are neither actuator states nor commands.
-_SENSORS = ('actuator_absolute_positions', 'actuator_torque_sensors')
-
-#: Seconds without a message after which a row is old.
-STALE = 0.5
+_JOINT, _JOINT_COMMANDS = 'joint_states', 'joint_commands'
 
 #: Seconds over which rates are averaged.
 _WINDOW = 2.0
 
-#: Seconds without diagnostics, which come once a second, after which a bridge is gone.
-_GONE = 3.5
+#: Part of the names of statuses. Keys in them: only topics of drivers have a timeout.
+_COMMANDS_OF, _RECEIVED, _CLAMPED, _TIMEOUT = 'commands of ', 'received', 'clamped ', 'timeout [s]'
 
-#: The lifecycle state in which a bridge works.
-ACTIVE = 'active'
-
-#: Parts of the names of statuses; keys in them.
-_LIFE_CYCLE, _COMMANDS_OF, _ACTUATORS = 'life cycle', 'commands of ', 'actuators'
-_STATE, _RECEIVED, _CLAMPED, _TIMEOUT = 'state', 'received', 'clamped ', 'timeout [s]'
+#: How to activate a bridge, by its lifecycle state.
+_REMEDIES = {
+    'unconfigured': "'ros2 lifecycle set /{0} configure', then '... activate' start it; with "
+    'the parameter autostart it starts by itself',
+    'inactive': "'ros2 lifecycle set /{0} activate' starts it",
+    'finalized': 'it has been shut down; start it again',
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,119 +49,39 @@ class Row:
     One actuator or joint.
 
     :param kind: ``actuator`` or ``joint``.
-    :param state: Position, velocity and effort, ``None`` where there is none.
-    :param command: The same for the newest command.
-    :param age: Seconds since its newest state, ``None``: never.
-    :param clamped: Commands that the bridge has clamped so far.
-    :param units: Of position, velocity and effort, empty where they are SI.
+    :param name: Its name, behind the namespace of a driver that has commands of its own.
+    :param numbers: By column: newest state and command, age of the state [s], and how many
+        commands the bridge has clamped; absent if unknown or none.
+    :param units: Of position, velocity and effort, empty if they are SI.
     """
 
     kind: str
     name: str
-    state: tuple[float | None, ...]
-    command: tuple[float | None, ...]
-    age: float | None
-    clamped: int
-    units: str = ''
-
-
-@dataclass(frozen=True)
-class Bridge:
-    """
-    The last diagnostics of a bridge.
-
-    :param name: Its full name, without the leading slash.
-    :param statuses: Statuses by the names of the parts.
-    :param heard: Time of receipt.
-    """
-
-    name: str
-    statuses: Mapping[str, Status]
-    heard: float
-
-    @property
-    def namespace(self) -> str:
-        """Its namespace, without outer slashes."""
-        return self.name.rpartition('/')[0]
-
-    @property
-    def state(self) -> str:
-        """Its lifecycle state."""
-        return self.statuses[_LIFE_CYCLE][_STATE]
-
-    @property
-    def driver_topics(self) -> tuple[str, ...]:
-        """Topics of drivers that it subscribes to; none while it is not configured."""
-        others = {part.removeprefix(_COMMANDS_OF) for part in self.statuses} | {*_SENSORS}
-        commands = {part for part in others if _COMMANDS_OF + part in self.statuses}
-        return tuple(
-            part
-            for part, status in self.statuses.items()
-            if _RECEIVED in dict(status.values) and part not in commands | {*_SENSORS}
-        )
-
-    @property
-    def command_topics(self) -> tuple[str, ...]:
-        """Topics on which it commands drivers; none while it is not configured."""
-        return tuple(
-            part
-            for part in self.statuses
-            if part == _ACTUATOR_COMMANDS or part.endswith(f'/{_ACTUATOR_COMMANDS}')
-        )
-
-    def has_received(self, topic: str) -> bool:
-        """Return whether it has received a message on a topic."""
-        return dict(self.statuses[topic].values)[_RECEIVED] != '0'
-
-    def timeout(self, topic: str) -> float | None:
-        """Return the seconds after which it holds a driver for silent; ``None``: never."""
-        try:
-            return float(dict(self.statuses[topic].values)[_TIMEOUT])
-        except (KeyError, ValueError):
-            return None
-
-    def units(self, actuator: str) -> str:
-        """Return the units of an actuator by its driver's name, empty where they are SI."""
-        status = self.statuses.get(_ACTUATORS)
-        return '' if status is None else dict(status.values).get(UNITS_OF + actuator, '')
-
-    def clamped(self, joint: str) -> int:
-        """Return how many commands to a joint it has clamped."""
-        counts = (
-            dict(status.values).get(_CLAMPED + joint, '')
-            for part, status in self.statuses.items()
-            if part.startswith(_COMMANDS_OF)
-        )
-        return sum(int(count) for count in counts if count.isdecimal())
+    numbers: Mapping[str, float]
+    units: str
 
 
 @dataclass
 class WatchState:
     """
-    Collects messages and returns what to show.
+    Collects messages and returns what to show. Times are seconds of a steady clock.
 
-    Times are seconds of a steady clock.
-
-    :param namespace: Namespace of the topics.
-    :param node: Name of the bridge with its namespace, empty: any in the namespace.
-    :ivar publishers: Names of the nodes that publish on a topic, by topic.
-    :ivar elsewhere: Other topics that somebody publishes joint states on.
+    :param node: Name of the bridge with its namespace, empty: any without a namespace.
+    :ivar reports: The latest diagnostics of each bridge by name.
+    :ivar others: Topics of joint states that nothing is taken from, as long as no driver is heard.
     """
 
-    namespace: str = ''
     node: str = ''
-    publishers: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    elsewhere: Sequence[str] = ()
+    reports: Mapping[str, Report] = field(default_factory=dict)
+    others: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
+        # By topic, name and column: time of receipt and value.
         self._values: dict[str, dict[str, dict[str, tuple[float, float]]]] = defaultdict(dict)
-        self._times: dict[str, deque[float]] = defaultdict(deque)
-        self._heard: dict[str, float] = {}
+        # Times of the messages within the window, and of the first.
+        self._times: dict[str, deque[float]] = {}
         self._begun: dict[str, float] = {}
-        self._bridges: dict[str, Bridge] = {}
-
-    # -- what arrives ----------------------------------------------------------------------------
 
     def take(
         self, topic: str, names: Sequence[str], arrays: Mapping[str, Sequence[float]], now: float
@@ -170,87 +92,73 @@ class WatchState:
         :param arrays: By ``position``, ``velocity`` and ``effort``; empty arrays, and NaN in a
             command, change nothing.
         """
-        self._heard[topic] = now
         self._begun.setdefault(topic, now)
-        times = self._times[topic]
+        times = self._times.setdefault(topic, deque())
         times.append(now)
         while times[0] < now - _WINDOW:
             times.popleft()
-        is_command = topic.rpartition('/')[2] in (_ACTUATOR_COMMANDS, _JOINT_COMMANDS)
+        is_command = topic.rpartition('/')[2] in (_DRIVER_COMMANDS, _JOINT_COMMANDS)
         for interface, values in arrays.items():
+            column = (_COMMAND if is_command else '') + COLUMNS[interface]
             for name, value in zip(names, values, strict=False):
                 known = self._values[topic].setdefault(name, {})
                 if value == value or not is_command:
-                    known[interface] = (value, now)
-
-    def take_diagnostics(self, statuses: Iterable[Status], now: float) -> None:
-        """
-        Add a message of diagnostics, of any node.
-
-        :param statuses: Statuses whose names begin with those of the nodes.
-        """
-        by_node: dict[str, dict[str, Status]] = defaultdict(dict)
-        for status in statuses:
-            node, _, part = status.name.partition(': ')
-            by_node[node][part] = status
-        for node, parts in by_node.items():
-            # Bridges have this in every lifecycle state, whatever their names are.
-            if _LIFE_CYCLE in parts and _STATE in dict(parts[_LIFE_CYCLE].values):
-                self._bridges[node] = Bridge(node, parts, now)
+                    known[column] = now, value
 
     # -- who is there ----------------------------------------------------------------------------
 
     @property
+    def bridges(self) -> list[Report]:
+        """The bridge that is meant, or those without a namespace."""
+        return [
+            report
+            for name, report in self.reports.items()
+            if (name == self.node if self.node else '/' not in name)
+        ]
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing has arrived yet."""
-        return not self._heard and not self._bridges
+        return not self._times and not self.reports
 
     @property
-    def bridges(self) -> tuple[Bridge, ...]:
-        """Bridges in the namespace, or the one that is meant."""
-        own = self.namespace.strip('/')
-        return tuple(
-            each
-            for each in self._bridges.values()
-            if (each.name == self.node if self.node else each.namespace == own)
-        )
+    def is_idle(self) -> bool:
+        """Whether there are bridges, and none of them is active."""
+        return bool(self.bridges) and all(each.state != ACTIVE for each in self.bridges)
 
     @property
-    def other_bridges(self) -> tuple[Bridge, ...]:
-        """Other bridges."""
-        return tuple(each for each in self._bridges.values() if each not in self.bridges)
-
-    def is_gone(self, bridge: Bridge, now: float) -> bool:
-        """Return whether a bridge no longer sends diagnostics."""
-        return now - bridge.heard > _GONE
+    def topics(self) -> list[str]:
+        """States and commands of drivers, as the bridges name them, and of joints."""
+        return [*self._driver_topics, *self._command_topics, _JOINT, _JOINT_COMMANDS]
 
     @property
-    def driver_topics(self) -> tuple[str, ...]:
-        """Topics of drivers: those of the bridge, or the default one while it names none."""
-        named = dict.fromkeys(each for bridge in self.bridges for each in bridge.driver_topics)
-        if not named or _ACTUATOR_STATES in self._heard:
-            named[_ACTUATOR_STATES] = None
-        return tuple(named)
+    def _driver_topics(self) -> list[str]:
+        named = [part for each in self.bridges for part in each.statuses if _timeout(each, part)]
+        return self._or_default(named, _DRIVER)
 
     @property
-    def topics(self) -> tuple[str, ...]:
-        """States and commands of both sides."""
-        commands = dict.fromkeys(each for bridge in self.bridges for each in bridge.command_topics)
-        if not commands or _ACTUATOR_COMMANDS in self._heard:
-            commands[_ACTUATOR_COMMANDS] = None
-        return *self.driver_topics, *commands, JOINT_STATES, _JOINT_COMMANDS
+    def _command_topics(self) -> list[str]:
+        parts = [part for each in self.bridges for part in each.statuses]
+        named = [part for part in parts if part.rpartition('/')[2] == _DRIVER_COMMANDS]
+        return self._or_default(named, _DRIVER_COMMANDS)
+
+    def _or_default(self, named: list[str], default: str) -> list[str]:
+        is_used = not named or default in self._times
+        return list(dict.fromkeys([*named, default] if is_used else named))
 
     @property
     def has_driver(self) -> bool:
         """Whether a driver was heard, here or by the bridge, whose topic may be remapped."""
-        return any(topic in self._heard for topic in self.driver_topics) or any(
-            bridge.has_received(topic) for bridge in self.bridges for topic in bridge.driver_topics
+        return any(
+            topic in self._times
+            or any(_value(each, topic, _RECEIVED) not in ('', '0') for each in self.bridges)
+            for topic in self._driver_topics
         )
 
     @property
     def has_joint_states(self) -> bool:
         """Whether joint states have arrived, from any node."""
-        return JOINT_STATES in self._heard
+        return _JOINT in self._times
 
     # -- what to show ----------------------------------------------------------------------------
 
@@ -258,126 +166,119 @@ class WatchState:
         """Return the recent rate of messages [Hz]."""
         begin = max(self._begun.get(topic, now), now - _WINDOW)
         # Without the first message, and over the whole time, so that a burst is not a rate.
-        count = sum(time > begin for time in self._times[topic])
+        count = sum(time > begin for time in self._times.get(topic, ()))
         return count / (now - begin) if now > begin else 0.0
 
     def age(self, topic: str, now: float) -> float | None:
         """Return the seconds since the newest message, ``None``: never."""
-        return now - self._heard[topic] if topic in self._heard else None
+        return now - self._times[topic][-1] if topic in self._times else None
 
-    def silent(self, now: float) -> list[tuple[str, float, float]]:
-        """Return topic, age and timeout of the drivers that are silent for longer than that."""
-        return [
-            (topic, age, timeout)
-            for bridge in self.bridges
-            if bridge.state == ACTIVE
-            for topic in bridge.driver_topics
-            for age, timeout in [(self.age(topic, now), bridge.timeout(topic))]
-            if age is not None and timeout is not None and age > timeout
-        ]
+    @property
+    def _judged(self) -> list[Report]:
+        """The bridges, or others if they are not there."""
+        return self.bridges or list(self.reports.values())
 
-    def troubles(self) -> tuple[Status, ...]:
+    def troubles(self) -> list[Status]:
         """
         Return the statuses that are not OK, most severe first.
 
         Those of others only if the bridge is not there.
         """
-        found = [
-            status
-            for bridge in self.bridges or self.other_bridges
-            for status in bridge.statuses.values()
-            if status.level != OK
-        ]
-        return tuple(sorted(found, key=lambda each: (-each.level, each.name)))
+        found = [each for bridge in self._judged for each in bridge.troubles]
+        return sorted(found, key=lambda each: -each.level)
 
-    def rows(self, now: float) -> tuple[Row, ...]:
+    def rows(self, now: float) -> list[Row]:
         """Return actuators, then joints, each in the order of their first messages."""
-        return *self._actuator_rows(now), *self._joint_rows(now)
-
-    def _joint_rows(self, now: float) -> list[Row]:
-        states, commands = self._values[JOINT_STATES], self._values[_JOINT_COMMANDS]
-        bridges = self.bridges or self.other_bridges
-        return [
-            _row(
-                'joint',
-                name,
-                states.get(name, {}),
-                commands.get(name, {}),
-                now,
-                sum(bridge.clamped(name) for bridge in bridges),
-            )
-            for name in dict.fromkeys([*states, *commands])
-        ]
-
-    def _actuator_rows(self, now: float) -> list[Row]:
         # Drivers that are commanded on topics of their own may use the same names.
-        topics = self.topics
-        own = {
-            namespace
-            for topic in topics
-            if topic.endswith(f'/{_ACTUATOR_COMMANDS}')
-            for namespace in [topic.removesuffix(_ACTUATOR_COMMANDS)]
-        }
-        states: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
-        commands: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
-        for found, chosen in (
-            (states, self.driver_topics),
-            (commands, [t for t in topics if t.rpartition('/')[2] == _ACTUATOR_COMMANDS]),
-        ):
-            for topic in chosen:
-                namespace = topic[: topic.rfind('/') + 1]
-                for name, values in self._values[topic].items():
-                    key = namespace if namespace in own else '', name
-                    found[key] = _newest(found.get(key, {}), values)
-        keys = dict.fromkeys([*states, *commands])
-        names = [name for _, name in keys]
+        own = {each.rpartition('/')[0] for each in self._command_topics} - {''}
+        found: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
+        for topic in self.topics:
+            kind = 'joint' if topic in (_JOINT, _JOINT_COMMANDS) else 'actuator'
+            namespace = topic.rpartition('/')[0]
+            for name, values in self._values[topic].items():
+                key = kind, f'{namespace}/{name}' if namespace in own else name
+                cells = found.setdefault(key, {})
+                for column, value in values.items():
+                    cells[column] = max(value, cells.get(column, value))
+        statuses = [each for bridge in self._judged for each in bridge.statuses.items()]
+        facts = [(part, *value) for part, status in statuses for value in status.values]
+        units = {fact: text for _, fact, text in facts if fact.startswith(UNITS_OF)}
+        clamped: Counter[str] = Counter()
+        for part, fact, text in facts:
+            if part.startswith(_COMMANDS_OF) and text.isdecimal():
+                clamped[fact] += int(text)
+        rows = []
+        for (kind, name), cells in found.items():
+            numbers = {column: value for column, (_, value) in cells.items()}
+            times = [time for column, (time, _) in cells.items() if column in COLUMNS.values()]
+            if times:
+                numbers[AGE] = max(now - max(times), 0.0)
+            if kind == 'joint' and (count := clamped[_CLAMPED + name]):
+                numbers[CLAMPED] = count
+            unit = units.get(UNITS_OF + name, '') if kind == 'actuator' else ''
+            rows.append(Row(kind, name, numbers, unit))
+        return rows
+
+
+def _value(bridge: Report, part: str, key: str) -> str:
+    """Return a value of a status, empty if there is none."""
+    return dict(bridge.statuses[part].values).get(key, '') if part in bridge.statuses else ''
+
+
+def _timeout(bridge: Report, topic: str) -> str:
+    """Return the seconds after which a driver is silent, empty for other parts."""
+    return _value(bridge, topic, _TIMEOUT)
+
+
+def missing_sides(state: WatchState, now: float) -> list[str]:
+    """
+    Return a sentence for each side that is missing or does not work.
+
+    Why the driver of a bridge is missing or silent, and what to do, is in its diagnostics.
+    """
+    place = f'in namespace /{state.node.rpartition("/")[0]}'
+    place += f', ROS domain {os.environ.get("ROS_DOMAIN_ID") or "0"}'
+    present = [bridge for bridge in state.bridges if not bridge.is_gone(now)]
+    missing = []
+    if not present and state.bridges:
+        last = max(state.bridges, key=lambda each: each.heard)
         return [
-            _row(
-                'actuator',
-                name if names.count(name) == 1 else namespace + name,
-                states.get((namespace, name), {}),
-                commands.get((namespace, name), {}),
-                now,
-                0,
-                self._units(namespace + name),
-            )
-            for namespace, name in keys
+            f'the bridge {last.name} has gone: its diagnostics fell silent '
+            f'{now - last.heard:.0f} s ago; start it again'
         ]
-
-    def _units(self, actuator: str) -> str:
-        bridges = self.bridges or self.other_bridges
-        return next(filter(None, (bridge.units(actuator) for bridge in bridges)), '')
-
-
-def _newest(
-    one: Mapping[str, tuple[float, float]], other: Mapping[str, tuple[float, float]]
-) -> dict[str, tuple[float, float]]:
-    """Return the newer value of each interface."""
-    return {
-        interface: max(
-            (values[interface] for values in (one, other) if interface in values),
-            key=lambda value: value[1],
+    if not present:
+        if state.has_driver and state.has_joint_states:
+            return []
+        of, others = f'of {state.node} ' * bool(state.node), list(state.reports)
+        missing.append(
+            f'the bridge is missing: no diagnostics {of}{place}'
+            + (
+                f', but of others: {", ".join(others)}; --node {others[0]} shows that one'
+                if others
+                else "; 'ros2 launch transmission_bridge bridge.launch.py' starts one"
+            )
         )
-        for interface in {**one, **other}
-    }
-
-
-def _row(
-    kind: str,
-    name: str,
-    states: Mapping[str, tuple[float, float]],
-    commands: Mapping[str, tuple[float, float]],
-    now: float,
-    clamped: int,
-    units: str = '',
-) -> Row:
-    newest = max((time for _, time in states.values()), default=None)
-    return Row(
-        kind,
-        name,
-        tuple(states[i][0] if i in states else None for i in ARRAYS),
-        tuple(commands[i][0] if i in commands else None for i in ARRAYS),
-        None if newest is None else max(now - newest, 0.0),
-        clamped,
-        units,
-    )
+    elif state.is_idle:
+        missing += [
+            f'the bridge {each.name} is {each.state}, not active: '
+            + _REMEDIES.get(each.state, 'a change of its state is under way').format(each.name)
+            for each in present
+        ]
+    if not state.has_driver:
+        topics = ', '.join(state._driver_topics)
+        missing.append(f'the driver is missing: nothing has arrived on {topics} {place}')
+        if state.others and not present:  # the diagnostics of a bridge name them
+            missing[-1] += f'; other topics of joint states: {shortened(state.others, show=str)}'
+    elif not missing and not state.has_joint_states:
+        missing.append(
+            f'{present[0].name} is active and the driver is heard, but no {_JOINT} arrive '
+            f'{place}: diagnostics say why, or the topic has another name'
+        )
+    return missing or [
+        f'the driver on {topic} is silent: nothing for {age:.1f} s, and its numbers are unknown '
+        f'after {timeout} s'
+        for bridge in present
+        for topic in bridge.statuses
+        for timeout, age in [(_timeout(bridge, topic), state.age(topic, now))]
+        if timeout not in ('', 'never') and age is not None and age > float(timeout)
+    ]

@@ -77,7 +77,18 @@ def test_a_page_of_another_origin_is_refused_though_it_has_the_cookie(origin):
         assert reply.status == HTTPStatus.FORBIDDEN
 
 
-@pytest.mark.parametrize('host', ['elsewhere.example:8080', 'elsewhere.example', '', '[', 'a@b'])
+@pytest.mark.parametrize(
+    'host',
+    [
+        *('elsewhere.example:8080', 'elsewhere.example', '', '[', 'a@b', '[::1'),
+        *(
+            '[::1].evil.com',
+            '[::1].evil.com:8080',
+            '[::1]:8080.evil.com',
+            '127.0.0.1:8080@evil.com',
+        ),
+    ],
+)
 def test_another_name_of_this_machine_is_refused(host):
     """A foreign page whose name was pointed to this machine has its own name as host."""
     gate = Gate('127.0.0.1')

@@ -15,10 +15,11 @@ import pytest
 
 from transmission_bridge.bridge.options import PREFIX, strip_prefixes
 from transmission_bridge.description import load_description
+from transmission_bridge.errors import MessageError
 from transmission_bridge.resources import resource
-from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.files import write_output
 from transmission_bridge.tools.parameter_files import read_parameter_file
-from transmission_bridge.tools.tune.model import TuneModel
+from transmission_bridge.tools.tune.model import NotPossible, TuneModel
 from transmission_bridge.tools.tune.robots import FileRobot, start_position
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -75,24 +76,61 @@ def test_turns_wrong_turns_that_joint_and_as_few_others_as_can_be(position, join
     model = model_of(data)
     # Arrays follow the names, and the dialects have them in another order.
     position = np.array(position)
-    proposal = model.flip(joint, position)
-    assert not proposal.reason
-    preview = model.preview(proposal.values, position)
+    values = model.flip(joint, position)
+    preview = model.preview(values, position)
     row = model.robot.joint_names.index(joint)
     before, after = (each.jacobian(position) for each in (model.robot, preview.robot))
     np.testing.assert_array_equal(after[row], -before[row])
     others = {turn.joint for turn in preview.turns} - {joint}
     # Of the four-bar linkage the lift motor moves both joints: its sense is that of both.
     assert others == ({'elbow'} if joint == 'shoulder_lift' else set())
-    assert all(value == -model.value(name) for name, value in proposal.values.items())
+    assert all(value == -model.value(name) for name, value in values.items())
 
 
 def test_turns_wrong_of_a_matrix_is_its_row():
     """There is no reduction of one joint alone."""
     model = model_of(COUPLED)
-    proposal = model.flip('one', np.zeros(2))
-    assert set(proposal.values.values()) == {-0.01, -0.002}
-    assert {name.split('.')[-2] for name in proposal.values} == {'joint1'}
+    values = model.flip('one', np.zeros(2))
+    assert set(values.values()) == {-0.01, -0.002}
+    assert {name.split('.')[-2] for name in values} == {'joint1'}
+
+
+@pytest.mark.parametrize('joint', ['shoulder_pan', 'wrist_roll', 'elbow'])
+def test_turns_wrong_keeps_where_joints_were_set_on_the_page(joint):
+    """The zero counts where it was set, wherever the robot has moved since; unless it was lost."""
+    model = model_of()
+    places = {'wrist_pitch': np.linspace(-3.0, 5.0, 6), joint: np.linspace(7.0, -4.0, 6)}
+    for number, (each, position) in enumerate(places.items()):
+        values = model.place({each: 0.3}, at(model, position), nobody(model), 0.01)
+        before = {name: model.value(name) for name in values}
+        model.accept(values)
+        model.done(before, values, 10.0 * number, {each: (0.3, position)})
+    model.accept(model.flip(joint, np.full(6, 11.0)))
+    row = model.robot.joint_names.index(joint)
+    now = model.robot.actuator_to_joint('position', places[joint])
+    assert now[row] == pytest.approx(0.3, abs=1e-9)
+    ratios = [each.jacobian(np.zeros(6))[row] for each in (model.original, model.robot)]
+    np.testing.assert_array_equal(ratios[0], -ratios[1])
+    # Another offset since then: the zero is no longer one, and is not restored.
+    (offset,) = (n for n in model.changed() if n.endswith(f'joints.{joint}.offset'))
+    model.accept({offset: 1.25})
+    assert offset not in model.flip(joint, np.full(6, 11.0))
+
+
+def test_numbers_that_a_bridge_lost_by_starting_again_are_known_until_they_are_set_again():
+    """Whatever else was changed in the meantime; a second start loses nothing that was lost."""
+    model = model_of()
+    model.accept({f'{PAN}.offset': 0.5, f'{PAN}.mechanical_reduction': -7.0})
+    started = {f'{PAN}.offset': 0.25, f'{PAN}.mechanical_reduction': 101.0}
+    model.restart(started)
+    assert model.value(f'{PAN}.offset') == 0.25
+    assert model.lost == {f'{PAN}.offset': 0.5, f'{PAN}.mechanical_reduction': -7.0}
+    model.restart(started)
+    other = f'{PREFIX}elbow_transmission.joints.elbow.offset'
+    model.accept({f'{PAN}.mechanical_reduction': -7.0, other: 0.7})
+    assert model.lost == {f'{PAN}.offset': 0.5}
+    model.forget_lost()
+    assert model.lost == {}
 
 
 def test_turns_wrong_of_a_joint_without_transmission_says_so():
@@ -102,9 +140,8 @@ def test_turns_wrong_of_a_joint_without_transmission_says_so():
         b'<link name="l3"/><joint name="free" type="continuous"><parent link="l2"/>'
         b'<child link="l3"/></joint></robot>',
     )
-    proposal = model_of(data).flip('free', np.zeros(3))
-    assert proposal.reason == 'free has no transmission'
-    assert not proposal.values
+    with pytest.raises(NotPossible, match='free has no transmission'):
+        model_of(data).flip('free', np.zeros(3))
 
 
 @given(POSITIONS, st.dictionaries(st.sampled_from(JOINTS), st.floats(-3.0, 3.0), min_size=1))
@@ -112,10 +149,9 @@ def test_joints_are_read_where_they_are_said_to_be(position, wanted):
     """Zero here is the same with zeros; joints that are not named stay."""
     model = model_of()
     state = at(model, position)
-    proposal = model.place(wanted, state, nobody(model), 0.01)
-    assert not proposal.reason
+    values = model.place(wanted, state, nobody(model), 0.01)
     before = model.robot.actuator_to_joint('position', state[0])
-    after = model.preview(proposal.values, state[0]).robot.actuator_to_joint('position', state[0])
+    after = model.preview(values, state[0]).robot.actuator_to_joint('position', state[0])
     expected = [wanted.get(name, was) for name, was in zip(JOINTS, before, strict=True)]
     np.testing.assert_allclose(after, expected, atol=1e-12)
 
@@ -124,16 +160,15 @@ def test_a_joint_that_moves_is_commanded_or_is_unknown_is_not_set():
     """With the reason, as the bridge's own service has it."""
     model = model_of()
     state = at(model, np.zeros(6))
-    everybody = ~nobody(model)
-    assert (
-        'is holding a position command'
-        in model.place({'elbow': 0.0}, state, everybody, 0.01).reason
-    )
-    moving = state.copy()
+    moving, unknown = state.copy(), at(model, np.nan)
     moving[1] = 10.0
-    assert 'is moving' in model.place({'elbow': 0.0}, moving, nobody(model), 0.01).reason
-    unknown = at(model, np.nan)
-    assert 'is unknown' in model.place({'elbow': 0.0}, unknown, nobody(model), 0.01).reason
+    for where, held, words in (
+        (state, ~nobody(model), 'holds a position command'),
+        (moving, nobody(model), 'is moving'),
+        (unknown, nobody(model), 'is unknown'),
+    ):
+        with pytest.raises(MessageError, match=words):
+            model.place({'elbow': 0.0}, where, held, 0.01)
 
 
 @given(POSITIONS, st.floats(-1.0, 1.0), st.floats(0.3, 3.0))
@@ -149,7 +184,7 @@ def test_a_preview_is_what_happens(position, offset, factor):
     moved = {shift.joint: (shift.before, shift.after) for shift in preview.shifts}
     for name, was, will in zip(model.robot.joint_names, before, after, strict=True):
         assert moved.get(name, (was, was)) == (was, will)
-    assert not any(turn.is_reversed for turn in preview.turns)
+    assert not any(turn.before * turn.after < 0.0 for turn in preview.turns)
 
 
 def test_a_preview_of_what_cannot_be_accepted_says_why():
@@ -176,17 +211,17 @@ def test_undo_goes_back_all_the_way_and_redo_forth(steps):
         else:
             reached.append(value)
     for expected in reversed(reached[:-1]):
-        proposal = model.undo()
-        assert not proposal.reason
-        model.accept(proposal.values)
-        model.undone()
+        model.accept(model.step(is_back=True))
+        model.stepped(is_back=True)
         assert model.value(name) == expected
-    assert model.undo().reason == 'nothing to undo'
+    with pytest.raises(NotPossible, match='nothing to undo'):
+        model.step(is_back=True)
     for expected in reached[1:]:
-        model.accept(model.redo().values)
-        model.redone()
+        model.accept(model.step(is_back=False))
+        model.stepped(is_back=False)
         assert model.value(name) == expected
-    assert model.redo().reason == 'nothing to redo'
+    with pytest.raises(NotPossible, match='nothing to redo'):
+        model.step(is_back=False)
 
 
 def test_a_new_change_ends_what_could_be_made_again():
@@ -194,9 +229,10 @@ def test_a_new_change_ends_what_could_be_made_again():
     model = model_of()
     for value in (0.1, 0.2):
         model.done({f'{PAN}.offset': 0.0}, {f'{PAN}.offset': value}, 10.0 * value)
-    model.undone()
+    model.stepped(is_back=True)
     model.done({f'{PAN}.offset': 0.0}, {f'{PAN}.offset': 0.3}, 99.0)
-    assert model.redo().reason
+    with pytest.raises(NotPossible):
+        model.step(is_back=False)
 
 
 def test_as_in_the_urdf_takes_back_everything():
@@ -207,10 +243,10 @@ def test_as_in_the_urdf_takes_back_everything():
         f'{PAN}.mechanical_reduction': (101.0, -7.0),
         f'{PAN}.offset': (0.25, 1.0),
     }
-    proposal = model.as_described('shoulder_pan_transmission')
-    model.accept(proposal.values)
+    model.accept(model.as_described('shoulder_pan_transmission'))
     assert model.changed() == {}
-    assert model.as_described('shoulder_pan_transmission').reason
+    with pytest.raises(NotPossible):
+        model.as_described('shoulder_pan_transmission')
 
 
 @pytest.mark.parametrize('suffix', ['urdf', 'yaml'])
@@ -221,7 +257,7 @@ def test_what_is_saved_gives_the_numbers_back(suffix, tmp_path):
     model.accept(values)
     path = str(tmp_path / f'tuned.{suffix}')
     saved = model.saved(path)
-    model.write(path, saved, force=False)
+    write_output(path, saved.data, force=False)
     data = Path(path).read_bytes()
     if suffix == 'urdf':
         tuned = RobotTransmissions(load_description(data))
@@ -237,9 +273,6 @@ def test_what_is_saved_gives_the_numbers_back(suffix, tmp_path):
     assert tuned.tunables == model.robot.tunables or suffix == 'urdf'
     for name, value in values.items():
         assert TuneModel(data if suffix == 'urdf' else ARM, tuned).value(name) == value
-    with pytest.raises(UsageError, match='is there already'):
-        model.write(path, saved, force=False)
-    model.write(path, saved, force=True)
 
 
 def test_nothing_to_save_is_no_difference():
@@ -254,6 +287,15 @@ def test_a_robot_of_a_file_begins_inside_its_limits_and_moves_by_its_motors():
     robot.move(0, 101.0)
     moved = dict(zip(robot.model.robot.joint_names, robot.state().joints[0], strict=True))
     assert moved['shoulder_pan'] == pytest.approx(1.25)
+    place = robot.model.robot.joint_names.index('wrist_roll')
+    before = robot.state().joints[0]
+    robot.move_joint(place, 0.5)
+    after = robot.state().joints[0]
+    np.testing.assert_allclose(after - before, np.eye(6)[place] * 0.5, atol=1e-12)
+    with pytest.raises(NotPossible, match='no position of the motors has wrist_roll there'):
+        robot.move_joint(place, np.nan)
+    robot.move(0, np.nan)
+    np.testing.assert_array_equal(robot.state().joints[0], after)
     reasons = []
     robot.apply({f'{PAN}.mechanical_reduction': 0.0}, reasons.append)
     assert 'other than zero' in reasons[0]

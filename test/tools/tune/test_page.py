@@ -9,9 +9,12 @@ from contextlib import contextmanager
 from functools import partial
 import http.server
 import math
+import os
 from pathlib import Path
 import re
+import signal
 import threading
+import time
 
 import pytest
 
@@ -62,6 +65,13 @@ def has_value(page, label: str, wanted: str) -> None:
     page.wait_for_function('([e, v]) => e.isConnected && e.value === v', arg=[element, wanted])
 
 
+def choose(page, text: str) -> None:
+    """Choose the transmission that is found by a text."""
+    field(page, 'show').fill(text)
+    page.locator('[role=option]:visible', has_text=text).first.click()
+    pause(page)
+
+
 def press(page, name: str) -> None:
     """Press a button."""
     page.get_by_role('button', name=name, exact=True).click()
@@ -101,11 +111,66 @@ def drag_offset(page, share: float) -> None:
 def test_the_page_of_a_file_loads_and_its_sliders_move_the_robot(serve):
     """Without ROS: actuators are sliders, and joints follow."""
     page = serve(ARM).open()
-    shows(page, 'From a file, without a robot: the sliders move the motors.')
+    shows(page, 'From a file, without a robot: the sliders move it.')
     track = page.locator('form .mantine-Slider-track').first.bounding_box()
     page.mouse.click(track['x'] + 0.9 * track['width'], track['y'] + track['height'] / 2)
     # From -2.9 to 2.9 rad.
     shows(page, re.compile(r'^2\.3'))
+    # The slider of the joint, back to its middle, by the inverse.
+    track = page.locator('form .mantine-Slider-track').nth(1).bounding_box()
+    page.mouse.click(track['x'] + 0.5 * track['width'], track['y'] + track['height'] / 2)
+    shows(page, re.compile(r'^-?0\.0'))
+    # A click on the upper arm, once it is drawn, selects its joint.
+    names = page.locator('form b')
+    deadline = time.monotonic() + 60.0
+    while names.all_inner_texts().count('shoulder_lift') == 0:
+        assert time.monotonic() < deadline
+        page.mouse.click(288, 346)
+        pause(page)
+    assert field(page, 'joint').input_value() == 'shoulder_lift'
+
+
+def test_sliders_of_motors_are_in_degrees_where_these_are_chosen(serve):
+    """Their ends, and where they move to."""
+    page = serve(ARM).open()
+    thumb = page.locator('form .mantine-Slider-thumb').first
+    ends = [float(thumb.get_attribute('aria-valuemax')) for _ in range(1)]
+    page.get_by_role('tab', name='Robot').click()
+    page.get_by_label('degrees').check()
+    page.get_by_role('tab', name='Tune').click()
+    field(page, 'offset [°]').wait_for()
+    ends.append(float(thumb.get_attribute('aria-valuemax')))
+    assert ends[1] == pytest.approx(math.degrees(ends[0]), rel=1e-3)
+    thumb.press('End')
+    # 2.9 rad, the limit of the joint.
+    shows(page, re.compile(r'^166\.1'))
+
+
+def test_apply_and_the_whole_difference_are_seen_on_a_small_screen(serve, context, tmp_path):
+    """Of 800 by 600 pixels; every line of the difference has its place on the page."""
+    page = serve(ARM, '--output', tmp_path / 'tuned.urdf').open()
+    page.set_viewport_size({'width': 800, 'height': 600})
+    choose(page, 'wrist_roll')
+    for place in range(page.get_by_text('offset [rad]', exact=True).count()):
+        page.locator('//label[text()="offset [rad]"]/ancestor::div[2]//input').nth(place).fill('1')
+        pause(page)
+    page.locator('form').hover()
+    page.mouse.wheel(0, -5000)
+    shows(page, 'would be read')
+    box = page.get_by_role('button', name='Apply', exact=True).bounding_box()
+    assert box['y'] + box['height'] <= 600.0
+    press(page, 'Apply')
+    page.get_by_text('done', exact=True).wait_for()
+    for name in ('shoulder_pan', 'forearm', 'elbow'):
+        choose(page, name)
+        enter(page, 'offset [rad]', '0.9')
+        page.get_by_text('done', exact=True).wait_for()
+    page.get_by_role('tab', name='Save').click()
+    press(page, 'Show difference')
+    lines = page.locator('pre')
+    lines.wait_for()
+    assert lines.inner_text().count('\n') > 20
+    assert lines.evaluate('e => e.scrollHeight <= e.clientHeight')
 
 
 def test_a_slider_changes_the_number_of_the_bridge(serve, live_arm):
@@ -186,6 +251,20 @@ def test_zero_asks_and_acts(serve, live_arm):
     live_arm.wait_for(f'{PAN}.offset', 0.6)
 
 
+def test_zero_is_where_the_robot_is_when_it_is_done(serve, live_arm, peer):
+    """The question follows the robot, and what others change, and what is done is what it says."""
+    live_arm.positions['shoulder_pan_motor'] = 10.1
+    page = opened(serve, live_arm)
+    press(page, 'Zero here')
+    shows(page, 'would be read -0.3500 rad further: 0.3500 rad → 0.0000 rad')
+    live_arm.positions['shoulder_pan_motor'] = 60.6
+    shows(page, 'would be read -0.8500 rad further: 0.8500 rad → 0.0000 rad')
+    assert peer.set_parameters({f'transmissions.{PAN}.offset': 0.5}).successful
+    shows(page, 'joints.shoulder_pan.offset: 0.5000 rad → -0.6000 rad')
+    answer(page, 'would be read -1.1000 rad further: 1.1000 rad → 0.0000 rad')
+    live_arm.wait_for(f'{PAN}.offset', -0.6)
+
+
 def test_from_a_wrong_sign_and_a_wrong_offset_to_the_corrected_description(
     serve, live_arm, tmp_path
 ):
@@ -240,15 +319,25 @@ def test_two_browsers_see_what_the_other_one_changes(serve, live_arm, peer):
     live_arm.wait_for(f'{PAN}.offset', 0.5)
 
 
-def test_the_page_recovers_when_the_bridge_does(serve, live_arm):
-    """It says that the bridge has gone, and goes on with the one that comes."""
+@pytest.mark.parametrize('sent', [signal.SIGINT, signal.SIGKILL])
+def test_the_page_recovers_when_the_bridge_does(serve, live_arm, sent):
+    """It says that the bridge has gone, and offers the one that comes what it does not know."""
     page = opened(serve, live_arm)
-    live_arm.bridge.stop()
-    shows(page, 'the bridge /transmission_bridge is not there; waiting for it')
-    live_arm.start()
-    for text in ('waiting for it', 'for its parameters'):
-        page.get_by_text(text).first.wait_for(state='detached')
     enter(page, 'offset [rad]', '0.55')
+    live_arm.wait_for(f'{PAN}.offset', 0.55)
+    os.kill(live_arm.bridge.pid, sent)
+    gone = page.get_by_text('the bridge /transmission_bridge is not there; waiting for it')
+    gone.first.wait_for(timeout=12_000.0)
+    cloud = page.locator('.tabler-icon-cloud-check').first
+    assert cloud.evaluate('e => getComputedStyle(e).stroke') == 'rgb(224, 49, 49)'
+    enter(page, 'offset [rad]', '0.6')
+    shows(page, 'the bridge has gone')
+    live_arm.start()
+    for text in ('waiting for it', 'for its parameters', 'has gone', 'does not answer'):
+        page.get_by_text(text).first.wait_for(state='detached')
+    has_value(page, 'offset [rad]', '0.25')
+    shows(page, 'Set again what was tuned before the bridge was started again?')
+    answer(page, 'joints.shoulder_pan.offset: 0.2500 rad → 0.5500 rad')
     live_arm.wait_for(f'{PAN}.offset', 0.55)
 
 
@@ -386,9 +475,9 @@ def test_hostile_names_are_shown_and_do_nothing(serve, tmp_path):
     ]
     robot = tmp_path / 'hostile.urdf'
     robot.write_text(hostile_robot(names), encoding='utf-8')
-    page = serve(robot).open(wait_for='find')
+    page = serve(robot).open(wait_for='show')
     for name in names[:-1]:
-        fill(page, 'find', name)
+        choose(page, name)
         page.locator('form b', has_text=name).first.wait_for()
         if name == 'a/b/../c':
             press(page, 'Zero here')
@@ -402,12 +491,13 @@ def test_hostile_names_are_shown_and_do_nothing(serve, tmp_path):
 
 
 def test_a_robot_of_two_thousand_joints_is_shown(serve, tmp_path):
-    """A list of fifty to choose from, and a field that finds the others."""
+    """The list is searched, and the table of joints says how many it leaves out."""
     robot = tmp_path / 'large.urdf'
     robot.write_text(hostile_robot([f'joint_{i}' for i in range(2_000)]), encoding='utf-8')
     page = serve(robot).open()
-    shows(page, '1950 more: narrow the search')
-    fill(page, 'find', 'joint_1999')
-    page.get_by_text('more: narrow').first.wait_for(state='detached')
+    choose(page, 'joint_1999')
+    page.locator('form b', has_text='joint_1999').first.wait_for()
     enter(page, 'offset [rad]', '0.5')
     shows(page, '0.5000')
+    page.get_by_role('tab', name='Joints').click()
+    shows(page, 'and 1700 more')

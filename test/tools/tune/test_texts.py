@@ -60,7 +60,7 @@ class Reader(HTMLParser):
 
 def number(name: str) -> Number:
     """Return a number of a joint."""
-    return Number(name, 't', 'rad', Tunable(('joints', name, 'offset'), 0.1, 0.0, 'Offset [rad].'))
+    return Number(name, 'rad', Tunable(('joints', name, 'offset'), 0.1, 0.0, 'Offset [rad].'))
 
 
 @given(HOSTILE)
@@ -71,10 +71,9 @@ def test_a_name_is_never_markup(name):
     pages = (
         texts.note(name),
         texts.sentences([name] * 9),
-        texts.bars(name, [(name, 'rad', [0.1, 0.2, 0.3], 0.1, -1.0, 1.0, False)], Units()),
-        texts.changes({name: 1.0}, [number(name)], Units()),
-        texts.effects(preview, {name: 'rad'}, Units(), [name]),
-        texts.effects(refused, {}, Units(), []),
+        texts.bars(name, [(name, 'rad', [0.1, 0.2, 0.3], 0.1, -1.0, 1.0)], Units()),
+        texts.change(name, [(number(name), 1.0)], preview, {name: 'rad'}, [name], Units()),
+        texts.change('', [], refused, {}, [], Units()),
         texts.difference([name, name, f'+{name}', f'-{name}', name]),
     )
     for page in pages:

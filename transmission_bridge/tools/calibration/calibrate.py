@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 import itertools
 import math
@@ -24,10 +24,15 @@ from transmission_bridge.tools.calibration.readings import (
     rearranged,
 )
 from transmission_bridge.tools.calibration.recording import paired, Pairs, Recording
-from transmission_bridge.tools.calibration.results import Calibration, Channel, Effect, Parameter
-from transmission_bridge.tools.calibration.selection import Intervals, intervals
+from transmission_bridge.tools.calibration.results import (
+    Calibration,
+    Channel,
+    Effect,
+    Parameter,
+    when,
+)
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.units import actuator_unit, joint_unit, UNKNOWN_UNIT
+from transmission_bridge.tools.units import actuator_unit, joint_unit
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
@@ -80,22 +85,14 @@ def calibrate_robot(
         pairs = paired(recording, actuators, joints)
         if not len(pairs.time):
             continue
-        linear = {name for name in joints if joint_unit(robot.robot, name) == 'm'}
-        if actuator_unit(robot.robot, binding) != 'rad':
-            # A cylinder does not move by more metres than a turn has radians.
-            travel = np.ptp(pairs.actuators, axis=0)
-            linear |= {n for n, way in zip(actuators, travel, strict=True) if way < 2.0 * math.pi}
-        found.append(
-            calibrate_transmission(
-                binding,
-                pairs,
-                noisy=noisy,
-                is_fixed=is_fixed(binding.spec.name),
-                numbers={each.path: each.value for each in robot.tunables[binding.spec.name]},
-                linear=frozenset(linear),
-                others=lambda binding=binding: other_columns(recording, binding),  # type: ignore[misc]
-            )
-        )
+        units = {name: joint_unit(robot.robot, name) for name in joints}
+        units |= dict.fromkeys(actuators, actuator_unit(robot.robot, binding))
+        result = calibrate_transmission(
+            binding, pairs, noisy=noisy, is_fixed=is_fixed(binding.spec.name), units=units,
+            numbers={each.path: each.value for each in robot.tunables[binding.spec.name]},
+            others=lambda binding=binding: other_columns(recording, binding),  # type: ignore[misc]
+        )  # fmt: skip
+        found.append(result)
     return tuple(found)
 
 
@@ -115,7 +112,7 @@ def calibrate_transmission(
     noisy: NoisySide = 'joint',
     is_fixed: Callable[[str], bool] = lambda _: False,
     numbers: Mapping[ParameterPath, float] | None = None,
-    linear: frozenset[str] = frozenset(),
+    units: Mapping[str, str] | None = None,
     others: Callable[[], Iterator[tuple[str, Pairs]]] = lambda: iter(()),
 ) -> Calibration:
     """
@@ -126,37 +123,42 @@ def calibrate_transmission(
     :param noisy: Whose measurements have the noise.
     :param is_fixed: Whether a number is to be kept, by its name below the transmission.
     :param numbers: Values to begin with instead of those of the description.
-    :param linear: Names of joints and actuators that do not turn.
+    :param units: Of positions by names of joints and actuators, by default ``rad``.
     :param others: Other readings of the recording, with what each means; asked for where the
         recording as it is does not fit the description.
     """
+    names = [member.name for member in (*binding.spec.actuators, *binding.spec.joints)]
+    known = dict.fromkeys(names, 'rad') | dict(units or {})
+    # A cylinder does not move by more metres than a turn has radians.
+    travel = zip(names, np.ptp(pairs.actuators, axis=0), strict=False)
+    short = {name for name, way in travel if known[name] != 'rad' and way < 2.0 * math.pi}
+    linear = frozenset(short | {name for name, unit in known.items() if unit == 'm'})
 
-    def estimated(measurements: Pairs) -> tuple[Estimate, Intervals]:
-        found = estimate(
+    def estimated(measurements: Pairs) -> Estimate:
+        return estimate(
             binding, measurements, noisy=noisy, is_fixed=is_fixed, numbers=numbers, linear=linear
         )
-        return found, intervals(found.fitted, found.uncertain())
 
     # Numbers of absurd size overflow on the way. That is a bad fit to report, no line of its own.
     with np.errstate(all='ignore'):
-        found, known = estimated(pairs)
-        doubts = [*found.misfits, *(sentence for _, sentence in _far(found, known))]
+        found = estimated(pairs)
+        doubts = [*found.misfits, *(sentence for _, sentence in _far(found))]
         if doubts:
             better = []
             for meaning, measurements in itertools.chain(rearranged(binding, pairs), others()):
                 if not fits_roughly(binding, measurements):
                     continue
-                other, other_known = estimated(measurements)
-                if other.misfits or _far(other, other_known) or not other.fitted.free:
+                other = estimated(measurements)
+                if other.misfits or _far(other) or not other.fitted.problem.free:
                     continue
-                better.append((meaning, measurements, other, other_known))
+                better.append((meaning, measurements, other))
             if better:
-                doubts = [_reading([meaning for meaning, *_ in better], found, known)]
-                _, pairs, found, known = better[0]
-        return _reported(binding, pairs, noisy, linear, found, known, doubts)
+                doubts = [_reading([meaning for meaning, *_ in better], found)]
+                _, pairs, found = better[0]
+        return _reported(binding, pairs, noisy, known, found, doubts)
 
 
-def _reading(meanings: Sequence[str], found: Estimate, known: Intervals) -> str:
+def _reading(meanings: Sequence[str], found: Estimate) -> str:
     """Return the sentence about another reading of the recording that fits the description."""
     which = 'this reading' if len(meanings) == 1 else 'the first reading'
     text = (
@@ -165,7 +167,7 @@ def _reading(meanings: Sequence[str], found: Estimate, known: Intervals) -> str:
         f'{which}'
     )
     if not found.misfits:
-        names = [name for name, _ in _far(found, known)]
+        names = [name for name, _ in _far(found)]
         text += f'; as it is recorded, it fits with another sign or size of {", ".join(names)}'
     return text
 
@@ -177,33 +179,25 @@ def _reported(
     binding: Binding,
     pairs: Pairs,
     noisy: NoisySide,
-    linear: Collection[str],
+    units: Mapping[str, str],
     found: Estimate,
-    known: Intervals,
     doubts: Sequence[str],
 ) -> Calibration:
-    parameters = _parameters(found, known)
-    channels = _channels(found, pairs, noisy)
-    outside = [s for c in channels for s in _outside(c, binding.transmission.is_constant)]
+    parameters = _parameters(found)
+    channels = _channels(found, pairs, noisy, units)
+    is_constant = binding.transmission.is_constant
+    outside = [s for c in channels for s in _outside(c, is_constant, timed=pairs.timed)]
     name = _term_name(binding, noisy)
-    many = any(c.unpredicted > MANY_OUTSIDE * (c.unpredicted + len(c.time)) for c in channels)
-    doubts = (*doubts, *(outside if many else ()))
+    sizes = [(len(c.unpredicted), len(c.time)) for c in channels]
+    if any(out > MANY_OUTSIDE * (out + used) for out, used in sizes):
+        doubts, outside = [*doubts, *outside], []
     return Calibration(
-        transmission=binding.spec.name,
-        type=binding.spec.type,
-        rows=len(pairs.time),
-        timed=pairs.timed,
-        parameters=parameters,
-        channels=channels,
-        effects=_effects(name, noisy, linear, found, known),
-        doubts=doubts,
-        warnings=(
-            *(() if many else outside),
-            *_warnings(binding, found, parameters),
-        ),
+        binding.spec.name, binding.spec.type, len(pairs.time), pairs.timed, parameters, channels,
+        _effects(name, units, found), tuple(doubts),
+        (*outside, *_warnings(binding, found, parameters)),
         # Beside a doubt it does not matter how far the intervals reach.
-        notes=() if doubts else tuple(_notes(name, found, known)),
-    )
+        () if doubts else tuple(_notes(name, found)),
+    )  # fmt: skip
 
 
 def _kept_text(
@@ -238,13 +232,13 @@ def _combination(kept: Kept, name: str, tunables: Sequence[Tunable]) -> str:
     return f'only its combination with {", ".join(other for other, _ in others)} is identifiable'
 
 
-def _far(found: Estimate, known: Intervals) -> list[tuple[str, str]]:
+def _far(found: Estimate) -> list[tuple[str, str]]:
     """Return numbers of another sign or size than described, with a sentence about each."""
     far = []
-    for place, half in zip(found.fitted.free, known.half_widths, strict=False):
+    numbers = zip(found.fitted.problem.free, found.fitted.x, found.known.half_widths, strict=False)
+    for place, value, half in numbers:
         tunable = found.model.tunables[place]
         described = float(found.model.nominal[place])
-        value = float(found.fitted.state.values[place])
         if not described or is_joint_offset(tunable):
             continue
         name = '.'.join(tunable.path)
@@ -262,7 +256,7 @@ def _far(found: Estimate, known: Intervals) -> list[tuple[str, str]]:
             )
         else:
             continue
-        far.append((name, f'{sentence}. Mend that, or take the number over with --force'))
+        far.append((name, f'{sentence}. Mend that, or take the number over with --doubtful'))
     return far
 
 
@@ -292,7 +286,7 @@ def _warnings(
     if vague:
         yield f'{", ".join(parameter.name for parameter in vague)}: {vague[0].kept}'
     for rival in found.rivals:
-        own = [(parameters[place], float(rival[place])) for place in found.fitted.free]
+        own = [(parameters[place], float(rival[place])) for place in found.fitted.problem.free]
         if not any(
             abs(value - parameter.value) > (parameter.half_width or 0.0) and parameter not in vague
             for parameter, value in own
@@ -305,40 +299,42 @@ def _warnings(
         )
 
 
-def _outside(channel: Channel, is_constant: bool) -> list[str]:
-    if not channel.unpredicted:
+def _outside(channel: Channel, is_constant: bool, *, timed: bool) -> list[str]:
+    count = len(channel.unpredicted)
+    if not count:
         return []
+    rows = when(channel.unpredicted, np.ones(count, dtype=bool), timed=timed)
+    which = f"'{channel.name}': {count} measurements ({rows})"
     if is_constant:
         return [
-            f"'{channel.name}': {channel.unpredicted} measurements cannot be computed with these "
-            'numbers, which are too large or too small: mend the description'
+            f'{which} cannot be computed with these numbers, which are too large or too small: '
+            'mend the description'
         ]
     return [
-        f"'{channel.name}': {channel.unpredicted} measurements are outside the domain of the "
-        'transmission (its dead centres, or its limits in the description) and are not used. If '
-        'the mechanism can be there, mend its dimensions or limits'
+        f'{which} are outside the domain of the transmission (its dead centres, or its limits in '
+        'the description) and are not used. If the mechanism can be there, mend its dimensions or '
+        'limits'
     ]
 
 
-def _parameters(found: Estimate, known: Intervals) -> tuple[Parameter, ...]:
-    free = found.fitted.free
+def _parameters(found: Estimate) -> tuple[Parameter, ...]:
+    free = found.fitted.problem.free
     parameters = []
+    vague = (
+        f'hardly told by the recording: the interval is mostly the {PLAUSIBLE:.0%} that a '
+        'described number is taken to be uncertain by. Measure it and --fix it: the others are '
+        'then known better'
+    )
     plausible = found.model.plausible(found.model.nominal)
     for place, tunable in enumerate(found.model.tunables):
         described = float(found.model.nominal[place])
         if place in free:
-            value = float(found.fitted.state.values[place])
-            half = float(known.half_widths[free.index(place)])
+            own = free.index(place)
+            half = float(found.known.half_widths[own])
             is_vague = half > VAGUE * 1.96 * plausible[place]
-            parameters.append(
-                Parameter(
-                    tunable.path, described, value, half,
-                    f'hardly told by the recording: the interval is mostly the {PLAUSIBLE:.0%} '
-                    'that a described number is taken to be uncertain by. Measure it and --fix '
-                    'it: the others are then known better' if is_vague else '',
-                    is_vague,
-                )
-            )  # fmt: skip
+            text = vague if is_vague else ''
+            value = float(found.fitted.x[own])
+            parameters.append(Parameter(tunable.path, described, value, half, text, is_vague))
             continue
         kept = found.kept.get(place, Kept('no effect'))
         text, warns = _kept_text(kept, place, found.model.tunables, found.motions)
@@ -357,24 +353,28 @@ def _term_name(binding: Binding, noisy: NoisySide) -> Callable[[Term], str]:
             return f'a time by which the {late} are late'
         if term.kind == 'backlash':
             return f"a backlash of '{measured[term.place]}'"
-        if term.given:
-            return f"an error once per turn of '{given[term.place]}' (eccentricity)"
-        return (
-            f"an error once per turn of '{measured[term.place]}' (eccentricity, wind-up by a "
-            'weight)'
-        )
+        often = ('once', 'twice')[term.order - 1]
+        cause = {
+            (True, 1): 'eccentricity',
+            (True, 2): 'a strain-wave gear, a universal joint, or an encoder that is not round',
+            (False, 1): 'eccentricity, wind-up by a weight',
+            (False, 2): 'a universal joint, or an encoder or wheel that is not round',
+        }[term.given, term.order]
+        side = given if term.given else measured
+        return f"an error {often} per turn of '{side[term.place]}' ({cause})"
 
     return name
 
 
-def _notes(name: Callable[[Term], str], found: Estimate, known: Intervals) -> Iterator[str]:
-    free = found.fitted.free
+def _notes(name: Callable[[Term], str], found: Estimate) -> Iterator[str]:
+    free = found.fitted.problem.free
     names = ['.'.join(found.model.tunables[place].path) for place in free]
-    for group in _together(known.correlation[: len(free), : len(free)]):
+    for group in _together(found.known.correlation[: len(free), : len(free)]):
         yield (
             f'{", ".join(names[place] for place in group)} are known together better than apart: '
             'take all of them over, or measure one by hand and --fix it'
         )
+    known = found.known
     if known.possible:
         narrow = [
             f'{each} ± {less:.2g}'
@@ -400,35 +400,35 @@ def _together(correlation: Array) -> list[set[int]]:
 
 def _effects(
     name: Callable[[Term], str],
-    noisy: NoisySide,
-    linear: Collection[str],
+    units: Mapping[str, str],
     found: Estimate,
-    known: Intervals,
 ) -> tuple[Effect, ...]:
     effects = []
-    for term, numbers in found.fitted.state.terms.items():
-        halves = known.half_widths[found.fitted.places(term)]
+    for term in found.fitted.problem.terms:
+        places = found.fitted.places(term)
+        numbers, halves = found.fitted.x[places], found.known.half_widths[places]
         size = float(np.hypot.reduce(numbers)) if term.count > 1 else float(numbers[0])
         turns = term.count > 1 and size > 0.0
         half = float(np.hypot.reduce(halves * numbers) / size) if turns else float(halves[0])
         unit = 's' if term.kind == 'delay' else 'rad'
         if term.kind == 'backlash':
-            is_linear = found.model.channels[term.place] in linear
-            unit = UNKNOWN_UNIT if noisy == 'actuator' else 'm' if is_linear else 'rad'
-        alike = tuple(name(other) for other in known.alike.get(term, ()))
+            unit = units[found.model.channels[term.place]]
+        alike = tuple(name(other) for other in found.known.alike.get(term, ()))
         effects.append(Effect(name(term), unit, size, half, alike))
     return tuple(effects)
 
 
-def _channels(found: Estimate, pairs: Pairs, noisy: NoisySide) -> tuple[Channel, ...]:
+def _channels(
+    found: Estimate, pairs: Pairs, noisy: NoisySide, units: Mapping[str, str]
+) -> tuple[Channel, ...]:
     problem = found.fitted.problem
-    predicted = problem.predicted(found.fitted.state)
+    predicted = problem.predicted(found.fitted.x)
     weight = np.zeros(problem.mask.shape)
-    weight[problem.mask] = found.fitted.rows.weight if problem.mask.any() else 0.0
+    weight[problem.mask] = found.fitted.weight
     channels = []
     for place, name in enumerate(found.model.channels):
-        used = problem.mask[:, place]
-        rows = np.flatnonzero(used & np.isfinite(predicted[:, place]))
+        used, known = problem.mask[:, place], np.isfinite(predicted[:, place])
+        rows = np.flatnonzero(used & known)
         channels.append(
             Channel(
                 name=name,
@@ -438,7 +438,8 @@ def _channels(found: Estimate, pairs: Pairs, noisy: NoisySide) -> tuple[Channel,
                 position=predicted[rows, place],
                 residual=found.model.measured[rows, place] - predicted[rows, place],
                 outlier=weight[rows, place] == 0.0,
-                unpredicted=int(used.sum()) - len(rows),
+                unit=units[name],
+                unpredicted=pairs.time[used & ~known],
             )
         )
     return tuple(channels)

@@ -22,7 +22,13 @@ from transmission_bridge.tools.calibration.recording import (
     read_csv,
     Recording,
 )
-from transmission_bridge.tools.calibration.results import Calibration, Channel, Effect, Parameter
+from transmission_bridge.tools.calibration.results import (
+    Calibration,
+    Channel,
+    Effect,
+    Parameter,
+    when,
+)
 from transmission_bridge.tools.cli import (
     aligned,
     Console,
@@ -61,15 +67,12 @@ def text_lines(result: Calibration, width: int | None) -> Iterator[str]:
     for line in aligned(table, right=(1, 2)):
         yield f'  {line}'
     for channel in result.channels:
-        yield f'  {_channel(channel)}'
-    for effect in result.effects:
-        yield _wrapped(_effect(effect), width)
-    for sentence in result.doubts:
-        yield _wrapped(f'doubt: {sentence}', width)
-    for sentence in result.warnings:
-        yield _wrapped(f'warning: {sentence}', width)
-    for sentence in result.notes:
-        yield _wrapped(f'note: {sentence}', width)
+        yield _wrapped(_channel(channel, timed=result.timed), width)
+    said = (('', map(_effect, result.effects)), ('doubt: ', result.doubts),
+            ('warning: ', result.warnings), ('note: ', result.notes))  # fmt: skip
+    for kind, sentences in said:
+        for sentence in sentences:
+            yield _wrapped(kind + sentence, width)
     yield ''
 
 
@@ -93,13 +96,13 @@ def _row(parameter: Parameter) -> tuple[str, str, str, str]:
     return parameter.name, described, rounded(parameter.value, parameter.half_width), interval
 
 
-def _channel(channel: Channel) -> str:
+def _channel(channel: Channel, *, timed: bool) -> str:
     if channel.noise is None:
-        return f'{printable(channel.name)}: {channel.motion.value}, not used'
+        return f'{channel.name}: {channel.motion.value}, not used'
     outliers = int(channel.outlier.sum())
     return (
-        f'{printable(channel.name)}: noise {channel.noise:.2g}, {outliers} of '
-        f'{len(channel.outlier)} are outliers'
+        f'{channel.name}: noise {channel.noise:.2g}, {outliers} of {len(channel.outlier)} are '
+        'outliers' + (f' ({when(channel.time, channel.outlier, timed=timed)})' if outliers else '')
     )
 
 
@@ -149,8 +152,8 @@ def residual_plot(results: Sequence[Calibration], file_format: str) -> bytes:
             axes[0, 0].text(0.5, 0.5, 'no residuals', ha='center')
         for pair, (result, channel) in zip(axes, rows, strict=False):
             _draw(pair[0], channel, channel.time, 'time [s]' if result.timed else 'row')
-            _draw(pair[1], channel, channel.position, 'position [rad or m]')
-            pair[0].set_ylabel('residual [rad or m]', fontsize=8)
+            _draw(pair[1], channel, channel.position, f'position [{channel.unit}]')
+            pair[0].set_ylabel(f'residual [{channel.unit}]', fontsize=8)
             title = f'{result.transmission}: {channel.name}'
             pair[0].set_title(title, fontsize=9, loc='left', parse_math=False)
 

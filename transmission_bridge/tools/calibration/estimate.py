@@ -8,30 +8,36 @@ From paired measurements of one transmission to a fit that has been doubted.
 2. Fits from several starts, with all numbers that are not exact combinations of others. What the
    recording cannot tell is held near the description, as much as that is plausibly right.
 3. The best of them is refined with Tukey's biweight, and physical terms are looked for.
-4. What is left is tested for shapes (:mod:`~transmission_bridge.tools.calibration.misfit`).
+4. What is left is tested (:mod:`~transmission_bridge.tools.calibration.misfit`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+import itertools
 import math
 
 import numpy as np
 
-from transmission_bridge.tools.calibration.fit import Problem, solved, starts, State
+from transmission_bridge.tools.calibration.fit import FEWEST_ROWS, Problem, solved, spread
 from transmission_bridge.tools.calibration.identify import identifiable, Kept, order_of
 from transmission_bridge.tools.calibration.misfit import misfits
-from transmission_bridge.tools.calibration.model import NoisySide, TransmissionModel
+from transmission_bridge.tools.calibration.model import (
+    is_joint_offset,
+    NoisySide,
+    TransmissionModel,
+)
 from transmission_bridge.tools.calibration.motion import Motion, motion_of, rests
 from transmission_bridge.tools.calibration.recording import Pairs
 from transmission_bridge.tools.calibration.selection import (
     candidates,
     closely,
     Fitted,
+    Intervals,
+    intervals,
     selected,
 )
-from transmission_bridge.tools.calibration.statistics import FEWEST_BLOCKS, spread
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.types import Array, Index, Mask
@@ -41,14 +47,24 @@ __all__ = ['Estimate', 'estimate']
 #: Rows of the fits from several starts.
 ROWS_OF_STARTS = 120
 
-#: Fits with a scale of the noise that comes down.
-COOLINGS = 4
+#: Starts with dimensions that are exchanged, and with such that are spread over the plausible.
+SPREADS = 4
 
-#: How much less a number is held than what it is plausibly wrong by, in the first fits.
-LOOSE = 3.0
+#: Dimensions from which neither is likely to meet another minimum.
+MOST_SPREAD = 8
+
+#: Fits with a scale of the noise that comes down, and how much less numbers are held in them.
+COOLINGS, LOOSE = 4, 3.0
+
+#: Leverage of a row that has as much to say of a number as all others.
+LONE = 0.5
 
 #: Another minimum is as good if its residual is not larger than this many times the best one.
 AS_GOOD = 1.05
+
+#: Other sizes of a ratio that are tried out with both senses, and ratios whose senses are tried
+#: out together.
+FACTORS, MOST_TURNED = tuple(10.0 ** (half / 2.0) for half in range(-6, 7)), 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +76,7 @@ class Estimate:
     :param kept: Why numbers were not fitted, by place of the tunable.
     :param rivals: Other values of all numbers that fit as well.
     :param misfits: Sentences about what the model does not explain.
+    :param known: How well the numbers are known.
     """
 
     fitted: Fitted
@@ -67,29 +84,12 @@ class Estimate:
     kept: dict[int, Kept]
     rivals: tuple[Array, ...]
     misfits: tuple[str, ...]
+    known: Intervals
 
     @property
     def model(self) -> TransmissionModel:
         """The transmission as a function of its numbers."""
         return self.fitted.problem.model
-
-    def uncertain(self) -> Array:
-        """
-        Return what numbers change, in standard deviations, whose effect is of the second order.
-
-        Shape ``(measurements, kept)``; for a change that is plausible.
-        """
-        problem, state = self.fitted.problem, self.fitted.state
-        plausible = self.model.plausible(self.model.nominal)
-        columns = [np.empty((int(problem.mask.sum()), 0))]
-        middle = problem.residuals(state)
-        for place, kept in self.kept.items():
-            if kept.reason == 'second order':
-                values = state.values.copy()
-                values[place] += plausible[place]
-                change = middle - problem.residuals(replace(state, values=values))
-                columns.append(np.where(np.isfinite(change), change, 0.0)[:, np.newaxis])
-        return np.concatenate(columns, axis=1)
 
 
 def estimate(
@@ -121,29 +121,37 @@ def estimate(
     model = TransmissionModel(binding, actuators, joints, noisy=noisy, numbers=numbers)
     mask = _usable(model, binding, pairs, motions, noisy) & moving[:, np.newaxis]
     step = np.median(np.diff(pairs.time)) if len(pairs.time) > 1 else 0.0
-    problem = Problem(
-        model, mask, pairs.time if pairs.timed and step > 0.0 else None, np.ones(mask.shape[1])
-    )
+    time = pairs.time if pairs.timed and step > 0.0 else None
+    problem = Problem(model, mask, time, np.ones(mask.shape[1]))
+    problem = replace(problem, scales=problem.floor())
     fixed = {
         place: Kept('fixed')
         for place, tunable in enumerate(model.tunables)
         if is_fixed('.'.join(tunable.path))
     }
-    order = [
-        place
-        for place in order_of(model.tunables, is_constant=binding.transmission.is_constant)
-        if place not in fixed
+    is_constant = binding.transmission.is_constant
+    order = [p for p in order_of(model.tunables, is_constant=is_constant) if p not in fixed]
+    every = replace(problem, free=tuple(range(len(model.tunables))))
+    free, kept = identifiable(model, model.nominal, every.columns(model.nominal), order)
+    problem = replace(problem, free=tuple(free))
+    trials = _trials(problem, is_constant=is_constant)
+    problem, x = _loosely(problem, trials[0][free])
+    kept = _second_order(problem, x, kept)
+    if not is_constant:
+        problem = _without_lone_rows(problem, x)
+    problem, x = closely(problem, x)
+    sides = [
+        [member.name not in linear for member in side]
+        for side in (binding.spec.actuators, binding.spec.joints)
     ]
-    names = [
-        [member.name for member in side] for side in (binding.spec.actuators, binding.spec.joints)
-    ]
-    given, measured = names if noisy == 'joint' else names[::-1]
-    rotary = [name not in linear for name in given], [name not in linear for name in measured]
-    fitted, kept, trials = _fit(problem, order, binding.transmission.is_constant, rotary)
-    ordered = pairs.timed or int(mask.any(axis=1).sum()) >= FEWEST_BLOCKS
-    found = misfits(fitted, ordered=ordered, timed=pairs.timed)
-    rivals = _rivals(fitted, trials)
-    return Estimate(fitted, motions, {**kept, **fixed}, rivals, tuple(found))
+    given, measured = sides if noisy == 'joint' else sides[::-1]
+    ordered = pairs.timed or int(mask.any(axis=1).sum()) >= FEWEST_ROWS
+    fitted = selected(Fitted(problem, x, candidates(problem, x, (given, measured)), ordered))
+    return Estimate(
+        fitted, motions, {**kept, **fixed}, _rivals(fitted, trials[1:]),
+        tuple(misfits(fitted, pairs.time, timed=pairs.timed)),
+        intervals(fitted, _uncertain(fitted, kept)),
+    )  # fmt: skip
 
 
 def _still(side: Array, rest: Index) -> Array:
@@ -171,8 +179,7 @@ def _usable(
     if noisy == 'joint':
         known[:, stuck] = False
         return known
-    complete = np.isfinite(pairs.joints).all(axis=1, keepdims=True)
-    known &= complete
+    known &= np.isfinite(pairs.joints).all(axis=1, keepdims=True)
     if stuck:
         # Actuators of which a stuck joint would be a part cannot be predicted.
         jacobian = binding.transmission.jacobian(pairs.actuators)
@@ -183,97 +190,188 @@ def _usable(
     return known
 
 
-def _fit(
-    problem: Problem,
-    order: Sequence[int],
-    is_constant: bool,
-    rotary: tuple[Sequence[bool], Sequence[bool]],
-) -> tuple[Fitted, dict[int, Kept], list[Array]]:
+def _changes(problem: Problem, x: Array, place: int, sign: float) -> Array:
+    """Return what a plausible change of a number that is kept changes, NaN: not predicted."""
     model = problem.model
-    state = State(model.nominal.copy())
-    problem = replace(problem, scales=problem.floor())
-    slopes = problem.columns(state, range(len(model.tunables)))
-    free, kept = identifiable(model, state.values, slopes, order)
-    trials = _trials(problem, free, is_constant)
-    problem, state = _loosely(problem, State(trials[0]), free)
-    kept = _second_order(problem, state, kept)
-    problem, state = closely(problem, state, free)
-    fitted = selected(Fitted(problem, state, free, candidates(problem, state, rotary)))
-    return fitted, kept, trials[1:]
+    size = float(model.plausible(model.nominal)[place])
+    more = replace(problem, free=(*problem.free, place), terms=())
+    numbers = np.append(x[: len(problem.free)], model.nominal[place])
+    changed = np.append(numbers[:-1], numbers[-1] + sign * size)
+    return more.residuals(numbers) - more.residuals(changed)
 
 
-def _second_order(problem: Problem, state: State, kept: dict[int, Kept]) -> dict[int, Kept]:
+def _second_order(problem: Problem, x: Array, kept: dict[int, Kept]) -> dict[int, Kept]:
     """Return the reasons, with those numbers whose effect is of the second order."""
-    found = dict(kept)
-    plausible = problem.model.plausible(problem.model.nominal)
-    middle = problem.residuals(state)
-    for place, reason in kept.items():
-        if reason.reason != 'no effect':
-            continue
-        for sign in (1.0, -1.0):
-            values = state.values.copy()
-            values[place] += sign * plausible[place]
-            change = problem.residuals(State(values)) - middle
-            if np.nanmax(np.abs(change), initial=0.0) > 1e-3:
-                found[place] = Kept('second order')
-    return found
+    return {
+        place: Kept('second order')
+        if reason.reason == 'no effect'
+        and any(
+            np.nanmax(np.abs(_changes(problem, x, place, sign)), initial=0.0) > 1e-3
+            for sign in (1.0, -1.0)
+        )
+        else reason
+        for place, reason in kept.items()
+    }
 
 
-def _loosely(problem: Problem, state: State, free: Sequence[int]) -> tuple[Problem, State]:
+def _uncertain(fitted: Fitted, kept: Mapping[int, Kept]) -> Array:
+    """Return what plausible changes of the second order do, shape ``(measurements, kept)``."""
+    changes = [
+        np.nan_to_num(_changes(fitted.problem, fitted.x, place, 1.0))
+        for place, reason in kept.items()
+        if reason.reason == 'second order'
+    ]
+    return np.array(changes).reshape(len(changes), len(fitted.residual)).T
+
+
+def _loosely(problem: Problem, x: Array) -> tuple[Problem, Array]:
     """Fit with a scale of the noise that comes down."""
     before = np.inf
     for _ in range(COOLINGS):
-        problem = problem.rescaled(state, len(free))
+        problem = problem.rescaled(x)
         size = float(np.log(problem.scales).sum())
         if size > before - 0.02:
             break
         before = size
-        state = solved(problem, state, free, loose=LOOSE)
-    return problem.rescaled(state, len(free)), state
+        x = solved(problem, x, loose=LOOSE)
+    return problem.rescaled(x), x
 
 
-def _trials(problem: Problem, free: Sequence[int], is_constant: bool) -> list[Array]:
+def _without_lone_rows(problem: Problem, x: Array) -> Problem:
+    """
+    Leave out rows that would determine a number alone.
+
+    Next to a dead centre slopes grow without bound, and so would the weight of a row there.
+    """
+    columns = np.concatenate([problem.columns(x), np.diag(problem.held(x))])
+    sizes = np.linalg.norm(columns, axis=0)
+    basis, _ = np.linalg.qr(columns / np.where(sizes > 0.0, sizes, 1.0))
+    alone = (basis * basis).sum(axis=1)[: int(problem.mask.sum())] > LONE
+    if not alone.any() or len(alone) < FEWEST_ROWS:
+        return problem
+    mask = problem.mask.copy()
+    mask[mask] = ~alone
+    return replace(problem, mask=mask)
+
+
+def _trials(problem: Problem, *, is_constant: bool) -> list[Array]:
     """Return the ends of fits from several starts, the best one nearest the description first."""
-    begin = starts(problem, free, is_constant=is_constant)
-    if len(begin) == 1:
-        return begin
     used = np.flatnonzero(problem.mask.any(axis=1))
     chosen = used[np.linspace(0, len(used) - 1, min(len(used), ROWS_OF_STARTS)).astype(np.intp)]
     few = problem.at_rows(chosen)
+    begin = _starts(few, is_constant=is_constant)
+    if len(begin) == 1:
+        return begin
     nominal = problem.model.nominal
-    sizes = problem.model.sizes(nominal)
-    ends = []
+    sizes, ends = problem.model.sizes(nominal), []
     for values in begin:
-        if not np.isfinite(few.residuals(State(values))).any():
+        x = values[list(problem.free)]
+        if not np.isfinite(few.residuals(x)).any():
             continue
-        state = State(values)
         for _ in range(2):
-            scaled = few.rescaled(state, len(free))
-            state = solved(scaled, state, free, loose=10.0, steps=10)
-        size = float(np.log(few.rescaled(state, len(free)).scales).sum())
-        away = float(np.abs((state.values - nominal) / sizes).sum())
-        ends.append((size, away, state.values))
-    if not ends:
-        return begin[:1]
-    least = min(size for size, _, _ in ends)
-    limit = least + problem.mask.shape[1] * math.log(AS_GOOD)
+            x = solved(few.rescaled(x), x, loose=10.0, steps=10)
+        size = float(np.log(few.rescaled(x).scales).sum())
+        values = few.values(x)
+        ends.append((size, float(np.abs((values - nominal) / sizes).sum()), values))
+    limit = min((end[0] for end in ends), default=0.0)
+    limit += problem.mask.shape[1] * math.log(AS_GOOD)
     good = sorted((end for end in ends if end[0] <= limit), key=lambda end: end[1])
-    return [values for _, _, values in good]
+    return [values for _, _, values in good] or begin[:1]
+
+
+def _starts(problem: Problem, *, is_constant: bool) -> list[Array]:
+    """
+    Return values to begin with, those of the description first.
+
+    Ratios of other senses and sizes, where these fit clearly better. Where the ratio depends on
+    position dimensions are exchanged and spread over half to twice their size as well.
+    """
+    model = problem.model
+    first = _turned(problem)
+    found = [first]
+    if is_constant:
+        return found
+    if first is not model.nominal:
+        found.append(model.nominal)
+    own = [p for p in problem.free if not is_joint_offset(model.tunables[p])]
+    if len(own) > MOST_SPREAD:
+        return found
+    alike = [
+        [one, other]
+        for one, other in itertools.combinations(own, 2)
+        if model.tunables[one].unit == model.tunables[other].unit != ''
+        and model.nominal[one]
+        and model.nominal[other]
+    ]
+    for pair in alike:
+        values = model.nominal.copy()
+        values[pair] = values[pair[::-1]]
+        found.append(values)
+    random = np.random.default_rng(1)
+    for _ in range(SPREADS):
+        values = model.nominal.copy()
+        values[own] *= 2.0 ** random.uniform(-1.0, 1.0, len(own))
+        found.append(values)
+    return found
+
+
+def _turned(problem: Problem) -> Array:
+    """Return the description, or what fits clearly better with ratios of another sense or size."""
+    model = problem.model
+    ratios = [
+        place
+        for place in problem.free
+        if model.tunables[place].nonzero
+        and model.tunables[place].minimum is None
+        and model.tunables[place].maximum is None
+    ][:MOST_TURNED]
+    measured = np.where(problem.mask, model.measured, np.nan)
+
+    def away(values: Array) -> Array:
+        known = np.isfinite(values).any(axis=0)
+        return np.asarray(np.abs(values[:, known] - np.nanmedian(values[:, known], axis=0)))
+
+    def misfit(values: Array) -> float:
+        rest = away(np.where(problem.mask, measured - model.predicted(values), np.nan))
+        if not rest.size or rest.shape != motion.shape:
+            return math.inf
+        share = rest / np.where(size > 0.0, size, np.inf)
+        # What cannot be predicted is worse than no model.
+        share = np.where(np.isfinite(share), share, np.where(np.isfinite(motion), 2.0, np.nan))
+        return float(np.nanmean(share, axis=0).sum())
+
+    motion = away(measured)
+    size = np.nanmean(motion, axis=0)
+    best = model.nominal
+    least = misfit(best)
+    if least < 0.1:
+        return best
+    rounds = [[(ratios, s) for s in itertools.product((1.0, -1.0), repeat=len(ratios))]]
+    rounds += [[([p], (s * f,)) for s in (1.0, -1.0) for f in FACTORS] for p in ratios]
+    for trials in rounds:
+        start = best
+        for places, factors in trials:
+            trial = start.copy()
+            trial[places] *= factors
+            cost = misfit(trial)
+            if cost < 0.9 * least:
+                best, least = trial, cost
+    return best
 
 
 def _rivals(fitted: Fitted, trials: Sequence[Array]) -> tuple[Array, ...]:
     """Return other minima that are as good, in the numbers that the recording tells."""
-    problem, free = fitted.problem, fitted.free
-    sizes = problem.model.sizes(fitted.state.values)
-    rivals: list[Array] = [fitted.state.values]
+    problem, free = fitted.problem, list(fitted.problem.free)
+    first = problem.values(fitted.x)
+    sizes = problem.model.sizes(first)
+    rivals = [first]
     least = spread(fitted.residual)
     for trial in trials:
-        values = fitted.state.values.copy()
-        values[free] = trial[free]
-        state = solved(problem, State(values, fitted.state.terms), free, steps=15)
-        residual = problem.residuals(state)
+        x = np.concatenate([trial[free], fitted.x[len(free) :]])
+        x = solved(problem, x, steps=15)
+        residual, values = problem.residuals(x), problem.values(x)
         if not np.isfinite(residual).any() or spread(residual) > AS_GOOD * max(least, 1e-3):
             continue
-        if all(np.abs((state.values - other) / sizes).max() > 0.05 for other in rivals):
-            rivals.append(state.values)
+        if all(np.abs((values - other) / sizes).max() > 0.05 for other in rivals):
+            rivals.append(values)
     return tuple(rivals[1:])

@@ -73,51 +73,30 @@ def identifiable(
     :returns: The places to fit, in their own order, and why the others are kept.
     """
     sizes = model.sizes(values)
-    basis = np.empty((len(slopes), 0))
+    full = np.linalg.norm(slopes * sizes, axis=0)
+    unit = slopes * sizes / np.where(full > 0.0, full, 1.0)
     taken: list[int] = []
     kept: dict[int, Kept] = {}
     for place in order:
-        column = slopes[:, place] * sizes[place]
-        full = float(np.linalg.norm(column))
-        if full == 0.0:
+        shares = np.linalg.lstsq(unit[:, taken], unit[:, place])[0]
+        if full[place] == 0.0:
             kept[place] = Kept('no effect')
-            continue
-        rest = column
-        for _ in range(2):  # Gram and Schmidt: twice is enough (Kahan)
-            rest = rest - basis @ (basis.T @ rest)
-        length = float(np.linalg.norm(rest))
-        if length <= DEPENDENT * full:
-            columns = slopes[:, taken] * sizes[taken]
-            partners = _partners(columns, column, taken, values, sizes, place)
-            kept[place] = Kept('dependent', partners)
-        else:
-            basis = np.column_stack([basis, rest / length])
+        elif np.linalg.norm(unit[:, place] - unit[:, taken] @ shares) > DEPENDENT:
             taken.append(place)
+        else:
+            # A relative change of this one asks for these relative changes of others.
+            relative = -shares * full[place] / full[taken] * sizes[taken] / sizes[place]
+            partners = [
+                (other, _power(float(change) * values[place], values[other]))
+                for other, change in zip(taken, relative, strict=True)
+                if abs(change) * sizes[place] > 1e-3 * sizes[other]
+            ]
+            kept[place] = Kept('dependent', tuple(partners))
     return sorted(taken), kept
 
 
-def _partners(
-    columns: Array,
-    column: Array,
-    taken: Sequence[int],
-    values: Array,
-    sizes: Array,
-    place: int,
-) -> tuple[tuple[int, int | None], ...]:
-    """Return what makes up for a change of one number, and by which power if by any."""
-    if not taken:
-        return ()
-    shares = np.linalg.lstsq(columns, column, rcond=None)[0]
-    partners = []
-    for other, share in zip(taken, shares, strict=True):
-        if abs(share) < 1e-3:
-            continue
-        # A relative change of this one asks for this relative change of the other one.
-        relative = -share * sizes[other] / sizes[place]
-        if values[place] and values[other]:
-            power = relative * values[place] / values[other]
-        else:
-            power = np.nan
-        exact = bool(np.isfinite(power)) and abs(power - round(power)) < 1e-3
-        partners.append((other, round(power) if exact else None))
-    return tuple(partners)
+def _power(own: float, other: float) -> int | None:
+    """Return the ratio of two relative changes if it is a whole number."""
+    power = own / other if own and other else np.nan
+    exact = bool(np.isfinite(power)) and abs(power - round(power)) < 1e-3
+    return round(power) if exact else None

@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from transmission_bridge.tools.calibration.statistics import spread
+from transmission_bridge.tools.calibration.fit import spread
+from transmission_bridge.tools.cli import optional
 from transmission_bridge.types import Array, Index, Mask
 
 __all__ = ['Motion', 'motion_of', 'rests']
@@ -78,36 +79,27 @@ def motion_of(actuators: Array, joint: Array, expected: Array, moving: Mask) -> 
     y = joint[known] - np.median(joint[known])
     x = actuators[known] - np.median(actuators[known], axis=0)
     explained = _robust_line(x, y)
-    noise = spread(y - explained, fitted=x.shape[1] + 1)
+    noise = spread(y - explained, x.shape[1] + 1)
     tiny = 1e-9 * float(np.max(np.abs(joint[known])))
     size, freedom = float(np.std(explained)), rows - x.shape[1] - 1
     if size > tiny and (freedom < 1 or size * np.sqrt(rows) > SHOWN * noise):
         return Motion.MOVES
     if spread(y) > 10.0 * max(spread(np.diff(y)) / math.sqrt(2.0), tiny):
         return Motion.MOVES  # with something else than these actuators, or not in proportion
-    moved = expected[known]
-    predictable = moved[np.isfinite(moved)]
-    if not len(predictable):
-        return Motion.STUCK
-    return (
-        Motion.STUCK
-        if float(np.std(predictable)) > max(VISIBLE * noise, tiny)
-        else (Motion.PARKED)
-    )
+    predictable = expected[known][np.isfinite(expected[known])]
+    visible = not len(predictable) or np.std(predictable) > max(VISIBLE * noise, tiny)
+    return Motion.STUCK if visible else Motion.PARKED
 
 
 def _robust_line(x: Array, y: Array) -> Array:
-    """Return the part of ``y`` that depends linearly on ``x``, by weights of Cauchy's loss."""
+    """Return the part of ``y`` that depends linearly on ``x``."""
     sizes = np.abs(x).max(axis=0, initial=0.0)
     unit = np.column_stack([x / np.where(sizes > 0.0, sizes, 1.0), np.ones(len(y))])
-    weights = np.ones(len(y))
-    fitted: Array = np.zeros(len(y))
-    for _ in range(20):
-        root = np.sqrt(weights)
-        slope = np.linalg.lstsq(unit * root[:, np.newaxis], y * root, rcond=1e-9)[0]
-        before, fitted = fitted, np.asarray(unit[:, :-1] @ slope[:-1])
-        scale = spread(y - fitted - slope[-1])
-        if scale == 0.0 or np.max(np.abs(fitted - before)) < 1e-3 * scale:
-            break
-        weights = 1.0 / (1.0 + ((y - fitted - slope[-1]) / (2.385 * scale)) ** 2)
-    return fitted
+    start = np.linalg.lstsq(unit, y, rcond=1e-9)[0]
+    scale = spread(y - unit @ start)
+    if scale > 0.0:
+        least_squares = optional('scipy.optimize', 'calibrate').least_squares
+        start = least_squares(
+            lambda b: (y - unit @ b) / scale, start, lambda _: -unit / scale, loss='cauchy'
+        ).x
+    return np.asarray(unit[:, :-1] @ start[:-1])

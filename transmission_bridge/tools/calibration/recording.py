@@ -29,7 +29,7 @@ from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.tools.bags.csv_file import CsvRows, number, TOPIC
 from transmission_bridge.tools.bags.files import open_source, read_unusual, Source
 from transmission_bridge.tools.bags.model import JOINT_STATE, Message, UnusableFileError
-from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.cli import optional, UsageError
 from transmission_bridge.tools.robot import NAMES_HINT
 from transmission_bridge.types import Array
 
@@ -178,7 +178,7 @@ def _thinned(actuators: Array, joints: Array, time: Array, timed: bool) -> Pairs
 
 def interpolated(time: Array, values: Array, at: Array) -> Array:
     """
-    Return values at other times, by the cubic through the four nearest rows (Lagrange).
+    Return values at other times, by cubic splines.
 
     A straight line would be wrong by an eighth of the square of the time between rows times the
     acceleration, which is more than a good encoder's noise.
@@ -186,53 +186,24 @@ def interpolated(time: Array, values: Array, at: Array) -> Array:
     :param time: Shape ``(rows,)``, ascending.
     :param values: Shape ``(rows, n)``.
     :returns: NaN outside the times, and over gaps of more than :data:`MAX_GAP` times the median
-        distance.
+        distance, beyond which a row tells nothing about this side.
     """
     found = np.full((len(at), values.shape[1]), np.nan)
-    distinct = np.concatenate([[True], np.diff(time) > 0.0]) if len(time) else np.empty(0, bool)
-    time, values = time[distinct], values[distinct]
-    inside = np.flatnonzero(_between(time, at))
-    if not len(inside):
-        return found
-    asked = at[inside]
-    width = min(4, len(time))
-    first = np.clip(np.searchsorted(time, asked, side='right') - 2, 0, len(time) - width)
-    # Beyond a gap a row tells nothing about this side of it.
-    knots = time[first[:, np.newaxis] + np.arange(width)]
-    limit = MAX_GAP * float(np.median(np.diff(time))) if len(time) > 1 else np.inf
-    total = np.zeros((len(inside), values.shape[1]))
-    for k in range(width):
-        share = np.ones(len(inside))
-        for m in range(width):
-            if m != k:
-                share *= (asked - knots[:, m]) / (knots[:, k] - knots[:, m])
-        total += share[:, np.newaxis] * values[first + k]
-    whole = (np.diff(knots, axis=1) <= limit).all(axis=1)
-    for column, known in enumerate(values.T):
-        line = np.interp(asked, time, known)
-        found[inside, column] = np.where(whole, total[:, column], line)
+    steps = np.diff(time, prepend=-np.inf)
+    time, values, steps = time[steps > 0.0], values[steps > 0.0], steps[steps > 0.0]
+    limit = MAX_GAP * float(np.median(steps[1:])) if len(time) > 1 else np.inf
+    spline = optional('scipy.interpolate', 'calibrate').make_interp_spline
+    for part in np.split(np.arange(len(time)), np.flatnonzero(steps[1:] > limit) + 1):
+        inside = (at >= time[part].min(initial=np.inf)) & (at <= time[part].max(initial=-np.inf))
+        if inside.any():
+            degree = min(3, len(part) - 1)
+            found[inside] = spline(time[part], values[part], degree)(at[inside])
     return found
 
 
 def _sorted(time: Array, values: Array) -> tuple[Array, Array]:
-    finite = np.flatnonzero(np.isfinite(time))
-    order = finite[np.argsort(time[finite], kind='stable')]
+    order = np.argsort(time, kind='stable')[: np.count_nonzero(np.isfinite(time))]
     return time[order], values[order]
-
-
-def _between(known: Array, asked: Array) -> Array:
-    """Return which times have a neighbour on both sides that is near."""
-    if len(known) == 0:
-        return np.zeros(len(asked), dtype=bool)
-    right = np.searchsorted(known, asked, side='left').clip(0, len(known) - 1)
-    exact = known[right] == asked
-    if len(known) == 1:
-        return np.asarray(exact)
-    left = (right - 1).clip(0)
-    gap = known[right] - known[left]
-    near = (gap > 0.0) & (gap <= MAX_GAP * np.median(np.diff(known)))
-    outside = (asked < known[0]) | (asked > known[-1])
-    return np.asarray(exact | (near & ~outside))
 
 
 def read_bag(
@@ -329,43 +300,35 @@ class _Table:
 
     def add(self, message: Message) -> None:
         try:
-            data = self._decoded(message.data)
+            try:
+                data: JointStateRecord = self._reader.read_message(message.data)
+            except MessageError:
+                data = read_unusual(message.data)
         except MessageError:
             self.refused += 1
             return
-        known = self._known.get(data.names)
-        if known is None:
-            known = self._known[data.names] = {
-                place: self._names[name]
-                for place, name in enumerate(data.names)
-                if name in self._names
-            }
+        known = self._known.setdefault(
+            data.names,
+            {place: self._names[n] for place, n in enumerate(data.names) if n in self._names},
+        )
         if len(data.position) != len(data.names) or len(set(known.values())) < len(known):
             self.refused += 1
-            return
-        seconds, nanoseconds = data.stamp
-        stamp = seconds * 10**9 + nanoseconds
-        if known:
+        elif known:
+            seconds, nanoseconds = data.stamp
             position = np.array(data.position)[list(known)]
+            stamp = seconds * 10**9 + nanoseconds
             self.rows.append((stamp, message.time, tuple(known.values()), position))
 
     def series(self) -> Series:
-        stamped = all(stamp for stamp, _, _, _ in self.rows)
-        layouts = dict.fromkeys(layout for _, _, layout, _ in self.rows)
-        names = dict.fromkeys(name for layout in layouts for name in layout)
+        names = tuple(dict.fromkeys(name for _, _, layout, _ in self.rows for name in layout))
         places = {name: place for place, name in enumerate(names)}
         values = np.full((len(self.rows), len(names)), np.nan)
         for row, (_, _, layout, position) in enumerate(self.rows):
             values[row, [places[name] for name in layout]] = position
         values[~np.isfinite(values)] = np.nan
+        stamped = all(stamp for stamp, _, _, _ in self.rows)
         times = [stamp if stamped else received for stamp, received, _, _ in self.rows]
-        return Series(tuple(names), values, np.array(times, dtype=np.float64) * 1e-9)
-
-    def _decoded(self, data: bytes) -> JointStateRecord:
-        try:
-            return self._reader.read_message(data)
-        except MessageError:
-            return read_unusual(data)
+        return Series(names, values, np.array(times, dtype=np.float64) * 1e-9)
 
 
 _TIMES = ('time', 't')
@@ -423,18 +386,15 @@ def _parsed(
         for place in places:
             cells.append(_number(file, row_number, header[place], row[place]))
     table = np.array(cells, dtype=np.float64).reshape(-1, len(places))
-    return _split(used, table, [n for n, role in zip(header, roles, strict=True) if not role[0]])
+    sides = [side for side, _ in used]
+    time = table[:, sides.index('time')] if 'time' in sides else None
 
-
-def _split(used: Sequence[tuple[str, str]], table: np.ndarray, rest: list[str]) -> Recording:
     def series(side: str) -> Series:
-        chosen = [place for place, role in enumerate(used) if role[0] == side]
-        names = tuple(used[place][1] for place in chosen)
-        times = [place for place, role in enumerate(used) if role[0] == 'time']
-        time = table[:, times[0]] if times else None
-        return Series(names, table[:, chosen], time)
+        chosen = [place for place, each in enumerate(sides) if each == side]
+        return Series(tuple(used[place][1] for place in chosen), table[:, chosen], time)
 
-    return Recording(series('actuator'), series('joint'), in_rows=True, ignored=tuple(rest))
+    rest = tuple(name for name, role in zip(header, roles, strict=True) if not role[0])
+    return Recording(series('actuator'), series('joint'), in_rows=True, ignored=rest)
 
 
 def _role(name: str, actuators: Mapping[str, str], joints: Collection[str]) -> tuple[str, str]:

@@ -9,11 +9,39 @@ from dataclasses import dataclass
 import math
 from typing import Any
 
+import numpy as np
+
 from transmission_bridge.tools.calibration.motion import Motion
 from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.types import Array, Mask
 
-__all__ = ['Calibration', 'Channel', 'Effect', 'Parameter']
+__all__ = ['Calibration', 'Channel', 'Effect', 'Parameter', 'when']
+
+#: Stretches of rows that a sentence names.
+_MOST_STRETCHES = 4
+
+
+def when(time: Array, chosen: Mask, *, timed: bool) -> str:
+    """
+    Return when some of the rows were measured, as ``t = 0.1, 0.52 to 0.6 s and 3 more``.
+
+    :param time: Times, or numbers of rows, shape ``(rows,)``.
+    :param timed: Which of the two.
+    """
+    ends = np.flatnonzero(np.diff(np.concatenate([[0], chosen.astype(np.int8), [0]])))
+    stretches = [
+        f'{time[first]:.6g}' + (f' to {time[last - 1]:.6g}' if last - first > 1 else '')
+        for first, last in ends.reshape(-1, 2)
+    ]
+    text = ', '.join(stretches[:_MOST_STRETCHES])
+    more = len(stretches) - _MOST_STRETCHES
+    text = f't = {text} s' if timed else f'rows {text}'
+    return f'{text} and {more} more' if more > 0 else text
+
+
+def _interval(value: float, half_width: float | None) -> list[float] | None:
+    known = half_width is not None and math.isfinite(half_width)
+    return [value - half_width, value + half_width] if known else None  # type: ignore[operator]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +72,12 @@ class Parameter:
 
     def as_json(self) -> dict[str, Any]:
         """Return the object of ``calibrate --json``."""
-        interval = None
-        if self.half_width is not None and math.isfinite(self.half_width):
-            interval = [self.value - self.half_width, self.value + self.half_width]
         return {
             'name': self.name,
             'description': self.described,
             'value': self.value,
             'estimated': self.half_width is not None,
-            'interval': interval,
+            'interval': _interval(self.value, self.half_width),
             'kept': self.kept or None,
         }
 
@@ -77,15 +102,9 @@ class Effect:
 
     def as_json(self) -> dict[str, Any]:
         """Return the object of ``calibrate --json``."""
-        known = math.isfinite(self.half_width)
-        interval = [self.size - self.half_width, self.size + self.half_width] if known else None
-        return {
-            'name': self.name,
-            'unit': self.unit,
-            'size': self.size,
-            'interval': interval,
-            'or': list(self.alike),
-        }
+        interval = _interval(self.size, self.half_width)
+        fields = {'name': self.name, 'unit': self.unit, 'size': self.size}
+        return {**fields, 'interval': interval, 'or': list(self.alike)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +117,8 @@ class Channel:
     :param position: What the model predicts [rad or m].
     :param residual: Measured minus predicted.
     :param outlier: Which rows have no influence.
-    :param unpredicted: Rows outside the domain of the transmission.
+    :param unit: Of positions.
+    :param unpredicted: Times of the rows outside the domain of the transmission.
     """
 
     name: str
@@ -108,7 +128,8 @@ class Channel:
     position: Array
     residual: Array
     outlier: Mask
-    unpredicted: int = 0
+    unit: str
+    unpredicted: Array
 
     def as_json(self) -> dict[str, Any]:
         """Return the object of ``calibrate --json``."""
@@ -118,7 +139,9 @@ class Channel:
             'samples': len(self.residual),
             'noise': self.noise,
             'outliers': int(self.outlier.sum()),
-            'not_predicted': self.unpredicted,
+            'outlier_times': self.time[self.outlier].tolist(),
+            'not_predicted': len(self.unpredicted),
+            'not_predicted_times': self.unpredicted.tolist(),
         }
 
 

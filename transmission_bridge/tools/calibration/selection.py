@@ -2,46 +2,39 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Which physical terms a recording shows, what it cannot tell apart, and how well all is known.
+Which physical terms a recording shows, what it cannot rule out, and how well all is known.
 
-Terms enter one after the other, each where the blocks of the recording hold it for real
-(:meth:`LinearFit.chance`) at a family-wise one per cent. The bootstrap makes the choice anew in
-every replicate, so that intervals hold what a wrong choice costs.
+Terms enter one after the other, each where Wald's test shows it at a family-wise one per cent
+under the noise that the largest model leaves: that with all terms and all shapes of
+:func:`shapes_of`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 import math
 
 import numpy as np
 
-from transmission_bridge.tools.calibration.fit import Problem, solved, State, Term
-from transmission_bridge.tools.calibration.statistics import (
-    block_labels,
-    FEWEST_BLOCKS,
-    fit_linear,
-    influence_slope,
-    LinearFit,
-    Rows,
-    student_quantile,
-    weights_of,
+from transmission_bridge.tools.calibration.fit import (
+    FEWEST_ROWS,
+    influence,
+    play,
+    Problem,
+    solved,
+    Term,
 )
-from transmission_bridge.tools.cli import optional
-from transmission_bridge.types import Array
+from transmission_bridge.tools.calibration.noise import (
+    Linear,
+    ROWS_OF_A_SPECTRUM,
+    Sample,
+    student_quantile,
+)
+from transmission_bridge.types import Array, Index
 
-__all__ = [
-    'TERM_LEVEL',
-    'USUAL_TURN',
-    'Fitted',
-    'Intervals',
-    'candidates',
-    'closely',
-    'intervals',
-    'selected',
-]
+__all__ = ['Fitted', 'Intervals', 'candidates', 'closely', 'intervals', 'selected']
 
 #: Chance that any term is accepted where there is none.
 TERM_LEVEL = 0.01
@@ -50,7 +43,7 @@ TERM_LEVEL = 0.01
 #: intervals then reach as far as those with it.
 POSSIBLE = 0.1
 
-#: Least motion [rad] in which an error once per turn is looked for.
+#: Least motion [rad] in which an error of an encoder is looked for.
 PART_OF_A_TURN = 0.2
 
 #: An error once per turn [rad] that is quite usual: it is there unless it is ruled out.
@@ -59,7 +52,18 @@ USUAL_TURN = 0.01
 #: Another term that leaves a misfit of no more than this, in variances, explains as much.
 AS_GOOD = 9.0
 
-REPLICATES = 500
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """
+    What a residual may depend on where the model is wrong.
+
+    :param columns: Shape ``(measurements, n)``.
+    """
+
+    channel: int
+    name: str
+    columns: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,96 +72,152 @@ class Fitted:
     A fit with its terms.
 
     :param problem: With the noise that is left.
-    :param free: Places of the fitted numbers.
+    :param x: What was fitted.
     :param others: Terms that were looked for and not accepted.
+    :param ordered: Whether the order of the rows is that of the motion.
     """
 
     problem: Problem
-    state: State
-    free: list[int]
-    others: tuple[Term, ...]
+    x: Array
+    others: tuple[Term, ...] = ()
+    ordered: bool = True
 
     @cached_property
     def residual(self) -> Array:
         """Measured minus predicted in standard deviations, NaN where not predicted."""
-        return self.problem.residuals(self.state)
+        return self.problem.residuals(self.x)
 
     @cached_property
-    def rows(self) -> Rows:
-        """Weights and blocks of the measurements."""
-        row = np.nonzero(self.problem.mask)[0]
-        used, number = np.unique(row, return_inverse=True)
-        weight = weights_of(self.residual)
-        slope = influence_slope(self.residual)[np.isfinite(self.residual)]
-        share = float(weight.sum()) / max(float(slope.sum()), 1e-3 * len(weight), 1e-9)
-        return Rows(weight, block_labels(len(used))[number], min(max(share, 1.0), 3.0))
+    def weight(self) -> Array:
+        """Weights of the measurements, zero of an outlier."""
+        return influence(self.residual)[0]
+
+    @cached_property
+    def channels(self) -> list[Index]:
+        """Where the measurements of each channel stand."""
+        channel = np.nonzero(self.problem.mask)[1]
+        return [np.flatnonzero(channel == c) for c in range(self.problem.mask.shape[1])]
+
+    @cached_property
+    def whole(self) -> tuple[Problem, Array]:
+        """The problem with the terms that were not accepted, which are zero."""
+        count = sum(term.count for term in self.others)
+        problem = replace(self.problem, terms=(*self.problem.terms, *self.others))
+        return problem, np.concatenate([self.x, np.zeros(count)])
 
     @cached_property
     def columns(self) -> Array:
-        """Of the free numbers, of the terms, then of the terms that were not accepted."""
-        zeros = {term: np.zeros(term.count) for term in self.others}
-        state = State(self.state.values, {**self.state.terms, **zeros})
-        return self.problem.columns(state, self.free)
+        """Of what was fitted, then of the terms that were not accepted."""
+        problem, x = self.whole
+        return problem.columns(x)
 
-    @property
-    def size(self) -> int:
-        """How many numbers were fitted, those of terms among them."""
-        return len(self.free) + sum(term.count for term in self.state.terms)
+    @cached_property
+    def shapes(self) -> list[Shape]:
+        """What the residual may depend on besides."""
+        return shapes_of(self)
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The residuals, outliers cut, as if those of least squares."""
+        weight, slope = influence(self.residual)
+        residual = np.where(np.isfinite(self.residual), weight * self.residual, 0.0)
+        for places in self.channels:
+            residual[places] /= max(0.3, float(slope[places].mean())) if len(places) else 1.0
+        largest = np.concatenate([self.columns, *(s.columns for s in self.shapes)], axis=1)
+        if max(map(len, self.channels)) < ROWS_OF_A_SPECTRUM:
+            return Sample(self.channels, residual, self.columns[:, : len(self.x)], few=True)
+        return Sample(self.channels, residual, largest)
 
     def places(self, term: Term) -> list[int]:
         """Return the columns of a term."""
-        first = len(self.free)
-        for other in (*self.state.terms, *self.others):
-            if other == term:
-                return list(range(first, first + term.count))
-            first += other.count
-        raise KeyError(term)
+        return self.whole[0].places(term)
 
-    @cached_property
+    @property
     def held(self) -> Array:
-        """One over what is plausible, per column; zero for terms, of which nothing is known."""
-        held = np.zeros(self.columns.shape[1])
-        held[: len(self.free)] = 1.0 / self.problem.model.plausible(self.state.values)[self.free]
-        return held
+        """One over what is plausible, per column; zero where nothing is known."""
+        problem, x = self.whole
+        return problem.held(x)
 
     def linear(
-        self, columns: Sequence[int], more: Array | float = 0.0, held: Array | None = None
-    ) -> LinearFit:
-        """
-        Fit some of the columns to what is left.
+        self, places: Sequence[int], more: Array | float = 0.0, held: Array | None = None
+    ) -> Linear:
+        """Fit some of the columns, as :meth:`Sample.fit`."""
+        held = self.held[list(places)] if held is None else held
+        return self.sample.fit(self.columns[:, list(places)], held, more)
 
-        :param more: What is to be explained besides.
-        :param held: Per column of these, by default as in :attr:`held`.
-        """
-        residual = np.where(np.isfinite(self.residual), self.residual + more, 0.0)
-        places = list(columns)
-        held = self.held[places] if held is None else held
-        return fit_linear(self.columns[:, places], residual, self.rows, held)
+    def test(self, shape: Shape) -> tuple[float, Array]:
+        """Return the chance of a shape, and what it explains, in standard deviations."""
+        own = self.columns[:, : len(self.x)]
+        sizes = np.linalg.norm(shape.columns, axis=0)
+        rest = shape.columns / np.where(sizes > 0.0, sizes, 1.0)
+        rest = rest - own @ np.linalg.lstsq(own, rest, rcond=1e-9)[0] if own.shape[1] else rest
+        vectors, sizes, _ = np.linalg.svd(rest, full_matrices=False)
+        new = vectors[:, sizes > 0.01]
+        if not new.shape[1]:
+            return 1.0, np.zeros(len(own))
+        trial = self.sample.fit(np.concatenate([own, new], axis=1))
+        return trial.chance(len(self.x)), new @ trial.values[len(self.x) :]
+
+
+def shapes_of(fitted: Fitted) -> list[Shape]:
+    """Return what residuals may depend on: position, its direction, time, acceleration."""
+    problem, found = fitted.problem, []
+    rows = np.nonzero(problem.mask)[0]
+    position = problem.predicted(fitted.x)[problem.mask]
+    for channel, places in enumerate(fitted.channels):
+        known = places[np.isfinite(position[places])]
+        if len(known) < FEWEST_ROWS:
+            continue
+        # Of few rows few shapes are told from noise.
+        most = min(6, len(known) // 12)
+        x = position[known]
+        low, high = x.min(), x.max()
+        shapes: dict[str, list[Array]] = {}
+        if high > low:
+            unit = 2.0 * (x - low) / (high - low) - 1.0
+            powers = [np.polynomial.legendre.Legendre.basis(n)(unit) for n in range(most + 1)]
+            shapes['position'] = powers[2:]
+            if fitted.ordered:
+                side = play(x, 3.0 * float(problem.scales[channel]))
+                shapes['direction'] = [side * power for power in powers[:3]]
+        if fitted.ordered:
+            u = np.linspace(0.0, np.pi, len(known))
+            shapes['time'] = [np.cos(k * u) for k in range(1, most + 1)]
+        if problem.time is not None and high > low:
+            with np.errstate(all='ignore'):
+                rate = np.gradient(np.gradient(x, problem.time[rows[known]]))
+            if np.isfinite(rate).all():
+                shapes['acceleration'] = [rate]
+        for name, values in shapes.items():
+            columns = np.zeros((len(rows), len(values)))
+            columns[known] = np.stack(values, axis=1)
+            found.append(Shape(channel, name, columns))
+    return found
 
 
 def candidates(
-    problem: Problem, state: State, rotary: tuple[Sequence[bool], Sequence[bool]]
+    problem: Problem, x: Array, rotary: tuple[Sequence[bool], Sequence[bool]]
 ) -> tuple[Term, ...]:
     """
     Return the terms that a recording could show.
 
     :param rotary: Which columns of the given and of the measured side are of angles.
     """
-    if np.count_nonzero(problem.mask.any(axis=1)) < FEWEST_BLOCKS:
+    used = problem.mask.any(axis=1)
+    if np.count_nonzero(used) < FEWEST_ROWS:
         return ()
     terms = [Term('delay')] if problem.time is not None else []
-    predicted = problem.predicted(state)
+    predicted = problem.predicted(x)
     for channel, chosen in enumerate(problem.mask.T):
         known = predicted[chosen & np.isfinite(predicted[:, channel]), channel]
-        if len(known) < FEWEST_BLOCKS or not np.ptp(known) > 0.0:
+        if len(known) < FEWEST_ROWS or not np.ptp(known) > 0.0:
             continue
         terms.append(Term('backlash', channel))
         if rotary[1][channel] and np.ptp(known) > PART_OF_A_TURN:
-            terms.append(Term('turn', channel))
-    used = problem.mask.any(axis=1)
+            terms += [Term('turn', channel, order=order) for order in (1, 2)]
     for column, values in enumerate(problem.model.given.T):
         if rotary[0][column] and np.ptp(values[used]) > PART_OF_A_TURN:
-            terms.append(Term('turn', column, given=True))
+            terms += [Term('turn', column, given=True, order=order) for order in (1, 2)]
     return tuple(terms)
 
 
@@ -165,46 +225,45 @@ def selected(fitted: Fitted) -> Fitted:
     """Return the fit with the terms that the recording shows."""
     level = TERM_LEVEL / max(1, len(fitted.others))
     for _ in range(len(fitted.others)):
-        own = list(range(fitted.size))
+        own = list(range(len(fitted.x)))
         best: tuple[float, Term, Array] | None = None
         for term in fitted.others:
             trial = fitted.linear([*own, *fitted.places(term)])
-            if trial.chance(len(own)) < level and (best is None or trial.squares < best[0]):
-                best = trial.squares, term, trial.values[len(own) :]
+            if trial.chance(len(own)) < level and (best is None or trial.misfit < best[0]):
+                best = trial.misfit, term, trial.values
         if best is None:
             break
-        terms = {**fitted.state.terms, best[1]: best[2]}
-        fitted = _refitted(fitted, terms)
+        newest = best[1]
+        start = np.concatenate([fitted.x, best[2][len(own) :]])
+        fitted = _refitted(fitted, (*fitted.problem.terms, newest), start)
         # What another term explains better now is let go.
-        for term in list(fitted.state.terms):
-            if term != best[1] and _chance_of(fitted, term) > level:
-                kept = {t: n for t, n in fitted.state.terms.items() if t != term}
-                fitted = _refitted(fitted, kept)
+        for term in fitted.problem.terms:
+            if term is not newest and _chance_of(fitted, term) > level:
+                kept = tuple(each for each in fitted.problem.terms if each != term)
+                fitted = _refitted(fitted, kept, np.delete(fitted.x, fitted.places(term)))
     return fitted
 
 
-def _refitted(fitted: Fitted, terms: Mapping[Term, Array]) -> Fitted:
-    every = (*fitted.state.terms, *fitted.others)
-    problem, state = closely(fitted.problem, State(fitted.state.values, terms), fitted.free)
+def _refitted(fitted: Fitted, terms: tuple[Term, ...], start: Array) -> Fitted:
+    every = (*fitted.problem.terms, *fitted.others)
+    problem, x = closely(replace(fitted.problem, terms=terms), start)
     others = tuple(term for term in every if term not in terms)
-    return Fitted(problem, state, fitted.free, others)
+    return Fitted(problem, x, others, fitted.ordered)
 
 
-def closely(problem: Problem, state: State, free: Sequence[int]) -> tuple[Problem, State]:
-    """Return the fit by the biweight near a start, and the problem with its noise."""
-    count = len(free) + sum(term.count for term in state.terms)
-    state = solved(problem, state, free)
-    problem = problem.rescaled(state, count)
-    return problem, solved(problem, state, free, loss='biweight')
+def closely(problem: Problem, x: Array) -> tuple[Problem, Array]:
+    """Return the problem with its noise, and the fit by the biweight near a start."""
+    problem = problem.rescaled(solved(problem, x))
+    return problem, solved(problem, x, loss='biweight')
 
 
 def _chance_of(fitted: Fitted, term: Term) -> float:
     """Return how likely an accepted term of this size would be by chance."""
     places = fitted.places(term)
-    rest = [place for place in range(fitted.size) if place not in places]
+    rest = [place for place in range(len(fitted.x)) if place not in places]
     trial = fitted.linear([*rest, *places])
-    moved = np.concatenate([np.zeros(len(rest)), fitted.state.terms[term]])
-    return replace(trial, values=trial.values + moved).chance(len(rest))
+    values = trial.values + np.concatenate([np.zeros(len(rest)), fitted.x[places]])
+    return replace(trial, values=values).chance(len(rest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +271,7 @@ class Intervals:
     """
     How well what was fitted is known.
 
-    :param half_widths: Of the free numbers, then of those of the terms.
+    :param half_widths: One per number.
     :param correlation: Of their errors, shape ``(size, size)``.
     :param alike: Per accepted term those that explain as much.
     :param possible: Terms that cannot be ruled out and make intervals much wider.
@@ -221,7 +280,7 @@ class Intervals:
 
     half_widths: Array
     correlation: Array
-    alike: Mapping[Term, Collection[Term]]
+    alike: Mapping[Term, Sequence[Term]]
     possible: tuple[Term, ...]
     without: Array
 
@@ -233,60 +292,46 @@ def intervals(fitted: Fitted, uncertain: Array) -> Intervals:
     :param uncertain: What numbers that are kept change where they are wrong by their plausible
         error, in standard deviations, shape ``(measurements, kept)``.
     """
-    own = list(range(fitted.size))
-    none = np.full(fitted.size, math.inf)
-    if not own:
-        return Intervals(none, np.empty((0, 0)), {}, (), none)
-    now = fitted.linear(own)
-    if not (now.freedom > 0.5 and np.isfinite(now.covariance).all()):
-        return Intervals(none, np.eye(fitted.size), {}, (), none)
-    weight = fitted.rows.weight[:, np.newaxis]
-    columns = fitted.columns
-    sizes = np.sqrt((weight * columns * columns).sum(axis=0))
-    unit = columns / np.where(sizes > 0.0, sizes, 1.0)
-    held = fitted.held / np.where(sizes > 0.0, sizes, 1.0)
-    square = unit.T @ (weight * unit) + np.diag(held**2 + 1e-12)
-    moved = (
-        np.linalg.solve(square[np.ix_(own, own)], unit[:, own].T @ (weight * uncertain))
-        / sizes[own, np.newaxis]
-    )
-    covariance = now.covariance + moved @ moved.T
-    least = np.diag(now.independent + moved @ moved.T)
-    half = student_quantile(now.freedom) * np.sqrt(np.maximum(np.diag(covariance), least))
-    alike = {term: _alike(fitted, term, now) for term in fitted.state.terms}
-    if now.influences is not None and fitted.others + tuple(fitted.state.terms):
-        errors = _replicates(fitted, now, square, unit, sizes)
-        # What is known beforehand is as far off as is plausible.
-        inverse = np.linalg.inv(square[np.ix_(own, own)])
-        beforehand = np.concatenate([moved, inverse * held[own] / sizes[own, np.newaxis]], axis=1)
-        random = np.random.default_rng(2)
-        errors = errors + random.normal(size=(len(errors), beforehand.shape[1])) @ beforehand.T
-        # The quantile of the replicates, with what the few blocks cost.
-        factor = student_quantile(now.freedom) / 1.96
-        half = np.maximum(half, factor * np.quantile(np.abs(errors), 0.95, axis=0))
-    for found in alike.values():
-        for change in found.values():
-            half[: len(fitted.free)] += np.abs(change)
+    own, free = list(range(len(fitted.x))), len(fitted.problem.free)
+    none = np.full(len(own), math.inf)
+    now = fitted.linear(own) if own else None
+    if now is None or now.freedom < 1 or not np.isfinite(now.covariance).all():
+        return Intervals(none, np.eye(len(own)), {}, (), none)
+    covariance = now.covariance
+    for column in uncertain.T:
+        moved = fitted.linear(own, column).values - now.values
+        covariance = covariance + np.outer(moved, moved)
+    scale = np.sqrt(np.diag(covariance))
+    half = student_quantile(now.freedom) * scale
+    alike: dict[Term, list[Term]] = {}
+    for term in fitted.problem.terms:
+        gone = fitted.places(term)
+        rest = [place for place in own if place not in gone]
+        back = fitted.columns[:, gone] @ fitted.x[gone]
+        for other in fitted.others:
+            instead = fitted.linear([*rest, *fitted.places(other)], back)
+            if instead.misfit - now.misfit < AS_GOOD:
+                alike.setdefault(term, []).append(other)
+                half[:free] += np.abs(instead.values[:free])
     without, possible = half, []
     for term in fitted.others:
         with_it = _possible(fitted, own, term)
         if with_it is not None:
             reach = student_quantile(with_it.freedom) * np.sqrt(np.diag(with_it.covariance))
             wider = np.maximum(half, (np.abs(with_it.values) + reach)[: len(own)])
-            if np.any((wider > 2.0 * half)[: len(fitted.free)]):
+            if np.any((wider > 2.0 * half)[:free]):
                 possible.append(term)
             half = wider
-    scale = np.sqrt(np.diag(covariance))
     scale = np.where(scale > 0.0, scale, 1.0)
     return Intervals(half, covariance / np.outer(scale, scale), alike, tuple(possible), without)
 
 
-def _possible(fitted: Fitted, own: Sequence[int], term: Term) -> LinearFit | None:
+def _possible(fitted: Fitted, own: Sequence[int], term: Term) -> Linear | None:
     """Return the fit with a term that was not accepted, ``None`` if it is ruled out."""
     places = [*own, *fitted.places(term)]
     fit = fitted.linear(places)
     is_shown = fit.chance(len(own)) < POSSIBLE
-    if term.kind != 'turn':
+    if term.kind != 'turn' or term.order > 1:
         return fit if is_shown else None
     # Of a part of a turn only one that is large would be seen: so it has to be said that it is
     # small. Bounds to one side, of every phase.
@@ -300,83 +345,3 @@ def _possible(fitted: Fitted, own: Sequence[int], term: Term) -> LinearFit | Non
     held = fitted.held[places]
     held[len(own) :] = 1.0 / max(USUAL_TURN, float(np.hypot(*turn)))
     return fitted.linear(places, held=held)
-
-
-def _replicates(fitted: Fitted, now: LinearFit, square: Array, unit: Array, sizes: Array) -> Array:
-    """
-    Return errors of replicates in which the terms are chosen anew, shape ``(n, size)``.
-
-    The choice is that of the least sum of squares with a penalty per term, which is the limit of
-    its test.
-    """
-    assert now.influences is not None
-    own = list(range(fitted.size))
-    rows = fitted.rows
-    residual = np.where(np.isfinite(fitted.residual), fitted.residual, 0.0)
-    # Of each block its residual from the fit of the others.
-    left_out = residual + (fitted.columns[:, own] * now.influences[rows.label]).sum(axis=1)
-    starts = np.searchsorted(rows.label, np.arange(rows.blocks))
-    scores = np.add.reduceat(unit * (rows.weight * left_out)[:, np.newaxis], starts, axis=0)
-    random = np.random.default_rng(1)
-    signs = random.choice([-1.0, 1.0], size=(REPLICATES, rows.blocks))
-    truth = np.zeros(len(sizes))
-    for term, numbers in fitted.state.terms.items():
-        truth[fitted.places(term)] = numbers
-    truth *= sizes
-    right = signs @ scores + square @ truth
-    terms = list(fitted.state.terms)
-    models = [terms]
-    models += [[t for t in terms if t != gone] for gone in terms]
-    models += [[*terms, more] for more in fitted.others]
-    models += [
-        [t if t != gone else more for t in terms] for gone in terms for more in fitted.others
-    ]
-    variance = max(now.squares / max(float(rows.weight.sum()) - fitted.size, 1.0), 1e-12)
-    penalties = {
-        term: variance * _penalty(fitted, term, square, sizes, variance)
-        for term in (*terms, *fitted.others)
-    }
-    found = np.zeros((REPLICATES, len(own)))
-    least = np.full(REPLICATES, np.inf)
-    for model in models:
-        places = [*range(len(fitted.free)), *(p for term in model for p in fitted.places(term))]
-        values = np.linalg.solve(
-            square[np.ix_(places, places)] + 1e-12 * np.eye(len(places)), right[:, places].T
-        ).T
-        cost = sum(penalties[term] for term in model) - (values * right[:, places]).sum(axis=1)
-        better = cost < least
-        least = np.where(better, cost, least)
-        whole = np.zeros((REPLICATES, len(sizes)))
-        whole[:, places] = values
-        error = ((whole - truth) / sizes)[:, own]
-        found = np.where(better[:, np.newaxis], error, found)
-    return found
-
-
-def _penalty(fitted: Fitted, term: Term, square: Array, sizes: Array, variance: float) -> float:
-    """Return the sum of squares, in variances, that a term has to explain to be accepted."""
-    places = fitted.places(term)
-    rest = [place for place in range(fitted.size) if place not in places]
-    every = [*rest, *places]
-    trial = fitted.linear(every)
-    plain = variance * np.linalg.inv(square[np.ix_(every, every)] + 1e-12 * np.eye(len(every)))
-    ratio = np.diag(trial.covariance) * sizes[every] ** 2 / np.diag(plain)
-    level = TERM_LEVEL / (len(fitted.others) + len(fitted.state.terms))
-    special = optional('scipy.special', 'calibrate')
-    k = term.count
-    limit = float(special.fdtri(k, max(trial.freedom - k + 1.0, 1.0), 1.0 - level)) * k
-    return limit * max(1.0, float(np.mean(ratio[len(rest) :])))
-
-
-def _alike(fitted: Fitted, term: Term, now: LinearFit) -> dict[Term, Array]:
-    """Return the terms that would explain as much instead of one, and what they change."""
-    gone = fitted.places(term)
-    rest = [place for place in range(fitted.size) if place not in gone]
-    back = fitted.columns[:, gone] @ fitted.state.terms[term]
-    variance = now.squares / max(float(fitted.rows.weight.sum()) - fitted.size, 1.0)
-    found = {}
-    for other in fitted.others:
-        instead = fitted.linear([*rest, *fitted.places(other)], back)
-        if instead.squares - now.squares < AS_GOOD * variance:
-            found[other] = instead.values[: len(fitted.free)]
-    return found

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 import math
 import sys
 
-__all__ = ['Comparison', 'Sample', 'Stamp', 'Terms']
+from transmission_bridge.tools.demo.formulas import Terms
+
+__all__ = ['Comparison', 'Sample', 'Stamp']
 
 #: Seconds and nanoseconds.
 Stamp = tuple[int, int]
-
-#: Summands of a value; rounding errors scale with the sum of their magnitudes.
-Terms = tuple[float, ...]
 
 #: From interface and values by name to the terms of the expected values.
 Formulas = Callable[[str, Mapping[str, float]], dict[str, Terms]]
@@ -96,16 +95,13 @@ class Comparison:
             f'{sentence} ({self._counts[key]} of {self.compared} messages)'
             for key, sentence in self._sentences.items()
         ]
-        strange = self._n_strange()
+        # Outputs between inputs whose stamp no input had.
+        strange = sum(self._first < stamp < self._last for stamp in self._outputs)
         if not self.compared:
             sentences.append(f'{self.topic}: nothing arrived that could be compared')
         elif strange > _LOST * self.compared:
             sentences.append(f'{self.topic}: {strange} messages with stamps of no input')
         return sentences
-
-    def _n_strange(self) -> int:
-        """Return the number of outputs whose stamp no input had."""
-        return sum(self._first < stamp < self._last for stamp in self._outputs)
 
     def _take(self, sample: Sample, waiting: dict[Stamp, Sample]) -> None:
         waiting[sample.stamp] = sample
@@ -116,23 +112,22 @@ class Comparison:
 
     def _compare(self, given: Sample, published: Sample) -> None:
         self.compared += 1
-        for interface, values in given.values.items():
-            found = published.values.get(interface, {})
+        for interface in {**given.values, **published.values}:
+            values = given.values.get(interface, {})
             try:
-                expected = self._formulas(interface, values)
+                expected = self._formulas(interface, values) if values else {}
             except KeyError as error:
                 self._blame(interface, error.args[0], 'is unknown: the input lacks it')
                 continue
-            for name in dict.fromkeys((*expected, *found)):
+            found = published.values.get(interface, {})
+            for name in {**expected, **found}:
                 self._compare_value(interface, name, expected.get(name), found.get(name))
-        for interface in published.values.keys() - given.values.keys():
-            self._blame(interface, '', 'has no source in the input')
 
     def _compare_value(
         self, interface: str, name: str, terms: Terms | None, found: float | None
     ) -> None:
         if terms is None:
-            self._blame(interface, name, 'is published, the robot has no such name')
+            self._blame(interface, name, 'is published, and has no source in the input')
             return
         value = math.fsum(terms)
         if found is None:
@@ -146,6 +141,6 @@ class Comparison:
         self.worst = max(self.worst, deviation)
 
     def _blame(self, interface: str, name: str, fault: str) -> None:
-        of = f"{interface} of {self._kind} '{name}'" if name else interface
         self._counts[interface, name] += 1
-        self._sentences.setdefault((interface, name), f'{self.topic}: {of} {fault}')
+        sentence = f"{self.topic}: {interface} of {self._kind} '{name}' {fault}"
+        self._sentences.setdefault((interface, name), sentence)

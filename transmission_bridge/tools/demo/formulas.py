@@ -19,18 +19,59 @@ from collections.abc import Mapping
 
 __all__ = ['ACTUATORS', 'JOINTS', 'Terms', 'actuators_from_joints', 'joints_from_actuators']
 
+#: Summands of a value; rounding errors scale with the sum of their magnitudes.
 Terms = tuple[float, ...]
 
-JOINTS = ('shoulder_pan', 'shoulder_lift', 'elbow', 'forearm_roll', 'wrist_pitch', 'wrist_roll')
+#: By output the factor of each input.
+_Table = dict[str, dict[str, float]]
 
-ACTUATORS = (
-    'shoulder_pan_motor',
-    'shoulder_lift_motor',
-    'elbow_motor',
-    'forearm_roll_motor',
-    'wrist_left_motor',
-    'wrist_right_motor',
-)
+_OFFSETS = {
+    'shoulder_pan': 0.25,
+    'shoulder_lift': -0.35,
+    'elbow': 1.1,
+    'forearm_roll': 0.0,
+    'wrist_pitch': 0.1,
+    'wrist_roll': -0.2,
+}
+
+_PAN, _LIFT, _ELBOW = 'shoulder_pan_motor', 'shoulder_lift_motor', 'elbow_motor'
+_FOREARM, _LEFT, _RIGHT = 'forearm_roll_motor', 'wrist_left_motor', 'wrist_right_motor'
+
+#: Positions (with the offsets) and velocities.
+_JOINT_MOTION: _Table = {
+    'shoulder_pan': {_PAN: 1 / 101.0},
+    'shoulder_lift': {_LIFT: 1 / 64.0 / 1.75},
+    'elbow': {_ELBOW: 1 / -80.0 / 1.2, _LIFT: -1 / 64.0 / 1.75 / 1.2},
+    'forearm_roll': {_FOREARM: 1 / -72.5},
+    'wrist_pitch': {_LEFT: 1 / 48.0 / 1.25 / 2.0, _RIGHT: 1 / -50.0 / 1.25 / 2.0},
+    'wrist_roll': {_LEFT: 1 / 48.0 / -0.8 / 2.0, _RIGHT: -1 / -50.0 / -0.8 / 2.0},
+}
+_ACTUATOR_MOTION: _Table = {
+    _PAN: {'shoulder_pan': 101.0},
+    _LIFT: {'shoulder_lift': 64.0 * 1.75},
+    _ELBOW: {'shoulder_lift': -80.0, 'elbow': -80.0 * 1.2},
+    _FOREARM: {'forearm_roll': -72.5},
+    _LEFT: {'wrist_pitch': 48.0 * 1.25, 'wrist_roll': 48.0 * -0.8},
+    _RIGHT: {'wrist_pitch': -50.0 * 1.25, 'wrist_roll': 50.0 * -0.8},
+}
+_JOINT_EFFORT: _Table = {
+    'shoulder_pan': {_PAN: 101.0},
+    'shoulder_lift': {_LIFT: 64.0 * 1.75, _ELBOW: -80.0},
+    'elbow': {_ELBOW: -80.0 * 1.2},
+    'forearm_roll': {_FOREARM: -72.5},
+    'wrist_pitch': {_LEFT: 48.0 * 1.25, _RIGHT: -50.0 * 1.25},
+    'wrist_roll': {_LEFT: 48.0 * -0.8, _RIGHT: 50.0 * -0.8},
+}
+_ACTUATOR_EFFORT: _Table = {
+    _PAN: {'shoulder_pan': 1 / 101.0},
+    _LIFT: {'shoulder_lift': 1 / 64.0 / 1.75, 'elbow': -1 / 64.0 / 1.75 / 1.2},
+    _ELBOW: {'elbow': 1 / -80.0 / 1.2},
+    _FOREARM: {'forearm_roll': 1 / -72.5},
+    _LEFT: {'wrist_pitch': 1 / 48.0 / 1.25 / 2.0, 'wrist_roll': 1 / 48.0 / -0.8 / 2.0},
+    _RIGHT: {'wrist_pitch': 1 / -50.0 / 1.25 / 2.0, 'wrist_roll': -1 / -50.0 / -0.8 / 2.0},
+}
+
+JOINTS, ACTUATORS = tuple(_JOINT_MOTION), tuple(_ACTUATOR_MOTION)
 
 
 def joints_from_actuators(interface: str, actuators: Mapping[str, float]) -> dict[str, Terms]:
@@ -40,33 +81,9 @@ def joints_from_actuators(interface: str, actuators: Mapping[str, float]) -> dic
     :param interface: ``position``, ``velocity`` or ``effort``.
     :param actuators: Values of all actuators.
     """
-    pan, lift, elbow, forearm, left, right = (actuators[name] for name in ACTUATORS)
-    if interface == 'position':
-        return {
-            'shoulder_pan': (pan / 101.0, 0.25),
-            'shoulder_lift': (lift / 64.0 / 1.75, -0.35),
-            'elbow': (elbow / -80.0 / 1.2, -lift / 64.0 / 1.75 / 1.2, 1.1),
-            'forearm_roll': (forearm / -72.5,),
-            'wrist_pitch': (left / 48.0 / 1.25 / 2.0, right / -50.0 / 1.25 / 2.0, 0.1),
-            'wrist_roll': (left / 48.0 / -0.8 / 2.0, -right / -50.0 / -0.8 / 2.0, -0.2),
-        }
-    if interface == 'velocity':
-        return {
-            'shoulder_pan': (pan / 101.0,),
-            'shoulder_lift': (lift / 64.0 / 1.75,),
-            'elbow': (elbow / -80.0 / 1.2, -lift / 64.0 / 1.75 / 1.2),
-            'forearm_roll': (forearm / -72.5,),
-            'wrist_pitch': (left / 48.0 / 1.25 / 2.0, right / -50.0 / 1.25 / 2.0),
-            'wrist_roll': (left / 48.0 / -0.8 / 2.0, -right / -50.0 / -0.8 / 2.0),
-        }
-    return {
-        'shoulder_pan': (pan * 101.0,),
-        'shoulder_lift': (lift * 64.0 * 1.75, elbow * -80.0),
-        'elbow': (elbow * -80.0 * 1.2,),
-        'forearm_roll': (forearm * -72.5,),
-        'wrist_pitch': (left * 48.0 * 1.25, right * -50.0 * 1.25),
-        'wrist_roll': (left * 48.0 * -0.8, -right * -50.0 * -0.8),
-    }
+    terms = _terms(_JOINT_EFFORT if interface == 'effort' else _JOINT_MOTION, actuators)
+    offsets = _OFFSETS if interface == 'position' else dict.fromkeys(JOINTS, 0.0)
+    return {name: (*terms[name], offsets[name]) for name in JOINTS}
 
 
 def actuators_from_joints(interface: str, joints: Mapping[str, float]) -> dict[str, Terms]:
@@ -76,40 +93,15 @@ def actuators_from_joints(interface: str, joints: Mapping[str, float]) -> dict[s
     :param interface: ``position``, ``velocity`` or ``effort``.
     :param joints: Values of all joints.
     """
-    pan, lift, elbow, forearm, pitch, roll = (joints[name] for name in JOINTS)
-    if interface == 'position':
-        return {
-            'shoulder_pan_motor': (pan * 101.0, -0.25 * 101.0),
-            'shoulder_lift_motor': (lift * 64.0 * 1.75, 0.35 * 64.0 * 1.75),
-            'elbow_motor': (lift * -80.0, 0.35 * -80.0, elbow * -80.0 * 1.2, -1.1 * -80.0 * 1.2),
-            'forearm_roll_motor': (forearm * -72.5,),
-            'wrist_left_motor': (
-                pitch * 48.0 * 1.25,
-                -0.1 * 48.0 * 1.25,
-                roll * 48.0 * -0.8,
-                0.2 * 48.0 * -0.8,
-            ),
-            'wrist_right_motor': (
-                pitch * -50.0 * 1.25,
-                -0.1 * -50.0 * 1.25,
-                -roll * -50.0 * -0.8,
-                -0.2 * -50.0 * -0.8,
-            ),
-        }
-    if interface == 'velocity':
-        return {
-            'shoulder_pan_motor': (pan * 101.0,),
-            'shoulder_lift_motor': (lift * 64.0 * 1.75,),
-            'elbow_motor': (lift * -80.0, elbow * -80.0 * 1.2),
-            'forearm_roll_motor': (forearm * -72.5,),
-            'wrist_left_motor': (pitch * 48.0 * 1.25, roll * 48.0 * -0.8),
-            'wrist_right_motor': (pitch * -50.0 * 1.25, -roll * -50.0 * -0.8),
-        }
+    terms = _terms(_ACTUATOR_EFFORT if interface == 'effort' else _ACTUATOR_MOTION, joints)
+    if interface != 'position':
+        return terms
+    at_zero = _terms(_ACTUATOR_MOTION, {name: -offset for name, offset in _OFFSETS.items()})
+    return {name: terms[name] + at_zero[name] for name in ACTUATORS}
+
+
+def _terms(table: _Table, inputs: Mapping[str, float]) -> dict[str, Terms]:
     return {
-        'shoulder_pan_motor': (pan / 101.0,),
-        'shoulder_lift_motor': (lift / 64.0 / 1.75, -elbow / 64.0 / 1.75 / 1.2),
-        'elbow_motor': (elbow / -80.0 / 1.2,),
-        'forearm_roll_motor': (forearm / -72.5,),
-        'wrist_left_motor': (pitch / 48.0 / 1.25 / 2.0, roll / 48.0 / -0.8 / 2.0),
-        'wrist_right_motor': (pitch / -50.0 / 1.25 / 2.0, -roll / -50.0 / -0.8 / 2.0),
+        output: tuple(factor * inputs[name] for name, factor in row.items())
+        for output, row in table.items()
     }

@@ -14,7 +14,8 @@ from transmission_bridge.tools.cli import clean_end, Console, Exit, optional, Us
 from transmission_bridge.tools.files import check_output
 from transmission_bridge.tools.robot import bridge_setup, read_robot_file
 from transmission_bridge.tools.tune.gate import Gate
-from transmission_bridge.tools.tune.robots import FileRobot, Robot
+from transmission_bridge.tools.tune.live import BridgeRobot
+from transmission_bridge.tools.tune.robots import FileRobot
 from transmission_bridge.tools.tune.server import open_server
 from transmission_bridge.tools.tune.session import Session, Settings
 from transmission_bridge.tools.tune.shapes import Packages
@@ -58,16 +59,12 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         pass  # the usual end
     finally:
         server.stop()
-        close = getattr(robot, 'close', None)
-        if close is not None:
-            close()
+        robot.close()
     return Exit.OK
 
 
-def _robot(options: argparse.Namespace) -> Robot:
+def _robot(options: argparse.Namespace) -> FileRobot | BridgeRobot:
     if options.file is None:
-        from transmission_bridge.tools.tune.live import BridgeRobot
-
         if options.alias or options.params_file:
             raise UsageError('--alias and --params-file are for a FILE: the bridge has its own')
         namespace, _, node = options.node.rpartition('/')

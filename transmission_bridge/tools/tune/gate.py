@@ -22,6 +22,7 @@ import hmac
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 import ipaddress
+import re
 import secrets
 from urllib.parse import parse_qs, urlsplit
 
@@ -40,6 +41,9 @@ HEADERS = {
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
 }
+
+#: A name, or an address with an IPv6 one in brackets, and a port; and nothing else.
+_HOST = re.compile(r'(?P<name>\[[0-9a-fA-F:.]+\]|[^][:@/\s]+)(:[0-9]+)?')
 
 _FORM = """<!doctype html><meta charset="utf-8"><title>transmission_bridge tune</title>
 <body style="font-family:sans-serif;margin:3em"><p>{words}
@@ -109,10 +113,10 @@ class Gate:
         return None
 
     def _is_ours(self, host: str) -> bool:
-        try:
-            name = urlsplit(f'//{host}').hostname or ''
-        except ValueError:
+        found = _HOST.fullmatch(host)
+        if found is None:
             return False
+        name = found['name'].strip('[]')
         try:
             ipaddress.ip_address(name)
         except ValueError:

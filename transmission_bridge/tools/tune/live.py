@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
+import importlib
 import time
 from typing import Any
 
@@ -20,41 +22,25 @@ from transmission_bridge.bridge.turns import find_wrap_periods, TurnCounter
 from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
-from transmission_bridge.messages.cdr import JointStateReader, UnusualMessageError
-from transmission_bridge.messages.joint_state import LayoutTable, record_from_message
-from transmission_bridge.tools.ros_client import ros_module, RosClient, statuses_of
+from transmission_bridge.messages.joint_state import JointStateRecord, Layout
+from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, Received
 from transmission_bridge.tools.tune.model import TuneModel
 from transmission_bridge.tools.tune.robots import Done, RobotState
-from transmission_bridge.tools.watch_state import ACTIVE, JOINT_STATES, WatchState
 from transmission_bridge.transmissions import RobotTransmissions
 
 __all__ = ['BridgeRobot']
 
-#: Seconds between two questions to a bridge that has not answered, and until an answer is lost.
-_PERIOD, _PATIENCE = 1.0, 3.0
+#: Seconds between two questions to a bridge that has not answered.
+_PERIOD = 1.0
 
 #: Seconds for which a command counts as live, as for the guard of the bridge.
 _LIVE = 0.5
-
-#: Options of the bridge that decide what its maps and the names of its drivers are.
-_OPTIONS = (
-    'actuator_state_topics',
-    'actuator_names',
-    'plugin_aliases',
-    'pass_through',
-    'passive_joints',
-    'wrap_period',
-    'actuator_units',
-    'calibration_offsets',
-    'unknown_turn',
-    'state_timeout',
-)
 
 _DESCRIPTION = 'robot_description'
 _COMMANDS = 'actuator_commands'
 
 
-class BridgeRobot(RosClient):
+class BridgeRobot(BridgeClient):
     """
     The robot of a bridge.
 
@@ -63,358 +49,169 @@ class BridgeRobot(RosClient):
 
     :param namespace: Namespace of the bridge and of the topics.
     :param node: Name of the bridge.
+    :ivar model: The numbers; another one for another robot, ``None`` while there is no robot.
+    :ivar visuals: The text of the description.
+    :ivar n_starts: How often the numbers were read from the beginning.
     :raises UsageError: If rclpy is not installed, ROS cannot be used, or the namespace is invalid.
     """
 
-    is_live = True
-
     def __init__(self, namespace: str, node: str) -> None:
-        super().__init__('transmission_bridge_tune', namespace)
+        super().__init__('transmission_bridge_tune', f'{namespace}/{node}')
         self.model: TuneModel | None = None
-        self.generation = 0
         self.visuals = b''
-        self._bridge = f'{self.node.get_namespace().rstrip("/")}/{node}'
-        self._watch = WatchState(namespace)
+        self.n_starts = 0
         self._described = ''
-        self._problem = ''
-        self._options: BridgeOptions | None = None
-        self._services = _Services(self.node, self._bridge)
-        self._topics: dict[str, Any] = {}
-        self._layouts = LayoutTable()
-        self._asked = -_PERIOD
-        self._step = 'absent'
-        self._pending: list[tuple[dict[str, float], Done]] = []
-        self._busy_until = 0.0
-        self._values: dict[str, float] = {}
-        self._listen()
-
-    # -- what arrives ----------------------------------------------------------------------------
-
-    def _listen(self) -> None:
-        qos = ros_module('rclpy.qos')
-        self._joint_state = ros_module('sensor_msgs.msg').JointState
-        self._deserialize = ros_module('rclpy.serialization').deserialize_message
-        self._profile = qos.QoSProfile(depth=50, reliability=qos.ReliabilityPolicy.BEST_EFFORT)
-        latched = qos.QoSProfile(
-            depth=1,
-            reliability=qos.ReliabilityPolicy.RELIABLE,
-            durability=qos.DurabilityPolicy.TRANSIENT_LOCAL,
-        )
-        create = self.node.create_subscription
-        create(ros_module('std_msgs.msg').String, _DESCRIPTION, self._describe, latched)
-        create(
-            ros_module('diagnostic_msgs.msg').DiagnosticArray,
-            '/diagnostics',
-            self._diagnosed,
-            self._profile,
-        )
-        create(
-            ros_module('rcl_interfaces.msg').ParameterEvent,
-            '/parameter_events',
-            self._parameters_changed,
-            qos.QoSProfile(depth=1000),
-        )
+        self._cannot_be_read = ''
+        #: Whether the numbers are those of the bridge as it runs now, when it was last asked for
+        #: them, and which start of it this was.
+        self._is_known, self._asked = False, -_PERIOD
+        self._start: int | None = None
+        qos = importlib.import_module('rclpy.qos')
+        latched = qos.QoSProfile(depth=1, durability=qos.DurabilityPolicy.TRANSIENT_LOCAL)
+        text = importlib.import_module('std_msgs.msg').String
+        self.node.create_subscription(text, _DESCRIPTION, self._describe, latched)
+        self.follow_parameters(self._parameters_changed)
 
     def _describe(self, message: Any) -> None:
-        if message.data and len(message.data) <= MAX_BYTES:
+        if len(message.data) <= MAX_BYTES:
             self._described = message.data
 
-    def _diagnosed(self, message: Any) -> None:
-        self._watch.take_diagnostics(statuses_of(message), time.monotonic())
-
-    def _parameters_changed(self, event: Any) -> None:
-        if event.node != self._bridge or self.model is None:
-            return
-        if any(
-            each.name.startswith(PREFIX)
-            for each in (*event.new_parameters, *event.deleted_parameters)
-        ):
+    def _parameters_changed(self, values: Mapping[str, Any], others: Sequence[str]) -> None:
+        if any(name.startswith(PREFIX) for name in others):
             # Configured anew: maybe with another description.
-            self._step, self._asked = 'absent', time.monotonic()
-            return
-        self._take_values({each.name: each.value for each in event.changed_parameters})
-
-    def _take_values(self, values: Mapping[str, Any]) -> None:
-        double = 3
-        found = {
-            name: value.double_value
-            for name, value in values.items()
-            if name.startswith(PREFIX) and value.type == double
-        }
-        assert self.model is not None
-        try:
-            self.model.accept(found)
-        except TransmissionBridgeError:
-            # Not the robot that we know: ask again.
-            self._step = 'absent'
+            self._is_known = False
+        elif self.model is not None:
+            try:
+                self.model.accept(_numbers(values))
+            except TransmissionBridgeError:  # not the robot that we know
+                self._is_known = False
 
     # -- asking the bridge -----------------------------------------------------------------------
 
     def spin(self, seconds: float) -> None:
         """Handle callbacks for some time, and ask the bridge where that is due."""
         self.spin_for(seconds)
-        now = time.monotonic()
-        if not self._services.is_ready:
-            self._step = 'absent'
-            self._refuse_pending('the bridge has gone')
-        elif self._step == 'absent' and now - self._asked > _PERIOD:
-            self._step, self._asked = 'asked', now
-            self._services.ask_all(self._learned)
-        elif self._step == 'asked' and now - self._asked > _PATIENCE:
-            self._step = 'absent'
-        if self._busy_until and now > self._busy_until:
-            self._refuse_pending('the bridge does not answer')
+        now, start = time.monotonic(), None if self.report is None else self.report.start
+        if not self.is_present or start != self._start:
+            self._is_known, self._start = False, start
+        elif not self._is_known and now - self._asked > _PERIOD:
+            self._asked = now
+            names = [_DESCRIPTION, *(option.name for option in fields(BridgeOptions))]
+            self.get_parameters(names, self._learned, prefix=PREFIX)
 
-    def _learned(self, values: Mapping[str, Any]) -> None:
+    def _learned(self, values: Mapping[str, Any], reason: str) -> None:
         """Make the model from the parameters of the bridge."""
-        text = str(values.pop(_DESCRIPTION, '') or self._described)  # type: ignore[attr-defined]
-        numbers = {
-            name: value
-            for name, value in values.items()
-            if name.startswith(PREFIX) and isinstance(value, float)
-        }
-        if not text or (not numbers and self._watch_state() != ACTIVE):
-            self._step, self._asked = 'absent', time.monotonic()
+        data = str(values.get(_DESCRIPTION) or self._described).encode()
+        numbers = _numbers(values)
+        is_configured = bool(numbers) or (self.report is not None and self.report.state == ACTIVE)
+        if reason or not data or not is_configured:
             return
         named: dict[str, Any] = {
             option.name: tuple(value) if isinstance(option.default, tuple) else value
             for option in fields(BridgeOptions)
-            if option.name in _OPTIONS and (value := values.get(option.name)) is not None
+            if (value := values.get(option.name)) is not None
         }
         try:
             options = BridgeOptions(**named)
-            data = text.encode()
             robot, _ = make_robot_maps(load_description(data), options)
-            model = TuneModel(data, robot, split_pairs('plugin_aliases', options.plugin_aliases))
-            self._buffers = _Buffers(robot, options)
-            model.accept(numbers)
+            known = None if self.model is None else self.model.original
+            if self.model and self.visuals == data and _shape(known) == _shape(robot):
+                # What was done can still be undone, and what was lost be set again.
+                self.model.restart(numbers)
+            else:
+                model = TuneModel(
+                    data, robot, split_pairs('plugin_aliases', options.plugin_aliases)
+                )
+                model.accept(numbers)
+                self.model, self.visuals = model, data
         except TransmissionBridgeError as error:
-            self._problem = f'the robot of the bridge cannot be read here: {error}'
-            self._step, self._asked = 'absent', time.monotonic() + _PATIENCE
+            self._cannot_be_read = f'the robot of the bridge cannot be read here: {error}'
             return
-        self._problem = ''
-        self._step = 'known'
-        if self.model is not None and (self.visuals, self._options) == (data, options):
-            # The same robot: what was done can still be undone.
-            self.model.accept(numbers)
-        else:
-            self.model, self.visuals, self._options = model, data, options
-            self.generation += 1
-        self._buffers.use(self.model.robot)
-        self._follow(options)
+        self._is_known, self._cannot_be_read = True, ''
+        self.n_starts += 1
+        self._follow_topics(self.model.robot, options)
 
-    def _watch_state(self) -> str:
-        name = self._bridge.strip('/')
-        return next((each.state for each in self._watch.bridges if each.name == name), '')
-
-    def _follow(self, options: BridgeOptions) -> None:
-        """Subscribe to the topics of joints and drivers."""
+    def _follow_topics(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
+        """Keep the newest messages of joints and drivers."""
         names = split_pairs('actuator_names', options.actuator_names)
-        wanted: dict[str, tuple[str, str]] = {JOINT_STATES: ('joints', '')}
-        for topic in options.actuator_state_topics:
-            wanted[topic] = ('actuators', topic)
-            own = any(name.startswith(f'{topic}:') for name in names)
-            namespace = topic.rpartition('/')[0]
-            commands = f'{namespace}/{_COMMANDS}' if own and namespace else _COMMANDS
-            wanted.setdefault(commands, ('commands', topic if own else ''))
-        for topic in self._topics.keys() - wanted.keys():
-            self.node.destroy_subscription(self._topics.pop(topic))
-        for topic, (kind, source) in wanted.items():
-            if topic not in self._topics:
-                self._topics[topic] = self.node.create_subscription(
-                    self._joint_state,
-                    topic,
-                    self._listener(topic, kind, source),
-                    self._profile,
-                    raw=True,
-                )
-
-    def _listener(self, topic: str, kind: str, source: str) -> Callable[[bytes], None]:
-        reader = JointStateReader(self._layouts)
-
-        def take(data: bytes) -> None:
-            now = time.monotonic()
-            try:
-                view: Any = reader.read_message(data)
-                layout = view.layout
-            except UnusualMessageError:
-                try:
-                    view = record_from_message(self._deserialize(data, self._joint_state))
-                except Exception:  # not a message of this type
-                    return
-                layout = self._layouts.find_layout(view.names, view.lengths)
-            self._watch.take(topic, (), {}, now)
-            try:
-                self._buffers.of[kind].merge_message(source, layout, view, view.stamp, now)
-            except MessageError:
-                return  # the bridge says so in its diagnostics
-
-        return take
-
-    # -- what the page asks ----------------------------------------------------------------------
-
-    def state(self) -> RobotState:
-        """Return where the robot is."""
-        assert self.model is not None
-        now, robot = time.monotonic(), self.model.robot
-        actuators, joints, commands = (self._buffers.of[kind] for kind in _KINDS)
-        newest = commands.find_receipt_times()
-        target = np.full(len(robot.joint_names), np.nan)
-        if np.isfinite(newest).any():
-            with np.errstate(all='ignore'):
-                sent = commands.read_values(now)[0]
-                # A driver is commanded in the turns that it reads.
-                shift = None if actuators.turns is None else actuators.turns.driver_shift
-                target = robot.actuator_to_joint(
-                    'position', sent if shift is None else sent + shift
-                )
-        return RobotState(
-            actuators.read_values(now),
-            joints.read_values(now),
-            now - actuators.find_receipt_times(),
-            now - joints.find_receipt_times(),
-            robot.joints_of(now - newest < _LIVE),
-            target,
-        )
-
-    def sentences(self) -> tuple[str, ...]:
-        """Return what is missing, also while there is no model."""
-        return tuple(self._sentences(time.monotonic()))
-
-    def _sentences(self, now: float) -> list[str]:
-        if not self._services.is_ready:
-            return [f'the bridge {self._bridge} is not there; waiting for it']
-        if self._problem:
-            return [self._problem]
-        if self._step != 'known':
-            return [f'asking {self._bridge} for its parameters; it has to be configured']
-        state = self._watch_state()
-        found = [f'{self._bridge} is {state}, not active'] if state not in (ACTIVE, '') else []
-        name = self._bridge.strip('/')
-        return found + [
-            f'{status.name.removeprefix(name + ": ")}: {status.message}'
-            for status in self._watch.troubles()
-            if status.name.startswith(name)
-        ]
-
-    def apply(self, values: Mapping[str, float], done: Done) -> None:
-        """Set parameters by ``set_parameters_atomically``, one request after the other."""
-        if not self._services.is_ready:
-            done('the bridge has gone')
-            return
-        self._pending.append((dict(values), done))
-        self._send()
-
-    def _send(self) -> None:
-        if self._busy_until or not self._pending:
-            return
-        self._busy_until = time.monotonic() + _PATIENCE
-        request = self._pending[0]
-        self._services.set_all(request[0], lambda reason: self._answered(request, reason))
-
-    def _answered(self, request: tuple[dict[str, float], Done], reason: str) -> None:
-        if not self._pending or self._pending[0] is not request:
-            return  # given up meanwhile
-        self._pending.pop(0)
-        self._busy_until = 0.0
-        request[1](reason)
-        self._send()
-
-    def _refuse_pending(self, reason: str) -> None:
-        pending, self._pending, self._busy_until = self._pending, [], 0.0
-        for _, done in pending:
-            done(reason)
-
-    def move(self, actuator: int, position: float) -> None:
-        """Do nothing: it publishes no command."""
-
-
-_KINDS = ('actuators', 'joints', 'commands')
-
-
-class _Buffers:
-    """The newest numbers of actuators, joints and commands."""
-
-    def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         drivers: dict[str, Any] = {
-            'driver_names': split_pairs('actuator_names', options.actuator_names),
+            'driver_names': names,
             'units': DriverUnits(robot),
             'lost': robot.lost_actuators,
         }
         turns = TurnCounter(robot, options) if find_wrap_periods(robot, options) else None
-        self.of = {
-            'actuators': StateBuffer(robot.actuator_names, options, turns=turns, **drivers),
-            'joints': StateBuffer(robot.joint_names, options),
-            'commands': StateBuffer(robot.actuator_names, RECORDED, **drivers),
-        }
+        self._actuators = StateBuffer(robot.actuator_names, options, turns=turns, **drivers)
+        self._joints = StateBuffer(robot.joint_names, options)
+        self._commands = StateBuffer(robot.actuator_names, RECORDED, **drivers)
+        topics = {'joint_states': _receiver(self._joints, '')}
+        for topic in options.actuator_state_topics:
+            topics[topic] = _receiver(self._actuators, topic)
+            own = any(name.startswith(f'{topic}:') for name in names)
+            namespace = topic.rpartition('/')[0]
+            commands = f'{namespace}/{_COMMANDS}' if own and namespace else _COMMANDS
+            topics.setdefault(commands, _receiver(self._commands, topic if own else ''))
+        self.follow(topics)
 
-    def use(self, robot: RobotTransmissions) -> None:
-        """Replace the units of the drivers."""
-        for kind in ('actuators', 'commands'):
-            self.of[kind].replace_units(DriverUnits(robot))
+    # -- what the page asks ----------------------------------------------------------------------
 
-
-class _Services:
-    """The parameter services of a node, asked without waiting."""
-
-    def __init__(self, node: Any, name: str) -> None:
-        services = ros_module('rcl_interfaces.srv')
-        self._messages = ros_module('rcl_interfaces.msg')
-        self._to_python = ros_module('rclpy.parameter').parameter_value_to_python
-        self._list, self._get, self._set = (
-            (kind, node.create_client(kind, f'{name}/{service}'))
-            for kind, service in (
-                (services.ListParameters, 'list_parameters'),
-                (services.GetParameters, 'get_parameters'),
-                (services.SetParametersAtomically, 'set_parameters_atomically'),
-            )
+    def state(self) -> RobotState:
+        """Return where the robot is; unknown while the bridge is not there."""
+        assert self.model is not None
+        now, robot = time.monotonic(), self.model.robot
+        for buffer in (self._actuators, self._commands):
+            buffer.replace_units(DriverUnits(robot))
+        newest, turns = self._commands.find_receipt_times(), self._actuators.turns
+        shift = None if turns is None else turns.driver_shift
+        with np.errstate(all='ignore'):
+            # A driver is commanded in the turns that it reads.
+            sent = self._commands.read_values(now)[0] + (0.0 if shift is None else shift)
+            target = robot.actuator_to_joint('position', sent)
+        joints = self._joints.read_values(now)
+        return RobotState(
+            self._actuators.read_values(now),
+            np.full_like(joints, np.nan) if self.problem() else joints,
+            now - self._actuators.find_receipt_times(),
+            now - self._joints.find_receipt_times(),
+            robot.joints_of(now - newest < _LIVE),
+            target,
         )
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether the node is there."""
-        return all(client.service_is_ready() for _, client in (self._list, self._get, self._set))
+    def problem(self) -> str:
+        """Return why what is shown is not the present robot, empty if it is."""
+        if not self.is_present:
+            return f'the bridge {self.bridge} is not there; waiting for it'
+        asking = f'asking {self.bridge} for its parameters; it has to be configured'
+        return '' if self._is_known else self._cannot_be_read or asking
 
-    def ask_all(self, done: Callable[[dict[str, Any]], None]) -> None:
-        """Ask for the numbers, the description and the options."""
+    def sentences(self) -> tuple[str, ...]:
+        """Return what else is wrong: what the bridge says of itself."""
+        if self.report is None or self.problem():
+            return ()
+        state, name = self.report.state, f'{self.report.name}: '
+        found = [f'{self.bridge} is {state}, not active'] if state != ACTIVE else []
+        return (
+            *found,
+            *(f'{e.name.removeprefix(name)}: {e.message}' for e in self.report.troubles),
+        )
 
-        def listed(response: Any) -> None:
-            found = [name for name in response.result.names if name.startswith(PREFIX)]
-            names = [*found, _DESCRIPTION, *_OPTIONS]
-            self._ask(
-                self._get,
-                {'names': names},
-                lambda answer: done(
-                    dict(zip(names, map(self._to_python, answer.values), strict=False))
-                ),
-            )
+    def apply(self, values: Mapping[str, float], done: Done) -> None:
+        """Set parameters by ``set_parameters_atomically``."""
+        self.set_parameters(values, done)
 
-        self._ask(self._list, {}, listed)
 
-    def set_all(self, values: Mapping[str, float], done: Done) -> None:
-        """Set numbers, all or none."""
-        parameters = [
-            self._messages.Parameter(
-                name=name,
-                value=self._messages.ParameterValue(
-                    type=self._messages.ParameterType.PARAMETER_DOUBLE, double_value=value
-                ),
-            )
-            for name, value in values.items()
-        ]
+def _receiver(buffer: StateBuffer, source: str) -> Received:
+    def take(message: JointStateRecord, layout: Layout, now: float) -> None:
+        with suppress(MessageError):  # the bridge says so in its diagnostics
+            buffer.merge_message(source, layout, message, message.stamp, now)
 
-        def answered(response: Any) -> None:
-            result = response.result
-            done('' if result.successful else result.reason or 'refused without a reason')
+    return take
 
-        self._ask(self._set, {'parameters': parameters}, answered)
 
-    def _ask(
-        self,
-        service: tuple[Any, Any],
-        arguments: Mapping[str, Any],
-        done: Callable[[Any], None],
-    ) -> None:
-        kind, client = service
-        future = client.call_async(kind.Request(**arguments))
-        future.add_done_callback(lambda each: done(each.result()))
+def _shape(robot: RobotTransmissions | None) -> object:
+    """Return what must be equal of two robots for numbers of one to be those of the other."""
+    return robot and (robot.joint_names, robot.actuator_names, robot.tunables)
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    """Return the numbers of transmissions among values of parameters."""
+    return {k: v for k, v in values.items() if k.startswith(PREFIX) and isinstance(v, float)}

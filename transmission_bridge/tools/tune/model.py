@@ -4,41 +4,33 @@
 """
 What the page works on, without page and without ROS: numbers, previews, proposals, undo, saving.
 
-Nothing here changes anything but its own copy of the robot: who applies the values of a proposal
-reports them to :meth:`TuneModel.accept`.
+Nothing here changes anything but its own copy of the robot: who applies proposed values reports
+them to :meth:`TuneModel.accept`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 import difflib
-import itertools
 import math
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.bridge.options import (
-    find_parameter_names,
-    PREFIX,
-    strip_prefixes,
-)
-from transmission_bridge.bridge.zeroing import find_zero_offsets, find_zeroable_joints
-from transmission_bridge.errors import (
-    shortened,
-    TransmissionBridgeError,
-)
+from transmission_bridge.bridge.options import find_parameter_names, PREFIX, strip_prefixes
+from transmission_bridge.bridge.zeroing import find_zero_offsets
+from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.export import export
-from transmission_bridge.tools.files import write_output
 from transmission_bridge.tools.parameter_files import parameters_yaml
 from transmission_bridge.tools.units import joint_unit, UNKNOWN_UNIT
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
+from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.types import Array, Mask
 
-__all__ = ['Number', 'Preview', 'Proposal', 'Saved', 'Shift', 'TuneModel', 'Turn']
+__all__ = ['NotPossible', 'Number', 'Preview', 'Saved', 'Shift', 'TuneModel', 'Turn']
 
 #: Seconds in which changes of the same numbers are one step of undo: a slider that is dragged.
 _ONE_STEP = 1.0
@@ -49,57 +41,45 @@ _MOST_STEPS = 1000
 #: Share of the largest entry of a Jacobian below which one is rounding.
 _ROUNDING = 1e-9
 
+#: Difference of positions that is rounding [rad or m].
+_SAME = 1e-9
+
 _REDUCTION = 'mechanical_reduction'
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class NotPossible(TransmissionBridgeError):
+    """A change that cannot be proposed, with the reason as a sentence."""
+
+
+class Number(NamedTuple):
     """
     A number of a transmission.
 
     :param name: Name of its parameter.
     :param unit: Empty for a pure number.
-    :param tunable: Its description, range and value in use; the default is that of the URDF.
+    :param tunable: Its description, range and value in use.
     """
 
     name: str
-    transmission: str
     unit: str
     tunable: Tunable
 
-    @property
-    def path(self) -> ParameterPath:
-        """Where it stands below the transmission."""
-        return self.tunable.path
 
-
-@dataclass(frozen=True, slots=True)
-class Shift:
+class Shift(NamedTuple):
     """The position of a joint, as read before and after a change [rad or m]."""
 
     joint: str
     before: float
     after: float
 
-    @property
-    def amount(self) -> float:
-        """By how much it changes."""
-        return self.after - self.before
 
-
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """Motion of a joint per unit of an actuator, before and after a change."""
 
     joint: str
     actuator: str
     before: float
     after: float
-
-    @property
-    def is_reversed(self) -> bool:
-        """Whether the sense changes."""
-        return self.before * self.after < 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,23 +99,7 @@ class Preview:
     reason: str = ''
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """
-    A change that is asked for before it is made.
-
-    :param title: What it is.
-    :param values: The new values by parameter.
-    :param reason: Why it cannot be made, empty where it can; then there are no values.
-    """
-
-    title: str
-    values: Mapping[str, float]
-    reason: str = ''
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(NamedTuple):
     """
     A file to be written.
 
@@ -145,6 +109,10 @@ class Saved:
 
     data: bytes
     lines: tuple[str, ...]
+
+
+#: A change that was made on the page: when [s], the values before, and those after it.
+_Step = tuple[float, Mapping[str, float], Mapping[str, float]]
 
 
 class TuneModel:
@@ -177,54 +145,38 @@ class TuneModel:
         self._of: dict[str, list[str]] = {}
         for name, tunable in self._described.items():
             self._of.setdefault(tunable.transmission, []).append(name)
+        self._binding = {binding.spec.name: binding for binding in robot.bindings}
+        #: Of each joint with a transmission, which one.
+        self._transmission = {
+            member.name: binding.spec.name
+            for binding in robot.bindings
+            for member in (binding.spec.joints if binding.spec.type else ())
+        }
         #: What differs from the description, ``None`` until it is asked for again.
         self._changed: dict[str, tuple[float, float]] | None = None
-        self._binding = {binding.spec.name: binding for binding in robot.bindings}
-        self._done: list[tuple[float, dict[str, float], dict[str, float]]] = []
-        self._undone: list[tuple[float, dict[str, float], dict[str, float]]] = []
+        self._done: list[_Step] = []
+        self._undone: list[_Step] = []
+        self._lost: dict[str, float] = {}
+        #: By joint, where it was set on the page, and the positions of the actuators then.
+        self._placed: dict[str, tuple[float, Array]] = {}
 
     # -- what there is ---------------------------------------------------------------------------
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The parameters of all numbers."""
-        return tuple(self._described)
-
-    def binding(self, transmission: str) -> Binding:
-        """Return a transmission with its members."""
-        return self._binding[transmission]
-
-    def transmission_of(self, joint: str) -> str:
-        """Return the transmission of a joint, empty where there is none."""
-        for name in self.robot.transmissions:
-            if any(member.name == joint for member in self._binding[name].spec.joints):
-                return name
-        return ''
-
     def numbers(self, transmission: str) -> tuple[Number, ...]:
         """Return the numbers of a transmission, with the values in use."""
-        return tuple(
-            Number(name, transmission, self._unit(tunable), tunable)
-            for name in self._of.get(transmission, ())
-            for tunable in [self._tunable(name)]
-        )
+        return tuple(map(self.number, self._of.get(transmission, ())))
 
-    def _tunable(self, name: str) -> Tunable:
-        return self.robot.parameters[name.removeprefix(PREFIX)]
-
-    def _unit(self, tunable: Tunable) -> str:
+    def number(self, name: str) -> Number:
+        """Return the number of a parameter, with the value in use."""
+        tunable = self.robot.parameters[name.removeprefix(PREFIX)]
         unit = tunable.unit
         if unit == UNKNOWN_UNIT and tunable.path[0] == 'joints':
-            return joint_unit(self.robot.robot, tunable.path[1])
-        return unit
-
-    def place_of(self, name: str) -> str:
-        """Return the transmission that a parameter belongs to."""
-        return self._described[name].transmission
+            unit = joint_unit(self.robot.robot, tunable.path[1])
+        return Number(name, unit, tunable)
 
     def value(self, name: str) -> float:
         """Return the value in use of a parameter."""
-        return self._tunable(name).value
+        return self.robot.parameters[name.removeprefix(PREFIX)].value
 
     def described(self, name: str) -> float:
         """Return the value of a parameter in the description."""
@@ -259,17 +211,16 @@ class TuneModel:
             )
         shifts: list[Shift] = []
         turns: list[Turn] = []
-        for name in dict.fromkeys(map(self.place_of, values)):
+        for name in dict.fromkeys(self._described[each].transmission for each in values):
             binding = self._binding[name]
             try:
                 ratios = [_jacobian(each, binding, position) for each in (self.robot, tuned)]
             except Exception as error:  # a plugin's bug is a reason not to
                 return Preview(None, reason=f'{type(error).__name__}: {error}')
             shifts += [
-                Shift(joint, was, will)
-                for place, joint in zip(binding.all_joints, names_of(binding), strict=True)
-                for was, will in [(float(before[place]), float(after[place]))]
-                if was != will
+                Shift(self.robot.joint_names[place], float(before[place]), float(after[place]))
+                for place in binding.all_joints
+                if before[place] != after[place]
             ]
             turns += _turns(binding, *ratios)
         return Preview(tuned, tuple(shifts), tuple(turns))
@@ -286,51 +237,70 @@ class TuneModel:
             self.robot = self.robot.with_parameters(strip_prefixes(ours))
             self._changed = None
 
-    def done(self, before: Mapping[str, float], after: Mapping[str, float], now: float) -> None:
+    def restart(self, values: Mapping[str, float]) -> None:
+        """
+        Take over the values of a bridge that has started again; :attr:`lost` has the others.
+
+        :raises TransmissionBridgeError: If they cannot be accepted.
+        """
+        self._lost = {**{name: self.value(name) for name in self._described}, **self.lost}
+        self.accept(values)
+        self._lost = self.lost
+
+    @property
+    def lost(self) -> dict[str, float]:
+        """Numbers that a bridge had before it started again, and has no longer."""
+        return {name: was for name, was in self._lost.items() if self.value(name) != was}
+
+    def forget_lost(self) -> None:
+        """Leave the numbers of the bridge that has started again."""
+        self._lost = {}
+
+    def done(
+        self,
+        before: Mapping[str, float],
+        after: Mapping[str, float],
+        now: float,
+        placed: Mapping[str, tuple[float, Array]] | None = None,
+    ) -> None:
         """
         Note a change that was made on the page, as a step that undo takes back.
 
         :param before: The values that were in use.
         :param after: Those that took their place.
         :param now: Time [s].
+        :param placed: Joints that it was to bring somewhere, as by :meth:`place`: by name the
+            position and those of the actuators then, which :meth:`flip` keeps.
         """
         self._undone.clear()
-        last = self._done[-1] if self._done else None
-        if last is not None and last[2].keys() == after.keys() and now - last[0] < _ONE_STEP:
-            before = last[1]
+        then, first, last = self._done[-1] if self._done else (-math.inf, {}, {})
+        if now - then < _ONE_STEP and last.keys() == after.keys():
+            before = first
             self._done.pop()
         self._done.append((now, dict(before), dict(after)))
         del self._done[:-_MOST_STEPS]
+        self._placed.update(placed or {})
 
-    def undo(self) -> Proposal:
-        """Return the change that takes the last step back; :meth:`undone` when it is made."""
-        if not self._done:
-            return Proposal('Undo', {}, 'nothing to undo')
-        return Proposal('Undo', self._done[-1][1])
+    def step(self, *, is_back: bool) -> Mapping[str, float]:
+        """
+        Return the values that take the last step back, or make one again that was taken back.
 
-    def redo(self) -> Proposal:
-        """Return the change that was taken back last; :meth:`redone` when it is made."""
-        if not self._undone:
-            return Proposal('Redo', {}, 'nothing to redo')
-        return Proposal('Redo', self._undone[-1][2])
+        :raises NotPossible: If there is none.
+        """
+        if not (self._done if is_back else self._undone):
+            raise NotPossible('nothing to undo' if is_back else 'nothing to redo')
+        return self._done[-1][1] if is_back else self._undone[-1][2]
 
-    def undone(self) -> None:
-        """Note that the last step was taken back."""
-        self._undone.append(self._done.pop())
-
-    def redone(self) -> None:
-        """Note that a step was made again."""
-        self._done.append(self._undone.pop())
+    def stepped(self, *, is_back: bool) -> None:
+        """Note that the values of :meth:`step` are set."""
+        steps = [self._done, self._undone]
+        steps[is_back].append(steps[not is_back].pop())
 
     # -- the ways people work --------------------------------------------------------------------
 
-    def joints_with_offset(self) -> tuple[str, ...]:
-        """Return the joints whose position can be set by an offset."""
-        return find_zeroable_joints(self.robot)
-
     def place(
         self, wanted: Mapping[str, float], actuators: Array, held: Mask, max_velocity: float
-    ) -> Proposal:
+    ) -> dict[str, float]:
         """
         Return the offsets with which joints are read where they are known to be.
 
@@ -339,44 +309,45 @@ class TuneModel:
             ``(3, n_actuators)``.
         :param held: Which joints are commanded, shape ``(n_joints,)``.
         :param max_velocity: Speed above which a joint is moving [rad/s or m/s].
+        :raises MessageError: As :func:`find_zero_offsets`.
         """
-        title = f'Set where {shortened(list(wanted), show=str)} is'
-        try:
-            changes = find_zero_offsets(
-                self.robot, wanted, actuators, held=held, max_velocity=max_velocity
-            )
-        except TransmissionBridgeError as error:
-            return Proposal(title, {}, str(error))
-        return Proposal(title, {PREFIX + each.tunable.name: each.new for each in changes})
+        changes = find_zero_offsets(
+            self.robot, wanted, actuators, held=held, max_velocity=max_velocity
+        )
+        return {PREFIX + each.tunable.name: each.new for each in changes}
 
-    def flip(self, joint: str, position: Array) -> Proposal:
+    def flip(self, joint: str, position: Array) -> dict[str, float]:
         """
         Return the change of sign with which a joint turns the other way.
 
         Of the reductions of its transmission, and of the row of a matrix, the one is taken whose
         sign reverses the joint by all of its actuators and changes least of the other joints; of
-        equal ones that of the joint itself.
+        equal ones that of the joint itself. Joints of the transmission that were set on the page
+        keep their positions where they were set: with another offset.
 
         :param position: Of the actuators [rad or m], NaN where unknown.
+        :raises NotPossible: If there is no such number.
+        :raises MessageError: If no offset keeps those positions.
         """
-        title = f'Turn {joint} the other way'
-        transmission = self.transmission_of(joint)
-        if not transmission:
-            return Proposal(title, {}, f'{joint} has no transmission')
-        row = [m.name for m in self._binding[transmission].spec.joints].index(joint)
-        best: tuple[int, dict[str, float]] | None = None
+        transmission = self._transmission.get(joint)
+        if transmission is None:
+            raise NotPossible(f'{joint} has no transmission')
+        binding = self._binding[transmission]
+        row = [member.name for member in binding.spec.joints].index(joint)
+        ratios = np.abs(_jacobian(self.robot, binding, position))
+        n_movers = np.count_nonzero(ratios[row] > _ROUNDING * np.nan_to_num(ratios).max())
+        found: list[tuple[int, dict[str, float]]] = []
         for names in self._signs(transmission, joint, row):
             values = {name: -self.value(name) for name in names}
-            preview = self.preview(values, position)
-            if preview.robot is None or not self._reverses(transmission, joint, preview, position):
-                continue
-            others = sum(turn.joint != joint for turn in preview.turns)
-            if best is None or others < best[0]:
-                best = others, values
-        if best is None:
-            reason = 'no reduction of its transmission does that by its sign'
-            return Proposal(title, {}, reason)
-        return Proposal(title, best[1])
+            turns = self.preview(values, position).turns
+            own = [turn for turn in turns if turn.joint == joint]
+            reverses = all(turn.before * turn.after < 0.0 for turn in own)
+            if reverses and 0 < len(own) == n_movers:
+                found.append((len(turns) - len(own), values))
+        if not found:
+            raise NotPossible('no reduction of its transmission does that by its sign')
+        _, values = min(found, key=lambda each: each[0])
+        return {**values, **self._kept(transmission, values)}
 
     def _signs(self, transmission: str, joint: str, row: int) -> list[list[str]]:
         """Return the numbers whose signs may be the wrong ones, likeliest first."""
@@ -389,32 +360,35 @@ class TuneModel:
         others = [name for name in reductions if name not in own]
         return [[name] for name in own] + ([entries] if entries else []) + [[n] for n in others]
 
-    def _reverses(self, transmission: str, joint: str, preview: Preview, position: Array) -> bool:
-        """Return whether a joint is moved the other way by each actuator that moves it."""
-        binding = self._binding[transmission]
-        row = [member.name for member in binding.spec.joints].index(joint)
-        before = _jacobian(self.robot, binding, position)
-        moves = np.abs(before[row]) > _ROUNDING * np.nan_to_num(np.abs(before)).max()
-        turned = {turn.actuator for turn in preview.turns if turn.joint == joint}
-        reversed_by = {
-            turn.actuator for turn in preview.turns if turn.joint == joint and turn.is_reversed
-        }
-        by = {
-            member.name
-            for member, does in zip(binding.spec.actuators, moves.tolist(), strict=True)
-            if does
-        }
-        return bool(by) and by == reversed_by == turned
+    def _kept(self, transmission: str, values: Mapping[str, float]) -> dict[str, float]:
+        """Return the offsets with which joints are read, after a change, where they were set."""
+        tuned, kept = self.robot.with_parameters(strip_prefixes(values)), {}
+        for joint, (wanted, position) in self._placed.items():
+            if self._transmission.get(joint) != transmission:
+                continue
+            now = self.robot.actuator_to_joint('position', position)
+            # Another number may have been changed since.
+            if not abs(now[self.robot.joint_names.index(joint)] - wanted) <= _SAME:
+                continue
+            at_rest = np.vstack([position, np.zeros((2, len(position)))])
+            nobody = np.zeros(len(now), dtype=bool)
+            changes = find_zero_offsets(
+                tuned, {joint: wanted}, at_rest, held=nobody, max_velocity=math.inf
+            )
+            kept.update({PREFIX + each.tunable.name: each.new for each in changes})
+        return kept
 
-    def as_described(self, transmission: str) -> Proposal:
-        """Return the numbers of a transmission as they are in the description."""
-        values = {
-            name: before
-            for name, (before, _) in self.changed().items()
-            if self.place_of(name) == transmission
-        }
-        reason = '' if values else 'the numbers are those of the URDF'
-        return Proposal(f'{transmission} as in the URDF', values, reason)
+    def as_described(self, transmission: str) -> dict[str, float]:
+        """
+        Return the numbers of a transmission as they are in the description.
+
+        :raises NotPossible: If they are those already.
+        """
+        changed = self.changed()
+        values = {name: changed[name][0] for name in self._of[transmission] if name in changed}
+        if not values:
+            raise NotPossible('the numbers are those of the URDF')
+        return values
 
     # -- saving ----------------------------------------------------------------------------------
 
@@ -426,44 +400,23 @@ class TuneModel:
             differ from the description, any other for the description with the numbers in it.
         :raises ParameterError: If a number cannot be written.
         """
-        if output.endswith(('.yaml', '.yml')):
-            data = self._parameter_file().encode()
-            return Saved(data, _difference(_old_content(output), data))
-        values = {name: after for name, (_, after) in self.changed().items()}
-        data = export(self._description, values, self._aliases).data
-        return Saved(data, _difference(self._description, data))
-
-    def _parameter_file(self) -> str:
         changed = self.changed()
+        if not output.endswith(('.yaml', '.yml')):
+            values = {name: after for name, (_, after) in changed.items()}
+            data = export(self._description, values, self._aliases).data
+            return Saved(data, _difference(self._description, data))
         entries = [
-            (
-                transmission,
-                [
-                    (path, changed[name][1], f'{changed[name][0]!r} in the URDF')
-                    for name, path in group
-                    if name in changed
-                ],
-            )
-            for transmission, names in self._of.items()
-            for group in [[(name, self._described[name].path) for name in names]]
+            (each.transmission, [(each.path, changed[name][1], f'{each.value!r} in the URDF')])
+            for name in changed
+            for each in [self._described[name]]
         ]
         heading = 'Numbers that differ from the description, by transmission_bridge tune.'
-        return parameters_yaml(entries, heading)
-
-    def write(self, output: str, saved: Saved, *, force: bool) -> None:
-        """
-        Write a file, whole or not at all.
-
-        :param force: Whether it may replace one that is there.
-        :raises UsageError: If it cannot be written, or is there.
-        """
-        write_output(output, saved.data, force=force)
-
-
-def names_of(binding: Binding) -> tuple[str, ...]:
-    """Return the joints that a transmission moves, in the order of :attr:`Binding.all_joints`."""
-    joints = tuple(member.name for member in binding.spec.joints)
-    return (*joints, *binding.transmission.passive_joints)
+        data = parameters_yaml(entries, heading).encode()
+        try:
+            old = Path(output).read_bytes()
+        except OSError:
+            old = b''
+        return Saved(data, _difference(old, data))
 
 
 def _jacobian(robot: RobotTransmissions, binding: Binding, position: Array) -> Array:
@@ -475,25 +428,13 @@ def _jacobian(robot: RobotTransmissions, binding: Binding, position: Array) -> A
     return np.asarray(robot.transmissions[binding.spec.name].jacobian(at))[: len(binding.joints)]
 
 
-def _turns(binding: Binding, before: Array, after: Array) -> list[Turn]:
+def _turns(binding: Binding, before: Array, after: Array) -> Iterable[Turn]:
     noise = _ROUNDING * max(np.nan_to_num(np.abs(each)).max() for each in (before, after))
-    joints = [member.name for member in binding.spec.joints]
-    actuators = [member.name for member in binding.spec.actuators]
-    turns = []
-    for (row, joint), (column, actuator) in itertools.product(
-        enumerate(joints), enumerate(actuators)
-    ):
-        old, new = float(before[row, column]), float(after[row, column])
-        if abs(new - old) > noise and math.isfinite(old) and math.isfinite(new):
-            turns.append(Turn(joint, actuator, old, new))
-    return turns
-
-
-def _old_content(output: str) -> bytes:
-    try:
-        return Path(output).read_bytes()
-    except OSError:
-        return b''
+    for row, joint in enumerate(binding.spec.joints):
+        for column, actuator in enumerate(binding.spec.actuators):
+            old, new = float(before[row, column]), float(after[row, column])
+            if math.isfinite(old) and math.isfinite(new) and abs(new - old) > noise:
+                yield Turn(joint.name, actuator.name, old, new)
 
 
 def _difference(before: bytes, after: bytes) -> tuple[str, ...]:

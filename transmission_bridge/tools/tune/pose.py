@@ -33,7 +33,7 @@ _ALONG = (2,)
 
 class LinkPoses:
     """
-    Forward kinematics of a whole robot, layer by layer of its tree.
+    Forward kinematics of a whole robot.
 
     ``root_H_link = root_H_parent K M(q) K'`` as :class:`~transmission_bridge.kinematics.Joint`
     has it. Every root is at the origin; of a link with two parents the first counts, and what
@@ -47,56 +47,38 @@ class LinkPoses:
 
     def __init__(self, robot: RobotDescription) -> None:
         children: dict[str, list[JointSpec]] = {}
-        placed: dict[str, JointSpec | None] = {}
-        below = {joint.child for joint in robot.joints}
-        for joint in robot.joints:
-            children.setdefault(joint.parent, []).append(joint)
-        names = dict.fromkeys(
-            [link.name for link in robot.links] + [joint.parent for joint in robot.joints]
+        for each in robot.joints:
+            children.setdefault(each.parent, []).append(each)
+        names = dict.fromkeys([*(each.name for each in robot.links), *children])
+        below = {each.child for each in robot.joints}
+        above: dict[str, JointSpec | None] = {}
+        self._parents: list[int] = []
+        waiting = deque[tuple[str, JointSpec | None, int]](
+            (name, None, -1) for name in names if name not in below
         )
-        layers: list[list[int]] = []
-        parents: list[int] = []
-        waiting: deque[tuple[str, JointSpec | None, int, int]] = deque(
-            (name, None, -1, 0) for name in names if name not in below
-        )
-        while waiting and len(placed) < MOST_LINKS:
-            link, above, parent, depth = waiting.popleft()
-            if link in placed:
-                continue
-            place = len(placed)
-            placed[link] = above
-            parents.append(parent)
-            if depth == len(layers):
-                layers.append([])
-            layers[depth].append(place)
-            waiting += [(each.child, each, place, depth + 1) for each in children.get(link, ())]
-        self.links = tuple(placed)
-        self.joint_of = tuple('' if above is None else above.name for above in placed.values())
-        self.n_left_out = len({*names, *below}) - len(placed)
-        self._parents = np.array(parents, dtype=np.intp)
-        self._layers = [np.array(layer, dtype=np.intp) for layer in layers]
-        self._set_joints(robot, [above for above in placed.values() if above is not None])
-
-    def _set_joints(self, robot: RobotDescription, joints: list[JointSpec]) -> None:
-        """Make the arrays of all joints, in the order of their links."""
-        n = len(self.links)
+        while waiting and len(above) < MOST_LINKS:
+            link, spec, parent = waiting.popleft()
+            if link not in above:
+                waiting += [(each.child, each, len(above)) for each in children.get(link, ())]
+                above[link] = spec
+                self._parents.append(parent)
+        self.links = tuple(above)
+        self.joint_of = tuple('' if spec is None else spec.name for spec in above.values())
+        self.n_left_out = len({*names, *below}) - len(above)
+        n, sources = len(above), _sources(robot)
         self._before, self._after = np.tile(np.eye(4), (2, n, 1, 1))
         self._gains, self._offsets = np.zeros((2, n))
         self._slides: Mask = np.zeros(n, dtype=bool)
-        owners: list[str] = [''] * n
-        sources = _sources(robot)
-        place_of = {name: place for place, name in enumerate(self.joint_of) if name}
-        for spec in joints:
-            place = place_of[spec.name]
-            joint = _joint(spec)
-            source = sources.get(spec.name)
-            if joint is None or not joint.is_scalar:
+        self._owners = [''] * n
+        for place, spec in enumerate(above.values()):
+            joint = None if spec is None else _joint(spec)
+            if spec is not None and (joint is None or not joint.is_scalar):
                 self._before[place] = rest_transform_of(spec)
-                continue
-            self._before[place], self._after[place] = joint.motion_frames
-            self._slides[place] = joint.twists == _ALONG
-            owners[place], self._gains[place], self._offsets[place] = source or (spec.name, 1, 0)
-        self._owners = owners
+            elif joint is not None:
+                self._before[place], self._after[place] = joint.motion_frames
+                self._slides[place] = joint.twists == _ALONG
+                source = sources.get(joint.name, (joint.name, 1.0, 0.0))
+                self._owners[place], self._gains[place], self._offsets[place] = source
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -106,6 +88,12 @@ class LinkPoses:
     def owner(self, place: int) -> str:
         """Return the joint whose position the joint above a link has, empty for none."""
         return self._owners[place]
+
+    def mover(self, place: int) -> str:
+        """Return the nearest joint that moves a link, empty for none."""
+        while place >= 0 and not self._owners[place]:
+            place = self._parents[place]
+        return self._owners[place] if place >= 0 else ''
 
     def __call__(self, positions: Mapping[str, float]) -> tuple[Array, Mask]:
         """
@@ -128,10 +116,10 @@ class LinkPoses:
         motion[:, 2, 3] = np.where(self._slides, q, 0.0)
         poses: Array = self._before @ motion @ self._after
         unknown: Mask = ~known
-        for layer in self._layers[1:]:
-            above = self._parents[layer]
-            poses[layer] = poses[above] @ poses[layer]
-            unknown[layer] |= unknown[above]
+        for place, parent in enumerate(self._parents):
+            if parent >= 0:
+                poses[place] = poses[parent] @ poses[place]
+                unknown[place] |= unknown[parent]
         return poses, unknown
 
 

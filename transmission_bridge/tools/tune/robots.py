@@ -9,21 +9,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 import math
 import time
-from typing import Protocol
 
 import numpy as np
 
 from transmission_bridge.bridge.options import strip_prefixes
-from transmission_bridge.description.specs import JointLimits
+from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import TransmissionBridgeError
-from transmission_bridge.tools.tune.model import TuneModel
+from transmission_bridge.tools.tune.model import NotPossible, TuneModel
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array, Mask
 
-__all__ = ['FileRobot', 'Robot', 'RobotState', 'start_position']
+__all__ = ['Done', 'FileRobot', 'Limits', 'RobotState', 'limits_of', 'start_position']
 
 #: Rows of the arrays: position, velocity, effort.
 _ROWS = 3
+
+#: Distance from where a joint was to be moved at which it is there [rad or m].
+_THERE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,39 +50,22 @@ class RobotState:
     target: Array
 
 
+#: Least and greatest position, infinite if open, and their unit.
+Limits = tuple[float, float, str]
+
 #: Is called with the reason why a change was refused, empty where it was made.
 Done = Callable[[str], None]
 
 
-class Robot(Protocol):
-    """
-    A robot that is tuned.
-
-    :ivar model: Its numbers, ``None`` while there is no robot yet.
-    :ivar generation: Grows when the model is another one.
-    :ivar is_live: Whether it is one behind a bridge.
-    :ivar visuals: The text of its description.
-    """
-
-    model: TuneModel | None
-    generation: int
-    is_live: bool
-    visuals: bytes
-
-    def spin(self, seconds: float) -> None:
-        """Wait, and take what arrives meanwhile."""
-
-    def state(self) -> RobotState:
-        """Return where it is; only where there is a model."""
-
-    def sentences(self) -> tuple[str, ...]:
-        """Return what is missing or wrong, in words; also while there is no model."""
-
-    def apply(self, values: Mapping[str, float], done: Done) -> None:
-        """Set parameters, all or none; ``done`` is called later or at once."""
-
-    def move(self, actuator: int, position: float) -> None:
-        """Move an actuator, where the page may."""
+def limits_of(robot: RobotDescription) -> dict[str, Limits]:
+    """Return the limits of position of each joint."""
+    found = {}
+    for joint in robot.joints:
+        given = joint.limits
+        low = -math.inf if given is None or given.lower is None else given.lower
+        high = math.inf if given is None or given.upper is None else given.upper
+        found[joint.name] = low, high, 'm' if joint.type == 'prismatic' else 'rad'
+    return found
 
 
 def start_position(robot: RobotTransmissions) -> Array:
@@ -89,32 +74,27 @@ def start_position(robot: RobotTransmissions) -> Array:
 
     They are at the motors, in SI.
     """
-    limits = {joint.name: joint.limits for joint in robot.robot.joints}
-    wanted = [_nearest_zero(limits.get(name)) for name in robot.joint_names]
+    limits = limits_of(robot.robot)
+    ends = [limits.get(name, (0.0, 0.0, '')) for name in robot.joint_names]
     with np.errstate(all='ignore'):
-        position = robot.joint_to_actuator('position', wanted)
+        position = robot.joint_to_actuator('position', [min(max(0.0, a), b) for a, b, _ in ends])
     return np.nan_to_num(position, posinf=0.0, neginf=0.0)
-
-
-def _nearest_zero(limits: JointLimits | None) -> float:
-    if limits is None:
-        return 0.0
-    lower = -math.inf if limits.lower is None else limits.lower
-    upper = math.inf if limits.upper is None else limits.upper
-    return min(max(0.0, lower), upper)
 
 
 class FileRobot:
     """
-    A robot from a file.
+    A robot from a file; :class:`~.live.BridgeRobot` has the same members.
 
     :param description: The file.
     :param robot: Its maps.
     :param aliases: Types in the description to installed types.
     :param numbers: Those to begin with, by parameter.
+    :ivar model: The numbers; another one for another robot, ``None`` while there is no robot.
+    :ivar visuals: The text of the description.
+    :ivar n_starts: How often the numbers were read from the beginning.
     """
 
-    is_live = False
+    n_starts = 1
 
     def __init__(
         self,
@@ -123,9 +103,9 @@ class FileRobot:
         aliases: Mapping[str, str],
         numbers: Mapping[str, float],
     ) -> None:
-        self.model: TuneModel | None = TuneModel(description, robot, aliases)
-        self.model.accept(numbers)
-        self.generation = 1
+        self._model = TuneModel(description, robot, aliases)
+        self._model.accept(numbers)
+        self.model: TuneModel | None = self._model
         self.visuals = description
         self._position = start_position(robot)
 
@@ -135,36 +115,58 @@ class FileRobot:
 
     def state(self) -> RobotState:
         """Return where the sliders have moved it."""
-        assert self.model is not None
-        robot = self.model.robot
-        actuators = np.full((_ROWS, len(self._position)), np.nan)
-        actuators[0] = self._position
-        joints = np.full((_ROWS, len(robot.joint_names)), np.nan)
-        with np.errstate(all='ignore'):
-            joints[0] = robot.actuator_to_joint('position', self._position)
-        return RobotState(
-            actuators,
-            joints,
-            np.zeros(len(self._position)),
-            np.zeros(len(robot.joint_names)),
-            np.zeros(len(robot.joint_names), dtype=bool),
-            np.full(len(robot.joint_names), np.nan),
+        n = len(self._model.robot.joint_names)
+        actuators, joints = (
+            np.full((_ROWS, len(self._position)), np.nan),
+            np.full((_ROWS, n), np.nan),
         )
+        actuators[0], joints[0] = self._position, self._joints(self._position)
+        ages = np.zeros_like(self._position), np.zeros(n)
+        return RobotState(actuators, joints, *ages, np.zeros(n, dtype=bool), np.full(n, np.nan))
+
+    def _joints(self, position: Array) -> Array:
+        with np.errstate(all='ignore'):
+            return self._model.robot.actuator_to_joint('position', position)
+
+    def problem(self) -> str:
+        """Return nothing: what is in a file is there."""
+        return ''
 
     def sentences(self) -> tuple[str, ...]:
-        """Return nothing: what is in a file is there."""
+        """Return nothing."""
         return ()
 
     def apply(self, values: Mapping[str, float], done: Done) -> None:
         """Accept numbers that the maps accept."""
-        assert self.model is not None
         try:
-            self.model.robot.with_parameters(strip_prefixes(values))
+            self._model.robot.with_parameters(strip_prefixes(values))
         except TransmissionBridgeError as error:
             done(str(error))
         else:
             done('')
 
     def move(self, actuator: int, position: float) -> None:
-        """Move an actuator."""
-        self._position[actuator] = position
+        """Move an actuator [rad or m]; a position that is no number is ignored."""
+        if math.isfinite(position):
+            self._position[actuator] = position
+
+    def move_joint(self, joint: int, position: float) -> None:
+        """
+        Move a joint [rad or m] by the actuators of its transmission; its other joints stay.
+
+        :raises NotPossible: If no position of the actuators has the joint there.
+        """
+        robot = self._model.robot
+        wanted = self._joints(self._position)
+        wanted[joint] = position
+        (binding,) = (each for each in robot.bindings if joint in each.joints)
+        with np.errstate(all='ignore'):
+            found = robot.joint_to_actuator('position', wanted)[list(binding.actuators)]
+        moved = self._position.copy()
+        moved[list(binding.actuators)] = found
+        if not abs(self._joints(moved)[joint] - position) <= _THERE:
+            raise NotPossible(f'no position of the motors has {robot.joint_names[joint]} there')
+        self._position = moved
+
+    def close(self) -> None:
+        """Do nothing."""

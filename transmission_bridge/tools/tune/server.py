@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+import functools
 from http import HTTPStatus
 import io
 import socket
@@ -40,6 +41,7 @@ def open_server(gate: Gate, host: str, port: int, label: str) -> Any:
         def request_share_url(self, verbose: bool = True) -> None:
             return None
 
+    _accept_values_only()
     # viser prints where it listens, without the code.
     with _gated(gate), redirect_stdout(io.StringIO()):
         server = Server(host=host, port=port, label=label, verbose=False)
@@ -50,6 +52,21 @@ def open_server(gate: Gate, host: str, port: int, label: str) -> Any:
         raise
     server.gui.configure_theme(show_logo=False, show_share_button=False, control_width='large')
     return server
+
+
+def _accept_values_only() -> None:
+    """Have viser ignore messages by which a browser would set more of a widget than its value."""
+    gui = optional('viser._gui_api', 'tune').GuiApi
+    handle = gui._handle_gui_updates
+    if hasattr(handle, '__wrapped__'):
+        return
+
+    @functools.wraps(handle)
+    async def checked(api: Any, client: int, message: Any) -> None:
+        if message.updates.keys() == {'value'}:
+            await handle(api, client, message)
+
+    gui._handle_gui_updates = checked
 
 
 @contextmanager

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 import io
 import os
@@ -19,7 +19,6 @@ from transmission_bridge.description.visuals import Color, VisualSpec
 from transmission_bridge.errors import shown
 from transmission_bridge.kinematics.spatial import transform_from_pose
 from transmission_bridge.tools.cli import optional, UsageError
-from transmission_bridge.types import Array
 
 __all__ = ['MOST_BYTES', 'MOST_TRIANGLES', 'Packages', 'Shape', 'ShapeError', 'shapes_of']
 
@@ -116,7 +115,7 @@ def shapes_of(
     """
     shapes: list[Shape] = []
     reasons: dict[str, str] = {}
-    files: dict[Path, list[tuple[Array, Any, Color | None]]] = {}
+    files: dict[Path, list[Any]] = {}
     left = MOST_TRIANGLES
     for visual in visuals:
         try:
@@ -136,45 +135,38 @@ def _triangles(
     visual: VisualSpec, packages: Packages, files: dict[Path, list[Any]]
 ) -> Iterator[Shape]:
     placed = transform_from_pose(visual.origin)
-    scale = np.ones(3)
     if visual.shape == 'mesh':
-        scale = np.array(visual.size)
         path = packages.path(visual.filename)
         if path not in files:
-            files[path] = list(_read(path))
+            files[path] = _read(path)
         parts = files[path]
+        placed = placed @ np.diag([*visual.size, 1.0])
     else:
-        parts = [(*_primitive(visual.shape, visual.size), None)]
-    for vertices, faces, color in parts:
-        moved = vertices * scale @ placed[:3, :3].T + placed[:3, 3]
-        # A mirrored mesh would show its inside.
-        turned = faces[:, ::-1] if np.prod(scale) < 0.0 else faces
-        yield Shape(
-            visual.link,
-            moved.astype(np.float32),
-            turned.astype(np.uint32),
-            visual.color or color or _GREY,
-        )
+        parts = [(_primitive(visual.shape, visual.size), None)]
+    for part, color in parts:
+        # A mirrored mesh keeps its outside.
+        mesh = part.copy(include_visual=False).apply_transform(placed)
+        vertices = np.asarray(mesh.vertices, dtype=np.float32)
+        faces = np.asarray(mesh.faces, dtype=np.uint32)
+        yield Shape(visual.link, vertices, faces, visual.color or color or _GREY)
 
 
-def _primitive(kind: str, size: tuple[float, ...]) -> tuple[Array, Any]:
+def _primitive(kind: str, size: tuple[float, ...]) -> Any:
     creation = optional('trimesh.creation', 'tune')
     if not all(np.isfinite(size)) or min(size) <= 0.0:
         raise ShapeError(f'a {kind} of size {size}')
     if kind == 'box':
-        mesh = creation.box(extents=size)
-    elif kind == 'sphere':
-        mesh = creation.icosphere(subdivisions=_SUBDIVISIONS, radius=size[0])
-    elif kind == 'capsule':
+        return creation.box(extents=size)
+    if kind == 'sphere':
+        return creation.icosphere(subdivisions=_SUBDIVISIONS, radius=size[0])
+    if kind == 'capsule':
         mesh = creation.capsule(radius=size[0], height=size[1], count=[_SIDES, _SIDES // 2])
-        mesh.apply_translation([0.0, 0.0, -mesh.bounds[:, 2].mean()])
-    else:
-        mesh = creation.cylinder(radius=size[0], height=size[1], sections=_SIDES)
-    return np.asarray(mesh.vertices), np.asarray(mesh.faces)
+        return mesh.apply_translation([0.0, 0.0, -mesh.bounds[:, 2].mean()])
+    return creation.cylinder(radius=size[0], height=size[1], sections=_SIDES)
 
 
-def _read(path: Path) -> Iterator[tuple[Array, Any, Color | None]]:
-    """Yield the parts of a mesh file; materials in other files are not looked for."""
+def _read(path: Path) -> list[tuple[Any, Color | None]]:
+    """Return the parts of a mesh file; materials in other files are not looked for."""
     trimesh = optional('trimesh', 'tune')
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
@@ -187,42 +179,24 @@ def _read(path: Path) -> Iterator[tuple[Array, Any, Color | None]]:
     if len(data) > MOST_BYTES:
         raise ShapeError(f'{shown(path.name)} has more than {MOST_BYTES >> 20} MiB')
     try:
+        # No files beside it are looked for.
+        nothing = optional('trimesh.resolvers', 'tune').ZipResolver({})
         scene = trimesh.load_scene(
-            io.BytesIO(data), file_type=suffix[1:], resolver=_Nothing(), process=False
+            io.BytesIO(data), file_type=suffix[1:], resolver=nothing, process=False
         )
-        meshes = [mesh for mesh in scene.dump() if hasattr(mesh, 'faces')]
-        parts = [
-            (np.asarray(mesh.vertices, dtype=np.float64), np.asarray(mesh.faces), _color(mesh))
-            for mesh in meshes
-        ]
+        parts = [(mesh, _color(mesh)) for mesh in scene.dump() if hasattr(mesh, 'faces')]
     except Exception as error:  # readers of many formats raise what they like
         raise ShapeError(
             f'{shown(path.name)} cannot be read: {type(error).__name__}: {error}'
         ) from None
-    count = sum(len(faces) for _, faces, _ in parts)
+    count = sum(len(mesh.faces) for mesh, _ in parts)
     if not count:
         raise ShapeError(f'{shown(path.name)} holds no triangles')
     if count > MOST_EACH:
         raise ShapeError(f'{shown(path.name)} has more than {MOST_EACH} triangles')
-    if not all(np.isfinite(vertices).all() for vertices, _, _ in parts):
+    if not all(np.isfinite(mesh.vertices).all() for mesh, _ in parts):
         raise ShapeError(f'{shown(path.name)} has vertices that are not finite')
-    yield from parts
-
-
-class _Nothing(Mapping[str, bytes]):
-    """Stands for the files beside a mesh: there are none."""
-
-    def get(self, key: str, default: Any = None) -> Any:
-        raise FileNotFoundError(key)
-
-    def __getitem__(self, key: str) -> bytes:
-        raise KeyError(key)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
+    return parts
 
 
 def _color(mesh: Any) -> Color | None:
@@ -230,5 +204,5 @@ def _color(mesh: Any) -> Color | None:
     color = getattr(material, 'main_color', None)
     if color is None:
         return None
-    red, green, blue, alpha = (float(component) / 255.0 for component in color)
+    red, green, blue, alpha = (np.asarray(color) / 255.0).tolist()
     return red, green, blue, alpha

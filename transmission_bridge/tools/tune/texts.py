@@ -10,20 +10,21 @@ Names and sentences come from descriptions and from messages of others. Each goe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 import html
 import math
+from pathlib import Path
 
 from transmission_bridge.errors import printable
 from transmission_bridge.tools.tune.model import Number, Preview
 
 __all__ = [
+    'GONE',
     'STYLE',
     'Units',
     'bars',
-    'changes',
+    'change',
     'difference',
-    'effects',
     'label',
     'note',
     'plain',
@@ -36,38 +37,21 @@ _NAME, _SENTENCE = 48, 600
 #: Lines of a difference that are shown.
 _MOST_LINES = 200
 
-#: Colours that can be read on light and on dark.
-GOOD, BAD, CARE, DIM = '#2b8a3e', '#e03131', '#e8890c', '#868e96'
+STYLE = f'<style>{Path(__file__).with_name("page.css").read_text(encoding="utf-8")}</style>'
 
-STYLE = f"""<style>
-.tb {{font-size:0.8em;line-height:1.45;padding:0 0.75em 0.4em}}
-.tb table {{width:100%;border-collapse:collapse;table-layout:fixed}}
-.tb td {{padding:0 0.3em 0 0;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}}
-.tb td.n {{text-align:right;font-variant-numeric:tabular-nums}}
-.tb th {{text-align:right;font-weight:400;color:{DIM};padding:0 0.3em 0 0}}
-.tb th:first-child {{text-align:left}}
-.tb .bar {{height:4px;background:{DIM}55;border-radius:2px;position:relative;margin:1px 0 3px}}
-.tb .bar i {{position:absolute;top:-2px;width:4px;height:8px;background:#228be6;border-radius:1px}}
-.tb .out i {{background:{BAD}}}
-.tb .old, .tb .dim {{color:{DIM}}}
-.tb .bad {{color:{BAD}}} .tb .care {{color:{CARE}}} .tb .good {{color:{GOOD}}}
-.tb b {{font-weight:600}}
-.tb pre {{font-size:0.95em;margin:0.2em 0;overflow-x:auto;max-height:16em}}
-.tb .plus {{color:{GOOD}}} .tb .minus {{color:{BAD}}}
-.mantine-Slider-root + .mantine-NumberInput-root {{display:none}}
-</style>"""
+#: The cloud in the heading means the page itself: without a bridge it must not be green.
+GONE = '<style>.tabler-icon-cloud-check {stroke:#e03131 !important}</style>'
 
 
-def label(text: str) -> str:
+def label(text: str, most: int = _NAME) -> str:
     """Return a name for a widget, which shows it as it is: printable, and cut."""
     shown = printable(text)
-    return shown if len(shown) <= _NAME else shown[: _NAME - 1] + '…'
+    return shown if len(shown) <= most else shown[: most - 1] + '…'
 
 
 def plain(text: str, most: int = _NAME) -> str:
     """Return a text as HTML that shows it and is nothing else."""
-    shown = printable(text)
-    return html.escape(shown if len(shown) <= most else shown[: most - 1] + '…', quote=True)
+    return html.escape(label(text, most), quote=True)
 
 
 class Units:
@@ -86,15 +70,15 @@ class Units:
 
     def to_page(self, value: float, unit: str) -> float:
         """Return a number in the unit that it is shown in."""
-        return math.degrees(value) if self.degrees and unit in ('rad', 'rad/s') else value
+        return math.degrees(value) if self.name(unit) != unit else value
 
     def from_page(self, value: float, unit: str) -> float:
         """Return a number that was shown in that unit."""
-        return math.radians(value) if self.degrees and unit in ('rad', 'rad/s') else value
+        return math.radians(value) if self.name(unit) != unit else value
 
     def field(self, value: float, unit: str) -> str:
         """Return a number for a field: with all digits, in degrees with enough of them."""
-        if self.degrees and unit == 'rad':
+        if self.name(unit) != unit:
             return f'{math.degrees(value):.10g}'
         return repr(value).removesuffix('.0')
 
@@ -116,8 +100,12 @@ def _digits(value: float) -> str:
 
 def note(text: str, kind: str = '') -> str:
     """Return a sentence; empty text is no element at all."""
-    shown = f'<span class="{kind}">{plain(text, _SENTENCE)}</span>' if text else ''
-    return f'<div class="tb">{shown}</div>' if shown else ''
+    return _block([f'<span class="{kind}">{plain(text, _SENTENCE)}</span>'] if text else [])
+
+
+def _block(lines: Iterable[str]) -> str:
+    content = '<br>'.join(lines)
+    return f'<div class="tb">{content}</div>' if content else ''
 
 
 def sentences(lines: Iterable[str], kind: str = 'care', most: int = 6) -> str:
@@ -129,32 +117,31 @@ def sentences(lines: Iterable[str], kind: str = 'care', most: int = 6) -> str:
 
 def bars(
     heading: str,
-    rows: Sequence[tuple[str, str, Sequence[float], float, float, float, bool]],
+    rows: Iterable[tuple[str, str, Sequence[float], float, float, float]],
     units: Units,
 ) -> str:
     """
-    Return a table of members with bars inside their limits.
+    Return a table of members with bars inside their limits; a member of unknown position is grey.
 
     :param heading: Actuators or joints.
-    :param rows: Name, unit, position with velocity and effort, age, least and greatest position,
-        and whether it is stale.
+    :param rows: Name, unit, position with velocity and effort, age, least and greatest position.
     """
     lines = [
         f'<tr><th style="width:30%">{plain(heading)}</th><th>position</th><th>velocity</th>'
         '<th>effort</th><th style="width:13%">age</th></tr>'
     ]
-    for name, unit, values, age, lower, upper, stale in rows:
+    for name, unit, values, age, lower, upper in rows:
         cells = ''.join(
             f'<td class="n">{units.cell(value, each)}</td>'
             for value, each in zip(values, (unit, f'{unit}/s', ''), strict=True)
         )
         old = f'{age:.1f}' if math.isfinite(age) else 'never'
-        style = ' class="old"' if stale else ''
+        style, bad = (' class="old"', 'bad') if math.isnan(values[0]) else ('', '')
         lines.append(
             f'<tr{style}><td colspan="5" title="{plain(name, _SENTENCE)}"><b>{plain(name)}</b> '
             f'<span class="dim">{plain(units.name(unit))}</span></td></tr>'
             f'<tr{style}><td>{_bar(values[0], lower, upper)}</td>{cells}'
-            f'<td class="n {"bad" if stale else ""}">{old}</td></tr>'
+            f'<td class="n {bad}">{old}</td></tr>'
         )
     return f'<div class="tb"><table>{"".join(lines)}</table></div>'
 
@@ -164,60 +151,54 @@ def _bar(value: float, lower: float, upper: float) -> str:
         return ''
     if math.isnan(value):
         return '<div class="bar"></div>'
-    share = (value - lower) / (upper - lower)
-    inside = min(max(share, 0.0), 1.0)
-    kind = 'bar' if 0.0 <= share <= 1.0 else 'bar out'
+    inside = min(max((value - lower) / (upper - lower), 0.0), 1.0)
+    kind = 'bar' if lower <= value <= upper else 'bar out'
     return f'<div class="{kind}"><i style="left:calc({100.0 * inside:.1f}% - 2px)"></i></div>'
 
 
-def changes(values: Mapping[str, float], numbers: Iterable[Number], units: Units) -> str:
-    """Return each number that would change, before and after."""
-    lines = [
-        f'{plain(".".join(number.path), _SENTENCE)}: '
-        f'{plain(units.text(number.tunable.value, number.unit))} → '
-        f'<b>{plain(units.text(values[number.name], number.unit))}</b>'
-        for number in numbers
-        if number.name in values
-    ]
-    return f'<div class="tb">{"<br>".join(lines)}</div>' if lines else ''
-
-
-def effects(
-    preview: Preview, unit_of: Mapping[str, str], units: Units, commanded: Iterable[str]
+def change(
+    title: str,
+    changes: Iterable[tuple[Number, float]],
+    preview: Preview,
+    unit_of: Mapping[str, str],
+    commanded: Collection[str],
+    units: Units,
 ) -> str:
     """
-    Return what a change would do.
+    Return what would change: the numbers, and what that does to the joints.
 
+    :param title: Empty for none.
+    :param changes: Each number as it is, and its new value.
     :param unit_of: Unit of each joint.
     :param commanded: Joints that are commanded at the moment.
     """
+    lines = [f'<b>{plain(title, _SENTENCE)}</b>'] if title else []
+    lines += [
+        f'{plain(".".join(number.tunable.path), _SENTENCE)}: '
+        f'{plain(units.text(number.tunable.value, number.unit))} → '
+        f'<b>{plain(units.text(value, number.unit))}</b>'
+        for number, value in changes
+    ]
     if preview.reason:
-        return note(preview.reason, 'bad')
-    live = set(commanded)
-    lines = []
-    for shift in preview.shifts:
-        unit = unit_of.get(shift.joint, '')
-        if math.isnan(shift.amount):
-            lines.append(f'<b>{plain(shift.joint)}</b>: its position is unknown')
+        return _block(lines) + note(preview.reason, 'bad')
+    for joint, before, after in preview.shifts:
+        name, unit = f'<b>{plain(joint)}</b>', unit_of.get(joint, '')
+        was, will, further = (units.text(each, unit) for each in (before, after, after - before))
+        if math.isnan(after - before):
+            lines.append(f'{name}: its position is unknown')
             continue
+        live = ' <span class="bad">commanded now</span>' if joint in commanded else ''
         lines.append(
-            f'<b>{plain(shift.joint)}</b> would be read {plain(units.text(shift.amount, unit))} '
-            f'further: {plain(units.text(shift.before, unit))} → '
-            f'{plain(units.text(shift.after, unit))}'
-            + (' <span class="bad">commanded now</span>' if shift.joint in live else '')
+            f'{name} would be read {plain(further)} further: {plain(was)} → {plain(will)}{live}'
         )
     for turn in preview.turns:
-        how = (
-            '<span class="care">turns the other way</span>'
-            if turn.is_reversed
-            else f'moves {turn.after / turn.before:.3g} times as far'
-            if turn.before
-            else 'is moved by it'
-        )
+        how = f'moves {turn.after / turn.before:.3g} times as far' if turn.before else 'is moved'
+        if turn.before * turn.after < 0.0:
+            how = '<span class="care">turns the other way</span>'
         lines.append(f'{plain(turn.joint)} by {plain(turn.actuator)} {how}')
-    if not lines:
-        return note('no joint would be read elsewhere', 'dim')
-    return f'<div class="tb">{"<br>".join(lines)}</div>'
+    if not (preview.shifts or preview.turns):
+        lines.append('<span class="dim">no joint would be read elsewhere</span>')
+    return _block(lines)
 
 
 def difference(lines: Sequence[str]) -> str:

@@ -1,0 +1,96 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Widgets that are described anew each time; what differs from what the browser has is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+__all__ = ['Panel']
+
+#: Decimals of a slider, the most that viser gives one.
+_DIGITS = 7
+
+
+class Panel:
+    """
+    The widgets of a container: :meth:`add` describes each in their order, :meth:`show` shows them.
+
+    :param gui: viser's ``client.gui``.
+    :param container: Where the widgets are, a context manager.
+    :param post: Hands over something to be done by the thread that describes the widgets.
+    """
+
+    def __init__(
+        self, gui: Any, container: Any, post: Callable[[Callable[[], None]], None]
+    ) -> None:
+        self._gui, self._container, self._post = gui, container, post
+        self._next: dict[tuple[str, str], dict[str, Any]] = {}
+        self._acts: dict[tuple[str, str], Callable[[Any], None] | None] = {}
+        self._handles: dict[tuple[str, str], Any] = {}
+        #: What the browser shows, or is about to. What its user enters counts from when it is
+        #: handled by :meth:`_changed`, so that what was entered since is not overwritten.
+        self._sent: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def html(self, content: str) -> None:
+        """Describe a text."""
+        self._next['html', str(len(self._next))] = {'content': content}
+
+    def add(
+        self, kind: str, key: str, act: Callable[[Any], None] | None = None, **props: Any
+    ) -> None:
+        """
+        Describe a widget.
+
+        :param kind: ``text``, ``slider``, ``button``, ...: viser's ``gui.add_<kind>``.
+        :param key: Names it in this panel, and labels it unless ``props`` do.
+        :param act: Is called with the value when the user changes it.
+        :param props: What viser is given, ``value`` among it.
+        """
+        self._next[kind, key] = {'label': key, **props}
+        self._acts[kind, key] = act
+
+    def show(self) -> None:
+        """Show what was described since the last time, and nothing else."""
+        widgets, self._next = self._next, {}
+        if [*widgets] != [*self._handles]:
+            for handle in self._handles.values():
+                handle.remove()
+            with self._container:
+                self._handles = {key: self._make(key, props) for key, props in widgets.items()}
+            self._sent = widgets
+        for key, props in widgets.items():
+            sent = self._sent[key]
+            for name, value in props.items():
+                # A slider has steps.
+                step = props.get('step', 0.0) if name == 'value' else 0.0
+                if sent[name] != value and (not step or abs(sent[name] - value) > 0.5 * step):
+                    setattr(self._handles[key], name, value)
+                    sent[name] = value
+
+    def _make(self, key: tuple[str, str], props: dict[str, Any]) -> Any:
+        given = {'initial_value' if name == 'value' else name: props[name] for name in props}
+        if key[0] == 'slider':
+            given['marks'] = ()
+        handle = getattr(self._gui, f'add_{key[0]}')(**given)
+        if key[0] == 'slider':
+            handle.precision = _DIGITS
+        if self._acts.get(key) is not None:
+            # A coroutine: functions go to a pool of threads, where Enter can overtake the number
+            # that was typed before it.
+            async def changed(event: Any) -> None:
+                if event.client_id is not None:  # else it was the program that changed it
+                    self._post(partial(self._changed, key, handle, event.target.value))
+
+            (handle.on_click if 'button' in key[0] else handle.on_update)(changed)
+        return handle
+
+    def _changed(self, key: tuple[str, str], handle: Any, value: Any) -> None:
+        act = self._acts[key]
+        if act is not None and self._handles.get(key) is handle:
+            if 'value' in self._sent[key]:
+                self._sent[key]['value'] = value
+            act(value)
