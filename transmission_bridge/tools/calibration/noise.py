@@ -31,8 +31,9 @@ from transmission_bridge.types import Array, Index
 
 __all__ = ['ROWS_OF_A_SPECTRUM', 'Linear', 'Sample', 'student_quantile']
 
-#: Confidence of the intervals, of which 95 % are to hold the true number. Student's of 95 % held it
-#: in 93 to 97 % of simulated recordings: terms, spectrum and weights come from the same rows.
+#: Confidence of the intervals, of which 95 % shall contain the true number. Student's of 95 %
+#: contained it in 93 to 97 % of simulated recordings, as terms, spectrum and weights come from the
+#: same rows.
 CONFIDENCE = 0.97
 
 #: Rows from which a spectrum is estimated; of fewer, noise is taken to be white.
