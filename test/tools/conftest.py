@@ -17,6 +17,7 @@ from unittest import mock
 
 import pytest
 
+import transmission_bridge as tb
 from transmission_bridge.tools.main import main
 
 DATA = Path(__file__).parent.parent / 'data'
@@ -110,6 +111,48 @@ def run() -> Run:
         ):
             code = main([str(argument) for argument in arguments])
         return Result(code, out.getvalue(), err.getvalue())
+
+    return call
+
+
+@pytest.fixture
+def refuse(run: Run) -> Callable[..., None]:
+    """Return a function that expects a command to end with 2 and one sentence with some words."""
+
+    def call(words: str, *arguments: object, **options: bytes) -> None:
+        result = run(*arguments, **options)
+        assert (result.code, result.out) == (2, '')
+        assert result.err.startswith('transmission_bridge: ')
+        assert words in result.err
+        assert result.err.count('\n') == 1
+
+    return call
+
+
+def _numbers_of(description: str | bytes) -> dict[str, float]:
+    robot = tb.RobotTransmissions(tb.load_description(description))
+    return {
+        '.'.join((name, *each.path)): each.value
+        for name, group in robot.tunables.items()
+        for each in group
+    }
+
+
+@pytest.fixture(scope='session')
+def numbers_of() -> Callable[[str | bytes], dict[str, float]]:
+    """Return a function that gives every number of a robot's transmissions by its name."""
+    return _numbers_of
+
+
+@pytest.fixture
+def export(run: Run, tmp_path: Path) -> Callable[..., Result]:
+    """Return a function that exports a description, given as bytes, with a parameter file."""
+
+    def call(description: bytes, parameters: str, *options: object) -> Result:
+        (tmp_path / 'robot.urdf').write_bytes(description)
+        (tmp_path / 'tuned.yaml').write_text(parameters)
+        files = (tmp_path / 'robot.urdf', '--params-file', tmp_path / 'tuned.yaml')
+        return run('export', *files, *options)
 
     return call
 

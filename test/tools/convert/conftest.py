@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -92,11 +93,7 @@ JOINT_STATE = 'sensor_msgs/msg/JointState'
 
 
 def write(path, topics, *, storage='mcap', version=9):
-    """
-    Write a bag with rosbags.
-
-    :param topics: By name: the type, and a list of times and messages.
-    """
+    """Write a bag of topics by name: the type, and a list of times and messages."""
     with Writer(path, version=version, storage_plugin=STORAGES[storage]) as writer:
         entries = []
         for name, (msgtype, messages) in topics.items():
@@ -113,26 +110,15 @@ def read(path):
     """Return connections and messages, as rosbags reads them."""
     with Reader(path) as reader:
         connections = {
-            connection.topic: (
-                connection.msgtype,
-                connection.msgdef,
-                connection.digest,
-                connection.ext,
-                connection.msgcount,
-            )
-            for connection in reader.connections
+            each.topic: (each.msgtype, each.msgdef, each.digest, each.ext, each.msgcount)
+            for each in reader.connections
         }
         messages = [(c.topic, time, bytes(data)) for c, time, data in reader.messages()]
     return SimpleNamespace(connections=connections, messages=messages)
 
 
 def live(messages, numbers=None, **choices):
-    """
-    Return what the live bridge publishes for what its drivers sent, times kept.
-
-    :param numbers: Tuned numbers of the transmissions.
-    :param choices: Those of the state path.
-    """
+    """Return what the bridge with tuned numbers and choices publishes, for source, time, data."""
     robot = RobotTransmissions(load_description(URDF)).with_parameters(numbers or {})
     path = state_path(robot, **choices)
     encoder, readers = JointStateEncoder(), {}
@@ -147,23 +133,20 @@ def live(messages, numbers=None, **choices):
     return published
 
 
+def drive(path, messages, topic='/actuator_states', **choices):
+    """Write a bag of joint states on one topic."""
+    return write(path, {topic: (JOINT_STATE, messages)}, **choices)
+
+
+def told(path, topic=None):
+    """Return times and messages of a topic, or of all."""
+    return [message[1:] for message in read(path).messages if topic in (None, message[0])]
+
+
 @pytest.fixture(scope='session')
 def bags():
-    """Return what this module knows of bags."""
-    return SimpleNamespace(
-        URDF=URDF,
-        MOTORS=MOTORS,
-        START=START,
-        STORE=STORE,
-        QOS=QOS,
-        STRING=STRING,
-        JOINT_STATE=JOINT_STATE,
-        states=states,
-        text_message=text_message,
-        write=write,
-        read=read,
-        live=live,
-    )
+    """Return this module."""
+    return sys.modules[__name__]
 
 
 @pytest.fixture
