@@ -31,6 +31,7 @@ from transmission_bridge.tools.commands import COMMANDS
 for extra in ('scipy', 'matplotlib', 'rosbags', 'yaml'):
     pytest.importorskip(extra)
 
+
 #: Seconds that no input may take.
 PATIENCE = 60
 

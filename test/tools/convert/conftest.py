@@ -5,21 +5,23 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from robots import chain
 from state_paths import state_path
 
 from transmission_bridge.description import load_description
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader, JointStateWriter
 from transmission_bridge.transmissions import RobotTransmissions
 
-rosbags = pytest.importorskip('rosbags', reason='rosbags is not installed')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 
-from rosbags.interfaces import (  # noqa: E402 - only where it is installed
+from rosbags.interfaces import (
     Qos,
     QosDurability,
     QosHistory,
@@ -27,33 +29,24 @@ from rosbags.interfaces import (  # noqa: E402 - only where it is installed
     QosReliability,
     QosTime,
 )
-from rosbags.rosbag2 import Reader, StoragePlugin, Writer  # noqa: E402
-from rosbags.typesys import get_typestore, Stores  # noqa: E402
+from rosbags.rosbag2 import Reader, StoragePlugin, Writer
+from rosbags.typesys import get_typestore, Stores
 
-URDF = """<robot name="arm">
-  <link name="l0"/><link name="l1"/><link name="l2"/><link name="l3"/>
-  <joint name="pan" type="continuous"><parent link="l0"/><child link="l1"/></joint>
-  <joint name="pitch" type="continuous"><parent link="l1"/><child link="l2"/></joint>
-  <joint name="roll" type="continuous"><parent link="l2"/><child link="l3"/></joint>
-  <transmission name="pan_drive">
-    <type>transmission_interface/SimpleTransmission</type>
-    <joint name="pan"><offset>0.25</offset>
-      <hardwareInterface>PositionJointInterface</hardwareInterface></joint>
-    <actuator name="m1"><mechanicalReduction>101</mechanicalReduction></actuator>
-  </transmission>
-  <transmission name="wrist">
-    <type>transmission_interface/DifferentialTransmission</type>
-    <actuator name="m2"><role>actuator1</role>
-      <mechanicalReduction>48</mechanicalReduction></actuator>
-    <actuator name="m3"><role>actuator2</role>
-      <mechanicalReduction>-50</mechanicalReduction></actuator>
-    <joint name="pitch"><role>joint1</role><offset>0.1</offset>
-      <hardwareInterface>PositionJointInterface</hardwareInterface></joint>
-    <joint name="roll"><role>joint2</role><offset>-0.2</offset>
-      <hardwareInterface>PositionJointInterface</hardwareInterface></joint>
-  </transmission>
-</robot>
-"""
+URDF = chain(
+    {
+        'pan_drive': """<plugin>transmission_interface/SimpleTransmission</plugin>
+      <joint name="pan"><mechanical_reduction>101</mechanical_reduction>
+        <offset>0.25</offset></joint><actuator name="m1"/>""",
+        'wrist': """<plugin>transmission_interface/DifferentialTransmission</plugin>
+      <actuator name="m2" role="actuator1"><mechanical_reduction>48</mechanical_reduction>
+      </actuator>
+      <actuator name="m3" role="actuator2"><mechanical_reduction>-50</mechanical_reduction>
+      </actuator>
+      <joint name="pitch" role="joint1"><offset>0.1</offset></joint>
+      <joint name="roll" role="joint2"><offset>-0.2</offset></joint>""",
+    },
+    **dict.fromkeys(('pan', 'pitch', 'roll'), 'continuous 0 0 1 1'),
+)
 MOTORS = ('m1', 'm2', 'm3')
 STORE = get_typestore(Stores.LATEST)
 START = 1_700_000_000_000_000_000
@@ -136,6 +129,27 @@ def live(messages, numbers=None, **choices):
 def drive(path, messages, topic='/actuator_states', **choices):
     """Write a bag of joint states on one topic."""
     return write(path, {topic: (JOINT_STATE, messages)}, **choices)
+
+
+def mcap(messages, *, compression='NONE', chunk_size=1 << 20, extras=False, publishers=1):
+    """Return an MCAP file of the library mcap, whose publishers take turns."""
+    library = pytest.importorskip('mcap.writer', reason='mcap, which writes it, is not installed')
+    file, kind = BytesIO(), library.CompressionType[compression]
+    writer = library.Writer(file, compression=kind, chunk_size=chunk_size)
+    writer.start('ros2')
+    definition = STORE.generate_msgdef(JOINT_STATE, ros_version=2)[0].encode()
+    schema = writer.register_schema(JOINT_STATE, 'ros2msg', definition)
+    channels = [
+        writer.register_channel('/actuator_states', 'cdr', schema, {'publisher': str(number)})
+        for number in range(publishers)
+    ]
+    for number, (time, data) in enumerate(messages):
+        writer.add_message(channels[number % publishers], time, data, time - 7, number)
+    if extras:
+        writer.add_attachment(1, 2, 'note', 'text/plain', b'attached')
+        writer.add_metadata('mine', {'key': 'value'})
+    writer.finish()
+    return file.getvalue()
 
 
 def told(path, topic=None):
