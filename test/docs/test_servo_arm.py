@@ -105,8 +105,8 @@ def test_the_arm_moves_over_the_seam(harness, folder, start_script, start_bridge
     assert (command.returncode, errors) == (0, '')
 
     def arrived():
-        at = dict(zip(ticks[-1].names, ticks[-1].position, strict=True))
-        return all(abs(at[name] - goal) < 1.0 for name, goal in GOAL.items())
+        at = dict(zip(ticks[-1].names, ticks[-1].position, strict=True)) if ticks else {}
+        return at and all(abs(at[name] - goal) < 1.0 for name, goal in GOAL.items())
 
     peer.spin_until(arrived, 'servos at their goals')
     rolls = [dict(zip(each.names, each.position, strict=True))['wrist_roll'] for each in joints]

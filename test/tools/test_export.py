@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from pathlib import Path
 import re
-import stat
 import tempfile
 
 from hypothesis import given, HealthCheck, settings
@@ -296,44 +295,19 @@ def test_a_parameter_file_that_does_not_fit_is_one_sentence(export, tmp_path, pa
     assert robot.read_text() == text
 
 
-def test_files_are_written_whole_and_never_by_accident(refuse, run, tmp_path, numbers_of):
-    """A file that is there needs --force, and keeps its permissions and its link then."""
-    target, link = tmp_path / 'robot.urdf', tmp_path / 'link.urdf'
+def test_a_description_is_replaced_by_force_only(refuse, run, tmp_path, numbers_of):
+    """What is changed is listed; a number that is there already is not."""
+    target = tmp_path / 'robot.urdf'
     target.write_bytes((ROOT / 'urdf' / 'one_joint.urdf').read_bytes())
     name = next(name for name in numbers_of(target.read_bytes()) if name.endswith('offset'))
-    target.chmod(0o640)
-    link.symlink_to(target)
     (tmp_path / 'tuned.yaml').write_text(nested({name: 0.125}))
-    words = ('export', link, '--params-file', tmp_path / 'tuned.yaml', '--output', link)
+    words = ('export', target, '--params-file', tmp_path / 'tuned.yaml', '--output', target)
     refuse('--force replaces it', *words)
-    for changed, there in ((1, 0), (0, 1)):
-        counts = f'numbers changed: {changed}, there already: {there}'
-        lines = run(*words, '--force').out.splitlines()
-        assert lines[-1] == f'written to {link}: {counts}'
-        assert len(lines) == 1 + changed
-    assert link.is_symlink()
-    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    counts = f'written to {target}: numbers changed: {{}}, there already: {{}}\n'
+    listed = f'transmissions.{name}: 0.0 -> 0.125\n'
+    assert run(*words, '--force').out == listed + counts.format(1, 0)
+    assert run(*words, '--force').out == counts.format(0, 1)
     assert numbers_of(target.read_bytes())[name] == 0.125
-    assert {path.name for path in tmp_path.iterdir()} == {'link.urdf', 'robot.urdf', 'tuned.yaml'}
-
-
-@pytest.mark.parametrize(
-    'arguments',
-    [
-        ['none.urdf', '--params-file', 'tuned.yaml'],
-        ['robot.urdf', '--params-file', 'none.yaml'],
-        ['robot.urdf'],
-        ['robot.urdf', '--params-file', 'tuned.yaml', '--output', 'none/x'],
-        ['robot.urdf', '--params-file', 'tuned.yaml', '--output', '.'],
-    ],
-)
-def test_a_mistake_of_the_user_is_one_sentence(refuse, tmp_path, monkeypatch, arguments):
-    """No traceback, no file."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / 'robot.urdf').write_text('<robot name="r"/>')
-    (tmp_path / 'tuned.yaml').write_text('a: {ros__parameters: {}}')
-    refuse('', 'export', *arguments)
-    assert len(list(tmp_path.iterdir())) == 2
 
 
 # -- limits of actuators -------------------------------------------------------------------------

@@ -83,14 +83,6 @@ def test_what_depends_on_nothing_has_a_ratio_of_zero(run, save):
     assert ratios['hip_motor', 'hip'] == pytest.approx([9.0, 9.0])
 
 
-def test_own_limits_of_actuators_narrow_those_of_the_joints(run, save):
-    """As of every other type: a warning where a joint promises more than its motor can."""
-    limited = '<offset>0.0</offset><limit velocity="100" effort="3"/>'
-    result = run('check', save('four_bar_knee', ('<offset>0.0</offset>', limited))[0])
-    assert "the velocity limit of joint 'knee' promises more" in result.out
-    assert "the effort limit of joint 'knee' promises more" in result.out
-
-
 # -- map and jacobian ----------------------------------------------------------------------------
 
 
