@@ -39,17 +39,18 @@ ROS_MODULES = {
     'launch_ros',
 }  # fmt: skip
 
-#: A finder that fails every import of ROS, then an import of one module.
-BLOCKED = """
+#: A finder that fails every import of ROS, then imports of modules.
+BLOCKED = f"""
 import importlib, importlib.abc, sys
 
 class Block(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.partition('.')[0] in {ros_modules!r}:
+        if name.partition('.')[0] in {ROS_MODULES!r}:
             raise AssertionError(f'import of {{name}}')
 
 sys.meta_path.insert(0, Block())
-importlib.import_module({module!r})
+for name in sys.argv[1:]:
+    importlib.import_module(name)
 """
 
 
@@ -84,12 +85,7 @@ def test_rooms_import_only_what_lies_below_them(room: str) -> None:
 
 def test_there_is_no_circle_of_imports() -> None:
     """No module imports itself by way of others, inside a room either, nor for a type."""
-    files = {
-        '.'.join(path.relative_to(PACKAGE.parent).with_suffix('').parts).removesuffix(
-            '.__init__'
-        ): path
-        for path in PACKAGE.rglob('*.py')
-    }
+    files = {dotted(path): path for path in PACKAGE.rglob('*.py')}
     graph = {name: imported(path, files) & files.keys() - {name} for name, path in files.items()}
     try:
         tuple(TopologicalSorter(graph).static_order())
@@ -106,32 +102,18 @@ def test_only_description_knows_xml_and_only_ros_knows_rclpy(room: str) -> None:
         assert room == 'description' or 'lxml' not in tops, path
 
 
-@pytest.mark.parametrize(
-    'module',
-    ['transmission_bridge']
-    + [f'transmission_bridge.{room}' for room in CORE]
-    + ['transmission_bridge.tools.main'],
-)
-def test_the_core_and_the_command_line_import_without_ros(module: str) -> None:
-    """With ROS out of reach, every room but ros can be imported."""
-    code = BLOCKED.format(ros_modules=ROS_MODULES, module=module)
-    result = subprocess.run(
-        [sys.executable, '-c', code], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert result.returncode == 0, result.stderr
+def dotted(path: Path) -> str:
+    """Return the name of a module."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix('').parts
+    return '.'.join(parts).removesuffix('.__init__')
 
 
-def test_every_module_of_the_core_imports_without_ros() -> None:
-    """No module outside ros/ imports ROS when it is imported alone."""
-    names = [
-        '.'.join(path.relative_to(PACKAGE.parent).with_suffix('').parts)
-        for room in CORE
-        for path in modules(room)
-        if path.name != '__init__.py'
-    ]
-    code = BLOCKED.format(ros_modules=ROS_MODULES, module='transmission_bridge')
-    code += '\n'.join(f'importlib.import_module({name!r})' for name in names)
+def test_the_core_and_the_command_line_import_without_ros() -> None:
+    """With ROS out of reach, every module of every room but ros, and the tools, are imported."""
+    names = [dotted(path) for room in CORE for path in modules(room)]
+    code = [sys.executable, '-c', BLOCKED, 'transmission_bridge', *names]
     result = subprocess.run(
-        [sys.executable, '-c', code], capture_output=True, text=True, check=False, timeout=60
-    )
+        [*code, 'transmission_bridge.tools.main'],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
     assert result.returncode == 0, result.stderr

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The published metadata of the package are consistent."""
+"""What is published about the package agrees with itself, and imports what it gives late."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import importlib.metadata
 import itertools
 from pathlib import Path
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -18,22 +20,19 @@ from transmission_bridge.transmissions.registry import Registry
 
 ROOT = Path(__file__).parents[1]
 MANIFEST = ElementTree.parse(ROOT / 'package.xml').getroot()
+SLOW = {'numpy', 'lxml', 'rclpy', 'transmission_bridge.transmissions'}
 
 
 def test_versions_agree() -> None:
-    """package.xml, setup.py, the module and the installed metadata state one version."""
+    """Manifest, setup.py, module, metadata and changelog (or Forthcoming) state one version."""
     version = transmission_bridge.__version__
     setup = (ROOT / 'setup.py').read_text(encoding='utf-8')
     assert MANIFEST.findtext('version') == version
     assert re.search(r"version='([^']+)'", setup).group(1) == version
     assert importlib.metadata.version('transmission_bridge') == version
-
-
-def test_the_changelog_is_about_this_version_or_the_next() -> None:
-    """The newest heading of the changelog is Forthcoming or the present version."""
     lines = (ROOT / 'CHANGELOG.rst').read_text(encoding='utf-8').splitlines()
     headings = [line for line, rule in itertools.pairwise(lines) if rule and set(rule) == {'-'}]
-    assert headings[0] == 'Forthcoming' or headings[0].startswith(transmission_bridge.__version__)
+    assert headings[0] == 'Forthcoming' or headings[0].startswith(version)
 
 
 def test_the_manifest_is_of_format_3_under_apache() -> None:
@@ -68,3 +67,38 @@ def test_every_python_file_states_its_licence() -> None:
         head = path.read_text(encoding='utf-8')[:300]
         assert 'Copyright' in head, path
         assert 'SPDX-License-Identifier: Apache-2.0' in head, path
+
+
+def test_everything_public_is_there() -> None:
+    """Each public name can be had, is the same each time, and is listed; others are errors."""
+    for name in transmission_bridge.__all__:
+        assert getattr(transmission_bridge, name) is getattr(transmission_bridge, name)
+    assert set(transmission_bridge.__all__) <= set(dir(transmission_bridge))
+    assert transmission_bridge.description.load_description is transmission_bridge.load_description
+    with pytest.raises(AttributeError, match=r"'transmission_bridge' has no attribute 'nothing'"):
+        _ = transmission_bridge.nothing
+
+
+@pytest.mark.parametrize(
+    ('program', 'needed'),
+    [
+        ('import transmission_bridge', None),
+        ('from transmission_bridge.ros import bridge_main', None),
+        ('from transmission_bridge.tools import main', None),
+        ('import transmission_bridge\ntransmission_bridge.RobotTransmissions', 'numpy'),
+        (
+            'import transmission_bridge as tb\ntb.kinematics.JointDevice',
+            'transmission_bridge.transmissions',
+        ),
+    ],
+)
+def test_nothing_slow_is_imported_before_it_is_needed(program: str, needed: str | None) -> None:
+    """Neither the package nor the programs import before main() what takes them a while."""
+    result = subprocess.run(
+        [sys.executable, '-c', f'import sys\n{program}\nprint(*sys.modules)'],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    loaded = SLOW & set(result.stdout.split())
+    assert needed in loaded if needed else loaded == set()

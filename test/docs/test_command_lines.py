@@ -22,22 +22,15 @@ PACKAGE = 'transmission_bridge'
 ARGUMENTS = {argument.name for argument in launch_plan.list_arguments(params_file='')}
 
 
-def lines_of(path):
-    """Return the lines of a document's shell blocks, continued ones as one."""
-    text = path.read_text(encoding='utf-8')
-    shell = re.findall(r'^```(?:bash)?\n(.*?)^```$', text, re.DOTALL | re.MULTILINE)
-    return [line for block in shell for line in block.replace('\\\n', '').splitlines()]
-
-
 def commands_of(path):
     """Return the simple commands in a document's shell blocks, as lists of words."""
+    text = path.read_text(encoding='utf-8').replace('\\\n', '')
+    shell = re.findall(r'^```(?:bash)?\n(.*?)^```$', text, re.DOTALL | re.MULTILINE)
     found = []
-    for line in lines_of(path):
+    for line in '\n'.join(shell).splitlines():
         if re.match(r'(transmission_bridge|bridge_node|ros2|make|source) ', line):
-            for part in re.split(r'[|&()]|(?<=\s)[<>] *\S+', line):
-                words = shlex.split(part, comments=True)
-                if words:
-                    found.append(words)
+            parts = re.split(r'[|&()]|(?<=\s)[<>] *\S+', line)
+            found += filter(None, (shlex.split(part, comments=True) for part in parts))
     return found
 
 

@@ -6,20 +6,23 @@
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint
+import operator
 from pathlib import Path
 import re
+import runpy
 import shlex
 import subprocess
 import sys
-import textwrap
 from types import ModuleType
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from robots import chain
 
 import transmission_bridge as tb
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.errors import PluginError
+from transmission_bridge.kinematics import Joint, JointDevice
 from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP, Registry
 from transmission_bridge.transmissions.transmission import API_VERSION
 
@@ -31,16 +34,17 @@ PAGES = sorted(
     for path in ROOT.glob(pattern)
 )
 
-WITH_PYTHON = (
-    'commands_and_states.md',
-    'gains.md',
-    'kinematics.md',
-    'mathematics.md',
-    'one_joint.md',
-    'tuning.md',
-    'without_ros.md',
-    'writing_a_transmission.md',
-)
+
+def section(name, heading):
+    """Return what a document says under a heading."""
+    text = (ROOT / 'docs' / name).read_text(encoding='utf-8')
+    return text.split(f'\n## {heading}\n')[1].split('\n## ')[0]
+
+
+def python_of(documents, name):
+    """Return the Python of a document that is for a session."""
+    blocks = documents.blocks(name)
+    return [each.text for each in blocks if each.language == 'python' and not each.file]
 
 
 @pytest.fixture
@@ -52,40 +56,78 @@ def run_python(documents, monkeypatch):
         # A module, because its classes are looked up there when they are pickled.
         module = ModuleType('document')
         monkeypatch.setitem(sys.modules, module.__name__, module)
-        snippets = [
-            each for each in documents.blocks(name) if each.language == 'python' and not each.file
-        ]
-        assert snippets
-        for block in snippets:
-            exec(compile(block.text, name, 'exec'), vars(module))
+        for text in python_of(documents, name):
+            exec(compile(text, name, 'exec'), vars(module))
         return module
 
     return run
 
 
-@pytest.mark.parametrize('name', sorted({*WITH_PYTHON} - {'writing_a_transmission.md'}))
+#: Documents with Python for a session; two have tests of their own.
+WITH_PYTHON = [
+    name
+    for name in NAMES
+    if '\n```python\n' in (ROOT / 'docs' / name).read_text(encoding='utf-8')
+    and name not in ('writing_a_transmission.md', 'transmissions.md')
+]
+
+
+@pytest.mark.parametrize('name', WITH_PYTHON)
 def test_python_runs(name, run_python):
     """The Python of a document runs in one session."""
     run_python(name)
 
 
+def test_the_document_of_descriptions_is_made_of_the_tables():
+    """It is what test/docs/description_document.py prints."""
+    made = runpy.run_path(str(Path(__file__).with_name('description_document.py')))['document']()
+    assert (ROOT / 'docs' / 'description.md').read_text(encoding='utf-8') == made
+
+
+def peers(name):
+    """Return the two columns of the table of a peer's names."""
+    found = re.findall(
+        r'^\| (.*) \| (.*) \|$', section('kinematics.md', f'Coming from {name}'), re.M
+    )
+    return found[1:]
+
+
+def test_our_names_of_kinematics_exist():
+    """Every attribute of a joint or a device in the tables of iDynTree and RobWork is there."""
+    joint = Joint('a', 'b', 'revolute', name='j')
+    device = JointDevice.from_joints([joint], base='a', end='b')
+    things = {'joint': joint, 'device': device, 'JointDevice': JointDevice}
+    ours = ' '.join(each for _, each in peers('iDynTree') + peers('RobWork'))
+    found = re.findall(r'\b(joint|device|JointDevice)((?:\.\w+)+)', ours)
+    assert len(found) > 50
+    for thing, names in found:
+        operator.attrgetter(names[1:])(things[thing])
+
+
+def test_every_member_of_ijoint_is_there():
+    """The table has what the wheel of iDynTree has."""
+    reason = 'the wheel idyntree is not installed'
+    idyntree = pytest.importorskip('idyntree.bindings', reason=reason)
+    theirs = {name for name in vars(idyntree.IJoint) if not name.startswith(('_', 'this'))}
+    assert len(theirs) > 30
+    assert theirs <= {
+        name for each, _ in peers('iDynTree') for name in re.findall(r'`(\w+)`', each)
+    }
+
+
 #: What a description says of each type of the document, and what is live of it besides.
+FOUR_BAR = {'base': '0.1', 'crank': '0.04', 'rod': '0.1', 'rocker': '0.06'}
+
+#: Actuators of each type of the document, what a description says of it, what is live of it.
 DESCRIBED = {
     'Tendon': (2, {'radius': '0.02'}, {'radius'}),
     'ScotchYoke': (1, {'radius': '0.1'}, {'radius'}),
     'FourBar': (
         1,
-        {
-            **{'base': '0.1', 'crank': '0.04', 'rod': '0.1', 'rocker': '0.06'},
-            **{'lower': '0.4', 'upper': '2.6', 'assembly': 'crossed'},
-        },
-        {'base', 'crank', 'rod', 'rocker', 'lower', 'upper'},
+        {**FOUR_BAR, 'lower': '0.4', 'upper': '2.6', 'assembly': 'crossed'},
+        {*FOUR_BAR, 'lower', 'upper'},
     ),
-    'RodLinkage': (
-        1,
-        {'base': '0.1', 'crank': '0.04', 'rod': '0.1', 'rocker': '0.06'},
-        {'base', 'crank', 'rod', 'rocker'},
-    ),
+    'RodLinkage': (1, FOUR_BAR, {*FOUR_BAR}),
     'FittedCam': (
         1,
         {'lift': '0 0.01 0.004', 'lower': '0', 'upper': '2'},
@@ -105,16 +147,11 @@ def test_the_types_of_the_document_are_built_from_a_description(run_python):
     }
     assert types == set(DESCRIBED)
     for name, (n_actuators, numbers, live) in DESCRIBED.items():
-        actuators = ''.join(
+        ends = '<joint name="q" role="joint1"><offset>0.5</offset></joint>' + ''.join(
             f'<actuator name="m{k}" role="actuator{k}"/>' for k in range(1, n_actuators + 1)
         )
         said = ''.join(f'<param name="{key}">{text}</param>' for key, text in numbers.items())
-        robot = tb.load_description(
-            '<robot name="r"><ros2_control name="s" type="system"><joint name="q"/>'
-            f'<transmission name="t"><plugin>me/{name}</plugin>{said}<joint name="q" '
-            f'role="joint1"><offset>0.5</offset></joint>{actuators}</transmission>'
-            '</ros2_control></robot>'
-        )
+        robot = tb.load_description(chain({'t': f'<plugin>me/{name}</plugin>{said}{ends}'}, q=''))
         reader = tb.SpecReader(robot.transmissions[0])
         transmission = getattr(module, name).from_spec(reader)
         assert transmission.joint_offset == (0.5,)
@@ -129,12 +166,6 @@ def test_the_types_of_the_document_are_built_from_a_description(run_python):
             assert transmission.p.assembly == 'crossed'
 
 
-def section(name, heading):
-    """Return what a document says under a heading."""
-    text = (ROOT / 'docs' / name).read_text(encoding='utf-8')
-    return text.split(f'\n## {heading}\n')[1].split('\n## ')[0]
-
-
 def test_what_a_plugin_needs_is_in_the_package():
     """Each name of the table is importable, and no error that is public is left out."""
     rows = re.findall(r'^\| (`.*?) \|', section('writing_a_transmission.md', 'Names'), re.M)
@@ -147,55 +178,28 @@ def test_what_a_plugin_needs_is_in_the_package():
 @pytest.mark.parametrize(
     'code',
     [
-        """
-        from transmission_bridge import Domain, PositionDependentTransmission
-
-        class Old(PositionDependentTransmission):
-            api_version = 1
-
-            def joint_position(self, actuator_position):
-                return actuator_position
-
-            def joint_jacobian(self, actuator_position):
-                return actuator_position[..., None]
-        """,
-        """
-        from transmission_bridge.transmissions.position_dependent import vector_of
-        """,
+        'from transmission_bridge import PositionDependentTransmission\n\n'
+        'class Old(PositionDependentTransmission):\n    api_version = 1\n'
+        '    def joint_position(self, actuator_position):\n        return actuator_position\n',
+        'from transmission_bridge.transmissions.position_dependent import vector_of\n',
     ],
 )
 def test_a_plugin_for_the_former_contract_is_told_where_to_read(code, tmp_path, monkeypatch):
     """The error names the page, which says what has changed since that contract."""
-    (tmp_path / 'tb_old_plugin.py').write_text(textwrap.dedent(code), encoding='utf-8')
+    (tmp_path / 'tb_old_plugin.py').write_text(code, encoding='utf-8')
     monkeypatch.syspath_prepend(tmp_path)
     sys.modules.pop('tb_old_plugin', None)
     entry_point = EntryPoint('me/Old', 'tb_old_plugin:Old', ENTRY_POINT_GROUP)
     with pytest.raises(PluginError, match=r'docs/writing_a_transmission\.md'):
         Registry([entry_point]).load('me/Old')
-    assert (
-        section(
-            'writing_a_transmission.md', f'What changed since contract {API_VERSION - 1}'
-        ).count('\n| ')
-        > 10
-    )
-
-
-def test_every_document_with_python_is_run(documents):
-    """No document has Python that nobody runs (transmissions.md has a test of its own)."""
-    with_python = {
-        name
-        for name in NAMES
-        if any(each.language == 'python' and not each.file for each in documents.blocks(name))
-    }
-    assert with_python - {'transmissions.md'} == set(WITH_PYTHON)
+    heading = f'What changed since contract {API_VERSION - 1}'
+    assert section('writing_a_transmission.md', heading).count('\n| ') > 10
 
 
 def test_the_conformance_class_of_the_document_conforms(documents, tmp_path):
     """The test that a plugin author copies is collected by pytest and passes."""
-    text = [
-        b.text for b in documents.blocks('writing_a_transmission.md') if b.language == 'python'
-    ]
-    (tmp_path / 'test_plugin.py').write_text('\n'.join(text), encoding='utf-8')
+    text = '\n'.join(python_of(documents, 'writing_a_transmission.md'))
+    (tmp_path / 'test_plugin.py').write_text(text, encoding='utf-8')
     result = subprocess.run(
         [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-p', 'no:launch_testing',
          '-p', 'no:launch_ros', '--rootdir', str(tmp_path), str(tmp_path)],
@@ -240,24 +244,16 @@ def test_every_yaml_file_is_a_parameter_file(documents):
     assert tuned.transmissions['wrist_transmission'].joint_offset[1] == -0.195
 
 
-@pytest.fixture
-def robot_folder(documents, tmp_path):
-    """Return a folder with the files that the first document tells to save."""
-    for name, text in documents.files('first_robot.md').items():
-        (tmp_path / name).write_text(text, encoding='utf-8')
-    return tmp_path
-
-
-def test_the_bare_robot_passes_through(robot_folder):
+def test_the_bare_robot_passes_through(documents):
     """Without its block of ros2_control, its joint passes through to an actuator of its name."""
-    text = (robot_folder / 'my_robot.urdf').read_text(encoding='utf-8')
+    text = documents.files('first_robot.md')['my_robot.urdf']
     bare = re.sub('<ros2_control.*</ros2_control>', '', text, flags=re.DOTALL)
     robot = RobotTransmissions(load_description(bare))
     assert robot.actuator_names == ('hinge',)
     assert robot.transmissions == {}
 
 
-def test_the_commands_of_the_first_robot(documents, robot_folder):
+def test_the_commands_of_the_first_robot(documents, folder):
     """Check finds nothing wrong, and the maps print what the text says."""
     lines = [
         line
@@ -266,34 +262,27 @@ def test_the_commands_of_the_first_robot(documents, robot_folder):
         for line in block.text.splitlines()
         if line.startswith('transmission_bridge ')
     ]
-    assert len(lines) == 3
-    said = []
-    for line in lines:
+    for line, words in zip(lines, ('0 errors, 0 warnings', '0.5', '-0.2'), strict=True):
         result = subprocess.run(
             [sys.executable, '-m', *shlex.split(line)],
-            capture_output=True, text=True, check=False, timeout=60, cwd=robot_folder,
+            capture_output=True, text=True, check=False, timeout=60, cwd=folder,
         )  # fmt: skip
         assert result.returncode == 0, result.stdout + result.stderr
-        said.append(result.stdout)
-    assert '0 errors, 0 warnings' in said[0]
-    assert '0.5' in said[1]
-    assert '-0.2' in said[2]
+        assert words in result.stdout
 
 
-def test_the_launch_file_of_the_first_robot(robot_folder):
+def test_the_launch_file_of_the_first_robot(folder):
     """It describes a driver and a bridge."""
     pytest.importorskip('launch_ros', reason='launch_ros is not installed (ROS has it, no wheel)')
-    import runpy
-
-    described = runpy.run_path(str(robot_folder / 'my_robot.launch.py'))
+    described = runpy.run_path(str(folder / 'my_robot.launch.py'))
     entities = described['generate_launch_description']().entities
     assert [each.node_executable for each in entities] == ['driver', 'bridge_node']
 
 
 @pytest.mark.parametrize(('name', 'most'), [('driver.py', 30), ('servo_driver.py', 34)])
-def test_the_driver_is_short(name, most, robot_folder):
+def test_the_driver_is_short(name, most, documents):
     """A newcomer reads it in a minute."""
-    lines = (robot_folder / name).read_text(encoding='utf-8').splitlines()
+    lines = documents.files('first_robot.md')[name].splitlines()
     assert len([line for line in lines if line.strip()]) <= most
 
 

@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 import pytest
+from robots import chain
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.driver_units import DriverUnits
@@ -40,15 +41,13 @@ def sections(text):
 
 def robot_of(transmission):
     """Return a robot of this transmission alone."""
+    name, inner = re.fullmatch(
+        r'<\w+ name="(.+?)">(.*)</\w+>\s*', transmission, re.DOTALL
+    ).groups()
     joint = re.search('<joint name="([^"]+)"', transmission)[1]
     kind = 'prismatic' if 'Screw' in transmission else 'continuous'
     robot = RobotTransmissions(
-        load_description(f"""
-            <robot name="one"><link name="base"/><link name="moved"/>
-            <joint name="{joint}" type="{kind}"><parent link="base"/><child link="moved"/>
-            <limit lower="-9" upper="9" velocity="9" effort="99"/></joint>
-            <ros2_control name="drive" type="system"><hardware><plugin>a/B</plugin></hardware>
-            <joint name="{joint}"/>{transmission}</ros2_control></robot>""")
+        load_description(chain({name: inner}, **{joint: f'{kind} -9 9 9 99'}))
     )
     assert robot.joint_names == (joint,), robot.findings
     return robot

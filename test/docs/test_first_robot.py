@@ -10,32 +10,29 @@ import signal
 import numpy as np
 import pytest
 
-from transmission_bridge.messages.joint_state import JointStateRecord
-
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 OFFSET = 'transmissions.hinge_transmission.joints.hinge.offset'
 
 
-def test_joints_move(driver, start_bridge, peer, harness):
+def at(heard, position):
+    """Return whether the newest position is this one."""
+    return heard and np.allclose(heard[-1].position, [position], rtol=0.0, atol=1e-12)
+
+
+def test_joints_move(driver, start_bridge, peer, harness, message):
     """States flow up, commands down, in the numbers of the document, and tuning holds at once."""
     bridge = start_bridge()
     joints, motors = peer.listen('joint_states'), peer.listen('actuator_states')
     publisher = peer.publisher('joint_commands')
-    nothing = np.empty(0)
-    command = JointStateRecord((0, 0), '', ('hinge',), np.array([0.5]), nothing, nothing)
-
-    def at(heard, position):
-        return heard and np.allclose(heard[-1].position, [position], rtol=0.0, atol=1e-12)
-
     peer.spin_until(lambda: at(joints, 0.0), 'a joint at zero')
     assert joints[-1].names == ('hinge',)
     assert len(joints[-1].velocity) == 0
 
     def moved():
         if not at(joints, 0.5):
-            peer.send(publisher, command)
+            peer.send(publisher, message({'hinge': 0.5}))
         return at(joints, 0.5) and at(motors, -25.0)
 
     peer.spin_until(moved, 'a joint at 0.5 and a motor at -25')
@@ -49,17 +46,15 @@ def test_joints_move(driver, start_bridge, peer, harness):
     assert 'Traceback' not in errors
 
 
-def test_the_driver_stops_by_itself(start_script, start_bridge, peer):
+def test_the_driver_stops_by_itself(start_script, start_bridge, peer, message):
     """A motor that was commanded a velocity stops where the bridge is killed and sends no zero."""
     start_script('velocity_driver.py')
     bridge = start_bridge()
     motors = peer.listen('actuator_states')
     publisher = peer.publisher('joint_commands')
-    nothing = np.empty(0)
-    command = JointStateRecord((0, 0), '', ('hinge',), nothing, np.array([0.5]), nothing)
 
     def is_turning():
-        peer.send(publisher, command)
+        peer.send(publisher, message(velocity={'hinge': 0.5}))
         return len(motors) > 50 and motors[-1].position[0] < motors[-50].position[0] - 1.0
 
     peer.spin_until(is_turning, 'a motor that turns')
@@ -74,28 +69,12 @@ def test_the_driver_stops_by_itself(start_script, start_bridge, peer):
     )
 
 
-def test_the_command_without_ros(driver, start_bridge, start_script, peer, harness):
-    """The script moves the joint, where an offset that was given at the start holds."""
-    joints, motors = peer.listen('joint_states'), peer.listen('actuator_states')
-    start_bridge('-p', f'{OFFSET}:=0.1')
-    peer.spin_until(lambda: joints and joints[-1].position[0] == 0.1, 'a joint at its offset')
-    script = start_script('command.py', 'hinge=0.5')
-    _, errors = script.communicate(timeout=harness.PATIENCE)
-    assert script.returncode == 0, errors
-    peer.spin_until(
-        lambda: (
-            motors and np.allclose([joints[-1].position[0], motors[-1].position[0]], [0.5, -20.0])
-        ),
-        'a joint at 0.5 and a motor at -20',
-    )
-
-
 def test_the_command_waits_for_the_bridge_itself(
     driver, start_bridge, start_script, peer, harness
 ):
-    """Somebody else who listens, as a recorder does, is not taken for the bridge."""
+    """It moves the joint; a recorder that listens is not taken for the bridge."""
     peer.listen('joint_commands')
-    joints = peer.listen('joint_states')
+    joints, motors = peer.listen('joint_states'), peer.listen('actuator_states')
     script = start_script('command.py', 'hinge=0.5')
 
     def publishers():
@@ -104,10 +83,12 @@ def test_the_command_waits_for_the_bridge_itself(
     peer.spin_until(
         lambda: 'command' in [each.node_name for each in publishers()], 'a script that is there'
     )
-    start_bridge()
+    start_bridge('-p', f'{OFFSET}:=0.1')
     _, errors = script.communicate(timeout=harness.PATIENCE)
     assert script.returncode == 0, errors
-    peer.spin_until(lambda: joints and np.allclose(joints[-1].position, 0.5), 'a joint at 0.5')
+    peer.spin_until(
+        lambda: at(joints, 0.5) and at(motors, -20.0), 'a joint at 0.5, a motor at -20'
+    )
 
 
 def test_the_command_without_a_bridge(start_script, peer, harness):

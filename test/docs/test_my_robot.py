@@ -19,17 +19,24 @@ from transmission_bridge.description import load_description
 from transmission_bridge.transmissions import RobotTransmissions
 
 EXAMPLE = Path(__file__).parents[2] / 'examples' / 'my_robot'
+LICENCE = ('Copyright 2026 The transmission_bridge authors', 'SPDX-License-Identifier: Apache-2.0')
 HEADERS = {
-    '.py': """\
-# Copyright 2026 The transmission_bridge authors
-#
-# SPDX-License-Identifier: Apache-2.0
-""",
-    '.urdf': """\
-<!-- Copyright 2026 The transmission_bridge authors -->
-<!-- SPDX-License-Identifier: Apache-2.0 -->
-""",
+    '.py': '# {}\n#\n# {}\n'.format(*LICENCE),
+    '.urdf': '<!-- {} -->\n<!-- {} -->\n'.format(*LICENCE),
 }
+
+
+def python(*words, cwd, **environment):
+    """Return what a Python ended with."""
+    return subprocess.run(
+        [sys.executable, *words], cwd=cwd, capture_output=True, text=True, check=False,
+        timeout=300, env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def before(path, variable):
+    """Return a variable with a path before the others."""
+    return {variable: os.pathsep.join(filter(None, [str(path), os.environ.get(variable, '')]))}
 
 
 @pytest.mark.parametrize(
@@ -57,40 +64,35 @@ def test_the_document_lists_its_files(documents):
     assert set(tree.split()[1:]) == found
 
 
-def test_its_description_has_nothing_odd():
-    """The URDF loads without a finding."""
-    assert RobotTransmissions(load_description(EXAMPLE / 'urdf' / 'my_robot.urdf')).findings == ()
+@pytest.fixture(scope='module')
+def source(tmp_path_factory):
+    """Return a copy of the package."""
+    ignored = shutil.ignore_patterns('*.egg-info', 'build')
+    return shutil.copytree(EXAMPLE, tmp_path_factory.mktemp('copy') / 'my_robot', ignore=ignored)
 
 
-def test_its_test_of_the_description_runs_everywhere(tmp_path):
-    """With pytest and this package alone; another ratio fails it."""
-    copy = tmp_path / 'my_robot'
-    shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns('*.egg-info', 'build'))
-    urdf = copy / 'urdf' / 'my_robot.urdf'
-    for ratio, said in (('-50.0', '5 passed'), ('-60.0', '2 failed, 3 passed')):
-        text = (EXAMPLE / 'urdf' / 'my_robot.urdf').read_text(encoding='utf-8')
+def test_its_test_of_the_description_runs_everywhere(source):
+    """With pytest and this package alone; another ratio fails it. The URDF has no finding."""
+    urdf = source / 'urdf' / 'my_robot.urdf'
+    text = urdf.read_text(encoding='utf-8')
+    assert RobotTransmissions(load_description(urdf)).findings == ()
+    for ratio, said in (('-60.0', '2 failed, 3 passed'), ('-50.0', '5 passed')):
         urdf.write_text(text.replace('-50.0', ratio), encoding='utf-8')
-        result = subprocess.run(
-            [sys.executable, '-m', 'pytest', 'test/test_my_robot_urdf.py'],
-            cwd=copy, capture_output=True, text=True, check=False, timeout=120,
-        )  # fmt: skip
-        assert said in result.stdout
+        assert said in python('-m', 'pytest', 'test/test_my_robot_urdf.py', cwd=source).stdout
 
 
 @pytest.fixture(scope='module')
-def installed(tmp_path_factory):
+def installed(source):
     """Return the prefix into which a copy of the package is installed, as colcon lays it out."""
-    folder = tmp_path_factory.mktemp('my_robot')
-    source = folder / 'source'
-    shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns('*.egg-info', 'build'))
+    prefix = source.parent / 'install'
     # What colcon ends up calling, without its need of a network or of wheel.
-    result = subprocess.run(
-        [sys.executable, 'setup.py', '--quiet', 'install', '--prefix', str(folder / 'install'),
-         '--single-version-externally-managed', '--record', str(folder / 'record')],
-        cwd=source, capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+    result = python(
+        *('setup.py', '--quiet', 'install', '--prefix', str(prefix)),
+        *('--single-version-externally-managed', '--record', str(source.parent / 'record')),
+        cwd=source,
+    )
     assert result.returncode == 0, result.stderr
-    return folder / 'install'
+    return prefix
 
 
 def test_what_is_installed(installed):
@@ -107,45 +109,21 @@ def test_what_is_installed(installed):
 
 
 @pytest.mark.ros
-def test_the_joint_moves_and_comes_back(installed, harness, peer, start_bridge):
-    """The installed driver and a bridge on the installed description follow two commands."""
+def test_the_installed_driver_follows_a_command(installed, harness, peer, start_script, message):
+    """It has the text with which the bridge of the first document moves a joint."""
     (site,) = installed.glob('lib/python3*/site-packages')
-    paths = [str(site), os.environ.get('PYTHONPATH', '')]
-    driver = subprocess.Popen(
-        [installed / 'lib' / 'my_robot' / 'driver'], stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True,
-        env={**os.environ, 'ROS_DOMAIN_ID': str(harness.DOMAIN),
-             'PYTHONPATH': os.pathsep.join(filter(None, paths))},
-    )  # fmt: skip
-    try:
-        bridge = start_bridge(urdf=installed / 'share' / 'my_robot' / 'urdf' / 'my_robot.urdf')
-        joints, motors = peer.listen('joint_states'), peer.listen('actuator_states')
-        publisher = peer.publisher('joint_commands')
-        for joint, motor in ((0.5, -25.0), (0.0, 0.0)):
-            command = record(joint)
+    program = installed / 'lib' / 'my_robot' / 'driver'
+    driver = start_script(program=program, **before(site, 'PYTHONPATH'))
+    motors, publisher = peer.listen('actuator_states'), peer.publisher('actuator_commands')
 
-            def moved(command=command, joint=joint, motor=motor):
-                if not (joints and np.allclose(joints[-1].position, joint)):
-                    peer.send(publisher, command)
-                    return False
-                return bool(motors) and np.allclose(motors[-1].position, motor)
+    def moved():
+        peer.send(publisher, message({'hinge_motor': -25.0}))
+        return bool(motors) and np.allclose(motors[-1].position, -25.0)
 
-            peer.spin_until(moved, f'a joint at {joint} and a motor at {motor}')
-        assert bridge.stop() == 0
-        driver.send_signal(signal.SIGINT)
-        said, _ = driver.communicate(timeout=harness.PATIENCE)
-        assert driver.returncode == 0, said
-    finally:
-        driver.kill()
-        driver.communicate()
-
-
-def record(position):
-    """Return a command to the hinge."""
-    from transmission_bridge.messages.joint_state import JointStateRecord
-
-    nothing = np.empty(0)
-    return JointStateRecord((0, 0), '', ('hinge',), np.array([position]), nothing, nothing)
+    peer.spin_until(moved, 'a motor at -25')
+    driver.send_signal(signal.SIGINT)
+    said = driver.communicate(timeout=harness.PATIENCE)
+    assert driver.returncode == 0, said
 
 
 @pytest.mark.ros
@@ -153,13 +131,10 @@ def test_its_own_test(installed, tmp_path):
     """The test of the package launches it, where launch_testing is installed."""
     pytest.importorskip('launch_testing', reason='launch_testing is not installed (ROS has it)')
     (site,) = installed.glob('lib/python3*/site-packages')
-    result = subprocess.run(
-        [sys.executable, '-m', 'launch_testing.launch_test',
-         str(EXAMPLE / 'test' / 'test_my_robot.py')],
-        capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path,
-        env={**os.environ,
-             'PYTHONPATH': os.pathsep.join([str(site), os.environ.get('PYTHONPATH', '')]),
-             'AMENT_PREFIX_PATH': os.pathsep.join(
-                 [str(installed), os.environ.get('AMENT_PREFIX_PATH', '')])},
-    )  # fmt: skip
+    result = python(
+        *('-m', 'launch_testing.launch_test', str(EXAMPLE / 'test' / 'test_my_robot.py')),
+        cwd=tmp_path,
+        **before(site, 'PYTHONPATH'),
+        **before(installed, 'AMENT_PREFIX_PATH'),
+    )
     assert result.returncode == 0, result.stdout + result.stderr

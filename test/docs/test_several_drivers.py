@@ -5,65 +5,18 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
-from transmission_bridge.messages.joint_state import JointStateRecord
-
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
-NOTHING = np.empty(0)
 ARMS = ('left', 'right')
 
 #: Motor turns per turn of the joints of M1 and M2.
 RATIOS = {'left': (50.0, 20.0), 'right': (-50.0, -20.0)}
-
-
-@pytest.fixture
-def folder(documents, tmp_path):
-    """Return a folder with the files of the document, and the one robot of the first one."""
-    files = {**documents.files('first_robot.md'), **documents.files('several_drivers.md')}
-    for name, text in files.items():
-        (tmp_path / name).write_text(text, encoding='utf-8')
-    return tmp_path
-
-
-@pytest.fixture
-def start(harness, folder):
-    """Return functions that start drivers and bridges as the document says; end what is left."""
-    bridges, drivers = [], []
-
-    class Start:
-        def driver(self, namespace):
-            line = [sys.executable, 'arm_driver.py', '--ros-args', '-r', f'__ns:=/{namespace}']
-            environment = {**os.environ, 'ROS_DOMAIN_ID': str(harness.DOMAIN)}
-            drivers.append(subprocess.Popen(line, cwd=folder, env=environment))
-
-        def bridge(self, urdf, *more):
-            line = ['--urdf', folder / urdf, '--ros-args', '-p', 'autostart:=true', *more]
-            bridges.append(harness.Process('transmission_bridge.ros.bridge_main', line))
-            return bridges[-1]
-
-    yield Start()
-    for bridge in bridges:
-        bridge.clean_up()
-        print(bridge.output)
-    for driver in drivers:
-        driver.kill()
-        driver.wait()
-
-
-def joint_command(stamp, position=None, velocity=None):
-    """Return a command by joint, with a stamp of so many seconds to be known by."""
-    names = tuple(position or velocity)
-    rows = [np.array(list((each or {}).values())) for each in (position, velocity)]
-    return JointStateRecord((stamp, 0), '', names, *rows, NOTHING)
 
 
 def newest(heard, *names):
@@ -72,11 +25,11 @@ def newest(heard, *names):
     return [found.get(name, np.nan) for name in names]
 
 
-def test_two_drivers_with_the_same_names(start, peer, folder):
+def test_two_drivers_with_the_same_names(start_script, start_bridge, peer, folder, message):
     """Each M1 is its own: states go up to its joint, commands and zeros down to its driver."""
     for arm in ARMS:
-        start.driver(arm)
-    bridge = start.bridge('two_arms.urdf', '--params-file', folder / 'two_arms.yaml')
+        start_script('arm_driver.py', '--ros-args', '-r', f'__ns:=/{arm}')
+    bridge = start_bridge('--params-file', folder / 'two_arms.yaml', urdf='two_arms.urdf')
     joints = peer.listen('joint_states')
     motors = {arm: peer.listen(f'{arm}/actuator_states') for arm in ARMS}
     commands = {arm: peer.listen(f'{arm}/actuator_commands') for arm in ARMS}
@@ -89,13 +42,14 @@ def test_two_drivers_with_the_same_names(start, peer, folder):
             lambda: np.allclose(newest(joints, *names), positions), f'joints at {positions}'
         )
 
-    peer.exchange(publisher, joint_command(1, {'left_shoulder': 0.5}), commands['left'])
-    peer.exchange(publisher, joint_command(2, {'right_elbow': 1.0}), commands['right'])
+    for stamp, (arm, joint, goal) in enumerate((('left', 'shoulder', 0.5), ('right', 'elbow', 1))):
+        command = message({f'{arm}_{joint}': goal}, stamp=stamp + 1)
+        peer.exchange(publisher, command, commands[arm])
     stand(0.5, 0.0, 0.0, 1.0)
     assert {each.stamp for each in commands['left']} == {(1, 0)}
     wanted = dict(zip(names, (0.5, 0.25, -0.75, 1.0), strict=True))
     for arm in ARMS:
-        (sent,) = peer.exchange(publisher, joint_command(3, wanted), commands[arm])
+        (sent,) = peer.exchange(publisher, message(wanted, stamp=3), commands[arm])
         here = [wanted[f'{arm}_shoulder'], wanted[f'{arm}_elbow']] * np.array(RATIOS[arm])
         assert sent.names == ('M1', 'M2')
         np.testing.assert_allclose(sent.position, here)
@@ -104,7 +58,7 @@ def test_two_drivers_with_the_same_names(start, peer, folder):
         )
     stand(*wanted.values())
 
-    turning = joint_command(4, velocity={'right_elbow': 0.5})
+    turning = message(velocity={'right_elbow': 0.5}, stamp=4)
     (sent,) = peer.exchange(publisher, turning, commands['right'])
     assert (sent.names, sent.velocity.tolist()) == (('M2',), [-10.0])
     assert bridge.stop(signal.SIGTERM) == 0
@@ -115,26 +69,23 @@ def test_two_drivers_with_the_same_names(start, peer, folder):
     assert {each.stamp for each in commands['left']} <= {(3, 0)}
 
 
-def test_two_robots_in_namespaces(start, peer, harness):
+def test_two_robots_in_namespaces(start_bridge, peer, message):
     """The same URDF twice: what is commanded to one moves that one only."""
     robots = ('leader', 'follower')
     for robot in robots:
-        start.bridge('my_robot.urdf', '-r', f'__ns:=/{robot}')
+        start_bridge('-r', f'__ns:=/{robot}')
     joints = {robot: peer.listen(f'{robot}/joint_states') for robot in robots}
     drivers = {robot: peer.publisher(f'{robot}/actuator_states') for robot in robots}
     commands = {robot: peer.listen(f'{robot}/actuator_commands') for robot in robots}
 
     def known():
         for robot, motor in zip(robots, (-25.0, 50.0), strict=True):
-            state = JointStateRecord(
-                (0, 0), '', ('hinge_motor',), np.array([motor]), NOTHING, NOTHING
-            )
-            peer.send(drivers[robot], state)
+            peer.send(drivers[robot], message({'hinge_motor': motor}))
         return [newest(joints[robot], 'hinge') for robot in robots] == [[0.5], [-1.0]]
 
     peer.spin_until(known, 'both hinges')
     publisher = peer.publisher('follower/joint_commands')
-    command = joint_command(1, {'hinge': 0.1})
+    command = message({'hinge': 0.1}, stamp=1)
     (sent,) = peer.exchange(publisher, command, commands['follower'])
     assert sent.position.tolist() == [-5.0]
     assert not commands['leader']

@@ -27,123 +27,87 @@ SECTION = DOCUMENT.read_text(encoding='utf-8').split('\n### SpecReader\n')[1].sp
   <actuator name="m" role="actuator1"><param name="inside">3</param></actuator>
 </transmission></ros2_control></robot>""").transmissions
 
-SAID = {'description': 'A sentence.'}
+NAN, INF = float('nan'), float('inf')
+WRONG, REFUSED = TransmissionError, ParameterError
 
-#: Of each method: a call, what is live after it, and calls that fail, with what is set before.
+
+def given(*arguments, **options):
+    """Return the arguments of a call."""
+    return arguments, options
+
+
+def said(*arguments, **options):
+    """Return the arguments of a call that describes a number."""
+    return arguments, {'description': 'A sentence.', **options}
+
+
+#: Of each method: calls, what is live after them, and calls that fail, with what is set before.
 CALLS = {
     'require_members': (
-        lambda r: r.require_members(joints=1, actuators=1),
+        [given(joints=1, actuators=1)],
         [],
-        [(TransmissionError, lambda r: r.require_members(joints=2, actuators=1), {})],
+        [(WRONG, given(joints=2, actuators=1), {})],
     ),
     'joint_reductions': (
-        lambda r: r.joint_reductions(),
+        [given()],
         ['joints.q.mechanical_reduction'],
-        [
-            (
-                ParameterError,
-                lambda r: r.joint_reductions(),
-                {('joints', 'q', 'mechanical_reduction'): 0.0},
-            )
-        ],
+        [(REFUSED, given(), {('joints', 'q', 'mechanical_reduction'): 0.0})],
     ),
     'actuator_reductions': (
-        lambda r: r.actuator_reductions(),
+        [given()],
         ['actuators.m.mechanical_reduction'],
-        [
-            (
-                ParameterError,
-                lambda r: r.actuator_reductions(),
-                {('actuators', 'm', 'mechanical_reduction'): 0.0},
-            )
-        ],
+        [(REFUSED, given(), {('actuators', 'm', 'mechanical_reduction'): 0.0})],
     ),
     'joint_offsets': (
-        lambda r: r.joint_offsets(),
+        [given()],
         ['joints.q.offset'],
-        [
-            (
-                ParameterError,
-                lambda r: r.joint_offsets(),
-                {('joints', 'q', 'offset'): float('nan')},
-            )
-        ],
+        [(REFUSED, given(), {('joints', 'q', 'offset'): NAN})],
     ),
     'actuator_offsets': (
-        lambda r: r.actuator_offsets('A sentence.'),
+        [given('A sentence.')],
         ['actuators.m.offset'],
-        [
-            (
-                ParameterError,
-                lambda r: r.actuator_offsets('A sentence.'),
-                {('actuators', 'm', 'offset'): float('nan')},
-            )
-        ],
+        [(REFUSED, given('A sentence.'), {('actuators', 'm', 'offset'): NAN})],
     ),
     'number': (
-        lambda r: (r.number('length', **SAID), r.number('inside', actuator=0, **SAID)),
+        [said('length'), said('inside', actuator=0)],
         ['length', 'actuators.m.inside'],
         [
-            (TransmissionError, lambda r: r.number('missing', **SAID), {}),
-            (TransmissionError, lambda r: r.number('word', **SAID), {}),
-            (TransmissionError, lambda r: r.number('twice', **SAID), {}),
-            (ParameterError, lambda r: r.number('length', minimum=0.2, **SAID), {}),
-            (ParameterError, lambda r: r.number('length', maximum=0.0, **SAID), {}),
-            (
-                ParameterError,
-                lambda r: r.number('length', nonzero=True, **SAID),
-                {('length',): 0.0},
-            ),
+            *((WRONG, said(name), {}) for name in ('missing', 'word', 'twice')),
+            (REFUSED, said('length', minimum=0.2), {}),
+            (REFUSED, said('length', maximum=0.0), {}),
+            (REFUSED, said('length', nonzero=True), {('length',): 0.0}),
         ],
     ),
     'numbers': (
-        lambda r: r.numbers('vector', 'xy', **SAID),
+        [said('vector', 'xy')],
         ['vector.x', 'vector.y'],
         [
-            (TransmissionError, lambda r: r.numbers('missing', 'xy', **SAID), {}),
-            (TransmissionError, lambda r: r.numbers('word', 'xy', **SAID), {}),
-            (TransmissionError, lambda r: r.numbers('twice', 'x', **SAID), {}),
-            (TransmissionError, lambda r: r.numbers('vector', 'xyz', **SAID), {}),
-            (
-                ParameterError,
-                lambda r: r.numbers('vector', 'xy', **SAID),
-                {('vector', 'x'): float('inf')},
-            ),
+            *((WRONG, said(name, 'xy'), {}) for name in ('missing', 'word')),
+            (WRONG, said('twice', 'x'), {}),
+            (WRONG, said('vector', 'xyz'), {}),
+            (REFUSED, said('vector', 'xy'), {('vector', 'x'): INF}),
         ],
     ),
-    'text': (
-        lambda r: r.text('word'),
-        [],
-        [
-            (TransmissionError, lambda r: r.text('missing'), {}),
-            (TransmissionError, lambda r: r.text('twice'), {}),
-        ],
-    ),
-    'elements': (lambda r: r.elements('twice'), [], []),
+    'text': ([given('word')], [], [(WRONG, given(name), {}) for name in ('missing', 'twice')]),
+    'elements': ([given('twice')], [], []),
     'parse_numbers': (
-        lambda r: r.parse_numbers('word', '1, 2 3'),
+        [given('word', '1, 2 3')],
         [],
-        [(TransmissionError, lambda r: r.parse_numbers('word', '1 left'), {})],
+        [(WRONG, given('word', '1 left'), {})],
     ),
     'declare': (
-        lambda r: r.declare(('matrix', 'joint1'), 1.0, 'A sentence.'),
+        [given(('matrix', 'joint1'), 1.0, 'A sentence.')],
         ['matrix.joint1'],
-        [
-            (
-                ParameterError,
-                lambda r: r.declare(('matrix', 'joint1'), 1.0, 'A sentence.'),
-                {('matrix', 'joint1'): float('nan')},
-            )
-        ],
+        [(REFUSED, given(('matrix', 'joint1'), 1.0, 'A sentence.'), {('matrix', 'joint1'): NAN})],
     ),
-    'error': (lambda r: r.error('so', parameter='word', expected='a', found='b'), [], []),
+    'error': ([given('so', parameter='word', expected='a', found='b')], [], []),
 }
-
-
-def rows():
-    """Return the rows of the table by the name of what is asked."""
-    found = re.findall(r'^\| `(\w+)(?:\((.*?)\))?` \|(.*)\|$', SECTION, re.MULTILINE)
-    return {name: (names, *map(str.strip, cells.split('|'))) for name, names, cells in found}
+ROWS = {
+    name: (names, *map(str.strip, cells.split('|')))
+    for name, names, cells in re.findall(
+        r'^\| `(\w+)(?:\((.*?)\))?` \|(.*)\|$', SECTION, re.MULTILINE
+    )
+}
 
 
 def test_everything_public_has_a_row():
@@ -151,28 +115,29 @@ def test_everything_public_has_a_row():
     public = {name for name in dir(SpecReader(SPEC)) if not name.startswith('_')}
     # What is for the bridge is named below the table.
     for_the_bridge = {'actuator_limits', 'actuator_units', 'passed_by_role', 'tunables', 'unused'}
-    assert set(rows()) == public - for_the_bridge == {*CALLS, 'spec', 'robot', 'passive_joints'}
-    assert '`actuator_limits()`, ' in SECTION
-    assert '`tunables`, ' in SECTION
-    assert '`unused()`, ' in SECTION
+    assert set(ROWS) == public - for_the_bridge == {*CALLS, 'spec', 'robot', 'passive_joints'}
+    assert all(
+        name in SECTION for name in ('`actuator_limits()`, ', '`tunables`, ', '`unused()`, ')
+    )
 
 
 @pytest.mark.parametrize('name', CALLS)
 def test_a_row(name):
     """Its arguments and errors are those of the method, and what it says to be live is."""
-    arguments, _, live, errors = rows()[name]
+    arguments, _, live, errors = ROWS[name]
     method = getattr(SpecReader, name)
     names = list(inspect.signature(method).parameters)[1:]
     assert [each for each in arguments.split(', ') if each] == names
-    call, paths, failures = CALLS[name]
+    calls, paths, failures = CALLS[name]
     reader = SpecReader(SPEC)
-    call(reader)
+    for positional, options in calls:
+        method(reader, *positional, **options)
     assert ['.'.join(each.path) for each in reader.tunables] == paths
     assert (live == '-') == (not paths)
     raised = {error.__name__ for error, _, _ in failures}
     assert set(re.findall(r'`(\w+Error)`', errors)) == raised
     assert set(re.findall(r':raises (\w+):', method.__doc__)) == raised
-    for error, wrong, overrides in failures:
+    for error, (positional, options), overrides in failures:
         with pytest.raises(error) as caught:
-            wrong(SpecReader(SPEC, overrides))
+            method(SpecReader(SPEC, overrides), *positional, **options)
         assert type(caught.value) is error

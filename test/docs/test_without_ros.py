@@ -36,73 +36,69 @@ def test_every_command_of_ros2_has_a_way_without(documents):
     assert used <= known
 
 
-def operate(start_script, harness, *words):
-    """
-    Return what the script said, and its exit code.
+@pytest.fixture
+def operate(start_script, harness):
+    """Return a function that runs ``operate.py``: what it said, and its exit code."""
 
-    It is asked again where an answer was lost, or the name of a node is not known yet.
-    """
-    for _ in range(3):
-        script = start_script('operate.py', *words)
-        said, errors = script.communicate(timeout=harness.PATIENCE)
-        if 'no answer' not in errors and '_NODE_NAME_UNKNOWN_' not in said:
-            break
-    assert 'Traceback' not in errors, errors
-    return said, script.returncode
+    def call(*words):
+        # Asked again where an answer was lost, or the name of a node is not known yet.
+        for _ in range(3):
+            script = start_script('operate.py', *words)
+            said, errors = script.communicate(timeout=harness.PATIENCE)
+            if 'no answer' not in errors and '_NODE_NAME_UNKNOWN_' not in said:
+                break
+        assert 'Traceback' not in errors, errors
+        return said, script.returncode
+
+    return call
 
 
-@pytest.mark.ros
-def test_a_bridge_is_operated(driver, start_bridge, start_script, peer, harness):
-    """Numbers are set and dumped, joints zeroed, states of life and diagnostics seen."""
-    pytest.importorskip('rclpy', reason='rclpy is not installed')
-    start_bridge()
-    joints = peer.listen('joint_states')
-    peer.spin_until(lambda: joints, 'a joint')
-    assert operate(start_script, harness, 'set', OFFSET, '0.25')[1] == 0
-    peer.spin_until(lambda: joints[-1].position[0] == 0.25, 'a joint at its offset')
-    said, code = operate(start_script, harness, 'dump')
-    assert code == 0
-    assert said.startswith('/**:\n  ros__parameters:\n    transmissions.')
-    assert f'    {OFFSET}: 0.25\n' in said
-    said, code = operate(start_script, harness, 'set', REDUCTION, '0.0')
-    assert (code, 'other than zero' in said) == (1, True), said
-    said, code = operate(start_script, harness, 'zero')
-    assert (code, 'hinge' in said) == (0, True)
-    peer.spin_until(lambda: joints[-1].position[0] == 0.0, 'a joint at zero')
-    said, code = operate(start_script, harness, 'diagnostics')
-    assert code == 0
-    assert re.search(r'^OK .*transmission_bridge', said, re.MULTILINE), said
-    said, code = operate(start_script, harness, 'info', '/joint_commands')
-    assert (code, said) == (0, 'SUBSCRIPTION / transmission_bridge RELIABLE\n')
-    assert operate(start_script, harness, 'deactivate') == ('done\n', 0)
-    assert peer.state() == 'inactive'
-    assert operate(start_script, harness, 'deactivate')[1] == 1
+def python(*words, cwd):
+    """Return what a Python that ended well has said."""
+    result = subprocess.run(
+        [sys.executable, '-m', *words], cwd=cwd, capture_output=True, text=True, check=False,
+        timeout=60,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 @pytest.mark.ros
-def test_the_dump_is_a_parameter_file(driver, start_bridge, start_script, peer, harness, folder):
-    """A bridge that starts with what was dumped has the number that was set; export reads it."""
+def test_a_bridge_is_operated(driver, start_bridge, operate, peer, folder):
+    """Numbers are set, dumped and used again, joints zeroed, states of life and others seen."""
     robot = folder / 'my_robot.urdf'
     actuator = '<actuator name="hinge_motor" role="actuator1"'
-    text = robot.read_text(encoding='utf-8').replace(
-        f'{actuator}/>', f'{actuator}><limit upper="900"/></actuator>'
-    )
-    robot.write_text(text, encoding='utf-8')
-    first = start_bridge()
+    limited = f'{actuator}><limit upper="900"/></actuator>'
+    robot.write_text(robot.read_text(encoding='utf-8').replace(f'{actuator}/>', limited))
+    bridge = start_bridge()
     joints = peer.listen('joint_states')
     peer.spin_until(lambda: joints, 'a joint')
-    assert operate(start_script, harness, 'set', OFFSET, '0.25')[1] == 0
-    (folder / 'dumped.yaml').write_text(
-        operate(start_script, harness, 'dump')[0], encoding='utf-8'
-    )
-    assert first.stop() == 0
-    assert '.lower: -.inf\n' in (folder / 'dumped.yaml').read_text(encoding='utf-8')
-    export = ['-m', 'transmission_bridge', 'export', 'my_robot.urdf', '--params-file']
-    written = subprocess.run(
-        [sys.executable, *export, 'dumped.yaml'], cwd=folder, capture_output=True, text=True,
-        check=False, timeout=60,
-    )  # fmt: skip
-    assert (written.returncode, '0.25' in written.stdout) == (0, True), written.stderr
+    assert operate('set', OFFSET, '0.25')[1] == 0
+    peer.spin_until(lambda: joints[-1].position[0] == 0.25, 'a joint at its offset')
+    dumped, code = operate('dump')
+    assert code == 0
+    assert dumped.startswith('/**:\n  ros__parameters:\n    transmissions.')
+    assert f'    {OFFSET}: 0.25\n' in dumped
+    assert '.lower: -.inf\n' in dumped
+    said, code = operate('set', REDUCTION, '0.0')
+    assert (code, 'other than zero' in said) == (1, True), said
+    said, code = operate('zero')
+    assert (code, 'hinge' in said) == (0, True)
+    peer.spin_until(lambda: joints[-1].position[0] == 0.0, 'a joint at zero')
+    said, code = operate('diagnostics')
+    assert code == 0
+    assert re.search(r'^OK .*transmission_bridge', said, re.MULTILINE), said
+    said, code = operate('info', '/joint_commands')
+    assert (code, said) == (0, 'SUBSCRIPTION / transmission_bridge RELIABLE\n')
+    assert operate('deactivate') == ('done\n', 0)
+    assert peer.state() == 'inactive'
+    assert operate('deactivate')[1] == 1
+    assert bridge.stop() == 0
+
+    # What was dumped is a parameter file, for export and for the next start.
+    (folder / 'dumped.yaml').write_text(dumped, encoding='utf-8')
+    export = ('export', 'my_robot.urdf', '--params-file', 'dumped.yaml')
+    assert '0.25' in python('transmission_bridge', *export, cwd=folder)
     del joints[:]
     start_bridge('--params-file', folder / 'dumped.yaml')
     peer.spin_until(lambda: joints and joints[-1].position[0] == 0.25, 'the number of the file')
@@ -146,11 +142,7 @@ def test_a_recording_is_made_and_converted(
     assert (script.returncode, errors) == (0, '')
     assert len(convert) == 2
     for command in convert:
-        result = subprocess.run(
-            [sys.executable, '-m', *command], cwd=folder, capture_output=True, text=True,
-            check=False, timeout=60,
-        )  # fmt: skip
-        assert result.returncode == 0, result.stderr
+        python(*command, cwd=folder)
     with (folder / 'joints.csv').open(encoding='utf-8', newline='') as file:
         lines = list(csv.DictReader(file))
     assert list(lines[0]) == ['time', 'stamp', *(f'hinge.{name}' for name in INTERFACES)]
@@ -166,10 +158,9 @@ def test_a_recorder_that_hears_nothing_says_so(start_script, peer, harness):
     script = start_script('record.py', 'empty', '/nobody')
 
     def listeners():
-        found = peer.node.get_subscriptions_info_by_topic('/nobody')
-        return [each.node_name for each in found]
+        return peer.node.get_subscriptions_info_by_topic('/nobody')
 
-    peer.spin_until(lambda: 'record' in listeners(), 'a recorder')
+    peer.spin_until(lambda: 'record' in [each.node_name for each in listeners()], 'a recorder')
     script.send_signal(signal.SIGINT)
     _, errors = script.communicate(timeout=harness.PATIENCE)
     assert (script.returncode, errors) == (1, 'nothing was heard on /nobody\n')

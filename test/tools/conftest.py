@@ -17,9 +17,8 @@ from unittest import mock
 
 import pytest
 
+import transmission_bridge as tb
 from transmission_bridge.tools.main import main
-
-DATA = Path(__file__).parent.parent / 'data'
 
 # Roles reversed against the order of the text and of the alphabet.
 REVERSED = """<robot name="reversed">
@@ -50,29 +49,25 @@ REVERSED = """<robot name="reversed">
 """
 
 # One transmission that loads, one of an unknown type, one with a bad number, one joint without.
-MIXED = """<robot name="mixed">
-  <link name="base"/><link name="l1"/><link name="l2"/><link name="l3"/><link name="l4"/>
-  <joint name="good" type="continuous"><parent link="base"/><child link="l1"/></joint>
-  <joint name="strange" type="continuous"><parent link="l1"/><child link="l2"/></joint>
-  <joint name="broken" type="continuous"><parent link="l2"/><child link="l3"/></joint>
-  <joint name="direct" type="continuous"><parent link="l3"/><child link="l4"/></joint>
-  <transmission name="good_transmission">
-    <type>transmission_interface/SimpleTransmission</type>
-    <joint name="good"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
-    <actuator name="good_motor"><mechanicalReduction>100</mechanicalReduction></actuator>
+# One transmission that loads, one of an unknown type, one with a bad number, one joint without.
+_MIXED = (
+    ('good', 'transmission_interface/SimpleTransmission', '100'),
+    ('strange', 'elsewhere/StrangeTransmission', '7'),
+    ('broken', 'transmission_interface/SimpleTransmission', '50abc'),
+)
+_TRANSMISSION = """  <transmission name="{0}_transmission">
+    <type>{1}</type>
+    <joint name="{0}"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
+    <actuator name="{0}_motor"><mechanicalReduction>{2}</mechanicalReduction></actuator>
   </transmission>
-  <transmission name="strange_transmission">
-    <type>elsewhere/StrangeTransmission</type>
-    <joint name="strange"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
-    <actuator name="strange_motor"><mechanicalReduction>7</mechanicalReduction></actuator>
-  </transmission>
-  <transmission name="broken_transmission">
-    <type>transmission_interface/SimpleTransmission</type>
-    <joint name="broken"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
-    <actuator name="broken_motor"><mechanicalReduction>50abc</mechanicalReduction></actuator>
-  </transmission>
-</robot>
 """
+MIXED = '<robot name="mixed">\n  <link name="base"/>\n'
+MIXED += ''.join(
+    f'  <joint name="{name}" type="continuous"><parent link="base"/><child link="{name}_link"/>'
+    f'</joint><link name="{name}_link"/>\n'
+    for name in ('good', 'strange', 'broken', 'direct')
+)
+MIXED += ''.join(_TRANSMISSION.format(*each) for each in _MIXED) + '</robot>\n'
 
 
 @dataclass(frozen=True)
@@ -115,6 +110,48 @@ def run() -> Run:
 
 
 @pytest.fixture
+def refuse(run: Run) -> Callable[..., None]:
+    """Return a function that expects a command to end with 2 and one sentence with some words."""
+
+    def call(words: str, *arguments: object, **options: bytes) -> None:
+        result = run(*arguments, **options)
+        assert (result.code, result.out) == (2, '')
+        assert result.err.startswith('transmission_bridge: ')
+        assert words in result.err
+        assert result.err.count('\n') == 1
+
+    return call
+
+
+def _numbers_of(description: str | bytes) -> dict[str, float]:
+    robot = tb.RobotTransmissions(tb.load_description(description))
+    return {
+        '.'.join((name, *each.path)): each.value
+        for name, group in robot.tunables.items()
+        for each in group
+    }
+
+
+@pytest.fixture(scope='session')
+def numbers_of() -> Callable[[str | bytes], dict[str, float]]:
+    """Return a function that gives every number of a robot's transmissions by its name."""
+    return _numbers_of
+
+
+@pytest.fixture
+def export(run: Run, tmp_path: Path) -> Callable[..., Result]:
+    """Return a function that exports a description, given as bytes, with a parameter file."""
+
+    def call(description: bytes, parameters: str, *options: object) -> Result:
+        (tmp_path / 'robot.urdf').write_bytes(description)
+        (tmp_path / 'tuned.yaml').write_text(parameters)
+        files = (tmp_path / 'robot.urdf', '--params-file', tmp_path / 'tuned.yaml')
+        return run('export', *files, *options)
+
+    return call
+
+
+@pytest.fixture
 def hide(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Return a function that makes an optional library one that is not installed."""
 
@@ -145,17 +182,3 @@ def mixed_robot(tmp_path: Path) -> Path:
     path = tmp_path / 'mixed.urdf'
     path.write_text(MIXED)
     return path
-
-
-@pytest.fixture(scope='session')
-def edge_files() -> list[Path]:
-    """Return the peers' edge cases."""
-    return sorted((DATA / 'edge').glob('*.urdf'))
-
-
-@pytest.fixture(scope='session')
-def edge_results() -> dict[str, Any]:
-    """Return what the peers make of each of them."""
-    results = json.loads((DATA / 'edge' / 'edge_results.json').read_text(encoding='utf-8'))
-    files: dict[str, Any] = results['files']
-    return files

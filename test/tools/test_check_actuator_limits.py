@@ -6,46 +6,49 @@
 from __future__ import annotations
 
 import math
+import re
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from robots import chain
 
 import transmission_bridge as tb
 from transmission_bridge.tools.limit_report import transmission_limits
 
 linprog = pytest.importorskip('scipy.optimize').linprog
 
-ROBOT = """<robot name="r"><link name="base"/><link name="a"/><link name="b"/><link name="c"/>
-<link name="d"/>
-<joint name="lift" type="prismatic"><parent link="base"/><child link="a"/>
-  <limit lower="-1" upper="0.5" velocity="1" effort="75"/></joint>
-<joint name="pitch" type="revolute"><parent link="a"/><child link="b"/>
-  <limit lower="-1" upper="1" velocity="2" effort="10"/></joint>
-<joint name="roll" type="continuous"><parent link="b"/><child link="c"/>
-  <limit velocity="3" effort="30"/></joint>
-<joint name="knee" type="revolute"><parent link="b"/><child link="d"/>
-  <limit lower="-0.4" upper="0.6" velocity="2.5" effort="50"/></joint>
-<ros2_control name="drives" type="system"><hardware><plugin>any/Driver</plugin></hardware>
-  <joint name="lift"/><joint name="pitch"/><joint name="roll"/><joint name="knee"/>
-  <transmission name="hoist"><plugin>transmission_interface/SimpleTransmission</plugin>
+ROBOT = chain(
+    {
+        'hoist': """<plugin>transmission_interface/SimpleTransmission</plugin>
     <joint name="lift" role="joint1"><mechanical_reduction>50</mechanical_reduction></joint>
     <actuator name="winch" role="actuator1">
-      <limit lower="-20" upper="30" velocity="5" effort="1.5"/></actuator></transmission>
-  <transmission name="wrist"><plugin>transmission_interface/DifferentialTransmission</plugin>
+      <limit lower="-20" upper="30" velocity="5" effort="1.5"/></actuator>""",
+        'wrist': """<plugin>transmission_interface/DifferentialTransmission</plugin>
     <joint name="pitch" role="joint1"><mechanical_reduction>2</mechanical_reduction></joint>
     <joint name="roll" role="joint2"><offset>0.2</offset></joint>
     <actuator name="left" role="actuator1"><mechanical_reduction>10</mechanical_reduction>
       <limit lower="-8" upper="8" velocity="50" effort="1"/></actuator>
     <actuator name="right" role="actuator2"><mechanical_reduction>-10</mechanical_reduction>
-      <limit velocity="60" effort="1.2"/></actuator></transmission>
-  <transmission name="knee"><plugin>transmission_bridge/CrankSliderTransmission</plugin>
+      <limit velocity="60" effort="1.2"/></actuator>""",
+        'knee': """<plugin>transmission_bridge/CrankSliderTransmission</plugin>
     <param name="rod_length">0.3</param><param name="crank_radius">0.1</param>
     <param name="crank_angle">1.2</param><joint name="knee" role="joint1"/>
-    <actuator name="slide" role="actuator1"><limit upper="0.35" velocity="0.25"/></actuator>
-  </transmission>
-</ros2_control></robot>"""
+    <actuator name="slide" role="actuator1"><limit upper="0.35" velocity="0.25"/></actuator>""",
+    },
+    lift='prismatic -1 0.5 1 75',
+    pitch='revolute -1 1 2 10',
+    roll='continuous 0 0 3 30',
+    knee='revolute -0.4 0.6 2.5 50',
+)
+
+
+def check(run, text):
+    """Return exit code, lines, and those of findings."""
+    result = run('check', '-', stdin=text.encode())
+    lines = result.out.splitlines()
+    return result.code, lines, [line for line in lines if line.startswith('-:')]
 
 
 @pytest.fixture(scope='module')
@@ -98,9 +101,7 @@ def test_a_ratio_that_varies_gives_ranges(found):
 
 def test_what_joints_promise_too_much_is_said(run):
     """With the amount, at the joint; what is allowed, or has no limit, is not."""
-    result = run('check', '-', stdin=ROBOT.encode())
-    assert result.code == 0
-    warnings = [line for line in result.out.splitlines() if ' warning: ' in line]
+    code, _, findings = check(run, ROBOT)
     words = [
         ("position limit of joint 'lift'", '-0.4 to 0.6 m', '-1 to 0.5 m, 0.6 m too low'),
         ("velocity limit of joint 'lift'", 'at most 0.1 m/s', '10 times as much'),
@@ -108,30 +109,28 @@ def test_what_joints_promise_too_much_is_said(run):
         ("position limit of joint 'knee'", ' to 0.6 rad', 'too low'),
         ("velocity limit of joint 'knee'", 'rad/s elsewhere', 'times as much'),
     ]
-    assert len(warnings) == len(words)
+    assert (code, len(findings)) == (0, len(words))
     for expected in words:
-        (line,) = (each for each in warnings if expected[0] in each)
-        assert all(word in line for word in expected)
-        assert line.startswith('-:')
-        assert '[/robot/joint' in line
+        (line,) = (each for each in findings if expected[0] in each)
+        assert all(word in line for word in (*expected, ' warning: ', '[/robot/joint'))
 
 
 def test_ranges_that_exclude_each_other_are_an_error(run):
     """With the line of the transmission and both ranges, and no warning beside it."""
     text = ROBOT.replace('lower="-20" upper="30"', 'lower="26" upper="30"')
-    result = run('check', '-', stdin=text.encode())
-    assert result.code == 1
-    (line,) = (each for each in result.out.splitlines() if "'lift'" in each and '-:' in each)
+    code, lines, findings = check(run, text)
+    (line,) = (each for each in findings if "'lift'" in each)
     number = text[: text.index('<transmission name="hoist">')].count('\n') + 1
     assert line.startswith(f"-:{number}: error: transmission 'hoist' cannot be used: ")
     assert '[-50, 25]' in line
     assert 'found [26, 30]' in line
-    assert '1 joint not bridged (transmission refused): lift' in result.out
+    assert code == 1
+    assert '1 joint not bridged (transmission refused): lift' in lines
 
 
 def test_the_text_has_them_with_their_units(run):
     """A table like that of the joints, then the half-spaces of each coupled transmission."""
-    lines = run('check', '-', stdin=ROBOT.encode()).out.splitlines()
+    _, lines, _ = check(run, ROBOT)
     start = lines.index('limits of the actuators, and what they allow their joints (indented)')
     table = [line.split() for line in lines[start + 1 :]]
     assert table[1] == ['winch', '-20', '30', '5', '1.5', 'rad', 'or', 'm,', 'N', 'm', 'or', 'N']
@@ -139,49 +138,43 @@ def test_the_text_has_them_with_their_units(run):
     assert '    left: -6 <= 20 pitch + 10 roll <= 10' in lines
     assert '    right: |- 20 pitch + 10 roll| <= 60' in lines
     assert '    left: |0.025 pitch + 0.05 roll| <= 1' in lines
+    # A robot whose actuators have no limits has neither the table nor a warning.
+    joints, block = ROBOT.split('<ros2_control', 1)
+    _, lines, _ = check(run, f'{joints}<ros2_control{re.sub("<limit .*?/>", "", block)}')
+    assert not [line for line in lines if 'limits of the actuators' in line]
+    assert lines[-1] == '3 transmissions loaded, 0 errors, 0 warnings'
 
 
-def test_without_limits_nothing_is_said(run):
-    """A robot whose actuators have no limits has neither the table nor a warning."""
-    text = ROBOT.replace('<limit lower="-8"', '<!-- ').replace('effort="1"/>', '-->')
-    for limit in ('lower="-20" upper="30" velocity="5" effort="1.5"',
-                  'velocity="60" effort="1.2"', 'upper="0.35" velocity="0.25"'):  # fmt: skip
-        text = text.replace(f'<limit {limit}/>', '')
-    result = run('check', '-', stdin=text.encode())
-    assert 'limits of the actuators' not in result.out
-    assert result.out.splitlines()[-1] == '3 transmissions loaded, 0 errors, 0 warnings'
-
-
-def test_limits_that_two_transmissions_give_one_actuator(run):
+@pytest.mark.parametrize(('upper', 'count'), [(30, 1), (40, 1)])
+def test_limits_that_two_transmissions_give_one_actuator(run, upper, count):
     """That they differ is said, because only one of them can be meant."""
-    second = """<joint name="dial"/><transmission name="gauge">
+    gauge = f"""<joint name="dial"/><transmission name="gauge">
       <plugin>transmission_interface/SimpleTransmission</plugin><joint name="dial"/>
-      <actuator name="winch"><limit upper="{}"/></actuator></transmission></ros2_control>"""
-    for upper, count in ((30, 1), (40, 1)):
-        text = ROBOT.replace('</ros2_control>', second.format(upper))
-        text = text.replace(
-            '<link name="a"/>', '<link name="a"/><link name="e"/><joint name="dial" '
-            'type="continuous"><parent link="base"/><child link="e"/></joint>', 1,
-        )  # fmt: skip
-        out = run('check', '-', stdin=text.encode()).out
-        assert out.count("transmissions give actuator 'winch' different limits") == count
+      <actuator name="winch"><limit upper="{upper}"/></actuator></transmission></ros2_control>"""
+    dial = (
+        '<link name="e"/><joint name="dial" type="continuous"><parent link="base"/>'
+        '<child link="e"/></joint><ros2_control'
+    )
+    text = ROBOT.replace('</ros2_control>', gauge).replace('<ros2_control', dial)
+    _, lines, _ = check(run, text)
+    found = [each for each in lines if "transmissions give actuator 'winch' different" in each]
+    assert len(found) == count
 
 
 @pytest.mark.parametrize(
-    'place',
+    ('place', 'limit'),
     [
-        '<joint name="lift" role="joint1">|<joint name="lift" role="joint1"><limit velocity="1"/>',
-        '<transmission name="hoist">|<transmission name="hoist"><limit velocity="1"/>',
-        'velocity="5" effort="1.5"/>|velocity="5" effort="1.5"/><limits velocity="3"/>',
+        ('<joint name="lift" role="joint1">', '<limit velocity="1"/>'),
+        ('<transmission name="hoist">', '<limit velocity="1"/>'),
+        ('velocity="5" effort="1.5"/>', '<limits velocity="3"/>'),
     ],
 )
-def test_a_limit_that_nobody_reads_is_an_error(run, place):
+def test_a_limit_that_nobody_reads_is_an_error(run, place, limit):
     """A motor whose limit stands elsewhere is not run without it."""
-    before, after = place.split('|')
-    assert before in ROBOT
-    result = run('check', '-', stdin=ROBOT.replace(before, after).encode())
-    assert result.code == 1
-    (line,) = (each for each in result.out.splitlines() if ': error: ' in each)
+    assert place in ROBOT
+    code, _, findings = check(run, ROBOT.replace(place, place + limit))
+    (line,) = (each for each in findings if ': error: ' in each)
+    assert code == 1
     assert "transmission 'hoist' cannot be used: parameter 'limit" in line
 
 
@@ -191,27 +184,22 @@ numbers = st.floats(0.1, 10.0)
 signed = st.tuples(numbers, st.sampled_from([-1.0, 1.0])).map(lambda pair: pair[0] * pair[1])
 
 
-def coupled(n, m, matrix, limits):
-    """Return the report of a coupled transmission."""
-    joints = ''.join(f'<joint name="q{j}"/>' for j in range(n))
+def coupled(matrix, limits):
+    """Return the report of a coupled transmission of a matrix, and its robot."""
     rows = ''.join(
-        f'<param name="joint{j + 1}">{" ".join(map(repr, row))}</param>'
-        for j, row in enumerate(matrix)
+        f'<param name="joint{j}">{" ".join(map(repr, row))}</param>'
+        f'<joint name="q{j}" role="joint{j}"/>'
+        for j, row in enumerate(matrix, 1)
     )
-    ends = ''.join(f'<joint name="q{j}" role="joint{j + 1}"/>' for j in range(n)) + ''.join(
-        f'<actuator name="a{i}" role="actuator{i + 1}"><limit lower="{-low!r}" upper="{high!r}" '
+    actuators = ''.join(
+        f'<actuator name="a{i}" role="actuator{i}"><limit lower="{-low!r}" upper="{high!r}" '
         f'velocity="{speed!r}" effort="{effort!r}"/></actuator>'
-        for i, (low, high, speed, effort) in enumerate(limits)
+        for i, (low, high, speed, effort) in enumerate(limits, 1)
     )
-    robot = tb.RobotTransmissions(
-        tb.load_description(
-            f'<robot name="r"><ros2_control name="b" type="system">{joints}'
-            '<transmission name="t"><plugin>transmission_bridge/CoupledTransmission</plugin>'
-            f'{rows}{ends}</transmission></ros2_control></robot>'
-        )
-    )
-    (binding,) = robot.bindings
-    return transmission_limits(robot, binding), robot
+    text = f'<plugin>transmission_bridge/CoupledTransmission</plugin>{rows}{actuators}'
+    joints = {f'q{j}': '' for j in range(1, len(matrix) + 1)}
+    robot = tb.RobotTransmissions(tb.load_description(chain({'t': text}, **joints)))
+    return transmission_limits(robot, robot.bindings[0]), robot
 
 
 def reach(matrix, lower, upper, direction):
@@ -228,22 +216,13 @@ def reach(matrix, lower, upper, direction):
 @pytest.mark.parametrize(('n', 'm'), [(2, 2), (3, 3), (2, 3)])
 def test_boxes_are_those_of_linear_programming(n, m, data):
     """The box is as large as the region in each direction."""
-    matrix = np.eye(n, m) * 2.0 + np.array(
-        data.draw(st.lists(st.lists(st.floats(-0.6, 0.6), min_size=m, max_size=m),
-                           min_size=n, max_size=n))
-    )  # fmt: skip
+    rest = [data.draw(st.lists(st.floats(-0.6, 0.6), min_size=m, max_size=m)) for _ in range(n)]
+    matrix = np.eye(n, m) * 2.0 + np.array(rest)
     limits = data.draw(st.lists(st.tuples(*[numbers] * 4), min_size=m, max_size=m))
-    report, robot = coupled(n, m, matrix.tolist(), limits)
+    report, robot = coupled(matrix.tolist(), limits)
     assert [each.interface for each in report.regions] == ['position', 'velocity', 'effort']
-    for region, box in zip(
-        report.regions,
-        (
-            [each.upper for each in report.allowed],
-            [each.velocity[0] for each in report.allowed],
-            [each.effort[0] for each in report.allowed],
-        ),
-        strict=True,
-    ):
+    boxes = [(each.upper, each.velocity[0], each.effort[0]) for each in report.allowed]
+    for region, box in zip(report.regions, zip(*boxes, strict=True), strict=True):
         for unit, expected in zip(np.eye(n), box, strict=True):
             assert reach(region.matrix, region.lower, region.upper, unit) == pytest.approx(
                 expected, rel=1e-7
@@ -256,7 +235,7 @@ def test_boxes_are_those_of_linear_programming(n, m, data):
 
 def test_a_finger_moves_as_its_motor_does():
     """Fewer actuators than joints: each joint goes as far as the motor takes it."""
-    report, _ = coupled(2, 1, [[1.0], [0.5]], [(4.0, 2.0, 3.0, 5.0)])
+    report, _ = coupled([[1.0], [0.5]], [(4.0, 2.0, 3.0, 5.0)])
     near, far = report.allowed
     assert (near.lower, near.upper, far.lower, far.upper) == pytest.approx((-4, 2, -2, 1))
     assert (near.velocity[0], far.velocity[0]) == pytest.approx((3.0, 1.5))

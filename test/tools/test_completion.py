@@ -19,40 +19,23 @@ from transmission_bridge.tools.commands import COMMANDS
 pytest.importorskip('argcomplete')
 
 
-def options_of(name):
-    """Return the options of a command, in all their spellings."""
-    parser = argparse.ArgumentParser()
-    COMMANDS[name].add_arguments(parser)
-    shown = (action for action in parser._actions if action.help != argparse.SUPPRESS)
-    return {spelling for action in shown for spelling in action.option_strings}
-
-
-def script_for(shell):
-    """Return what ``register-python-argcomplete`` prints."""
-    module = 'argcomplete.scripts.register_python_argcomplete'
-    command = [sys.executable, '-m', module, '--shell', shell, 'transmission_bridge']
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
-
-
 @pytest.fixture
 def bash(tmp_path):
     """Return a function that completes words in bash, in a folder with two files."""
     shell = shutil.which('bash')
     if shell is None:
         pytest.skip('needs bash')
-    program = tmp_path / 'bin' / 'transmission_bridge'
+    program, folder = tmp_path / 'bin' / 'transmission_bridge', tmp_path / 'folder'
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m transmission_bridge "$@"\n')
     program.chmod(0o755)
-    script = tmp_path / 'bin' / 'script'
-    script.write_text(script_for('bash'))
-    folder = tmp_path / 'folder'
     folder.mkdir()
     (folder / 'my robot.urdf').touch()
     (folder / 'other.csv').touch()
+    module = 'argcomplete.scripts.register_python_argcomplete'
     command = f"""
     export PATH={program.parent}:$PATH
-    source {script}
+    source <({sys.executable} -m {module} --shell bash transmission_bridge)
     COMP_WORDS=(transmission_bridge "$@") COMP_CWORD=$# COMP_TYPE=63
     COMP_LINE="${{COMP_WORDS[*]}}" COMP_POINT=${{#COMP_LINE}}
     complete -p transmission_bridge | grep --quiet 'default.*-F _python_argcomplete'
@@ -63,39 +46,40 @@ def bash(tmp_path):
     def complete(*words):
         result = subprocess.run(
             [shell, '--norc', '--noprofile', '-ec', command, shell, *words],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-            cwd=folder,
-        )
+            capture_output=True, text=True, timeout=60, check=True, cwd=folder,
+        )  # fmt: skip
         assert result.stderr == ''
         return {line.strip() for line in result.stdout.splitlines()} - {''}
 
     return complete
 
 
-def test_bash_completes_commands(bash):
-    """All of them for nothing, those that begin so for a beginning."""
-    assert bash('') == {*COMMANDS, '--help', '-h', '--version'}
-    assert bash('ca') == {'calibrate'}
-    assert bash('--v') == {'--version'}
-
-
 @pytest.mark.parametrize('name', COMMANDS)
 def test_bash_completes_the_options_of_every_command(bash, name):
     """What argparse knows is what is offered, no more and no less."""
-    assert bash(name, '-') == options_of(name)
+    parser = argparse.ArgumentParser()
+    COMMANDS[name].add_arguments(parser)
+    shown = (action for action in parser._actions if action.help != argparse.SUPPRESS)
+    assert bash(name, '-') == {spelling for action in shown for spelling in action.option_strings}
 
 
-def test_bash_completes_values_and_files(bash):
+@pytest.mark.parametrize(
+    ('words', 'found'),
+    [
+        ([''], {*COMMANDS, '--help', '-h', '--version'}),
+        (['ca'], {'calibrate'}),
+        (['--v'], {'--version'}),
+        (['map', 'x.urdf', '--to', ''], {'joint', 'actuator'}),
+        (['map', 'x.urdf', '--to', 'a'], {'actuator'}),
+        (['convert', '--storage', 'm'], {'mcap'}),
+        (['check', 'my'], {'my\\ robot.urdf'}),
+        (['calibrate', 'o'], {'other.csv'}),
+        (['calibrate', 'x', '--params-file', 'o'], {'other.csv'}),
+    ],
+)
+def test_bash_completes_commands_values_and_files(bash, words, found):
     """Choices where there are some, files elsewhere, those with spaces as the shell reads them."""
-    assert bash('map', 'x.urdf', '--to', '') == {'joint', 'actuator'}
-    assert bash('map', 'x.urdf', '--to', 'a') == {'actuator'}
-    assert bash('convert', '--storage', 'm') == {'mcap'}
-    assert bash('check', 'my') == {'my\\ robot.urdf'}
-    assert bash('calibrate', 'o') == {'other.csv'}
-    assert bash('calibrate', 'x', '--params-file', 'o') == {'other.csv'}
+    assert bash(*words) == found
 
 
 def test_the_global_completion_of_argcomplete_knows_the_program():
@@ -103,11 +87,9 @@ def test_the_global_completion_of_argcomplete_knows_the_program():
     assert b'PYTHON_ARGCOMPLETE_OK' in Path(main.__file__).read_bytes()[:1024]
 
 
-def test_without_argcomplete_one_sentence_says_what_to_install(run, hide, monkeypatch):
+def test_without_argcomplete_one_sentence_says_what_to_install(refuse, hide, monkeypatch):
     """Exit code 2."""
     hide('argcomplete')
     monkeypatch.setenv('_ARGCOMPLETE', '1')
-    result = run('check')
-    assert (result.code, result.out) == (2, '')
-    assert 'this needs argcomplete, which cannot be imported' in result.err
-    assert "pip install '.[cli]'" in result.err
+    refuse('this needs argcomplete, which cannot be imported', 'check')
+    refuse("pip install '.[cli]'", 'check')

@@ -1,20 +1,22 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Files that appear under their name whole or not at all, and tables that are read."""
+"""Files that appear whole or not at all, tables that are read, and how far a command has come."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 from pathlib import Path
 import stat
+import sys
 
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
 from transmission_bridge.tools.bags.csv_file import CsvRows
-from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.cli import progress, Stream, UsageError
 from transmission_bridge.tools.files import safe_output, write_output
 
 
@@ -31,23 +33,19 @@ def folder(tmp_path) -> Path:
 
 @pytest.mark.parametrize('name', ['a_file', 'a_link', 'new'])
 def test_a_file_is_replaced_where_it_is(folder, name):
-    """A link stays a link, permissions stay, and nothing is left beside the file."""
+    """By force only: a link stays a link, permissions stay, and nothing is left beside it."""
     target = folder / name
     before = {path.name for path in folder.rglob('*')}
+    if name != 'new':
+        with pytest.raises(UsageError, match='is there already; --force replaces it'):
+            write_output(str(target), b'new', force=False)
+        assert target.read_text() == 'old'
     write_output(str(target), b'new', force=True)
     assert target.read_bytes() == b'new'
     assert target.is_symlink() == (name == 'a_link')
     if name != 'new':
         assert stat.S_IMODE(target.stat().st_mode) == 0o640
     assert {path.name for path in folder.rglob('*')} == before | {name}
-
-
-@pytest.mark.parametrize('name', ['a_file', 'a_link'])
-def test_without_force_nothing_is_replaced(folder, name):
-    """One sentence says so, and the file stays."""
-    with pytest.raises(UsageError, match='is there already; --force replaces it'):
-        write_output(str(folder / name), b'new', force=False)
-    assert (folder / name).read_text() == 'old'
 
 
 @pytest.mark.parametrize('name', ['a_file', 'a_link', 'new'])
@@ -87,3 +85,33 @@ def test_a_table_is_read_whatever_ends_its_lines(tmp_path_factory, rows, end, ma
     with contextlib.closing(CsvRows(str(path))) as table:
         assert list(table) == rows
         assert table.progress == 1.0
+
+
+class Terminal(io.StringIO):
+    """A terminal that keeps what is written to it."""
+
+    def isatty(self) -> bool:
+        """Say that a person is watching."""
+        return True
+
+
+@pytest.mark.parametrize(
+    ('stream', 'rich', 'shown'),
+    [(io.StringIO, True, False), (Terminal, False, False), (Terminal, True, True)],
+)
+def test_only_a_person_sees_a_bar_and_only_with_rich(monkeypatch, stream, rich, shown):
+    """The bar goes to standard error; an error inside comes out, whichever way it is shown."""
+    if not rich:
+        monkeypatch.setitem(sys.modules, 'rich.console', None)
+    elif shown:
+        pytest.importorskip('rich', reason='rich is not installed')
+    text = stream()
+    monkeypatch.setattr(sys, 'stderr', text)
+    monkeypatch.setenv('TERM', 'xterm')
+    with progress(Stream(text), 'converting') as show:
+        show(0.42)
+        show(1.0)
+    assert ('converting' in text.getvalue()) == shown
+    assert shown or text.getvalue() == ''
+    with pytest.raises(KeyError, match='mine'), progress(Stream(text), 'converting'):
+        raise KeyError('mine')

@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from contextlib import contextmanager
-import os
+from contextlib import chdir, contextmanager
 from pathlib import Path
 import signal
 import tempfile
+from unittest import mock
 
 from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from robots import chain
 
 import transmission_bridge as tb
 from transmission_bridge.tools.cli import Exit, UsageError
@@ -30,45 +31,14 @@ from transmission_bridge.tools.commands import COMMANDS
 for extra in ('scipy', 'matplotlib', 'rosbags', 'yaml'):
     pytest.importorskip(extra)
 
+
 #: Seconds that no input may take.
 PATIENCE = 60
 
 fuzzed = settings(
-    max_examples=40,
+    max_examples=20,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-
-ROBOT = """<robot name="r"><link name="base"/><link name="l1"/><link name="l2"/><link name="l3"/>
-<link name="l4"/>
-<joint name="pan" type="revolute"><parent link="base"/><child link="l1"/>
-  <limit lower="-1" upper="1" velocity="1" effort="1"/></joint>
-<joint name="roll" type="continuous"><parent link="l1"/><child link="l2"/></joint>
-<joint name="pitch" type="revolute"><parent link="l2"/><child link="l3"/>
-  <limit lower="1" upper="-1" velocity="1" effort="1"/></joint>
-<joint name="knee" type="revolute"><parent link="l3"/><child link="l4"/>
-  <limit lower="-1" upper="1" velocity="1" effort="1"/></joint>
-<ros2_control name="b" type="system"><hardware><plugin>p</plugin></hardware>
-<joint name="pan"><command_interface name="position"/></joint>
-<joint name="roll"><command_interface name="position"/></joint>
-<joint name="pitch"><command_interface name="position"/></joint>
-<joint name="knee"><command_interface name="position"/></joint>
-<transmission name="gear"><plugin>transmission_interface/SimpleTransmission</plugin>
-  <actuator name="m" role="actuator1"/>
-  <joint name="pan" role="joint1"><mechanical_reduction>9</mechanical_reduction></joint>
-</transmission>
-<transmission name="wrist"><plugin>transmission_interface/DifferentialTransmission</plugin>
-  <actuator name="left" role="actuator1"/><actuator name="right" role="actuator2"/>
-  <joint name="roll" role="joint1"/><joint name="pitch" role="joint2"/>
-</transmission>
-<transmission name="crank"><plugin>transmission_bridge/CrankSliderTransmission</plugin>
-  <param name="crank_radius">0.06</param><param name="pivot_distance">0.3</param>
-  <param name="crank_angle">1.2</param>
-  <actuator name="cylinder" role="actuator1"/><joint name="knee" role="joint1"/>
-</transmission>
-</ros2_control></robot>"""
-
-NAMES = ('m', 'left', 'right', 'cylinder', 'pan', 'roll', 'pitch', 'knee')
-COLUMNS = tuple(f'{name}.position' for name in NAMES)
 
 ROS1 = """<robot name="r"><link name="base"/><link name="l1"/>
 <joint name="pan" type="prismatic"><parent link="base"/><child link="l1"/></joint>
@@ -76,6 +46,30 @@ ROS1 = """<robot name="r"><link name="base"/><link name="l1"/>
   <joint name="pan"><hardwareInterface>EffortJointInterface</hardwareInterface></joint>
   <actuator name="m"><mechanicalReduction>9</mechanicalReduction></actuator>
 </transmission></robot>"""
+
+
+ROBOT = chain(
+    {
+        'gear': """<plugin>transmission_interface/SimpleTransmission</plugin>
+  <actuator name="m" role="actuator1"/>
+  <joint name="pan" role="joint1"><mechanical_reduction>9</mechanical_reduction></joint>""",
+        'wrist': """<plugin>transmission_interface/DifferentialTransmission</plugin>
+  <actuator name="left" role="actuator1"/><actuator name="right" role="actuator2"/>
+  <joint name="roll" role="joint1"/><joint name="pitch" role="joint2"/>""",
+        'crank': """<plugin>transmission_bridge/CrankSliderTransmission</plugin>
+  <param name="crank_radius">0.06</param><param name="pivot_distance">0.3</param>
+  <param name="crank_angle">1.2</param>
+  <actuator name="cylinder" role="actuator1"/><joint name="knee" role="joint1"/>""",
+    },
+    pan='revolute -1 1 1 1',
+    roll='continuous 0 0 1 1',
+    pitch='revolute 1 -1 1 1',
+    knee='revolute -1 1 1 1',
+)
+
+NAMES = ('m', 'left', 'right', 'cylinder', 'pan', 'roll', 'pitch', 'knee')
+COLUMNS = tuple(f'{name}.position' for name in NAMES)
+
 
 PARAMETERS = """/**:
   ros__parameters:
@@ -95,7 +89,7 @@ FILES = ('@robot.urdf', '@data.csv', '@data.mcap', '@data.db3', '@bag', '@tuned.
 words = st.one_of(
     st.sampled_from(
         ['', '-', '--', '--help', '-h', '=', 'gear', 'crank', 'wrist.*', '*', 'm=1', 'pan=nan',
-         'pan=-0.5', '0', '-1.5', '1e309', 'base', 'l4', 'joint', 'actuator', 'last', '\0',
+         'pan=-0.5', '0', '-1.5', '1e309', 'base', 'knee_link', 'joint', 'actuator', 'last', '\0',
          '\u202e', '\ud800', '/', '.', '..', 'a' * 300, '%s', '$x$', 'bash', 'position', 'effort',
          'out.csv', 'out.mcap', 'out.db3', 'out.svg', 'out.png', 'out.yaml', 'no/x.svg',
          '/a:/b', 'actuator_states:x', ':', 'a=b', *FILES],
@@ -123,8 +117,9 @@ USUAL = {
         ['@robot.urdf', '--params-file', '@tuned.yaml', '--output', '@robot.urdf', '--force'],
     ],
     'jacobian': [
-        ['@robot.urdf', '--base', 'base', '--end', 'l4'],
-        ['@robot.urdf', 'cylinder=0.28', '--base', 'l4', '--end', 'l1', '--space', 'actuator'],
+        ['@robot.urdf', '--base', 'base', '--end', 'knee_link'],
+        ['@robot.urdf', 'cylinder=0.28', '--base', 'knee_link', '--end', 'pan_link',
+         '--space', 'actuator'],
     ],
     'map': [
         ['@robot.urdf', 'm=1', 'left=2', '--to', 'joint', '--interface', 'position'],
@@ -136,11 +131,9 @@ USUAL = {
     'watch': [['--once'], ['--seconds', '1'], ['--plain']],
 }  # fmt: skip
 
-numbers = st.one_of(
-    st.floats(-2.0, 2.0).map(repr),
-    st.sampled_from(
-        ['', 'nan', 'inf', '-inf', '1e308', '-1e308', '5e-324', '0', '-0.0', 'x', '1,', '"', '1e9']
-    ),
+tame = st.floats(-2.0, 2.0).map(repr)
+numbers = tame | st.sampled_from(
+    ['', 'nan', 'inf', '-inf', '1e308', '-1e308', '5e-324', '0', '-0.0', 'x', '1,', '"', '1e9']
 )
 
 
@@ -152,34 +145,6 @@ def motion() -> list[list[str]]:
     joints = 0.5 * np.sin(np.multiply.outer(time, [1.0, 1.3, 1.7, 2.1]))
     actuators = robot.joint_to_actuator('position', joints)
     return [[repr(cell) for cell in row] for row in np.c_[time, actuators, joints].tolist()]
-
-
-def motion_table() -> str:
-    """Return the motion as a table."""
-    return '\n'.join([','.join(['time', *COLUMNS]), *(','.join(row) for row in motion())])
-
-
-MOTION = motion_table()
-
-
-@st.composite
-def tables(draw: st.DrawFn) -> bytes:
-    """Draw a table that may be right, or wrong in one of the ways that tables are wrong."""
-    if draw(st.booleans()):
-        return damaged(draw, MOTION.encode())
-    names = draw(st.lists(st.sampled_from([*NAMES, 'time', 'x', 'topic', 'pan.position']),
-                          min_size=1, max_size=10))  # fmt: skip
-    tame = draw(st.booleans())
-    cell = st.floats(-2.0, 2.0).map(repr) if tame else numbers
-    cells = draw(st.lists(cell, min_size=1, max_size=40))
-    rows = draw(st.integers(0, 40))
-    width = len(names)
-    # Rows repeat a few drawn numbers: hypothesis should look for kinds of tables, not of numbers.
-    lines = [
-        ','.join(cells[(3 * row + 7 * column) % len(cells)] for column in range(width))
-        for row in range(rows)
-    ]
-    return damaged(draw, '\n'.join([','.join(names), *lines]).encode())
 
 
 def damaged(draw: st.DrawFn, data: bytes) -> bytes:
@@ -194,25 +159,41 @@ def damaged(draw: st.DrawFn, data: bytes) -> bytes:
 
 
 @st.composite
-def robots(draw: st.DrawFn) -> bytes:
-    """Draw a description that may have a number replaced, or be damaged."""
-    text = draw(st.sampled_from([ROBOT, ROBOT, ROS1]))
+def changed(draw: st.DrawFn, texts: list[str], old: list[str], new: list[str]) -> bytes:
+    """Draw one of the texts that may have a word replaced, or be damaged."""
+    text = draw(st.sampled_from(texts))
     if draw(st.booleans()):
-        old = draw(st.sampled_from(['>9<', '>0.06<', '>0.3<', '>1.2<', '"-1"', 'Simple', '"l4"']))
-        new = draw(st.sampled_from(['0', '-1', '1e300', '1e-300', 'nan', 'x', '', '99']))
-        text = text.replace(old, f'{old[0]}{new}{old[-1]}')
+        text = text.replace(draw(st.sampled_from(old)), draw(st.sampled_from(new)))
     return damaged(draw, text.encode())
 
 
 @st.composite
-def parameters(draw: st.DrawFn) -> bytes:
-    """Draw a parameter file that may have a piece replaced, or be damaged."""
-    text = PARAMETERS
+def tables(draw: st.DrawFn) -> bytes:
+    """Draw a table that may be right, or wrong in one of the ways that tables are wrong."""
     if draw(st.booleans()):
-        old = draw(st.sampled_from(['9.5', '0.07', '1.0', 'gear', '/**', '[pan]', 'crank:']))
-        new = draw(st.sampled_from(['0', '-1', '.nan', '1e300', 'x', '""', '[]', '&a [*a]', '{']))
-        text = text.replace(old, new)
-    return damaged(draw, text.encode())
+        return damaged(draw, MOTION.encode())
+    names = draw(st.lists(st.sampled_from([*NAMES, 'time', 'x', 'topic', 'pan.position']),
+                          min_size=1, max_size=10))  # fmt: skip
+    cells = draw(st.lists(draw(st.sampled_from([tame, numbers])), min_size=1, max_size=40))
+    # Rows repeat a few drawn numbers: hypothesis should look for kinds of tables, not of numbers.
+    lines = [
+        ','.join(cells[(3 * row + 7 * column) % len(cells)] for column in range(len(names)))
+        for row in range(draw(st.integers(0, 40)))
+    ]
+    return damaged(draw, '\n'.join([','.join(names), *lines]).encode())
+
+
+robots = changed(
+    [ROBOT, ROBOT, ROS1],
+    ['9<', '0.06<', '0.3<', '1.2<', '-1"', 'Simple', 'knee_link"'],
+    ['0<', '-1<', '1e300<', '1e-300<', 'nan"', 'x', '', '99"', '99<'],
+)
+parameters = changed(
+    [PARAMETERS],
+    ['9.5', '0.07', '1.0', 'gear', '/**', '[pan]', 'crank:'],
+    ['0', '-1', '.nan', '1e300', 'x', '""', '[]', '&a [*a]', '{'],
+)
+MOTION = '\n'.join([','.join(['time', *COLUMNS]), *(','.join(row) for row in motion())])
 
 
 @st.composite
@@ -230,14 +211,13 @@ def inputs(draw: st.DrawFn, command: str, recordings: dict[str, bytes]) -> Input
             more += [draw(st.sampled_from(choices) | words if choices else words)]
         place = draw(st.sampled_from([0, len(arguments)]))
         arguments[place:place] = draw(st.sampled_from([more, more, more[:1], [draw(words)]]))
-    given = set(arguments)
-    files = {'robot.urdf': draw(robots())}
-    if '@data.csv' in given:
+    files = {'robot.urdf': draw(robots)}
+    if '@data.csv' in arguments:
         files['data.csv'] = draw(tables())
-    if '@tuned.yaml' in given:
-        files['tuned.yaml'] = draw(parameters())
+    if '@tuned.yaml' in arguments:
+        files['tuned.yaml'] = draw(parameters)
     for name, data in recordings.items():
-        if '@' + name.partition('/')[0] in given:
+        if '@' + name.partition('/')[0] in arguments:
             files[name] = damaged(draw, data)
     return arguments, files
 
@@ -267,14 +247,25 @@ def recordings(run, tmp_path_factory) -> dict[str, bytes]:
         lines.append(','.join([time, '/actuator_states', *cells[:4], '', '', '', '']))
         lines.append(','.join([time, '/joint_states', '', '', '', '', *cells[4:]]))
     (folder / 'in.csv').write_text('\n'.join(lines))
-    (folder / 'robot.urdf').write_text(ROBOT)
     robot = folder / 'robot.urdf'
+    robot.write_text(ROBOT)
     for target in ('data.mcap', 'data.db3', 'bag'):
         topics = ('--topic', '/actuator_states:/computed')
         made = run('convert', robot, folder / 'in.csv', folder / target, '--keep', *topics)
         assert made.code == 0
-    bag = {f'bag/{path.name}': path.read_bytes() for path in (folder / 'bag').iterdir()}
-    return {name: (folder / name).read_bytes() for name in ('data.mcap', 'data.db3')} | bag
+    paths = [folder / 'data.mcap', folder / 'data.db3', *(folder / 'bag').iterdir()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+@contextmanager
+def inside(files: dict[str, bytes], arguments: list[str]) -> Iterator[list[str]]:
+    """Give the arguments with the folder of these files, which is the current one."""
+    with tempfile.TemporaryDirectory() as name, chdir(name):
+        for file, data in files.items():
+            (Path(name) / file).parent.mkdir(exist_ok=True)
+            (Path(name) / file).write_bytes(data)
+        yield [a.replace('@', f'{name}/') if a.startswith('@') else a for a in arguments]
+        assert not list(Path(name).rglob('*.partial'))
 
 
 @pytest.fixture(scope='module')
@@ -282,24 +273,16 @@ def survive(run):
     """Return a function that runs a command with files and checks how it ends."""
 
     def call(command: str, arguments: list[str], files: dict[str, bytes]) -> None:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            for file, data in files.items():
-                (folder / file).parent.mkdir(exist_ok=True)
-                (folder / file).write_bytes(data)
-            given = [a.replace('@', f'{folder}/') if a.startswith('@') else a for a in arguments]
-            here = os.getcwd()
-            os.chdir(folder)
-            try:
-                with guarded():
-                    result = run(command, *given, stdin=files.get('robot.urdf', b''))
-            finally:
-                os.chdir(here)
-            assert not list(folder.rglob('*.partial'))
+        with inside(files, arguments) as given, guarded():
+            result = run(command, *given, stdin=files.get('robot.urdf', b''))
         assert result.code in (0, 1, 2)
         assert 'Traceback' not in result.out + result.err
         if result.code == 2:
             assert result.err.count('\n') >= 1
+            assert 'transmission_bridge: ' in result.err
+        if command == 'check' and '--json' in given and result.out.startswith('{'):
+            errors = [each for each in result.json['findings'] if each['severity'] == 'error']
+            assert result.code == int(bool(errors))
 
     return call
 
@@ -307,12 +290,28 @@ def survive(run):
 @pytest.fixture(scope='module', autouse=True)
 def without_ros() -> Iterator[None]:
     """``demo`` starts no processes, ``watch`` hears one state, and ``tune`` serves nothing."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr('transmission_bridge.tools.watch.WatchClient', Deaf)
-        patch.setattr('transmission_bridge.tools.demo.command.run_demo', lambda *_, **__: Exit.OK)
-        patch.setattr('transmission_bridge.tools.tune.command.open_server', Unheard)
-        patch.setattr('transmission_bridge.tools.tune.command.Session', Interrupted)
-        patch.setattr('transmission_bridge.tools.tune.live.BridgeRobot', no_bridge)
+
+    def hears(state: object) -> mock.Mock:
+        def spin_for(seconds: float) -> None:
+            client.turns += 1
+            for topic in ('actuator_states', 'joint_states'):
+                state.take(topic, ['a', '\n'], {'position': [1.0, float('nan')]}, client.turns)
+            if client.turns > 3:
+                raise KeyboardInterrupt
+
+        client = mock.Mock(turns=0, spin_for=spin_for)
+        return client
+
+    tools = 'transmission_bridge.tools'
+    interrupted = mock.Mock(**{'return_value.run.side_effect': KeyboardInterrupt})
+    for_ros = mock.Mock(side_effect=UsageError('there is no bridge'))
+    with (
+        mock.patch(f'{tools}.watch.WatchClient', hears),
+        mock.patch(f'{tools}.demo.command.run_demo', return_value=Exit.OK),
+        mock.patch(f'{tools}.tune.command.open_server', mock.Mock(**{'get_port.return_value': 1})),
+        mock.patch(f'{tools}.tune.command.Session', interrupted),
+        mock.patch(f'{tools}.tune.live.BridgeRobot', for_ros),
+    ):
         yield
 
 
@@ -332,68 +331,11 @@ def test_any_words_end_in_an_exit_code(survive, arguments):
 
 
 @pytest.mark.parametrize('command', COMMANDS)
-def test_the_usual_inputs_are_usual(run, recordings, tmp_path, monkeypatch, command):
+def test_the_usual_inputs_are_usual(run, recordings, command):
     """Undamaged files pass, so that nonsense gets behind the checks of arguments."""
-    files = {
-        'robot.urdf': ROBOT.encode(),
-        'tuned.yaml': PARAMETERS.encode(),
-        'data.csv': MOTION.encode(),
-        **recordings,
-    }
-    for file, data in files.items():
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        (tmp_path / file).write_bytes(data)
-    monkeypatch.chdir(tmp_path)
+    texts = {'robot.urdf': ROBOT, 'tuned.yaml': PARAMETERS, 'data.csv': MOTION}
+    files = {name: text.encode() for name, text in texts.items()} | recordings
     for arguments in USUAL[command]:
-        given = [a.replace('@', f'{tmp_path}/') for a in arguments]
-        result = run(command, *given, stdin=files['robot.urdf'])
-        assert result.code == 0, (arguments, result.err)
-
-
-class Deaf:
-    """A client of ``watch`` that hears one state and is then interrupted."""
-
-    def __init__(self, state: object) -> None:
-        self._state = state
-        self._turns = 0
-
-    def spin_for(self, seconds: float) -> None:
-        """Hear something, and after some turns be interrupted as by Ctrl-C."""
-        self._turns += 1
-        for topic in ('actuator_states', 'joint_states'):
-            self._state.take(topic, ['a', '\n'], {'position': [1.0, float('nan')]}, self._turns)
-        if self._turns > 3:
-            raise KeyboardInterrupt
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class Unheard:
-    """A server of ``tune`` that nobody reaches."""
-
-    def __init__(self, *arguments: object) -> None:
-        pass
-
-    def get_port(self) -> int:
-        """Return any port."""
-        return 8080
-
-    def stop(self) -> None:
-        """Do nothing."""
-
-
-class Interrupted:
-    """A session of ``tune`` that is interrupted as by Ctrl-C."""
-
-    def __init__(self, *arguments: object) -> None:
-        pass
-
-    def run(self) -> None:
-        """Be interrupted."""
-        raise KeyboardInterrupt
-
-
-def no_bridge(namespace: str, node: str) -> None:
-    """Find no bridge."""
-    raise UsageError('there is no bridge')
+        with inside(files, arguments) as given:
+            result = run(command, *given, stdin=files['robot.urdf'])
+            assert result.code == 0, (arguments, result.err)

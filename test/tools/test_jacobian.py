@@ -13,62 +13,39 @@ from transmission_bridge.kinematics import ActuatorDevice, JointDevice
 from transmission_bridge.resources import resource
 
 ARM = resource('urdf', 'arm.urdf')
+ROBOT = tb.load_description(ARM)
+DEVICE = JointDevice.from_description(ROBOT, base='base_link', end='tool_link')
 LINKS = ('--base', 'base_link', '--end', 'tool_link')
+ROWS = ['vx', 'vy', 'vz', 'wx', 'wy', 'wz']
 Q = (0.1, -0.2, 0.3, 0.4, -0.5, 0.6)
 
 
-@pytest.fixture(scope='module')
-def device() -> JointDevice:
-    """Return the arm."""
-    robot = tb.load_description(ARM.read_text(encoding='utf-8'))
-    return JointDevice.from_description(robot, base='base_link', end='tool_link')
+def test_joint_space_is_the_device_to_the_last_bit(run):
+    """Positions in order, negative ones among them, give the device's numbers, named in text."""
+    for positions in (('--', *Q), Q):
+        result = run('jacobian', ARM, *LINKS, '--json', *positions)
+        assert (result.code, result.err) == (0, '')
+        assert result.json['names'] == list(DEVICE.joint_names)
+        assert result.json['jacobian'] == DEVICE.base_j_end(Q).tolist()
+        assert result.json['transform'] == DEVICE.base_t_end(Q).tolist()
+    heading, *lines = run('jacobian', ARM, *LINKS).out.splitlines()
+    assert heading.split() == list(DEVICE.joint_names)
+    assert [line.split()[0] for line in lines[:7]] == ['position', *ROWS]
 
 
-def test_joint_space_is_the_device_to_the_last_bit(run, device):
-    """Positions in order, negative ones among them, give the device's numbers."""
-    result = run('jacobian', ARM, *LINKS, '--json', '--', *Q)
-    assert (result.code, result.err) == (0, '')
-    assert result.json['names'] == list(device.joint_names)
-    assert result.json['jacobian'] == device.base_j_end(Q).tolist()
-    assert result.json['transform'] == device.base_t_end(Q).tolist()
-
-
-def test_negative_positions_need_no_separator(run, device):
-    """A number with a sign is a position, not an option."""
-    result = run('jacobian', ARM, *LINKS, '--json', *Q)
-    assert result.json['jacobian'] == device.base_j_end(Q).tolist()
-
-
-def test_actuator_space_is_the_actuator_device(run, device):
+def test_actuator_space_is_the_actuator_device(run):
     """By name, the others at zero; ``J_a = J_q dq/da``."""
-    actuators = ActuatorDevice(device, tb.RobotTransmissions(device_robot()))
-    result = run(
-        'jacobian', ARM, *LINKS, '--space', 'actuator', '--json', 'shoulder_pan_motor=20.0',
-        'elbow_motor=-30.0',
-    )  # fmt: skip
-    names = result.json['names']
-    assert names == list(actuators.actuator_names)
+    actuators = ActuatorDevice(DEVICE, tb.RobotTransmissions(ROBOT))
+    words = ('--space', 'actuator', '--json', 'shoulder_pan_motor=20.0', 'elbow_motor=-30.0')
+    found = run('jacobian', ARM, *LINKS, *words).json
+    names = list(actuators.actuator_names)
     a = np.zeros(6)
     a[names.index('shoulder_pan_motor')], a[names.index('elbow_motor')] = 20.0, -30.0
-    assert result.json['position'] == a.tolist()
-    assert result.json['jacobian'] == actuators.base_j_end(a).tolist()
+    assert (found['names'], found['position']) == (names, a.tolist())
+    assert found['jacobian'] == actuators.base_j_end(a).tolist()
     q = actuators.joint_positions(a)
-    by_joints = device.base_j_end(q) @ actuators.joint_jacobian(a)
-    np.testing.assert_allclose(result.json['jacobian'], by_joints, atol=1e-15)
-
-
-def device_robot() -> tb.RobotDescription:
-    """Return the arm's description."""
-    return tb.load_description(ARM.read_text(encoding='utf-8'))
-
-
-def test_text_names_columns_and_rows(run, device):
-    """A person reads which number is what."""
-    lines = run('jacobian', ARM, *LINKS).out.splitlines()
-    assert lines[0].split() == list(device.joint_names)
-    assert [line.split()[0] for line in lines[1:8]] == [
-        'position', 'vx', 'vy', 'vz', 'wx', 'wy', 'wz',
-    ]  # fmt: skip
+    by_joints = DEVICE.base_j_end(q) @ actuators.joint_jacobian(a)
+    np.testing.assert_allclose(found['jacobian'], by_joints, atol=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +58,6 @@ def test_text_names_columns_and_rows(run, device):
         (['--base', 'base_link'], '--end'),
     ],
 )
-def test_a_mistake_is_one_sentence(run, arguments, sentence):
+def test_a_mistake_is_one_sentence(refuse, arguments, sentence):
     """What is wrong is said once, with exit code 2."""
-    result = run('jacobian', ARM, *arguments)
-    assert (result.code, result.out) == (2, '')
-    assert sentence in result.err
-    assert result.err.count('\n') == 1
+    refuse(sentence, 'jacobian', ARM, *arguments)

@@ -10,6 +10,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
+from robots import chain
 
 import transmission_bridge as tb
 from transmission_bridge.description import load_description
@@ -19,22 +20,12 @@ TO_ACTUATOR = ('--to', 'actuator', '--interface')
 
 
 def test_roles_decide_against_xml_and_alphabetical_order(run, reversed_robot):
-    """The example that every peer gets wrong: zed = 0.9, alpha = -1.1."""
+    """The example that every peer gets wrong, and its way back with negative numbers."""
     result = run('map', reversed_robot, *TO_JOINT, 'position', '--json', 'm1=100', 'm2=20')
     assert (result.code, result.err) == (0, '')
-    assert result.json == {
-        'alpha': pytest.approx(-1.1, rel=1e-15),
-        'zed': pytest.approx(0.9, rel=1e-15),
-    }
-
-
-def test_the_way_back_takes_negative_numbers(run, reversed_robot):
-    """Values may be negative, and the inverse of the example gives its input."""
+    assert result.json == pytest.approx({'alpha': -1.1, 'zed': 0.9}, rel=1e-15)
     result = run('map', reversed_robot, *TO_ACTUATOR, 'position', '--json', 'alpha=-1.1', 'zed=.9')
-    assert result.json == {
-        'm1': pytest.approx(100, rel=1e-14),
-        'm2': pytest.approx(20, rel=1e-14),
-    }
+    assert result.json == pytest.approx({'m1': 100, 'm2': 20}, rel=1e-14)
 
 
 @given(st.data())
@@ -56,26 +47,29 @@ def test_every_interface_is_the_core_s_answer_to_the_last_bit(run, data):
         st.sampled_from(['position', 'velocity', 'acceleration', 'effort', 'torque', 'force'])
     )
     to = data.draw(st.sampled_from(['joint', 'actuator']))
-    x, y = (data.draw(st.floats(-1e6, 1e6)) for _ in range(2))
-    names = ('a', 'b') if to == 'joint' else ('p', 'q')
-    arguments = [f'{name}={value!r}' for name, value in zip(names, (x, y), strict=True)]
-    result = run(
-        'map', '-', '--to', to, '--interface', interface, '--json', *arguments, stdin=text.encode()
-    )
+    values = [data.draw(st.floats(-1e6, 1e6)) for _ in range(2)]
+    names, others = (('a', 'b'), ('p', 'q'))[:: 1 if to == 'joint' else -1]
+    arguments = [f'{name}={value!r}' for name, value in zip(names, values, strict=True)]
+    way = ('--to', to, '--interface', interface)
+    result = run('map', '-', *way, '--json', *arguments, stdin=text.encode())
     function = robot.actuator_to_joint if to == 'joint' else robot.joint_to_actuator
-    others = ('p', 'q') if to == 'joint' else ('a', 'b')
-    assert result.json == dict(zip(others, function(interface, [x, y]).tolist(), strict=True))
+    assert result.json == dict(zip(others, function(interface, values).tolist(), strict=True))
 
 
-def test_what_depends_on_an_unknown_value_is_left_out(run, mixed_robot, reversed_robot):
+@pytest.mark.parametrize(
+    ('way', 'values', 'found', 'missing'),
+    [
+        ((*TO_JOINT, 'position'), ['m1=100'], {}, 'alpha, zed'),
+        # Infinity is no JSON number.
+        ((*TO_ACTUATOR, 'velocity'), ['zed=1e308', 'alpha=1'], {}, 'm1, m2'),
+    ],
+)
+def test_what_is_not_known_is_left_out(run, reversed_robot, way, values, found, missing):
     """Only what is fully known is printed; the text says what is not; nothing at all is a 1."""
-    half = run('map', reversed_robot, *TO_JOINT, 'position', '--json', 'm1=100')
-    assert half.json == {}
-    text = run('map', reversed_robot, *TO_JOINT, 'position', 'm1=100')
-    assert text.out == 'not computable from these values: alpha, zed\n'
-    assert (half.code, text.code) == (1, 1)
-    other = run('map', mixed_robot, *TO_JOINT, 'position', '--json', 'direct=2.5')
-    assert (other.code, other.json) == (0, {'direct': 2.5})
+    result = run('map', reversed_robot, *way, '--json', *values)
+    assert (result.code, result.json, result.err) == (1, found, '')
+    text = run('map', reversed_robot, *way, *values)
+    assert (text.code, text.out) == (1, f'not computable from these values: {missing}\n')
 
 
 def test_a_joint_lost_to_an_error_is_named_with_its_reason(run, mixed_robot):
@@ -87,18 +81,9 @@ def test_a_joint_lost_to_an_error_is_named_with_its_reason(run, mixed_robot):
     assert lost.code == 2
     assert "'broken' (its transmission 'broken_transmission' was rejected)" in lost.err
     assert 'known: good, direct' in lost.err
-
-
-def test_text_shows_the_shortest_exact_number(run, mixed_robot):
-    """Names are aligned, numbers read back as the same floats."""
+    # Names are aligned, and numbers read back as the same floats.
     out = run('map', mixed_robot, *TO_JOINT, 'position', 'good_motor=1', 'direct=0.1').out
     assert out == 'good    0.01  rad\ndirect  0.1   rad\n'
-
-
-def test_a_result_beyond_double_precision_is_left_out(run, reversed_robot):
-    """Infinity is no JSON number, so it is not computable either."""
-    result = run('map', reversed_robot, *TO_ACTUATOR, 'velocity', '--json', 'zed=1e308', 'alpha=1')
-    assert (result.code, result.json, result.err) == (1, {}, '')
 
 
 def test_values_may_stand_anywhere(run, reversed_robot):
@@ -115,88 +100,64 @@ def test_values_may_stand_anywhere(run, reversed_robot):
     assert all(map(math.isfinite, expected.values()))
 
 
+SUPPORTED = 'supported: position, velocity, acceleration, effort, torque, force'
+
+
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
-        (['m1'], 'expected actuator=value'),
-        (['m1='], "found ''"),
-        (['m1=fast'], "found 'fast'"),
-        (['m1=nan'], "found 'nan'"),
-        (['m1=inf'], "found 'inf'"),
-        (['m1=1_000'], "found '1_000'"),
-        (['m1=1e999'], 'double precision'),
-        (['m1=1', 'm1=2'], 'given twice'),
-        (['zed=1'], "unknown actuator 'zed', known: m1, m2"),
-        (['m11=1'], "unknown actuator 'm11' (closest: 'm1'), known: m1, m2"),
-        (['m1=1', '--at', 'other=2'], "unknown actuator 'other', known: m1, m2"),
-        (['m1=1', '--rate', 'm1=x'], "found 'x'"),
-        ([], 'required: NAME=VALUE'),
+        (['position', 'm1'], 'expected actuator=value'),
+        (['position', 'm1='], "found ''"),
+        (['position', 'm1=fast'], "found 'fast'"),
+        (['position', 'm1=nan'], "found 'nan'"),
+        (['position', 'm1=inf'], "found 'inf'"),
+        (['position', 'm1=1_000'], "found '1_000'"),
+        (['position', 'm1=1e999'], 'double precision'),
+        (['position', 'm1=1', 'm1=2'], 'given twice'),
+        (['position', 'zed=1'], "unknown actuator 'zed', known: m1, m2"),
+        (['position', 'm11=1'], "unknown actuator 'm11' (closest: 'm1'), known: m1, m2"),
+        (['position', 'm1=1', '--at', 'other=2'], "unknown actuator 'other', known: m1, m2"),
+        (['position', 'm1=1', '--rate', 'm1=x'], "found 'x'"),
+        (['position'], 'required: NAME=VALUE'),
+        (['absolute_position', '--to', 'actuator', 'zed=1'], SUPPORTED),
+        (['speed', 'm1=1'], f'{SUPPORTED}, absolute_position'),
+        (['', '--to', 'actuator', 'zed=1'], SUPPORTED),
     ],
 )
-def test_a_value_that_is_none_is_a_usage_error(run, reversed_robot, arguments, words):
-    """Unknown and doubled names and bad numbers exit with 2 and one sentence."""
-    result = run('map', reversed_robot, *TO_JOINT, 'position', *arguments)
-    assert (result.code, result.out) == (2, '')
-    assert words in result.err
-    assert result.err.count('\n') == 1
+def test_a_value_that_is_none_is_a_usage_error(refuse, reversed_robot, arguments, words):
+    """Unknown and doubled names, bad numbers and interfaces exit with 2 and one sentence."""
+    refuse(words, 'map', reversed_robot, *TO_JOINT, *arguments)
 
 
-@pytest.mark.parametrize('interface', ['absolute_position', 'speed', ''])
-def test_an_interface_that_is_not_mapped_is_a_usage_error(run, reversed_robot, interface):
-    """The sentence lists those that are."""
-    result = run('map', reversed_robot, *TO_ACTUATOR, interface, 'zed=1')
-    assert result.code == 2
-    assert 'supported: position, velocity, acceleration, effort, torque, force' in result.err
-
-
-CRANK = """\
-<robot name="crank"><transmission name="t">
-  <type>transmission_bridge/CrankSliderTransmission</type>
-  <param name="rod_length">0.3</param>
-  <param name="crank_radius">0.1</param>
-  <param name="crank_angle">1.2</param>
-  <actuator name="slide"><mechanicalReduction>1</mechanicalReduction></actuator>
-  <joint name="knee"><hardwareInterface>EffortJointInterface</hardwareInterface></joint>
-</transmission></robot>
-"""
-
-
-def test_a_ratio_that_depends_on_position_takes_at_and_rate(run, tmp_path):
+def test_a_ratio_that_depends_on_position_takes_at_and_rate(run, refuse, tmp_path):
     """Velocity, effort and acceleration use the positions and velocities given beside them."""
+    text = """<robot name="crank"><transmission name="t">
+      <type>transmission_bridge/CrankSliderTransmission</type>
+      <param name="rod_length">0.3</param><param name="crank_radius">0.1</param>
+      <param name="crank_angle">1.2</param>
+      <actuator name="slide"><mechanicalReduction>1</mechanicalReduction></actuator>
+      <joint name="knee"><hardwareInterface>EffortJointInterface</hardwareInterface></joint>
+    </transmission></robot>"""
     path = tmp_path / 'crank.urdf'
-    path.write_text(CRANK)
-    robot = tb.RobotTransmissions(load_description(CRANK))
+    path.write_text(text)
+    robot = tb.RobotTransmissions(load_description(text))
+    beside = ('--at', 'knee=0.3', '--rate', 'knee=-0.5')
     for interface in ('velocity', 'effort', 'acceleration'):
-        result = run(
-            'map', path, *TO_ACTUATOR, interface, '--json', 'knee=2',
-            '--at', 'knee=0.3', '--rate', 'knee=-0.5',
-        )  # fmt: skip
+        result = run('map', path, *TO_ACTUATOR, interface, '--json', 'knee=2', *beside)
         expected = robot.joint_to_actuator(interface, [2.0], at=[0.3], rate=[-0.5])
         assert result.json == {'slide': expected[0]}
-    missing = run('map', path, *TO_ACTUATOR, 'effort', 'knee=2')
-    assert (missing.code, missing.out) == (2, '')
-    assert 'give positions with --at' in missing.err
-    assert missing.err.count('\n') == 1
+    refuse('give positions with --at', 'map', path, *TO_ACTUATOR, 'effort', 'knee=2')
     beyond = run('map', path, *TO_JOINT, 'position', 'slide=9')
     assert beyond.out == 'not computable from these values: knee (t: domain)\n'
     assert beyond.code == 1
 
 
-def test_a_file_that_is_no_robot_has_errors(run, tmp_path):
-    """What cannot be parsed exits with 1, what cannot be read with 2."""
-    path = tmp_path / 'bad.urdf'
-    path.write_text('<robot')
-    assert run('map', path, *TO_JOINT, 'position', 'a=1').code == 1
-    assert run('map', tmp_path / 'none', *TO_JOINT, 'position', 'a=1').code == 2
-
-
 def test_an_actuator_beyond_its_limits_is_named(run):
     """The number is printed as it is; that the bridge would not send it is said beside it."""
-    text = b"""<robot name="r"><ros2_control name="s" type="system"><joint name="q"/>
-    <transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>
+    gear = """<plugin>transmission_interface/SimpleTransmission</plugin>
       <joint name="q"><mechanical_reduction>10</mechanical_reduction></joint>
-      <actuator name="a"><limit upper="5" effort="2"/></actuator></transmission>
-    </ros2_control></robot>"""
+      <actuator name="a"><limit upper="5" effort="2"/></actuator>"""
+    text = chain({'t': gear}, q='').encode()
     for interface, value, sent, limits in (
         ('position', 0.5, 5.0, ''),
         ('position', 0.6, 6.0, '-inf to 5'),
@@ -210,8 +171,8 @@ def test_an_actuator_beyond_its_limits_is_named(run):
     assert run('map', '-', *TO_JOINT, 'position', 'a=6', stdin=text).err == ''
 
 
-def test_units_of_drivers_are_taken_and_named(run, tmp_path):
-    """A motor's number is its driver's, and so is the limit that it is beyond."""
+def test_units_of_drivers_are_taken_named_and_listed(run, tmp_path):
+    """A motor's number and limits are its driver's; ``check`` lists what one of each is in SI."""
     robot = tmp_path / 'robot.urdf'
     robot.write_text(
         """<robot name="r"><link name="a"/><link name="b"/>
@@ -229,19 +190,11 @@ def test_units_of_drivers_are_taken_and_named(run, tmp_path):
     fast = run('map', robot, *TO_ACTUATOR, 'velocity', 'q=6.283185307179586')
     assert fast.out.split()[0::2] == ['m', 'rpm']
     assert 'm: 600 is beyond its limits -9.5493 to 9.5493 rpm' in fast.err
-    found = run('map', robot, *TO_ACTUATOR, 'acceleration', 'q=0')
-    assert found.out == 'm  0.0  rpm/s\n'
-
-
-def test_check_lists_the_units_of_drivers(run, tmp_path):
-    """With what one of each is in SI; limits stay as they are written, at the motor."""
-    test_units_of_drivers_are_taken_and_named(run, tmp_path)
-    robot = tmp_path / 'robot.urdf'
+    assert run('map', robot, *TO_ACTUATOR, 'acceleration', 'q=0').out == 'm  0.0  rpm/s\n'
     lines = run('check', robot).out.splitlines()
     start = lines.index('units of the drivers, and what one of each is at the motor, in SI')
     assert lines[start + 2].split() == ['m', 'turn', '6.28319', 'rpm', '0.10472', 'A', '0.5']
-    units = run('check', robot, '--json').json['units']
-    assert units == {
+    assert run('check', robot, '--json').json['units'] == {
         'm': {
             'position': {'unit': 'turn', 'scale': math.tau},
             'velocity': {'unit': 'rpm', 'scale': pytest.approx(math.tau / 60.0)},

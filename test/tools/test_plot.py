@@ -10,33 +10,31 @@ import re
 
 import numpy as np
 import pytest
+from robots import chain
 
 import transmission_bridge as tb
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.plot.command import (
     blocks_of,
+    COLUMN,
+    columns_of,
     curves_of,
     draw_curves,
     LONGEST_LINE,
 )
 
 pytest.importorskip('matplotlib')
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 
 ARM = resource('urdf', 'arm.urdf')
 
-CRANK = """<robot name="leg $x$"><link name="base"/><link name="l"/><link name="m"/>
-  <joint name="knee" type="revolute"><parent link="base"/><child link="l"/>
-    <limit lower="-0.5" upper="0.4" velocity="1" effort="1"/></joint>
-  <joint name="toe" type="revolute"><parent link="l"/><child link="m"/>
-    <limit lower="-2" upper="2" velocity="1" effort="1"/></joint>
-<ros2_control name="block" type="system"><hardware><plugin>any/Driver</plugin></hardware>
-  <joint name="knee"><command_interface name="position"/></joint>
-  <transmission name="crank"><plugin>transmission_bridge/CrankSliderTransmission</plugin>
-    <param name="crank_radius">0.06</param><param name="pivot_distance">0.3</param>
-    <param name="crank_angle">1.2</param>
-    <actuator name="cylinder" role="actuator1"/><joint name="knee" role="joint1"/>
-  </transmission>
-</ros2_control></robot>"""
+BLOCK = """<plugin>transmission_bridge/CrankSliderTransmission</plugin>
+  <param name="crank_radius">0.06</param><param name="pivot_distance">0.3</param>
+  <param name="crank_angle">1.2</param>
+  <actuator name="cylinder" role="actuator1"/><joint name="knee" role="joint1"/>"""
+CRANK = chain({'crank': BLOCK}, knee='revolute -0.5 0.4 1 1', toe='revolute -2 2 1 1')
+CRANK = CRANK.replace('<robot name="r"', '<robot name="leg $x$"')
 
 
 @pytest.fixture
@@ -52,47 +50,30 @@ def comments(svg: str) -> set[str]:
     return {text.strip() for text in re.findall(r'<!--(.*?)-->', svg, re.DOTALL)}
 
 
-def test_every_name_and_ratio_is_in_the_picture(run, tmp_path):
-    """Robot, actuators, transmissions, joints, reductions and offsets of the arm are there."""
+def test_every_name_and_ratio_is_in_the_picture(run, leg, tmp_path):
+    """Robot, actuators, transmissions, joints, numbers, limits and what is passed through."""
     output = tmp_path / 'arm.svg'
     result = run('plot', ARM, '--output', output)
     assert (result.code, result.err) == (0, '')
     texts = comments(output.read_text(encoding='utf-8'))
-    robot = tb.RobotTransmissions(tb.load_description(ARM.read_text(encoding='utf-8')))
+    robot = tb.RobotTransmissions(tb.load_description(ARM))
     assert {'arm', *robot.actuator_names, *robot.joint_names, *robot.transmissions} <= texts
     assert {
         'reduction 64',
         'reduction 1.75, offset -0.35 rad',
         'FourBarLinkageTransmission',
     } <= texts
-
-
-def test_the_same_robot_gives_the_same_bytes(run, leg, tmp_path):
-    """Neither time nor chance is in the file."""
-    files = [tmp_path / f'{number}.svg' for number in range(2)]
-    for file in files:
+    first, second = (tmp_path / f'{number}.svg' for number in range(2))
+    for file in (first, second):
         assert run('plot', leg, '--output', file).code == 0
-    first, second = (file.read_bytes() for file in files)
-    assert first == second
-    assert b'<dc:date>' not in first
-
-
-def test_png_is_written_as_png(run, leg, tmp_path):
-    """The suffix decides."""
-    output = tmp_path / 'leg.PNG'
-    assert run('plot', leg, '--output', output).code == 0
-    assert output.read_bytes().startswith(b'\x89PNG\r\n')
-
-
-def test_limits_and_what_passes_through_are_in_the_picture(run, leg, tmp_path):
-    """The crank's own numbers, its limits, and the joint without a transmission are shown."""
-    output = tmp_path / 'leg.svg'
-    run('plot', leg, '--output', output)
-    texts = comments(output.read_text(encoding='utf-8'))
+    texts = comments(first.read_text(encoding='utf-8'))
     assert {'leg $x$', 'lower limit', 'upper limit'} <= texts
     assert {'crank_radius 0.06 m, offset 0 m', 'pivot_distance 0.3 m'} <= texts
     assert {'knee [rad]', 'cylinder [rad or m]', 'ratio, per knee'} <= texts
     assert any('passed through' in text and 'toe' in text for text in texts)
+    # The same robot gives the same bytes: neither time nor chance is in the file.
+    assert first.read_bytes() == second.read_bytes()
+    assert b'<dc:date>' not in first.read_bytes()
 
 
 def test_a_file_that_is_there_is_replaced_only_by_force(run, leg, tmp_path, monkeypatch):
@@ -104,6 +85,8 @@ def test_a_file_that_is_there_is_replaced_only_by_force(run, leg, tmp_path, monk
     assert (refused.code, Path('leg_x.svg').read_text()) == (2, 'mine')
     assert run('plot', leg, '--force').code == 0
     assert Path('leg_x.svg').read_text() != 'mine'
+    assert run('plot', leg, '--output', 'leg.PNG').code == 0
+    assert Path('leg.PNG').read_bytes().startswith(b'\x89PNG\r\n')
 
 
 def test_the_curves_are_those_of_the_transmission():
@@ -125,26 +108,11 @@ def test_the_curves_are_those_of_the_transmission():
 
 def test_fifty_transmissions_are_as_wide_as_high_and_do_not_overlap():
     """Blocks of a column lie below each other, and no column is much longer than the others."""
-    from transmission_bridge.tools.plot.command import COLUMN, columns_of
-
-    block = CRANK[CRANK.index('<transmission') : CRANK.index('</ros2_control>')]
-    joint = CRANK[CRANK.index('<joint name="knee" type') : CRANK.index('<joint name="toe"')]
-    interface = '<joint name="knee"><command_interface name="position"/></joint>'
-
-    def numbered(text: str, number: int) -> str:
-        for name in ('knee', 'crank"', 'cylinder'):
-            text = text.replace(
-                f'name="{name}', f'name="{name[:4]}_{number}' + '"' * ('"' in name)
-            )
-        return text.replace('link="l"', f'link="l{number}"')
-
-    body = ''.join(f'<link name="l{n}"/>' + numbered(joint, n) for n in range(50))
-    control = ''.join(numbered(interface + block, n) for n in range(50))
-    text = (
-        f'<robot name="many"><link name="base"/>{body}<ros2_control name="b" type="system">'
-        f'<hardware><plugin>p</plugin></hardware>{control}</ros2_control></robot>'
-    )
-    text = re.sub(r'name="(knee|cyli)_(\d+)[a-z]*"', r'name="\1_\2"', text)
+    blocks = {
+        f'crank_{n}': BLOCK.replace('="knee"', f'="knee_{n}"').replace('inder"', f'inder_{n}"')
+        for n in range(50)
+    }
+    text = chain(blocks, **{f'knee_{n}': 'revolute -0.5 0.4 1 1' for n in range(50)})
     robot = tb.RobotTransmissions(tb.load_description(text))
     assert len(robot.transmissions) == 50
     columns = columns_of(blocks_of(robot, tuple(robot.transmissions)))
@@ -164,22 +132,17 @@ def test_fifty_transmissions_are_as_wide_as_high_and_do_not_overlap():
         (['--output', 'a\0b.svg'], 'cannot write'),
     ],
 )
-def test_a_mistake_is_one_sentence(run, leg, tmp_path, monkeypatch, arguments, sentence):
+def test_a_mistake_is_one_sentence(refuse, leg, tmp_path, monkeypatch, arguments, sentence):
     """What is wrong is said once, with exit code 2, and nothing is written."""
     monkeypatch.chdir(tmp_path)
-    result = run('plot', leg, *arguments)
-    assert (result.code, result.out) == (2, '')
-    assert sentence in result.err
-    assert result.err.count('\n') == 1
+    refuse(sentence, 'plot', leg, *arguments)
     assert [path.name for path in tmp_path.iterdir()] == ['leg.urdf']
 
 
-def test_a_missing_library_is_one_sentence(run, leg, tmp_path, hide):
+def test_a_missing_library_is_one_sentence(refuse, leg, tmp_path, hide):
     """Without matplotlib the extra that installs it is named."""
     hide('matplotlib')
-    result = run('plot', leg, '--output', tmp_path / 'x.svg')
-    assert (result.code, result.out) == (2, '')
-    assert "pip install '.[plot]'" in result.err
+    refuse("pip install '.[plot]'", 'plot', leg, '--output', tmp_path / 'x.svg')
 
 
 def test_a_refused_transmission_is_drawn_as_refused(run, mixed_robot, tmp_path):
@@ -188,11 +151,10 @@ def test_a_refused_transmission_is_drawn_as_refused(run, mixed_robot, tmp_path):
     result = run('plot', mixed_robot, '--output', output)
     assert result.code == 1
     assert '2 of the transmissions cannot be used and are drawn as refused' in result.err
-    robot = tb.RobotTransmissions(tb.load_description(mixed_robot.read_text(encoding='utf-8')))
     texts = comments(output.read_text(encoding='utf-8'))
-    assert {f'REFUSED, line {spec.line}' for spec in robot.refused} <= texts
-    assert {spec.name for spec in robot.refused} <= texts
-    assert 'good_motor' in comments(output.read_text(encoding='utf-8'))
+    for line, name in ((12, 'strange_transmission'), (17, 'broken_transmission')):
+        assert {f'REFUSED, line {line}', name} <= texts
+    assert 'good_motor' in texts
 
 
 @pytest.mark.parametrize(
@@ -200,38 +162,25 @@ def test_a_refused_transmission_is_drawn_as_refused(run, mixed_robot, tmp_path):
 )
 def test_a_number_stands_at_the_member_that_holds_it(holder, file):
     """A simple transmission has its reduction at the joint in ros2_control, else at the motor."""
-    robot = tb.RobotTransmissions(
-        tb.load_description(resource('urdf', file).read_text(encoding='utf-8'))
-    )
+    robot = tb.RobotTransmissions(tb.load_description(resource('urdf', file)))
     blocks = [each for each in blocks_of(robot, list(robot.transmissions)) if not each.joints[1:]]
     assert blocks
     for block in blocks:
-        (joint,), (actuator,) = block.joints, block.actuators
-        holds = {
-            'joints': 'reduction' in ' '.join(joint.lines),
-            'actuators': 'reduction' in ' '.join(actuator.lines),
-        }
-        assert [side for side, does in holds.items() if does] == [holder]
-
-
-ANKLE = """<robot name="r"><link name="base"/><link name="l"/><link name="m"/>
-  <joint name="pitch" type="revolute"><parent link="base"/><child link="l"/>
-    <limit lower="-0.9" upper="0.6" velocity="1" effort="1"/></joint>
-  <joint name="roll" type="revolute"><parent link="l"/><child link="m"/>
-    <limit lower="-0.4" upper="0.4" velocity="1" effort="1"/></joint>
-<ros2_control name="block" type="system"><hardware><plugin>any/Driver</plugin></hardware>
-  <joint name="pitch"><command_interface name="position"/></joint>
-  <joint name="roll"><command_interface name="position"/></joint>
-  %s
-</ros2_control></robot>"""
+        sides = {'joints': block.joints, 'actuators': block.actuators}
+        holds = [side for side, (one,) in sides.items() if 'reduction' in ' '.join(one.lines)]
+        assert holds == [holder]
 
 
 def test_numbers_and_units_of_the_documented_ankle_fit_in_its_boxes():
     """Those of a motor are in lines, the last one of which has the units of its driver."""
     text = (Path(__file__).parents[2] / 'docs' / 'transmissions.md').read_text(encoding='utf-8')
-    block = re.search(r'<transmission name="left_ankle">.*?</transmission>', text, re.DOTALL)[0]
-    text = ANKLE % block.replace('left_ankle_pitch', 'pitch').replace('left_ankle_roll', 'roll')
-    text = text.replace('<mech', '<param name="position_unit">turn</param><mech')
+    block = re.search(r'<transmission name="left_ankle">(.*?)</transmission>', text, re.DOTALL)[1]
+    block = block.replace('<mech', '<param name="position_unit">turn</param><mech')
+    text = chain(
+        {'left_ankle': block},
+        left_ankle_pitch='revolute -0.9 0.6 1 1',
+        left_ankle_roll='revolute -0.4 0.4 1 1',
+    )
     robot = tb.RobotTransmissions(tb.load_description(text))
     (ankle,) = blocks_of(robot, ['left_ankle'])
     lines = [line for member in (*ankle.actuators, *ankle.joints) for line in member.lines]
@@ -243,19 +192,19 @@ def test_numbers_and_units_of_the_documented_ankle_fit_in_its_boxes():
     np.testing.assert_allclose(ankle.curves[0].positions[0], radians / (2.0 * np.pi))
 
 
-def test_legend_and_limits_cover_no_curve():
-    """The legend is beside the panels, and names the level lines, in the colours of the joints."""
-    from matplotlib.colors import to_hex
-    from matplotlib.figure import Figure
-
-    text = (Path(__file__).parents[2] / 'docs' / 'linkages.md').read_text(encoding='utf-8')
-    text = re.search(r'```xml file=push_rod_ankle.urdf\n(.*?)```', text, re.DOTALL)[1]
-    robot = tb.RobotTransmissions(tb.load_description(text))
-    curves = curves_of(robot, robot.bindings[0])[0]
-    figure = Figure(figsize=(8.7, 2.5))
-    position, ratio = figure.add_axes((0.1, 0.2, 0.3, 0.6)), figure.add_axes((0.5, 0.2, 0.3, 0.6))
-    draw_curves(position, ratio, 'ankle', curves)
+def drawn(curves, name):
+    """Return the two panels of curves, drawn."""
+    figure = Figure(figsize=(8.5, 2.5))
+    panels = figure.add_axes((0.1, 0.2, 0.3, 0.6)), figure.add_axes((0.55, 0.2, 0.3, 0.6))
+    draw_curves(*panels, name, curves)
     figure.draw_without_rendering()
+    return panels
+
+
+def test_legend_and_limits_cover_no_curve(linkages):
+    """The legend is beside the panels, and names the level lines, in the colours of the joints."""
+    robot = tb.RobotTransmissions(tb.load_description(linkages['push_rod_ankle']))
+    position, ratio = drawn(curves_of(robot, robot.bindings[0])[0], 'ankle')
     legend = ratio.get_legend()
     assert position.get_legend() is None
     assert legend.get_window_extent().x0 >= ratio.bbox.x1
@@ -269,16 +218,9 @@ def test_legend_and_limits_cover_no_curve():
 @pytest.mark.parametrize('limits', [(-0.5, 0.4), (-1.1, 1.8)])
 def test_names_of_limits_cover_no_curve(limits):
     """They stand above the panels, each beside its line."""
-    from matplotlib.figure import Figure
-
     text = CRANK.replace('"-0.5"', f'"{limits[0]}"').replace('"0.4"', f'"{limits[1]}"')
     robot = tb.RobotTransmissions(tb.load_description(text))
-    (curves,) = curves_of(robot, robot.bindings[0])
-    figure = Figure(figsize=(8.2, 2.5))
-    axes = figure.add_axes((0.1, 0.2, 0.35, 0.6)), figure.add_axes((0.6, 0.2, 0.35, 0.6))
-    draw_curves(*axes, 'crank', curves)
-    figure.draw_without_rendering()
-    for each in axes:
+    for each in drawn(*curves_of(robot, robot.bindings[0]), 'crank'):
         names = [note for note in each.texts if note.get_text().endswith(' limit')]
         boxes = [note.get_window_extent() for note in names]
         assert [note.get_text() for note in names] == ['lower limit', 'upper limit']

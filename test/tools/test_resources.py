@@ -26,41 +26,30 @@ from transmission_bridge.resources import resource
 print(transmission_bridge.__file__)
 print(resource('urdf', 'mark.urdf'))
 """
+INFO = 'transmission_bridge-9.9.dist-info'
 
-
-def put(path, text=''):
-    """Write a file with its folders."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding='utf-8')
-    return path
-
-
-def install(site):
-    """Put the package there, as any installer does."""
-    ignored = shutil.ignore_patterns('__pycache__')
-    shutil.copytree(PACKAGE, site / 'transmission_bridge', ignore=ignored)
-
-
-def share(folder):
-    """Put the package's files there; return the one that is looked for."""
-    put(folder / 'package.xml')
-    return put(folder / 'urdf' / 'mark.urdf')
-
-
-def found_from(site):
-    """Return what is found by a Python that sees the package in ``site``."""
-    result = subprocess.run(
-        [sys.executable, '-c', FIND],
-        env={**os.environ, 'PYTHONPATH': str(site)},
-        cwd=site,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    package, path = result.stdout.split()
-    assert Path(package).is_relative_to(site)
-    return Path(path)
+#: Where the package is, where its files are, and what else is there.
+INSTALLED = {
+    'a checkout, or an editable install of it': ('', '', {}),
+    'a prefix, as colcon and pip --user lay it out': (
+        'lib/python3.12/site-packages', 'share/transmission_bridge', {},
+    ),
+    'where the installer wrote down that they are': (
+        'here/site', 'elsewhere/share/transmission_bridge',
+        {
+            f'here/site/{INFO}/METADATA':
+                'Metadata-Version: 2.1\nName: transmission_bridge\nVersion: 9.9\n',
+            f'here/site/{INFO}/RECORD':
+                'transmission_bridge/package.xml,,\n'
+                '../../elsewhere/share/transmission_bridge/package.xml,,\n'
+                '../../elsewhere/share/transmission_bridge/urdf/mark.urdf,,\n',
+        },
+    ),
+    'beside a folder of the right name of another package': (
+        'lib/site-packages', 'share/transmission_bridge',
+        {'lib/site-packages/urdf/mark.urdf': 'of another package'},
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize('name', ROBOTS)
@@ -70,44 +59,24 @@ def test_example_robots_are_found(name):
     assert resource(*name.split('/')) == resource(name)
 
 
-def test_checkout(tmp_path):
-    """Beside the package, as in a checkout and in an editable install of it."""
-    install(tmp_path)
-    expected = share(tmp_path)
-    assert found_from(tmp_path) == expected.resolve()
-
-
-def test_colcon_prefix(tmp_path):
-    """In the share of the prefix that holds the package, as colcon and pip --user lay it out."""
-    site = tmp_path / 'lib' / 'python3.12' / 'site-packages'
-    install(site)
-    expected = share(tmp_path / 'share' / 'transmission_bridge')
-    assert found_from(site) == expected.resolve()
-
-
-def test_record_of_the_installer(tmp_path):
-    """Where the installer wrote down that the files are, wherever that is."""
-    site = tmp_path / 'here' / 'site'
-    install(site)
-    expected = share(tmp_path / 'elsewhere' / 'share' / 'transmission_bridge')
-    info = site / 'transmission_bridge-9.9.dist-info'
-    put(info / 'METADATA', 'Metadata-Version: 2.1\nName: transmission_bridge\nVersion: 9.9\n')
-    put(
-        info / 'RECORD',
-        'transmission_bridge/package.xml,,\n'
-        '../../elsewhere/share/transmission_bridge/package.xml,,\n'
-        '../../elsewhere/share/transmission_bridge/urdf/mark.urdf,,\n',
-    )
-    assert found_from(site) == expected.resolve()
-
-
-def test_folders_of_others_are_left_alone(tmp_path):
-    """A folder of the right name that is not the package's is passed over."""
-    site = tmp_path / 'lib' / 'site-packages'
-    install(site)
-    put(site / 'urdf' / 'mark.urdf', 'of another package')
-    expected = share(tmp_path / 'share' / 'transmission_bridge')
-    assert found_from(site) == expected.resolve()
+@pytest.mark.parametrize('case', INSTALLED)
+def test_files_are_found_however_the_package_was_installed(tmp_path, case):
+    """A Python that sees the package in its place finds the files in theirs."""
+    place, share, files = INSTALLED[case]
+    site, mark = tmp_path / place, f'{share}/urdf/mark.urdf'.lstrip('/')
+    ignored = shutil.ignore_patterns('__pycache__')
+    shutil.copytree(PACKAGE, site / 'transmission_bridge', ignore=ignored)
+    for name, text in {f'{mark}/../../package.xml': '', mark: '', **files}.items():
+        path = Path(os.path.normpath(tmp_path / name))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding='utf-8')
+    result = subprocess.run(
+        [sys.executable, '-c', FIND], env={**os.environ, 'PYTHONPATH': str(site)}, cwd=site,
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    package, path = result.stdout.split()
+    assert Path(package).is_relative_to(site)
+    assert Path(path) == (tmp_path / mark).resolve()
 
 
 def test_file_that_is_not_there_is_named_with_those_that_are():

@@ -5,20 +5,23 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
+import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from robots import chain
 from state_paths import state_path
 
 from transmission_bridge.description import load_description
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader, JointStateWriter
 from transmission_bridge.transmissions import RobotTransmissions
 
-rosbags = pytest.importorskip('rosbags', reason='rosbags is not installed')
+pytest.importorskip('rosbags', reason='rosbags is not installed')
 
-from rosbags.interfaces import (  # noqa: E402 - only where it is installed
+from rosbags.interfaces import (
     Qos,
     QosDurability,
     QosHistory,
@@ -26,33 +29,24 @@ from rosbags.interfaces import (  # noqa: E402 - only where it is installed
     QosReliability,
     QosTime,
 )
-from rosbags.rosbag2 import Reader, StoragePlugin, Writer  # noqa: E402
-from rosbags.typesys import get_typestore, Stores  # noqa: E402
+from rosbags.rosbag2 import Reader, StoragePlugin, Writer
+from rosbags.typesys import get_typestore, Stores
 
-URDF = """<robot name="arm">
-  <link name="l0"/><link name="l1"/><link name="l2"/><link name="l3"/>
-  <joint name="pan" type="continuous"><parent link="l0"/><child link="l1"/></joint>
-  <joint name="pitch" type="continuous"><parent link="l1"/><child link="l2"/></joint>
-  <joint name="roll" type="continuous"><parent link="l2"/><child link="l3"/></joint>
-  <transmission name="pan_drive">
-    <type>transmission_interface/SimpleTransmission</type>
-    <joint name="pan"><offset>0.25</offset>
-      <hardwareInterface>PositionJointInterface</hardwareInterface></joint>
-    <actuator name="m1"><mechanicalReduction>101</mechanicalReduction></actuator>
-  </transmission>
-  <transmission name="wrist">
-    <type>transmission_interface/DifferentialTransmission</type>
-    <actuator name="m2"><role>actuator1</role>
-      <mechanicalReduction>48</mechanicalReduction></actuator>
-    <actuator name="m3"><role>actuator2</role>
-      <mechanicalReduction>-50</mechanicalReduction></actuator>
-    <joint name="pitch"><role>joint1</role><offset>0.1</offset>
-      <hardwareInterface>PositionJointInterface</hardwareInterface></joint>
-    <joint name="roll"><role>joint2</role><offset>-0.2</offset>
-      <hardwareInterface>PositionJointInterface</hardwareInterface></joint>
-  </transmission>
-</robot>
-"""
+URDF = chain(
+    {
+        'pan_drive': """<plugin>transmission_interface/SimpleTransmission</plugin>
+      <joint name="pan"><mechanical_reduction>101</mechanical_reduction>
+        <offset>0.25</offset></joint><actuator name="m1"/>""",
+        'wrist': """<plugin>transmission_interface/DifferentialTransmission</plugin>
+      <actuator name="m2" role="actuator1"><mechanical_reduction>48</mechanical_reduction>
+      </actuator>
+      <actuator name="m3" role="actuator2"><mechanical_reduction>-50</mechanical_reduction>
+      </actuator>
+      <joint name="pitch" role="joint1"><offset>0.1</offset></joint>
+      <joint name="roll" role="joint2"><offset>-0.2</offset></joint>""",
+    },
+    **dict.fromkeys(('pan', 'pitch', 'roll'), 'continuous 0 0 1 1'),
+)
 MOTORS = ('m1', 'm2', 'm3')
 STORE = get_typestore(Stores.LATEST)
 START = 1_700_000_000_000_000_000
@@ -92,11 +86,7 @@ JOINT_STATE = 'sensor_msgs/msg/JointState'
 
 
 def write(path, topics, *, storage='mcap', version=9):
-    """
-    Write a bag with rosbags.
-
-    :param topics: By name: the type, and a list of times and messages.
-    """
+    """Write a bag of topics by name: the type, and a list of times and messages."""
     with Writer(path, version=version, storage_plugin=STORAGES[storage]) as writer:
         entries = []
         for name, (msgtype, messages) in topics.items():
@@ -113,26 +103,15 @@ def read(path):
     """Return connections and messages, as rosbags reads them."""
     with Reader(path) as reader:
         connections = {
-            connection.topic: (
-                connection.msgtype,
-                connection.msgdef,
-                connection.digest,
-                connection.ext,
-                connection.msgcount,
-            )
-            for connection in reader.connections
+            each.topic: (each.msgtype, each.msgdef, each.digest, each.ext, each.msgcount)
+            for each in reader.connections
         }
         messages = [(c.topic, time, bytes(data)) for c, time, data in reader.messages()]
     return SimpleNamespace(connections=connections, messages=messages)
 
 
 def live(messages, numbers=None, **choices):
-    """
-    Return what the live bridge publishes for what its drivers sent, times kept.
-
-    :param numbers: Tuned numbers of the transmissions.
-    :param choices: Those of the state path.
-    """
+    """Return what the bridge with tuned numbers and choices publishes, for source, time, data."""
     robot = RobotTransmissions(load_description(URDF)).with_parameters(numbers or {})
     path = state_path(robot, **choices)
     encoder, readers = JointStateEncoder(), {}
@@ -147,23 +126,41 @@ def live(messages, numbers=None, **choices):
     return published
 
 
+def drive(path, messages, topic='/actuator_states', **choices):
+    """Write a bag of joint states on one topic."""
+    return write(path, {topic: (JOINT_STATE, messages)}, **choices)
+
+
+def mcap(messages, *, compression='NONE', chunk_size=1 << 20, extras=False, publishers=1):
+    """Return an MCAP file of the library mcap, whose publishers take turns."""
+    library = pytest.importorskip('mcap.writer', reason='mcap, which writes it, is not installed')
+    file, kind = BytesIO(), library.CompressionType[compression]
+    writer = library.Writer(file, compression=kind, chunk_size=chunk_size)
+    writer.start('ros2')
+    definition = STORE.generate_msgdef(JOINT_STATE, ros_version=2)[0].encode()
+    schema = writer.register_schema(JOINT_STATE, 'ros2msg', definition)
+    channels = [
+        writer.register_channel('/actuator_states', 'cdr', schema, {'publisher': str(number)})
+        for number in range(publishers)
+    ]
+    for number, (time, data) in enumerate(messages):
+        writer.add_message(channels[number % publishers], time, data, time - 7, number)
+    if extras:
+        writer.add_attachment(1, 2, 'note', 'text/plain', b'attached')
+        writer.add_metadata('mine', {'key': 'value'})
+    writer.finish()
+    return file.getvalue()
+
+
+def told(path, topic=None):
+    """Return times and messages of a topic, or of all."""
+    return [message[1:] for message in read(path).messages if topic in (None, message[0])]
+
+
 @pytest.fixture(scope='session')
 def bags():
-    """Return what this module knows of bags."""
-    return SimpleNamespace(
-        URDF=URDF,
-        MOTORS=MOTORS,
-        START=START,
-        STORE=STORE,
-        QOS=QOS,
-        STRING=STRING,
-        JOINT_STATE=JOINT_STATE,
-        states=states,
-        text_message=text_message,
-        write=write,
-        read=read,
-        live=live,
-    )
+    """Return this module."""
+    return sys.modules[__name__]
 
 
 @pytest.fixture

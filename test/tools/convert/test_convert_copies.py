@@ -5,48 +5,21 @@
 
 from __future__ import annotations
 
-from io import BytesIO
 import sys
 
 from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
-import numpy as np
 import pytest
-
-import transmission_bridge as tb
-from transmission_bridge.messages.cdr import JointStateReader
-
-pytest.importorskip('mcap', reason='mcap, which writes recordings to read, is not installed')
-from mcap.writer import CompressionType, Writer
-from rosbags.rosbag2 import (
-    CompressionFormat,
-    CompressionMode,
-    Reader,
-    StoragePlugin,
-)
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, Reader, StoragePlugin
 from rosbags.rosbag2 import Writer as BagWriter
 
 
-def mcap(bags, messages, *, compression=CompressionType.NONE, chunk_size=1 << 20, extras=False):
-    """Return an MCAP file of the library mcap."""
-    file = BytesIO()
-    writer = Writer(file, compression=compression, chunk_size=chunk_size)
-    writer.start('ros2')
-    definition = bags.STORE.generate_msgdef(bags.JOINT_STATE, ros_version=2)[0].encode()
-    schema = writer.register_schema(bags.JOINT_STATE, 'ros2msg', definition)
-    channel = writer.register_channel('/actuator_states', 'cdr', schema, {'mine': 'yes'})
-    for number, (time, data) in enumerate(messages):
-        writer.add_message(channel, time, data, time - 7, number)
-    if extras:
-        writer.add_attachment(1, 2, 'note', 'text/plain', b'attached')
-        writer.add_metadata('mine', {'key': 'value'})
-    writer.finish()
-    return file.getvalue()
+def published(bags, states):
+    """Return what the live bridge makes of states."""
+    return bags.live([('one', *message) for message in states])
 
 
-@settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.permutations(range(40)), st.integers(1, 20_000))
 def test_any_order_of_times_gives_what_a_sorted_file_gives(
     run, bags, tmp_path_factory, robot_file, order, chunk_size
@@ -54,34 +27,35 @@ def test_any_order_of_times_gives_what_a_sorted_file_gives(
     """Shuffled messages in chunks of any size come to the bridge in the order of receipt."""
     folder = tmp_path_factory.mktemp('shuffled')
     states = bags.states(40)
-    shuffled = mcap(bags, [states[place] for place in order], chunk_size=chunk_size)
+    shuffled = bags.mcap([states[place] for place in order], chunk_size=chunk_size)
     (folder / 'in.mcap').write_bytes(shuffled)
     assert run('convert', robot_file, folder / 'in.mcap', folder / 'out.mcap').code == 0
-    expected = bags.live([('one', *message) for message in states])
-    assert [each[1:] for each in bags.read(folder / 'out.mcap').messages] == expected
+    assert bags.told(folder / 'out.mcap') == published(bags, states)
 
 
-@pytest.mark.parametrize('kind', list(CompressionType))
+@pytest.mark.parametrize('kind', ['NONE', 'LZ4', 'ZSTD'])
 def test_chunks_are_compressed_if_those_of_the_input_are(run, bags, tmp_path, robot_file, kind):
     """A compressed recording does not grow; attachments and other metadata are left out."""
     source = tmp_path / 'in.mcap'
-    source.write_bytes(mcap(bags, bags.states(60), compression=kind, extras=True))
+    source.write_bytes(bags.mcap(bags.states(60), compression=kind, extras=True))
     assert run('convert', robot_file, source, tmp_path / 'out.mcap').code == 0
     with Reader(tmp_path / 'out.mcap') as reader:
         (found,) = {chunk.compression for chunk in reader.storage.chunks}
-    assert found == ('' if kind == CompressionType.NONE else 'zstd')
+    assert found == ('' if kind == 'NONE' else 'zstd')
 
 
-def test_a_single_mcap_file_becomes_a_database_with_hashes_of_its_types(
-    run, bags, tmp_path, robot_file
-):
-    """Hashes are computed from the definitions, which MCAP has; its channels may lack them."""
-    (tmp_path / 'in.mcap').write_bytes(mcap(bags, bags.states(3)))
-    assert run('convert', robot_file, tmp_path / 'in.mcap', tmp_path / 'out.db3').code == 0
-    _, definition, digest, _, count = bags.read(tmp_path / 'out.db3').connections['/joint_states']
+@pytest.mark.parametrize(('source', 'target'), [('in.csv', 'out'), ('in.mcap', 'out.db3')])
+def test_a_bag_made_of_anything_knows_its_type(run, bags, tmp_path, robot_file, source, target):
+    """With definition and hash: of MCAP hashes are computed from definitions, CSV has neither."""
+    text = b'time,m1.position\n1,2\n'
+    data = text if source == 'in.csv' else bags.mcap(bags.states(1))
+    (tmp_path / source).write_bytes(data)
+    assert run('convert', robot_file, tmp_path / source, tmp_path / target).code == 0
+    connections = bags.read(tmp_path / target).connections
+    msgtype, definition, digest, _, count = connections['/joint_states']
+    assert (msgtype, count) == (bags.JOINT_STATE, 1)
     assert digest == bags.STORE.hash_rihs01(bags.JOINT_STATE)
     assert definition.data.startswith('std_msgs/Header header')
-    assert count == 3
 
 
 def test_a_type_that_nobody_knows_is_copied_with_its_definition(run, bags, tmp_path, robot_file):
@@ -92,12 +66,12 @@ def test_a_type_that_nobody_knows_is_copied_with_its_definition(run, bags, tmp_p
         for time, data in bags.states(3):
             writer.write(known, time, data)
             writer.write(odd, time, b'\0\1\0\0odd' + data[:8])
-    before = [m for m in bags.read(tmp_path / 'odd').messages if m[0] == '/odd']
+    before = bags.told(tmp_path / 'odd', '/odd')
     for step, name in (('odd', 'a.db3'), ('odd/odd.mcap', 'b.mcap')):
         assert run('convert', robot_file, tmp_path / step, tmp_path / name).code == 0
         after = bags.read(tmp_path / name)
         assert after.connections['/odd'][1].data == 'not a $ type'
-        assert [m for m in after.messages if m[0] == '/odd'] == before
+        assert bags.told(tmp_path / name, '/odd') == before
 
 
 def test_publishers_with_their_own_qos_stay_two_connections(run, bags, tmp_path, robot_file):
@@ -117,31 +91,19 @@ def test_publishers_with_their_own_qos_stay_two_connections(run, bags, tmp_path,
     assert run('convert', robot_file, tmp_path / 'in', tmp_path / 'out').code == 0
     with Reader(tmp_path / 'out') as reader:
         found = [(each.topic, each.ext.offered_qos_profiles[0]) for each in reader.connections]
-        messages = [each[1:] for each in reader.messages() if each[0].topic == '/joint_states']
         assert reader.storage.metadata.custom == {'operator': 'me'}
     assert sorted(found) == [('/joint_states', bags.QOS), ('/other', other), ('/other', bags.QOS)]
-    assert messages == bags.live([('one', *message) for message in states])
+    assert bags.told(tmp_path / 'out', '/joint_states') == published(bags, states)
 
 
 def test_channels_that_agree_become_one_connection(run, bags, tmp_path, robot_file):
     """As of publishers that are told apart by metadata of their own only."""
-    states, file = bags.states(6), BytesIO()
-    writer = Writer(file)
-    writer.start('ros2')
-    schema = writer.register_schema(bags.JOINT_STATE, 'ros2msg', b'string[] name')
-    channels = [
-        writer.register_channel('/actuator_states', 'cdr', schema, {'publisher': name})
-        for name in 'ab'
-    ]
-    for number, (time, data) in enumerate(states):
-        writer.add_message(channels[number % 2], time, data, time)
-    writer.finish()
-    (tmp_path / 'in.mcap').write_bytes(file.getvalue())
+    states = bags.states(6)
+    (tmp_path / 'in.mcap').write_bytes(bags.mcap(states, publishers=2))
     for options in ((), ('--keep',)):
         target = tmp_path / f'out{len(options)}.mcap'
         assert run('convert', robot_file, tmp_path / 'in.mcap', target, *options).code == 0
-        found = [each[1:] for each in bags.read(target).messages if each[0] == '/joint_states']
-        assert found == bags.live([('one', *message) for message in states])
+        assert bags.told(target, '/joint_states') == published(bags, states)
         with Reader(target) as reader:
             assert len(reader.connections) == 1 + len(options)
 
@@ -160,89 +122,51 @@ def test_compressed_bags_are_read(run, bags, tmp_path, robot_file, storage, mode
         for time, data in states:
             writer.write(connection, time, data)
     assert run('convert', robot_file, tmp_path / 'in', tmp_path / 'out.mcap').code == 0
-    messages = [each[1:] for each in bags.read(tmp_path / 'out.mcap').messages]
-    assert messages == bags.live([('one', *message) for message in states])
+    assert bags.told(tmp_path / 'out.mcap') == published(bags, states)
 
 
 def test_folders_of_several_files_are_one_recording(run, bags, tmp_path, robot_file):
     """The files of a split bag are read one after the other."""
-    states, folder = bags.states(90), tmp_path / 'split'
-    whole = bags.write(
-        tmp_path / 'whole', {'/actuator_states': (bags.JOINT_STATE, states)}, storage='sqlite3'
-    )
-    folder.mkdir()
+    states = bags.states(90)
+    folder = bags.drive(tmp_path / 'whole', states, storage='sqlite3')
     for number in range(3):
-        part = {'/actuator_states': (bags.JOINT_STATE, states[30 * number : 30 * number + 30])}
-        written = bags.write(tmp_path / f'p{number}', part, storage='sqlite3')
+        part = states[30 * number : 30 * number + 30]
+        written = bags.drive(tmp_path / f'p{number}', part, storage='sqlite3')
         (written / f'p{number}.db3').rename(folder / f'p{number}.db3')
-    head, _, tail = (whole / 'metadata.yaml').read_text().partition('relative_file_paths:')
+    head, _, tail = (folder / 'metadata.yaml').read_text().partition('relative_file_paths:')
     tail = tail[tail.index('\n  ', tail.index('whole.db3')) :]
     listed = '\n'.join(f'  - p{number}.db3' for number in range(3))
     (folder / 'metadata.yaml').write_text(f'{head}relative_file_paths:\n{listed}{tail}')
+    (folder / 'whole.db3').unlink()
     assert run('convert', robot_file, folder, tmp_path / 'out.mcap').code == 0
-    assert run('convert', robot_file, whole, tmp_path / 'expected.mcap').code == 0
-    messages = bags.read(tmp_path / 'out.mcap').messages
-    assert messages == bags.read(tmp_path / 'expected.mcap').messages
-    assert len(messages) == 90
+    assert bags.told(tmp_path / 'out.mcap') == published(bags, states)
 
 
 @pytest.mark.parametrize('library', ['rosbags.rosbag2', 'rosbags.typesys'])
 def test_rosbags_is_asked_for_only_where_it_is_needed(
-    run, bags, tmp_path, robot_file, monkeypatch, library
+    run, refuse, bags, tmp_path, robot_file, monkeypatch, library
 ):
     """From table to table nothing is needed; one sentence says what to install."""
-    folder = bags.write(
-        tmp_path / 'folder', {'/actuator_states': (bags.JOINT_STATE, bags.states(1))}
-    )
+    bags.drive(tmp_path / 'folder', bags.states(1))
     (tmp_path / 'table.csv').write_text('time,m1.position\n1.0,2.0\n')
     monkeypatch.setitem(sys.modules, library, None)
     assert run('convert', robot_file, tmp_path / 'table.csv', tmp_path / 'a.csv').code == 0
-    for source, target in (('table.csv', 'a.mcap'), ('table.csv', 'a.db3'), (folder.name, 'a')):
-        result = run('convert', robot_file, tmp_path / source, tmp_path / target)
-        assert result.code == 2
-        assert 'this needs rosbags, which cannot be imported' in result.err
-        assert "pip install '.[bags]'" in result.err
-        assert result.err.count('\n') == 1
+    for source, target in (('table.csv', 'a.mcap'), ('table.csv', 'a.db3'), ('folder', 'a')):
+        way = ('convert', robot_file, tmp_path / source, tmp_path / target)
+        refuse('this needs rosbags, which cannot be imported', *way)
+        refuse("pip install '.[bags]'", *way)
         assert not (tmp_path / target).exists()
 
 
 @pytest.mark.parametrize('name', ['a?b', 'a#b', 'a%41b'])
-def test_names_that_rosbags_would_misread_are_one_sentence(run, bags, tmp_path, robot_file, name):
+def test_names_that_rosbags_would_misread_are_one_sentence(
+    run, refuse, bags, tmp_path, robot_file, name
+):
     """It makes a URI of the name of a database: no other file is read or written."""
-    states = {'/actuator_states': (bags.JOINT_STATE, bags.states(3))}
-    source = bags.write(tmp_path / 'in', states, storage='sqlite3') / 'in.db3'
-    before = sorted(tmp_path.iterdir())
-    result = run('convert', robot_file, source, tmp_path / f'{name}.db3')
-    assert (result.code, sorted(tmp_path.iterdir())) == (2, before)
-    assert 'cannot have ?, # or %' in result.err
-    source.rename(tmp_path / f'{name}.db3')
-    result = run('convert', robot_file, tmp_path / f'{name}.db3', tmp_path / 'out.csv')
-    assert result.code == 2
-    assert 'cannot have ?, # or %' in result.err
+    source = bags.drive(tmp_path / 'in', bags.states(3), storage='sqlite3') / 'in.db3'
+    before, odd = sorted(tmp_path.iterdir()), tmp_path / f'{name}.db3'
+    refuse('cannot have ?, # or %', 'convert', robot_file, source, odd)
+    assert sorted(tmp_path.iterdir()) == before
+    source.rename(odd)
+    refuse('cannot have ?, # or %', 'convert', robot_file, odd, tmp_path / 'out.csv')
     assert run('convert', robot_file, tmp_path / 'in', tmp_path / f'{name}.mcap').code == 1
-
-
-@pytest.mark.parametrize('name', ['in.mcap', 'in.db3', 'in.csv'])
-@pytest.mark.parametrize('output', ['out.mcap', 'out.db3', 'out.csv'])
-def test_numbers_are_those_of_the_maps(run, bags, tmp_path, robot_file, name, output):
-    """From any format to any other, positions differ from the maps by at most 1e-14."""
-    states, robot = bags.states(500), tb.RobotTransmissions(tb.load_description(bags.URDF))
-    reader = JointStateReader()
-    given = np.array([reader.read_message(data).position.copy() for _, data in states])
-    expected = robot.actuator_to_joint('position', given)
-    source = tmp_path / name
-    if name == 'in.csv':
-        rows = (f'{k + 1},{",".join(map(repr, row.tolist()))}\n' for k, row in enumerate(given))
-        head = ','.join(f'{motor}.position' for motor in bags.MOTORS)
-        source.write_text(f'time,{head}\n{"".join(rows)}')
-    else:
-        storage = {'.mcap': 'mcap', '.db3': 'sqlite3'}[source.suffix]
-        topics = {'/actuator_states': (bags.JOINT_STATE, states)}
-        source = bags.write(tmp_path / 'in', topics, storage=storage) / name
-    assert run('convert', robot_file, source, tmp_path / output).code == 0
-    if output == 'out.csv':
-        table = np.loadtxt(tmp_path / output, delimiter=',', skiprows=1, usecols=(2, 3, 4))
-    else:
-        messages = bags.read(tmp_path / output).messages
-        table = np.array([reader.read_message(data).position.copy() for _, _, data in messages])
-    np.testing.assert_allclose(table, expected, rtol=0, atol=1e-14)
