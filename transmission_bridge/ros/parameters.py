@@ -44,7 +44,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import Tunable
 
 #: Parameters of one request.
-Parameters: TypeAlias = Sequence[Parameter[Any]]
+Parameters: TypeAlias = 'Sequence[Parameter[Any]]'
 
 # -- Declaring and setting: an invalid value is an error; ``10`` is read as ``10.0`` --------------
 
