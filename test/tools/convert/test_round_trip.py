@@ -73,7 +73,7 @@ def recording(bags, folder, joint_names):
     rows = 400
     time = np.arange(rows) * 0.02
     columns = len(joint_names)
-    exact = np.sin(np.multiply.outer(time, 1.0 + 0.3 * np.arange(columns))) * 0.8
+    exact = np.sin(np.multiply.outer(time, 1.0 + 0.3 * np.arange(columns))) * 1.2
     seen = exact + np.random.default_rng(11).normal(0.0, NOISE, exact.shape)
     writer, topics = JointStateWriter(joint_names), {}
     for topic, positions in (('/exact', exact), ('/joint_absolute_positions', seen)):
