@@ -51,7 +51,7 @@ NOISE = 1e-3
 def recording(bags, folder, joint_names):
     """Record a motion exactly and as absolute encoders see it; return bag and exact positions."""
     time = np.arange(400) * 0.02
-    exact = np.sin(np.multiply.outer(time, 1.0 + 0.3 * np.arange(len(joint_names)))) * 0.8
+    exact = np.sin(np.multiply.outer(time, 1.0 + 0.3 * np.arange(len(joint_names)))) * 1.2
     seen = exact + np.random.default_rng(11).normal(0.0, NOISE, exact.shape)
     writer, topics = JointStateWriter(joint_names), {}
     for topic, positions in (('/exact', exact), ('/joint_absolute_positions', seen)):
