@@ -311,7 +311,7 @@ def without_ros() -> Iterator[None]:
         patch.setattr('transmission_bridge.tools.watch.WatchClient', Deaf)
         patch.setattr('transmission_bridge.tools.demo.command.run_demo', lambda *_, **__: Exit.OK)
         patch.setattr('transmission_bridge.tools.tune.command.open_server', Unheard)
-        patch.setattr('transmission_bridge.tools.tune.command.Session', Interrupted)
+        patch.setattr('transmission_bridge.tools.tune.command.TuneSession', Interrupted)
         patch.setattr('transmission_bridge.tools.tune.live.BridgeRobot', no_bridge)
         yield
 

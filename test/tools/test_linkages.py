@@ -314,7 +314,7 @@ def test_a_change_is_shown_by_what_it_does_to_the_joints(save, name):
     model = TuneModel(path.read_bytes(), robot)
     position = np.zeros(len(robot.actuator_names))
     number = f'transmissions.{transmission}.actuators.{robot.actuator_names[-1]}.offset'
-    preview = model.preview({number: 0.02}, position)
+    preview = model.preview_change({number: 0.02}, position)
     assert preview.reason == ''
     shown = [shift.joint for shift in preview.shifts]
     assert COMMANDED[name][-1] in shown

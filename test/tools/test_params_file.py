@@ -11,7 +11,7 @@ import math
 import pytest
 
 from transmission_bridge.tools.commands import COMMANDS
-from transmission_bridge.tools.tune.command import _robot
+from transmission_bridge.tools.tune.command import _open_robot
 
 pytest.importorskip('yaml')
 
@@ -81,8 +81,8 @@ def test_tune_begins_with_its_numbers(files):
     """They are in use, and differ from those of the description."""
     parser = argparse.ArgumentParser()
     COMMANDS['tune'].add_arguments(parser)
-    model = _robot(parser.parse_args([*map(str, files)])).model
-    assert model.changed() == {
+    model = _open_robot(parser.parse_args([*map(str, files)])).model
+    assert model.find_changes() == {
         'transmissions.gear.joints.pan.mechanical_reduction': (10.0, 20.0),
         'transmissions.gear.joints.pan.offset': (0.0, 0.25),
     }

@@ -22,8 +22,6 @@ from transmission_bridge.messages.joint_state import (
 )
 from transmission_bridge.tools.cli import UsageError
 
-__all__ = ['ACTIVE', 'BridgeClient', 'Report']
-
 #: The lifecycle state in which a bridge works.
 ACTIVE = 'active'
 

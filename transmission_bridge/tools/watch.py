@@ -17,8 +17,6 @@ from transmission_bridge.tools.cli import clean_end, Console, Exit, printable
 from transmission_bridge.tools.watch_screen import display
 from transmission_bridge.tools.watch_state import COLUMNS, missing_sides, WatchState
 
-__all__ = ['LIVE_PERIOD', 'WatchClient', 'run']
-
 #: Seconds between updates on a terminal, and between snapshots elsewhere.
 LIVE_PERIOD, _PLAIN_PERIOD = 0.2, 1.0
 

@@ -22,8 +22,6 @@ from transmission_bridge.bridge.diagnostics import ERROR, WARN
 from transmission_bridge.tools.cli import columns_of, Console, live_table, optional, printable
 from transmission_bridge.tools.watch_state import AGE, CLAMPED, Row, WatchState
 
-__all__ = ['Line', 'Pager', 'display', 'keys_of', 'screen']
-
 #: A line of text, and its style as rich names it.
 Line = tuple[str, str]
 

@@ -14,8 +14,6 @@ from transmission_bridge.bridge.diagnostics import Status, UNITS_OF
 from transmission_bridge.errors import shortened
 from transmission_bridge.tools.bridge_client import ACTIVE, Report
 
-__all__ = ['AGE', 'CLAMPED', 'COLUMNS', 'Row', 'WatchState', 'missing_sides']
-
 #: Columns of a state, by interface. Those of a command begin with another word.
 COLUMNS = {'position': 'POS', 'velocity': 'VEL', 'effort': 'EFF'}
 _COMMAND = 'CMD '

@@ -28,8 +28,6 @@ from transmission_bridge.tools.watch import LIVE_PERIOD, WatchClient
 from transmission_bridge.tools.watch_screen import display
 from transmission_bridge.tools.watch_state import COLUMNS, WatchState
 
-__all__ = ['run', 'run_demo']
-
 #: Seconds for two processes to start and discover each other on a slow machine.
 _START_LIMIT = 60.0
 _N_SNAPSHOTS = 4

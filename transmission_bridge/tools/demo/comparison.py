@@ -17,8 +17,6 @@ import sys
 
 from transmission_bridge.tools.demo.formulas import Terms
 
-__all__ = ['Comparison', 'Sample', 'Stamp']
-
 #: Seconds and nanoseconds.
 Stamp = tuple[int, int]
 

@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ['ACTUATORS', 'JOINTS', 'Terms', 'actuators_from_joints', 'joints_from_actuators']
-
 #: Summands of a value; rounding errors scale with the sum of their magnitudes.
 Terms = tuple[float, ...]
 

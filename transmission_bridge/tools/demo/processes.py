@@ -16,8 +16,6 @@ import sys
 
 from transmission_bridge.resources import resource
 
-__all__ = ['NODES', 'Child', 'end', 'ros_environment', 'start_nodes']
-
 #: Seconds before the next signal to a process that does not end.
 _PATIENCE = 3.0
 

@@ -30,9 +30,6 @@ from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.transmissions.units import ActuatorUnits
 from transmission_bridge.types import Array
 
-__all__ = ['Block', 'Curves', 'Member', 'blocks_of', 'curves_of', 'diagram', 'draw_curves', 'run']
-
-
 # -- Blocks: the joints, actuators, numbers and curves of each transmission ----------------------
 
 

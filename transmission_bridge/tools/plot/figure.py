@@ -13,8 +13,6 @@ import warnings
 
 from transmission_bridge.tools.cli import optional, UsageError
 
-__all__ = ['format_of', 'picture']
-
 _FORMATS = ('svg', 'png')
 
 
