@@ -361,7 +361,9 @@ class Deaf:
         """Hear something, and after some turns be interrupted as by Ctrl-C."""
         self._turns += 1
         for topic in ('actuator_states', 'joint_states'):
-            self._state.take(topic, ['a', '\n'], {'position': [1.0, float('nan')]}, self._turns)
+            self._state.store_message(
+                topic, ['a', '\n'], {'position': [1.0, float('nan')]}, self._turns
+            )
         if self._turns > 3:
             raise KeyboardInterrupt
 

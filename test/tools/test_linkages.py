@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import transmission_bridge as tb
-from transmission_bridge.tools.plot.command import curves_of
+from transmission_bridge.tools.plot.command import make_curves
 from transmission_bridge.tools.tune.model import TuneModel
 
 COMMANDED = {
@@ -145,7 +145,7 @@ def test_a_linkage_has_curves_of_its_passive_joints(run, save, name, tmp_path):
     assert (result.code, result.err) == (0, '')
     robot, _ = loaded(path.read_text(encoding='utf-8'))
     (binding,) = robot.bindings
-    found = curves_of(robot, binding)
+    found = make_curves(robot, binding)
     assert [curves.moved for curves in found] == [*robot.actuator_names]
     for curves in found:
         assert (curves.unit, curves.other_unit) == ('rad', 'rad')
@@ -164,7 +164,7 @@ def test_curves_begin_where_the_linkage_can_be(save):
     )
     robot, _ = loaded(path.read_text(encoding='utf-8'))
     (binding,) = robot.bindings
-    for curves in curves_of(robot, binding):
+    for curves in make_curves(robot, binding):
         assert np.isfinite(curves.positions).all(axis=1).any()
 
 

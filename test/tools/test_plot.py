@@ -14,10 +14,10 @@ import pytest
 import transmission_bridge as tb
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.plot.command import (
-    blocks_of,
-    curves_of,
     draw_curves,
     LONGEST_LINE,
+    make_blocks,
+    make_curves,
 )
 
 pytest.importorskip('matplotlib')
@@ -110,7 +110,7 @@ def test_the_curves_are_those_of_the_transmission():
     """Positions, ratios and limits are the transmission's own, over all of its domain."""
     robot = tb.RobotTransmissions(tb.load_description(CRANK))
     binding = robot.bindings[0]
-    (curves,) = curves_of(robot, binding)
+    (curves,) = make_curves(robot, binding)
     transmission = binding.transmission
     assert (curves.moved, curves.names, curves.limits) == ('knee', ('cylinder',), (-0.5, 0.4))
     domain = transmission.domain
@@ -125,7 +125,7 @@ def test_the_curves_are_those_of_the_transmission():
 
 def test_fifty_transmissions_are_as_wide_as_high_and_do_not_overlap():
     """Blocks of a column lie below each other, and no column is much longer than the others."""
-    from transmission_bridge.tools.plot.command import COLUMN, columns_of
+    from transmission_bridge.tools.plot.command import COLUMN, distribute_columns
 
     block = CRANK[CRANK.index('<transmission') : CRANK.index('</ros2_control>')]
     joint = CRANK[CRANK.index('<joint name="knee" type') : CRANK.index('<joint name="toe"')]
@@ -147,7 +147,7 @@ def test_fifty_transmissions_are_as_wide_as_high_and_do_not_overlap():
     text = re.sub(r'name="(knee|cyli)_(\d+)[a-z]*"', r'name="\1_\2"', text)
     robot = tb.RobotTransmissions(tb.load_description(text))
     assert len(robot.transmissions) == 50
-    columns = columns_of(blocks_of(robot, tuple(robot.transmissions)))
+    columns = distribute_columns(make_blocks(robot, tuple(robot.transmissions)))
     heights = [sum(each.height for each in column) for column in columns]
     assert [each.name for column in columns for each in column] == list(robot.transmissions)
     assert max(heights) <= 1.3 * min(heights)
@@ -157,7 +157,7 @@ def test_fifty_transmissions_are_as_wide_as_high_and_do_not_overlap():
 @pytest.mark.parametrize(
     ('arguments', 'sentence'),
     [
-        (['--output', 'drive.pdf'], 'should end with .svg or .png'),
+        (['--output', 'drive.pdf'], 'must end with .svg or .png'),
         (['--output', 'no/such/folder/x.svg'], "there is no folder 'no/such/folder'"),
         (['--transmission', 'none'], "unknown transmission 'none', known: crank"),
         (['--transmission', 'cranc'], "unknown transmission 'cranc' (closest: 'crank'), known"),
@@ -182,15 +182,15 @@ def test_a_missing_library_is_one_sentence(run, leg, tmp_path, hide):
     assert "pip install '.[plot]'" in result.err
 
 
-def test_a_refused_transmission_is_drawn_as_refused(run, mixed_robot, tmp_path):
+def test_a_rejected_transmission_is_drawn_as_rejected(run, mixed_robot, tmp_path):
     """Its box says so and where it stands, and the exit code says so too."""
     output = tmp_path / 'mixed.svg'
     result = run('plot', mixed_robot, '--output', output)
     assert result.code == 1
-    assert '2 of the transmissions cannot be used and are drawn as refused' in result.err
+    assert '2 transmissions cannot be used and are drawn as rejected' in result.err
     robot = tb.RobotTransmissions(tb.load_description(mixed_robot.read_text(encoding='utf-8')))
     texts = comments(output.read_text(encoding='utf-8'))
-    assert {f'REFUSED, line {spec.line}' for spec in robot.refused} <= texts
+    assert {f'REJECTED, line {spec.line}' for spec in robot.refused} <= texts
     assert {spec.name for spec in robot.refused} <= texts
     assert 'good_motor' in comments(output.read_text(encoding='utf-8'))
 
@@ -203,7 +203,9 @@ def test_a_number_stands_at_the_member_that_holds_it(holder, file):
     robot = tb.RobotTransmissions(
         tb.load_description(resource('urdf', file).read_text(encoding='utf-8'))
     )
-    blocks = [each for each in blocks_of(robot, list(robot.transmissions)) if not each.joints[1:]]
+    blocks = [
+        each for each in make_blocks(robot, list(robot.transmissions)) if not each.joints[1:]
+    ]
     assert blocks
     for block in blocks:
         (joint,), (actuator,) = block.joints, block.actuators
@@ -233,7 +235,7 @@ def test_numbers_and_units_of_the_documented_ankle_fit_in_its_boxes():
     text = ANKLE % block.replace('left_ankle_pitch', 'pitch').replace('left_ankle_roll', 'roll')
     text = text.replace('<mech', '<param name="position_unit">turn</param><mech')
     robot = tb.RobotTransmissions(tb.load_description(text))
-    (ankle,) = blocks_of(robot, ['left_ankle'])
+    (ankle,) = make_blocks(robot, ['left_ankle'])
     lines = [line for member in (*ankle.actuators, *ankle.joints) for line in member.lines]
     assert all(len(each) <= LONGEST_LINE for each in (*lines, *ankle.lines))
     assert lines[0].startswith('reduction 15, ')
@@ -251,7 +253,7 @@ def test_legend_and_limits_cover_no_curve():
     text = (Path(__file__).parents[2] / 'docs' / 'linkages.md').read_text(encoding='utf-8')
     text = re.search(r'```xml file=push_rod_ankle.urdf\n(.*?)```', text, re.DOTALL)[1]
     robot = tb.RobotTransmissions(tb.load_description(text))
-    curves = curves_of(robot, robot.bindings[0])[0]
+    curves = make_curves(robot, robot.bindings[0])[0]
     figure = Figure(figsize=(8.7, 2.5))
     position, ratio = figure.add_axes((0.1, 0.2, 0.3, 0.6)), figure.add_axes((0.5, 0.2, 0.3, 0.6))
     draw_curves(position, ratio, 'ankle', curves)
@@ -273,7 +275,7 @@ def test_names_of_limits_cover_no_curve(limits):
 
     text = CRANK.replace('"-0.5"', f'"{limits[0]}"').replace('"0.4"', f'"{limits[1]}"')
     robot = tb.RobotTransmissions(tb.load_description(text))
-    (curves,) = curves_of(robot, robot.bindings[0])
+    (curves,) = make_curves(robot, robot.bindings[0])
     figure = Figure(figsize=(8.2, 2.5))
     axes = figure.add_axes((0.1, 0.2, 0.35, 0.6)), figure.add_axes((0.6, 0.2, 0.35, 0.6))
     draw_curves(*axes, 'crank', curves)

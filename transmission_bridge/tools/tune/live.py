@@ -61,7 +61,7 @@ class BridgeRobot(BridgeClient):
         self._described = ''
         self._cannot_be_read = ''
         #: Whether the numbers are those of the running bridge, the time of the last request, and
-        #: the :attr:`~.Report.start` of the bridge that they belong to.
+        #: the :attr:`~.BridgeReport.start` of the bridge that they belong to.
         self._is_known, self._asked = False, -_PERIOD
         self._start: int | None = None
         qos = importlib.import_module('rclpy.qos')
@@ -94,7 +94,7 @@ class BridgeRobot(BridgeClient):
         elif not self._is_known and now - self._asked > _PERIOD:
             self._asked = now
             names = [_DESCRIPTION, *(option.name for option in fields(BridgeOptions))]
-            self.get_parameters(names, self._build_model, prefix=PREFIX)
+            self.request_parameters(names, self._build_model, prefix=PREFIX)
 
     def _build_model(self, values: Mapping[str, Any], reason: str) -> None:
         """Make the model from the parameters of the bridge."""
@@ -151,7 +151,7 @@ class BridgeRobot(BridgeClient):
             namespace = topic.rpartition('/')[0]
             commands = f'{namespace}/{_COMMANDS}' if own and namespace else _COMMANDS
             topics.setdefault(commands, _make_receiver(self._commands, topic if own else ''))
-        self.follow(topics)
+        self.follow_topics(topics)
 
     # -- for the page ----------------------------------------------------------------------------
 
@@ -197,7 +197,7 @@ class BridgeRobot(BridgeClient):
 
     def apply_values(self, values: Mapping[str, float], done: Done) -> None:
         """Set parameters by ``set_parameters_atomically``."""
-        self.set_parameters(values, done)
+        self.change_parameters(values, done)
 
 
 def _make_receiver(buffer: StateBuffer, source: str) -> Received:
