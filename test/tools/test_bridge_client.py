@@ -74,16 +74,16 @@ def test_a_bridge_is_there_answers_and_is_gone_soon_after_it_was_killed(
 
     try:
         client.follow_parameters(lambda *change: changes.append(change))
-        client.change_parameters({f'{PREFIX}.offset': 0.5}, answers.append)
+        client.set_parameters({f'{PREFIX}.offset': 0.5}, answers.append)
         assert (answers, client.report) == (['the bridge has gone'], None)
         process = start()
         spin_until(lambda: client.is_present and client.report.state == 'active')
         assert client.bridge == '/arm/transmission_bridge'
         first = client.report.start
 
-        client.change_parameters({f'{PREFIX}.offset': 0.5}, answers.append)
-        client.change_parameters({f'{PREFIX}.mechanical_reduction': 0.0}, answers.append)
-        client.request_parameters(
+        client.set_parameters({f'{PREFIX}.offset': 0.5}, answers.append)
+        client.set_parameters({f'{PREFIX}.mechanical_reduction': 0.0}, answers.append)
+        client.get_parameters(
             ['autostart', 'unheard_of'], lambda *answer: answers.append(answer), prefix=PREFIX
         )
         spin_until(lambda: len(answers) == 4 and changes)
@@ -94,7 +94,7 @@ def test_a_bridge_is_there_answers_and_is_gone_soon_after_it_was_killed(
         spin_until(lambda: ({f'{PREFIX}.offset': 0.5}, []) in changes)
 
         process.send_signal(signal.SIGSTOP)
-        client.change_parameters({f'{PREFIX}.offset': 0.25}, answers.append)
+        client.set_parameters({f'{PREFIX}.offset': 0.25}, answers.append)
         process.stop(signal.SIGKILL)
         spin_until(lambda: len(answers) == 5, 5.0)
         assert answers[4] in ('the bridge does not answer', 'the bridge has gone')

@@ -194,7 +194,9 @@ def test_the_order_of_arrival_does_not_matter():
 def test_nothing_to_compare_is_a_fault():
     """Silence, and stamps that never match, are no agreement."""
     assert 'no message could be compared' in Comparison('joint_states', 'joint', _double).faults[0]
-    assert 'no message could be compared' in _compared({'position': {'out': 3.0}}, stamp=2).faults[0]
+    assert (
+        'no message could be compared' in _compared({'position': {'out': 3.0}}, stamp=2).faults[0]
+    )
 
 
 def test_stamps_that_no_input_had_are_a_fault():

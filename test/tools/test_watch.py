@@ -18,7 +18,7 @@ import pytest
 from transmission_bridge.bridge.diagnostics import ERROR, OK, Status, WARN
 from transmission_bridge.tools.bridge_client import find_bridge_reports
 from transmission_bridge.tools.cli import Console, Stream
-from transmission_bridge.tools.watch_screen import make_screen, open_display, open_keys, Pager
+from transmission_bridge.tools.watch_screen import make_screen, open_keys, open_screen, Pager
 from transmission_bridge.tools.watch_state import AGE, CLAMPED, find_missing_sides, WatchState
 
 TOPICS = ('actuator_states', 'actuator_commands', 'joint_states', 'joint_commands')
@@ -246,7 +246,7 @@ def test_without_rich_a_terminal_gets_plain_lines_and_a_hint(hide):
     """The extra that installs it is named, and the command goes on."""
     hide('rich')
     out, err = _Terminal(), io.StringIO()
-    with open_display(WatchState(), Console(Stream(out), Stream(err)), is_plain=False) as (
+    with open_screen(WatchState(), Console(Stream(out), Stream(err)), is_plain=False) as (
         _,
         is_live,
     ):
@@ -264,7 +264,7 @@ def test_a_live_table_shows_names_as_they_are(monkeypatch):
     monkeypatch.setenv('TERM', 'xterm')
     state = WatchState()
     state.store_message('joint_states', ['[bold]elbow[/]'], arrays(1.25), 1.0)
-    with open_display(state, Console(Stream(out), Stream(err)), is_plain=False) as (show, is_live):
+    with open_screen(state, Console(Stream(out), Stream(err)), is_plain=False) as (show, is_live):
         assert is_live
         assert not show([])
     assert '[bold]elbow[/]' in out.getvalue()

@@ -112,10 +112,10 @@ class BridgeClient:
 
     def __init__(self, name: str, bridge: str = '') -> None:
         namespace = bridge.strip('/').rpartition('/')[0]
-        self._context = _import_ros('rclpy.context.Context')()
+        self._context = _find_ros('rclpy.context.Context')()
         try:
             self._context.init(args=[])
-            self.node: Any = _import_ros('rclpy.node.Node')(
+            self.node: Any = _find_ros('rclpy.node.Node')(
                 name,
                 namespace=namespace,
                 context=self._context,
@@ -123,23 +123,19 @@ class BridgeClient:
                 enable_rosout=False,
                 start_parameter_services=False,
             )
-        except _import_ros('rclpy.exceptions.InvalidNamespaceException'):
+        except _find_ros('rclpy.exceptions.InvalidNamespaceException'):
             self._context.try_shutdown()
             raise UsageError(f"'{namespace}' is not a valid namespace") from None
         except (RuntimeError, ValueError) as error:  # such as an impossible ROS_DOMAIN_ID
             self._context.try_shutdown()
             raise UsageError(f'ROS cannot be used: {error}') from None
-        self._executor = _import_ros('rclpy.executors.SingleThreadedExecutor')(
-            context=self._context
-        )
+        self._executor = _find_ros('rclpy.executors.SingleThreadedExecutor')(context=self._context)
         self._executor.add_node(self.node)
         self.bridge = f'/{bridge.strip("/")}'
         self.reports: dict[str, BridgeReport] = {}
         # Sequence number of the last message, by bridge.
         self._sequences: dict[str, int] = {}
-        self._subscribe_to(
-            'diagnostic_msgs.msg.DiagnosticArray', '/diagnostics', self._store_diagnostics
-        )
+        self._listen_to('diagnostic_msgs.msg.DiagnosticArray', '/diagnostics', self._set_reports)
         self._topics: dict[str, Any] = {}
         self._received: dict[str, Received] = {}
         self._layouts = LayoutTable()
@@ -147,13 +143,13 @@ class BridgeClient:
         self._requests: dict[Any, tuple[Any, float, Callable[[Any, str], None]]] = {}
         self._services = {
             kind: self.node.create_client(
-                _import_ros(f'rcl_interfaces.srv.{kind}'), f'{self.bridge}/{service}'
+                _find_ros(f'rcl_interfaces.srv.{kind}'), f'{self.bridge}/{service}'
             )
             for kind, service in _SERVICES.items()
             if bridge
         }
 
-    def _subscribe_to(
+    def _listen_to(
         self,
         kind: str,
         topic: str,
@@ -162,13 +158,13 @@ class BridgeClient:
         is_complete: bool = False,
         **how: Any,
     ) -> Any:
-        policies = _import_ros('rclpy.qos.ReliabilityPolicy')
-        profile = _import_ros('rclpy.qos.QoSProfile')(
+        policies = _find_ros('rclpy.qos.ReliabilityPolicy')
+        profile = _find_ros('rclpy.qos.QoSProfile')(
             depth=1000 if is_complete else 50,
             # Best effort is compatible with every publisher.
             reliability=policies.RELIABLE if is_complete else policies.BEST_EFFORT,
         )
-        return self.node.create_subscription(_import_ros(kind), topic, take, profile, **how)
+        return self.node.create_subscription(_find_ros(kind), topic, take, profile, **how)
 
     def spin_for(self, seconds: float) -> None:
         """Handle callbacks for some time, and cancel requests without an answer."""
@@ -203,7 +199,7 @@ class BridgeClient:
         is_silent = report is None or report.is_gone(time.monotonic())
         return not is_silent and all(each.service_is_ready() for each in self._services.values())
 
-    def _store_diagnostics(self, message: Any, info: Mapping[str, Any]) -> None:
+    def _set_reports(self, message: Any, info: Mapping[str, Any]) -> None:
         statuses = [
             Status(
                 status.name,
@@ -234,7 +230,7 @@ class BridgeClient:
         for topic in self._topics.keys() - topics.keys():
             self.node.destroy_subscription(self._topics.pop(topic))
         for topic in topics.keys() - self._topics.keys():
-            self._topics[topic] = self._subscribe_to(
+            self._topics[topic] = self._listen_to(
                 _JOINT_STATE, topic, self._make_decoder(topic), is_complete=is_complete, raw=True
             )
 
@@ -251,7 +247,7 @@ class BridgeClient:
 
     def _make_decoder(self, topic: str) -> Callable[[bytes], None]:
         reader = JointStateReader(self._layouts)
-        deserialize = _import_ros('rclpy.serialization.deserialize_message')
+        deserialize = _find_ros('rclpy.serialization.deserialize_message')
 
         def decode(data: bytes) -> None:
             now = time.monotonic()
@@ -259,7 +255,7 @@ class BridgeClient:
                 view = reader.read_message(data)
             except UnusualMessageError:
                 try:
-                    record = record_from_message(deserialize(data, _import_ros(_JOINT_STATE)))
+                    record = record_from_message(deserialize(data, _find_ros(_JOINT_STATE)))
                 except Exception:  # not a message of this type
                     return
                 self._received[topic](
@@ -272,7 +268,7 @@ class BridgeClient:
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def request_parameters(
+    def get_parameters(
         self,
         names: Sequence[str],
         answered: Callable[[dict[str, Any], str], None],
@@ -304,9 +300,7 @@ class BridgeClient:
 
         self._send_request('ListParameters', {}, request_listed)
 
-    def change_parameters(
-        self, values: Mapping[str, Any], answered: Callable[[str], None]
-    ) -> None:
+    def set_parameters(self, values: Mapping[str, Any], answered: Callable[[str], None]) -> None:
         """
         Set parameters of the bridge atomically.
 
@@ -319,7 +313,7 @@ class BridgeClient:
                 reason = response.result.reason or 'rejected without a reason'
             answered(reason)
 
-        parameter = _import_ros('rclpy.parameter.Parameter')
+        parameter = _find_ros('rclpy.parameter.Parameter')
         messages = [
             parameter(name, value=value).to_parameter_msg() for name, value in values.items()
         ]
@@ -343,7 +337,7 @@ class BridgeClient:
                 )
 
         kind = 'rcl_interfaces.msg.ParameterEvent'
-        self._subscribe_to(kind, '/parameter_events', handle_event, is_complete=True)
+        self._listen_to(kind, '/parameter_events', handle_event, is_complete=True)
 
     def _send_request(
         self, kind: str, arguments: Mapping[str, Any], answered: Callable[[Any, str], None]
@@ -368,11 +362,11 @@ class BridgeClient:
 
 def _map_values(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
     """Return parameter values by name, as Python objects."""
-    as_python = _import_ros('rclpy.parameter.parameter_value_to_python')
+    as_python = _find_ros('rclpy.parameter.parameter_value_to_python')
     return dict(zip(names, map(as_python, values), strict=False))
 
 
-def _import_ros(name: str) -> Any:
+def _find_ros(name: str) -> Any:
     """
     Import a name from a ROS module, for example ``rclpy.node.Node``.
 

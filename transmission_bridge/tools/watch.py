@@ -14,7 +14,7 @@ import time
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.cli import clean_end, Console, Exit, printable
-from transmission_bridge.tools.watch_screen import open_display
+from transmission_bridge.tools.watch_screen import open_screen
 from transmission_bridge.tools.watch_state import COLUMNS, find_missing_sides, WatchState
 
 #: Seconds between updates on a terminal, and between snapshots elsewhere.
@@ -90,7 +90,7 @@ def _show_until_end(
     begin = time.monotonic()
     left = options.seconds or (_PATIENCE if options.once else math.inf)
     is_plain = options.once or options.plain
-    with open_display(state, console, is_plain=is_plain, pattern=options.filter) as (
+    with open_screen(state, console, is_plain=is_plain, pattern=options.filter) as (
         show,
         is_live,
     ):

@@ -23,7 +23,7 @@ from transmission_bridge.tools.cli import columns_of, Console, live_table, optio
 from transmission_bridge.tools.watch_state import AGE, CLAMPED, WatchRow, WatchState
 
 #: A line of text, and its style as rich names it.
-StyledLine = tuple[str, str]
+Line = tuple[str, str]
 
 #: The columns after the name, and their widths.
 _WIDTHS = {
@@ -102,10 +102,10 @@ class Pager:
 def make_screen(
     state: WatchState,
     now: float,
-    top: Sequence[StyledLine],
+    top: Sequence[Line],
     pager: Pager,
     size: tuple[int, int] | None = None,
-) -> list[StyledLine]:
+) -> list[Line]:
     """
     Return the lines of a page that fits a terminal, or all lines.
 
@@ -147,9 +147,7 @@ def make_screen(
     return [(text[:width], style) for text, style in [*lines, (_LEGEND, 'dim')]]
 
 
-def _format_table(
-    rows: Sequence[WatchRow], shown: Sequence[WatchRow], width: float
-) -> list[StyledLine]:
+def _format_table(rows: Sequence[WatchRow], shown: Sequence[WatchRow], width: float) -> list[Line]:
     """Return the lines of the shown rows; every page has the same columns."""
     cells = [_format_cells(row) for row in rows]
     used = {column for each in cells for column in each}
@@ -170,14 +168,12 @@ def _format_table(
         numbers = [f'{texts.get(each, "-"):>{_GAP + _WIDTHS[each]}}' for each in columns]
         return name + ' ' * (names - columns_of(name)) + ''.join(numbers)
 
-    lines: list[StyledLine] = []
+    lines: list[Line] = []
     kind = ''
     for row in shown:
         if row.kind != kind:
             kind = row.kind
-            lines.append(
-                (format_line(kind.upper(), dict(zip(columns, columns, strict=True))), 'bold')
-            )
+            lines.append((format_line(kind.upper(), {each: each for each in columns}), 'bold'))
         is_old = row.numbers.get(AGE, math.inf) > _STALE
         style = 'dim' if is_old else 'yellow' if CLAMPED in row.numbers else ''
         lines.append((format_line(printable(row.name), _format_cells(row)), style))
@@ -233,9 +229,9 @@ def open_keys(file: Any) -> Iterator[Callable[[], str]]:
 
 
 @contextmanager
-def open_display(
+def open_screen(
     state: WatchState, console: Console, *, is_plain: bool, pattern: str = ''
-) -> Iterator[tuple[Callable[[Sequence[StyledLine]], bool], bool]]:
+) -> Iterator[tuple[Callable[[Sequence[Line]], bool], bool]]:
     """
     Yield a function that shows the state, and whether it updates a terminal in place.
 
@@ -250,7 +246,7 @@ def open_display(
         open_keys(live and sys.stdin) as read_keys,
     ):
 
-        def show(top: Sequence[StyledLine]) -> bool:
+        def show(top: Sequence[Line]) -> bool:
             pager.handle_keys(read_keys())
             now = time.monotonic()
             if live is None:

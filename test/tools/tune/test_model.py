@@ -163,7 +163,7 @@ def test_a_joint_that_moves_is_commanded_or_is_unknown_is_not_set():
     moving, unknown = state.copy(), at(model, np.nan)
     moving[1] = 10.0
     for where, held, words in (
-        (state, ~nobody(model), 'holds a position command'),
+        (state, ~nobody(model), 'is holding a position command'),
         (moving, nobody(model), 'is moving'),
         (unknown, nobody(model), 'is unknown'),
     ):
@@ -292,7 +292,9 @@ def test_a_robot_of_a_file_begins_inside_its_limits_and_moves_by_its_motors():
     robot.move_joint(place, 0.5)
     after = robot.read_state().joints[0]
     np.testing.assert_allclose(after - before, np.eye(6)[place] * 0.5, atol=1e-12)
-    with pytest.raises(NotPossible, match='no position of the motors has wrist_roll there'):
+    with pytest.raises(
+        NotPossible, match='no position of the motors reaches this position of wrist_roll'
+    ):
         robot.move_joint(place, np.nan)
     robot.move_actuator(0, np.nan)
     np.testing.assert_array_equal(robot.read_state().joints[0], after)

@@ -19,7 +19,7 @@ from transmission_bridge.resources import resource
 pytest.importorskip('viser', reason='viser is not installed (extra tune)')
 
 from transmission_bridge.tools.tune.gate import Gate
-from transmission_bridge.tools.tune.robots import find_position_limits
+from transmission_bridge.tools.tune.robots import list_limits
 from transmission_bridge.tools.tune.scene import RobotScene
 from transmission_bridge.tools.tune.server import open_server
 from transmission_bridge.tools.tune.session import PageSettings, TuneSession
@@ -40,7 +40,7 @@ def test_the_arm_stays_in_the_picture_wherever_it_moves():
     eye, centre = server.initial_camera.position, server.initial_camera.look_at
     np.testing.assert_array_equal(client.camera.position, eye)
     np.testing.assert_array_equal(client.camera.look_at, centre)
-    limits, rng = find_position_limits(ARM), np.random.default_rng(1)
+    limits, rng = list_limits(ARM), np.random.default_rng(1)
     for _ in range(200):
         ends = [np.clip(limits[name][:2], -math.pi, math.pi) for name in scene.poses.joints]
         q = [rng.uniform(*each) for each in ends]
@@ -116,7 +116,7 @@ def test_an_error_on_one_page_ends_this_page_only():
     """The others are shown what is new, and the command goes on."""
     robot = Mock(model=None)
     session = TuneSession(MagicMock(), robot, PageSettings(True, '', False, Packages()), Mock())
-    good, bad = Mock(), Mock(refresh=Mock(side_effect=RuntimeError('removed')))
+    good, bad = Mock(), Mock(refresh_widgets=Mock(side_effect=RuntimeError('removed')))
     session._views = {1: bad, 2: good}
     for _ in range(2):
         session._numbers_due = 0.0

@@ -103,7 +103,7 @@ def test_a_field_reads_back_as_its_number(value, unit):
     """In radians exactly, in degrees to ten digits."""
     assert float(PageUnits().format_field(value, unit)) == value
     degrees = PageUnits(degrees=True)
-    back = degrees.from_page(float(degrees.field(value, unit)), unit)
+    back = degrees.from_page(float(degrees.format_field(value, unit)), unit)
     assert math.isclose(back, value, rel_tol=1e-9, abs_tol=1e-300)
 
 

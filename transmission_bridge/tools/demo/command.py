@@ -25,7 +25,7 @@ from transmission_bridge.tools.demo.processes import (
     start_nodes,
 )
 from transmission_bridge.tools.watch import LIVE_PERIOD, WatchClient
-from transmission_bridge.tools.watch_screen import open_display
+from transmission_bridge.tools.watch_screen import open_screen
 from transmission_bridge.tools.watch_state import COLUMNS, WatchState
 
 #: Seconds until two processes have started and discovered each other on a slow machine.
@@ -101,7 +101,7 @@ def run_demo(seconds: float, *, plain: bool, console: Console) -> Exit:
             console.out.line(f'{" and ".join(NODES)}: two processes, ROS domain {domain}')
             console.out.flush()
             _wait_for_topics(state, client, children)
-            with open_display(state, console, is_plain=plain) as (show, is_live):
+            with open_screen(state, console, is_plain=plain) as (show, is_live):
                 begin, elapsed, is_over = time.monotonic(), 0.0, False
                 period = LIVE_PERIOD if is_live else seconds / _N_SNAPSHOTS
                 while elapsed < seconds and not is_over:

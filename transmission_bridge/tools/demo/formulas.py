@@ -78,7 +78,7 @@ def joints_from_actuators(interface: str, actuators: Mapping[str, float]) -> dic
     :param interface: ``position``, ``velocity`` or ``effort``.
     :param actuators: Values of all actuators.
     """
-    terms = _multiply_terms(_JOINT_EFFORT if interface == 'effort' else _JOINT_MOTION, actuators)
+    terms = _list_terms(_JOINT_EFFORT if interface == 'effort' else _JOINT_MOTION, actuators)
     offsets = _OFFSETS if interface == 'position' else dict.fromkeys(JOINTS, 0.0)
     return {name: (*terms[name], offsets[name]) for name in JOINTS}
 
@@ -90,18 +90,14 @@ def actuators_from_joints(interface: str, joints: Mapping[str, float]) -> dict[s
     :param interface: ``position``, ``velocity`` or ``effort``.
     :param joints: Values of all joints.
     """
-    terms = _multiply_terms(
-        _ACTUATOR_EFFORT if interface == 'effort' else _ACTUATOR_MOTION, joints
-    )
+    terms = _list_terms(_ACTUATOR_EFFORT if interface == 'effort' else _ACTUATOR_MOTION, joints)
     if interface != 'position':
         return terms
-    at_zero = _multiply_terms(
-        _ACTUATOR_MOTION, {name: -offset for name, offset in _OFFSETS.items()}
-    )
+    at_zero = _list_terms(_ACTUATOR_MOTION, {name: -offset for name, offset in _OFFSETS.items()})
     return {name: terms[name] + at_zero[name] for name in ACTUATORS}
 
 
-def _multiply_terms(table: _Table, inputs: Mapping[str, float]) -> dict[str, Terms]:
+def _list_terms(table: _Table, inputs: Mapping[str, float]) -> dict[str, Terms]:
     return {
         output: tuple(factor * inputs[name] for name, factor in row.items())
         for output, row in table.items()

@@ -165,7 +165,7 @@ _NEUTRAL = {'reduction': 1.0, 'offset': 0.0}
 
 
 @dataclass(frozen=True)
-class BlockMember:
+class Member:
     """A joint or an actuator: its name, its numbers and the units of its driver."""
 
     name: str
@@ -173,7 +173,7 @@ class BlockMember:
 
 
 @dataclass(frozen=True, eq=False)
-class TransmissionBlock:
+class Block:
     """
     A transmission with its actuators and joints.
 
@@ -184,21 +184,21 @@ class TransmissionBlock:
 
     name: str
     lines: tuple[str, ...]
-    actuators: tuple[BlockMember, ...]
-    joints: tuple[BlockMember, ...]
+    actuators: tuple[Member, ...]
+    joints: tuple[Member, ...]
     curves: tuple[Curves, ...] = ()
     is_rejected: bool = False
 
     @property
     def height(self) -> float:
         """Height in inches, with the gap to the next block."""
-        most = max(len(each.lines) for each in (*self.actuators, *self.joints, BlockMember('')))
+        most = max(len(each.lines) for each in (*self.actuators, *self.joints, Member('')))
         count = max(len(self.actuators), len(self.joints), 1)
         middle = BOX_HEIGHT + TEXT_LINE * len(self.lines) + (INSET if self.curves else 0.0)
         return max(count * (BOX_HEIGHT + GAP + TEXT_LINE * most), middle) + MARGIN
 
 
-def make_blocks(robot: RobotTransmissions, names: Sequence[str]) -> tuple[TransmissionBlock, ...]:
+def make_blocks(robot: RobotTransmissions, names: Sequence[str]) -> tuple[Block, ...]:
     """Return the blocks of transmissions in the order of the robot, then of rejected ones."""
     return (
         *(_make_block(robot, binding) for binding in robot.bindings if binding.spec.name in names),
@@ -214,7 +214,7 @@ def shorten_name(name: str) -> str:
     return f'{text[: LONGEST_NAME // 2 - 1]}…{text[-(LONGEST_NAME // 2) :]}'
 
 
-def _make_block(robot: RobotTransmissions, binding: Binding) -> TransmissionBlock:
+def _make_block(robot: RobotTransmissions, binding: Binding) -> Block:
     spec, texts = binding.spec, dict[ParameterPath, list[str]]()
     for each in robot.tunables[spec.name]:
         owner = each.path[:2] if each.path[0] in ('joints', 'actuators') else ()
@@ -235,9 +235,9 @@ def _make_block(robot: RobotTransmissions, binding: Binding) -> TransmissionBloc
         for name, each in binding.units.items()
     }
 
-    def make_members(side: str) -> tuple[BlockMember, ...]:
+    def make_members(side: str) -> tuple[Member, ...]:
         return tuple(
-            BlockMember(
+            Member(
                 each.name,
                 (*_wrap_numbers(texts.get((side, each.name), ())), *units.get(each.name, ())),
             )
@@ -246,9 +246,7 @@ def _make_block(robot: RobotTransmissions, binding: Binding) -> TransmissionBloc
 
     lines = (spec.type.rpartition('/')[2], *_wrap_numbers(texts.get((), ())))
     curves = make_curves(robot, binding)
-    return TransmissionBlock(
-        spec.name, lines, make_members('actuators'), make_members('joints'), curves
-    )
+    return Block(spec.name, lines, make_members('actuators'), make_members('joints'), curves)
 
 
 def _wrap_numbers(texts: Sequence[str]) -> tuple[str, ...]:
@@ -259,14 +257,14 @@ def _wrap_numbers(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(line.rstrip(',').replace('\xa0', ' ') for line in [*lines, *more])
 
 
-def _make_rejected_block(spec: TransmissionSpec | RejectedTransmission) -> TransmissionBlock:
+def _make_rejected_block(spec: TransmissionSpec | RejectedTransmission) -> Block:
     place = '' if spec.line is None else f', line {spec.line}'
     actuators, joints = (
-        tuple(BlockMember(end if isinstance(end, str) else end.name) for end in side)
+        tuple(Member(end if isinstance(end, str) else end.name) for end in side)
         for side in (spec.actuators, spec.joints)
     )
     lines = (spec.type.rpartition('/')[2], f'REJECTED{place}')
-    return TransmissionBlock(spec.name, lines, actuators, joints, is_rejected=True)
+    return Block(spec.name, lines, actuators, joints, is_rejected=True)
 
 
 # -- Drawing -------------------------------------------------------------------------------------
@@ -373,7 +371,7 @@ _REFUSED = {'facecolor': '#fbe9e9', 'edgecolor': _LIMIT, 'linestyle': '--'}
 
 
 def render_diagram(
-    title: str, blocks: Sequence[TransmissionBlock], pass_through: Sequence[str], file_format: str
+    title: str, blocks: Sequence[Block], pass_through: Sequence[str], file_format: str
 ) -> bytes:
     """
     Draw the drive, and below it the curves of ratios that depend on position.
@@ -416,11 +414,11 @@ def render_diagram(
     return picture(draw, (width, height), file_format, layout=None)
 
 
-def distribute_columns(blocks: Sequence[TransmissionBlock]) -> list[list[TransmissionBlock]]:
+def distribute_columns(blocks: Sequence[Block]) -> list[list[Block]]:
     """Distribute the blocks to columns for a picture that is about as wide as high."""
     total = sum(block.height for block in blocks)
     count = max(1, round(math.sqrt(total / COLUMN) + 0.3))
-    columns: list[list[TransmissionBlock]] = [[]]
+    columns: list[list[Block]] = [[]]
     filled = 0.0
     for block in blocks:
         if columns[-1] and len(columns) < count and filled + 0.5 * block.height > total / count:
@@ -431,12 +429,11 @@ def distribute_columns(blocks: Sequence[TransmissionBlock]) -> list[list[Transmi
     return columns
 
 
-def _draw_block(axes: Any, block: TransmissionBlock, left: float, top: float) -> None:
+def _draw_block(axes: Any, block: Block, left: float, top: float) -> None:
     height = block.height - MARGIN
     base, middle = top - height, top - 0.5 * height
-    _draw_box(
-        axes, block, _VARIES if block.curves else _CONSTANT, left + MIDDLE, middle, height, block
-    )
+    color = _VARIES if block.curves else _CONSTANT
+    _draw_box(axes, block, color, left + MIDDLE, middle, height, block)
     if block.curves:
         inner = (left + MIDDLE + 0.1, base + 0.06, BOX - 0.2, INSET - 0.1)
         panel = axes.inset_axes(inner, transform=axes.transData, zorder=3, xticks=[], yticks=[])
@@ -459,7 +456,7 @@ def _draw_block(axes: Any, block: TransmissionBlock, left: float, top: float) ->
 
 def _draw_box(
     axes: Any,
-    block: TransmissionBlock,
+    block: Block,
     color: str,
     left: float,
     middle: float,

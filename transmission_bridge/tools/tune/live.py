@@ -94,7 +94,7 @@ class BridgeRobot(BridgeClient):
         elif not self._is_known and now - self._asked > _PERIOD:
             self._asked = now
             names = [_DESCRIPTION, *(option.name for option in fields(BridgeOptions))]
-            self.request_parameters(names, self._build_model, prefix=PREFIX)
+            self.get_parameters(names, self._build_model, prefix=PREFIX)
 
     def _build_model(self, values: Mapping[str, Any], reason: str) -> None:
         """Make the model from the parameters of the bridge."""
@@ -112,11 +112,7 @@ class BridgeRobot(BridgeClient):
             options = BridgeOptions(**named)
             robot, _ = make_robot_maps(load_description(data), options)
             known = None if self.model is None else self.model.original
-            if (
-                self.model
-                and self.visuals == data
-                and _identify_robot(known) == _identify_robot(robot)
-            ):
+            if self.model and self.visuals == data and _find_key(known) == _find_key(robot):
                 # Keeps the steps for undo, and the values that the restart has lost.
                 self.model.accept_restarted_bridge(numbers)
             else:
@@ -197,7 +193,7 @@ class BridgeRobot(BridgeClient):
 
     def apply_values(self, values: Mapping[str, float], done: Done) -> None:
         """Set parameters by ``set_parameters_atomically``."""
-        self.change_parameters(values, done)
+        self.set_parameters(values, done)
 
 
 def _make_receiver(buffer: StateBuffer, source: str) -> Received:
@@ -208,7 +204,7 @@ def _make_receiver(buffer: StateBuffer, source: str) -> Received:
     return merge
 
 
-def _identify_robot(robot: RobotTransmissions | None) -> object:
+def _find_key(robot: RobotTransmissions | None) -> object:
     """Return the data that two robots with the same parameters have in common."""
     return robot and (robot.joint_names, robot.actuator_names, robot.tunables)
 

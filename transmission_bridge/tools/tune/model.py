@@ -340,11 +340,9 @@ class TuneModel:
             if reverses and 0 < len(own) == n_movers:
                 found.append((len(changes) - len(own), values))
         if not found:
-            raise NotPossible(
-                f'no reduction of {transmission} reverses {joint} alone by a change of its sign'
-            )
+            raise NotPossible(f'no reduction of {transmission} reverses {joint} by its sign')
         _, values = min(found, key=lambda each: each[0])
-        return {**values, **self._find_kept_offsets(transmission, values)}
+        return {**values, **self._keep_offsets(transmission, values)}
 
     def _list_sign_candidates(self, transmission: str, joint: str, row: int) -> list[list[str]]:
         """Return groups of numbers that may have a wrong sign, most likely first."""
@@ -357,9 +355,7 @@ class TuneModel:
         others = [name for name in reductions if name not in own]
         return [[name] for name in own] + ([entries] if entries else []) + [[n] for n in others]
 
-    def _find_kept_offsets(
-        self, transmission: str, values: Mapping[str, float]
-    ) -> dict[str, float]:
+    def _keep_offsets(self, transmission: str, values: Mapping[str, float]) -> dict[str, float]:
         """Return the offsets that keep the positions of placed joints if ``values`` are set."""
         tuned, kept = self.robot.with_parameters(strip_prefixes(values)), {}
         for joint, (wanted, position) in self._placed.items():

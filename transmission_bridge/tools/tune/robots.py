@@ -52,7 +52,7 @@ Limits = tuple[float, float, str]
 Done = Callable[[str], None]
 
 
-def find_position_limits(robot: RobotDescription) -> dict[str, Limits]:
+def list_limits(robot: RobotDescription) -> dict[str, Limits]:
     """Return the position limits of each joint."""
     found = {}
     for joint in robot.joints:
@@ -69,7 +69,7 @@ def find_start_position(robot: RobotTransmissions) -> Array:
 
     If the limits of a joint exclude zero, the nearest limit is used.
     """
-    limits = find_position_limits(robot.robot)
+    limits = list_limits(robot.robot)
     ends = [limits.get(name, (0.0, 0.0, '')) for name in robot.joint_names]
     with np.errstate(all='ignore'):
         position = robot.joint_to_actuator('position', [min(max(0.0, a), b) for a, b, _ in ends])

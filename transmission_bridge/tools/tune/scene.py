@@ -15,7 +15,7 @@ from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.description.visuals import load_visuals
 from transmission_bridge.tools.cli import optional
 from transmission_bridge.tools.tune.pose import LinkPoses
-from transmission_bridge.tools.tune.robots import find_position_limits
+from transmission_bridge.tools.tune.robots import list_limits
 from transmission_bridge.tools.tune.shapes import load_shapes, Packages, Shape
 from transmission_bridge.types import Array, Mask
 
@@ -70,7 +70,7 @@ class RobotScene:
         by_link: dict[str, list[Shape]] = {}
         for shape in shapes:
             by_link.setdefault(shape.link, []).append(shape)
-        points = self._find_extent_points(robot, by_link)
+        points = self._find_extent(robot, by_link)
         low, high = points.min(axis=0), points.max(axis=0)
         self._centre = 0.5 * (low + high)
         radius = float(max(np.linalg.norm(points - self._centre, axis=1).max(), 0.05))
@@ -94,9 +94,7 @@ class RobotScene:
             self._ghost = _RobotBody(server, '/ghost', self.poses, by_link, radius, None)
         self._unknown: Mask = np.zeros(len(self.poses.links), dtype=bool)
 
-    def _find_extent_points(
-        self, robot: RobotDescription, by_link: Mapping[str, Sequence[Shape]]
-    ) -> Array:
+    def _find_extent(self, robot: RobotDescription, by_link: Mapping[str, list[Shape]]) -> Array:
         """Return points of the robot at rest, and origins of its links in random poses."""
         rest, _ = self.poses({})
         points = [np.zeros((1, 3)), rest[:, :3, 3]]
@@ -105,7 +103,7 @@ class RobotScene:
                 corners = np.array([shape.vertices.min(axis=0), shape.vertices.max(axis=0)])
                 points.append(corners @ pose[:3, :3].T + pose[:3, 3])
         self._floor = np.concatenate(points)[:, 2].min()
-        limits = find_position_limits(robot)
+        limits = list_limits(robot)
         ends = np.clip(
             [limits[joint][:2] for joint in self.poses.joints] or [(0.0, 0.0)], -_OPEN, _OPEN
         )

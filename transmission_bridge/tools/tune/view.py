@@ -28,12 +28,7 @@ from transmission_bridge.tools.limit_report import transmission_limits
 from transmission_bridge.tools.tune import texts
 from transmission_bridge.tools.tune.model import Preview, SavedFile
 from transmission_bridge.tools.tune.panel import Panel
-from transmission_bridge.tools.tune.robots import (
-    FileRobot,
-    find_position_limits,
-    Limits,
-    RobotState,
-)
+from transmission_bridge.tools.tune.robots import FileRobot, Limits, list_limits, RobotState
 from transmission_bridge.tools.tune.session import TuneSession
 from transmission_bridge.tools.tune.texts import escape_text, format_note, PageUnits, shorten_label
 from transmission_bridge.tools.units import UNKNOWN_UNIT
@@ -56,6 +51,9 @@ _MOVING = 0.01
 _OPEN: Limits = (-math.inf, math.inf, UNKNOWN_UNIT)
 
 _CARE = 'A changed number can move a joint with its next command.'
+
+#: Receives a position or number in SI.
+_Act = Callable[[float], None]
 
 
 class _Question(NamedTuple):
@@ -128,7 +126,7 @@ class PageView:
     def rebuild_widgets(self) -> None:
         """Reset choices and input, because the robot has changed."""
         model = self._session.robot.model
-        self._limits = {} if model is None else find_position_limits(model.robot.robot)
+        self._limits = {} if model is None else list_limits(model.robot.robot)
         self._choices: dict[str, str] = {}
         for binding in () if model is None else model.robot.bindings:
             spec = binding.spec
@@ -283,13 +281,7 @@ class PageView:
                 self._add_slider(f'{kind} {text}', text, (low, high), value, unit, act)
 
     def _add_slider(
-        self,
-        key: str,
-        text: str,
-        span: tuple[float, float],
-        value: float,
-        unit: str,
-        act: Callable[[float], None],
+        self, key: str, text: str, span: tuple[float, float], value: float, unit: str, act: _Act
     ) -> None:
         units = self._units
         low, high, value = (units.to_page(each, unit) for each in (*span, value))
@@ -338,13 +330,16 @@ class PageView:
                 self._tune.add_text(f'<div class="tb"><b>{heading}</b></div>')
             shown = shorten_label(tunable.path[-1].replace('mechanical_', '').replace('_', ' '))
             text = self._draft.get(name, units.format_field(tunable.value, unit))
+            low = -math.inf if tunable.minimum is None else tunable.minimum
+            high = math.inf if tunable.maximum is None else tunable.maximum
+            suffix = ', not zero' if tunable.nonzero else ''
             self._tune.add_widget(
                 'text',
                 name,
                 partial(self._store_draft, name),
                 label=f'{shown} [{units.name_unit(unit)}]' if unit else shown,
                 value=text,
-                hint=f'{tunable.description} {_format_range(tunable, unit)} URDF: '
+                hint=f'{tunable.description} Range {low:g} to {high:g} {unit}{suffix}. URDF: '
                 f'{units.format_field(model.read_described_value(name), unit)}. '
                 f'Parameter {shorten_label(name)}',
             )
@@ -497,9 +492,7 @@ class PageView:
         self._question = None
         before = {name: model.read_value(name) for name in values}
         wanted = {} if question is None else question.wanted
-        placed = {
-            joint: (position, self._state.actuators[0]) for joint, position in wanted.items()
-        }
+        placed = {joint: (value, self._state.actuators[0]) for joint, value in wanted.items()}
         self._sent = dict(self._draft) if question is None else {}
         session.apply_values(
             values,
@@ -558,36 +551,34 @@ class PageView:
         panel, output = self._save, self._session.settings.output
         text = f'to {output}' if output else 'To save, start with --output FILE (.urdf or .yaml).'
         panel.add_text(format_note(text, 'dim') + self._difference)
-        panel.add_widget('button', 'Show difference', lambda _: self._show_difference(output))
+        panel.add_widget('button', 'Show difference', self._show_difference)
         is_ready = bool(output and self._saved and self._session.settings.may_change)
-        panel.add_widget(
-            'button', 'Write the file', lambda _: self._write_saved(output), visible=is_ready
-        )
+        panel.add_widget('button', 'Write the file', self._write_saved, visible=is_ready)
         panel.add_text(self._written)
         panel.show_changes()
 
-    def _show_difference(self, output: str) -> None:
+    def _show_difference(self, _: Any) -> None:
         self._saved, self._written = None, ''
         try:
-            saved = self._model.render_file(output or 'robot.urdf')
+            saved = self._model.render_file(self._session.settings.output or 'robot.urdf')
         except (UsageError, TransmissionBridgeError) as error:
             self._difference = format_note(str(error), 'bad')
         else:
             self._difference = texts.format_difference(saved.lines)
             self._saved = saved if saved.lines else None
 
-    def _write_saved(self, output: str) -> None:
+    def _write_saved(self, _: Any) -> None:
         # Writes the file that was shown, without later changes.
         saved, self._saved = self._saved, None
         settings = self._session.settings
-        if saved is None or not output or not settings.may_change:
+        if saved is None or not settings.output or not settings.may_change:
             return
         try:
-            write_output(output, saved.data, force=settings.force)
+            write_output(settings.output, saved.data, force=settings.force)
         except UsageError as error:
             self._written = format_note(str(error), 'bad')
         else:
-            self._written = format_note(f'written: {output}', 'good')
+            self._written = format_note(f'written: {settings.output}', 'good')
 
 
 def _format_heading(tunable: Tunable, binding: Binding) -> str:
@@ -598,9 +589,3 @@ def _format_heading(tunable: Tunable, binding: Binding) -> str:
         if rest and member.name == rest[0]:
             return f'{kind[:-1]} {member.name}' + (f' ({member.role})' if member.role else '')
     return binding.spec.name
-
-
-def _format_range(tunable: Tunable, unit: str) -> str:
-    low = '-inf' if tunable.minimum is None else f'{tunable.minimum:g}'
-    high = 'inf' if tunable.maximum is None else f'{tunable.maximum:g}'
-    return f'Range {low} to {high} {unit}{", not zero" if tunable.nonzero else ""}.'
