@@ -249,7 +249,7 @@ class BridgeClient:
         reader = JointStateReader(self._layouts)
         deserialize = _find_ros('rclpy.serialization.deserialize_message')
 
-        def decode(data: bytes) -> None:
+        def decode_message(data: bytes) -> None:
             now = time.monotonic()
             try:
                 view = reader.read_message(data)
@@ -264,7 +264,7 @@ class BridgeClient:
             else:
                 self._received[topic](view, view.layout, now)
 
-        return decode
+        return decode_message
 
     # -- parameters ------------------------------------------------------------------------------
 
@@ -293,10 +293,10 @@ class BridgeClient:
                 for name in response.result.names
                 if name in names or (prefix is not None and name.startswith(prefix))
             ]
-            self._send_request('GetParameters', {'names': asked}, partial(answer, asked))
+            self._send_request('GetParameters', {'names': asked}, partial(forward, asked))
 
-        def answer(asked: Sequence[str], response: Any, reason: str) -> None:
-            answered({} if reason else _map_values(asked, response.values), reason)
+        def forward(asked: Sequence[str], response: Any, reason: str) -> None:
+            answered({} if reason else _name_values(asked, response.values), reason)
 
         self._send_request('ListParameters', {}, request_listed)
 
@@ -308,7 +308,7 @@ class BridgeClient:
         :param answered: Receives the reason if they were not set, else an empty text.
         """
 
-        def answer(response: Any, reason: str) -> None:
+        def forward(response: Any, reason: str) -> None:
             if not reason and not response.result.successful:
                 reason = response.result.reason or 'rejected without a reason'
             answered(reason)
@@ -317,7 +317,7 @@ class BridgeClient:
         messages = [
             parameter(name, value=value).to_parameter_msg() for name, value in values.items()
         ]
-        self._send_request('SetParametersAtomically', {'parameters': messages}, answer)
+        self._send_request('SetParametersAtomically', {'parameters': messages}, forward)
 
     def follow_parameters(self, changed: Callable[[dict[str, Any], list[str]], None]) -> None:
         """
@@ -332,7 +332,7 @@ class BridgeClient:
                 news = event.changed_parameters
                 others = [*event.new_parameters, *event.deleted_parameters]
                 changed(
-                    _map_values([each.name for each in news], [each.value for each in news]),
+                    _name_values([each.name for each in news], [each.value for each in news]),
                     [each.name for each in others],
                 )
 
@@ -349,18 +349,18 @@ class BridgeClient:
         future = client.call_async(client.srv_type.Request(**arguments))
         self._requests[future] = client, time.monotonic() + _PATIENCE, answered
 
-        def finish(future: Any) -> None:
+        def finish_request(future: Any) -> None:
             if self._requests.pop(future, None) is not None:
                 answered(future.result(), '')
 
-        future.add_done_callback(finish)
+        future.add_done_callback(finish_request)
 
     @property
     def _silence(self) -> str:
         return 'the bridge does not answer' if self.is_present else 'the bridge has gone'
 
 
-def _map_values(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+def _name_values(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
     """Return parameter values by name, as Python objects."""
     as_python = _find_ros('rclpy.parameter.parameter_value_to_python')
     return dict(zip(names, map(as_python, values), strict=False))

@@ -90,10 +90,7 @@ def _show_until_end(
     begin = time.monotonic()
     left = options.seconds or (_PATIENCE if options.once else math.inf)
     is_plain = options.once or options.plain
-    with open_screen(state, console, is_plain=is_plain, pattern=options.filter) as (
-        show,
-        is_live,
-    ):
+    with open_screen(state, console, is_plain=is_plain, pattern=options.filter) as (show, is_live):
         period = LIVE_PERIOD if is_live or options.once else _PLAIN_PERIOD
         is_over = False
         while left > 0.0 and not is_over:

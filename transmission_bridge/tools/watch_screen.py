@@ -82,7 +82,7 @@ class Pager:
             else:
                 self.page += (key in _NEXT) - (key in _BACK)
 
-    def select_rows(self, rows: Sequence[WatchRow]) -> list[WatchRow]:
+    def filter_rows(self, rows: Sequence[WatchRow]) -> list[WatchRow]:
         """Return the rows that match the pattern."""
         pattern = f'*{self.pattern.lower()}*'
         return [row for row in rows if fnmatch(row.name.lower(), pattern)]
@@ -121,7 +121,7 @@ def make_screen(
         words = f'{_LEVELS.get(each.level, "STALE")} {each.name}: {each.message}'
         lines.append((words, 'red' if each.level >= ERROR else 'yellow'))
     lines = [(printable(text), style) for text, style in lines]
-    rows = pager.select_rows(state.make_rows(now))
+    rows = pager.filter_rows(state.make_rows(now))
     topics = []
     for topic in state.topics:
         age, rate = state.compute_age(topic, now), state.compute_rate(topic, now)
@@ -182,11 +182,11 @@ def _format_table(rows: Sequence[WatchRow], shown: Sequence[WatchRow], width: fl
 
 def _format_cells(row: WatchRow) -> dict[str, str]:
     """Return the texts of a row by column."""
-    cells = {column: _format_number(column, value) for column, value in row.numbers.items()}
+    cells = {column: _format_value(column, value) for column, value in row.numbers.items()}
     return cells | ({'UNITS': printable(row.units)[: _WIDTHS['UNITS']]} if row.units else {})
 
 
-def _format_number(column: str, value: float) -> str:
+def _format_value(column: str, value: float) -> str:
     digits = {CLAMPED: 0, AGE: 2}.get(column, 4)
     # Adding zero turns -0.0 into 0.0.
     text = f'{round(value, digits) + 0.0:.{digits}f}'
@@ -246,7 +246,7 @@ def open_screen(
         open_keys(live and sys.stdin) as read_keys,
     ):
 
-        def show(top: Sequence[Line]) -> bool:
+        def show_state(top: Sequence[Line]) -> bool:
             pager.handle_keys(read_keys())
             now = time.monotonic()
             if live is None:
@@ -263,4 +263,4 @@ def open_screen(
             live.update(group(*texts), refresh=True)
             return pager.is_over
 
-        yield show, live is not None
+        yield show_state, live is not None

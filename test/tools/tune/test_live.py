@@ -62,11 +62,11 @@ def test_states_numbers_and_refusals_of_a_bridge(robot, live_arm, peer):
     spin_until(robot, lambda: len(answers) == 2)
     assert answers[0] == ''
     assert 'expected a number other than zero, found 0.0' in answers[1]
-    spin_until(robot, lambda: robot.model.read_value(f'{PAN}.mechanical_reduction') == -101.0)
+    spin_until(robot, lambda: robot.model.find_value(f'{PAN}.mechanical_reduction') == -101.0)
     spin_until(robot, lambda: joint(robot, 'shoulder_pan') == 0.5)
     # Somebody else's change.
     assert peer.set_parameters({f'{PAN}.offset': -0.1}).successful
-    spin_until(robot, lambda: robot.model.read_value(f'{PAN}.offset') == -0.1)
+    spin_until(robot, lambda: robot.model.find_value(f'{PAN}.offset') == -0.1)
     with pytest.raises(NotPossible):
         robot.model.find_step_values(is_back=True)  # it is not a step of the page
 
@@ -106,7 +106,7 @@ def test_a_bridge_that_dies_is_waited_for(robot, live_arm, sent):
     spin_until(robot, lambda: np.isfinite(robot.read_state().joints[0]).all())
     model, answers = robot.model, []
     robot.apply_values({f'{PAN}.offset': 0.75}, answers.append)
-    spin_until(robot, lambda: model.read_value(f'{PAN}.offset') == 0.75)
+    spin_until(robot, lambda: model.find_value(f'{PAN}.offset') == 0.75)
     os.kill(live_arm.bridge.pid, sent)
     spin_until(robot, lambda: 'is not there' in robot.find_problem(), 12.0)
     assert np.isnan(robot.read_state().joints[0]).all()
@@ -135,7 +135,7 @@ def test_another_description_is_another_robot(robot, live_arm, peer):
         if peer.state(node) == before:  # else it has started by itself
             peer.change_state(transition, node)
     spin_until(robot, lambda: robot.model is not model)
-    assert robot.model.read_value(f'{PAN}.offset') == 0.75
+    assert robot.model.find_value(f'{PAN}.offset') == 0.75
 
 
 def test_an_offset_of_a_calibration_mark_is_not_one_of_tuning(robot, live_arm):
@@ -146,7 +146,7 @@ def test_an_offset_of_a_calibration_mark_is_not_one_of_tuning(robot, live_arm):
     text = text.replace(OFFSET, '').replace(joint, f'{joint}<calibration rising="0.125"/>')
     live_arm.start(text, calibration_offsets='true')
     spin_until(robot, lambda: robot.model is not None)
-    spin_until(robot, lambda: robot.model.read_value(f'{PAN}.offset') == 0.125)
+    spin_until(robot, lambda: robot.model.find_value(f'{PAN}.offset') == 0.125)
     assert robot.model.find_changes() == {}
 
 

@@ -84,7 +84,7 @@ def test_turns_wrong_turns_that_joint_and_as_few_others_as_can_be(position, join
     others = {each.joint for each in preview.ratios} - {joint}
     # Of the four-bar linkage the lift motor moves both joints: its sense is that of both.
     assert others == ({'elbow'} if joint == 'shoulder_lift' else set())
-    assert all(value == -model.read_value(name) for name, value in values.items())
+    assert all(value == -model.find_value(name) for name, value in values.items())
 
 
 def test_turns_wrong_of_a_matrix_is_its_row():
@@ -102,7 +102,7 @@ def test_turns_wrong_keeps_where_joints_were_set_on_the_page(joint):
     places = {'wrist_pitch': np.linspace(-3.0, 5.0, 6), joint: np.linspace(7.0, -4.0, 6)}
     for number, (each, position) in enumerate(places.items()):
         values = model.find_placing_offsets({each: 0.3}, at(model, position), nobody(model), 0.01)
-        before = {name: model.read_value(name) for name in values}
+        before = {name: model.find_value(name) for name in values}
         model.accept_values(values)
         model.record_step(before, values, 10.0 * number, {each: (0.3, position)})
     model.accept_values(model.find_reversal(joint, np.full(6, 11.0)))
@@ -123,7 +123,7 @@ def test_numbers_that_a_bridge_lost_by_starting_again_are_known_until_they_are_s
     model.accept_values({f'{PAN}.offset': 0.5, f'{PAN}.mechanical_reduction': -7.0})
     started = {f'{PAN}.offset': 0.25, f'{PAN}.mechanical_reduction': 101.0}
     model.accept_restarted_bridge(started)
-    assert model.read_value(f'{PAN}.offset') == 0.25
+    assert model.find_value(f'{PAN}.offset') == 0.25
     assert model.lost_values == {f'{PAN}.offset': 0.5, f'{PAN}.mechanical_reduction': -7.0}
     model.accept_restarted_bridge(started)
     other = f'{PREFIX}elbow_transmission.joints.elbow.offset'
@@ -193,7 +193,7 @@ def test_a_preview_of_what_cannot_be_accepted_says_why():
     preview = model.preview_change({f'{PAN}.mechanical_reduction': 0.0}, np.zeros(6))
     assert preview.robot is None
     assert 'a number other than zero' in preview.reason
-    assert model.read_value(f'{PAN}.mechanical_reduction') == 101.0
+    assert model.find_value(f'{PAN}.mechanical_reduction') == 101.0
 
 
 @given(st.lists(st.tuples(st.floats(-3.0, 3.0), st.sampled_from([0.5, 2.0])), min_size=1))
@@ -201,9 +201,9 @@ def test_undo_goes_back_all_the_way_and_redo_forth(steps):
     """What is done within a second on the same number is one step: a slider that is dragged."""
     model = model_of()
     name, now = f'{PAN}.offset', 0.0
-    reached = [model.read_value(name)]
+    reached = [model.find_value(name)]
     for value, pause in steps:
-        before = {name: model.read_value(name)}
+        before = {name: model.find_value(name)}
         model.accept_values({name: value})
         model.record_step(before, {name: value}, now := now + pause)
         if pause < 1.0 and len(reached) > 1:
@@ -213,13 +213,13 @@ def test_undo_goes_back_all_the_way_and_redo_forth(steps):
     for expected in reversed(reached[:-1]):
         model.accept_values(model.find_step_values(is_back=True))
         model.finish_step(is_back=True)
-        assert model.read_value(name) == expected
+        assert model.find_value(name) == expected
     with pytest.raises(NotPossible, match='nothing to undo'):
         model.find_step_values(is_back=True)
     for expected in reached[1:]:
         model.accept_values(model.find_step_values(is_back=False))
         model.finish_step(is_back=False)
-        assert model.read_value(name) == expected
+        assert model.find_value(name) == expected
     with pytest.raises(NotPossible, match='nothing to redo'):
         model.find_step_values(is_back=False)
 
@@ -272,7 +272,7 @@ def test_what_is_saved_gives_the_numbers_back(suffix, tmp_path):
         tuned = model.original.with_parameters(strip_prefixes(read))
     assert tuned.tunables == model.robot.tunables or suffix == 'urdf'
     for name, value in values.items():
-        assert TuneModel(data if suffix == 'urdf' else ARM, tuned).read_value(name) == value
+        assert TuneModel(data if suffix == 'urdf' else ARM, tuned).find_value(name) == value
 
 
 def test_nothing_to_save_is_no_difference():
@@ -292,9 +292,7 @@ def test_a_robot_of_a_file_begins_inside_its_limits_and_moves_by_its_motors():
     robot.move_joint(place, 0.5)
     after = robot.read_state().joints[0]
     np.testing.assert_allclose(after - before, np.eye(6)[place] * 0.5, atol=1e-12)
-    with pytest.raises(
-        NotPossible, match='no position of the motors reaches this position of wrist_roll'
-    ):
+    with pytest.raises(NotPossible, match='reaches this position of wrist_roll'):
         robot.move_joint(place, np.nan)
     robot.move_actuator(0, np.nan)
     np.testing.assert_array_equal(robot.read_state().joints[0], after)

@@ -347,7 +347,7 @@ def test_with_a_live_command_nothing_changes_while_a_slider_is_dragged(serve, li
     live_arm.commanded = 'shoulder_pan'
     shows(page, 'commanded now: shoulder_pan')
     drag_offset(page, 0.75)
-    shows(page, 'Enter or Apply does it.')
+    shows(page, 'Enter or Apply sets it.')
     assert live_arm.value(f'{PAN}.offset') == 0.25
     press(page, 'Apply')
     shows(page, 'is commanded now: shoulder_pan would shift')

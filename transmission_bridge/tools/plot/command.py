@@ -455,13 +455,7 @@ def _draw_block(axes: Any, block: Block, left: float, top: float) -> None:
 
 
 def _draw_box(
-    axes: Any,
-    block: Block,
-    color: str,
-    left: float,
-    middle: float,
-    height: float,
-    content: Any,
+    axes: Any, block: Block, color: str, left: float, middle: float, height: float, content: Any
 ) -> None:
     """
     Draw a box with the name and the lines of a block or one of its members.

@@ -79,7 +79,7 @@ class Gate:
         self.code = secrets.token_hex(8)
         self._names = {'localhost', host.lower()}
 
-    def check_request(self, target: str, headers: Mapping[str, str], port: int) -> Reply | None:
+    def find_rejection(self, target: str, headers: Mapping[str, str], port: int) -> Reply | None:
         """
         Return the reply to a rejected request, ``None`` if the request is accepted.
 

@@ -79,7 +79,7 @@ class BridgeRobot(BridgeClient):
             self._is_known = False  # configured again, perhaps with another description
         elif self.model is not None:
             try:
-                self.model.accept_values(_select_numbers(values))
+                self.model.accept_values(_list_numbers(values))
             except TransmissionBridgeError:  # another robot
                 self._is_known = False
 
@@ -99,7 +99,7 @@ class BridgeRobot(BridgeClient):
     def _build_model(self, values: Mapping[str, Any], reason: str) -> None:
         """Make the model from the parameters of the bridge."""
         data = str(values.get(_DESCRIPTION) or self._described).encode()
-        numbers = _select_numbers(values)
+        numbers = _list_numbers(values)
         is_configured = bool(numbers) or (self.report is not None and self.report.state == ACTIVE)
         if reason or not data or not is_configured:
             return
@@ -126,9 +126,9 @@ class BridgeRobot(BridgeClient):
             return
         self._is_known, self._cannot_be_read = True, ''
         self.n_starts += 1
-        self._follow_topics(self.model.robot, options)
+        self._follow_robot(self.model.robot, options)
 
-    def _follow_topics(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
+    def _follow_robot(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         """Buffer the latest messages of joints and drivers."""
         names = split_pairs('actuator_names', options.actuator_names)
         drivers: dict[str, Any] = {
@@ -209,6 +209,6 @@ def _find_key(robot: RobotTransmissions | None) -> object:
     return robot and (robot.joint_names, robot.actuator_names, robot.tunables)
 
 
-def _select_numbers(values: Mapping[str, Any]) -> dict[str, float]:
+def _list_numbers(values: Mapping[str, Any]) -> dict[str, float]:
     """Select the numbers of transmissions from values of parameters."""
     return {k: v for k, v in values.items() if k.startswith(PREFIX) and isinstance(v, float)}

@@ -168,7 +168,7 @@ class TuneModel:
             unit = joint_unit(self.robot.robot, tunable.path[1])
         return Number(name, unit, tunable)
 
-    def read_value(self, name: str) -> float:
+    def find_value(self, name: str) -> float:
         """Return the current value of a parameter."""
         return self.robot.parameters[name.removeprefix(PREFIX)].value
 
@@ -180,9 +180,9 @@ class TuneModel:
         """Return the described and the current values that differ, by parameter."""
         if self._changed is None:
             self._changed = {
-                name: (described.value, self.read_value(name))
+                name: (described.value, self.find_value(name))
                 for name, described in self._described.items()
-                if described.value != self.read_value(name)
+                if described.value != self.find_value(name)
             }
         return self._changed
 
@@ -227,7 +227,7 @@ class TuneModel:
         :raises TransmissionBridgeError: If the values are invalid.
         """
         ours = {name: value for name, value in values.items() if name in self._described}
-        if any(self.read_value(name) != value for name, value in ours.items()):
+        if any(self.find_value(name) != value for name, value in ours.items()):
             self.robot = self.robot.with_parameters(strip_prefixes(ours))
             self._changed = None
 
@@ -237,7 +237,7 @@ class TuneModel:
 
         :raises TransmissionBridgeError: If the values are invalid.
         """
-        before = {name: self.read_value(name) for name in self._described}
+        before = {name: self.find_value(name) for name in self._described}
         self._lost = before | self.lost_values
         self.accept_values(values)
         self._lost = self.lost_values
@@ -245,7 +245,7 @@ class TuneModel:
     @property
     def lost_values(self) -> dict[str, float]:
         """Numbers that the bridge had before its restart, and has lost."""
-        return {name: was for name, was in self._lost.items() if self.read_value(name) != was}
+        return {name: was for name, was in self._lost.items() if self.find_value(name) != was}
 
     def forget_lost_values(self) -> None:
         """Keep the present numbers of the restarted bridge."""
@@ -333,7 +333,7 @@ class TuneModel:
         n_movers = np.count_nonzero(ratios[row] > _ROUNDING * np.nan_to_num(ratios).max())
         found: list[tuple[int, dict[str, float]]] = []
         for names in self._list_sign_candidates(transmission, joint, row):
-            values = {name: -self.read_value(name) for name in names}
+            values = {name: -self.find_value(name) for name in names}
             changes = self.preview_change(values, position).ratios
             own = [each for each in changes if each.joint == joint]
             reverses = all(each.before * each.after < 0.0 for each in own)

@@ -84,10 +84,6 @@ class LinkPoses:
         """Names of the joints that determine the poses."""
         return tuple(dict.fromkeys(filter(None, self._owners)))
 
-    def find_owner(self, place: int) -> str:
-        """Return the joint whose position the joint above a link has, empty for none."""
-        return self._owners[place]
-
     def find_mover(self, place: int) -> str:
         """Return the nearest joint that moves a link, empty for none."""
         while place >= 0 and not self._owners[place]:

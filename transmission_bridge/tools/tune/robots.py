@@ -112,11 +112,11 @@ class FileRobot:
         """Return the state that the sliders define."""
         n = len(self._model.robot.joint_names)
         actuators, joints = (np.full((3, each), np.nan) for each in (len(self._position), n))
-        actuators[0], joints[0] = self._position, self._map_to_joints(self._position)
+        actuators[0], joints[0] = self._position, self._compute_joints(self._position)
         ages = np.zeros_like(self._position), np.zeros(n)
         return RobotState(actuators, joints, *ages, np.zeros(n, dtype=bool), np.full(n, np.nan))
 
-    def _map_to_joints(self, position: Array) -> Array:
+    def _compute_joints(self, position: Array) -> Array:
         with np.errstate(all='ignore'):
             return self._model.robot.actuator_to_joint('position', position)
 
@@ -149,14 +149,14 @@ class FileRobot:
         :raises NotPossible: If no actuator position reaches the joint position.
         """
         robot = self._model.robot
-        wanted = self._map_to_joints(self._position)
+        wanted = self._compute_joints(self._position)
         wanted[joint] = position
         (binding,) = (each for each in robot.bindings if joint in each.joints)
         with np.errstate(all='ignore'):
             found = robot.joint_to_actuator('position', wanted)[list(binding.actuators)]
         moved = self._position.copy()
         moved[list(binding.actuators)] = found
-        if not abs(self._map_to_joints(moved)[joint] - position) <= _TOLERANCE:
+        if not abs(self._compute_joints(moved)[joint] - position) <= _TOLERANCE:
             name = robot.joint_names[joint]
             raise NotPossible(f'no position of the motors reaches this position of {name}')
         self._position = moved

@@ -79,10 +79,10 @@ def _guard_server(gate: Gate) -> Iterator[None]:
     structures = optional('websockets.datastructures', 'tune')
     serve = sockets.serve
 
-    def serve_guarded(*arguments: Any, process_request: Callable[..., Any], **options: Any) -> Any:
+    def serve_gated(*arguments: Any, process_request: Callable[..., Any], **options: Any) -> Any:
         def checked(connection: Any, request: Any) -> Any:
             port = connection.local_address[1]
-            reply = gate.check_request(request.path, request.headers, port)
+            reply = gate.find_rejection(request.path, request.headers, port)
             if reply is None:
                 response = process_request(connection, request)
                 if response is not None:
@@ -98,7 +98,7 @@ def _guard_server(gate: Gate) -> Iterator[None]:
 
         return serve(*arguments, process_request=checked, **options)
 
-    sockets.serve = serve_guarded
+    sockets.serve = serve_gated
     try:
         yield
     finally:

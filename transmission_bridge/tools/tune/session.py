@@ -152,7 +152,7 @@ class TuneSession:
             done('this page is read-only')
             return
 
-        def finish(reason: str) -> None:
+        def finish_change(reason: str) -> None:
             try:
                 if not reason and self.robot.model is model:
                     model.accept_values(values)
@@ -161,7 +161,7 @@ class TuneSession:
                 reason = str(error)
             done(reason)
 
-        self.robot.apply_values(values, finish)
+        self.robot.apply_values(values, finish_change)
 
 
 def _run_guarded(task: Callable[[], object]) -> bool:

@@ -173,11 +173,11 @@ class PageView:
                 self._show_tune(binding)
         n_joints = len(self._model.robot.joint_names)
         shown = range(min(n_joints, _MOST_JOINTS))
-        self._joints.add_text(self._format_bars('joint', shown))
+        self._joints.add_text(self._make_bars('joint', shown))
         n_more = n_joints - _MOST_JOINTS
         self._joints.add_text(format_note(f'and {n_more} more' if n_more > 0 else '', 'dim'))
         self._joints.show_changes()
-        self._show_robot()
+        self._show_robot_tab()
         self._show_save()
 
     def _show_head(self) -> None:
@@ -218,8 +218,8 @@ class PageView:
         live = f'commanded now: {commanded}; changes by sliders must be confirmed'
         tune.add_text(
             format_note(binding.spec.type or 'passes through: no transmission, no numbers', 'dim')
-            + self._format_bars('actuator', binding.actuators)
-            + self._format_bars('joint', binding.all_joints)
+            + self._make_bars('actuator', binding.actuators)
+            + self._make_bars('joint', binding.all_joints)
             + format_note(live if commanded else '', 'care')
         )
         self.preview = None
@@ -227,7 +227,11 @@ class PageView:
             if isinstance(session.robot, FileRobot):
                 self._show_movers(session.robot, binding)
             if model.list_numbers(self._chosen):
-                self._apply_dragged(not commanded)
+                if not self._sent:  # else an earlier change is not finished
+                    # Other edits, and changes of commanded joints, need Apply.
+                    if not commanded and self._dragged and self._draft.keys() == self._dragged:
+                        self._handle_decision('Apply')
+                    self._dragged = set()
                 self._show_joint_buttons(binding)
                 self._show_numbers(binding)
                 self._show_change()
@@ -251,7 +255,7 @@ class PageView:
             return robot.joint_names, state.joints, state.joint_ages, self._limits
         return robot.actuator_names, state.actuators, state.actuator_ages, self._actuator_limits[1]
 
-    def _format_bars(self, kind: str, places: Iterable[int]) -> str:
+    def _make_bars(self, kind: str, places: Iterable[int]) -> str:
         names, values, ages, limits = self._find_side(kind)
         rows = []
         for place in places:
@@ -263,7 +267,7 @@ class PageView:
     def _show_movers(self, file: FileRobot, binding: Binding) -> None:
         """Show sliders that move the actuators and joints of a robot from a file."""
 
-        def move(kind: str, place: int, position: float) -> None:
+        def move_member(kind: str, place: int, position: float) -> None:
             try:
                 (file.move_joint if kind == 'joint' else file.move_actuator)(place, position)
             except TransmissionBridgeError as error:
@@ -277,7 +281,7 @@ class PageView:
                 low = min(value, low if math.isfinite(low) else -math.pi)
                 high = max(value, high if math.isfinite(high) else math.pi, low + 1e-3)
                 text = f'move {shorten_label(names[place])}'
-                act = partial(move, kind, place)
+                act = partial(move_member, kind, place)
                 self._add_slider(f'{kind} {text}', text, (low, high), value, unit, act)
 
     def _add_slider(
@@ -308,7 +312,7 @@ class PageView:
                 )
             else:
                 try:
-                    self._ask_to_place({joint: self._parse_number(self._is_at, unit)})
+                    self._ask_to_place({joint: self._parse_input(self._is_at, unit)})
                 except ValueError as error:
                     self._set_message(f'is at: expected {error}', 'bad')
 
@@ -350,11 +354,11 @@ class PageView:
                 # The ends stay the same during dragging.
                 self._spans[name] = span
                 with suppress(ValueError):
-                    value = min(max(self._parse_number(text, unit), span[0]), span[1])
+                    value = min(max(self._parse_input(text, unit), span[0]), span[1])
                 drag = partial(self._store_dragged, name, unit, (span[1] - span[0]) / _STEPS)
                 self._add_slider(name, '', span, value, unit, drag)
 
-    def _parse_number(self, text: str, unit: str) -> float:
+    def _parse_input(self, text: str, unit: str) -> float:
         """
         Convert input to a number in SI.
 
@@ -375,13 +379,6 @@ class PageView:
         digits = max(0, 1 - math.floor(math.log10(step)))
         self._store_draft(name, self._units.format_field(round(value, digits), unit))
         self._dragged.add(name)
-
-    def _apply_dragged(self, at_once: bool) -> None:
-        """Apply the value of a slider, unless a joint is commanded or other fields are edited."""
-        if not self._sent:  # else an earlier change is not finished
-            if at_once and self._dragged and self._draft.keys() == self._dragged:
-                self._handle_decision('Apply')
-            self._dragged = set()
 
     def _ask_to_place(self, wanted: Mapping[str, float]) -> None:
         model = self._model
@@ -427,7 +424,7 @@ class PageView:
         for name, text in self._edited.items():
             _, unit, tunable = model.find_number(name)
             try:
-                value = self._parse_number(text, unit)
+                value = self._parse_input(text, unit)
             except ValueError as error:
                 raise ValueError(f'{".".join(tunable.path)}: expected {error}') from None
             if text != self._units.format_field(tunable.value, unit):
@@ -490,7 +487,7 @@ class PageView:
         if not values or (question is None) != (what == 'Apply'):
             return
         self._question = None
-        before = {name: model.read_value(name) for name in values}
+        before = {name: model.find_value(name) for name in values}
         wanted = {} if question is None else question.wanted
         placed = {joint: (value, self._state.actuators[0]) for joint, value in wanted.items()}
         self._sent = dict(self._draft) if question is None else {}
@@ -511,7 +508,7 @@ class PageView:
 
     # -- robot and saving ------------------------------------------------------------------------
 
-    def _show_robot(self) -> None:
+    def _show_robot_tab(self) -> None:
         model, state, panel = self._model, self._state, self._robot
         scene, robot = self._session.scene, model.robot
         changed, n_joints = len(model.find_changes()), len(robot.joint_names)
