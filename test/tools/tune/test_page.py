@@ -156,7 +156,7 @@ def test_apply_and_the_whole_difference_are_seen_on_a_small_screen(serve, contex
         pause(page)
     page.locator('form').hover()
     page.mouse.wheel(0, -5000)
-    shows(page, 'would be read')
+    shows(page, 'would read')
     box = page.get_by_role('button', name='Apply', exact=True).bounding_box()
     assert box['y'] + box['height'] <= 600.0
     press(page, 'Apply')
