@@ -12,7 +12,7 @@ import pytest
 
 from transmission_bridge.bridge.diagnostics import ERROR, OK, Status, WARN
 from transmission_bridge.resources import resource
-from transmission_bridge.tools.bridge_client import BridgeClient, reports_of
+from transmission_bridge.tools.bridge_client import BridgeClient, find_bridge_reports
 
 ARM = resource('urdf', 'arm.urdf')
 PREFIX = 'transmissions.shoulder_pan_transmission.joints.shoulder_pan'
@@ -20,7 +20,7 @@ PREFIX = 'transmissions.shoulder_pan_transmission.joints.shoulder_pan'
 
 def test_reports_are_those_of_bridges_with_the_worst_trouble_first():
     """Other nodes, and other nodes with life cycles, are no bridges."""
-    reports = reports_of(
+    reports = find_bridge_reports(
         [
             Status('motors: left', ERROR, 'hot', (('state', 'x'),)),
             Status('lonely', ERROR, 'no part', ()),
@@ -31,7 +31,7 @@ def test_reports_are_those_of_bridges_with_the_worst_trouble_first():
         10.0,
     )
     (report,) = reports.values()
-    assert (report.name, report.state, report.heard) == ('arm/b', 'active', 10.0)
+    assert (report.name, report.state, report.received) == ('arm/b', 'active', 10.0)
     assert [each.message for each in report.troubles] == ['failed', 'pale']
     assert [report.is_gone(now) for now in (13.5, 13.6)] == [False, True]
 
@@ -116,16 +116,16 @@ def test_joint_states_arrive_as_they_were_sent_until_they_are_no_longer_followed
     client = BridgeClient('client', 'arm/b')
     received = []
     try:
-        client.follow(
+        client.follow_topics(
             {'states': lambda message, layout, _: received.append((layout, message.position[0]))}
         )
         publisher = peer.publisher('/arm/states')
         message = harness.JointState(name=['m1'], position=[1.25])
         run_until(client, lambda: publisher.publish(message) or received)
         assert {(layout.names, position) for layout, position in received} == {(('m1',), 1.25)}
-        assert '/arm/states' not in client.other_topics()
-        client.follow({})
-        assert '/arm/states' in client.other_topics()
+        assert '/arm/states' not in client.list_other_topics()
+        client.follow_topics({})
+        assert '/arm/states' in client.list_other_topics()
         peer.spin_until(lambda: not publisher.get_subscription_count(), 'the end')
     finally:
         client.close()

@@ -26,9 +26,9 @@ from transmission_bridge.resources import resource
 from transmission_bridge.sim.demo_motion import command_at, MOTIONS
 from transmission_bridge.sim.driver import Driver, DriverSettings
 from transmission_bridge.tools.demo import formulas
-from transmission_bridge.tools.demo.comparison import Comparison, Sample
+from transmission_bridge.tools.demo.comparison import Comparison, JointSample
 from transmission_bridge.tools.demo.formulas import ACTUATORS, JOINTS
-from transmission_bridge.tools.demo.processes import Child, end, ros_environment
+from transmission_bridge.tools.demo.processes import Child, end_processes, ros_environment
 
 INTERFACES = ('position', 'velocity', 'effort')
 
@@ -150,8 +150,8 @@ def _double(interface: str, given_values: dict[str, float]) -> dict[str, tuple[f
 
 def _compared(published: dict[str, dict[str, float]], stamp: int = 1) -> Comparison:
     comparison = Comparison('joint_states', 'joint', _double)
-    comparison.input(Sample((1, 0), {'position': {'in': 1.5}}))
-    comparison.output(Sample((stamp, 0), published))
+    comparison.add_input(JointSample((1, 0), {'position': {'in': 1.5}}))
+    comparison.add_output(JointSample((stamp, 0), published))
     return comparison
 
 
@@ -184,26 +184,28 @@ def test_whatever_differs_is_a_fault_with_its_name(published, words):
 def test_the_order_of_arrival_does_not_matter():
     """An answer that arrives before its question is compared all the same."""
     comparison = Comparison('joint_states', 'joint', _double)
-    comparison.output(Sample((1, 0), {'position': {'out': 0.0}}))
+    comparison.add_output(JointSample((1, 0), {'position': {'out': 0.0}}))
     assert comparison.compared == 0
-    comparison.input(Sample((1, 0), {'position': {'in': 1.5}}))
+    comparison.add_input(JointSample((1, 0), {'position': {'in': 1.5}}))
     assert comparison.compared == 1
     assert len(comparison.faults) == 1
 
 
 def test_nothing_to_compare_is_a_fault():
     """Silence, and stamps that never match, are no agreement."""
-    assert 'nothing arrived' in Comparison('joint_states', 'joint', _double).faults[0]
-    assert 'nothing arrived' in _compared({'position': {'out': 3.0}}, stamp=2).faults[0]
+    assert 'no message could be compared' in Comparison('joint_states', 'joint', _double).faults[0]
+    assert (
+        'no message could be compared' in _compared({'position': {'out': 3.0}}, stamp=2).faults[0]
+    )
 
 
 def test_stamps_that_no_input_had_are_a_fault():
     """Outputs with stamps of their own between those of inputs cannot be right."""
     comparison = Comparison('joint_states', 'joint', _double)
     for second in range(1, 11):
-        comparison.input(Sample((second, 0), {'position': {'in': 1.0}}))
-        comparison.output(Sample((second, 0), {'position': {'out': 2.0}}))
-    comparison.output(Sample((5, 1), {'position': {'out': 2.0}}))
+        comparison.add_input(JointSample((second, 0), {'position': {'in': 1.0}}))
+        comparison.add_output(JointSample((second, 0), {'position': {'out': 2.0}}))
+    comparison.add_output(JointSample((5, 1), {'position': {'out': 2.0}}))
     (fault,) = comparison.faults
     assert '1 messages with stamps of no input' in fault
 
@@ -236,7 +238,7 @@ def test_processes_end_however_stubborn_they_are(tmp_path, monkeypatch, ignored,
     while 'ready' not in log.read_text():
         assert child.poll() is None, child.last_words
         time.sleep(0.01)
-    end([child])
+    end_processes([child])
     assert child.returncode == code
 
 

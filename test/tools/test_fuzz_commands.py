@@ -295,7 +295,9 @@ def without_ros() -> Iterator[None]:
         def spin_for(seconds: float) -> None:
             client.turns += 1
             for topic in ('actuator_states', 'joint_states'):
-                state.take(topic, ['a', '\n'], {'position': [1.0, float('nan')]}, client.turns)
+                state.store_message(
+                    topic, ['a', '\n'], {'position': [1.0, float('nan')]}, client.turns
+                )
             if client.turns > 3:
                 raise KeyboardInterrupt
 
@@ -309,7 +311,7 @@ def without_ros() -> Iterator[None]:
         mock.patch(f'{tools}.watch.WatchClient', hears),
         mock.patch(f'{tools}.demo.command.run_demo', return_value=Exit.OK),
         mock.patch(f'{tools}.tune.command.open_server', mock.Mock(**{'get_port.return_value': 1})),
-        mock.patch(f'{tools}.tune.command.Session', interrupted),
+        mock.patch(f'{tools}.tune.command.TuneSession', interrupted),
         mock.patch(f'{tools}.tune.live.BridgeRobot', for_ros),
     ):
         yield

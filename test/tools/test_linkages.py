@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import transmission_bridge as tb
-from transmission_bridge.tools.plot.command import curves_of
+from transmission_bridge.tools.plot.command import make_curves
 from transmission_bridge.tools.tune.model import TuneModel
 
 COMMANDED = {
@@ -124,7 +124,7 @@ def test_a_linkage_has_curves_of_its_passive_joints(run, worked, tmp_path):
     output = tmp_path / 'drive.svg'
     result = run('plot', path, '--output', output)
     assert (result.code, result.err) == (0, '')
-    found = curves_of(robot, robot.bindings[0])
+    found = make_curves(robot, robot.bindings[0])
     assert [curves.moved for curves in found] == [*robot.actuator_names]
     for curves in found:
         assert (curves.unit, curves.other_unit) == ('rad', 'rad')
@@ -139,7 +139,7 @@ def test_curves_begin_where_the_linkage_can_be(save):
     """The middle of the range may be out of reach."""
     limits = ('lower="-1.4" upper="1.4" velocity="20"', 'lower="-0.2" upper="5" velocity="20"')
     _, robot = save('five_bar', limits)
-    for curves in curves_of(robot, robot.bindings[0]):
+    for curves in make_curves(robot, robot.bindings[0]):
         assert np.isfinite(curves.positions).all(axis=1).any()
 
 
@@ -272,7 +272,7 @@ def test_a_change_is_shown_by_what_it_does_to_the_joints(worked):
     model = TuneModel(path.read_bytes(), robot)
     position = np.zeros(len(robot.actuator_names))
     number = f'transmissions.{transmission}.actuators.{robot.actuator_names[-1]}.offset'
-    preview = model.preview({number: 0.02}, position)
+    preview = model.preview_change({number: 0.02}, position)
     assert preview.reason == ''
     shown = [shift.joint for shift in preview.shifts]
     assert commanded[-1] in shown

@@ -12,7 +12,7 @@ import pytest
 from robots import chain
 
 from transmission_bridge.tools.commands import COMMANDS
-from transmission_bridge.tools.tune.command import _robot
+from transmission_bridge.tools.tune.command import _open_robot
 
 pytest.importorskip('yaml')
 
@@ -56,8 +56,8 @@ def test_every_command_has_its_numbers_and_units(run, files, tmp_path):
 
     parser = argparse.ArgumentParser()
     COMMANDS['tune'].add_arguments(parser)
-    model = _robot(parser.parse_args([*map(str, files)])).model
-    assert model.changed() == {
+    model = _open_robot(parser.parse_args([*map(str, files)])).model
+    assert model.find_changes() == {
         f'{PAN}.mechanical_reduction': (10.0, 20.0),
         f'{PAN}.offset': (0.0, 0.25),
     }

@@ -15,12 +15,12 @@ from robots import chain
 import transmission_bridge as tb
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.plot.command import (
-    blocks_of,
     COLUMN,
-    columns_of,
-    curves_of,
+    distribute_columns,
     draw_curves,
     LONGEST_LINE,
+    make_blocks,
+    make_curves,
 )
 
 pytest.importorskip('matplotlib')
@@ -93,7 +93,7 @@ def test_the_curves_are_those_of_the_transmission():
     """Positions, ratios and limits are the transmission's own, over all of its domain."""
     robot = tb.RobotTransmissions(tb.load_description(CRANK))
     binding = robot.bindings[0]
-    (curves,) = curves_of(robot, binding)
+    (curves,) = make_curves(robot, binding)
     transmission = binding.transmission
     assert (curves.moved, curves.names, curves.limits) == ('knee', ('cylinder',), (-0.5, 0.4))
     domain = transmission.domain
@@ -115,7 +115,7 @@ def test_fifty_transmissions_are_as_wide_as_high_and_do_not_overlap():
     text = chain(blocks, **{f'knee_{n}': 'revolute -0.5 0.4 1 1' for n in range(50)})
     robot = tb.RobotTransmissions(tb.load_description(text))
     assert len(robot.transmissions) == 50
-    columns = columns_of(blocks_of(robot, tuple(robot.transmissions)))
+    columns = distribute_columns(make_blocks(robot, tuple(robot.transmissions)))
     heights = [sum(each.height for each in column) for column in columns]
     assert [each.name for column in columns for each in column] == list(robot.transmissions)
     assert max(heights) <= 1.3 * min(heights)
@@ -125,7 +125,7 @@ def test_fifty_transmissions_are_as_wide_as_high_and_do_not_overlap():
 @pytest.mark.parametrize(
     ('arguments', 'sentence'),
     [
-        (['--output', 'drive.pdf'], 'should end with .svg or .png'),
+        (['--output', 'drive.pdf'], 'must end with .svg or .png'),
         (['--output', 'no/such/folder/x.svg'], "there is no folder 'no/such/folder'"),
         (['--transmission', 'none'], "unknown transmission 'none', known: crank"),
         (['--transmission', 'cranc'], "unknown transmission 'cranc' (closest: 'crank'), known"),
@@ -145,15 +145,15 @@ def test_a_missing_library_is_one_sentence(refuse, leg, tmp_path, hide):
     refuse("pip install '.[plot]'", 'plot', leg, '--output', tmp_path / 'x.svg')
 
 
-def test_a_refused_transmission_is_drawn_as_refused(run, mixed_robot, tmp_path):
+def test_a_rejected_transmission_is_drawn_as_rejected(run, mixed_robot, tmp_path):
     """Its box says so and where it stands, and the exit code says so too."""
     output = tmp_path / 'mixed.svg'
     result = run('plot', mixed_robot, '--output', output)
     assert result.code == 1
-    assert '2 of the transmissions cannot be used and are drawn as refused' in result.err
+    assert '2 transmissions cannot be used and are drawn as rejected' in result.err
     texts = comments(output.read_text(encoding='utf-8'))
     for line, name in ((12, 'strange_transmission'), (17, 'broken_transmission')):
-        assert {f'REFUSED, line {line}', name} <= texts
+        assert {f'REJECTED, line {line}', name} <= texts
     assert 'good_motor' in texts
 
 
@@ -163,7 +163,9 @@ def test_a_refused_transmission_is_drawn_as_refused(run, mixed_robot, tmp_path):
 def test_a_number_stands_at_the_member_that_holds_it(holder, file):
     """A simple transmission has its reduction at the joint in ros2_control, else at the motor."""
     robot = tb.RobotTransmissions(tb.load_description(resource('urdf', file)))
-    blocks = [each for each in blocks_of(robot, list(robot.transmissions)) if not each.joints[1:]]
+    blocks = [
+        each for each in make_blocks(robot, list(robot.transmissions)) if not each.joints[1:]
+    ]
     assert blocks
     for block in blocks:
         sides = {'joints': block.joints, 'actuators': block.actuators}
@@ -182,7 +184,7 @@ def test_numbers_and_units_of_the_documented_ankle_fit_in_its_boxes():
         left_ankle_roll='revolute -0.4 0.4 1 1',
     )
     robot = tb.RobotTransmissions(tb.load_description(text))
-    (ankle,) = blocks_of(robot, ['left_ankle'])
+    (ankle,) = make_blocks(robot, ['left_ankle'])
     lines = [line for member in (*ankle.actuators, *ankle.joints) for line in member.lines]
     assert all(len(each) <= LONGEST_LINE for each in (*lines, *ankle.lines))
     assert lines[0].startswith('reduction 15, ')
@@ -204,7 +206,7 @@ def drawn(curves, name):
 def test_legend_and_limits_cover_no_curve(linkages):
     """The legend is beside the panels, and names the level lines, in the colours of the joints."""
     robot = tb.RobotTransmissions(tb.load_description(linkages['push_rod_ankle']))
-    position, ratio = drawn(curves_of(robot, robot.bindings[0])[0], 'ankle')
+    position, ratio = drawn(make_curves(robot, robot.bindings[0])[0], 'ankle')
     legend = ratio.get_legend()
     assert position.get_legend() is None
     assert legend.get_window_extent().x0 >= ratio.bbox.x1
@@ -220,7 +222,7 @@ def test_names_of_limits_cover_no_curve(limits):
     """They stand above the panels, each beside its line."""
     text = CRANK.replace('"-0.5"', f'"{limits[0]}"').replace('"0.4"', f'"{limits[1]}"')
     robot = tb.RobotTransmissions(tb.load_description(text))
-    for each in drawn(*curves_of(robot, robot.bindings[0]), 'crank'):
+    for each in drawn(*make_curves(robot, robot.bindings[0]), 'crank'):
         names = [note for note in each.texts if note.get_text().endswith(' limit')]
         boxes = [note.get_window_extent() for note in names]
         assert [note.get_text() for note in names] == ['lower limit', 'upper limit']

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import pytest
 
 from transmission_bridge.bridge.diagnostics import ERROR, OK, Status, WARN
-from transmission_bridge.tools.bridge_client import reports_of
+from transmission_bridge.tools.bridge_client import find_bridge_reports
 from transmission_bridge.tools.cli import Console, Stream
-from transmission_bridge.tools.watch_screen import display, keys_of, Pager, screen
-from transmission_bridge.tools.watch_state import AGE, CLAMPED, missing_sides, WatchState
+from transmission_bridge.tools.watch_screen import make_screen, open_keys, open_screen, Pager
+from transmission_bridge.tools.watch_state import AGE, CLAMPED, find_missing_sides, WatchState
 
 TOPICS = ('actuator_states', 'actuator_commands', 'joint_states', 'joint_commands')
 
@@ -40,13 +40,13 @@ def said(state='active', *more: Status, name: str = 'transmission_bridge') -> li
 
 def hear(state: WatchState, statuses: list[Status], now: float) -> None:
     """Let a state have a message of diagnostics."""
-    state.reports = {**state.reports, **reports_of(statuses, now)}
+    state.reports = {**state.reports, **find_bridge_reports(statuses, now)}
 
 
 def plain_lines(state, now, missing=(), pattern=''):
     """Return the lines for a pipe."""
     top = [(sentence, 'bold red') for sentence in missing]
-    return [text for text, _ in screen(state, now, top, Pager(pattern))]
+    return [text for text, _ in make_screen(state, now, top, Pager(pattern))]
 
 
 def input_of(topic: str, received: int = 0, timeout: str = 'never') -> Status:
@@ -69,11 +69,11 @@ def commands_of(topic: str, level: int = OK, **clamped: object) -> Status:
 def test_the_newest_value_of_each_interface_is_kept():
     """Messages with some names and some interfaces add up; NaN commands nothing."""
     state = WatchState()
-    state.take('joint_states', ['a', 'b'], arrays(1.0, 2.0, velocity=(3.0, 4.0)), 10.0)
-    state.take('joint_states', ['b'], arrays(5.0), 11.0)
-    state.take('joint_commands', ['b'], arrays(6.0), 11.0)
-    state.take('joint_commands', ['b'], arrays(math.nan, velocity=(7.0,)), 11.5)
-    first, second = state.rows(12.0)
+    state.store_message('joint_states', ['a', 'b'], arrays(1.0, 2.0, velocity=(3.0, 4.0)), 10.0)
+    state.store_message('joint_states', ['b'], arrays(5.0), 11.0)
+    state.store_message('joint_commands', ['b'], arrays(6.0), 11.0)
+    state.store_message('joint_commands', ['b'], arrays(math.nan, velocity=(7.0,)), 11.5)
+    first, second = state.make_rows(12.0)
     assert (first.kind, first.name) == ('joint', 'a')
     assert first.numbers == {'POS': 1.0, 'VEL': 3.0, AGE: 2.0}
     assert second.numbers == {'POS': 5.0, 'VEL': 4.0, AGE: 1.0, 'CMD POS': 6.0, 'CMD VEL': 7.0}
@@ -85,41 +85,43 @@ def test_the_rate_of_a_regular_topic_is_its_rate(hertz, seconds):
     state = WatchState()
     count = int(hertz * seconds)
     for number in range(count + 1):
-        state.take('actuator_states', ['m'], arrays(0.0), 100.0 + number / hertz)
+        state.store_message('actuator_states', ['m'], arrays(0.0), 100.0 + number / hertz)
     now = 100.0 + seconds
-    assert abs(state.rate('actuator_states', now) - hertz) <= 1.0 / min(seconds, 2.0) + 1e-6
-    assert state.rate('joint_states', now) == 0.0
-    assert state.rate('actuator_states', now + 3.0) == 0.0
+    assert (
+        abs(state.compute_rate('actuator_states', now) - hertz) <= 1.0 / min(seconds, 2.0) + 1e-6
+    )
+    assert state.compute_rate('joint_states', now) == 0.0
+    assert state.compute_rate('actuator_states', now + 3.0) == 0.0
 
 
 def test_a_burst_is_no_rate():
     """Many messages at once count over the time since the topic was first heard."""
     state = WatchState()
-    state.take('joint_states', ['a'], arrays(0.0), 10.0)
+    state.store_message('joint_states', ['a'], arrays(0.0), 10.0)
     for number in range(20):
-        state.take('joint_states', ['a'], arrays(0.0), 11.0 + number * 1e-6)
-    assert state.rate('joint_states', 12.0) == pytest.approx(10.0)
+        state.store_message('joint_states', ['a'], arrays(0.0), 11.0 + number * 1e-6)
+    assert state.compute_rate('joint_states', 12.0) == pytest.approx(10.0)
 
 
 def test_clamps_are_summed_over_the_sources_of_commands():
     """Counts come from the diagnostics of each source, the newest of each."""
     state = WatchState()
-    state.take('joint_states', ['elbow', 'wrist'], arrays(0.0, 0.0), 1.0)
+    state.store_message('joint_states', ['elbow', 'wrist'], arrays(0.0, 0.0), 1.0)
     for count in (2, 3):
         first = commands_of('joint_commands', WARN, elbow=count)
         second = commands_of('position_commands', elbow=4, wrist='x')
         hear(state, said('active', first, second, name='bridge'), 1.0)
-    assert [row.numbers.get(CLAMPED) for row in state.rows(1.0)] == [7, None]
-    (trouble,) = state.troubles()
+    assert [row.numbers.get(CLAMPED) for row in state.make_rows(1.0)] == [7, None]
+    (trouble,) = state.list_troubles()
     assert (trouble.name, trouble.message) == ('bridge: commands of joint_commands', 'inside')
     hear(state, said('active', second, name='bridge'), 2.0)
-    assert state.troubles() == []
+    assert state.list_troubles() == []
 
 
 def test_the_worst_trouble_stands_first():
     """Errors before warnings, each with its level, above the table."""
     state = WatchState()
-    state.take('joint_states', ['elbow'], arrays(0.0), 1.0)
+    state.store_message('joint_states', ['elbow'], arrays(0.0), 1.0)
     warning = Status('actuators', WARN, 'pale', ())
     error = Status('transmission wrist', ERROR, 'failed\nto load', ())
     hear(state, said('active', warning, error), 1.0)
@@ -147,7 +149,7 @@ def test_topics_of_drivers_are_those_that_the_bridge_names():
     hear(state, said('active', *parts), 1.0)
     commands = ('left/actuator_commands', 'right/actuator_commands')
     assert state.topics == [*drivers, *commands, 'joint_states', 'joint_commands']
-    state.take('actuator_states', ['m'], arrays(0.0), 2.0)
+    state.store_message('actuator_states', ['m'], arrays(0.0), 2.0)
     assert state.topics[:4] == [*drivers, 'actuator_states', commands[0]]
 
 
@@ -155,16 +157,16 @@ def test_drivers_that_use_the_same_names_have_a_row_each():
     """With commands of their own they are two motors; else the newest number of a name counts."""
     state = WatchState()
     for topic, value in (('left/states', 1.0), ('right/states', 2.0)):
-        state.take(topic, ['M1'], arrays(value), value)
-    state.take('right/actuator_commands', ['M1'], arrays(3.0), 3.0)
+        state.store_message(topic, ['M1'], arrays(value), value)
+    state.store_message('right/actuator_commands', ['M1'], arrays(3.0), 3.0)
     inputs = [input_of('left/states'), input_of('right/states')]
     outputs = [output_of('left/actuator_commands'), output_of('right/actuator_commands')]
     hear(state, said('active', *inputs, *outputs), 3.0)
-    left, right = state.rows(3.0)
+    left, right = state.make_rows(3.0)
     assert (left.name, left.numbers) == ('left/M1', {'POS': 1.0, AGE: 2.0})
     assert (right.name, right.numbers) == ('right/M1', {'POS': 2.0, AGE: 1.0, 'CMD POS': 3.0})
     hear(state, said('active', *inputs, output_of('actuator_commands')), 4.0)
-    (row,) = state.rows(4.0)
+    (row,) = state.make_rows(4.0)
     assert (row.name, row.numbers['POS']) == ('M1', 2.0)
 
 
@@ -182,15 +184,15 @@ def test_what_is_missing_is_said(driver, joints, life, elsewhere, age):
     """Nothing where both sides work; else who is missing, and the state of a bridge that rests."""
     state = WatchState('arm/bridge')
     if driver:
-        state.take('actuator_states', ['m'], arrays(0.0), 10.0)
+        state.store_message('actuator_states', ['m'], arrays(0.0), 10.0)
     if joints:
-        state.take('joint_states', ['q'], arrays(0.0), 10.0)
+        state.store_message('joint_states', ['q'], arrays(0.0), 10.0)
     if elsewhere:
         hear(state, said(name='left/other'), 10.0)
         state.others = ['/motors/states']
     if life is not None:
         hear(state, said(life, name='arm/bridge'), 10.0 - age)
-    sentences = '\n'.join(missing_sides(state, 10.0))
+    sentences = '\n'.join(find_missing_sides(state, 10.0))
     is_hinted = elsewhere and not driver and life is None
     assert ('; other topics of joint states: /motors/states' in sentences) == is_hinted
     is_there = life is not None and age <= 2.0
@@ -213,23 +215,23 @@ def test_what_is_missing_is_said(driver, joints, life, elsewhere, age):
 def test_a_driver_that_only_the_bridge_hears_is_not_missing():
     """Its topic may have another name, which diagnostics do not tell."""
     state = WatchState()
-    state.take('joint_states', ['q'], arrays(0.0), 1.0)
+    state.store_message('joint_states', ['q'], arrays(0.0), 1.0)
     hear(state, said('active', input_of('actuator_states', 7)), 1.0)
-    assert missing_sides(state, 1.0) == []
+    assert find_missing_sides(state, 1.0) == []
     hear(state, said('active', input_of('actuator_states', 0)), 2.0)
-    (sentence,) = missing_sides(state, 2.0)
-    assert 'the driver is missing: nothing has arrived on actuator_states' in sentence
+    (sentence,) = find_missing_sides(state, 2.0)
+    assert 'the driver is missing: no message has arrived on actuator_states' in sentence
 
 
 def test_plain_lines_show_every_row_and_topic():
-    """Without a terminal the table is aligned text, with what was never heard."""
+    """Without a terminal the table is aligned text, with topics without a message."""
     state = WatchState()
-    state.take('actuator_states', ['motor'], arrays(100.0), 1.0)
-    state.take('joint_states', ['elbow\n'], arrays(math.nan), 1.0)
+    state.store_message('actuator_states', ['motor'], arrays(100.0), 1.0)
+    state.store_message('joint_states', ['elbow\n'], arrays(math.nan), 1.0)
     lines = plain_lines(state, 1.5)
     assert any(line.startswith('motor') and '100.0000' in line for line in lines)
     assert any(line.startswith('elbow\\n') and 'nan' in line for line in lines)
-    assert 'joint_commands: never heard' in lines
+    assert 'joint_commands: no message yet' in lines
     assert [line.split(':')[0] for line in lines[-len(TOPICS) - 1 : -1]] == list(TOPICS)
 
 
@@ -244,7 +246,10 @@ def test_without_rich_a_terminal_gets_plain_lines_and_a_hint(hide):
     """The extra that installs it is named, and the command goes on."""
     hide('rich')
     out, err = _Terminal(), io.StringIO()
-    with display(WatchState(), Console(Stream(out), Stream(err)), is_plain=False) as (_, is_live):
+    with open_screen(WatchState(), Console(Stream(out), Stream(err)), is_plain=False) as (
+        _,
+        is_live,
+    ):
         assert not is_live
     assert "pip install '.[cli]'" in err.getvalue()
 
@@ -258,8 +263,8 @@ def test_a_live_table_shows_names_as_they_are(monkeypatch):
     monkeypatch.setenv('LINES', '24')
     monkeypatch.setenv('TERM', 'xterm')
     state = WatchState()
-    state.take('joint_states', ['[bold]elbow[/]'], arrays(1.25), 1.0)
-    with display(state, Console(Stream(out), Stream(err)), is_plain=False) as (show, is_live):
+    state.store_message('joint_states', ['[bold]elbow[/]'], arrays(1.25), 1.0)
+    with open_screen(state, Console(Stream(out), Stream(err)), is_plain=False) as (show, is_live):
         assert is_live
         assert not show([])
     assert '[bold]elbow[/]' in out.getvalue()
@@ -270,7 +275,7 @@ def test_a_live_table_shows_names_as_they_are(monkeypatch):
 def page_of(state, pager=None, missing=(), width=80, height=24) -> list[str]:
     """Return the texts of a page."""
     top = [(sentence, 'bold red') for sentence in missing]
-    lines = screen(state, 10.0, top, pager or Pager(), (width, height))
+    lines = make_screen(state, 10.0, top, pager or Pager(), (width, height))
     return [text for text, _ in lines]
 
 
@@ -282,8 +287,10 @@ def robot_of(count: int, age: float = 0.0) -> WatchState:
         topic = 'actuator' if side == 'motor' else 'joint'
         values = [scale * number for number in range(count)]
         numbers = arrays(*values, velocity=[-1e-9] * count, effort=[1234567.0] * count)
-        state.take(f'{topic}_states', names, numbers, 10.0 - age)
-        state.take(f'{topic}_commands', names[: count // 2], arrays(*values[: count // 2]), 10.0)
+        state.store_message(f'{topic}_states', names, numbers, 10.0 - age)
+        state.store_message(
+            f'{topic}_commands', names[: count // 2], arrays(*values[: count // 2]), 10.0
+        )
     hear(state, said('active', commands_of('x', left_finger_000_joint=3)), 10.0)
     return state
 
@@ -306,7 +313,7 @@ def test_a_page_fits_the_terminal(width, height, count, sentences):
         if not found:
             return
         seen += found
-        pager.press('n')
+        pager.handle_keys('n')
     numbers = [*range(count)] * 2
     # A name that does not fit keeps both ends.
     assert [name[-5:] for name in seen] == ['motor'] * count + ['joint'] * count
@@ -339,7 +346,7 @@ def test_colours_mean_what_the_legend_says():
     """Old rows are dim, clamped joints yellow."""
 
     def styles(age):
-        lines = screen(robot_of(1, age), 10.0, [], Pager(), (80, 24))
+        lines = make_screen(robot_of(1, age), 10.0, [], Pager(), (80, 24))
         assert lines[-1][0].startswith('dim: older than 0.5 s   yellow: commands clamped')
         return [style for text, style in lines if text.startswith('left_finger_000_joint')]
 
@@ -352,7 +359,7 @@ def test_keys_turn_pages_and_filter():
     state, pager = robot_of(60), Pager()
 
     def page(keys: str) -> list[str]:
-        pager.press(keys)
+        pager.handle_keys(keys)
         return page_of(state, pager)
 
     def last(lines: list[str]) -> str:
@@ -380,7 +387,7 @@ def test_keys_turn_pages_and_filter():
 def test_any_key_leaves_a_page(keys):
     """Whatever is pressed, the next page can be drawn."""
     pager = Pager()
-    pager.press(keys)
+    pager.handle_keys(keys)
     assert page_of(robot_of(3), pager)
 
 
@@ -390,14 +397,14 @@ def test_keys_are_read_without_waiting_and_the_terminal_is_given_back():
     ours, theirs = pty.openpty()
     with open(ours, 'wb', buffering=0) as keyboard, open(theirs, encoding='utf-8') as terminal:
         before = termios.tcgetattr(theirs)
-        with keys_of(terminal) as pressed:
+        with open_keys(terminal) as pressed:
             assert pressed() == ''
             keyboard.write(b'n\x1b[6~')
             select.select([theirs], [], [], 30.0)
             assert pressed() == 'n\x1b[6~'
             assert not termios.tcgetattr(theirs)[3] & termios.ECHO
         assert termios.tcgetattr(theirs) == before
-    with keys_of(io.StringIO()) as pressed:
+    with open_keys(io.StringIO()) as pressed:
         assert pressed() == ''
 
 
@@ -413,17 +420,17 @@ def test_a_filter_of_plain_lines():
 def test_a_silent_driver_is_said_at_its_timeout():
     """The bridge says how long it waits; no sentence for drivers that publish on change."""
     state = WatchState()
-    state.take('actuator_states', ['m'], arrays(0.0), 10.0)
-    state.take('joint_states', ['q'], arrays(0.0), 10.0)
+    state.store_message('actuator_states', ['m'], arrays(0.0), 10.0)
+    state.store_message('joint_states', ['q'], arrays(0.0), 10.0)
     for timeout, is_said in (('1', True), ('never', False), ('', False)):
         hear(state, said('active', input_of('actuator_states', 9, timeout)), 10.0)
-        assert missing_sides(state, 10.9) == []
-        sentences = missing_sides(state, 11.1)
+        assert find_missing_sides(state, 10.9) == []
+        sentences = find_missing_sides(state, 11.1)
         assert len(sentences) == is_said
         if is_said:
-            assert 'the driver on actuator_states is silent: nothing for 1.1 s' in sentences[0]
+            assert 'the driver on actuator_states is silent: no message for 1.1 s' in sentences[0]
     hear(state, said('inactive', input_of('actuator_states', 9, '1')), 11.0)
-    assert 'silent' not in missing_sides(state, 11.1)[0]
+    assert 'silent' not in find_missing_sides(state, 11.1)[0]
 
 
 def test_without_ros_the_user_is_told_in_one_sentence(run, monkeypatch):
@@ -571,7 +578,7 @@ def test_a_bridge_says_itself_what_it_waits_for(run, start, robot_file, harness,
     result = watched('is unconfigured')
     assert result.code == 1
     assert f"{bridge} is unconfigured, not active: 'ros2 lifecycle set /{bridge} con" in result.err
-    assert 'the driver is missing: nothing has arrived on actuator_states' in result.err
+    assert 'the driver is missing: no message has arrived on actuator_states' in result.err
 
     assert peer.change_state('configure', f'/{bridge}')
     result = watched('is inactive')
@@ -582,18 +589,18 @@ def test_a_bridge_says_itself_what_it_waits_for(run, start, robot_file, harness,
     assert peer.change_state('activate', f'/{bridge}')
     result = watched('the driver is missing: ')
     assert result.code == 1
-    assert 'nothing has arrived on left/states, right/states in namespace /arm' in result.err
+    assert 'no message has arrived on left/states, right/states in namespace /arm' in result.err
     assert '/arm/left/states has 0 publishers' in result.out
     assert f'ERROR {bridge}: transmission tilt_drive' in result.out
     # What the bridge names is all that is listened to: no input of it is taken for a driver's.
     lines = result.out.splitlines()
-    assert [line for line in lines if line.endswith(': never heard')] == [
-        f'{topic}: never heard' for topic in ('left/states', 'right/states', *TOPICS[1:])
+    assert [line for line in lines if line.endswith(': no message yet')] == [
+        f'{topic}: no message yet' for topic in ('left/states', 'right/states', *TOPICS[1:])
     ]
 
-    result = watched('but of others', 'another/b')
+    result = watched('but of other bridges', 'another/b')
     assert result.code == 1
-    assert f'but of others: {bridge}; --node {bridge} shows that one' in result.err
+    assert f'but of other bridges: {bridge}; --node {bridge} shows that one' in result.err
 
     driver = peer.publisher('/arm/right/states')
     stop = threading.Event()
@@ -619,14 +626,14 @@ def test_units_of_drivers_stand_behind_the_actuators_that_have_any():
     """By the name that the driver uses; where nobody has units there is no column."""
     state = WatchState()
     for topic in ('actuator_states', 'left/actuator_states'):
-        state.take(topic, ['m1', 'm2'], arrays(1.0, 2.0), 1.0)
+        state.store_message(topic, ['m1', 'm2'], arrays(1.0, 2.0), 1.0)
     parts = (input_of('left/actuator_states', 1), output_of('left/actuator_commands'))
     hear(state, said('active', input_of('actuator_states', 1), *parts), 1.0)
     assert not any('UNITS' in line for line in plain_lines(state, 1.0))
     values = (('known', '4'), ('units left/m1', 'turn, rpm, A'))
     actuators = Status('actuators', OK, 'all known', values)
     hear(state, said('active', input_of('actuator_states', 1), *parts, actuators), 1.0)
-    assert {row.name: row.units for row in state.rows(1.0)} == {
+    assert {row.name: row.units for row in state.make_rows(1.0)} == {
         'm1': '', 'm2': '', 'left/m1': 'turn, rpm, A', 'left/m2': '',
     }  # fmt: skip
     lines = plain_lines(state, 1.0)

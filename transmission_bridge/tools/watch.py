@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge watch``: the running system as a live table."""
+"""``transmission_bridge watch``: a live table of the running system."""
 
 from __future__ import annotations
 
@@ -14,27 +14,25 @@ import time
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.cli import clean_end, Console, Exit, printable
-from transmission_bridge.tools.watch_screen import display
-from transmission_bridge.tools.watch_state import COLUMNS, missing_sides, WatchState
-
-__all__ = ['LIVE_PERIOD', 'WatchClient', 'run']
+from transmission_bridge.tools.watch_screen import open_screen
+from transmission_bridge.tools.watch_state import COLUMNS, find_missing_sides, WatchState
 
 #: Seconds between updates on a terminal, and between snapshots elsewhere.
 LIVE_PERIOD, _PLAIN_PERIOD = 0.2, 1.0
 
-#: Seconds that --once waits for states of both sides, and then for everything else.
+#: Seconds that --once waits for states of both sides, and then for other messages.
 _PATIENCE, _SETTLING = 5.0, 1.2
 
-#: Seconds until every running node has been heard: discovery takes time, and diagnostics come once
-#: a second.
-_MEETING = 3.0
+#: Seconds until a message from every running node has arrived: discovery takes time, and
+#: diagnostics are published once a second.
+_DISCOVERY = 3.0
 
 
 class WatchClient(BridgeClient):
     """
     Fills a :class:`WatchState`.
 
-    :param is_complete: Whether every message counts.
+    :param is_complete: Whether no message may be lost.
     :raises UsageError: If rclpy is not installed, ROS cannot be used, or the namespace is invalid.
     """
 
@@ -43,24 +41,26 @@ class WatchClient(BridgeClient):
         self._state = state
         self._is_complete = is_complete
         self._names: dict[str, None] = {}
-        self._update()
+        self._update_topics()
 
     def spin_for(self, seconds: float) -> None:
         """Handle callbacks for some time, then subscribe to new topics."""
         super().spin_for(seconds)
-        self._update()
+        self._update_topics()
 
-    def _update(self) -> None:
+    def _update_topics(self) -> None:
         self._state.reports = self.reports
         self._names |= dict.fromkeys(self._state.topics)
-        topics = {topic: partial(self.take, topic) for topic in self._names}
-        self.follow(topics, is_complete=self._is_complete)
-        self._state.others = [] if self._state.has_driver else self.other_topics()
+        topics = {topic: partial(self.store_message, topic) for topic in self._names}
+        self.follow_topics(topics, is_complete=self._is_complete)
+        self._state.others = [] if self._state.has_driver else self.list_other_topics()
 
-    def take(self, topic: str, message: JointStateRecord, layout: Layout, now: float) -> None:
-        """Take a message."""
+    def store_message(
+        self, topic: str, message: JointStateRecord, layout: Layout, now: float
+    ) -> None:
+        """Store a message."""
         arrays = {name: getattr(message, name).tolist() for name in COLUMNS}
-        self._state.take(topic, message.names, arrays, now)
+        self._state.store_message(topic, message.names, arrays, now)
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
@@ -69,28 +69,28 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     client = WatchClient(state)
     try:
         with clean_end(as_interrupt=True):
-            _watch(options, console, state, client.spin_for)
+            _show_until_end(options, console, state, client.spin_for)
     except KeyboardInterrupt:
         pass  # the usual end
     finally:
         client.close()
-    missing = missing_sides(state, time.monotonic())
+    missing = find_missing_sides(state, time.monotonic())
     for sentence in missing:
         console.err.line(f'transmission_bridge: {printable(sentence)}')
     return Exit.ERRORS if missing else Exit.OK
 
 
-def _watch(
+def _show_until_end(
     options: argparse.Namespace,
     console: Console,
     state: WatchState,
     spin_for: Callable[[float], None],
 ) -> None:
-    """Show one snapshot, or the state repeatedly, for some time or until the user ends it."""
+    """Show one snapshot, or the state repeatedly for some time or until the user quits."""
     begin = time.monotonic()
     left = options.seconds or (_PATIENCE if options.once else math.inf)
     is_plain = options.once or options.plain
-    with display(state, console, is_plain=is_plain, pattern=options.filter) as (show, is_live):
+    with open_screen(state, console, is_plain=is_plain, pattern=options.filter) as (show, is_live):
         period = LIVE_PERIOD if is_live or options.once else _PLAIN_PERIOD
         is_over = False
         while left > 0.0 and not is_over:
@@ -99,8 +99,8 @@ def _watch(
             if options.once:
                 is_over = state.has_driver and state.has_joint_states
                 continue
-            is_sure = time.monotonic() - begin >= _MEETING or state.is_idle
-            missing = missing_sides(state, time.monotonic()) if is_sure else []
+            is_sure = time.monotonic() - begin >= _DISCOVERY or state.is_idle
+            missing = find_missing_sides(state, time.monotonic()) if is_sure else []
             if is_live or missing or not state.is_empty:
                 is_over = show([(sentence, 'bold red') for sentence in missing])
         if options.once:

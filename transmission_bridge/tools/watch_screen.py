@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What ``watch`` shows: all lines, or pages that fit a terminal and are turned by keys."""
+"""The output of ``watch``: all lines, or pages that fit a terminal, selected by keys."""
 
 from __future__ import annotations
 
@@ -20,33 +20,31 @@ from typing import Any
 
 from transmission_bridge.bridge.diagnostics import ERROR, WARN
 from transmission_bridge.tools.cli import columns_of, Console, live_table, optional, printable
-from transmission_bridge.tools.watch_state import AGE, CLAMPED, Row, WatchState
-
-__all__ = ['Line', 'Pager', 'display', 'keys_of', 'screen']
+from transmission_bridge.tools.watch_state import AGE, CLAMPED, WatchRow, WatchState
 
 #: A line of text, and its style as rich names it.
 Line = tuple[str, str]
 
-#: The columns behind the name, and the width of each.
+#: The columns after the name, and their widths.
 _WIDTHS = {
     **dict.fromkeys(('POS', 'VEL', 'EFF', 'CMD POS', 'CMD VEL', 'CMD EFF'), 10),
     **{AGE: 7, CLAMPED: 7, 'UNITS': 24},
 }
 
-#: Columns in the order in which they give way on a narrow terminal; the position stays. The last
-#: ones are worth more than the middle of a long name.
-_GIVING_WAY = ('UNITS', CLAMPED, 'CMD EFF', 'CMD VEL', 'EFF', 'VEL', 'CMD POS', AGE)
+#: Columns in the order in which a narrow terminal omits them; the position always stays. Long
+#: names are shortened before the essential columns are omitted.
+_OMITTED_FIRST = ('UNITS', CLAMPED, 'CMD EFF', 'CMD VEL', 'EFF', 'VEL', 'CMD POS', AGE)
 _ESSENTIAL = ('CMD POS', AGE)
 
-#: Least width of a name, and the gap between columns.
+#: Minimum width of a name, and the gap between columns.
 _NAME, _GAP = 12, 2
 
-#: Seconds without a message after which a row is old.
+#: Seconds without a message after which a row is dim.
 _STALE = 0.5
 
 _LEGEND = f'dim: older than {_STALE:g} s   yellow: commands clamped, warning   red: error'
 
-#: Words of levels, as ROS has them.
+#: Names of levels in ROS.
 _LEVELS = {WARN: 'WARN', ERROR: 'ERROR'}
 
 _NEXT, _BACK = ('n', ' ', '\x1b[6~', '\x1b[C'), ('p', 'b', '\x1b[5~', '\x1b[D')
@@ -56,12 +54,12 @@ _ENTER, _ESCAPE, _DELETE = ('\r', '\n'), '\x1b', ('\x7f', '\b')
 @dataclass
 class Pager:
     """
-    Which rows are shown, as the user's keys say.
+    The rows that are shown, selected by the user's keys.
 
     :param pattern: Part of a name, with ``*`` and ``?`` as in a shell; case does not matter.
-    :ivar page: Number of the page from 0; negative or too large: counted from the last.
-    :ivar is_typing: Whether keys are letters of the pattern.
-    :ivar is_over: Whether the user asked for the end.
+    :ivar page: Number of the page from 0, modulo the number of pages.
+    :ivar is_typing: Whether keys are added to the pattern.
+    :ivar is_over: Whether the user has quit.
     """
 
     pattern: str = ''
@@ -69,8 +67,8 @@ class Pager:
     is_typing: bool = False
     is_over: bool = False
 
-    def press(self, keys: str) -> None:
-        """Follow keys as a terminal sends them; unknown ones do nothing."""
+    def handle_keys(self, keys: str) -> None:
+        """Handle keys in a terminal's encoding; unknown keys are ignored."""
         for key in re.findall(r'\x1b\[[0-9;]*[A-Za-z~]|.', keys, re.DOTALL):
             if key == _ESCAPE or (key == '/' and not self.is_typing):
                 self.pattern, self.page, self.is_typing = '', 0, key == '/'
@@ -84,13 +82,13 @@ class Pager:
             else:
                 self.page += (key in _NEXT) - (key in _BACK)
 
-    def chosen(self, rows: Sequence[Row]) -> list[Row]:
+    def filter_rows(self, rows: Sequence[WatchRow]) -> list[WatchRow]:
         """Return the rows that match the pattern."""
         pattern = f'*{self.pattern.lower()}*'
         return [row for row in rows if fnmatch(row.name.lower(), pattern)]
 
-    def line(self, count: int, pages: int) -> str:
-        """Return what is shown, and what keys do."""
+    def format_status(self, count: int, pages: int) -> str:
+        """Return the selection, the page and the meaning of keys."""
         if self.is_typing:
             return f'filter: {self.pattern}_   Enter: keep   Esc: all'
         parts = [f"{count} of '{self.pattern}'"] * bool(self.pattern)
@@ -101,7 +99,7 @@ class Pager:
 # -- The lines -----------------------------------------------------------------------------------
 
 
-def screen(
+def make_screen(
     state: WatchState,
     now: float,
     top: Sequence[Line],
@@ -111,22 +109,26 @@ def screen(
     """
     Return the lines of a page that fits a terminal, or all lines.
 
-    What is wrong stands on top and takes half of a page at most, because a terminal cuts off
-    the bottom; then come the rows, the topics, and what the keys and colours mean.
+    Troubles are at the top, because a terminal cuts off the bottom, and use at most half of the
+    page. Rows, topics, and the meaning of keys and colours follow.
 
-    :param top: Lines above all.
-    :param pager: Which rows are shown; keeps the number of the page.
+    :param top: First lines.
+    :param pager: Selects the rows; its page number is updated.
     :param size: Columns and lines of the page, at least eight lines.
     """
     lines = list(top)
-    for each in state.troubles():
+    for each in state.list_troubles():
         words = f'{_LEVELS.get(each.level, "STALE")} {each.name}: {each.message}'
         lines.append((words, 'red' if each.level >= ERROR else 'yellow'))
     lines = [(printable(text), style) for text, style in lines]
-    rows = pager.chosen(state.rows(now))
-    topics = [_topic(state, topic, now) for topic in state.topics]
+    rows = pager.filter_rows(state.make_rows(now))
+    topics = []
+    for topic in state.topics:
+        age, rate = state.compute_age(topic, now), state.compute_rate(topic, now)
+        latest = 'no message yet' if age is None else f'{rate:.0f} Hz, {age:.2f} s ago'
+        topics.append(f'{topic}: {latest}')
     if size is None:
-        blocks = [lines, _table(rows, rows, math.inf), [(text, '') for text in topics]]
+        blocks = [lines, _format_table(rows, rows, math.inf), [(text, '') for text in topics]]
         return [line for block in blocks if block for line in (*block, ('', ''))]
     width, height = size
     lines = [(part, style) for text, style in lines for part in textwrap.wrap(text, width)]
@@ -134,34 +136,33 @@ def screen(
         kept = height // 2 - 1
         more = f'... {len(lines) - kept} more lines: transmission_bridge watch --once shows all'
         lines[kept:] = [(more, 'bold red')]
-    # What is left by two headings and the lines about keys and colours.
+    # Without two headings and the lines about keys and colours.
     room = height - len(lines) - 4
     joined = textwrap.wrap('; '.join(topics), width)[: max(room // 3, 0)][:3]
     room = max(room - len(joined), 1)
     pages = max(-(-len(rows) // room), 1)
     pager.page %= pages
-    lines += _table(rows, rows[pager.page * room :][:room], width)
-    lines += [*((text, 'dim') for text in joined), (pager.line(len(rows), pages), 'bold')]
+    lines += _format_table(rows, rows[pager.page * room :][:room], width)
+    lines += [*((text, 'dim') for text in joined), (pager.format_status(len(rows), pages), 'bold')]
     return [(text[:width], style) for text, style in [*lines, (_LEGEND, 'dim')]]
 
 
-def _table(rows: Sequence[Row], shown: Sequence[Row], width: float) -> list[Line]:
-    """Return lines of rows; the columns are those of all, so that they stay from page to page."""
-    cells = [_cells(row) for row in rows]
+def _format_table(rows: Sequence[WatchRow], shown: Sequence[WatchRow], width: float) -> list[Line]:
+    """Return the lines of the shown rows; every page has the same columns."""
+    cells = [_format_cells(row) for row in rows]
     used = {column for each in cells for column in each}
     longest = max((columns_of(printable(row.name)) for row in rows), default=0)
     columns = [column for column in _WIDTHS if column in used]
 
-    def room() -> float:
-        return width - sum(_GAP + _WIDTHS[column] for column in columns)
-
-    for column in _GIVING_WAY:
-        if column in columns and room() < (_NAME if column in _ESSENTIAL else longest):
+    room = width - sum(_GAP + _WIDTHS[column] for column in columns)
+    for column in _OMITTED_FIRST:
+        if column in columns and room < (_NAME if column in _ESSENTIAL else longest):
             columns.remove(column)
-    names = int(min(longest, max(room(), _NAME)))
+            room += _GAP + _WIDTHS[column]
+    names = int(min(longest, max(room, _NAME)))
 
-    def line(name: str, texts: Mapping[str, str]) -> str:
-        if columns_of(name) > names:  # its middle is left out: both ends tell
+    def format_line(name: str, texts: Mapping[str, str]) -> str:
+        if columns_of(name) > names:  # omit its middle: both ends distinguish it
             end = (names - 1) // 2
             name = f'{name[: names - 1 - end]}…{name[-end:]}'
         numbers = [f'{texts.get(each, "-"):>{_GAP + _WIDTHS[each]}}' for each in columns]
@@ -172,43 +173,37 @@ def _table(rows: Sequence[Row], shown: Sequence[Row], width: float) -> list[Line
     for row in shown:
         if row.kind != kind:
             kind = row.kind
-            lines.append((line(kind.upper(), {column: column for column in columns}), 'bold'))
+            lines.append((format_line(kind.upper(), {each: each for each in columns}), 'bold'))
         is_old = row.numbers.get(AGE, math.inf) > _STALE
         style = 'dim' if is_old else 'yellow' if CLAMPED in row.numbers else ''
-        lines.append((line(printable(row.name), _cells(row)), style))
+        lines.append((format_line(printable(row.name), _format_cells(row)), style))
     return lines
 
 
-def _cells(row: Row) -> dict[str, str]:
+def _format_cells(row: WatchRow) -> dict[str, str]:
     """Return the texts of a row by column."""
-    cells = {column: _number(column, value) for column, value in row.numbers.items()}
+    cells = {column: _format_value(column, value) for column, value in row.numbers.items()}
     return cells | ({'UNITS': printable(row.units)[: _WIDTHS['UNITS']]} if row.units else {})
 
 
-def _number(column: str, value: float) -> str:
+def _format_value(column: str, value: float) -> str:
     digits = {CLAMPED: 0, AGE: 2}.get(column, 4)
-    # Adding zero makes that of -0.0 positive.
+    # Adding zero turns -0.0 into 0.0.
     text = f'{round(value, digits) + 0.0:.{digits}f}'
     return text if len(text) <= _WIDTHS[column] else f'{value:.3g}'
-
-
-def _topic(state: WatchState, topic: str, now: float) -> str:
-    age = state.age(topic, now)
-    heard = 'never heard' if age is None else f'{state.rate(topic, now):.0f} Hz, {age:.2f} s ago'
-    return f'{topic}: {heard}'
 
 
 # -- The terminal --------------------------------------------------------------------------------
 
 
 @contextmanager
-def keys_of(file: Any) -> Iterator[Callable[[], str]]:
+def open_keys(file: Any) -> Iterator[Callable[[], str]]:
     """
-    Give a function that returns the keys pressed since, without waiting.
+    Yield a function that returns the keys pressed since its last call, without waiting.
 
-    While it lasts, the terminal neither shows the keys nor waits for Enter; Ctrl-C works as ever.
+    In this context the terminal does not echo keys or wait for Enter; Ctrl-C still works.
 
-    :param file: Standard input; if it is no terminal there are no keys.
+    :param file: Standard input; if it is not a terminal there are no keys.
     """
     try:
         import termios
@@ -220,7 +215,7 @@ def keys_of(file: Any) -> Iterator[Callable[[], str]]:
         yield lambda: ''
         return
 
-    def pressed() -> str:
+    def read_keys() -> str:
         found = b''
         while select.select([number], [], [], 0.0)[0] and (some := os.read(number, 1024)):
             found += some
@@ -228,44 +223,44 @@ def keys_of(file: Any) -> Iterator[Callable[[], str]]:
 
     try:
         tty.setcbreak(number)
-        yield pressed
+        yield read_keys
     finally:
         termios.tcsetattr(number, termios.TCSADRAIN, before)
 
 
 @contextmanager
-def display(
+def open_screen(
     state: WatchState, console: Console, *, is_plain: bool, pattern: str = ''
 ) -> Iterator[tuple[Callable[[Sequence[Line]], bool], bool]]:
     """
-    Give a function that shows the state, and whether that stays in place on a terminal.
+    Yield a function that shows the state, and whether it updates a terminal in place.
 
-    The function takes lines to show above all, and returns whether the user asked for the end.
+    The argument of the function is lines to show first; it returns whether the user has quit.
 
-    :param is_plain: Whether to print everything also on a terminal.
-    :param pattern: Which rows to show, as that of a :class:`Pager`.
+    :param is_plain: Whether to print all lines also on a terminal.
+    :param pattern: Selects rows, as in :class:`Pager`.
     """
     pager = Pager(pattern)
     with (
         nullcontext() if is_plain else live_table(console) as live,
-        keys_of(live and sys.stdin) as pressed,
+        open_keys(live and sys.stdin) as read_keys,
     ):
 
-        def show(top: Sequence[Line]) -> bool:
-            pager.press(pressed())
+        def show_state(top: Sequence[Line]) -> bool:
+            pager.handle_keys(read_keys())
             now = time.monotonic()
             if live is None:
-                for line, _ in screen(state, now, top, pager):
+                for line, _ in make_screen(state, now, top, pager):
                     console.out.line(line)
                 console.out.flush()
                 return False
-            # The last line stays free: a terminal scrolls when it is written.
+            # Without the last line of the terminal, because writing it would scroll.
             size = live.console.size
-            lines = screen(state, now, top, pager, (size.width, size.height - 1))
-            # As Text: a name in brackets would be read as a style.
+            lines = make_screen(state, now, top, pager, (size.width, size.height - 1))
+            # As Text, because rich interprets brackets in a str as a style.
             text, group = optional('rich.text', 'cli').Text, optional('rich.console', 'cli').Group
             texts = [text(*line, no_wrap=True, overflow='crop') for line in lines]
             live.update(group(*texts), refresh=True)
             return pager.is_over
 
-        yield show, live is not None
+        yield show_state, live is not None

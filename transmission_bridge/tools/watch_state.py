@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The data of ``watch``: newest values by topic and name, ages, bridges, what is missing."""
+"""The data of ``watch``: latest values by topic and name, ages, bridges, missing nodes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ import os
 
 from transmission_bridge.bridge.diagnostics import Status, UNITS_OF
 from transmission_bridge.errors import shortened
-from transmission_bridge.tools.bridge_client import ACTIVE, Report
+from transmission_bridge.tools.bridge_client import ACTIVE, BridgeReport
 
-__all__ = ['AGE', 'CLAMPED', 'COLUMNS', 'Row', 'WatchState', 'missing_sides']
-
-#: Columns of a state, by interface. Those of a command begin with another word.
+#: Columns of a state by interface, and the prefix of the columns of a command.
 COLUMNS = {'position': 'POS', 'velocity': 'VEL', 'effort': 'EFF'}
 _COMMAND = 'CMD '
 
 AGE, CLAMPED = 'AGE [s]', 'CLAMPED'
 
-#: Topics of drivers as long as no bridge names others. Those of commands have this name in every
-#: namespace.
+#: Default topics of a driver, used if bridges list no others. The command topic has this name in
+#: every namespace.
 _DRIVER, _DRIVER_COMMANDS = 'actuator_states', 'actuator_commands'
 
 _JOINT, _JOINT_COMMANDS = 'joint_states', 'joint_commands'
@@ -31,28 +29,25 @@ _JOINT, _JOINT_COMMANDS = 'joint_states', 'joint_commands'
 #: Seconds over which rates are averaged.
 _WINDOW = 2.0
 
-#: Part of the names of statuses. Keys in them: only topics of drivers have a timeout.
-_COMMANDS_OF, _RECEIVED, _CLAMPED, _TIMEOUT = 'commands of ', 'received', 'clamped ', 'timeout [s]'
-
 #: How to activate a bridge, by its lifecycle state.
 _REMEDIES = {
     'unconfigured': "'ros2 lifecycle set /{0} configure', then '... activate' start it; with "
-    'the parameter autostart it starts by itself',
+    'the parameter autostart it starts automatically',
     'inactive': "'ros2 lifecycle set /{0} activate' starts it",
     'finalized': 'it has been shut down; start it again',
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class WatchRow:
     """
     One actuator or joint.
 
     :param kind: ``actuator`` or ``joint``.
-    :param name: Its name, behind the namespace of a driver that has commands of its own.
-    :param numbers: By column: newest state and command, age of the state [s], and how many
-        commands the bridge has clamped; absent if unknown or none.
-    :param units: Of position, velocity and effort, empty if they are SI.
+    :param name: Its name, with the namespace of its driver if that has its own command topic.
+    :param numbers: By column: latest state and command, age of the state [s], and number of
+        commands that the bridge has clamped; absent if unknown or zero.
+    :param units: Units of position, velocity and effort, empty for SI.
     """
 
     kind: str
@@ -64,30 +59,30 @@ class Row:
 @dataclass
 class WatchState:
     """
-    Collects messages and returns what to show. Times are seconds of a steady clock.
+    Stores messages and returns the data to show. Times are seconds of a steady clock.
 
-    :param node: Name of the bridge with its namespace, empty: any without a namespace.
+    :param node: Name of the bridge with its namespace, empty for any bridge without a namespace.
     :ivar reports: The latest diagnostics of each bridge by name.
-    :ivar others: Topics of joint states that nothing is taken from, as long as no driver is heard.
+    :ivar others: Topics of joint states that are not used; empty if a driver is present.
     """
 
     node: str = ''
-    reports: Mapping[str, Report] = field(default_factory=dict)
+    reports: Mapping[str, BridgeReport] = field(default_factory=dict)
     others: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        """Begin with nothing."""
+        """Start without data."""
         # By topic, name and column: time of receipt and value.
         self._values: dict[str, dict[str, dict[str, tuple[float, float]]]] = defaultdict(dict)
-        # Times of the messages within the window, and of the first.
+        # Times of the messages within the window, and of the first message.
         self._times: dict[str, deque[float]] = {}
         self._begun: dict[str, float] = {}
 
-    def take(
+    def store_message(
         self, topic: str, names: Sequence[str], arrays: Mapping[str, Sequence[float]], now: float
     ) -> None:
         """
-        Take a message.
+        Store a message.
 
         :param arrays: By ``position``, ``velocity`` and ``effort``; empty arrays, and NaN in a
             command, change nothing.
@@ -105,11 +100,11 @@ class WatchState:
                 if value == value or not is_command:
                     known[column] = now, value
 
-    # -- who is there ----------------------------------------------------------------------------
+    # -- nodes -----------------------------------------------------------------------------------
 
     @property
-    def bridges(self) -> list[Report]:
-        """The bridge that is meant, or those without a namespace."""
+    def bridges(self) -> list[BridgeReport]:
+        """The bridge of this name, or all bridges without a namespace."""
         return [
             report
             for name, report in self.reports.items()
@@ -118,7 +113,7 @@ class WatchState:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has arrived yet."""
+        """Whether no message has arrived yet."""
         return not self._times and not self.reports
 
     @property
@@ -128,30 +123,32 @@ class WatchState:
 
     @property
     def topics(self) -> list[str]:
-        """States and commands of drivers, as the bridges name them, and of joints."""
+        """State and command topics of drivers from the bridges' diagnostics, and of joints."""
         return [*self._driver_topics, *self._command_topics, _JOINT, _JOINT_COMMANDS]
 
     @property
     def _driver_topics(self) -> list[str]:
-        named = [part for each in self.bridges for part in each.statuses if _timeout(each, part)]
-        return self._or_default(named, _DRIVER)
+        named = [
+            part for each in self.bridges for part in each.statuses if _find_timeout(each, part)
+        ]
+        return self._add_default(named, _DRIVER)
 
     @property
     def _command_topics(self) -> list[str]:
         parts = [part for each in self.bridges for part in each.statuses]
         named = [part for part in parts if part.rpartition('/')[2] == _DRIVER_COMMANDS]
-        return self._or_default(named, _DRIVER_COMMANDS)
+        return self._add_default(named, _DRIVER_COMMANDS)
 
-    def _or_default(self, named: list[str], default: str) -> list[str]:
+    def _add_default(self, named: list[str], default: str) -> list[str]:
         is_used = not named or default in self._times
         return list(dict.fromkeys([*named, default] if is_used else named))
 
     @property
     def has_driver(self) -> bool:
-        """Whether a driver was heard, here or by the bridge, whose topic may be remapped."""
+        """Whether a driver's message has arrived here, or at a bridge with a remapped topic."""
         return any(
             topic in self._times
-            or any(_value(each, topic, _RECEIVED) not in ('', '0') for each in self.bridges)
+            or any(_find_fact(each, topic, 'received') not in ('', '0') for each in self.bridges)
             for topic in self._driver_topics
         )
 
@@ -160,36 +157,37 @@ class WatchState:
         """Whether joint states have arrived, from any node."""
         return _JOINT in self._times
 
-    # -- what to show ----------------------------------------------------------------------------
+    # -- data to show ----------------------------------------------------------------------------
 
-    def rate(self, topic: str, now: float) -> float:
+    def compute_rate(self, topic: str, now: float) -> float:
         """Return the recent rate of messages [Hz]."""
         begin = max(self._begun.get(topic, now), now - _WINDOW)
-        # Without the first message, and over the whole time, so that a burst is not a rate.
+        # The number of messages after the first, over the whole window, so that a burst is
+        # averaged.
         count = sum(time > begin for time in self._times.get(topic, ()))
         return count / (now - begin) if now > begin else 0.0
 
-    def age(self, topic: str, now: float) -> float | None:
-        """Return the seconds since the newest message, ``None``: never."""
+    def compute_age(self, topic: str, now: float) -> float | None:
+        """Return the seconds since the latest message, ``None`` without a message."""
         return now - self._times[topic][-1] if topic in self._times else None
 
     @property
-    def _judged(self) -> list[Report]:
-        """The bridges, or others if they are not there."""
+    def _shown_bridges(self) -> list[BridgeReport]:
+        """The bridges, or all others if they are missing."""
         return self.bridges or list(self.reports.values())
 
-    def troubles(self) -> list[Status]:
+    def list_troubles(self) -> list[Status]:
         """
         Return the statuses that are not OK, most severe first.
 
-        Those of others only if the bridge is not there.
+        If the bridge is missing, the statuses of other bridges are returned.
         """
-        found = [each for bridge in self._judged for each in bridge.troubles]
+        found = [each for bridge in self._shown_bridges for each in bridge.troubles]
         return sorted(found, key=lambda each: -each.level)
 
-    def rows(self, now: float) -> list[Row]:
+    def make_rows(self, now: float) -> list[WatchRow]:
         """Return actuators, then joints, each in the order of their first messages."""
-        # Drivers that are commanded on topics of their own may use the same names.
+        # Drivers with their own command topics may use the same names.
         own = {each.rpartition('/')[0] for each in self._command_topics} - {''}
         found: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
         for topic in self.topics:
@@ -200,12 +198,12 @@ class WatchState:
                 cells = found.setdefault(key, {})
                 for column, value in values.items():
                     cells[column] = max(value, cells.get(column, value))
-        statuses = [each for bridge in self._judged for each in bridge.statuses.items()]
+        statuses = [each for bridge in self._shown_bridges for each in bridge.statuses.items()]
         facts = [(part, *value) for part, status in statuses for value in status.values]
         units = {fact: text for _, fact, text in facts if fact.startswith(UNITS_OF)}
         clamped: Counter[str] = Counter()
         for part, fact, text in facts:
-            if part.startswith(_COMMANDS_OF) and text.isdecimal():
+            if part.startswith('commands of ') and text.isdecimal():
                 clamped[fact] += int(text)
         rows = []
         for (kind, name), cells in found.items():
@@ -213,38 +211,38 @@ class WatchState:
             times = [time for column, (time, _) in cells.items() if column in COLUMNS.values()]
             if times:
                 numbers[AGE] = max(now - max(times), 0.0)
-            if kind == 'joint' and (count := clamped[_CLAMPED + name]):
+            if kind == 'joint' and (count := clamped[f'clamped {name}']):
                 numbers[CLAMPED] = count
             unit = units.get(UNITS_OF + name, '') if kind == 'actuator' else ''
-            rows.append(Row(kind, name, numbers, unit))
+            rows.append(WatchRow(kind, name, numbers, unit))
         return rows
 
 
-def _value(bridge: Report, part: str, key: str) -> str:
-    """Return a value of a status, empty if there is none."""
+def _find_fact(bridge: BridgeReport, part: str, key: str) -> str:
+    """Return a value of a status, empty without such a value."""
     return dict(bridge.statuses[part].values).get(key, '') if part in bridge.statuses else ''
 
 
-def _timeout(bridge: Report, topic: str) -> str:
-    """Return the seconds after which a driver is silent, empty for other parts."""
-    return _value(bridge, topic, _TIMEOUT)
+def _find_timeout(bridge: BridgeReport, topic: str) -> str:
+    """Return ``state_timeout`` of the topic of a driver [s], empty for other statuses."""
+    return _find_fact(bridge, topic, 'timeout [s]')
 
 
-def missing_sides(state: WatchState, now: float) -> list[str]:
+def find_missing_sides(state: WatchState, now: float) -> list[str]:
     """
-    Return a sentence for each side that is missing or does not work.
+    Return a sentence for each node that is missing or does not work.
 
-    Why the driver of a bridge is missing or silent, and what to do, is in its diagnostics.
+    The diagnostics of a bridge have the reason for a missing or silent driver, and the remedy.
     """
     place = f'in namespace /{state.node.rpartition("/")[0]}'
     place += f', ROS domain {os.environ.get("ROS_DOMAIN_ID") or "0"}'
     present = [bridge for bridge in state.bridges if not bridge.is_gone(now)]
     missing = []
     if not present and state.bridges:
-        last = max(state.bridges, key=lambda each: each.heard)
+        last = max(state.bridges, key=lambda each: each.received)
         return [
-            f'the bridge {last.name} has gone: its diagnostics fell silent '
-            f'{now - last.heard:.0f} s ago; start it again'
+            f'the bridge {last.name} has gone: its last diagnostics arrived '
+            f'{now - last.received:.0f} s ago; start it again'
         ]
     if not present:
         if state.has_driver and state.has_joint_states:
@@ -253,7 +251,7 @@ def missing_sides(state: WatchState, now: float) -> list[str]:
         missing.append(
             f'the bridge is missing: no diagnostics {of}{place}'
             + (
-                f', but of others: {", ".join(others)}; --node {others[0]} shows that one'
+                f', but of other bridges: {", ".join(others)}; --node {others[0]} shows that one'
                 if others
                 else "; 'ros2 launch transmission_bridge bridge.launch.py' starts one"
             )
@@ -261,24 +259,24 @@ def missing_sides(state: WatchState, now: float) -> list[str]:
     elif state.is_idle:
         missing += [
             f'the bridge {each.name} is {each.state}, not active: '
-            + _REMEDIES.get(each.state, 'a change of its state is under way').format(each.name)
+            + _REMEDIES.get(each.state, 'a transition is in progress').format(each.name)
             for each in present
         ]
     if not state.has_driver:
         topics = ', '.join(state._driver_topics)
-        missing.append(f'the driver is missing: nothing has arrived on {topics} {place}')
-        if state.others and not present:  # the diagnostics of a bridge name them
+        missing.append(f'the driver is missing: no message has arrived on {topics} {place}')
+        if state.others and not present:  # the diagnostics of a bridge list them
             missing[-1] += f'; other topics of joint states: {shortened(state.others, show=str)}'
     elif not missing and not state.has_joint_states:
         missing.append(
-            f'{present[0].name} is active and the driver is heard, but no {_JOINT} arrive '
-            f'{place}: diagnostics say why, or the topic has another name'
+            f'{present[0].name} is active and the driver is present, but no {_JOINT} arrive '
+            f'{place}: see the diagnostics, or the topic is remapped'
         )
     return missing or [
-        f'the driver on {topic} is silent: nothing for {age:.1f} s, and its numbers are unknown '
+        f'the driver on {topic} is silent: no message for {age:.1f} s, and its values are unknown '
         f'after {timeout} s'
         for bridge in present
         for topic in bridge.statuses
-        for timeout, age in [(_timeout(bridge, topic), state.age(topic, now))]
+        for timeout, age in [(_find_timeout(bridge, topic), state.compute_age(topic, now))]
         if timeout not in ('', 'never') and age is not None and age > float(timeout)
     ]

@@ -27,12 +27,12 @@ def headers(gate: Gate, host: str = OURS, **more: str) -> dict[str, str]:
 def test_the_code_of_the_address_becomes_a_cookie_that_other_sites_do_not_send():
     """With the cookie the page and its socket are served."""
     gate = Gate('127.0.0.1')
-    reply = gate.refusal(f'/?code={gate.code}', {'Host': OURS}, PORT)
+    reply = gate.find_rejection(f'/?code={gate.code}', {'Host': OURS}, PORT)
     assert reply.status == HTTPStatus.OK
     assert {'HttpOnly', 'SameSite=Strict', 'Path=/'} <= set(re.split('; ', reply.cookie))
     cookie = reply.cookie.partition(';')[0]
     for more in ({}, SOCKET, {'Origin': f'http://{OURS}'}, {**SOCKET, 'Origin': f'http://{OURS}'}):
-        assert gate.refusal('/', {'Host': OURS, 'Cookie': cookie, **more}, PORT) is None
+        assert gate.find_rejection('/', {'Host': OURS, 'Cookie': cookie, **more}, PORT) is None
 
 
 @given(st.text(max_size=40), st.booleans())
@@ -46,7 +46,7 @@ def test_without_the_code_there_is_nothing_but_a_question_for_it(guess, is_socke
         ('/', guess),
         (f'/?code={guess!r}', ''),
     ):
-        reply = gate.refusal(target, {'Host': OURS, 'Cookie': cookie, **more}, PORT)
+        reply = gate.find_rejection(target, {'Host': OURS, 'Cookie': cookie, **more}, PORT)
         assert reply.status == HTTPStatus.FORBIDDEN
         assert not reply.cookie
         assert gate.code not in reply.body
@@ -55,7 +55,7 @@ def test_without_the_code_there_is_nothing_but_a_question_for_it(guess, is_socke
 def test_a_socket_opens_by_the_cookie_only():
     """An address with the code must not be enough: pages can make sockets to any address."""
     gate = Gate('127.0.0.1')
-    reply = gate.refusal(f'/?code={gate.code}', {'Host': OURS, **SOCKET}, PORT)
+    reply = gate.find_rejection(f'/?code={gate.code}', {'Host': OURS, **SOCKET}, PORT)
     assert reply.status == HTTPStatus.FORBIDDEN
 
 
@@ -73,7 +73,7 @@ def test_a_page_of_another_origin_is_refused_though_it_has_the_cookie(origin):
     """The browser says where a socket is opened from."""
     gate = Gate('127.0.0.1')
     for more in ({}, SOCKET):
-        reply = gate.refusal('/', headers(gate, Origin=origin, **more), PORT)
+        reply = gate.find_rejection('/', headers(gate, Origin=origin, **more), PORT)
         assert reply.status == HTTPStatus.FORBIDDEN
 
 
@@ -92,7 +92,7 @@ def test_a_page_of_another_origin_is_refused_though_it_has_the_cookie(origin):
 def test_another_name_of_this_machine_is_refused(host):
     """A foreign page whose name was pointed to this machine has its own name as host."""
     gate = Gate('127.0.0.1')
-    reply = gate.refusal('/', headers(gate, host, Origin=f'http://{host}'), PORT)
+    reply = gate.find_rejection('/', headers(gate, host, Origin=f'http://{host}'), PORT)
     assert reply.status == HTTPStatus.FORBIDDEN
 
 
@@ -100,25 +100,25 @@ def test_another_name_of_this_machine_is_refused(host):
 def test_addresses_and_the_name_of_this_machine_are_its_own(host):
     """No name of others stands for them."""
     gate = Gate('127.0.0.1')
-    assert gate.refusal('/', headers(gate, host, Origin=f'http://{host}'), PORT) is None
+    assert gate.find_rejection('/', headers(gate, host, Origin=f'http://{host}'), PORT) is None
 
 
 def test_the_name_that_is_listened_on_is_its_own():
     """As --host gives it."""
     gate = Gate('robot.local')
-    assert gate.refusal('/', headers(gate, 'Robot.local:8080'), PORT) is None
+    assert gate.find_rejection('/', headers(gate, 'Robot.local:8080'), PORT) is None
 
 
 @pytest.mark.parametrize('query', ['playbackPath=http://x.example/a', 'websocket=ws://x.example'])
 def test_an_address_that_would_bring_in_something_foreign_is_refused(query):
     """Viser's page follows what is behind its address."""
     gate = Gate('127.0.0.1')
-    assert gate.refusal(f'/?{query}', headers(gate), PORT).status == HTTPStatus.FORBIDDEN
+    assert gate.find_rejection(f'/?{query}', headers(gate), PORT).status == HTTPStatus.FORBIDDEN
 
 
 def test_each_page_has_its_own_code_and_cookie():
     """Two pages on two ports do not open each other."""
     one, two = Gate('127.0.0.1'), Gate('127.0.0.1')
     assert one.code != two.code
-    assert one.refusal('/', headers(two), PORT) is not None
-    assert one.refusal('/', headers(one), PORT + 1) is not None
+    assert one.find_rejection('/', headers(two), PORT) is not None
+    assert one.find_rejection('/', headers(one), PORT + 1) is not None

@@ -39,42 +39,42 @@ def spin_until(robot, condition, seconds: float = 30.0) -> None:
     """Let the robot hear until a condition holds."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, (robot.problem(), robot.sentences())
-        robot.spin(0.05)
+        assert time.monotonic() < deadline, (robot.find_problem(), robot.list_warnings())
+        robot.spin_for(0.05)
 
 
 def joint(robot, name: str) -> float:
     """Return where a joint is read."""
-    return float(robot.state().joints[0][robot.model.robot.joint_names.index(name)])
+    return float(robot.read_state().joints[0][robot.model.robot.joint_names.index(name)])
 
 
 def test_states_numbers_and_refusals_of_a_bridge(robot, live_arm, peer):
     """What the page shows is what the bridge has; a refusal leaves everything as it was."""
     spin_until(robot, lambda: robot.model is not None)
-    spin_until(robot, lambda: np.isfinite(robot.state().joints[0]).all())
+    spin_until(robot, lambda: np.isfinite(robot.read_state().joints[0]).all())
     # Asked again where the first question was lost.
-    spin_until(robot, lambda: not robot.problem() and robot.sentences() == ())
+    spin_until(robot, lambda: not robot.find_problem() and robot.list_warnings() == ())
     assert joint(robot, 'shoulder_pan') == 0.25
     answers: list[str] = []
     values = {f'{PAN}.offset': 0.5, f'{PAN}.mechanical_reduction': -101.0}
-    robot.apply(values, answers.append)
-    robot.apply({**values, f'{PAN}.mechanical_reduction': 0.0}, answers.append)
+    robot.apply_values(values, answers.append)
+    robot.apply_values({**values, f'{PAN}.mechanical_reduction': 0.0}, answers.append)
     spin_until(robot, lambda: len(answers) == 2)
     assert answers[0] == ''
     assert 'expected a number other than zero, found 0.0' in answers[1]
-    spin_until(robot, lambda: robot.model.value(f'{PAN}.mechanical_reduction') == -101.0)
+    spin_until(robot, lambda: robot.model.find_value(f'{PAN}.mechanical_reduction') == -101.0)
     spin_until(robot, lambda: joint(robot, 'shoulder_pan') == 0.5)
     # Somebody else's change.
     assert peer.set_parameters({f'{PAN}.offset': -0.1}).successful
-    spin_until(robot, lambda: robot.model.value(f'{PAN}.offset') == -0.1)
+    spin_until(robot, lambda: robot.model.find_value(f'{PAN}.offset') == -0.1)
     with pytest.raises(NotPossible):
-        robot.model.step(is_back=True)  # it is not a step of the page
+        robot.model.find_step_values(is_back=True)  # it is not a step of the page
 
 
 def test_joints_of_a_silent_motor_are_unknown(robot, live_arm):
     """After the timeout of its driver, and known again when it is heard."""
     spin_until(robot, lambda: robot.model is not None)
-    spin_until(robot, lambda: np.isfinite(robot.state().joints[0]).all())
+    spin_until(robot, lambda: np.isfinite(robot.read_state().joints[0]).all())
     position = live_arm.positions.pop('shoulder_pan_motor')
     spin_until(robot, lambda: np.isnan(joint(robot, 'shoulder_pan')))
     assert np.isfinite(joint(robot, 'elbow'))
@@ -86,12 +86,12 @@ def test_a_command_is_seen_and_where_it_leads(robot, live_arm):
     """By what the bridge sends to the motors, whatever made it do so."""
     spin_until(robot, lambda: robot.model is not None)
     place = robot.model.robot.joint_names.index('shoulder_pan')
-    assert not robot.state().commanded.any()
+    assert not robot.read_state().commanded.any()
     live_arm.commanded = 'shoulder_pan'
-    spin_until(robot, lambda: robot.state().commanded[place])
-    assert robot.state().commanded.sum() == 1
+    spin_until(robot, lambda: robot.read_state().commanded[place])
+    assert robot.read_state().commanded.sum() == 1
     live_arm.commanded = ''
-    spin_until(robot, lambda: not robot.state().commanded.any())
+    spin_until(robot, lambda: not robot.read_state().commanded.any())
 
 
 @pytest.mark.parametrize('sent', [signal.SIGINT, signal.SIGKILL])
@@ -102,22 +102,22 @@ def test_a_bridge_that_dies_is_waited_for(robot, live_arm, sent):
     Its numbers are asked anew, those that it lost are known, and what was asked of the dead one
     is refused.
     """
-    spin_until(robot, lambda: robot.model is not None and not robot.problem())
-    spin_until(robot, lambda: np.isfinite(robot.state().joints[0]).all())
+    spin_until(robot, lambda: robot.model is not None and not robot.find_problem())
+    spin_until(robot, lambda: np.isfinite(robot.read_state().joints[0]).all())
     model, answers = robot.model, []
-    robot.apply({f'{PAN}.offset': 0.75}, answers.append)
-    spin_until(robot, lambda: model.value(f'{PAN}.offset') == 0.75)
+    robot.apply_values({f'{PAN}.offset': 0.75}, answers.append)
+    spin_until(robot, lambda: model.find_value(f'{PAN}.offset') == 0.75)
     os.kill(live_arm.bridge.pid, sent)
-    spin_until(robot, lambda: 'is not there' in robot.problem(), 12.0)
-    assert np.isnan(robot.state().joints[0]).all()
-    robot.apply({f'{PAN}.offset': 0.5}, answers.append)
+    spin_until(robot, lambda: 'is not there' in robot.find_problem(), 12.0)
+    assert np.isnan(robot.read_state().joints[0]).all()
+    robot.apply_values({f'{PAN}.offset': 0.5}, answers.append)
     assert answers == ['', 'the bridge has gone']
     live_arm.start()
-    spin_until(robot, lambda: not robot.problem() and robot.sentences() == ())
-    spin_until(robot, lambda: np.isfinite(robot.state().joints[0]).all())
-    assert model.lost == {f'{PAN}.offset': 0.75}
-    robot.apply(model.lost, answers.append)
-    spin_until(robot, lambda: len(answers) == 3 and not model.lost)
+    spin_until(robot, lambda: not robot.find_problem() and robot.list_warnings() == ())
+    spin_until(robot, lambda: np.isfinite(robot.read_state().joints[0]).all())
+    assert model.lost_values == {f'{PAN}.offset': 0.75}
+    robot.apply_values(model.lost_values, answers.append)
+    spin_until(robot, lambda: len(answers) == 3 and not model.lost_values)
     assert answers[2] == ''
     assert robot.model is model
     assert live_arm.value(f'{PAN}.offset'.removeprefix('transmissions.')) == 0.75
@@ -135,7 +135,7 @@ def test_another_description_is_another_robot(robot, live_arm, peer):
         if peer.state(node) == before:  # else it has started by itself
             peer.change_state(transition, node)
     spin_until(robot, lambda: robot.model is not model)
-    assert robot.model.value(f'{PAN}.offset') == 0.75
+    assert robot.model.find_value(f'{PAN}.offset') == 0.75
 
 
 def test_an_offset_of_a_calibration_mark_is_not_one_of_tuning(robot, live_arm):
@@ -146,8 +146,8 @@ def test_an_offset_of_a_calibration_mark_is_not_one_of_tuning(robot, live_arm):
     text = text.replace(OFFSET, '').replace(joint, f'{joint}<calibration rising="0.125"/>')
     live_arm.start(text, calibration_offsets='true')
     spin_until(robot, lambda: robot.model is not None)
-    spin_until(robot, lambda: robot.model.value(f'{PAN}.offset') == 0.125)
-    assert robot.model.changed() == {}
+    spin_until(robot, lambda: robot.model.find_value(f'{PAN}.offset') == 0.125)
+    assert robot.model.find_changes() == {}
 
 
 def test_commands_of_a_driver_that_wraps_are_shown_in_its_turn(robot, live_arm):
@@ -160,5 +160,5 @@ def test_commands_of_a_driver_that_wraps_are_shown_in_its_turn(robot, live_arm):
         spin_until(robot, lambda: math.isclose(joint(robot, 'shoulder_pan'), reached))
     live_arm.target, live_arm.commanded = joint(robot, 'shoulder_pan'), 'shoulder_pan'
     place = robot.model.robot.joint_names.index('shoulder_pan')
-    spin_until(robot, lambda: np.isfinite(robot.state().target[place]))
-    assert math.isclose(robot.state().target[place], live_arm.target)
+    spin_until(robot, lambda: np.isfinite(robot.read_state().target[place]))
+    assert math.isclose(robot.read_state().target[place], live_arm.target)

@@ -20,7 +20,7 @@ from transmission_bridge.resources import resource
 from transmission_bridge.tools.files import write_output
 from transmission_bridge.tools.parameter_files import read_parameter_file
 from transmission_bridge.tools.tune.model import NotPossible, TuneModel
-from transmission_bridge.tools.tune.robots import FileRobot, start_position
+from transmission_bridge.tools.tune.robots import FileRobot, find_start_position
 from transmission_bridge.transmissions import RobotTransmissions
 
 ARM = Path(resource('urdf', 'arm.urdf')).read_bytes()
@@ -76,21 +76,21 @@ def test_turns_wrong_turns_that_joint_and_as_few_others_as_can_be(position, join
     model = model_of(data)
     # Arrays follow the names, and the dialects have them in another order.
     position = np.array(position)
-    values = model.flip(joint, position)
-    preview = model.preview(values, position)
+    values = model.find_reversal(joint, position)
+    preview = model.preview_change(values, position)
     row = model.robot.joint_names.index(joint)
     before, after = (each.jacobian(position) for each in (model.robot, preview.robot))
     np.testing.assert_array_equal(after[row], -before[row])
-    others = {turn.joint for turn in preview.turns} - {joint}
+    others = {each.joint for each in preview.ratios} - {joint}
     # Of the four-bar linkage the lift motor moves both joints: its sense is that of both.
     assert others == ({'elbow'} if joint == 'shoulder_lift' else set())
-    assert all(value == -model.value(name) for name, value in values.items())
+    assert all(value == -model.find_value(name) for name, value in values.items())
 
 
 def test_turns_wrong_of_a_matrix_is_its_row():
     """There is no reduction of one joint alone."""
     model = model_of(COUPLED)
-    values = model.flip('one', np.zeros(2))
+    values = model.find_reversal('one', np.zeros(2))
     assert set(values.values()) == {-0.01, -0.002}
     assert {name.split('.')[-2] for name in values} == {'joint1'}
 
@@ -101,36 +101,36 @@ def test_turns_wrong_keeps_where_joints_were_set_on_the_page(joint):
     model = model_of()
     places = {'wrist_pitch': np.linspace(-3.0, 5.0, 6), joint: np.linspace(7.0, -4.0, 6)}
     for number, (each, position) in enumerate(places.items()):
-        values = model.place({each: 0.3}, at(model, position), nobody(model), 0.01)
-        before = {name: model.value(name) for name in values}
-        model.accept(values)
-        model.done(before, values, 10.0 * number, {each: (0.3, position)})
-    model.accept(model.flip(joint, np.full(6, 11.0)))
+        values = model.find_placing_offsets({each: 0.3}, at(model, position), nobody(model), 0.01)
+        before = {name: model.find_value(name) for name in values}
+        model.accept_values(values)
+        model.record_step(before, values, 10.0 * number, {each: (0.3, position)})
+    model.accept_values(model.find_reversal(joint, np.full(6, 11.0)))
     row = model.robot.joint_names.index(joint)
     now = model.robot.actuator_to_joint('position', places[joint])
     assert now[row] == pytest.approx(0.3, abs=1e-9)
     ratios = [each.jacobian(np.zeros(6))[row] for each in (model.original, model.robot)]
     np.testing.assert_array_equal(ratios[0], -ratios[1])
     # Another offset since then: the zero is no longer one, and is not restored.
-    (offset,) = (n for n in model.changed() if n.endswith(f'joints.{joint}.offset'))
-    model.accept({offset: 1.25})
-    assert offset not in model.flip(joint, np.full(6, 11.0))
+    (offset,) = (n for n in model.find_changes() if n.endswith(f'joints.{joint}.offset'))
+    model.accept_values({offset: 1.25})
+    assert offset not in model.find_reversal(joint, np.full(6, 11.0))
 
 
 def test_numbers_that_a_bridge_lost_by_starting_again_are_known_until_they_are_set_again():
     """Whatever else was changed in the meantime; a second start loses nothing that was lost."""
     model = model_of()
-    model.accept({f'{PAN}.offset': 0.5, f'{PAN}.mechanical_reduction': -7.0})
+    model.accept_values({f'{PAN}.offset': 0.5, f'{PAN}.mechanical_reduction': -7.0})
     started = {f'{PAN}.offset': 0.25, f'{PAN}.mechanical_reduction': 101.0}
-    model.restart(started)
-    assert model.value(f'{PAN}.offset') == 0.25
-    assert model.lost == {f'{PAN}.offset': 0.5, f'{PAN}.mechanical_reduction': -7.0}
-    model.restart(started)
+    model.accept_restarted_bridge(started)
+    assert model.find_value(f'{PAN}.offset') == 0.25
+    assert model.lost_values == {f'{PAN}.offset': 0.5, f'{PAN}.mechanical_reduction': -7.0}
+    model.accept_restarted_bridge(started)
     other = f'{PREFIX}elbow_transmission.joints.elbow.offset'
-    model.accept({f'{PAN}.mechanical_reduction': -7.0, other: 0.7})
-    assert model.lost == {f'{PAN}.offset': 0.5}
-    model.forget_lost()
-    assert model.lost == {}
+    model.accept_values({f'{PAN}.mechanical_reduction': -7.0, other: 0.7})
+    assert model.lost_values == {f'{PAN}.offset': 0.5}
+    model.forget_lost_values()
+    assert model.lost_values == {}
 
 
 def test_turns_wrong_of_a_joint_without_transmission_says_so():
@@ -141,7 +141,7 @@ def test_turns_wrong_of_a_joint_without_transmission_says_so():
         b'<child link="l3"/></joint></robot>',
     )
     with pytest.raises(NotPossible, match='free has no transmission'):
-        model_of(data).flip('free', np.zeros(3))
+        model_of(data).find_reversal('free', np.zeros(3))
 
 
 @given(POSITIONS, st.dictionaries(st.sampled_from(JOINTS), st.floats(-3.0, 3.0), min_size=1))
@@ -149,9 +149,9 @@ def test_joints_are_read_where_they_are_said_to_be(position, wanted):
     """Zero here is the same with zeros; joints that are not named stay."""
     model = model_of()
     state = at(model, position)
-    values = model.place(wanted, state, nobody(model), 0.01)
+    values = model.find_placing_offsets(wanted, state, nobody(model), 0.01)
     before = model.robot.actuator_to_joint('position', state[0])
-    after = model.preview(values, state[0]).robot.actuator_to_joint('position', state[0])
+    after = model.preview_change(values, state[0]).robot.actuator_to_joint('position', state[0])
     expected = [wanted.get(name, was) for name, was in zip(JOINTS, before, strict=True)]
     np.testing.assert_allclose(after, expected, atol=1e-12)
 
@@ -163,12 +163,12 @@ def test_a_joint_that_moves_is_commanded_or_is_unknown_is_not_set():
     moving, unknown = state.copy(), at(model, np.nan)
     moving[1] = 10.0
     for where, held, words in (
-        (state, ~nobody(model), 'holds a position command'),
+        (state, ~nobody(model), 'is holding a position command'),
         (moving, nobody(model), 'is moving'),
         (unknown, nobody(model), 'is unknown'),
     ):
         with pytest.raises(MessageError, match=words):
-            model.place({'elbow': 0.0}, where, held, 0.01)
+            model.find_placing_offsets({'elbow': 0.0}, where, held, 0.01)
 
 
 @given(POSITIONS, st.floats(-1.0, 1.0), st.floats(0.3, 3.0))
@@ -177,23 +177,23 @@ def test_a_preview_is_what_happens(position, offset, factor):
     model = model_of()
     position = np.array(position)
     values = {f'{PAN}.offset': offset, f'{PAN}.mechanical_reduction': 101.0 * factor}
-    preview = model.preview(values, position)
+    preview = model.preview_change(values, position)
     before = model.robot.actuator_to_joint('position', position)
-    model.accept(values)
+    model.accept_values(values)
     after = model.robot.actuator_to_joint('position', position)
     moved = {shift.joint: (shift.before, shift.after) for shift in preview.shifts}
     for name, was, will in zip(model.robot.joint_names, before, after, strict=True):
         assert moved.get(name, (was, was)) == (was, will)
-    assert not any(turn.before * turn.after < 0.0 for turn in preview.turns)
+    assert not any(each.before * each.after < 0.0 for each in preview.ratios)
 
 
 def test_a_preview_of_what_cannot_be_accepted_says_why():
     """In the words of the bridge."""
     model = model_of()
-    preview = model.preview({f'{PAN}.mechanical_reduction': 0.0}, np.zeros(6))
+    preview = model.preview_change({f'{PAN}.mechanical_reduction': 0.0}, np.zeros(6))
     assert preview.robot is None
     assert 'a number other than zero' in preview.reason
-    assert model.value(f'{PAN}.mechanical_reduction') == 101.0
+    assert model.find_value(f'{PAN}.mechanical_reduction') == 101.0
 
 
 @given(st.lists(st.tuples(st.floats(-3.0, 3.0), st.sampled_from([0.5, 2.0])), min_size=1))
@@ -201,52 +201,52 @@ def test_undo_goes_back_all_the_way_and_redo_forth(steps):
     """What is done within a second on the same number is one step: a slider that is dragged."""
     model = model_of()
     name, now = f'{PAN}.offset', 0.0
-    reached = [model.value(name)]
+    reached = [model.find_value(name)]
     for value, pause in steps:
-        before = {name: model.value(name)}
-        model.accept({name: value})
-        model.done(before, {name: value}, now := now + pause)
+        before = {name: model.find_value(name)}
+        model.accept_values({name: value})
+        model.record_step(before, {name: value}, now := now + pause)
         if pause < 1.0 and len(reached) > 1:
             reached[-1] = value
         else:
             reached.append(value)
     for expected in reversed(reached[:-1]):
-        model.accept(model.step(is_back=True))
-        model.stepped(is_back=True)
-        assert model.value(name) == expected
+        model.accept_values(model.find_step_values(is_back=True))
+        model.finish_step(is_back=True)
+        assert model.find_value(name) == expected
     with pytest.raises(NotPossible, match='nothing to undo'):
-        model.step(is_back=True)
+        model.find_step_values(is_back=True)
     for expected in reached[1:]:
-        model.accept(model.step(is_back=False))
-        model.stepped(is_back=False)
-        assert model.value(name) == expected
+        model.accept_values(model.find_step_values(is_back=False))
+        model.finish_step(is_back=False)
+        assert model.find_value(name) == expected
     with pytest.raises(NotPossible, match='nothing to redo'):
-        model.step(is_back=False)
+        model.find_step_values(is_back=False)
 
 
 def test_a_new_change_ends_what_could_be_made_again():
     """As everywhere."""
     model = model_of()
     for value in (0.1, 0.2):
-        model.done({f'{PAN}.offset': 0.0}, {f'{PAN}.offset': value}, 10.0 * value)
-    model.stepped(is_back=True)
-    model.done({f'{PAN}.offset': 0.0}, {f'{PAN}.offset': 0.3}, 99.0)
+        model.record_step({f'{PAN}.offset': 0.0}, {f'{PAN}.offset': value}, 10.0 * value)
+    model.finish_step(is_back=True)
+    model.record_step({f'{PAN}.offset': 0.0}, {f'{PAN}.offset': 0.3}, 99.0)
     with pytest.raises(NotPossible):
-        model.step(is_back=False)
+        model.find_step_values(is_back=False)
 
 
 def test_as_in_the_urdf_takes_back_everything():
     """Of one transmission."""
     model = model_of()
-    model.accept({f'{PAN}.offset': 1.0, f'{PAN}.mechanical_reduction': -7.0})
-    assert model.changed() == {
+    model.accept_values({f'{PAN}.offset': 1.0, f'{PAN}.mechanical_reduction': -7.0})
+    assert model.find_changes() == {
         f'{PAN}.mechanical_reduction': (101.0, -7.0),
         f'{PAN}.offset': (0.25, 1.0),
     }
-    model.accept(model.as_described('shoulder_pan_transmission'))
-    assert model.changed() == {}
+    model.accept_values(model.find_reset_values('shoulder_pan_transmission'))
+    assert model.find_changes() == {}
     with pytest.raises(NotPossible):
-        model.as_described('shoulder_pan_transmission')
+        model.find_reset_values('shoulder_pan_transmission')
 
 
 @pytest.mark.parametrize('suffix', ['urdf', 'yaml'])
@@ -254,9 +254,9 @@ def test_what_is_saved_gives_the_numbers_back(suffix, tmp_path):
     """The description with two lines changed, or a parameter file with two numbers."""
     model = model_of()
     values = {f'{PAN}.offset': 0.55, f'{PAN}.mechanical_reduction': -101.0}
-    model.accept(values)
+    model.accept_values(values)
     path = str(tmp_path / f'tuned.{suffix}')
-    saved = model.saved(path)
+    saved = model.render_file(path)
     write_output(path, saved.data, force=False)
     data = Path(path).read_bytes()
     if suffix == 'urdf':
@@ -272,34 +272,34 @@ def test_what_is_saved_gives_the_numbers_back(suffix, tmp_path):
         tuned = model.original.with_parameters(strip_prefixes(read))
     assert tuned.tunables == model.robot.tunables or suffix == 'urdf'
     for name, value in values.items():
-        assert TuneModel(data if suffix == 'urdf' else ARM, tuned).value(name) == value
+        assert TuneModel(data if suffix == 'urdf' else ARM, tuned).find_value(name) == value
 
 
 def test_nothing_to_save_is_no_difference():
     """The description as it is."""
-    assert model_of().saved('x.urdf').lines == ()
+    assert model_of().render_file('x.urdf').lines == ()
 
 
 def test_a_robot_of_a_file_begins_inside_its_limits_and_moves_by_its_motors():
     """All joints at zero where they may be."""
     robot = FileRobot(ARM, RobotTransmissions(load_description(ARM)), {}, {})
-    np.testing.assert_allclose(robot.state().joints[0], 0.0, atol=1e-12)
-    robot.move(0, 101.0)
-    moved = dict(zip(robot.model.robot.joint_names, robot.state().joints[0], strict=True))
+    np.testing.assert_allclose(robot.read_state().joints[0], 0.0, atol=1e-12)
+    robot.move_actuator(0, 101.0)
+    moved = dict(zip(robot.model.robot.joint_names, robot.read_state().joints[0], strict=True))
     assert moved['shoulder_pan'] == pytest.approx(1.25)
     place = robot.model.robot.joint_names.index('wrist_roll')
-    before = robot.state().joints[0]
+    before = robot.read_state().joints[0]
     robot.move_joint(place, 0.5)
-    after = robot.state().joints[0]
+    after = robot.read_state().joints[0]
     np.testing.assert_allclose(after - before, np.eye(6)[place] * 0.5, atol=1e-12)
-    with pytest.raises(NotPossible, match='no position of the motors has wrist_roll there'):
+    with pytest.raises(NotPossible, match='reaches this position of wrist_roll'):
         robot.move_joint(place, np.nan)
-    robot.move(0, np.nan)
-    np.testing.assert_array_equal(robot.state().joints[0], after)
+    robot.move_actuator(0, np.nan)
+    np.testing.assert_array_equal(robot.read_state().joints[0], after)
     reasons = []
-    robot.apply({f'{PAN}.mechanical_reduction': 0.0}, reasons.append)
+    robot.apply_values({f'{PAN}.mechanical_reduction': 0.0}, reasons.append)
     assert 'other than zero' in reasons[0]
     data = ARM.replace(b'lower="-0.4" upper="2.4"', b'lower="0.5" upper="2.4"')
     shifted = RobotTransmissions(load_description(data))
-    joints = shifted.actuator_to_joint('position', start_position(shifted))
+    joints = shifted.actuator_to_joint('position', find_start_position(shifted))
     assert joints[shifted.joint_names.index('elbow')] == pytest.approx(0.5)

@@ -156,7 +156,7 @@ def test_apply_and_the_whole_difference_are_seen_on_a_small_screen(serve, contex
         pause(page)
     page.locator('form').hover()
     page.mouse.wheel(0, -5000)
-    shows(page, 'would be read')
+    shows(page, 'would read')
     box = page.get_by_role('button', name='Apply', exact=True).bounding_box()
     assert box['y'] + box['height'] <= 600.0
     press(page, 'Apply')
@@ -201,7 +201,7 @@ def test_numbers_that_are_typed_wait_for_enter_and_go_together(serve, live_arm):
     page = opened(serve, live_arm)
     fill(page, 'offset [rad]', '0.55')
     fill(page, 'reduction', '-101')
-    shows(page, 'would be read 0.3000 rad further: 0.2500 rad → 0.5500 rad')
+    shows(page, 'would read 0.3000 rad more: 0.2500 rad → 0.5500 rad')
     shows(page, 'turns the other way')
     assert live_arm.value(f'{PAN}.offset') == 0.25
     field(page, 'reduction').press('Enter')
@@ -234,20 +234,20 @@ def test_zero_asks_and_acts(serve, live_arm):
     page = opened(serve, live_arm)
     shows(page, '0.3500')
     press(page, 'Zero here')
-    shows(page, 'Set where shoulder_pan is?')
+    shows(page, 'Set the position of shoulder_pan?')
     shows(page, 'A changed number can move a joint with its next command.')
     press(page, 'Cancel')
     press(page, 'Zero here')
-    shows(page, 'Set where shoulder_pan is?')
+    shows(page, 'Set the position of shoulder_pan?')
     assert live_arm.value(f'{PAN}.offset') == 0.25
-    answer(page, 'Set where shoulder_pan is?')
+    answer(page, 'Set the position of shoulder_pan?')
     live_arm.wait_for(f'{PAN}.offset', -0.1)
     press(page, 'Turns wrong')
     answer(page, 'turns the other way')
     live_arm.wait_for(f'{PAN}.mechanical_reduction', -101.0)
     fill(page, 'is at [rad]', '0.5')
     press(page, 'Is at')
-    answer(page, 'Set where shoulder_pan is?')
+    answer(page, 'Set the position of shoulder_pan?')
     live_arm.wait_for(f'{PAN}.offset', 0.6)
 
 
@@ -256,12 +256,12 @@ def test_zero_is_where_the_robot_is_when_it_is_done(serve, live_arm, peer):
     live_arm.positions['shoulder_pan_motor'] = 10.1
     page = opened(serve, live_arm)
     press(page, 'Zero here')
-    shows(page, 'would be read -0.3500 rad further: 0.3500 rad → 0.0000 rad')
+    shows(page, 'would read 0.3500 rad less: 0.3500 rad → 0.0000 rad')
     live_arm.positions['shoulder_pan_motor'] = 60.6
-    shows(page, 'would be read -0.8500 rad further: 0.8500 rad → 0.0000 rad')
+    shows(page, 'would read 0.8500 rad less: 0.8500 rad → 0.0000 rad')
     assert peer.set_parameters({f'transmissions.{PAN}.offset': 0.5}).successful
     shows(page, 'joints.shoulder_pan.offset: 0.5000 rad → -0.6000 rad')
-    answer(page, 'would be read -1.1000 rad further: 1.1000 rad → 0.0000 rad')
+    answer(page, 'would read 1.1000 rad less: 1.1000 rad → 0.0000 rad')
     live_arm.wait_for(f'{PAN}.offset', -0.6)
 
 
@@ -281,7 +281,7 @@ def test_from_a_wrong_sign_and_a_wrong_offset_to_the_corrected_description(
     answer(page, 'turns the other way')
     shows(page, '0.1500')
     press(page, 'Zero here')
-    answer(page, 'Set where shoulder_pan is?')
+    answer(page, 'Set the position of shoulder_pan?')
     live_arm.wait_for(f'{PAN}.offset', 0.1)
     page.get_by_role('tab', name='Save').click()
     press(page, 'Show difference')
@@ -315,7 +315,7 @@ def test_two_browsers_see_what_the_other_one_changes(serve, live_arm, peer):
         has_value(page, 'reduction', '-500')
     has_value(two, 'is at [rad]', '0.5')
     press(two, 'Is at')
-    answer(two, 'Set where shoulder_pan is?')
+    answer(two, 'Set the position of shoulder_pan?')
     live_arm.wait_for(f'{PAN}.offset', 0.5)
 
 
@@ -336,7 +336,7 @@ def test_the_page_recovers_when_the_bridge_does(serve, live_arm, sent):
     for text in ('waiting for it', 'for its parameters', 'has gone', 'does not answer'):
         page.get_by_text(text).first.wait_for(state='detached')
     has_value(page, 'offset [rad]', '0.25')
-    shows(page, 'Set again what was tuned before the bridge was started again?')
+    shows(page, 'Restore the numbers that were tuned before the restart of the bridge?')
     answer(page, 'joints.shoulder_pan.offset: 0.2500 rad → 0.5500 rad')
     live_arm.wait_for(f'{PAN}.offset', 0.55)
 
@@ -347,7 +347,7 @@ def test_with_a_live_command_nothing_changes_while_a_slider_is_dragged(serve, li
     live_arm.commanded = 'shoulder_pan'
     shows(page, 'commanded now: shoulder_pan')
     drag_offset(page, 0.75)
-    shows(page, 'Enter or Apply does it.')
+    shows(page, 'Enter or Apply sets it.')
     assert live_arm.value(f'{PAN}.offset') == 0.25
     press(page, 'Apply')
     shows(page, 'is commanded now: shoulder_pan would shift')
@@ -436,12 +436,12 @@ def test_without_the_code_there_is_a_form_for_it(serve, context):
 def test_other_machines_may_look_only_unless_they_are_allowed_more(serve):
     """With --host there is no field, no button and no slider; with --allow-changes there is."""
     looking = serve(ARM, '--host', '127.0.0.1')
-    page = looking.open(wait_for='For looking only.')
+    page = looking.open(wait_for='Read-only page.')
     shows(page, 'shoulder_pan_motor')
     assert page.locator('form input, form button:visible, form .mantine-Slider-root').count() == 0
     page.get_by_role('tab', name='Save').click()
     press(page, 'Show difference')
-    shows(page, 'nothing differs')
+    shows(page, 'no difference')
     serve(ARM, '--host', '127.0.0.1', '--allow-changes').open()
 
 
@@ -481,7 +481,7 @@ def test_hostile_names_are_shown_and_do_nothing(serve, tmp_path):
         page.locator('form b', has_text=name).first.wait_for()
         if name == 'a/b/../c':
             press(page, 'Zero here')
-            shows(page, 'Set where a/b/../c is?')
+            shows(page, 'Set the position of a/b/../c?')
         else:
             shows(page, 'Its numbers cannot be parameters')
     page.get_by_role('tab', name='Robot').click()

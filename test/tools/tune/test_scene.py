@@ -19,10 +19,10 @@ from transmission_bridge.resources import resource
 pytest.importorskip('viser', reason='viser is not installed (extra tune)')
 
 from transmission_bridge.tools.tune.gate import Gate
-from transmission_bridge.tools.tune.robots import limits_of
+from transmission_bridge.tools.tune.robots import list_limits
 from transmission_bridge.tools.tune.scene import RobotScene
 from transmission_bridge.tools.tune.server import open_server
-from transmission_bridge.tools.tune.session import Session, Settings
+from transmission_bridge.tools.tune.session import PageSettings, TuneSession
 from transmission_bridge.tools.tune.shapes import Packages
 
 ARM = load_description(Path(resource('urdf', 'arm.urdf')))
@@ -40,7 +40,7 @@ def test_the_arm_stays_in_the_picture_wherever_it_moves():
     eye, centre = server.initial_camera.position, server.initial_camera.look_at
     np.testing.assert_array_equal(client.camera.position, eye)
     np.testing.assert_array_equal(client.camera.look_at, centre)
-    limits, rng = limits_of(ARM), np.random.default_rng(1)
+    limits, rng = list_limits(ARM), np.random.default_rng(1)
     for _ in range(200):
         ends = [np.clip(limits[name][:2], -math.pi, math.pi) for name in scene.poses.joints]
         q = [rng.uniform(*each) for each in ends]
@@ -60,7 +60,7 @@ def test_joints_of_unknown_position_are_grey_and_nothing_else_is():
     own = {name: mesh.color for name, mesh in meshes.items()}
     known = dict.fromkeys(scene.poses.joints, 0.1)
     for unknown in ((), ('elbow',), scene.poses.joints, ('wrist_roll', 'elbow'), ()):
-        scene.show({**known, **dict.fromkeys(unknown, np.nan)}, known, (0, 0, 0))
+        scene.show_poses({**known, **dict.fromkeys(unknown, np.nan)}, known, (0, 0, 0))
         first = min((scene.poses.joint_of.index(name) for name in unknown), default=99)
         for name, mesh in meshes.items():
             _, body, place, _ = name.split('/')
@@ -86,7 +86,7 @@ def test_a_click_on_a_link_selects_the_joint_that_moves_it():
     clicked.assert_called_once_with(7, 'elbow')
     assert not meshes['/robot/0/0'].on_click.called
     assert not meshes[f'/ghost/{place}/0'].on_click.called
-    assert scene.poses.mover(scene.poses.links.index('tool_link')) == 'wrist_roll'
+    assert scene.poses.find_mover(scene.poses.links.index('tool_link')) == 'wrist_roll'
 
 
 def test_a_browser_sets_the_value_of_a_widget_and_nothing_else():
@@ -115,11 +115,11 @@ def test_a_browser_sets_the_value_of_a_widget_and_nothing_else():
 def test_an_error_on_one_page_ends_this_page_only():
     """The others are shown what is new, and the command goes on."""
     robot = Mock(model=None)
-    session = Session(MagicMock(), robot, Settings(True, '', False, Packages()), Mock())
-    good, bad = Mock(), Mock(refresh=Mock(side_effect=RuntimeError('removed')))
+    session = TuneSession(MagicMock(), robot, PageSettings(True, '', False, Packages()), Mock())
+    good, bad = Mock(), Mock(refresh_widgets=Mock(side_effect=RuntimeError('removed')))
     session._views = {1: bad, 2: good}
     for _ in range(2):
         session._numbers_due = 0.0
-        session.step()
-    assert bad.refresh.call_count == 1
-    assert good.refresh.call_count == 2
+        session.update_pages()
+    assert bad.refresh_widgets.call_count == 1
+    assert good.refresh_widgets.call_count == 2

@@ -15,7 +15,7 @@ from transmission_bridge.description.specs import Pose
 from transmission_bridge.description.visuals import load_visuals, VisualSpec
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.tune import shapes
-from transmission_bridge.tools.tune.shapes import Packages, ShapeError, shapes_of
+from transmission_bridge.tools.tune.shapes import load_shapes, Packages, ShapeError
 
 pytest.importorskip('trimesh', reason='viser is not installed (extra tune)')
 
@@ -57,49 +57,51 @@ def mesh(uri: str, **more) -> VisualSpec:
 )
 def test_nothing_but_files_of_packages_is_opened(packages, uri, words):
     """A description may come from the network, and must not choose files of this machine."""
-    found, reasons = shapes_of([mesh(uri)], packages)
+    found, reasons = load_shapes([mesh(uri)], packages)
     assert found == []
     assert words in reasons['link']
 
 
 def test_a_package_is_found_by_its_name_and_by_the_ament_index(packages, tmp_path, monkeypatch):
     """Named on the command line, or where ROS looks for it; the third slash of some is read."""
-    assert len(shapes_of([mesh('package://arm/a.stl')], packages)[0]) == 1
-    assert len(shapes_of([mesh('package:///arm/a.stl')], packages)[0]) == 1
+    assert len(load_shapes([mesh('package://arm/a.stl')], packages)[0]) == 1
+    assert len(load_shapes([mesh('package:///arm/a.stl')], packages)[0]) == 1
     index = tmp_path / 'share' / 'ament_index' / 'resource_index' / 'packages'
     index.mkdir(parents=True)
     (index / 'other').touch()
     (tmp_path / 'share' / 'other').mkdir()
     monkeypatch.setenv('AMENT_PREFIX_PATH', f'/nowhere:{tmp_path}')
-    assert Packages().path('package://other/a.stl') == tmp_path / 'share' / 'other' / 'a.stl'
+    assert Packages().find_file('package://other/a.stl') == tmp_path / 'share' / 'other' / 'a.stl'
     with pytest.raises(ShapeError, match='not installed'):
-        Packages().path('package://another/a.stl')
+        Packages().find_file('package://another/a.stl')
 
 
 @pytest.mark.parametrize('entry', ['arm', '=x', 'arm=/nowhere/at/all'])
 def test_a_package_path_has_to_be_one(entry):
     """Wrong usage is said before anything is served."""
-    with pytest.raises(UsageError, match='--package-path takes NAME=FOLDER'):
+    with pytest.raises(UsageError, match='--package-path: expected NAME=FOLDER'):
         Packages([entry])
 
 
 def test_sizes_are_bounded(packages, tmp_path, monkeypatch):
     """Of a file, of a mesh and of a robot; what is too large is a frame with its reason."""
     monkeypatch.setattr(shapes, 'MOST_TRIANGLES', 1)
-    found, reasons = shapes_of([mesh('package://arm/a.stl')] * 2, packages)
+    found, reasons = load_shapes([mesh('package://arm/a.stl')] * 2, packages)
     assert len(found) == 1
     assert 'more than 1 triangles' in reasons['link']
     monkeypatch.setattr(shapes, 'MOST_EACH', 0)
-    assert 'more than 0 triangles' in shapes_of([mesh('package://arm/a.stl')], packages)[1]['link']
+    assert (
+        'more than 0 triangles' in load_shapes([mesh('package://arm/a.stl')], packages)[1]['link']
+    )
     monkeypatch.setattr(shapes, 'MOST_BYTES', 100)
-    assert 'has more than' in shapes_of([mesh('package://arm/a.stl')], packages)[1]['link']
+    assert 'has more than' in load_shapes([mesh('package://arm/a.stl')], packages)[1]['link']
 
 
 @pytest.mark.parametrize('suffix', shapes._SUFFIXES)
 def test_a_damaged_file_is_a_reason(packages, tmp_path, suffix):
     """Of every format, and costs only its own shape."""
     (tmp_path / 'arm' / f'bad{suffix}').write_bytes(b'\xff\0nonsense' * 50)
-    found, reasons = shapes_of(
+    found, reasons = load_shapes(
         [mesh(f'package://arm/bad{suffix}'), mesh('package://arm/a.stl')], packages
     )
     assert len(found) == 1
@@ -110,7 +112,7 @@ def test_meshes_are_scaled_and_placed(packages):
     """As URDF has it; a mirrored one keeps its outside."""
     origin = Pose((1.0, 2.0, 3.0), (0.0, 0.0, np.pi / 2))
     visual = VisualSpec('link', 'mesh', origin, (2.0, 1.0, -1.0), 'package://arm/a.stl')
-    (shape,), _ = shapes_of([visual], packages)
+    (shape,), _ = load_shapes([visual], packages)
     np.testing.assert_allclose(
         sorted(shape.vertices.tolist()), sorted([[1, 2, 3], [1, 4, 3], [0, 2, 3]]), atol=1e-6
     )
@@ -129,7 +131,7 @@ def test_primitives_have_their_sizes():
         <visual><geometry><capsule radius="0.5" length="2"/></geometry></visual>
         <visual><geometry><box size="1 0 3"/></geometry></visual>
       </link></robot>"""
-    found, reasons = shapes_of(load_visuals(text), Packages())
+    found, reasons = load_shapes(load_visuals(text), Packages())
     sizes = [shape.vertices.max(axis=0) - shape.vertices.min(axis=0) for shape in found]
     for size, wanted in zip(
         sizes, [(1, 2, 3), (1, 1, 2), (1.4, 1.4, 1.4), (1, 1, 3)], strict=True

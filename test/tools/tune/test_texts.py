@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transmission_bridge.tools.tune import texts
-from transmission_bridge.tools.tune.model import Number, Preview, Shift, Turn
-from transmission_bridge.tools.tune.texts import Units
+from transmission_bridge.tools.tune.model import JointShift, Number, Preview, RatioChange
+from transmission_bridge.tools.tune.texts import PageUnits
 from transmission_bridge.transmissions.tunable import Tunable
 
 HOSTILE = st.one_of(
@@ -66,15 +66,17 @@ def number(name: str) -> Number:
 @given(HOSTILE)
 def test_a_name_is_never_markup(name):
     """Whatever a name holds, the page has the elements that it would have without it."""
-    preview = Preview(None, (Shift(name, 0.0, 1.0),), (Turn(name, name, 1.0, -1.0),))
+    preview = Preview(None, (JointShift(name, 0.0, 1.0),), (RatioChange(name, name, 1.0, -1.0),))
     refused = Preview(None, reason=name)
     pages = (
-        texts.note(name),
-        texts.sentences([name] * 9),
-        texts.bars(name, [(name, 'rad', [0.1, 0.2, 0.3], 0.1, -1.0, 1.0)], Units()),
-        texts.change(name, [(number(name), 1.0)], preview, {name: 'rad'}, [name], Units()),
-        texts.change('', [], refused, {}, [], Units()),
-        texts.difference([name, name, f'+{name}', f'-{name}', name]),
+        texts.format_note(name),
+        texts.format_notes([name] * 9),
+        texts.format_bars(name, [(name, 'rad', [0.1, 0.2, 0.3], 0.1, -1.0, 1.0)], PageUnits()),
+        texts.format_change(
+            name, [(number(name), 1.0)], preview, {name: 'rad'}, [name], PageUnits()
+        ),
+        texts.format_change('', [], refused, {}, [], PageUnits()),
+        texts.format_difference([name, name, f'+{name}', f'-{name}', name]),
     )
     for page in pages:
         reader = Reader(page)
@@ -86,42 +88,44 @@ def test_a_name_is_never_markup(name):
 @given(HOSTILE)
 def test_a_label_is_short_and_printable(name):
     """Labels of widgets are shown as text by the page, control characters as escapes."""
-    shown = texts.label(name)
+    shown = texts.shorten_label(name)
     assert shown.isprintable()
     assert len(shown) <= 48
 
 
 def test_a_name_reads_as_it_is():
     """Escaped for the page, not for the reader."""
-    assert Reader(texts.note('<b> & "x"')).text == '<b> & "x"'
+    assert Reader(texts.format_note('<b> & "x"')).text == '<b> & "x"'
 
 
 @given(st.floats(-1e6, 1e6), st.sampled_from(['rad', 'm', '']))
 def test_a_field_reads_back_as_its_number(value, unit):
     """In radians exactly, in degrees to ten digits."""
-    assert float(Units().field(value, unit)) == value
-    degrees = Units(degrees=True)
-    back = degrees.from_page(float(degrees.field(value, unit)), unit)
+    assert float(PageUnits().format_field(value, unit)) == value
+    degrees = PageUnits(degrees=True)
+    back = degrees.from_page(float(degrees.format_field(value, unit)), unit)
     assert math.isclose(back, value, rel_tol=1e-9, abs_tol=1e-300)
 
 
 def test_degrees_are_of_angles_only():
     """Metres and ratios stay what they are."""
-    units = Units(degrees=True)
-    assert units.text(math.pi, 'rad') == '180.0000 °'
-    assert units.text(0.5, 'm') == '0.5000 m'
-    assert units.text(0.5, '') == '0.5000'
+    units = PageUnits(degrees=True)
+    assert units.format_text(math.pi, 'rad') == '180.0000 °'
+    assert units.format_text(0.5, 'm') == '0.5000 m'
+    assert units.format_text(0.5, '') == '0.5000'
 
 
 def test_there_is_no_negative_zero():
     """Noise around zero does not change its sign."""
-    assert Units().cell(-0.0, 'rad') == Units().cell(-1e-9, 'rad') == '0.0000'
-    assert Units().cell(-1.5, 'rad') == '-1.5000'
-    assert Units().text(math.nan, 'rad') == 'unknown'
+    assert (
+        PageUnits().format_cell(-0.0, 'rad') == PageUnits().format_cell(-1e-9, 'rad') == '0.0000'
+    )
+    assert PageUnits().format_cell(-1.5, 'rad') == '-1.5000'
+    assert PageUnits().format_text(math.nan, 'rad') == 'unknown'
 
 
 def test_a_long_difference_is_shown_in_part():
     """With the number of lines that are left out."""
-    page = texts.difference(['---', '+++', *(f'+{i}' for i in range(1000))])
+    page = texts.format_difference(['---', '+++', *(f'+{i}' for i in range(1000))])
     assert 'and 800 more lines' in page
-    assert texts.difference([]) == texts.note('nothing differs', 'dim')
+    assert texts.format_difference([]) == texts.format_note('no difference', 'dim')

@@ -17,12 +17,10 @@ import sys
 
 from transmission_bridge.tools.demo.formulas import Terms
 
-__all__ = ['Comparison', 'Sample', 'Stamp']
-
 #: Seconds and nanoseconds.
 Stamp = tuple[int, int]
 
-#: From interface and values by name to the terms of the expected values.
+#: Maps an interface and values by name to the terms of the expected values.
 Formulas = Callable[[str, Mapping[str, float]], dict[str, Terms]]
 
 #: Largest accepted deviation, relative to the sum of the magnitudes of the terms.
@@ -31,16 +29,16 @@ TOLERANCE = 1e-12
 #: Share of the inputs that may be lost.
 _LOST = 0.05
 
-#: Most messages that are kept until their counterpart arrives.
+#: Maximum number of stored messages without a counterpart.
 _WAITING = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class JointSample:
     """
     A JointState.
 
-    :param values: By interface, then by name; an interface that the message leaves out is absent.
+    :param values: By interface, then by name; interfaces without values are absent.
     """
 
     stamp: Stamp
@@ -52,7 +50,7 @@ class Comparison:
     Compares one direction of the bridge.
 
     :param topic: Topic of the output.
-    :param kind: Kind of the names in it: ``joint`` or ``actuator``.
+    :param kind: Kind of its names: ``joint`` or ``actuator``.
     :param formulas: Return the expected output.
     :ivar topic: Topic of the output.
     :ivar compared: Outputs compared.
@@ -63,8 +61,8 @@ class Comparison:
         self.topic = topic
         self._kind = kind
         self._formulas = formulas
-        self._inputs: dict[Stamp, Sample] = {}
-        self._outputs: dict[Stamp, Sample] = {}
+        self._inputs: dict[Stamp, JointSample] = {}
+        self._outputs: dict[Stamp, JointSample] = {}
         self._sentences: dict[tuple[str, str], str] = {}
         self._counts: Counter[tuple[str, str]] = Counter()
         self._first: Stamp = (sys.maxsize, 0)
@@ -72,19 +70,19 @@ class Comparison:
         self.compared = 0
         self.worst = 0.0
 
-    def input(self, sample: Sample) -> None:
+    def add_input(self, sample: JointSample) -> None:
         """Add an input of the bridge."""
         self._first = min(self._first, sample.stamp)
         self._last = max(self._last, sample.stamp)
-        self._take(sample, self._inputs)
+        self._store_sample(sample, self._inputs)
 
-    def output(self, sample: Sample) -> None:
+    def add_output(self, sample: JointSample) -> None:
         """Add an output of the bridge."""
-        self._take(sample, self._outputs)
+        self._store_sample(sample, self._outputs)
 
     @property
     def progress(self) -> str:
-        """The progress in words."""
+        """The progress as a text."""
         verdict = f'{len(self._sentences)} WRONG' if self._sentences else 'all right'
         return f'{self.compared} {self.topic}: {verdict}'
 
@@ -95,29 +93,29 @@ class Comparison:
             f'{sentence} ({self._counts[key]} of {self.compared} messages)'
             for key, sentence in self._sentences.items()
         ]
-        # Outputs between inputs whose stamp no input had.
+        # Outputs between inputs, with stamps that no input had.
         strange = sum(self._first < stamp < self._last for stamp in self._outputs)
         if not self.compared:
-            sentences.append(f'{self.topic}: nothing arrived that could be compared')
+            sentences.append(f'{self.topic}: no message could be compared')
         elif strange > _LOST * self.compared:
             sentences.append(f'{self.topic}: {strange} messages with stamps of no input')
         return sentences
 
-    def _take(self, sample: Sample, waiting: dict[Stamp, Sample]) -> None:
+    def _store_sample(self, sample: JointSample, waiting: dict[Stamp, JointSample]) -> None:
         waiting[sample.stamp] = sample
         if sample.stamp in self._inputs and sample.stamp in self._outputs:
-            self._compare(self._inputs.pop(sample.stamp), self._outputs.pop(sample.stamp))
+            self._compare_samples(self._inputs.pop(sample.stamp), self._outputs.pop(sample.stamp))
         elif len(waiting) > _WAITING:
             del waiting[next(iter(waiting))]
 
-    def _compare(self, given: Sample, published: Sample) -> None:
+    def _compare_samples(self, given: JointSample, published: JointSample) -> None:
         self.compared += 1
         for interface in {**given.values, **published.values}:
             values = given.values.get(interface, {})
             try:
                 expected = self._formulas(interface, values) if values else {}
             except KeyError as error:
-                self._blame(interface, error.args[0], 'is unknown: the input lacks it')
+                self._record_fault(interface, error.args[0], 'is unknown: the input lacks it')
                 continue
             found = published.values.get(interface, {})
             for name in {**expected, **found}:
@@ -127,20 +125,20 @@ class Comparison:
         self, interface: str, name: str, terms: Terms | None, found: float | None
     ) -> None:
         if terms is None:
-            self._blame(interface, name, 'is published, and has no source in the input')
+            self._record_fault(interface, name, 'is published, and has no source in the input')
             return
         value = math.fsum(terms)
         if found is None:
-            self._blame(interface, name, f'is missing, the formulas give {value!r}')
+            self._record_fault(interface, name, f'is missing, the formulas give {value!r}')
             return
         scale = math.fsum(map(abs, terms))
         deviation = abs(found - value) / scale if scale else abs(found)
-        # NaN is a fault as well.
+        # NaN is also a fault.
         if not deviation <= TOLERANCE:
-            self._blame(interface, name, f'is {found!r}, the formulas give {value!r}')
+            self._record_fault(interface, name, f'is {found!r}, the formulas give {value!r}')
         self.worst = max(self.worst, deviation)
 
-    def _blame(self, interface: str, name: str, fault: str) -> None:
+    def _record_fault(self, interface: str, name: str, fault: str) -> None:
         self._counts[interface, name] += 1
         sentence = f"{self.topic}: {interface} of {self._kind} '{name}' {fault}"
         self._sentences.setdefault((interface, name), sentence)

@@ -2,11 +2,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The example robot, by hand: the values of the joints and actuators of ``urdf/arm.urdf``.
+Formulas of the example robot ``urdf/arm.urdf``, written out by hand.
 
-Plain arithmetic with the robot's numbers, without the package, so that the demo compares two
-independent derivations. Each value is a tuple of terms. Their sum is the value, and errors are
-relative to the sum of their magnitudes.
+They do not use the package, so that the demo compares two independent derivations. A value is the
+sum of a tuple of terms; errors are relative to the sum of the magnitudes of the terms.
 
 Numbers: shoulder_pan 101 and offset 0.25; forearm_roll -72.5; four-bar actuators 64 and -80,
 joints 1.75 and 1.2, offsets -0.35 and 1.1; differential actuators 48 and -50, joints 1.25 and
@@ -16,8 +15,6 @@ joints 1.75 and 1.2, offsets -0.35 and 1.1; differential actuators 48 and -50, j
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-__all__ = ['ACTUATORS', 'JOINTS', 'Terms', 'actuators_from_joints', 'joints_from_actuators']
 
 #: Summands of a value; rounding errors scale with the sum of their magnitudes.
 Terms = tuple[float, ...]
@@ -81,7 +78,7 @@ def joints_from_actuators(interface: str, actuators: Mapping[str, float]) -> dic
     :param interface: ``position``, ``velocity`` or ``effort``.
     :param actuators: Values of all actuators.
     """
-    terms = _terms(_JOINT_EFFORT if interface == 'effort' else _JOINT_MOTION, actuators)
+    terms = _list_terms(_JOINT_EFFORT if interface == 'effort' else _JOINT_MOTION, actuators)
     offsets = _OFFSETS if interface == 'position' else dict.fromkeys(JOINTS, 0.0)
     return {name: (*terms[name], offsets[name]) for name in JOINTS}
 
@@ -93,14 +90,14 @@ def actuators_from_joints(interface: str, joints: Mapping[str, float]) -> dict[s
     :param interface: ``position``, ``velocity`` or ``effort``.
     :param joints: Values of all joints.
     """
-    terms = _terms(_ACTUATOR_EFFORT if interface == 'effort' else _ACTUATOR_MOTION, joints)
+    terms = _list_terms(_ACTUATOR_EFFORT if interface == 'effort' else _ACTUATOR_MOTION, joints)
     if interface != 'position':
         return terms
-    at_zero = _terms(_ACTUATOR_MOTION, {name: -offset for name, offset in _OFFSETS.items()})
+    at_zero = _list_terms(_ACTUATOR_MOTION, {name: -offset for name, offset in _OFFSETS.items()})
     return {name: terms[name] + at_zero[name] for name in ACTUATORS}
 
 
-def _terms(table: _Table, inputs: Mapping[str, float]) -> dict[str, Terms]:
+def _list_terms(table: _Table, inputs: Mapping[str, float]) -> dict[str, Terms]:
     return {
         output: tuple(factor * inputs[name] for name, factor in row.items())
         for output, row in table.items()

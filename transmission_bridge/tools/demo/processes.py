@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The two nodes of the demo as processes on a domain of their own, ended whatever happens."""
+"""The two nodes of the demo as processes on their own ROS domain, ended in all cases."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ import sys
 
 from transmission_bridge.resources import resource
 
-__all__ = ['NODES', 'Child', 'end', 'ros_environment', 'start_nodes']
-
 #: Seconds before the next signal to a process that does not end.
 _PATIENCE = 3.0
 
 #: Lines of output shown of a process that died.
 _TAIL = 20
 
-# Domain ids that are safe on every system (the ports of higher ones collide with ephemeral ones).
+# Domain ids that are safe on every system: ports of higher ids collide with ephemeral ports.
 _DOMAINS = range(101, 0, -1)
 
 #: Name to module.
@@ -63,7 +61,7 @@ def ros_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _is_free(domain: int) -> bool:
     """Return whether a domain has no participants on this machine."""
-    # The port on which the first participant of a domain listens (DDSI-RTPS 9.6.1.1).
+    # The port of the first participant of a domain (DDSI-RTPS 9.6.1.1).
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.bind(('', 7410 + 250 * domain))
@@ -112,7 +110,7 @@ def start_nodes(children: list[Child], environment: Mapping[str, str], folder: P
     """
     description = resource('urdf', 'arm.urdf').read_text(encoding='utf-8')
     parameters = folder / 'parameters.yaml'
-    # A JSON string is a YAML string, so nothing in a URDF can be misread.
+    # A JSON string is a valid YAML string, whatever the URDF contains.
     parameters.write_text(
         _PARAMETERS.format(description=json.dumps(description)), encoding='utf-8'
     )
@@ -121,11 +119,11 @@ def start_nodes(children: list[Child], environment: Mapping[str, str], folder: P
         children.append(Child(name, (module, *words), environment, folder / f'{name}.log'))
 
 
-def end(children: Sequence[Child]) -> None:
+def end_processes(children: Sequence[Child]) -> None:
     """
     End every process: SIGINT, then SIGTERM, then SIGKILL, and wait for each.
 
-    An interrupt meanwhile sends the next signal.
+    An interrupt during the wait sends the next signal.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(KeyboardInterrupt, subprocess.TimeoutExpired):

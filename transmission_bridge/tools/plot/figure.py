@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures as bytes, without a display; the same data give the same bytes."""
+"""Reproducible pictures as bytes, without a display."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from typing import Any
 import warnings
 
 from transmission_bridge.tools.cli import optional, UsageError
-
-__all__ = ['format_of', 'picture']
 
 _FORMATS = ('svg', 'png')
 
@@ -26,7 +24,7 @@ def format_of(file: str) -> str:
     """
     suffix = os.path.splitext(file)[1].lower().removeprefix('.')
     if suffix not in _FORMATS:
-        raise UsageError(f"'{file}' should end with .svg or .png")
+        raise UsageError(f"the name of a picture must end with .svg or .png, found '{file}'")
     return suffix
 
 
@@ -48,15 +46,15 @@ def picture(
     """
     matplotlib = optional('matplotlib', 'plot')
     figure_module = optional('matplotlib.figure', 'plot')
-    # Without date and random identifiers, so that the same robot gives the same file.
+    # Without date and random identifiers, so that files of the same robot are identical.
     settings = dict[str, Any]({'svg.hashsalt': 'transmission_bridge', 'svg.fonttype': 'path'})
-    settings['text.parse_math'] = False  # names may contain any character
+    settings['text.parse_math'] = False  # a name may contain $
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **settings}):
         figure = figure_module.Figure(figsize=size, dpi=dpi, layout=layout)
         output = io.BytesIO()
         metadata = {'Date': None} if file_format == 'svg' else {}
         with warnings.catch_warnings():
-            # Characters that the font lacks are drawn as boxes.
+            # Missing characters of the font are drawn as boxes.
             warnings.filterwarnings('ignore', message='Glyph')
             draw(figure)
             figure.savefig(output, format=file_format, metadata=metadata)

@@ -17,18 +17,16 @@ from transmission_bridge.tools.tune.gate import Gate
 from transmission_bridge.tools.tune.live import BridgeRobot
 from transmission_bridge.tools.tune.robots import FileRobot
 from transmission_bridge.tools.tune.server import open_server
-from transmission_bridge.tools.tune.session import Session, Settings
+from transmission_bridge.tools.tune.session import PageSettings, TuneSession
 from transmission_bridge.tools.tune.shapes import Packages
-from transmission_bridge.tools.tune.view import View
-
-__all__ = ['run']
+from transmission_bridge.tools.tune.view import PageView
 
 _THIS_MACHINE = '127.0.0.1'
 
 #: All addresses of this machine.
 _EVERYWHERE = ('0.0.0.0', '::')
 
-#: Some ports above it have to be there.
+#: Leaves some higher ports to try if the first one is in use.
 _MOST_PORT = 64_000
 
 
@@ -38,21 +36,28 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     if options.output:
         check_output(options.output, force=options.force)
     if not 0 < options.port <= _MOST_PORT:
-        raise UsageError(f'--port takes a number from 1 to {_MOST_PORT}, found {options.port}')
+        raise UsageError(f'--port: expected a number from 1 to {_MOST_PORT}, found {options.port}')
     host = options.host or _THIS_MACHINE
     name = socket.gethostname() if host in _EVERYWHERE else host
-    settings = Settings(
+    settings = PageSettings(
         may_change=options.host is None or options.allow_changes,
         output=options.output or '',
         force=options.force,
         packages=Packages(options.package_path),
     )
-    robot = _robot(options)
+    robot = _open_robot(options)
     gate = Gate(name)
     server = open_server(gate, host, options.port, 'transmission_bridge tune')
     try:
-        session = Session(server, robot, settings, View)
-        _say(console, gate, name, server.get_port(), may_change=settings.may_change)
+        session = TuneSession(server, robot, settings, PageView)
+        port = server.get_port()
+        place = f'[{name}]:{port}' if ':' in name else f'{name}:{port}'
+        console.out.line(f'open {urlunsplit(("http", place, "/", f"code={gate.code}", ""))}')
+        if name != _THIS_MACHINE:
+            what = 'change the robot' if settings.may_change else 'view the robot'
+            console.out.line(f'everyone with this address can {what}; nothing is encrypted')
+        console.out.line('Ctrl-C ends')
+        console.out.flush()
         with clean_end(as_interrupt=True):
             session.run()
     except KeyboardInterrupt:
@@ -63,23 +68,12 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     return Exit.OK
 
 
-def _robot(options: argparse.Namespace) -> FileRobot | BridgeRobot:
+def _open_robot(options: argparse.Namespace) -> FileRobot | BridgeRobot:
     if options.file is None:
         if options.alias or options.params_file:
-            raise UsageError('--alias and --params-file are for a FILE: the bridge has its own')
+            raise UsageError('--alias and --params-file need a FILE: the bridge has its own')
         namespace, _, node = options.node.rpartition('/')
         return BridgeRobot(namespace, node)
     data, setup = read_robot_file(options.file), bridge_setup(options)
     original, _ = replace(setup, numbers={}).robot(data)
     return FileRobot(data, original, setup.aliases, setup.numbers)
-
-
-def _say(console: Console, gate: Gate, host: str, port: int, *, may_change: bool) -> None:
-    place = f'[{host}]:{port}' if ':' in host else f'{host}:{port}'
-    address = urlunsplit(('http', place, '/', f'code={gate.code}', ''))
-    console.out.line(f'open {address}')
-    if host != _THIS_MACHINE:
-        what = 'change it' if may_change else 'look'
-        console.out.line(f'everyone with this address can {what}; nothing is encrypted')
-    console.out.line('Ctrl-C ends')
-    console.out.flush()

@@ -2,16 +2,14 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Who may reach the page: who has the code of the printed address, from the page itself.
+Access control of the page, checked at each HTTP request (files and WebSockets).
 
-Everything is decided at the HTTP request, of files and of WebSockets alike:
-
-- **The code.** The printed address has a random code, which becomes a cookie that browsers do not
-  send from other sites (``SameSite=Strict``). Without it nothing is served but a form to type it.
-- **Host.** Names other than that of this machine are refused, because a foreign page may let its
-  own name point to this machine (DNS rebinding). An address is none that can be rebound.
-- **Origin.** A request from a page of another origin is refused. Browsers name the origin of every
-  WebSocket, and let every page open one to any address.
+- **Code.** The printed address has a random code, which becomes a cookie that browsers do not
+  send from other sites (``SameSite=Strict``). Without it the server returns a form to type it.
+- **Host.** Host names other than that of this machine are rejected, because a foreign page may
+  let its own name point to this machine (DNS rebinding). An IP address cannot be rebound.
+- **Origin.** A request from a page of another origin is rejected. Browsers send the origin with
+  every WebSocket, and let every page open one to any address.
 """
 
 from __future__ import annotations
@@ -26,10 +24,8 @@ import re
 import secrets
 from urllib.parse import parse_qs, urlsplit
 
-__all__ = ['HEADERS', 'Gate', 'Reply']
-
-#: Headers of every reply. The page's own program needs eval for a part that is not used here; it
-#: may talk to this server only, and no other page may frame it.
+#: Headers of every reply. The page's own program needs eval for a part that is not used here. It
+#: may connect to this server only, and no other page may frame it.
 HEADERS = {
     'Content-Security-Policy': (
         "default-src 'self' blob: data:; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
@@ -42,7 +38,7 @@ HEADERS = {
     'X-Content-Type-Options': 'nosniff',
 }
 
-#: A name, or an address with an IPv6 one in brackets, and a port; and nothing else.
+#: A name or an address (IPv6 in brackets), and optionally a port.
 _HOST = re.compile(r'(?P<name>\[[0-9a-fA-F:.]+\]|[^][:@/\s]+)(:[0-9]+)?')
 
 _FORM = """<!doctype html><meta charset="utf-8"><title>transmission_bridge tune</title>
@@ -50,8 +46,8 @@ _FORM = """<!doctype html><meta charset="utf-8"><title>transmission_bridge tune<
 <form><label>Code from the terminal: <input name="code" autofocus autocomplete="off"></label>
 <button>Open</button></form>"""
 
-#: A page of our own that leads to the other: behind a redirect the cookie would not be sent where
-#: the first request came from another site, as from a chat.
+#: A page that forwards to the main page. An HTTP redirect would not send the cookie if the first
+#: request came from another site, such as a chat.
 _WELCOME = """<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/">
 <title>transmission_bridge tune</title>"""
 
@@ -59,7 +55,7 @@ _WELCOME = """<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" co
 @dataclass(frozen=True, slots=True)
 class Reply:
     """
-    What is answered instead of the page.
+    A reply instead of the page.
 
     :param status: The HTTP status.
     :param body: HTML.
@@ -73,7 +69,7 @@ class Reply:
 
 class Gate:
     """
-    Decides on requests.
+    Accepts or rejects requests.
 
     :param host: Name or address by which other machines reach the server.
     :ivar code: The random code, 64 bits.
@@ -83,33 +79,38 @@ class Gate:
         self.code = secrets.token_hex(8)
         self._names = {'localhost', host.lower()}
 
-    def refusal(self, target: str, headers: Mapping[str, str], port: int) -> Reply | None:
+    def find_rejection(self, target: str, headers: Mapping[str, str], port: int) -> Reply | None:
         """
-        Return the reply to a request that is not to be served, ``None`` where it is.
+        Return the reply to a rejected request, ``None`` if the request is accepted.
 
         :param target: Path and query of the request.
         :param headers: Its headers; names in any case.
-        :param port: The port of the server, which the name of the cookie has: cookies are those of
-            a host, and two of these pages may be open.
+        :param port: Port of the server. It is part of the cookie's name, because browsers share
+            cookies between the ports of a host, and two of these pages may be open.
         """
+        cookie_name = f'transmission_bridge_tune_{port}'
         host = headers.get('Host', '')
         if not self._is_ours(host):
-            return _refused('This server has another name.')
+            return _reject_request('This server has another name.')
         origin = headers.get('Origin')
         if origin is not None and origin.lower() != f'http://{host.lower()}':
-            return _refused('Pages of other origins are refused.')
+            return _reject_request('Requests from pages of other origins are rejected.')
         query = parse_qs(urlsplit(target).query)
         is_socket = headers.get('Upgrade', '').lower() == 'websocket'
         if 'code' in query and not is_socket:
             if not self._is_code(query['code'][0]):
-                return _asked('This is not the code.')
-            cookie = f'{_cookie(port)}={self.code}; HttpOnly; SameSite=Strict; Path=/'
+                return _ask_for_code('This is not the code.')
+            cookie = f'{cookie_name}={self.code}; HttpOnly; SameSite=Strict; Path=/'
             return Reply(HTTPStatus.OK, _WELCOME, cookie)
-        if not self._is_code(_cookies(headers).get(_cookie(port), '')):
-            return _asked('This page can change how a robot moves. It opens with a code.')
+        try:
+            cookies = SimpleCookie(headers.get('Cookie', ''))
+        except CookieError:
+            cookies = SimpleCookie()
+        if cookie_name not in cookies or not self._is_code(cookies[cookie_name].value):
+            return _ask_for_code('This page can change how a robot moves. It opens with a code.')
         if query:
-            # The page would follow some: where its data come from, for one.
-            return _refused('The address has something behind it that is not known here.')
+            # The page would use some parameters, such as the source of its data.
+            return _reject_request('The address has an unknown query (after the question mark).')
         return None
 
     def _is_ours(self, host: str) -> bool:
@@ -127,21 +128,9 @@ class Gate:
         return hmac.compare_digest(text.strip().encode(), self.code.encode())
 
 
-def _cookie(port: int) -> str:
-    return f'transmission_bridge_tune_{port}'
-
-
-def _cookies(headers: Mapping[str, str]) -> dict[str, str]:
-    try:
-        cookies = SimpleCookie(headers.get('Cookie', ''))
-    except CookieError:
-        return {}
-    return {name: morsel.value for name, morsel in cookies.items()}
-
-
-def _asked(words: str) -> Reply:
+def _ask_for_code(words: str) -> Reply:
     return Reply(HTTPStatus.FORBIDDEN, _FORM.format(words=words))
 
 
-def _refused(words: str) -> Reply:
+def _reject_request(words: str) -> Reply:
     return Reply(HTTPStatus.FORBIDDEN, f'<!doctype html><meta charset="utf-8"><p>{words}')

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A robot behind a running bridge: what it publishes, and its parameters. Commands nothing."""
+"""The robot of a running bridge: its topics and parameters. Nothing here commands it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,10 @@ from transmission_bridge.tools.tune.model import TuneModel
 from transmission_bridge.tools.tune.robots import Done, RobotState
 from transmission_bridge.transmissions import RobotTransmissions
 
-__all__ = ['BridgeRobot']
-
-#: Seconds between two questions to a bridge that has not answered.
+#: Seconds between requests to a bridge that has not answered.
 _PERIOD = 1.0
 
-#: Seconds for which a command counts as live, as for the guard of the bridge.
+#: Seconds for which a joint counts as commanded after a command, as in the bridge's tuning guard.
 _LIVE = 0.5
 
 _DESCRIPTION = 'robot_description'
@@ -44,14 +42,14 @@ class BridgeRobot(BridgeClient):
     """
     The robot of a bridge.
 
-    It asks the bridge for its description and parameters, follows changes by
-    ``/parameter_events``, and asks again when the bridge comes back.
+    It requests description and parameters from the bridge, follows ``/parameter_events``, and
+    repeats the request if the bridge restarts.
 
     :param namespace: Namespace of the bridge and of the topics.
     :param node: Name of the bridge.
-    :ivar model: The numbers; another one for another robot, ``None`` while there is no robot.
+    :ivar model: The numbers; replaced for another robot, ``None`` if no robot is known.
     :ivar visuals: The text of the description.
-    :ivar n_starts: How often the numbers were read from the beginning.
+    :ivar n_starts: Number of times that all numbers were read.
     :raises UsageError: If rclpy is not installed, ROS cannot be used, or the namespace is invalid.
     """
 
@@ -62,47 +60,46 @@ class BridgeRobot(BridgeClient):
         self.n_starts = 0
         self._described = ''
         self._cannot_be_read = ''
-        #: Whether the numbers are those of the bridge as it runs now, when it was last asked for
-        #: them, and which start of it this was.
+        #: Whether the numbers are those of the running bridge, the time of the last request, and
+        #: the :attr:`~.BridgeReport.start` of the bridge that they belong to.
         self._is_known, self._asked = False, -_PERIOD
         self._start: int | None = None
         qos = importlib.import_module('rclpy.qos')
         latched = qos.QoSProfile(depth=1, durability=qos.DurabilityPolicy.TRANSIENT_LOCAL)
         text = importlib.import_module('std_msgs.msg').String
-        self.node.create_subscription(text, _DESCRIPTION, self._describe, latched)
-        self.follow_parameters(self._parameters_changed)
+        self.node.create_subscription(text, _DESCRIPTION, self._store_description, latched)
+        self.follow_parameters(self._accept_parameter_changes)
 
-    def _describe(self, message: Any) -> None:
+    def _store_description(self, message: Any) -> None:
         if len(message.data) <= MAX_BYTES:
             self._described = message.data
 
-    def _parameters_changed(self, values: Mapping[str, Any], others: Sequence[str]) -> None:
+    def _accept_parameter_changes(self, values: Mapping[str, Any], others: Sequence[str]) -> None:
         if any(name.startswith(PREFIX) for name in others):
-            # Configured anew: maybe with another description.
-            self._is_known = False
+            self._is_known = False  # configured again, perhaps with another description
         elif self.model is not None:
             try:
-                self.model.accept(_numbers(values))
-            except TransmissionBridgeError:  # not the robot that we know
+                self.model.accept_values(_list_numbers(values))
+            except TransmissionBridgeError:  # another robot
                 self._is_known = False
 
-    # -- asking the bridge -----------------------------------------------------------------------
+    # -- requests --------------------------------------------------------------------------------
 
-    def spin(self, seconds: float) -> None:
-        """Handle callbacks for some time, and ask the bridge where that is due."""
-        self.spin_for(seconds)
+    def spin_for(self, seconds: float) -> None:
+        """Handle callbacks for some time, and request parameters if necessary."""
+        super().spin_for(seconds)
         now, start = time.monotonic(), None if self.report is None else self.report.start
         if not self.is_present or start != self._start:
             self._is_known, self._start = False, start
         elif not self._is_known and now - self._asked > _PERIOD:
             self._asked = now
             names = [_DESCRIPTION, *(option.name for option in fields(BridgeOptions))]
-            self.get_parameters(names, self._learned, prefix=PREFIX)
+            self.get_parameters(names, self._build_model, prefix=PREFIX)
 
-    def _learned(self, values: Mapping[str, Any], reason: str) -> None:
+    def _build_model(self, values: Mapping[str, Any], reason: str) -> None:
         """Make the model from the parameters of the bridge."""
         data = str(values.get(_DESCRIPTION) or self._described).encode()
-        numbers = _numbers(values)
+        numbers = _list_numbers(values)
         is_configured = bool(numbers) or (self.report is not None and self.report.state == ACTIVE)
         if reason or not data or not is_configured:
             return
@@ -115,24 +112,24 @@ class BridgeRobot(BridgeClient):
             options = BridgeOptions(**named)
             robot, _ = make_robot_maps(load_description(data), options)
             known = None if self.model is None else self.model.original
-            if self.model and self.visuals == data and _shape(known) == _shape(robot):
-                # What was done can still be undone, and what was lost be set again.
-                self.model.restart(numbers)
+            if self.model and self.visuals == data and _find_key(known) == _find_key(robot):
+                # Keeps the steps for undo, and the values that the restart has lost.
+                self.model.accept_restarted_bridge(numbers)
             else:
                 model = TuneModel(
                     data, robot, split_pairs('plugin_aliases', options.plugin_aliases)
                 )
-                model.accept(numbers)
+                model.accept_values(numbers)
                 self.model, self.visuals = model, data
         except TransmissionBridgeError as error:
-            self._cannot_be_read = f'the robot of the bridge cannot be read here: {error}'
+            self._cannot_be_read = f'the robot of the bridge cannot be read: {error}'
             return
         self._is_known, self._cannot_be_read = True, ''
         self.n_starts += 1
-        self._follow_topics(self.model.robot, options)
+        self._follow_robot(self.model.robot, options)
 
-    def _follow_topics(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
-        """Keep the newest messages of joints and drivers."""
+    def _follow_robot(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
+        """Buffer the latest messages of joints and drivers."""
         names = split_pairs('actuator_names', options.actuator_names)
         drivers: dict[str, Any] = {
             'driver_names': names,
@@ -143,19 +140,19 @@ class BridgeRobot(BridgeClient):
         self._actuators = StateBuffer(robot.actuator_names, options, turns=turns, **drivers)
         self._joints = StateBuffer(robot.joint_names, options)
         self._commands = StateBuffer(robot.actuator_names, RECORDED, **drivers)
-        topics = {'joint_states': _receiver(self._joints, '')}
+        topics = {'joint_states': _make_receiver(self._joints, '')}
         for topic in options.actuator_state_topics:
-            topics[topic] = _receiver(self._actuators, topic)
+            topics[topic] = _make_receiver(self._actuators, topic)
             own = any(name.startswith(f'{topic}:') for name in names)
             namespace = topic.rpartition('/')[0]
             commands = f'{namespace}/{_COMMANDS}' if own and namespace else _COMMANDS
-            topics.setdefault(commands, _receiver(self._commands, topic if own else ''))
-        self.follow(topics)
+            topics.setdefault(commands, _make_receiver(self._commands, topic if own else ''))
+        self.follow_topics(topics)
 
-    # -- what the page asks ----------------------------------------------------------------------
+    # -- for the page ----------------------------------------------------------------------------
 
-    def state(self) -> RobotState:
-        """Return where the robot is; unknown while the bridge is not there."""
+    def read_state(self) -> RobotState:
+        """Return the robot's state; joints are unknown if the bridge is not present."""
         assert self.model is not None
         now, robot = time.monotonic(), self.model.robot
         for buffer in (self._actuators, self._commands):
@@ -163,29 +160,29 @@ class BridgeRobot(BridgeClient):
         newest, turns = self._commands.find_receipt_times(), self._actuators.turns
         shift = None if turns is None else turns.driver_shift
         with np.errstate(all='ignore'):
-            # A driver is commanded in the turns that it reads.
+            # Commands are in the driver's own turns, as its states are.
             sent = self._commands.read_values(now)[0] + (0.0 if shift is None else shift)
             target = robot.actuator_to_joint('position', sent)
         joints = self._joints.read_values(now)
         return RobotState(
             self._actuators.read_values(now),
-            np.full_like(joints, np.nan) if self.problem() else joints,
+            np.full_like(joints, np.nan) if self.find_problem() else joints,
             now - self._actuators.find_receipt_times(),
             now - self._joints.find_receipt_times(),
             robot.joints_of(now - newest < _LIVE),
             target,
         )
 
-    def problem(self) -> str:
-        """Return why what is shown is not the present robot, empty if it is."""
+    def find_problem(self) -> str:
+        """Return why the page does not show the present robot, empty if it does."""
         if not self.is_present:
             return f'the bridge {self.bridge} is not there; waiting for it'
-        asking = f'asking {self.bridge} for its parameters; it has to be configured'
+        asking = f'waiting for the parameters of {self.bridge}, which must be configured'
         return '' if self._is_known else self._cannot_be_read or asking
 
-    def sentences(self) -> tuple[str, ...]:
-        """Return what else is wrong: what the bridge says of itself."""
-        if self.report is None or self.problem():
+    def list_warnings(self) -> tuple[str, ...]:
+        """Return the bridge's lifecycle state if it is not active, and its diagnostics."""
+        if self.report is None or self.find_problem():
             return ()
         state, name = self.report.state, f'{self.report.name}: '
         found = [f'{self.bridge} is {state}, not active'] if state != ACTIVE else []
@@ -194,24 +191,24 @@ class BridgeRobot(BridgeClient):
             *(f'{e.name.removeprefix(name)}: {e.message}' for e in self.report.troubles),
         )
 
-    def apply(self, values: Mapping[str, float], done: Done) -> None:
+    def apply_values(self, values: Mapping[str, float], done: Done) -> None:
         """Set parameters by ``set_parameters_atomically``."""
         self.set_parameters(values, done)
 
 
-def _receiver(buffer: StateBuffer, source: str) -> Received:
-    def take(message: JointStateRecord, layout: Layout, now: float) -> None:
-        with suppress(MessageError):  # the bridge says so in its diagnostics
+def _make_receiver(buffer: StateBuffer, source: str) -> Received:
+    def merge(message: JointStateRecord, layout: Layout, now: float) -> None:
+        with suppress(MessageError):  # the bridge reports it in its diagnostics
             buffer.merge_message(source, layout, message, message.stamp, now)
 
-    return take
+    return merge
 
 
-def _shape(robot: RobotTransmissions | None) -> object:
-    """Return what must be equal of two robots for numbers of one to be those of the other."""
+def _find_key(robot: RobotTransmissions | None) -> object:
+    """Return the data that two robots with the same parameters have in common."""
     return robot and (robot.joint_names, robot.actuator_names, robot.tunables)
 
 
-def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    """Return the numbers of transmissions among values of parameters."""
+def _list_numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    """Select the numbers of transmissions from values of parameters."""
     return {k: v for k, v in values.items() if k.startswith(PREFIX) and isinstance(v, float)}

@@ -2,10 +2,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-What the page works on, without page and without ROS: numbers, previews, proposals, undo, saving.
+The numbers of a robot for the page: previews, proposals, undo and saving, without page and ROS.
 
-Nothing here changes anything but its own copy of the robot: who applies proposed values reports
-them to :meth:`TuneModel.accept`.
+The model changes its own copy of the robot only. The caller applies proposed values, and then
+passes them to :meth:`TuneModel.accept_values`.
 """
 
 from __future__ import annotations
@@ -30,25 +30,19 @@ from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.types import Array, Mask
 
-__all__ = ['NotPossible', 'Number', 'Preview', 'Saved', 'Shift', 'TuneModel', 'Turn']
-
-#: Seconds in which changes of the same numbers are one step of undo: a slider that is dragged.
+#: Seconds in which changes of the same numbers form one undo step, such as dragging a slider.
 _ONE_STEP = 1.0
 
-#: Steps of undo that are kept.
+#: Undo steps that are stored.
 _MOST_STEPS = 1000
 
-#: Share of the largest entry of a Jacobian below which one is rounding.
+#: Entries of a Jacobian below this share of the largest one, and differences of positions below it
+#: [rad or m], are rounding errors.
 _ROUNDING = 1e-9
-
-#: Difference of positions that is rounding [rad or m].
-_SAME = 1e-9
-
-_REDUCTION = 'mechanical_reduction'
 
 
 class NotPossible(TransmissionBridgeError):
-    """A change that cannot be proposed, with the reason as a sentence."""
+    """A change that cannot be proposed; the message is the reason."""
 
 
 class Number(NamedTuple):
@@ -57,7 +51,7 @@ class Number(NamedTuple):
 
     :param name: Name of its parameter.
     :param unit: Empty for a pure number.
-    :param tunable: Its description, range and value in use.
+    :param tunable: Its description, range and current value.
     """
 
     name: str
@@ -65,16 +59,16 @@ class Number(NamedTuple):
     tunable: Tunable
 
 
-class Shift(NamedTuple):
-    """The position of a joint, as read before and after a change [rad or m]."""
+class JointShift(NamedTuple):
+    """The computed position of a joint before and after a change of numbers [rad or m]."""
 
     joint: str
     before: float
     after: float
 
 
-class Turn(NamedTuple):
-    """Motion of a joint per unit of an actuator, before and after a change."""
+class RatioChange(NamedTuple):
+    """Velocity of a joint per velocity of an actuator, before and after a change of numbers."""
 
     joint: str
     actuator: str
@@ -85,33 +79,33 @@ class Turn(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Preview:
     """
-    What a change of numbers would do.
+    The effect of a change of numbers.
 
-    :param robot: The maps afterwards, ``None`` where the change cannot be accepted.
-    :param shifts: Joints that would be read elsewhere; of unknown position they are NaN.
-    :param turns: Ratios that would change.
-    :param reason: Why the change cannot be accepted, empty where it can.
+    :param robot: The maps after the change, ``None`` if the change is invalid.
+    :param shifts: Joints with another computed position, NaN if it is unknown.
+    :param ratios: Ratios that would change.
+    :param reason: Why the change is invalid, else empty.
     """
 
     robot: RobotTransmissions | None
-    shifts: tuple[Shift, ...] = ()
-    turns: tuple[Turn, ...] = ()
+    shifts: tuple[JointShift, ...] = ()
+    ratios: tuple[RatioChange, ...] = ()
     reason: str = ''
 
 
-class Saved(NamedTuple):
+class SavedFile(NamedTuple):
     """
     A file to be written.
 
     :param data: Its content.
-    :param lines: Its difference from what is used now, line by line, as ``diff -u`` has it.
+    :param lines: Its difference from the file or description used now, as lines of ``diff -u``.
     """
 
     data: bytes
     lines: tuple[str, ...]
 
 
-#: A change that was made on the page: when [s], the values before, and those after it.
+#: A change made on the page: its time [s], the values before, and the values after.
 _Step = tuple[float, Mapping[str, float], Mapping[str, float]]
 
 
@@ -122,9 +116,9 @@ class TuneModel:
     :param description: The description, for saving.
     :param robot: The maps with the numbers of the description.
     :param aliases: Types in the description to installed types.
-    :ivar robot: The maps with the numbers in use.
-    :ivar original: Those with the numbers of the description, offsets of calibration marks among
-        them where these count.
+    :ivar robot: The maps with the current numbers.
+    :ivar original: The maps with the numbers of the description, including the offsets of
+        calibration marks if these are used.
     """
 
     def __init__(
@@ -146,60 +140,60 @@ class TuneModel:
         for name, tunable in self._described.items():
             self._of.setdefault(tunable.transmission, []).append(name)
         self._binding = {binding.spec.name: binding for binding in robot.bindings}
-        #: Of each joint with a transmission, which one.
+        #: Name of the transmission of each joint.
         self._transmission = {
             member.name: binding.spec.name
             for binding in robot.bindings
             for member in (binding.spec.joints if binding.spec.type else ())
         }
-        #: What differs from the description, ``None`` until it is asked for again.
+        #: Differences from the description, ``None`` until they are computed again.
         self._changed: dict[str, tuple[float, float]] | None = None
         self._done: list[_Step] = []
         self._undone: list[_Step] = []
         self._lost: dict[str, float] = {}
-        #: By joint, where it was set on the page, and the positions of the actuators then.
+        #: By joint the position that was set on the page, and the actuator positions at that time.
         self._placed: dict[str, tuple[float, Array]] = {}
 
-    # -- what there is ---------------------------------------------------------------------------
+    # -- current numbers -------------------------------------------------------------------------
 
-    def numbers(self, transmission: str) -> tuple[Number, ...]:
-        """Return the numbers of a transmission, with the values in use."""
-        return tuple(map(self.number, self._of.get(transmission, ())))
+    def list_numbers(self, transmission: str) -> tuple[Number, ...]:
+        """Return the numbers of a transmission, with their current values."""
+        return tuple(map(self.find_number, self._of.get(transmission, ())))
 
-    def number(self, name: str) -> Number:
-        """Return the number of a parameter, with the value in use."""
+    def find_number(self, name: str) -> Number:
+        """Return the number of a parameter, with its current value."""
         tunable = self.robot.parameters[name.removeprefix(PREFIX)]
         unit = tunable.unit
         if unit == UNKNOWN_UNIT and tunable.path[0] == 'joints':
             unit = joint_unit(self.robot.robot, tunable.path[1])
         return Number(name, unit, tunable)
 
-    def value(self, name: str) -> float:
-        """Return the value in use of a parameter."""
+    def find_value(self, name: str) -> float:
+        """Return the current value of a parameter."""
         return self.robot.parameters[name.removeprefix(PREFIX)].value
 
-    def described(self, name: str) -> float:
+    def read_described_value(self, name: str) -> float:
         """Return the value of a parameter in the description."""
         return self._described[name].value
 
-    def changed(self) -> dict[str, tuple[float, float]]:
-        """Return the numbers that differ from the description: those before and those in use."""
+    def find_changes(self) -> dict[str, tuple[float, float]]:
+        """Return the described and the current values that differ, by parameter."""
         if self._changed is None:
             self._changed = {
-                name: (described.value, self.value(name))
+                name: (described.value, self.find_value(name))
                 for name, described in self._described.items()
-                if described.value != self.value(name)
+                if described.value != self.find_value(name)
             }
         return self._changed
 
     # -- changing --------------------------------------------------------------------------------
 
-    def preview(self, values: Mapping[str, float], position: Array) -> Preview:
+    def preview_change(self, values: Mapping[str, float], position: Array) -> Preview:
         """
-        Return what a change would do at the present position.
+        Return the effect of a change at the present position.
 
         :param values: New values by parameter.
-        :param position: Of the actuators at the motors [rad or m], NaN where unknown.
+        :param position: Actuator positions at the motors [rad or m], NaN if unknown.
         """
         try:
             tuned = self.robot.with_parameters(strip_prefixes(values))
@@ -209,54 +203,55 @@ class TuneModel:
             before, after = (
                 each.actuator_to_joint('position', position) for each in (self.robot, tuned)
             )
-        shifts: list[Shift] = []
-        turns: list[Turn] = []
+        shifts: list[JointShift] = []
+        changes: list[RatioChange] = []
         for name in dict.fromkeys(self._described[each].transmission for each in values):
             binding = self._binding[name]
             try:
-                ratios = [_jacobian(each, binding, position) for each in (self.robot, tuned)]
-            except Exception as error:  # a plugin's bug is a reason not to
+                ratios = [_compute_ratios(each, binding, position) for each in (self.robot, tuned)]
+            except Exception as error:  # an error in a plugin
                 return Preview(None, reason=f'{type(error).__name__}: {error}')
             shifts += [
-                Shift(self.robot.joint_names[place], float(before[place]), float(after[place]))
-                for place in binding.all_joints
-                if before[place] != after[place]
+                JointShift(self.robot.joint_names[row], float(before[row]), float(after[row]))
+                for row in binding.all_joints
+                if before[row] != after[row]
             ]
-            turns += _turns(binding, *ratios)
-        return Preview(tuned, tuple(shifts), tuple(turns))
+            changes += _find_changed_ratios(binding, *ratios)
+        return Preview(tuned, tuple(shifts), tuple(changes))
 
-    def accept(self, values: Mapping[str, float]) -> None:
+    def accept_values(self, values: Mapping[str, float]) -> None:
         """
-        Take over values that are in use now, whoever set them.
+        Use values that are active now, from any source.
 
-        :param values: By parameter; what is not a number of this robot is ignored.
-        :raises TransmissionBridgeError: If they cannot be accepted.
+        :param values: By parameter; names of other parameters are ignored.
+        :raises TransmissionBridgeError: If the values are invalid.
         """
         ours = {name: value for name, value in values.items() if name in self._described}
-        if any(self.value(name) != value for name, value in ours.items()):
+        if any(self.find_value(name) != value for name, value in ours.items()):
             self.robot = self.robot.with_parameters(strip_prefixes(ours))
             self._changed = None
 
-    def restart(self, values: Mapping[str, float]) -> None:
+    def accept_restarted_bridge(self, values: Mapping[str, float]) -> None:
         """
-        Take over the values of a bridge that has started again; :attr:`lost` has the others.
+        Use the values of a restarted bridge; :attr:`lost_values` returns those before the restart.
 
-        :raises TransmissionBridgeError: If they cannot be accepted.
+        :raises TransmissionBridgeError: If the values are invalid.
         """
-        self._lost = {**{name: self.value(name) for name in self._described}, **self.lost}
-        self.accept(values)
-        self._lost = self.lost
+        before = {name: self.find_value(name) for name in self._described}
+        self._lost = before | self.lost_values
+        self.accept_values(values)
+        self._lost = self.lost_values
 
     @property
-    def lost(self) -> dict[str, float]:
-        """Numbers that a bridge had before it started again, and has no longer."""
-        return {name: was for name, was in self._lost.items() if self.value(name) != was}
+    def lost_values(self) -> dict[str, float]:
+        """Numbers that the bridge had before its restart, and has lost."""
+        return {name: was for name, was in self._lost.items() if self.find_value(name) != was}
 
-    def forget_lost(self) -> None:
-        """Leave the numbers of the bridge that has started again."""
+    def forget_lost_values(self) -> None:
+        """Keep the present numbers of the restarted bridge."""
         self._lost = {}
 
-    def done(
+    def record_step(
         self,
         before: Mapping[str, float],
         after: Mapping[str, float],
@@ -264,13 +259,13 @@ class TuneModel:
         placed: Mapping[str, tuple[float, Array]] | None = None,
     ) -> None:
         """
-        Note a change that was made on the page, as a step that undo takes back.
+        Record a change that was made on the page as an undo step.
 
-        :param before: The values that were in use.
-        :param after: Those that took their place.
+        :param before: The values before the change.
+        :param after: The values after the change.
         :param now: Time [s].
-        :param placed: Joints that it was to bring somewhere, as by :meth:`place`: by name the
-            position and those of the actuators then, which :meth:`flip` keeps.
+        :param placed: Joints that were placed (:meth:`find_placing_offsets`): by name the joint
+            position and the actuator positions, which :meth:`find_reversal` keeps.
         """
         self._undone.clear()
         then, first, last = self._done[-1] if self._done else (-math.inf, {}, {})
@@ -281,33 +276,33 @@ class TuneModel:
         del self._done[:-_MOST_STEPS]
         self._placed.update(placed or {})
 
-    def step(self, *, is_back: bool) -> Mapping[str, float]:
+    def find_step_values(self, *, is_back: bool) -> Mapping[str, float]:
         """
-        Return the values that take the last step back, or make one again that was taken back.
+        Return the values that undo the last step, or redo the last undone step.
 
-        :raises NotPossible: If there is none.
+        :raises NotPossible: If there is no such step.
         """
         if not (self._done if is_back else self._undone):
             raise NotPossible('nothing to undo' if is_back else 'nothing to redo')
         return self._done[-1][1] if is_back else self._undone[-1][2]
 
-    def stepped(self, *, is_back: bool) -> None:
-        """Note that the values of :meth:`step` are set."""
+    def finish_step(self, *, is_back: bool) -> None:
+        """Record that the values of :meth:`find_step_values` are set."""
         steps = [self._done, self._undone]
         steps[is_back].append(steps[not is_back].pop())
 
-    # -- the ways people work --------------------------------------------------------------------
+    # -- proposals -------------------------------------------------------------------------------
 
-    def place(
+    def find_placing_offsets(
         self, wanted: Mapping[str, float], actuators: Array, held: Mask, max_velocity: float
     ) -> dict[str, float]:
         """
-        Return the offsets with which joints are read where they are known to be.
+        Return the offsets for which joints have known positions now.
 
         :param wanted: Position by joint [rad or m]; zero for *Zero here*.
         :param actuators: Present positions, velocities, efforts at the motors in SI, shape
             ``(3, n_actuators)``.
-        :param held: Which joints are commanded, shape ``(n_joints,)``.
+        :param held: Mask of the joints that are commanded, shape ``(n_joints,)``.
         :param max_velocity: Speed above which a joint is moving [rad/s or m/s].
         :raises MessageError: As :func:`find_zero_offsets`.
         """
@@ -316,17 +311,17 @@ class TuneModel:
         )
         return {PREFIX + each.tunable.name: each.new for each in changes}
 
-    def flip(self, joint: str, position: Array) -> dict[str, float]:
+    def find_reversal(self, joint: str, position: Array) -> dict[str, float]:
         """
-        Return the change of sign with which a joint turns the other way.
+        Return the change of sign that reverses the direction of a joint.
 
-        Of the reductions of its transmission, and of the row of a matrix, the one is taken whose
-        sign reverses the joint by all of its actuators and changes least of the other joints; of
-        equal ones that of the joint itself. Joints of the transmission that were set on the page
-        keep their positions where they were set: with another offset.
+        Candidates are the reductions of its transmission, or the joint's row of a matrix. A
+        candidate must reverse the joint for all of its actuators. The one that changes the fewest
+        ratios of other joints is used, preferably the joint's own reduction. New offsets keep the
+        positions of the joints that were placed on the page.
 
-        :param position: Of the actuators [rad or m], NaN where unknown.
-        :raises NotPossible: If there is no such number.
+        :param position: Actuator positions [rad or m], NaN if unknown.
+        :raises NotPossible: If no number reverses the joint by its sign.
         :raises MessageError: If no offset keeps those positions.
         """
         transmission = self._transmission.get(joint)
@@ -334,25 +329,25 @@ class TuneModel:
             raise NotPossible(f'{joint} has no transmission')
         binding = self._binding[transmission]
         row = [member.name for member in binding.spec.joints].index(joint)
-        ratios = np.abs(_jacobian(self.robot, binding, position))
+        ratios = np.abs(_compute_ratios(self.robot, binding, position))
         n_movers = np.count_nonzero(ratios[row] > _ROUNDING * np.nan_to_num(ratios).max())
         found: list[tuple[int, dict[str, float]]] = []
-        for names in self._signs(transmission, joint, row):
-            values = {name: -self.value(name) for name in names}
-            turns = self.preview(values, position).turns
-            own = [turn for turn in turns if turn.joint == joint]
-            reverses = all(turn.before * turn.after < 0.0 for turn in own)
+        for names in self._list_sign_candidates(transmission, joint, row):
+            values = {name: -self.find_value(name) for name in names}
+            changes = self.preview_change(values, position).ratios
+            own = [each for each in changes if each.joint == joint]
+            reverses = all(each.before * each.after < 0.0 for each in own)
             if reverses and 0 < len(own) == n_movers:
-                found.append((len(turns) - len(own), values))
+                found.append((len(changes) - len(own), values))
         if not found:
-            raise NotPossible('no reduction of its transmission does that by its sign')
+            raise NotPossible(f'no reduction of {transmission} reverses {joint} by its sign')
         _, values = min(found, key=lambda each: each[0])
-        return {**values, **self._kept(transmission, values)}
+        return {**values, **self._keep_offsets(transmission, values)}
 
-    def _signs(self, transmission: str, joint: str, row: int) -> list[list[str]]:
-        """Return the numbers whose signs may be the wrong ones, likeliest first."""
+    def _list_sign_candidates(self, transmission: str, joint: str, row: int) -> list[list[str]]:
+        """Return groups of numbers that may have a wrong sign, most likely first."""
         paths = {name: self._described[name].path for name in self._of.get(transmission, ())}
-        reductions = [name for name, path in paths.items() if path[-1] == _REDUCTION]
+        reductions = [name for name, path in paths.items() if path[-1] == 'mechanical_reduction']
         own = [name for name in reductions if paths[name][:2] == ('joints', joint)]
         entries = [
             name for name, path in paths.items() if path[:2] == ('matrix', f'joint{row + 1}')
@@ -360,51 +355,51 @@ class TuneModel:
         others = [name for name in reductions if name not in own]
         return [[name] for name in own] + ([entries] if entries else []) + [[n] for n in others]
 
-    def _kept(self, transmission: str, values: Mapping[str, float]) -> dict[str, float]:
-        """Return the offsets with which joints are read, after a change, where they were set."""
+    def _keep_offsets(self, transmission: str, values: Mapping[str, float]) -> dict[str, float]:
+        """Return the offsets that keep the positions of placed joints if ``values`` are set."""
         tuned, kept = self.robot.with_parameters(strip_prefixes(values)), {}
         for joint, (wanted, position) in self._placed.items():
             if self._transmission.get(joint) != transmission:
                 continue
             now = self.robot.actuator_to_joint('position', position)
-            # Another number may have been changed since.
-            if not abs(now[self.robot.joint_names.index(joint)] - wanted) <= _SAME:
+            # Another number may have changed since.
+            if not abs(now[self.robot.joint_names.index(joint)] - wanted) <= _ROUNDING:
                 continue
             at_rest = np.vstack([position, np.zeros((2, len(position)))])
-            nobody = np.zeros(len(now), dtype=bool)
+            held = np.zeros(len(now), dtype=bool)
             changes = find_zero_offsets(
-                tuned, {joint: wanted}, at_rest, held=nobody, max_velocity=math.inf
+                tuned, {joint: wanted}, at_rest, held=held, max_velocity=math.inf
             )
             kept.update({PREFIX + each.tunable.name: each.new for each in changes})
         return kept
 
-    def as_described(self, transmission: str) -> dict[str, float]:
+    def find_reset_values(self, transmission: str) -> dict[str, float]:
         """
-        Return the numbers of a transmission as they are in the description.
+        Return the described values of the numbers that differ from the description.
 
-        :raises NotPossible: If they are those already.
+        :raises NotPossible: If no number differs.
         """
-        changed = self.changed()
+        changed = self.find_changes()
         values = {name: changed[name][0] for name in self._of[transmission] if name in changed}
         if not values:
-            raise NotPossible('the numbers are those of the URDF')
+            raise NotPossible('all numbers have the values of the URDF')
         return values
 
     # -- saving ----------------------------------------------------------------------------------
 
-    def saved(self, output: str) -> Saved:
+    def render_file(self, output: str) -> SavedFile:
         """
-        Return the file with the numbers in use.
+        Return the file with the current numbers.
 
         :param output: Its name: ``.yaml`` or ``.yml`` for a parameter file with the numbers that
-            differ from the description, any other for the description with the numbers in it.
+            differ from the description, another suffix for the description with these numbers.
         :raises ParameterError: If a number cannot be written.
         """
-        changed = self.changed()
+        changed = self.find_changes()
         if not output.endswith(('.yaml', '.yml')):
             values = {name: after for name, (_, after) in changed.items()}
             data = export(self._description, values, self._aliases).data
-            return Saved(data, _difference(self._description, data))
+            return SavedFile(data, _list_differences(self._description, data))
         entries = [
             (each.transmission, [(each.path, changed[name][1], f'{each.value!r} in the URDF')])
             for name in changed
@@ -416,27 +411,27 @@ class TuneModel:
             old = Path(output).read_bytes()
         except OSError:
             old = b''
-        return Saved(data, _difference(old, data))
+        return SavedFile(data, _list_differences(old, data))
 
 
-def _jacobian(robot: RobotTransmissions, binding: Binding, position: Array) -> Array:
-    """Return the Jacobian of a transmission, at its motors."""
+def _compute_ratios(robot: RobotTransmissions, binding: Binding, position: Array) -> Array:
+    """Return the Jacobian of a transmission at its motors, without rows of passive joints."""
     at = position[list(binding.actuators)]
     if binding.transmission.is_constant:
         at = np.nan_to_num(at)
-    # Passive joints, which follow the others, stand behind them.
+
     return np.asarray(robot.transmissions[binding.spec.name].jacobian(at))[: len(binding.joints)]
 
 
-def _turns(binding: Binding, before: Array, after: Array) -> Iterable[Turn]:
+def _find_changed_ratios(binding: Binding, before: Array, after: Array) -> Iterable[RatioChange]:
     noise = _ROUNDING * max(np.nan_to_num(np.abs(each)).max() for each in (before, after))
     for row, joint in enumerate(binding.spec.joints):
         for column, actuator in enumerate(binding.spec.actuators):
             old, new = float(before[row, column]), float(after[row, column])
             if math.isfinite(old) and math.isfinite(new) and abs(new - old) > noise:
-                yield Turn(joint.name, actuator.name, old, new)
+                yield RatioChange(joint.name, actuator.name, old, new)
 
 
-def _difference(before: bytes, after: bytes) -> tuple[str, ...]:
+def _list_differences(before: bytes, after: bytes) -> tuple[str, ...]:
     old, new = (each.decode('utf-8', 'replace').splitlines() for each in (before, after))
     return tuple(difflib.unified_diff(old, new, 'now', 'tuned', lineterm='', n=2))

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Widgets that are described anew each time; what differs from what the browser has is sent."""
+"""Widgets that are described completely for each update; only differences are sent."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-__all__ = ['Panel']
-
 #: Decimals of a slider, the most that viser gives one.
 _DIGITS = 7
 
 
 class Panel:
     """
-    The widgets of a container: :meth:`add` describes each in their order, :meth:`show` shows them.
+    The widgets of a container.
+
+    :meth:`add_text` and :meth:`add_widget` describe them in order, then :meth:`show_changes`
+    sends the differences from the last description.
 
     :param gui: viser's ``client.gui``.
-    :param container: Where the widgets are, a context manager.
-    :param post: Hands over something to be done by the thread that describes the widgets.
+    :param container: Context manager of the container.
+    :param post: Queues a task for the thread that describes the widgets.
     """
 
     def __init__(
@@ -31,36 +32,36 @@ class Panel:
         self._next: dict[tuple[str, str], dict[str, Any]] = {}
         self._acts: dict[tuple[str, str], Callable[[Any], None] | None] = {}
         self._handles: dict[tuple[str, str], Any] = {}
-        #: What the browser shows, or is about to. What its user enters counts from when it is
-        #: handled by :meth:`_changed`, so that what was entered since is not overwritten.
+        #: What the browser shows or will show. Input is included when :meth:`_accept_input`
+        #: handles it, so that later input is not overwritten.
         self._sent: dict[tuple[str, str], dict[str, Any]] = {}
 
-    def html(self, content: str) -> None:
+    def add_text(self, content: str) -> None:
         """Describe a text."""
         self._next['html', str(len(self._next))] = {'content': content}
 
-    def add(
+    def add_widget(
         self, kind: str, key: str, act: Callable[[Any], None] | None = None, **props: Any
     ) -> None:
         """
         Describe a widget.
 
         :param kind: ``text``, ``slider``, ``button``, ...: viser's ``gui.add_<kind>``.
-        :param key: Names it in this panel, and labels it unless ``props`` do.
+        :param key: Its name in this panel, and its label unless ``props`` has one.
         :param act: Is called with the value when the user changes it.
-        :param props: What viser is given, ``value`` among it.
+        :param props: viser's arguments, including ``value``.
         """
         self._next[kind, key] = {'label': key, **props}
         self._acts[kind, key] = act
 
-    def show(self) -> None:
-        """Show what was described since the last time, and nothing else."""
+    def show_changes(self) -> None:
+        """Replace the shown widgets by those described since the last call."""
         widgets, self._next = self._next, {}
         if [*widgets] != [*self._handles]:
             for handle in self._handles.values():
                 handle.remove()
             with self._container:
-                self._handles = {key: self._make(key, props) for key, props in widgets.items()}
+                self._handles = {each[0]: self._make_widget(*each) for each in widgets.items()}
             self._sent = widgets
         for key, props in widgets.items():
             sent = self._sent[key]
@@ -71,7 +72,7 @@ class Panel:
                     setattr(self._handles[key], name, value)
                     sent[name] = value
 
-    def _make(self, key: tuple[str, str], props: dict[str, Any]) -> Any:
+    def _make_widget(self, key: tuple[str, str], props: dict[str, Any]) -> Any:
         given = {'initial_value' if name == 'value' else name: props[name] for name in props}
         if key[0] == 'slider':
             given['marks'] = ()
@@ -79,16 +80,16 @@ class Panel:
         if key[0] == 'slider':
             handle.precision = _DIGITS
         if self._acts.get(key) is not None:
-            # A coroutine: functions go to a pool of threads, where Enter can overtake the number
-            # that was typed before it.
+            # A coroutine, because viser runs functions in a pool of threads, in which Enter could
+            # overtake the text typed before it.
             async def changed(event: Any) -> None:
-                if event.client_id is not None:  # else it was the program that changed it
-                    self._post(partial(self._changed, key, handle, event.target.value))
+                if event.client_id is not None:  # else the program changed it
+                    self._post(partial(self._accept_input, key, handle, event.target.value))
 
             (handle.on_click if 'button' in key[0] else handle.on_update)(changed)
         return handle
 
-    def _changed(self, key: tuple[str, str], handle: Any, value: Any) -> None:
+    def _accept_input(self, key: tuple[str, str], handle: Any, value: Any) -> None:
         act = self._acts[key]
         if act is not None and self._handles.get(key) is handle:
             if 'value' in self._sent[key]:

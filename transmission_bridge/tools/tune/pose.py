@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Where the links of a robot are, all of them at once, from the positions of its joints."""
+"""Poses of all links of a robot from the positions of its joints."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from transmission_bridge.kinematics.tree import (
 )
 from transmission_bridge.types import Array, Mask
 
-__all__ = ['MOST_LINKS', 'LinkPoses']
-
 #: Links that are drawn; a browser shows more of them slowly.
 MOST_LINKS = 2000
 
@@ -35,13 +33,14 @@ class LinkPoses:
     """
     Forward kinematics of a whole robot.
 
-    ``root_H_link = root_H_parent K M(q) K'`` as :class:`~transmission_bridge.kinematics.Joint`
-    has it. Every root is at the origin; of a link with two parents the first counts, and what
-    hangs from no root is left out. Joints with several degrees of freedom stay at rest.
+    ``root_H_link = root_H_parent K M(q) K'``, with the frames of
+    :class:`~transmission_bridge.kinematics.Joint`. Every root is at the origin. If a link has
+    two parents, the first one is used. Links without a root are left out. Joints with several
+    degrees of freedom stay at rest.
 
     :param robot: The description.
-    :ivar links: Names of the links that are placed, roots first; at most :data:`MOST_LINKS`.
-    :ivar joint_of: Name of the joint above each link, empty for a root.
+    :ivar links: Names of the placed links, roots first; at most :data:`MOST_LINKS`.
+    :ivar joint_of: Name of the parent joint of each link, empty for a root.
     :ivar n_left_out: Number of links that are not placed.
     """
 
@@ -65,13 +64,13 @@ class LinkPoses:
         self.links = tuple(above)
         self.joint_of = tuple('' if spec is None else spec.name for spec in above.values())
         self.n_left_out = len({*names, *below}) - len(above)
-        n, sources = len(above), _sources(robot)
+        n, sources = len(above), _find_joint_sources(robot)
         self._before, self._after = np.tile(np.eye(4), (2, n, 1, 1))
         self._gains, self._offsets = np.zeros((2, n))
         self._slides: Mask = np.zeros(n, dtype=bool)
         self._owners = [''] * n
         for place, spec in enumerate(above.values()):
-            joint = None if spec is None else _joint(spec)
+            joint = None if spec is None else _make_joint(spec)
             if spec is not None and (joint is None or not joint.is_scalar):
                 self._before[place] = rest_transform_of(spec)
             elif joint is not None:
@@ -82,14 +81,10 @@ class LinkPoses:
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """The joints that positions are asked of, by name."""
+        """Names of the joints that determine the poses."""
         return tuple(dict.fromkeys(filter(None, self._owners)))
 
-    def owner(self, place: int) -> str:
-        """Return the joint whose position the joint above a link has, empty for none."""
-        return self._owners[place]
-
-    def mover(self, place: int) -> str:
+    def find_mover(self, place: int) -> str:
         """Return the nearest joint that moves a link, empty for none."""
         while place >= 0 and not self._owners[place]:
             place = self._parents[place]
@@ -99,9 +94,9 @@ class LinkPoses:
         """
         Return the poses of all links.
 
-        :param positions: By joint [rad or m]; one that is absent or NaN is drawn at zero.
-        :returns: ``root_H_link`` of each link, shape ``(n, 4, 4)`` [m], and which links are
-            behind a joint whose position is unknown, shape ``(n,)``.
+        :param positions: By joint [rad or m]; zero is used if one is absent or NaN.
+        :returns: ``root_H_link`` of each link, shape ``(n, 4, 4)`` [m], and a mask of the links
+            behind a joint at an unknown position, shape ``(n,)``.
         """
         given = np.array(
             [positions.get(owner, np.nan) if owner else 0.0 for owner in self._owners]
@@ -123,21 +118,21 @@ class LinkPoses:
         return poses, unknown
 
 
-def _joint(spec: JointSpec) -> Joint | None:
+def _make_joint(spec: JointSpec) -> Joint | None:
     try:
         return joint_from_spec(spec)
     except DescriptionError:
         return None
 
 
-def _sources(robot: RobotDescription) -> dict[str, tuple[str, float, float]]:
-    """Return for each joint the joint whose position it has, with multiplier and offset."""
+def _find_joint_sources(robot: RobotDescription) -> dict[str, tuple[str, float, float]]:
+    """Return for each joint the joint that it mimics, or itself, with multiplier and offset."""
     own = [spec for spec in robot.joints if spec.is_scalar and spec.mimic is None]
-    leaders = number_joints(joint for spec in own if (joint := _joint(spec)) is not None)
+    leaders = number_joints(joint for spec in own if (joint := _make_joint(spec)) is not None)
     name_at = {joint.position_offset: joint.name for joint in leaders}
     try:
         found: Mapping[str, JointSource] = KinematicTree(robot.joints).find_sources(leaders)
-    except (DescriptionError, JointError):  # mimics in a loop: nobody moves them
+    except (DescriptionError, JointError):  # joints that mimic each other cannot move
         return {}
     return {
         name: (name_at[source.position], source.multiplier, source.offset)

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What the page shows: a robot from a file, whose actuators the page moves, without ROS."""
+"""A robot from a file for the page, without ROS: sliders move its actuators."""
 
 from __future__ import annotations
 
@@ -19,27 +19,22 @@ from transmission_bridge.tools.tune.model import NotPossible, TuneModel
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array, Mask
 
-__all__ = ['Done', 'FileRobot', 'Limits', 'RobotState', 'limits_of', 'start_position']
-
-#: Rows of the arrays: position, velocity, effort.
-_ROWS = 3
-
-#: Distance from where a joint was to be moved at which it is there [rad or m].
-_THERE = 1e-6
+#: Tolerance of a joint position that a slider requests [rad or m].
+_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class RobotState:
     """
-    Where a robot is, in the order of the names of its maps.
+    State of a robot, in the order of the names of its maps.
 
     :param actuators: Positions, velocities, efforts at the motors in SI, shape
         ``(3, n_actuators)``, NaN if unknown.
-    :param joints: The same of the joints, shape ``(3, n_joints)``.
-    :param actuator_ages: Seconds since each was heard, infinite: never.
-    :param joint_ages: The same of the joints.
-    :param commanded: Which joints are commanded at the moment, shape ``(n_joints,)``.
-    :param target: Joint positions that are commanded, shape ``(n_joints,)``, NaN for none.
+    :param joints: Positions, velocities, efforts of the joints, shape ``(3, n_joints)``.
+    :param actuator_ages: Seconds since the last message of each actuator, infinite for never.
+    :param joint_ages: Seconds since the last message of each joint.
+    :param commanded: Mask of the joints that are commanded now, shape ``(n_joints,)``.
+    :param target: Commanded joint positions, shape ``(n_joints,)``, NaN for none.
     """
 
     actuators: Array
@@ -50,15 +45,15 @@ class RobotState:
     target: Array
 
 
-#: Least and greatest position, infinite if open, and their unit.
+#: Lower and upper position limit, infinite if absent, and their unit.
 Limits = tuple[float, float, str]
 
-#: Is called with the reason why a change was refused, empty where it was made.
+#: Receives the reason if a change was rejected, else an empty text.
 Done = Callable[[str], None]
 
 
-def limits_of(robot: RobotDescription) -> dict[str, Limits]:
-    """Return the limits of position of each joint."""
+def list_limits(robot: RobotDescription) -> dict[str, Limits]:
+    """Return the position limits of each joint."""
     found = {}
     for joint in robot.joints:
         given = joint.limits
@@ -68,13 +63,13 @@ def limits_of(robot: RobotDescription) -> dict[str, Limits]:
     return found
 
 
-def start_position(robot: RobotTransmissions) -> Array:
+def find_start_position(robot: RobotTransmissions) -> Array:
     """
-    Return actuator positions with the joints at zero, or where their limits are nearest it.
+    Return the actuator positions at the motors [rad or m] with the joints at zero.
 
-    They are at the motors, in SI.
+    If the limits of a joint exclude zero, the nearest limit is used.
     """
-    limits = limits_of(robot.robot)
+    limits = list_limits(robot.robot)
     ends = [limits.get(name, (0.0, 0.0, '')) for name in robot.joint_names]
     with np.errstate(all='ignore'):
         position = robot.joint_to_actuator('position', [min(max(0.0, a), b) for a, b, _ in ends])
@@ -88,10 +83,10 @@ class FileRobot:
     :param description: The file.
     :param robot: Its maps.
     :param aliases: Types in the description to installed types.
-    :param numbers: Those to begin with, by parameter.
-    :ivar model: The numbers; another one for another robot, ``None`` while there is no robot.
+    :param numbers: Initial values by parameter.
+    :ivar model: The numbers; replaced for another robot, ``None`` if no robot is known.
     :ivar visuals: The text of the description.
-    :ivar n_starts: How often the numbers were read from the beginning.
+    :ivar n_starts: Number of times that all numbers were read.
     """
 
     n_starts = 1
@@ -104,40 +99,37 @@ class FileRobot:
         numbers: Mapping[str, float],
     ) -> None:
         self._model = TuneModel(description, robot, aliases)
-        self._model.accept(numbers)
+        self._model.accept_values(numbers)
         self.model: TuneModel | None = self._model
         self.visuals = description
-        self._position = start_position(robot)
+        self._position = find_start_position(robot)
 
-    def spin(self, seconds: float) -> None:
+    def spin_for(self, seconds: float) -> None:
         """Wait."""
         time.sleep(seconds)
 
-    def state(self) -> RobotState:
-        """Return where the sliders have moved it."""
+    def read_state(self) -> RobotState:
+        """Return the state that the sliders define."""
         n = len(self._model.robot.joint_names)
-        actuators, joints = (
-            np.full((_ROWS, len(self._position)), np.nan),
-            np.full((_ROWS, n), np.nan),
-        )
-        actuators[0], joints[0] = self._position, self._joints(self._position)
+        actuators, joints = (np.full((3, each), np.nan) for each in (len(self._position), n))
+        actuators[0], joints[0] = self._position, self._compute_joints(self._position)
         ages = np.zeros_like(self._position), np.zeros(n)
         return RobotState(actuators, joints, *ages, np.zeros(n, dtype=bool), np.full(n, np.nan))
 
-    def _joints(self, position: Array) -> Array:
+    def _compute_joints(self, position: Array) -> Array:
         with np.errstate(all='ignore'):
             return self._model.robot.actuator_to_joint('position', position)
 
-    def problem(self) -> str:
-        """Return nothing: what is in a file is there."""
+    def find_problem(self) -> str:
+        """Return an empty text: a robot from a file is always present."""
         return ''
 
-    def sentences(self) -> tuple[str, ...]:
-        """Return nothing."""
+    def list_warnings(self) -> tuple[str, ...]:
+        """Return no warnings."""
         return ()
 
-    def apply(self, values: Mapping[str, float], done: Done) -> None:
-        """Accept numbers that the maps accept."""
+    def apply_values(self, values: Mapping[str, float], done: Done) -> None:
+        """Call ``done`` with the maps' error if they reject the numbers."""
         try:
             self._model.robot.with_parameters(strip_prefixes(values))
         except TransmissionBridgeError as error:
@@ -145,27 +137,28 @@ class FileRobot:
         else:
             done('')
 
-    def move(self, actuator: int, position: float) -> None:
-        """Move an actuator [rad or m]; a position that is no number is ignored."""
+    def move_actuator(self, actuator: int, position: float) -> None:
+        """Move an actuator [rad or m]; a position that is not finite is ignored."""
         if math.isfinite(position):
             self._position[actuator] = position
 
     def move_joint(self, joint: int, position: float) -> None:
         """
-        Move a joint [rad or m] by the actuators of its transmission; its other joints stay.
+        Move a joint [rad or m] by the actuators of its transmission, without its other joints.
 
-        :raises NotPossible: If no position of the actuators has the joint there.
+        :raises NotPossible: If no actuator position reaches the joint position.
         """
         robot = self._model.robot
-        wanted = self._joints(self._position)
+        wanted = self._compute_joints(self._position)
         wanted[joint] = position
         (binding,) = (each for each in robot.bindings if joint in each.joints)
         with np.errstate(all='ignore'):
             found = robot.joint_to_actuator('position', wanted)[list(binding.actuators)]
         moved = self._position.copy()
         moved[list(binding.actuators)] = found
-        if not abs(self._joints(moved)[joint] - position) <= _THERE:
-            raise NotPossible(f'no position of the motors has {robot.joint_names[joint]} there')
+        if not abs(self._compute_joints(moved)[joint] - position) <= _TOLERANCE:
+            name = robot.joint_names[joint]
+            raise NotPossible(f'no position of the motors reaches this position of {name}')
         self._position = moved
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The robot in the 3D view, twice: as it is, and transparent as it is commanded or would be."""
+"""The robot in the 3D view: its present pose, and a transparent commanded or previewed pose."""
 
 from __future__ import annotations
 
@@ -15,32 +15,31 @@ from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.description.visuals import load_visuals
 from transmission_bridge.tools.cli import optional
 from transmission_bridge.tools.tune.pose import LinkPoses
-from transmission_bridge.tools.tune.robots import limits_of
-from transmission_bridge.tools.tune.shapes import Packages, Shape, shapes_of
+from transmission_bridge.tools.tune.robots import list_limits
+from transmission_bridge.tools.tune.shapes import load_shapes, Packages, Shape
 from transmission_bridge.types import Array, Mask
 
-__all__ = ['COMMANDED', 'WOULD_BE', 'RobotScene']
+#: Colours of the transparent robot: a command, and the preview of a change.
+COMMANDED, PREVIEWED = (28, 126, 214), (232, 137, 12)
 
-#: Colours of the transparent robot: of a command, and of a change that is not made yet.
-COMMANDED, WOULD_BE = (28, 126, 214), (232, 137, 12)
-
-#: Colour of what is behind a joint of unknown position.
+#: Colour of links behind a joint at an unknown position.
 _UNKNOWN = (205, 205, 205)
 _OPACITY = 0.35
 
-#: Shift [m], and of an entry of a rotation, from which a link is sent again.
+#: Change [m], also of an entry of a rotation, from which the pose of a link is sent again.
 _MOVED = 1e-5
 
-#: Distance [m or rad] from which the transparent robot is another pose.
+#: Distance [m or rad] from which the transparent robot is shown.
 _ANOTHER = 2e-3
 
-#: Poses by which it is found what the camera must show, and where a joint without limits is then.
+#: Number of random poses that determine the extent of the robot, and the range of a joint without
+#: limits in them.
 _POSES, _OPEN = 40, math.pi
 
-#: Distance of the camera, in radii of what it must show, and the direction that it looks from.
+#: Distance of the camera in radii of the extent, and its direction from the centre.
 _DISTANCE, _FROM = 1.8, np.array([0.66, -0.66, 0.36])
 
-#: Is called with the number of a client and the joint whose link was clicked.
+#: Is called with the number of a client and the parent joint of the clicked link.
 Clicked = Callable[[int, str], None]
 
 
@@ -48,13 +47,13 @@ class RobotScene:
     """
     The robot of one description.
 
-    :param server: The server; the view is the same for all who look.
+    :param server: The server; all browsers share the scene.
     :param robot: The description.
     :param text: Its text, for the shapes.
-    :param packages: Where meshes are.
+    :param packages: Folders of the packages that contain meshes.
     :param clicked: Is called in viser's thread.
     :ivar poses: The forward kinematics.
-    :ivar missing: By link, why it is not drawn.
+    :ivar missing: The reason by link for a missing shape.
     """
 
     def __init__(
@@ -66,12 +65,12 @@ class RobotScene:
         clicked: Clicked,
     ) -> None:
         self.poses = LinkPoses(robot)
-        shapes, self.missing = shapes_of(load_visuals(text), packages)
+        shapes, self.missing = load_shapes(load_visuals(text), packages)
         self._server = server
         by_link: dict[str, list[Shape]] = {}
         for shape in shapes:
             by_link.setdefault(shape.link, []).append(shape)
-        points = self._points(robot, by_link)
+        points = self._find_extent(robot, by_link)
         low, high = points.min(axis=0), points.max(axis=0)
         self._centre = 0.5 * (low + high)
         radius = float(max(np.linalg.norm(points - self._centre, axis=1).max(), 0.05))
@@ -84,19 +83,19 @@ class RobotScene:
             height=8.0 * radius,
             cell_size=cell,
             section_size=5.0 * cell,
-            # A grey that is quiet on white and on black.
+            # A grey with low contrast to white and to black.
             cell_color=(128, 128, 128),
             section_color=(128, 128, 128),
             cell_thickness=0.5,
             position=(0.0, 0.0, float(self._floor)),
         )
         with server.atomic():
-            self._robot = _Body(server, '/robot', self.poses, by_link, radius, clicked)
-            self._ghost = _Body(server, '/ghost', self.poses, by_link, radius, None)
+            self._robot = _RobotBody(server, '/robot', self.poses, by_link, radius, clicked)
+            self._ghost = _RobotBody(server, '/ghost', self.poses, by_link, radius, None)
         self._unknown: Mask = np.zeros(len(self.poses.links), dtype=bool)
 
-    def _points(self, robot: RobotDescription, by_link: Mapping[str, Sequence[Shape]]) -> Array:
-        """Return points of the robot at rest, and links of it where it can move to."""
+    def _find_extent(self, robot: RobotDescription, by_link: Mapping[str, list[Shape]]) -> Array:
+        """Return points of the robot at rest, and origins of its links in random poses."""
         rest, _ = self.poses({})
         points = [np.zeros((1, 3)), rest[:, :3, 3]]
         for link, pose in zip(self.poses.links, rest, strict=True):
@@ -104,7 +103,7 @@ class RobotScene:
                 corners = np.array([shape.vertices.min(axis=0), shape.vertices.max(axis=0)])
                 points.append(corners @ pose[:3, :3].T + pose[:3, 3])
         self._floor = np.concatenate(points)[:, 2].min()
-        limits = limits_of(robot)
+        limits = list_limits(robot)
         ends = np.clip(
             [limits[joint][:2] for joint in self.poses.joints] or [(0.0, 0.0)], -_OPEN, _OPEN
         )
@@ -115,48 +114,48 @@ class RobotScene:
         return np.concatenate(points)
 
     def reset_view(self, client: Any) -> None:
-        """Have the camera of a client show the robot wherever it moves."""
+        """Point the camera of a client at the whole extent of the robot."""
         with client.atomic():
             client.camera.position = self._eye
             client.camera.look_at = self._centre
 
-    def remove(self) -> None:
-        """Take the robot out of the view."""
+    def remove_nodes(self) -> None:
+        """Remove the robot from the scene."""
         for name in ('/robot', '/ghost', '/grid'):
             self._server.scene.remove_by_name(name)
 
-    def show(
+    def show_poses(
         self,
         positions: Mapping[str, float],
         ghost: Mapping[str, float],
         color: tuple[int, int, int],
     ) -> None:
         """
-        Show both.
+        Show the robot, and the transparent robot if its pose differs.
 
-        :param positions: By joint [rad or m], NaN where unknown.
-        :param ghost: Those of the transparent robot, which is shown where it is elsewhere.
+        :param positions: By joint [rad or m], NaN if unknown.
+        :param ghost: Positions of the transparent robot.
         :param color: Its colour.
         """
         poses, unknown = self.poses(positions)
         with self._server.atomic():
-            self._robot.place(poses)
+            self._robot.move_links(poses)
             for place in np.flatnonzero(unknown != self._unknown).tolist():
-                self._robot.paint(_UNKNOWN if unknown[place] else None, place)
+                self._robot.paint_links(_UNKNOWN if unknown[place] else None, place)
             self._unknown = unknown
-            theirs, _ = self.poses(ghost)
-            self._ghost.root.visible = bool(np.abs(theirs - poses).max(initial=0.0) > _ANOTHER)
+            others, _ = self.poses(ghost)
+            self._ghost.root.visible = bool(np.abs(others - poses).max(initial=0.0) > _ANOTHER)
             if self._ghost.root.visible:
-                self._ghost.paint(color)
-                self._ghost.place(theirs)
+                self._ghost.paint_links(color)
+                self._ghost.move_links(others)
 
 
-class _Body:
+class _RobotBody:
     """
-    One of the two robots: a frame for each link, with its shapes.
+    One of the two robots: a frame with shapes for each link.
 
-    :param clicked: ``None``: it is the transparent one, which is not clicked.
-    :ivar root: viser's handle of the whole.
+    :param clicked: ``None`` for the transparent robot, which cannot be clicked.
+    :ivar root: viser's handle of the robot.
     """
 
     def __init__(
@@ -175,7 +174,7 @@ class _Body:
         self._meshes: list[list[tuple[Any, tuple[int, ...]]]] = []
         for place, link in enumerate(poses.links):
             shapes = by_link.get(link, ())
-            # Names are numbers: those of links may hold slashes, or anything.
+            # A number, because names of links may contain slashes.
             name = f'{root}/{place}'
             self._frames.append(
                 server.scene.add_frame(
@@ -187,14 +186,14 @@ class _Body:
             )
             self._meshes.append(
                 [
-                    self._mesh(f'{name}/{number}', shape, place)
+                    self._add_mesh(f'{name}/{number}', shape, place)
                     for number, shape in enumerate(shapes)
                 ]
             )
         self._sent = np.full((len(poses.links), 4, 4), np.nan)
 
-    def _mesh(self, name: str, shape: Shape, place: int) -> tuple[Any, tuple[int, ...]]:
-        """Return a mesh and its own colour."""
+    def _add_mesh(self, name: str, shape: Shape, place: int) -> tuple[Any, tuple[int, ...]]:
+        """Add a mesh, and return it with its own colour."""
         color = tuple(round(255.0 * part) for part in shape.color[:3])
         opacity = shape.color[3] if shape.color[3] < 1.0 else None
         mesh = self._scene.add_mesh_simple(
@@ -207,7 +206,7 @@ class _Body:
             side='double',
             cast_shadow=self._clicked is not None,
         )
-        joint, clicked = self._poses.mover(place), self._clicked
+        joint, clicked = self._poses.find_mover(place), self._clicked
         if clicked is not None and joint:
 
             async def on_click(event: Any) -> None:
@@ -216,14 +215,14 @@ class _Body:
             mesh.on_click(on_click)
         return mesh, color
 
-    def paint(self, color: tuple[int, ...] | None, place: int | None = None) -> None:
-        """Paint a link or all of them; ``None`` is its own colour."""
+    def paint_links(self, color: tuple[int, ...] | None, place: int | None = None) -> None:
+        """Paint a link or all links; ``None`` restores its own colour."""
         for meshes in self._meshes if place is None else [self._meshes[place]]:
             for mesh, own in meshes:
                 mesh.color = own if color is None else color
 
-    def place(self, poses: Array) -> None:
-        """Send what has moved."""
+    def move_links(self, poses: Array) -> None:
+        """Send the poses that have changed."""
         with np.errstate(invalid='ignore'):
             same = np.abs(poses - self._sent) <= _MOVED
         moved = np.flatnonzero(~same[:, :3, 3].all(axis=1))

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""viser behind the gate: the one place that knows how viser opens its port."""
+"""viser behind the gate. This module alone depends on how viser opens its port."""
 
 from __future__ import annotations
 
@@ -16,37 +16,39 @@ from typing import Any
 from transmission_bridge.tools.cli import optional, UsageError
 from transmission_bridge.tools.tune.gate import Gate, HEADERS
 
-__all__ = ['open_server']
-
-#: Seconds for which the server may take to answer its own request.
+#: Seconds until the server must have answered its own request.
 _PATIENCE = 5.0
 
 
 def open_server(gate: Gate, host: str, port: int, label: str) -> Any:
     """
-    Return a running :class:`viser.ViserServer` whose every request goes through the gate.
+    Return a running :class:`viser.ViserServer`; the gate checks every request to it.
 
     :param host: Address to listen on.
-    :param port: Port; the next free one above is taken.
+    :param port: Port, or the first one to try: the next free one is used.
     :param label: Title of the page.
-    :raises UsageError: If viser is missing, the address cannot be listened on, or this version of
-        viser opens its port in another way, so that the gate would be left open.
+    :raises UsageError: If viser is missing, the address is not available, or this version of
+        viser opens its port in another way, so that requests would bypass the gate.
     """
     viser = optional('viser', 'tune')
-    _check_address(host)
+    family = socket.AF_INET6 if ':' in host else socket.AF_INET
+    try:  # viser would try ports for ever
+        socket.create_server((host, 0), family=family).close()
+    except OSError as error:
+        raise UsageError(f"cannot listen on '{host}': {error.strerror or error}") from None
 
     class Server(viser.ViserServer):  # type: ignore[misc, name-defined]
-        """A server that is never shared: any client could ask for a tunnel to the public."""
+        """A server that is never shared: any client could request a public tunnel to it."""
 
         def request_share_url(self, verbose: bool = True) -> None:
             return None
 
     _accept_values_only()
-    # viser prints where it listens, without the code.
-    with _gated(gate), redirect_stdout(io.StringIO()):
+    # viser prints its address without the code.
+    with _guard_server(gate), redirect_stdout(io.StringIO()):
         server = Server(host=host, port=port, label=label, verbose=False)
     try:
-        _check_closed(host, server.get_port())
+        _check_guarded(host, server.get_port())
     except UsageError:
         server.stop()
         raise
@@ -55,7 +57,7 @@ def open_server(gate: Gate, host: str, port: int, label: str) -> Any:
 
 
 def _accept_values_only() -> None:
-    """Have viser ignore messages by which a browser would set more of a widget than its value."""
+    """Make viser ignore messages from a browser that set more of a widget than its value."""
     gui = optional('viser._gui_api', 'tune').GuiApi
     handle = gui._handle_gui_updates
     if hasattr(handle, '__wrapped__'):
@@ -70,17 +72,17 @@ def _accept_values_only() -> None:
 
 
 @contextmanager
-def _gated(gate: Gate) -> Iterator[None]:
-    """Put the gate in front of the server that viser opens meanwhile."""
+def _guard_server(gate: Gate) -> Iterator[None]:
+    """Put the gate in front of a server that viser opens in this context."""
     sockets = optional('websockets.asyncio.server', 'tune')
     http = optional('websockets.http11', 'tune')
     structures = optional('websockets.datastructures', 'tune')
     serve = sockets.serve
 
-    def gated(*arguments: Any, process_request: Callable[..., Any], **options: Any) -> Any:
+    def serve_gated(*arguments: Any, process_request: Callable[..., Any], **options: Any) -> Any:
         def checked(connection: Any, request: Any) -> Any:
             port = connection.local_address[1]
-            reply = gate.refusal(request.path, request.headers, port)
+            reply = gate.find_rejection(request.path, request.headers, port)
             if reply is None:
                 response = process_request(connection, request)
                 if response is not None:
@@ -96,24 +98,15 @@ def _gated(gate: Gate) -> Iterator[None]:
 
         return serve(*arguments, process_request=checked, **options)
 
-    sockets.serve = gated
+    sockets.serve = serve_gated
     try:
         yield
     finally:
         sockets.serve = serve
 
 
-def _check_address(host: str) -> None:
-    """Complain about an address that cannot be listened on: viser would try ports for ever."""
-    try:
-        with socket.create_server((host, 0), family=_family(host)):
-            pass
-    except OSError as error:
-        raise UsageError(f"cannot listen on '{host}': {error.strerror or error}") from None
-
-
-def _check_closed(host: str, port: int) -> None:
-    """Knock as a stranger: were the gate not in front, everybody could come in."""
+def _check_guarded(host: str, port: int) -> None:
+    """Check that a request from a foreign origin is rejected."""
     place = {'0.0.0.0': '127.0.0.1', '::': '::1'}.get(host, host)
     request = (
         f'GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://elsewhere.invalid\r\n'
@@ -125,13 +118,9 @@ def _check_closed(host: str, port: int) -> None:
             link.sendall(request.encode())
             answer = link.recv(1024)
     except OSError as error:
-        raise UsageError(f"nothing answers on '{host}' port {port}: {error}") from None
+        raise UsageError(f"no answer on '{host}' port {port}: {error}") from None
     if not answer.startswith(f'HTTP/1.1 {HTTPStatus.FORBIDDEN.value} '.encode()):
         raise UsageError(
-            'this version of viser cannot be closed to others: install the version that '
-            'the extra tune names'
+            'access to this version of viser cannot be restricted: install the version that '
+            'the extra tune requires'
         )
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ':' in host else socket.AF_INET

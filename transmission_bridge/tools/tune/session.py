@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The page at work: one robot, everybody who looks, and the loop between them."""
+"""The loop of the page: one robot, its scene, and a view for each browser."""
 
 from __future__ import annotations
 
@@ -18,24 +18,22 @@ from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.tune.live import BridgeRobot
 from transmission_bridge.tools.tune.model import TuneModel
 from transmission_bridge.tools.tune.robots import Done, FileRobot, RobotState
-from transmission_bridge.tools.tune.scene import COMMANDED, RobotScene, WOULD_BE
+from transmission_bridge.tools.tune.scene import COMMANDED, PREVIEWED, RobotScene
 from transmission_bridge.tools.tune.shapes import Packages
 
-__all__ = ['Session', 'Settings']
-
-#: Seconds between two poses, and between two updates of the numbers beside them.
+#: Seconds between updates of the pose, and of the numbers beside it.
 _POSE, _NUMBERS = 0.05, 0.2
 
 
 @dataclass(frozen=True)
-class Settings:
+class PageSettings:
     """
-    How the page is served.
+    Settings of the page.
 
-    :param may_change: Whether those who look may change anything.
-    :param output: File that is saved to, empty for none.
-    :param force: Whether it may be replaced.
-    :param packages: Where meshes are.
+    :param may_change: Whether browsers may change anything.
+    :param output: File to save to, empty for none.
+    :param force: Whether an existing file may be replaced.
+    :param packages: Folders of the packages that contain meshes.
     """
 
     may_change: bool
@@ -44,23 +42,23 @@ class Settings:
     packages: Packages
 
 
-class Session:
+class TuneSession:
     """
-    Everything happens in the thread that calls :meth:`run`; the others hand over what to do.
+    All work is done in the thread that calls :meth:`run`; other threads post tasks to it.
 
     :param server: The server, behind its gate.
-    :param make_view: Makes the :class:`~.view.View` of a client that has joined.
+    :param make_view: Makes the :class:`~.view.PageView` of a new client.
     """
 
     def __init__(
         self,
         server: Any,
         robot: FileRobot | BridgeRobot,
-        settings: Settings,
-        make_view: Callable[[Any, Session], Any],
+        settings: PageSettings,
+        make_view: Callable[[Any, TuneSession], Any],
     ) -> None:
         self.robot = robot
-        self._make_view = make_view
+
         self.settings = settings
         self.scene: RobotScene | None = None
         self._server = server
@@ -68,58 +66,61 @@ class Session:
         self._views: dict[int, Any] = {}
         self._shown: TuneModel | None = None
         self._numbers_due = 0.0
-        server.on_client_connect(lambda client: self.post(lambda: self._join(client)))
+
+        def open_view(client: Any) -> None:
+            self._views[client.client_id] = make_view(client, self)
+
+        server.on_client_connect(lambda client: self.post_task(lambda: open_view(client)))
         server.on_client_disconnect(
-            lambda client: self.post(lambda: self._views.pop(client.client_id, None))
+            lambda client: self.post_task(lambda: self._views.pop(client.client_id, None))
         )
 
-    def post(self, task: Callable[[], object]) -> None:
-        """Hand over something to be done by the thread of :meth:`run`."""
+    def post_task(self, task: Callable[[], object]) -> None:
+        """Queue a task for the thread of :meth:`run`."""
         self._todo.put(task)
 
     def run(self) -> None:
-        """Serve until it is interrupted."""
+        """Serve until an interrupt."""
         while True:
-            self.step()
+            self.update_pages()
 
-    def step(self) -> None:
-        """Take what has arrived, and show it."""
+    def update_pages(self) -> None:
+        """Run the queued tasks, and update the scene and all views."""
         begin = time.monotonic()
         while not self._todo.empty():
-            _guarded(self._todo.get())
+            _run_guarded(self._todo.get())
             self._numbers_due = begin
         model = self.robot.model
         if model is not None:
             if model is not self._shown:
-                self._show_another(model)
-            self._show(model, self.robot.state())
+                self._replace_scene(model)
+            self._show_robot(model, self.robot.read_state())
         if begin >= self._numbers_due:
             self._numbers_due = begin + _NUMBERS
             self._views = {
-                client: view for client, view in self._views.items() if _guarded(view.refresh)
+                client: view
+                for client, view in self._views.items()
+                if _run_guarded(view.refresh_widgets)
             }
-        self.robot.spin(max(_POSE - (time.monotonic() - begin), 0.005))
-
-    def _join(self, client: Any) -> None:
-        self._views[client.client_id] = self._make_view(client, self)
+        self.robot.spin_for(max(_POSE - (time.monotonic() - begin), 0.005))
 
     # -- the robot -------------------------------------------------------------------------------
 
-    def _show_another(self, model: TuneModel) -> None:
+    def _replace_scene(self, model: TuneModel) -> None:
         self._shown = model
         if self.scene is not None:
-            self.scene.remove()
+            self.scene.remove_nodes()
         self.scene = RobotScene(
             self._server,
             model.robot.robot,
             self.robot.visuals,
             self.settings.packages,
-            lambda client, joint: self.post(lambda: self._views[client].select(joint)),
+            lambda client, joint: self.post_task(lambda: self._views[client].select_joint(joint)),
         )
         for view in self._views.values():
-            _guarded(view.rebuild)
+            _run_guarded(view.rebuild_widgets)
 
-    def _show(self, model: TuneModel, state: RobotState) -> None:
+    def _show_robot(self, model: TuneModel, state: RobotState) -> None:
         assert self.scene is not None
         target, color = state.target, COMMANDED
         for view in self._views.values():
@@ -127,42 +128,44 @@ class Session:
                 with np.errstate(all='ignore'):
                     at_motors = state.actuators[0]
                     target = view.preview.robot.actuator_to_joint('position', at_motors)
-                color = WOULD_BE
+                color = PREVIEWED
         others = np.where(np.isfinite(target), target, state.joints[0])
         positions, ghost = (
             dict(zip(model.robot.joint_names, each.tolist(), strict=True))
             for each in (state.joints[0], others)
         )
-        self.scene.show(positions, ghost, color)
+        self.scene.show_poses(positions, ghost, color)
 
     # -- changes ---------------------------------------------------------------------------------
 
-    def apply(self, values: Mapping[str, float], done: Done, note: Callable[[], None]) -> None:
+    def apply_values(
+        self, values: Mapping[str, float], done: Done, record: Callable[[], None]
+    ) -> None:
         """
-        Set numbers, all or none; every page shows them then.
+        Set numbers atomically, and show them on every page.
 
-        :param done: Is called with the reason why they were refused, empty where they were not.
-        :param note: Is called before it if they were set.
+        :param done: Receives the reason if they were rejected, else an empty text.
+        :param record: Is called before ``done`` if they were set.
         """
         model = self.robot.model
         if model is None or not self.settings.may_change:
-            done('this page is for looking only')
+            done('this page is read-only')
             return
 
-        def answered(reason: str) -> None:
+        def finish_change(reason: str) -> None:
             try:
                 if not reason and self.robot.model is model:
-                    model.accept(values)
-                    note()
+                    model.accept_values(values)
+                    record()
             except TransmissionBridgeError as error:
                 reason = str(error)
             done(reason)
 
-        self.robot.apply(values, answered)
+        self.robot.apply_values(values, finish_change)
 
 
-def _guarded(task: Callable[[], object]) -> bool:
-    """Return whether a task ended well: a bug on one page must not take it from the others."""
+def _run_guarded(task: Callable[[], object]) -> bool:
+    """Return whether a task succeeded. A bug on one page must not affect the other pages."""
     try:
         task()
     except Exception:

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The visible shapes of a robot as triangles: primitives, and meshes of installed packages."""
+"""The visual shapes of a robot as triangles: primitives, and meshes of installed packages."""
 
 from __future__ import annotations
 
@@ -20,23 +20,21 @@ from transmission_bridge.errors import shown
 from transmission_bridge.kinematics.spatial import transform_from_pose
 from transmission_bridge.tools.cli import optional, UsageError
 
-__all__ = ['MOST_BYTES', 'MOST_TRIANGLES', 'Packages', 'Shape', 'ShapeError', 'shapes_of']
-
-#: Bytes of a mesh file, triangles of one, and triangles of a whole robot that are drawn.
+#: Largest size of a mesh file in bytes, and largest numbers of triangles of a mesh and a robot.
 MOST_BYTES, MOST_EACH, MOST_TRIANGLES = 32 << 20, 300_000, 2_000_000
 
 _SUFFIXES = ('.stl', '.dae', '.obj', '.ply', '.glb')
 _SCHEME = 'package://'
 
-#: Where a description gives no colour.
+#: Colour of visuals without a colour.
 _GREY: Color = (0.72, 0.74, 0.77, 1.0)
 
-#: A sphere of 1,280 triangles, a cylinder of 32 sides.
+#: Resolution: a sphere has 1,280 triangles, a cylinder 32 sides.
 _SUBDIVISIONS, _SIDES = 3, 32
 
 
 class ShapeError(Exception):
-    """A visual that cannot be drawn, with the reason as a sentence."""
+    """A visual that cannot be drawn; the message is the reason."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +56,10 @@ class Shape:
 
 class Packages:
     """
-    Where packages are: those that were named, then those of the ament index.
+    Folders of packages, from ``--package-path`` and then from the ament index.
 
-    :param named: ``name=folder`` of ``--package-path``.
-    :raises UsageError: If one is of another form or names no folder.
+    :param named: ``NAME=FOLDER`` entries of ``--package-path``.
+    :raises UsageError: If an entry has another form, or its folder does not exist.
     """
 
     def __init__(self, named: Sequence[str] = ()) -> None:
@@ -69,17 +67,18 @@ class Packages:
         for entry in named:
             name, _, folder = entry.partition('=')
             if not name or not folder or not Path(folder).is_dir():
-                raise UsageError(f"--package-path takes NAME=FOLDER, found '{entry}'")
+                raise UsageError(f"--package-path: expected NAME=FOLDER, found '{entry}'")
             self._folders[name] = Path(folder)
 
-    def path(self, uri: str) -> Path:
+    def find_file(self, uri: str) -> Path:
         """
         Return the file of a ``package://`` address.
 
-        Nothing else is opened: a description comes from the network, and may not choose files of
-        this machine.
+        Other addresses are rejected: a description comes from the network, and must not open
+        arbitrary files of this machine.
 
-        :raises ShapeError: If it is another address, leaves its package, or there is no such one.
+        :raises ShapeError: If the address is not of this form, leaves its package, or the package
+            is not installed.
         """
         if not uri.startswith(_SCHEME):
             raise ShapeError(f'{shown(uri)} is not in a package (package://NAME/FILE)')
@@ -87,16 +86,16 @@ class Packages:
         name, *parts = PurePosixPath(uri.removeprefix(_SCHEME).lstrip('/')).parts or ('',)
         if '..' in parts or not parts or '\0' in uri:
             raise ShapeError(f'{shown(uri)} is not a file in a package')
-        folder = self._folders.get(name) or _share(name)
+        folder = self._folders.get(name) or _find_share_folder(name)
         if folder is None:
             raise ShapeError(
-                f'package {shown(name)} is not installed: source its workspace, or give '
+                f'package {shown(name)} is not installed: source its workspace, or use '
                 '--package-path NAME=FOLDER'
             )
         return folder.joinpath(*parts)
 
 
-def _share(package: str) -> Path | None:
+def _find_share_folder(package: str) -> Path | None:
     """Return the share folder of a package of the ament index."""
     for prefix in filter(None, os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)):
         marker = Path(prefix, 'share', 'ament_index', 'resource_index', 'packages', package)
@@ -105,13 +104,13 @@ def _share(package: str) -> Path | None:
     return None
 
 
-def shapes_of(
+def load_shapes(
     visuals: Sequence[VisualSpec], packages: Packages
 ) -> tuple[list[Shape], dict[str, str]]:
     """
-    Return the shapes of a robot, and why some are missing.
+    Return the shapes of a robot.
 
-    :returns: The shapes, and by link the reason why one of its visuals is not among them.
+    :returns: The shapes, and by link the reason why one of its visuals is missing.
     """
     shapes: list[Shape] = []
     reasons: dict[str, str] = {}
@@ -119,7 +118,7 @@ def shapes_of(
     left = MOST_TRIANGLES
     for visual in visuals:
         try:
-            found = list(_triangles(visual, packages, files))
+            found = list(_make_shapes(visual, packages, files))
             count = sum(len(shape.faces) for shape in found)
             if count > left:
                 raise ShapeError(f'the robot has more than {MOST_TRIANGLES} triangles')
@@ -131,30 +130,30 @@ def shapes_of(
     return shapes, reasons
 
 
-def _triangles(
+def _make_shapes(
     visual: VisualSpec, packages: Packages, files: dict[Path, list[Any]]
 ) -> Iterator[Shape]:
     placed = transform_from_pose(visual.origin)
     if visual.shape == 'mesh':
-        path = packages.path(visual.filename)
+        path = packages.find_file(visual.filename)
         if path not in files:
-            files[path] = _read(path)
+            files[path] = _read_mesh(path)
         parts = files[path]
         placed = placed @ np.diag([*visual.size, 1.0])
     else:
-        parts = [(_primitive(visual.shape, visual.size), None)]
+        parts = [(_make_primitive(visual.shape, visual.size), None)]
     for part, color in parts:
-        # A mirrored mesh keeps its outside.
+        # apply_transform also reverses the faces of a mirrored mesh.
         mesh = part.copy(include_visual=False).apply_transform(placed)
         vertices = np.asarray(mesh.vertices, dtype=np.float32)
         faces = np.asarray(mesh.faces, dtype=np.uint32)
         yield Shape(visual.link, vertices, faces, visual.color or color or _GREY)
 
 
-def _primitive(kind: str, size: tuple[float, ...]) -> Any:
+def _make_primitive(kind: str, size: tuple[float, ...]) -> Any:
     creation = optional('trimesh.creation', 'tune')
     if not all(np.isfinite(size)) or min(size) <= 0.0:
-        raise ShapeError(f'a {kind} of size {size}')
+        raise ShapeError(f'a {kind} of size {size} cannot be drawn')
     if kind == 'box':
         return creation.box(extents=size)
     if kind == 'sphere':
@@ -165,8 +164,8 @@ def _primitive(kind: str, size: tuple[float, ...]) -> Any:
     return creation.cylinder(radius=size[0], height=size[1], sections=_SIDES)
 
 
-def _read(path: Path) -> list[tuple[Any, Color | None]]:
-    """Return the parts of a mesh file; materials in other files are not looked for."""
+def _read_mesh(path: Path) -> list[tuple[Any, Color | None]]:
+    """Return the parts of a mesh file, without materials from other files."""
     trimesh = optional('trimesh', 'tune')
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
@@ -179,19 +178,19 @@ def _read(path: Path) -> list[tuple[Any, Color | None]]:
     if len(data) > MOST_BYTES:
         raise ShapeError(f'{shown(path.name)} has more than {MOST_BYTES >> 20} MiB')
     try:
-        # No files beside it are looked for.
+        # Without access to other files.
         nothing = optional('trimesh.resolvers', 'tune').ZipResolver({})
         scene = trimesh.load_scene(
             io.BytesIO(data), file_type=suffix[1:], resolver=nothing, process=False
         )
-        parts = [(mesh, _color(mesh)) for mesh in scene.dump() if hasattr(mesh, 'faces')]
-    except Exception as error:  # readers of many formats raise what they like
+        parts = [(mesh, _find_color(mesh)) for mesh in scene.dump() if hasattr(mesh, 'faces')]
+    except Exception as error:  # the readers of the formats raise any type
         raise ShapeError(
             f'{shown(path.name)} cannot be read: {type(error).__name__}: {error}'
         ) from None
     count = sum(len(mesh.faces) for mesh, _ in parts)
     if not count:
-        raise ShapeError(f'{shown(path.name)} holds no triangles')
+        raise ShapeError(f'{shown(path.name)} contains no triangles')
     if count > MOST_EACH:
         raise ShapeError(f'{shown(path.name)} has more than {MOST_EACH} triangles')
     if not all(np.isfinite(mesh.vertices).all() for mesh, _ in parts):
@@ -199,7 +198,7 @@ def _read(path: Path) -> list[tuple[Any, Color | None]]:
     return parts
 
 
-def _color(mesh: Any) -> Color | None:
+def _find_color(mesh: Any) -> Color | None:
     material = getattr(mesh.visual, 'material', None)
     color = getattr(material, 'main_color', None)
     if color is None:

@@ -4,8 +4,8 @@
 """
 Texts of the page as HTML.
 
-Names and sentences come from descriptions and from messages of others. Each goes through
-:func:`plain`, so that none of them can be markup, nor a control character of any kind.
+Names and sentences come from descriptions and from messages of other nodes. :func:`escape_text`
+processes each of them, so that none can contain markup or control characters.
 """
 
 from __future__ import annotations
@@ -18,43 +18,30 @@ from pathlib import Path
 from transmission_bridge.errors import printable
 from transmission_bridge.tools.tune.model import Number, Preview
 
-__all__ = [
-    'GONE',
-    'STYLE',
-    'Units',
-    'bars',
-    'change',
-    'difference',
-    'label',
-    'note',
-    'plain',
-    'sentences',
-]
-
-#: Characters of a name, and of a sentence, that are shown.
+#: Characters shown of a name and of a sentence.
 _NAME, _SENTENCE = 48, 600
 
-#: Lines of a difference that are shown.
+#: Lines shown of a difference.
 _MOST_LINES = 200
 
 STYLE = f'<style>{Path(__file__).with_name("page.css").read_text(encoding="utf-8")}</style>'
 
-#: The cloud in the heading means the page itself: without a bridge it must not be green.
+#: The cloud icon shows the connection to the page. It must not be green without a bridge.
 GONE = '<style>.tabler-icon-cloud-check {stroke:#e03131 !important}</style>'
 
 
-def label(text: str, most: int = _NAME) -> str:
-    """Return a name for a widget, which shows it as it is: printable, and cut."""
+def shorten_label(text: str, most: int = _NAME) -> str:
+    """Return a printable name of limited length for a widget, which does not interpret markup."""
     shown = printable(text)
     return shown if len(shown) <= most else shown[: most - 1] + '…'
 
 
-def plain(text: str, most: int = _NAME) -> str:
-    """Return a text as HTML that shows it and is nothing else."""
-    return html.escape(label(text, most), quote=True)
+def escape_text(text: str, most: int = _NAME) -> str:
+    """Return a text as HTML without markup."""
+    return html.escape(shorten_label(text, most), quote=True)
 
 
-class Units:
+class PageUnits:
     """
     Numbers as the page shows them.
 
@@ -64,89 +51,90 @@ class Units:
     def __init__(self, *, degrees: bool = False) -> None:
         self.degrees = degrees
 
-    def name(self, unit: str) -> str:
-        """Return the unit that a number is shown in."""
+    def name_unit(self, unit: str) -> str:
+        """Return the displayed unit."""
         return {'rad': '°', 'rad/s': '°/s'}.get(unit, unit) if self.degrees else unit
 
     def to_page(self, value: float, unit: str) -> float:
-        """Return a number in the unit that it is shown in."""
-        return math.degrees(value) if self.name(unit) != unit else value
+        """Convert a number to the displayed unit."""
+        return math.degrees(value) if self.name_unit(unit) != unit else value
 
     def from_page(self, value: float, unit: str) -> float:
-        """Return a number that was shown in that unit."""
-        return math.radians(value) if self.name(unit) != unit else value
+        """Convert a number from the displayed unit."""
+        return math.radians(value) if self.name_unit(unit) != unit else value
 
-    def field(self, value: float, unit: str) -> str:
-        """Return a number for a field: with all digits, in degrees with enough of them."""
-        if self.name(unit) != unit:
+    def format_field(self, value: float, unit: str) -> str:
+        """Return a number for an input field, with all digits (ten in degrees)."""
+        if self.name_unit(unit) != unit:
             return f'{math.degrees(value):.10g}'
         return repr(value).removesuffix('.0')
 
-    def text(self, value: float, unit: str) -> str:
+    def format_text(self, value: float, unit: str) -> str:
         """Return a number with its unit for a sentence."""
         if math.isnan(value):
             return 'unknown'
-        return f'{_digits(self.to_page(value, unit))} {self.name(unit)}'.rstrip()
+        return f'{_format_digits(self.to_page(value, unit))} {self.name_unit(unit)}'.rstrip()
 
-    def cell(self, value: float, unit: str) -> str:
+    def format_cell(self, value: float, unit: str) -> str:
         """Return a number for a table."""
-        return '-' if math.isnan(value) else _digits(self.to_page(value, unit))
+        return '-' if math.isnan(value) else _format_digits(self.to_page(value, unit))
 
 
-def _digits(value: float) -> str:
+def _format_digits(value: float) -> str:
     text = f'{value:.4g}' if abs(value) >= 1000.0 else f'{value:.4f}'
     return text.lstrip('-') if not text.strip('-0.') else text
 
 
-def note(text: str, kind: str = '') -> str:
-    """Return a sentence; empty text is no element at all."""
-    return _block([f'<span class="{kind}">{plain(text, _SENTENCE)}</span>'] if text else [])
+def format_note(text: str, kind: str = '') -> str:
+    """Return a sentence as an element, nothing for an empty text."""
+    return text and _format_block([f'<span class="{kind}">{escape_text(text, _SENTENCE)}</span>'])
 
 
-def _block(lines: Iterable[str]) -> str:
+def _format_block(lines: Iterable[str]) -> str:
     content = '<br>'.join(lines)
     return f'<div class="tb">{content}</div>' if content else ''
 
 
-def sentences(lines: Iterable[str], kind: str = 'care', most: int = 6) -> str:
-    """Return sentences, the first of them where there are many."""
+def format_notes(lines: Iterable[str], kind: str = 'care', most: int = 6) -> str:
+    """Return sentences; of many the first ones and the number of others."""
     found = list(lines)
     rest = [f'and {len(found) - most} more'] if len(found) > most else []
-    return ''.join(note(line, kind) for line in [*found[:most], *rest])
+    return ''.join(format_note(line, kind) for line in [*found[:most], *rest])
 
 
-def bars(
+def format_bars(
     heading: str,
     rows: Iterable[tuple[str, str, Sequence[float], float, float, float]],
-    units: Units,
+    units: PageUnits,
 ) -> str:
     """
-    Return a table of members with bars inside their limits; a member of unknown position is grey.
+    Return a table of members with bars inside their limits; members at unknown positions are grey.
 
-    :param heading: Actuators or joints.
-    :param rows: Name, unit, position with velocity and effort, age, least and greatest position.
+    :param heading: Kind of the members.
+    :param rows: Name, unit, (position, velocity, effort), age [s], lower and upper position limit.
     """
     lines = [
-        f'<tr><th style="width:30%">{plain(heading)}</th><th>position</th><th>velocity</th>'
+        f'<tr><th style="width:30%">{escape_text(heading)}</th><th>position</th><th>velocity</th>'
         '<th>effort</th><th style="width:13%">age</th></tr>'
     ]
     for name, unit, values, age, lower, upper in rows:
         cells = ''.join(
-            f'<td class="n">{units.cell(value, each)}</td>'
+            f'<td class="n">{units.format_cell(value, each)}</td>'
             for value, each in zip(values, (unit, f'{unit}/s', ''), strict=True)
         )
         old = f'{age:.1f}' if math.isfinite(age) else 'never'
         style, bad = (' class="old"', 'bad') if math.isnan(values[0]) else ('', '')
         lines.append(
-            f'<tr{style}><td colspan="5" title="{plain(name, _SENTENCE)}"><b>{plain(name)}</b> '
-            f'<span class="dim">{plain(units.name(unit))}</span></td></tr>'
-            f'<tr{style}><td>{_bar(values[0], lower, upper)}</td>{cells}'
+            f'<tr{style}><td colspan="5" title="{escape_text(name, _SENTENCE)}">'
+            f'<b>{escape_text(name)}</b> '
+            f'<span class="dim">{escape_text(units.name_unit(unit))}</span></td></tr>'
+            f'<tr{style}><td>{_format_bar(values[0], lower, upper)}</td>{cells}'
             f'<td class="n {bad}">{old}</td></tr>'
         )
     return f'<div class="tb"><table>{"".join(lines)}</table></div>'
 
 
-def _bar(value: float, lower: float, upper: float) -> str:
+def _format_bar(value: float, lower: float, upper: float) -> str:
     if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
         return ''
     if math.isnan(value):
@@ -156,62 +144,62 @@ def _bar(value: float, lower: float, upper: float) -> str:
     return f'<div class="{kind}"><i style="left:calc({100.0 * inside:.1f}% - 2px)"></i></div>'
 
 
-def change(
+def format_change(
     title: str,
     changes: Iterable[tuple[Number, float]],
     preview: Preview,
     unit_of: Mapping[str, str],
     commanded: Collection[str],
-    units: Units,
+    units: PageUnits,
 ) -> str:
     """
-    Return what would change: the numbers, and what that does to the joints.
+    Return the numbers that would change, and the effect on the joints.
 
     :param title: Empty for none.
-    :param changes: Each number as it is, and its new value.
+    :param changes: Each number, and its new value.
     :param unit_of: Unit of each joint.
-    :param commanded: Joints that are commanded at the moment.
+    :param commanded: Joints that are commanded now.
     """
-    lines = [f'<b>{plain(title, _SENTENCE)}</b>'] if title else []
+    lines = [f'<b>{escape_text(title, _SENTENCE)}</b>'] if title else []
     lines += [
-        f'{plain(".".join(number.tunable.path), _SENTENCE)}: '
-        f'{plain(units.text(number.tunable.value, number.unit))} → '
-        f'<b>{plain(units.text(value, number.unit))}</b>'
+        f'{escape_text(".".join(number.tunable.path), _SENTENCE)}: '
+        f'{escape_text(units.format_text(number.tunable.value, number.unit))} → '
+        f'<b>{escape_text(units.format_text(value, number.unit))}</b>'
         for number, value in changes
     ]
     if preview.reason:
-        return _block(lines) + note(preview.reason, 'bad')
+        return _format_block(lines) + format_note(preview.reason, 'bad')
     for joint, before, after in preview.shifts:
-        name, unit = f'<b>{plain(joint)}</b>', unit_of.get(joint, '')
-        was, will, further = (units.text(each, unit) for each in (before, after, after - before))
+        name, unit = f'<b>{escape_text(joint)}</b>', unit_of.get(joint, '')
         if math.isnan(after - before):
             lines.append(f'{name}: its position is unknown')
             continue
-        live = ' <span class="bad">commanded now</span>' if joint in commanded else ''
-        lines.append(
-            f'{name} would be read {plain(further)} further: {plain(was)} → {plain(will)}{live}'
+        old, new, change = (
+            escape_text(units.format_text(each, unit))
+            for each in (before, after, abs(after - before))
         )
-    for turn in preview.turns:
-        how = f'moves {turn.after / turn.before:.3g} times as far' if turn.before else 'is moved'
-        if turn.before * turn.after < 0.0:
+        live = ' <span class="bad">commanded now</span>' if joint in commanded else ''
+        sign = 'more' if after > before else 'less'
+        lines.append(f'{name} would read {change} {sign}: {old} → {new}{live}')
+    for each in preview.ratios:
+        how = f'moves {each.after / each.before:.3g} times as far' if each.before else 'is moved'
+        if each.before * each.after < 0.0:
             how = '<span class="care">turns the other way</span>'
-        lines.append(f'{plain(turn.joint)} by {plain(turn.actuator)} {how}')
-    if not (preview.shifts or preview.turns):
-        lines.append('<span class="dim">no joint would be read elsewhere</span>')
-    return _block(lines)
+        lines.append(f'{escape_text(each.joint)} by {escape_text(each.actuator)} {how}')
+    if not (preview.shifts or preview.ratios):
+        lines.append('<span class="dim">no joint position changes</span>')
+    return _format_block(lines)
 
 
-def difference(lines: Sequence[str]) -> str:
-    """Return the lines of a difference."""
+def format_difference(lines: Sequence[str]) -> str:
+    """Return the lines of a difference as HTML."""
     if not lines:
-        return note('nothing differs', 'dim')
+        return format_note('no difference', 'dim')
+    kinds = {'+': 'plus', '-': 'minus'}
     shown = [
-        f'<span class="{_KINDS.get(line[:1], "dim")}">{plain(line, _SENTENCE)}</span>'
+        f'<span class="{kinds.get(line[:1], "dim")}">{escape_text(line, _SENTENCE)}</span>'
         for line in lines[2 : 2 + _MOST_LINES]
     ]
     if len(lines) > 2 + _MOST_LINES:
         shown.append(f'<span class="dim">and {len(lines) - 2 - _MOST_LINES} more lines</span>')
     return f'<div class="tb"><pre>{chr(10).join(shown)}</pre></div>'
-
-
-_KINDS = {'+': 'plus', '-': 'minus'}
