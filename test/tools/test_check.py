@@ -111,13 +111,13 @@ def test_text_names_everything_a_person_looks_for(run, mixed_robot):
     lines = result.out.splitlines()
     assert lines[0] == f"robot 'mixed' in {mixed_robot}"
     assert f'line 7: good_transmission  {SIMPLE} (ros_control)' in lines
-    assert f'line 17: REFUSED broken_transmission  {SIMPLE} (ros_control)' in lines
+    assert f'line 17: REJECTED broken_transmission  {SIMPLE} (ros_control)' in lines
     assert '  actuator  good_motor     -           100       0' in lines
     assert '  actuator  broken_motor   ?             ?       ?' in lines
     assert '1 joint passed through (no transmission): direct' in lines
-    assert '2 joints not bridged (transmission refused): strange, broken' in lines
+    assert '2 joints not bridged (transmission rejected): strange, broken' in lines
     assert any(line.startswith(f'{mixed_robot}:20: error: ') for line in lines)
-    assert lines[-1] == '1 transmission loaded, 2 refused, 2 errors, 0 warnings'
+    assert lines[-1] == '1 transmission loaded, 2 rejected, 2 errors, 0 warnings'
 
 
 def test_the_table_fits_a_terminal_and_its_columns_are_aligned(run, reversed_robot):
@@ -160,7 +160,7 @@ def test_a_ratio_that_nobody_reads_is_an_error(run, edge_files, name: str):
     path = next(path for path in edge_files if path.name == name)
     result = run('check', path)
     assert result.code == 1
-    assert '1 joint not bridged (transmission refused): j1' in result.out
+    assert '1 joint not bridged (transmission rejected): j1' in result.out
     assert '<mechanical_reduction> inside <joint name="j1">' in ' '.join(result.out.split())
 
 
@@ -179,7 +179,7 @@ def test_joints_that_a_misnamed_transmission_costs_are_listed(run, tmp_path):
     )
     result = run('check', path)
     assert result.code == 1
-    assert 'not bridged (transmission refused): hipp, hip' in result.out
+    assert 'not bridged (transmission rejected): hipp, hip' in result.out
     mapped = run('map', path, '--to', 'actuator', '--interface', 'position', 'hip=1')
     assert mapped.code != 0
     assert "transmission 't' may refer to it" in mapped.err
@@ -413,7 +413,7 @@ def test_equal_findings_are_one(run):
     assert ears.startswith('-:112: error: 3 times: ')
     assert "found 'much'" in ears
     assert ears.endswith(' [lines 112, 115, 118]')
-    assert result.out.endswith('0 transmissions loaded, 39 refused, 39 errors, 0 warnings\n')
+    assert result.out.endswith('0 transmissions loaded, 39 rejected, 39 errors, 0 warnings\n')
     findings = run('check', '-', '--json', stdin=data).json['findings']
     assert sum(each['severity'] == 'error' for each in findings) == 39
 

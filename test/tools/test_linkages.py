@@ -97,8 +97,8 @@ def test_own_limits_of_actuators_narrow_those_of_the_joints(run, save):
         ('<offset>0.0</offset>', '<offset>0.0</offset><limit velocity="100" effort="3"/>'),
     )
     result = run('check', path)
-    assert "the velocity limit of joint 'knee' promises more" in result.out
-    assert "the effort limit of joint 'knee' promises more" in result.out
+    assert "the velocity limit of joint 'knee' is wider" in result.out
+    assert "the effort limit of joint 'knee' is wider" in result.out
 
 
 # -- map and jacobian ----------------------------------------------------------------------------

@@ -238,7 +238,7 @@ def test_check_lists_the_units_of_drivers(run, tmp_path):
     test_units_of_drivers_are_taken_and_named(run, tmp_path)
     robot = tmp_path / 'robot.urdf'
     lines = run('check', robot).out.splitlines()
-    start = lines.index('units of the drivers, and what one of each is at the motor, in SI')
+    start = lines.index('units of the drivers, and their size at the motor in SI')
     assert lines[start + 2].split() == ['m', 'turn', '6.28319', 'rpm', '0.10472', 'A', '0.5']
     units = run('check', robot, '--json').json['units']
     assert units == {

@@ -153,7 +153,7 @@ def test_what_is_odd_is_told(run, bags, tmp_path):
     source = bags.write(tmp_path / 'in', topics)
     result = run('convert', source, tmp_path / 'out')
     assert result.code == 0
-    assert '1 messages of /actuator_states refused (duplicate_name)' in result.err
+    assert '1 messages of /actuator_states rejected (duplicate_name)' in result.err
     assert "left out: 'm9'" in result.err
     assert '/robot_description changes' in result.err
     assert '4 messages converted' in result.out
@@ -178,7 +178,7 @@ def test_where_nothing_is_converted_nothing_is_written(run, bags, tmp_path, robo
     target = tmp_path / name
     result = run('convert', robot_file, source, target)
     assert (result.code, result.out) == (1, '')
-    assert '5 messages of /actuator_states refused (foreign)' in result.err
+    assert '5 messages of /actuator_states rejected (foreign)' in result.err
     assert "expected some of 'm1', 'm2', 'm3', found 'M1', 'M2'; give the driver's names with" in (
         result.err
     )
@@ -202,7 +202,7 @@ def test_why_nothing_was_converted_is_said(run, bags, tmp_path, robot_file):
     source = bags.write(tmp_path / 'in', topics)
     for pair, words in (
         ('/actuator_states:/x', 'there is no message with numbers on /actuator_states'),
-        ('/joint_states:/x', 'they name joints already: --to actuator converts those'),
+        ('/joint_states:/x', 'they already name joints: --to actuator converts those'),
         ('/half:/x', 'no joint is known from the numbers in the messages'),
     ):
         result = run('convert', robot_file, source, tmp_path / 'out.mcap', '--topic', pair)
@@ -413,7 +413,7 @@ def test_without_a_description_anywhere_that_is_said(run, bags, tmp_path):
     source = bags.write(tmp_path / 'in', topics)
     result = run('convert', source, tmp_path / 'out')
     assert result.code == 2
-    assert f"'{source}' has no /robot_description: give the robot as well" in result.err
+    assert f"'{source}' has no /robot_description: give also the robot" in result.err
     result = run('convert', 'no/such.urdf', source, tmp_path / 'out')
     assert (result.code, "cannot read 'no/such.urdf'" in result.err) == (2, True)
 
