@@ -246,7 +246,8 @@ def test_what_one_speed_cannot_tell_apart_is_named_together(study):
     assert {"a backlash of 'pan'", 'a delay of the joints'} <= names
     lines = list(list_calibration_lines(result, None))
     assert any(f'  included in the model: {effect.name}: ' in line for line in lines)
-    assert any(f'; this motion cannot separate it from {effect.alike[0]}' in line for line in lines)
+    other = f'; this motion cannot separate it from {effect.alike[0]}'
+    assert any(other in line for line in lines)
     wrapped = '\n'.join(list_calibration_lines(result, 80)).splitlines()
     assert max(map(len, wrapped)) <= 80
 
