@@ -320,4 +320,4 @@ def test_a_change_is_shown_by_what_it_does_to_the_joints(save, name):
     assert COMMANDED[name][-1] in shown
     assert len(set(shown)) == len(shown)
     assert {*shown} <= {*robot.joint_names}
-    assert all(abs(shift.amount) < 0.1 for shift in preview.shifts)
+    assert all(abs(shift.after - shift.before) < 0.1 for shift in preview.shifts)
