@@ -197,8 +197,8 @@ SITUATIONS = {
     '3 to 8 poses': Situation('modelled', data.poses),
     'hinged cylinder, four numbers unknown': Situation('modelled', partial(_own, urdf=KNEE)),
     'MuJoCo crank-slider': Situation('modelled', data.mujoco_crank_slider),
-    'motor counts backwards: gear': Situation('named', data.wrong_sign, 'other sign'),
-    'motor counts backwards: differential': Situation('named', _backward, 'other sign'),
+    'motor counts backwards: gear': Situation('named', data.wrong_sign, 'opposite sign'),
+    'motor counts backwards: differential': Situation('named', _backward, 'opposite sign'),
     'motors of two gears exchanged': Situation('named', data.exchanged_motors, 'is taken as'),
     'motors of a differential exchanged': Situation(
         'named', partial(_exchanged, side='actuators', names=('left', 'right')), 'exchanged'
@@ -258,7 +258,7 @@ def outcome(name: str, seed: int) -> Outcome:
     begin = time.process_time()
     results = calibrated(sample)
     seconds = time.process_time() - begin
-    found = {f'{r.transmission}.{p.name}': p for r in results for p in r.estimated}
+    found = {f'{r.transmission}.{p.name}': p for r in results for p in r.estimated_numbers}
     doubts = [sentence for result in results for sentence in result.doubts]
     covered: list[bool | None] = []
     far = False

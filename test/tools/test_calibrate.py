@@ -17,7 +17,7 @@ import pytest
 import transmission_bridge as tb
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.calibration.calibrate import calibrate_transmission
-from transmission_bridge.tools.calibration.command import text_lines
+from transmission_bridge.tools.calibration.command import list_calibration_lines
 from transmission_bridge.tools.calibration.recording import Pairs
 
 pytest.importorskip('scipy')
@@ -164,7 +164,7 @@ def test_a_slip_is_told_and_nothing_is_written(run, recording, tmp_path):
     ('situation', 'name', 'size'),
     [
         ('backlash 10 mrad', "a backlash of 'pan'", 0.01),
-        ('time offset 5 to 50 ms', 'a time by which the joints are late', None),
+        ('time offset 5 to 50 ms', 'a delay of the joints', None),
         ('eccentric joint encoder 10 mrad', "an error once per turn of 'pan'", 0.01),
         ('eccentric motor encoder 0.3 rad', "an error once per turn of 'pan_motor'", 0.3),
         ('strain wave 0.4 mrad', "an error twice per turn of 'pan_motor' (a strain-wave", 0.04),
@@ -182,7 +182,7 @@ def test_a_physical_effect_is_found_with_its_size_and_costs_no_number(
     assert 0.0 < effect.half_width < 0.5 * abs(effect.size)
     if size is not None:
         assert effect.size == pytest.approx(size, abs=1.5 * effect.half_width)
-    for found in result.estimated:
+    for found in result.estimated_numbers:
         true = sample.truth[f'gear.{found.name}']
         assert found.value == pytest.approx(true, abs=1.5 * found.half_width)
 
@@ -196,7 +196,7 @@ def test_an_error_twice_per_turn_is_not_taken_for_others(study):
         assert [effect.name.split(' (')[0] for effect in result.effects] == [
             "an error twice per turn of 'pan'"
         ]
-        for found in result.estimated:
+        for found in result.estimated_numbers:
             true = sample.truth[f'gear.{found.name}']
             assert found.value == pytest.approx(true, abs=1.5 * found.half_width)
 
@@ -212,12 +212,12 @@ def test_what_a_short_motion_hides_is_in_the_intervals(study, size):
         sample.actuators['pan_motor'][:] = 100.0 * shaft
         sample.joints['pan'][:] = shaft + size * np.sin(shaft) + noise
         (result,) = study.calibrated(sample)
-        (ratio,) = (p for p in result.estimated if p.path[-1] == 'mechanical_reduction')
+        (ratio,) = (p for p in result.estimated_numbers if p.path[-1] == 'mechanical_reduction')
         assert not result.doubts
         assert abs(ratio.value - 100.0) < ratio.half_width < 10.0
         (note,) = result.notes
-        assert "does not rule out an error once per turn of 'pan'" in note
-        assert 'and would be without: joints.pan.mechanical_reduction ± 0.0' in note
+        assert "does not exclude an error once per turn of 'pan'" in note
+        assert 'without it: joints.pan.mechanical_reduction ± 0.0' in note
 
 
 def test_a_long_motion_rules_out_what_is_not_there(study):
@@ -228,7 +228,7 @@ def test_a_long_motion_rules_out_what_is_not_there(study):
     sample.joints['pan'][:] = shaft + np.random.default_rng(1).normal(0.0, 1e-3, 600)
     (result,) = study.calibrated(sample)
     assert (result.doubts, result.warnings, result.notes) == ((), (), ())
-    assert all(p.half_width < 1e-3 * max(abs(p.value), 0.2) for p in result.estimated)
+    assert all(p.half_width < 1e-3 * max(abs(p.value), 0.2) for p in result.estimated_numbers)
 
 
 def test_what_one_speed_cannot_tell_apart_is_named_together(study):
@@ -243,11 +243,12 @@ def test_what_one_speed_cannot_tell_apart_is_named_together(study):
     (result,) = study.calibrated(sample)
     (effect,) = result.effects
     names = {effect.name, *effect.alike}
-    assert {"a backlash of 'pan'", 'a time by which the joints are late'} <= names
-    lines = list(text_lines(result, None))
-    assert any(f'  found and taken into account: {effect.name}: ' in line for line in lines)
-    assert any(f'; this motion cannot tell it from {effect.alike[0]}' in line for line in lines)
-    wrapped = '\n'.join(text_lines(result, 80)).splitlines()
+    assert {"a backlash of 'pan'", 'a delay of the joints'} <= names
+    lines = list(list_calibration_lines(result, None))
+    assert any(f'  included in the model: {effect.name}: ' in line for line in lines)
+    other = f'; this motion cannot separate it from {effect.alike[0]}'
+    assert any(other in line for line in lines)
+    wrapped = '\n'.join(list_calibration_lines(result, 80)).splitlines()
     assert max(map(len, wrapped)) <= 80
 
 
@@ -270,10 +271,10 @@ def test_a_mistake_in_the_wiring_is_named(study, situation):
 @pytest.mark.parametrize(
     ('situation', 'cause'),
     [
-        ('random walk 10 mrad', ('wanders with time', 'jumps by')),
+        ('random walk 10 mrad', ('drifts with time', 'jumps by')),
         ('slip', ('jumps by', 'or slips')),
-        ('40 % of rows shifted', ('in two heaps', 'do not fit')),
-        ('wind-up 10 mrad sqrt(q)', ('an elastic part that is loaded', 'position')),
+        ('40 % of rows shifted', ('two groups', 'do not fit')),
+        ('wind-up 10 mrad sqrt(q)', ('a loaded elastic part', 'position')),
     ],
 )
 def test_what_is_not_in_the_model_is_a_doubt_with_its_cause(study, situation, cause):
@@ -298,7 +299,7 @@ def test_a_joint_that_rests_most_of_the_time_is_not_stuck(study):
     (result,) = study.calibrated(sample)
     assert not result.doubts
     assert len(result.channels[0].time) < 0.3 * study.ROWS
-    assert {p.path[-1] for p in result.estimated} == {'mechanical_reduction', 'offset'}
+    assert {p.path[-1] for p in result.estimated_numbers} == {'mechanical_reduction', 'offset'}
 
 
 def test_ten_equal_rows_give_no_interval(run, tmp_path):
@@ -315,7 +316,7 @@ def test_ten_equal_rows_give_no_interval(run, tmp_path):
 def test_a_rival_minimum_is_said_and_the_described_one_kept(study):
     """Crank radius and pivot distance of a hinged cylinder can be exchanged."""
     (result,) = study.calibrated(study.SITUATIONS['hinged cylinder, four numbers unknown'].make(1))
-    found = {p.name: p.value for p in result.estimated}
+    found = {p.name: p.value for p in result.estimated_numbers}
     assert found['crank_radius'] == pytest.approx(0.06, rel=0.1)
     assert found['pivot_distance'] == pytest.approx(0.3, rel=0.3)
     assert any('crank_radius = 0.3' in sentence for sentence in result.warnings)
@@ -330,7 +331,7 @@ def test_a_number_of_the_second_order_widens_the_intervals_of_others(study):
     (offset,) = (p for p in doubtful.parameters if p.name == 'offset')
     assert offset.half_width is None
     assert 'a small change of it has no effect' in offset.kept
-    for before, after in zip(exact.estimated, doubtful.estimated, strict=True):
+    for before, after in zip(exact.estimated_numbers, doubtful.estimated_numbers, strict=True):
         assert after.half_width > 1.5 * before.half_width
 
 
@@ -351,7 +352,7 @@ def test_a_stuck_joint_is_named_and_its_partner_found(run, recording):
 
     data = recording(stuck)
     text = run('calibrate', ARM, data)
-    assert "joint 'wrist_roll' did not move, though its actuators did" in text.out
+    assert "joint 'wrist_roll' did not move, although its actuators did" in text.out
     noisy = ('--noise', 'actuator', '--transmission', 'wrist_transmission')
     nothing = run('calibrate', ARM, data, *noisy)
     assert nothing.code == 1  # both motors turn it
@@ -479,7 +480,7 @@ def test_a_ratio_of_another_sense_or_size_is_found_and_doubted(run, recording, r
     found = parameters(result, 'shoulder_pan_transmission')
     assert found['joints.shoulder_pan.mechanical_reduction']['value'] == pytest.approx(reduction)
     (doubt,) = result.json['transmissions'][0]['doubts']
-    assert ('has the other sign' if reduction < 0 else 'times that of the description') in doubt
+    assert ('has the opposite sign' if reduction < 0 else 'times that of the description') in doubt
 
 
 def test_numbers_can_be_kept_and_transmissions_chosen(run, recording):
@@ -570,7 +571,7 @@ def test_dimensions_of_a_mechanism_are_found(study):
     pairs = Pairs(a, q, np.arange(300.0), False)
     free = ('pivot_distance', 'stroke_at_zero', 'joints.knee.offset')
     result = calibrate_transmission(binding, pairs, is_fixed=lambda name: name not in free)
-    found = {parameter.name: parameter.value for parameter in result.estimated}
+    found = {parameter.name: parameter.value for parameter in result.estimated_numbers}
     assert found == pytest.approx(
         {'pivot_distance': 0.31, 'stroke_at_zero': 0.01, 'joints.knee.offset': 0.0}, abs=1e-7
     )
@@ -605,7 +606,7 @@ def test_measurements_outside_the_domain_are_named_and_cost_nothing(study):
     a[100:110, 0] = np.linspace(5.0, 6.0, 10)
     pairs = Pairs(a, q, np.arange(300.0), False)
     result = calibrate_transmission(binding, pairs, is_fixed=lambda name: name != 'pivot_distance')
-    (found,) = result.estimated
+    (found,) = result.estimated_numbers
     assert found.value == pytest.approx(0.3, abs=1e-6)
     assert result.channels[0].unpredicted.tolist() == list(range(100, 110))
     assert any(

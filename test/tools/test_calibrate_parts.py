@@ -12,11 +12,11 @@ import pytest
 
 import transmission_bridge as tb
 from transmission_bridge.resources import resource
-from transmission_bridge.tools.calibration.command import rounded
-from transmission_bridge.tools.calibration.fit import play, spread
-from transmission_bridge.tools.calibration.motion import rests
-from transmission_bridge.tools.calibration.noise import Sample
-from transmission_bridge.tools.calibration.results import when
+from transmission_bridge.tools.calibration.command import round_to_interval
+from transmission_bridge.tools.calibration.fit import compute_contact_side, estimate_spread
+from transmission_bridge.tools.calibration.motion import find_rests
+from transmission_bridge.tools.calibration.noise import ResidualSample
+from transmission_bridge.tools.calibration.results import describe_times
 from transmission_bridge.tools.units import joint_unit, UNKNOWN_UNIT
 
 seeds = st.integers(0, 2**32 - 1)
@@ -38,8 +38,8 @@ def test_chance_is_that_of_noise_even_where_neighbours_err_alike(remembers):
             noise = np.convolve(noise, np.ones(4) / 2.0, 'same')
         elif remembers == 'pink':
             noise = 20.0 * np.fft.irfft(np.fft.rfft(noise) * power)
-        sample = Sample([np.arange(800)], noise[:800], columns)
-        wrong += sample.fit(columns).chance(2) < 0.01
+        sample = ResidualSample([np.arange(800)], noise[:800], columns)
+        wrong += sample.fit_columns(columns).compute_chance(2) < 0.01
     assert wrong <= 9
 
 
@@ -49,7 +49,7 @@ def test_a_gap_is_pushed_through_before_the_other_side_is_in_contact(seed, gap):
     random = np.random.default_rng(seed)
     walk = 2.0 * gap + np.cumsum(random.normal(0.0, 0.1, 200))
     position = np.concatenate([np.linspace(0.0, 2.0 * gap, 10), walk])
-    side = play(position, gap)
+    side = compute_contact_side(position, gap)
     assert np.abs(side).max() <= 1.0 + 1e-9
     follower = position - 0.5 * gap * side
     moved = np.flatnonzero(np.abs(np.diff(follower)) > 1e-9) + 1
@@ -60,16 +60,16 @@ def test_a_gap_is_pushed_through_before_the_other_side_is_in_contact(seed, gap):
 def test_the_spread_is_that_of_most_values():
     """A third of outliers hardly changes it; what is not known does not count."""
     values = np.random.default_rng(5).normal(0.0, 2.0, 20_000)
-    assert spread(values) == pytest.approx(2.0, rel=0.03)
-    assert spread(np.array([*values, *np.full(5_000, np.nan)])) == spread(values)
-    assert spread(np.array([*values, *np.full(5_000, 1e9)])) < 3.0
-    assert spread(np.ones(3), fitted=3) == 0.0
+    assert estimate_spread(values) == pytest.approx(2.0, rel=0.03)
+    assert estimate_spread(np.array([*values, *np.full(5_000, np.nan)])) == estimate_spread(values)
+    assert estimate_spread(np.array([*values, *np.full(5_000, 1e9)])) < 3.0
+    assert estimate_spread(np.ones(3), fitted=3) == 0.0
 
 
 def test_rows_of_a_rest_are_one_measurement():
     """What stands still for five rows or more, and nothing that moves slowly."""
     motion = np.concatenate([np.linspace(0.0, 1.0, 50), np.ones(40), np.linspace(1.0, 0.0, 50)])
-    label = rests(motion[:, np.newaxis])
+    label = find_rests(motion[:, np.newaxis])
     assert len(np.unique(label)) == 99
     assert len(np.unique(label[49:91])) == 1
 
@@ -78,9 +78,9 @@ def test_rows_are_named_by_stretches():
     """The first four stretches, and how many more there are."""
     time, chosen = np.arange(20) * 0.5, np.zeros(20, dtype=bool)
     chosen[[1, 3, 4, 5, 8]] = True
-    assert when(time, chosen, timed=True) == 't = 0.5, 1.5 to 2.5, 4 s'
+    assert describe_times(time, chosen, timed=True) == 't = 0.5, 1.5 to 2.5, 4 s'
     chosen[[10, 12, 14]] = True
-    assert when(time * 2.0, chosen, timed=False) == 'rows 1, 3 to 5, 8, 10 and 2 more'
+    assert describe_times(time * 2.0, chosen, timed=False) == 'rows 1, 3 to 5, 8, 10 and 2 more'
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_rows_are_named_by_stretches():
 )
 def test_a_number_has_the_digits_that_its_interval_lets_it_have(value, half_width, text):
     """Two digits of the interval, all of a number that is known exactly or not at all."""
-    assert rounded(value, half_width) == text
+    assert round_to_interval(value, half_width) == text
 
 
 def test_units_are_those_of_the_joints_type_and_of_the_numbers_text():

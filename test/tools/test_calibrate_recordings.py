@@ -16,7 +16,12 @@ import pytest
 
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.bags.files import create_sink, open_source
-from transmission_bridge.tools.calibration.recording import MOST_ROWS, paired, Recording, Series
+from transmission_bridge.tools.calibration.recording import (
+    MOST_ROWS,
+    pair_sides,
+    Recording,
+    Series,
+)
 
 pytest.importorskip('scipy')
 
@@ -39,7 +44,7 @@ def test_actuators_are_interpolated_at_the_times_of_the_joints(delay, speed, sta
     recording = Recording(
         series('m', time, start + speed * time), series('q', later, later), in_rows=False
     )
-    pairs = paired(recording, ['m'], ['q'])
+    pairs = pair_sides(recording, ['m'], ['q'])
     assert len(pairs.time) == (100 if delay == 0.0 else 99)
     expected = start + speed * pairs.joints[:, 0]
     np.testing.assert_allclose(pairs.actuators[:, 0], expected, atol=1e-12)
@@ -50,7 +55,7 @@ def test_nothing_is_interpolated_over_a_gap():
     time = np.concatenate([np.arange(50) * 0.01, 3.0 + np.arange(50) * 0.01])
     joints = np.arange(0.005, 3.4, 0.01)
     recording = Recording(series('m', time, time), series('q', joints, joints), in_rows=False)
-    kept = paired(recording, ['m'], ['q']).time
+    kept = pair_sides(recording, ['m'], ['q']).time
     assert ((kept < 0.5) | (kept >= 3.0)).all()
     assert len(kept) > 80
 
@@ -64,7 +69,7 @@ def test_a_long_recording_is_thinned_from_end_to_end(rows, step, timed):
         Series(('q',), -time[:, np.newaxis], time if timed else None),
         in_rows=True,
     )
-    pairs = paired(recording, ['m'], ['q'])
+    pairs = pair_sides(recording, ['m'], ['q'])
     kept = pairs.actuators[:, 0]
     assert len(kept) <= MOST_ROWS
     np.testing.assert_array_equal(pairs.joints[:, 0], -kept)
@@ -82,7 +87,7 @@ def test_rows_of_a_table_are_taken_as_they_are():
     recording = Recording(
         series('m', [0, 0, 0, 0], values), series('q', [0, 0, 0, 0], -values), in_rows=True
     )
-    pairs = paired(recording, ['m'], ['q'])
+    pairs = pair_sides(recording, ['m'], ['q'])
     assert pairs.actuators[:, 0].tolist() == [3.0, 1.0, 2.0]
     assert pairs.joints[:, 0].tolist() == [-3.0, -1.0, -2.0]
 
@@ -185,7 +190,7 @@ def test_names_of_another_driver_are_told_with_what_to_do(run, renamed):
     """What was expected, what was found, and the option that is there."""
     result = run('calibrate', ARM, renamed, '--joints', 'encoders')
     assert (result.code, result.out) == (2, '')
-    assert "nothing named on the topic 'actuator_states' is known: expected some of" in result.err
+    assert "the topic 'actuator_states' has only unknown names: expected some of" in result.err
     assert "(give the driver's names with --actuator-names DRIVER=URDF), found 'M1'" in result.err
 
 
@@ -226,7 +231,7 @@ def test_encoders_of_one_turn_are_unwrapped(run, messages, tmp_path):
     rows = ''.join(f'{a},{a / 103.0 + 0.31!r}\n' for a in range(-90, 90, 3))
     poses.write_text('shoulder_pan_motor,shoulder_pan\n' + rows)
     result = run('calibrate', ARM, poses, *options)
-    assert 'wrap_period is not used: poses without times do not tell turns' in result.err
+    assert 'wrap_period is not used: poses without times do not determine turns' in result.err
     assert found(result) == pytest.approx(expected)
 
 

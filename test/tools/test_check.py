@@ -86,13 +86,13 @@ def test_text_names_everything_a_person_looks_for(run, mixed_robot):
     lines = result.out.splitlines()
     assert lines[0] == f"robot 'mixed' in {mixed_robot}"
     assert f'line 7: good_transmission  {SIMPLE} (ros_control)' in lines
-    assert f'line 17: REFUSED broken_transmission  {SIMPLE} (ros_control)' in lines
+    assert f'line 17: REJECTED broken_transmission  {SIMPLE} (ros_control)' in lines
     assert '  actuator  good_motor     -           100       0' in lines
     assert '  actuator  broken_motor   ?             ?       ?' in lines
     assert '1 joint passed through (no transmission): direct' in lines
-    assert '2 joints not bridged (transmission refused): strange, broken' in lines
+    assert '2 joints not bridged (transmission rejected): strange, broken' in lines
     assert any(line.startswith(f'{mixed_robot}:20: error: ') for line in lines)
-    assert lines[-1] == '1 transmission loaded, 2 refused, 2 errors, 0 warnings'
+    assert lines[-1] == '1 transmission loaded, 2 rejected, 2 errors, 0 warnings'
 
 
 def test_the_table_fits_a_terminal_and_its_columns_are_aligned(run, reversed_robot):
@@ -119,7 +119,7 @@ def test_a_ratio_that_nobody_reads_is_an_error_unless_it_is_one(run, name: str):
     path = EDGES / name
     result = run('check', path)
     assert result.code == 1
-    assert '1 joint not bridged (transmission refused): j1' in result.out
+    assert '1 joint not bridged (transmission rejected): j1' in result.out
     assert '<mechanical_reduction> inside <joint name="j1">' in ' '.join(result.out.split())
     text = re.sub(r'(?<=eduction>)[0-9.]+(?=<)', '1', path.read_text(encoding='utf-8')).encode()
     lenient, strict = (
@@ -136,7 +136,7 @@ def test_joints_that_a_misnamed_transmission_costs_are_listed(run):
     text = _hinge('<joint name="hinge"/>' + BESIDE.replace('joint name="hinge"', 'joint name="x"'))
     result = run('check', '-', stdin=text)
     assert result.code == 1
-    assert 'not bridged (transmission refused): x, hinge' in result.out
+    assert 'not bridged (transmission rejected): x, hinge' in result.out
     words = ('--to', 'actuator', '--interface', 'position', 'hinge=1')
     mapped = run('map', '-', *words, stdin=text)
     assert mapped.code != 0
@@ -298,7 +298,7 @@ def test_equal_findings_are_one(run):
     assert ears.startswith('-:112: error: 3 times: ')
     assert "found 'much'" in ears
     assert ears.endswith(' [lines 112, 115, 118]')
-    assert result.out.endswith('0 transmissions loaded, 39 refused, 39 errors, 0 warnings\n')
+    assert result.out.endswith('0 transmissions loaded, 39 rejected, 39 errors, 0 warnings\n')
     findings = run('check', '-', '--json', stdin=data).json['findings']
     assert sum(each['severity'] == 'error' for each in findings) == 39
 

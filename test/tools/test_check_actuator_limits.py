@@ -125,13 +125,13 @@ def test_ranges_that_exclude_each_other_are_an_error(run):
     assert '[-50, 25]' in line
     assert 'found [26, 30]' in line
     assert code == 1
-    assert '1 joint not bridged (transmission refused): lift' in lines
+    assert '1 joint not bridged (transmission rejected): lift' in lines
 
 
 def test_the_text_has_them_with_their_units(run):
     """A table like that of the joints, then the half-spaces of each coupled transmission."""
     _, lines, _ = check(run, ROBOT)
-    start = lines.index('limits of the actuators, and what they allow their joints (indented)')
+    start = lines.index('limits of the actuators, and of their joints from these (indented)')
     table = [line.split() for line in lines[start + 1 :]]
     assert table[1] == ['winch', '-20', '30', '5', '1.5', 'rad', 'or', 'm,', 'N', 'm', 'or', 'N']
     assert table[2] == ['lift', '-0.4', '0.6', '0.1', '75', 'm,', 'm/s,', 'N']

@@ -271,7 +271,7 @@ def test_parameters_of_a_plugin_are_written_and_added(export, numbers_of):
         (dotted({'simple.joints.q9.offset': '1.0'}), 'the description has no such number'),
         (dotted({'simple.ignore_absolute_encoder': '1.0'}), 'expected true or false'),
         (dotted({'simple.ignore_absolute_encoder': 'true'}), 'is not written by this command'),
-        (dotted({'lost.joints.q1.offset': '1.0'}), "the transmission 'lost' is refused"),
+        (dotted({'lost.joints.q1.offset': '1.0'}), "the transmission 'lost' is rejected"),
         (
             dotted({'simple.joints.q0.offset': '1.0'})
             + '\n    transmissions: {simple: {joints: {q0: {offset: 2.0}}}}',

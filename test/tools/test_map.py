@@ -192,7 +192,7 @@ def test_units_of_drivers_are_taken_named_and_listed(run, tmp_path):
     assert 'm: 600 is beyond its limits -9.5493 to 9.5493 rpm' in fast.err
     assert run('map', robot, *TO_ACTUATOR, 'acceleration', 'q=0').out == 'm  0.0  rpm/s\n'
     lines = run('check', robot).out.splitlines()
-    start = lines.index('units of the drivers, and what one of each is at the motor, in SI')
+    start = lines.index('units of the drivers, and their size at the motor in SI')
     assert lines[start + 2].split() == ['m', 'turn', '6.28319', 'rpm', '0.10472', 'A', '0.5']
     assert run('check', robot, '--json').json['units'] == {
         'm': {

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Writes numbers of transmissions back into their description, byte for byte otherwise."""
+"""Write numbers of transmissions into their description without other changes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from transmission_bridge.errors import DescriptionError
 
 # -- Positions of elements, attributes and words in the text -------------------------------------
 #
-# A parser does not give positions, and writing its tree back changes quotes, blanks and line ends.
-# So the text itself is scanned. It has been read by
-# :func:`~transmission_bridge.description.load.load_description` before: it is well-formed and
-# declares no entities.
+# A parser reports no positions, and writing its tree changes quotes, blanks and line ends. So the
+# text itself is scanned. After
+# :func:`~transmission_bridge.description.load.load_description` it is well-formed and declares no
+# entities.
 
 
 _MARKUP = re.compile(
@@ -63,7 +63,7 @@ class Edit:
 @dataclass(frozen=True, slots=True)
 class Word:
     """
-    A word; comments and CDATA may divide it into several pieces.
+    A word; comments and CDATA may split it.
 
     :param text: The word.
     :param spans: Start and end of each piece in the text.
@@ -86,7 +86,7 @@ class TextElement:
     :ivar name: Its name as written, with a prefix if it has one.
     :ivar start: Start of its start tag.
     :ivar open_end: End of the start tag.
-    :ivar close_start: Start of its end tag; ``open_end`` where there is none.
+    :ivar close_start: Start of its end tag; ``open_end`` without one.
     :ivar end: End of the element.
     :ivar is_empty: Whether it is one tag, ``<a/>``.
     :ivar attributes: Start and end of the values, by local name.
@@ -132,7 +132,7 @@ class EditableText:
         if self.encoded(()) != data or read.strip('\ufeff \t\r\n') != same:
             raise DescriptionError('the description cannot be written back as it is')
         self.elements: dict[str, TextElement] = {}
-        self._scan()
+        self._scan_text()
 
     def encoded(self, edits: Sequence[Edit]) -> bytes:
         """Return the bytes of the text after edits, which do not overlap."""
@@ -171,7 +171,7 @@ class EditableText:
             words.append(Word(match.group(), tuple(spans)))
         return words
 
-    def _scan(self) -> None:
+    def _scan_text(self) -> None:
         opened: TextElement | None = None
         at = 0
         for mark in _MARKUP.finditer(self.text):
@@ -179,16 +179,16 @@ class EditableText:
                 opened.runs.append((at, mark.start(), False))
             at = mark.end()
             if mark['name']:
-                element = self._opened(mark, opened)
+                element = self._open_element(mark, opened)
                 opened = opened if element.is_empty else element
             elif mark['cdata'] is not None and opened is not None:
                 opened.runs.append((*mark.span('cdata'), True))
             elif mark[0].startswith('</') and opened is not None:
                 opened.close_start, opened.end = mark.span()
                 opened = opened.parent
-        self._name_paths()
+        self._number_elements()
 
-    def _opened(self, mark: re.Match[str], parent: TextElement | None) -> TextElement:
+    def _open_element(self, mark: re.Match[str], parent: TextElement | None) -> TextElement:
         element = TextElement(mark['name'], mark.start(), mark.end(), parent)
         element.is_empty = bool(mark['empty'])
         element.close_start = element.end = mark.end()
@@ -197,7 +197,7 @@ class EditableText:
             prefix, _, local = attribute[1].rpartition(':')
             if 'xmlns' in (prefix, attribute[1]):
                 continue
-            # Where x:name and name are both given, name is used.
+            # Of x:name and name, name is used.
             if local == attribute[1] or local not in element.attributes:
                 start, end = attribute.span(2 if attribute[2] is not None else 3)
                 element.attributes[local] = base + start, base + end
@@ -208,7 +208,7 @@ class EditableText:
             parent.runs.append(None)
         return element
 
-    def _name_paths(self) -> None:
+    def _number_elements(self) -> None:
         """Number the elements as in the paths of the specs."""
         waiting = list(self.elements.items())
         for path, element in waiting:
@@ -224,21 +224,21 @@ class EditableText:
 
 # -- Writing numbers -----------------------------------------------------------------------------
 #
-# A number stays what it is, attribute or child element, ``mechanical_reduction`` or
-# ``mechanicalReduction``. Where it is not written yet, because it has a default, an element is
-# inserted with the indentation of its neighbours.
+# A number keeps its form: attribute or child element, ``mechanical_reduction`` or
+# ``mechanicalReduction``. If it is missing, because it has a default, an element is inserted with
+# the indentation of its neighbours.
 
 
 _INDENTATION = re.compile(r'(?:\r\n|\n|\r)[ \t]*\Z')
 #: Comments after an element on its line.
 _REST_OF_LINE = re.compile(r'[ \t]*(?:<!--[^\r\n]*?-->[ \t]*)+(?=[\r\n])')
-#: Indentation of an element below its parent, where no neighbour shows it.
+#: Indentation of an element below its parent, without a neighbour.
 _STEP = '  '
 
 
 class NumberEditor:
     """
-    Collects changes of numbers, then makes them all at once.
+    Collect changes of numbers, then apply all of them.
 
     :param data: The description; :func:`load_description` has read it.
     :raises DescriptionError: If it cannot be written back as it is.
@@ -256,7 +256,7 @@ class NumberEditor:
         Set the reduction or the offset of a joint or an actuator.
 
         :param field: ``mechanical_reduction`` or ``offset``.
-        :returns: Whether that could be done.
+        :returns: Whether its place exists.
         """
         row = TRANSMISSIONS[spec.dialect].children[0]
         tag = row.value(field).name
@@ -267,19 +267,19 @@ class NumberEditor:
         found = element.all(tag)
         given = in_attributes and tag in element.attributes
         if not found and not given and field == MECHANICAL_REDUCTION:
-            found = self._of_pr2(spec, tag)
+            found = self._find_pr2_reductions(spec, tag)
         for child in found:
-            self._set(self._text.words(child), 0, value)
+            self._set_word(self._text.words(child), 0, value)
         if given:
-            self._set(self._text.words(element, tag), 0, value)
+            self._set_word(self._text.words(element, tag), 0, value)
         if found or given:
             return True
         numbers = {row.value(each).name for each in (MECHANICAL_REDUCTION, OFFSET)}
         if in_attributes and numbers & element.attributes.keys():
             end = max(end for _, end in element.attributes.values()) + 1
-            self._put(Edit(end, end, f' {tag}="{value!r}"'))
+            self._record_edit(Edit(end, end, f' {tag}="{value!r}"'))
         else:
-            self._add(member.path, tag, '', repr(value))
+            self._add_child(member.path, tag, '', repr(value))
         return True
 
     def set_limit(
@@ -294,11 +294,11 @@ class NumberEditor:
         """
         Set a limit of an actuator: as attribute of its ``<limit>``, as its ``<param>``, or both.
 
-        Where it is not given it becomes an attribute of the ``<limit>``, or of a new one.
+        A missing limit becomes an attribute of the ``<limit>``, or of a new one.
 
         :param kind: ``lower``, ``upper``, ``velocity`` or ``effort``.
-        :param in_parameters: Whether a parameter of this name is the limit.
-        :returns: Whether that could be done.
+        :param in_parameters: Whether a parameter of this name is this limit.
+        :returns: Whether its place exists.
         """
         found = [
             element
@@ -314,13 +314,13 @@ class NumberEditor:
             return True
         if found:
             return self._set_attribute(found[0], kind, value)
-        return self._add(member.path, 'limit', f' {kind}="{value!r}"', '')
+        return self._add_child(member.path, 'limit', f' {kind}="{value!r}"', '')
 
     def set_attribute(self, parameter: ParameterSpec, attribute: str, value: float) -> bool:
         """
         Set an attribute of an element that a type reads, or add it.
 
-        :returns: Whether that could be done.
+        :returns: Whether its place exists.
         """
         element = self._text.elements.get(parameter.path)
         return element is not None and self._set_attribute(element, attribute, value)
@@ -337,13 +337,13 @@ class NumberEditor:
         Set one number of a parameter.
 
         :param member: The joint or actuator that has the parameter, ``None``: the transmission.
-        :param place: Which of its numbers, counted from zero.
-        :returns: Whether it is there.
+        :param place: Index of the number in the parameter.
+        :returns: Whether it exists.
         """
         parameters = spec.parameters if member is None else member.parameters
         found = [parameter for parameter in parameters if parameter.name == name]
         return bool(found) and all(
-            self._set(self._words_of(parameter), place, value) for parameter in found
+            self._set_word(self._find_words(parameter), place, value) for parameter in found
         )
 
     def add_parameter(
@@ -354,34 +354,34 @@ class NumberEditor:
         values: Sequence[float],
     ) -> bool:
         """
-        Add a parameter that had its default.
+        Add a missing parameter.
 
-        :returns: Whether that could be done.
+        :returns: Whether its place exists.
         """
         path = spec.path if member is None else member.path
-        return self._add(path, 'param', f' name="{name}"', ' '.join(map(repr, values)))
+        return self._add_child(path, 'param', f' name="{name}"', ' '.join(map(repr, values)))
 
     def result(self) -> bytes:
         """Return the description with all changes made."""
         edits = [edit for group in self._edits.values() for edit in group]
         for element, children in self._added.items():
-            edits += self._inserted(element, children)
+            edits += self._insert_children(element, children)
         return self._text.encoded(edits)
 
-    def _of_pr2(self, spec: TransmissionSpec, tag: str) -> list[TextElement]:
-        """Return where a transmission in the style of the PR2 has its reduction."""
+    def _find_pr2_reductions(self, spec: TransmissionSpec, tag: str) -> list[TextElement]:
+        """Return the reduction elements of a transmission in the style of the PR2."""
         element = self._text.elements.get(spec.path)
         if spec.dialect != 'ros_control' or element is None or element.all('type'):
             return []
         return element.all(tag)
 
-    def _words_of(self, parameter: ParameterSpec) -> list[Word]:
+    def _find_words(self, parameter: ParameterSpec) -> list[Word]:
         path, _, attribute = parameter.path.partition('/@')
         if (element := self._text.elements.get(path)) is None:
             return []
         return self._text.words(element, attribute)
 
-    def _set(self, words: Sequence[Word], place: int, value: float) -> bool:
+    def _set_word(self, words: Sequence[Word], place: int, value: float) -> bool:
         if place >= len(words):
             return False
         word = words[place]
@@ -389,29 +389,29 @@ class NumberEditor:
             if parse_number(word.text) == value:
                 return True
         except ValueError:
-            if word.text not in INFINITE:  # as a limit may be
+            if word.text not in INFINITE:  # valid for a limit
                 return False
         for edit in word.replaced(repr(value)):
-            self._put(edit)
+            self._record_edit(edit)
         return True
 
     def _set_attribute(self, element: TextElement, attribute: str, value: float) -> bool:
         if attribute in element.attributes:
-            return self._set(self._text.words(element, attribute), 0, value)
+            return self._set_word(self._text.words(element, attribute), 0, value)
         ends = [end + 1 for _, end in element.attributes.values()]
         at = max(ends, default=element.start + 1 + len(element.name))
-        self._put(Edit(at, at, f' {attribute}="{value!r}"'))
+        self._record_edit(Edit(at, at, f' {attribute}="{value!r}"'))
         return True
 
-    def _put(self, edit: Edit) -> None:
-        """Make an edit; of two at the same characters the second counts."""
+    def _record_edit(self, edit: Edit) -> None:
+        """Record an edit; a second edit of the same characters replaces the first."""
         if edit.start == edit.end:
             self._edits.setdefault(edit.start, []).append(edit)
         else:
             self._edits[edit.start] = [edit]
 
-    def _add(self, path: str, tag: str, attributes: str, text: str) -> bool:
-        """Add a child to an element; return whether that is there."""
+    def _add_child(self, path: str, tag: str, attributes: str, text: str) -> bool:
+        """Add a child to an element, and return whether the element exists."""
         element = self._text.elements.get(path)
         if element is None:
             return False
@@ -421,17 +421,17 @@ class NumberEditor:
         self._added.setdefault(element, []).append(f'<{name}{attributes}{end}')
         return True
 
-    def _inserted(self, element: TextElement, children: Sequence[str]) -> list[Edit]:
-        """Return the edits that put children behind those that an element has."""
+    def _insert_children(self, element: TextElement, children: Sequence[str]) -> list[Edit]:
+        """Return the edits that insert children after the existing ones."""
         text = self._text.text
         if element.children:
             last = element.children[-1]
-            before = self._own_line(last)
+            before = self._find_line_start(last)
             rest = _REST_OF_LINE.match(text, last.end) if before else None
             at = last.end if rest is None else rest.end()
             return [Edit(at, at, ''.join(before + child for child in children))]
-        after = self._own_line(element)
-        before = after and after + self._step(element, after)
+        after = self._find_line_start(element)
+        before = after and after + self._find_indentation(element, after)
         inside = ''.join(before + child for child in children)
         if element.is_empty:
             # <a b="c" /> becomes <a b="c">...</a>
@@ -443,12 +443,12 @@ class NumberEditor:
             after = ''
         return [Edit(element.open_end, element.open_end, inside + after)]
 
-    def _own_line(self, element: TextElement) -> str:
-        """Return line end and indentation before an element, empty where it begins no line."""
+    def _find_line_start(self, element: TextElement) -> str:
+        """Return line end and indentation before an element, empty inside a line."""
         line = _INDENTATION.search(self._text.text, max(element.start - 1000, 0), element.start)
         return '' if line is None else line[0]
 
-    def _step(self, element: TextElement, line: str) -> str:
-        """Return by how much an element is indented below its parent."""
-        above = self._own_line(element.parent) if element.parent is not None else ''
+    def _find_indentation(self, element: TextElement, line: str) -> str:
+        """Return the indentation of an element below its parent."""
+        above = self._find_line_start(element.parent) if element.parent is not None else ''
         return (line.removeprefix(above) if above and line.startswith(above) else '') or _STEP

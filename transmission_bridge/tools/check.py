@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge check``: what is in a description, and what is wrong with it."""
+"""``transmission_bridge check``: the content of a description, and its findings."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.transmissions.registry import Registry
 
-__all__ = ['CheckReport', 'check', 'run', 'text_lines']
-
-#: Keys of a transmission that ``--limits`` adds, and what they are in its report.
+#: Keys of a transmission that ``--limits`` adds, with fields of :class:`TransmissionLimits`.
 _LIMITS = {
     'joint_limits': 'joints',
     'actuator_limits': 'actuators',
@@ -56,7 +54,7 @@ _LIMITS = {
 }
 
 
-#: Of a file that cannot be parsed.
+#: The document of a file that cannot be parsed.
 _EMPTY: dict[str, Any] = {
     'robot': '',
     'transmissions': [],
@@ -69,10 +67,10 @@ _EMPTY: dict[str, Any] = {
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """
-    A robot as this package reads it.
+    Description, findings and limits of a robot.
 
-    :param document: What ``--json --limits`` prints; the text is made from it as well. A joint
-        ``without_velocity_limit`` can be sent a position, which ``max_step`` does not check.
+    :param document: The output of ``--json --limits``, from which the text is made. Positions of
+        joints in ``without_velocity_limit`` are not checked by ``max_step``.
     :param findings: In the order of the file.
     :param lost: Joints that are not bridged.
     """
@@ -96,11 +94,11 @@ class CheckReport:
 
 def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
     """
-    Read a description and load its transmissions, whatever is wrong with them.
+    Read a description, load its transmissions, and collect all findings.
 
     :param setup: The parameters of its bridge.
-    :param strict: Report warnings as errors where
-        :func:`~transmission_bridge.description.load_description` in strict mode refuses the
+    :param strict: Report warnings as errors if
+        :func:`~transmission_bridge.description.load_description` in strict mode rejects the
         description.
     :raises UsageError: If a parameter does not fit the robot.
     """
@@ -109,7 +107,7 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
     except DescriptionError as error:
         place = {key: getattr(error, key) for key in ('line', 'path', 'expected', 'found')}
         found = Finding('error', error.message, fatal_if_strict=True, **place)
-        return _report((found,))
+        return _build_report((found,))
     robot, aliases = transmissions.robot, setup.aliases
     limits = {
         binding.spec.name: transmission_limits(transmissions, binding)
@@ -117,7 +115,7 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
     }
     findings: list[Finding] = [
         *(Finding('warning', note) for note in notes),
-        *_with_closest_types(transmissions, aliases, Registry().type_names),
+        *_add_closest_types(transmissions, aliases, Registry().type_names),
         *find_implausible_numbers(transmissions),
         *find_double_offsets(transmissions),
         *find_endless_commands(robot),
@@ -133,15 +131,15 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
             replace(each, severity='error') if each.fatal_if_strict else each for each in findings
         ]
     specs: list[TransmissionSpec | RejectedTransmission]
-    specs = sorted([*robot.transmissions, *robot.rejected], key=_place)
-    return _report(
-        sorted(findings, key=_place),
+    specs = sorted([*robot.transmissions, *robot.rejected], key=_get_line)
+    return _build_report(
+        sorted(findings, key=_get_line),
         robot=robot.name,
         transmissions=[
-            _transmission(transmissions, each, limits, setup.numbers) for each in specs
+            _describe_transmission(transmissions, each, limits, setup.numbers) for each in specs
         ],
         pass_through=list(transmissions.pass_through),
-        without_velocity_limit=list(_unlimited(transmissions)),
+        without_velocity_limit=list(_find_unlimited_joints(transmissions)),
         units={
             name: {
                 field: {'unit': unit.text or 'SI', 'scale': unit.scale}
@@ -153,12 +151,12 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
     )
 
 
-def _report(findings: Sequence[Finding], lost: Sequence[str] = (), **document: Any) -> CheckReport:
+def _build_report(
+    findings: Sequence[Finding], lost: Sequence[str] = (), **document: Any
+) -> CheckReport:
     rows = [
         {
-            'severity': each.severity,
-            'line': each.line,
-            'path': each.path,
+            **{key: getattr(each, key) for key in ('severity', 'line', 'path')},
             'message': sentence(each.message, expected=each.expected, found=each.found),
         }
         for each in findings
@@ -166,12 +164,12 @@ def _report(findings: Sequence[Finding], lost: Sequence[str] = (), **document: A
     return CheckReport({**_EMPTY, **document, 'findings': rows}, findings, lost)
 
 
-def _place(item: Finding | TransmissionSpec | RejectedTransmission) -> int:
+def _get_line(item: Finding | TransmissionSpec | RejectedTransmission) -> int:
     return item.line or 0
 
 
-def _unlimited(robot: RobotTransmissions) -> Iterator[str]:
-    """Yield the joints that can be sent a position and have no velocity limit."""
+def _find_unlimited_joints(robot: RobotTransmissions) -> Iterator[str]:
+    """Yield the joints with a position command and without a velocity limit."""
     for name in find_command_names(robot).commandable:
         declared = [each for block in robot.robot.blocks if (each := block.component(name))]
         commands = {command.name for each in declared for command in each.command_interfaces}
@@ -181,10 +179,10 @@ def _unlimited(robot: RobotTransmissions) -> Iterator[str]:
             yield name
 
 
-def _with_closest_types(
+def _add_closest_types(
     transmissions: RobotTransmissions, aliases: Mapping[str, str], installed: Sequence[str]
 ) -> Iterator[Finding]:
-    """Yield the findings; those about unknown types with the closest installed type."""
+    """Yield the findings, with the closest installed type for each unknown type."""
     unknown = {
         each.name: aliases.get(each.type, each.type) for each in transmissions.robot.transmissions
     }
@@ -195,13 +193,13 @@ def _with_closest_types(
         if is_error and type_name is not None and type_name not in installed:
             what = f"transmission '{finding.subject}' of unknown type '{type_name}'"
             advice = "no installed type is similar, see 'transmission_bridge plugins'"
-            if closest := _closest(type_name, installed):
+            if closest := _find_closest_type(type_name, installed):
                 advice = f"the closest installed type is '{closest}'"
             finding = replace(finding, message=f'{what} cannot be used: {advice}')
         yield finding
 
 
-def _closest(type_name: str, installed: Sequence[str]) -> str:
+def _find_closest_type(type_name: str, installed: Sequence[str]) -> str:
     """Return the installed type with the most similar name, empty if none is similar."""
     # Packages may differ for the same class, and all classes have the same ending.
     for ending, cutoff in (('transmission', 0.6), ('', 0.85)):
@@ -214,13 +212,13 @@ def _closest(type_name: str, installed: Sequence[str]) -> str:
     return ''
 
 
-def _transmission(
+def _describe_transmission(
     robot: RobotTransmissions,
     spec: TransmissionSpec | RejectedTransmission,
     limits: Mapping[str, TransmissionLimits],
     tuned: Mapping[str, float],
 ) -> dict[str, Any]:
-    """Return a transmission, with the numbers in use if they are not those of the description."""
+    """Return a transmission, with tuned numbers in place of described ones."""
 
     def members(side: str) -> list[dict[str, Any]]:
         keys = ('role', 'mechanical_reduction', 'offset')
@@ -248,22 +246,22 @@ def _transmission(
 
 
 _QUOTED = re.compile(r"'([^']*)'")
-#: A sentence about one, as in ``joint '' cannot``, that can be changed to one about several.
+#: A sentence about one name, as in ``joint '' cannot``, that has a form for several names.
 _ABOUT_ONE = re.compile(r"(transmission|joint|actuator) '' (?=of unknown type|cannot\b)")
 
-#: Tables of limits: title, and keys of the members and of those that are indented.
+#: Tables of limits: title, key of the members, and key of the indented members.
 _TABLES = (
     (
         'limits of the joints, and of their actuators from these (indented)',
         *('joint_limits', 'actuator_limits'),
     ),
     (
-        'limits of the actuators, and what they allow their joints (indented)',
+        'limits of the actuators, and of their joints from these (indented)',
         *('own_actuator_limits', 'allowed_joint_limits'),
     ),
 )
 
-#: What is less beside other numbers is zero.
+#: Relative size of numbers that are rounding beside larger ones.
 _ROUNDING = 1e-12
 
 
@@ -272,7 +270,7 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
     Yield the lines.
 
     Findings have the form ``file:line: severity: message``, which editors and terminals recognise.
-    Those that differ in names and lines only are combined.
+    Findings that differ only in names and lines are combined.
 
     :param file: The file's name, as the user gave it.
     :param width: Columns to wrap at, ``None``: no wrapping.
@@ -282,27 +280,27 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
         yield wrapped(f"robot '{printable(robot)}' in {printable(file)}", width)
         yield ''
     if transmissions:
-        yield from _table(transmissions, width)
+        yield from _list_table_lines(transmissions, width)
         yield ''
     ratios = [
-        (ratio['actuator'], 'per', ratio['joint'], _range(ratio['ratio']), ratio['unit'])
+        (ratio['actuator'], 'per', ratio['joint'], _format_range(ratio['ratio']), ratio['unit'])
         for each in transmissions
         for ratio in each['ratios']
     ]
     sections = [
-        *((f"'{each['name']}'", _wrap(each.get('facts', ()), width)) for each in transmissions),
+        *((f"'{each['name']}'", _fold(each.get('facts', ()), width)) for each in transmissions),
         (
-            'units of the drivers, and what one of each is at the motor, in SI',
-            _drivers(report.document['units']),
+            'units of the drivers, and their size at the motor in SI',
+            _build_driver_table(report.document['units']),
         ),
         *(
-            _limits(title, [(each[first], each[second]) for each in transmissions], width)
+            _limit_table(title, [(each[first], each[second]) for each in transmissions], width)
             for title, first, second in _TABLES
         ),
         *(
             (
-                f"what the actuators of '{each['name']}' allow its joints together",
-                _wrap(_half_spaces(each['regions']), width),
+                f"limits of the coupled joints of '{each['name']}' from its actuators",
+                _fold(_list_half_space_lines(each['regions']), width),
             )
             for each in transmissions
         ),
@@ -319,10 +317,11 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
             'without a velocity limit (max_step does not check them)',
             report.document['without_velocity_limit'],
         ),
-        ('not bridged (transmission refused)', report.lost),
+        ('not bridged (transmission rejected)', report.lost),
     ):
         if joints:
-            text = f'{_count(len(joints), "joint")} {title}: {", ".join(map(printable, joints))}'
+            count = _add_noun(len(joints), 'joint')
+            text = f'{count} {title}: {", ".join(map(printable, joints))}'
             yield wrapped(text, width)
             yield ''
     names = {
@@ -330,32 +329,32 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
         for transmission in transmissions
         for each in (transmission, *transmission['joints'], *transmission['actuators'])
     }
-    for group in _groups(report.findings, names):
-        yield wrapped(_finding(group, file, names), width)
+    for group in _group_findings(report.findings, names):
+        yield wrapped(_format_finding_group(group, file, names), width)
     if report.findings:
         yield ''
-    yield _summary(transmissions, report.findings)
+    yield _format_summary(transmissions, report.findings)
 
 
-def _wrap(lines: Iterable[str], width: int | None) -> list[str]:
+def _fold(lines: Iterable[str], width: int | None) -> list[str]:
     """Return lines, printable and wrapped so that they can be indented."""
     return [wrapped(f'  {printable(line)}', width)[2:] for line in lines]
 
 
-def _table(transmissions: Sequence[dict[str, Any]], width: int | None) -> Iterator[str]:
+def _list_table_lines(transmissions: Sequence[dict[str, Any]], width: int | None) -> Iterator[str]:
     sizes = [len(each['joints']) + len(each['actuators']) for each in transmissions]
     rows = [('', '', 'ROLE', 'REDUCTION', 'OFFSET')]
     for each in transmissions:
         for kind, side in (('joint', 'joints'), ('actuator', 'actuators')):
             for end in each[side]:
                 role = '?' if end['role'] is None else end['role'] or '-'
-                numbers = _number(end['mechanical_reduction']), _number(end['offset'])
+                numbers = [_show_exact(end[key]) for key in ('mechanical_reduction', 'offset')]
                 rows.append((kind, end['name'], role, *numbers))
     heading, *lines = (f'  {line}' for line in aligned(rows, right=(3, 4)))
     yield heading
     for each, size in zip(transmissions, sizes, strict=True):
         place = '' if each['line'] is None else f'line {each["line"]}: '
-        name = f'{place}{"" if each["loaded"] else "REFUSED "}{printable(each["name"])}'
+        name = f'{place}{"" if each["loaded"] else "REJECTED "}{printable(each["name"])}'
         type_name = f'{printable(each["type"]) or "no type"} ({each["dialect"]})'
         if width is None or columns_of(name) + columns_of(type_name) + 2 <= width:
             yield f'{name}  {type_name}'
@@ -365,13 +364,13 @@ def _table(transmissions: Sequence[dict[str, Any]], width: int | None) -> Iterat
         del lines[:size]
 
 
-def _number(value: float | None) -> str:
-    """Return the shortest text that reads as the same number; ``?`` where it is unknown."""
+def _show_exact(value: float | None) -> str:
+    """Return the shortest text of exactly this number; ``?`` if it is unknown."""
     return '?' if value is None else repr(value).removesuffix('.0')
 
 
-def _drivers(units: Mapping[str, Any]) -> list[str]:
-    """Return what each number of a driver is at the motor."""
+def _build_driver_table(units: Mapping[str, Any]) -> list[str]:
+    """Return a table of the units of drivers with their scales."""
     rows: list[tuple[str, ...]] = [('', 'POSITION', '', 'VELOCITY', '', 'EFFORT', '')]
     for name, fields in units.items():
         cells = ((each['unit'], f'{each["scale"]:.6g}') for each in fields.values())
@@ -379,7 +378,7 @@ def _drivers(units: Mapping[str, Any]) -> list[str]:
     return aligned(rows, right=(2, 4, 6)) if units else []
 
 
-def _limits(
+def _limit_table(
     title: str, limits: Sequence[Sequence[Sequence[dict[str, Any]]]], width: int | None
 ) -> tuple[str, list[str]]:
     """Return title and table of each transmission's two sides, the second indented."""
@@ -393,13 +392,14 @@ def _limits(
     ]
     rows: list[tuple[str, ...]] = [('', *map(str.upper, columns))]
     for name, each in members:
-        values = [*_rounded([each['lower'], each['upper']]), each['velocity'], each['effort']]
-        rows.append((name, *map(_range, values)))
-    units = [_units(each['units']) for _, each in members]
+        ends = _clear_zeros([each['lower'], each['upper']])
+        rows.append((name, *map(_format_range, (*ends, each['velocity'], each['effort']))))
+    units = [_select_units(each['units']) for _, each in members]
     if len(set(units)) <= 1:
         title = ', in '.join([title, *map(', '.join, units[:1])])
         return title, aligned(rows, right=(1, 2, 3, 4)) if members else []
-    for shown in (units, [each[:1] for each in units]):  # of position only, if it is too wide
+    # The units of position only, if the table is too wide.
+    for shown in (units, [each[:1] for each in units]):
         column = ['UNITS', *map(', '.join, shown)]
         cells = [(*row, each) for row, each in zip(rows, column, strict=True)]
         lines = aligned(cells, right=(1, 2, 3, 4))
@@ -408,20 +408,20 @@ def _limits(
     return title, lines
 
 
-def _units(units: Mapping[str, str]) -> tuple[str, ...]:
+def _select_units(units: Mapping[str, str]) -> tuple[str, ...]:
     position, velocity, effort = (units[field] for field in FIELDS)
     return (position, velocity, effort) if ' or ' not in position else (position, effort)
 
 
-def _half_spaces(regions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the half-spaces of regions, and what is left of the joints' limits."""
+def _list_half_space_lines(regions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the half-spaces of regions, and the scale of the joints' limits."""
     for region in regions:
         yield f'{region["interface"]}, each in {region["unit"]} of the actuator'
         keys = ('actuators', 'matrix', 'lower', 'upper')
         for actuator, row, lower, upper in zip(*(region[key] for key in keys), strict=True):
             terms = ' '.join(
                 f'{"-" if factor < 0.0 else "+"} {abs(factor):.6g} {name}'
-                for factor, name in zip(_rounded(row), region['joints'], strict=True)
+                for factor, name in zip(_clear_zeros(row), region['joints'], strict=True)
                 if factor
             ).removeprefix('+ ')
             if upper is not None and lower == -upper:
@@ -434,8 +434,8 @@ def _half_spaces(regions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f'  all joints at their own limits at once: scaled to {share:.3g}'
 
 
-def _rounded(values: Sequence[Any]) -> list[Any]:
-    """Return numbers with zero in place of what rounding has left beside the largest of them."""
+def _clear_zeros(values: Sequence[Any]) -> list[Any]:
+    """Return numbers, with zero in place of rounding beside the largest number."""
     size = max((abs(value) for value in values if isinstance(value, float)), default=0.0)
     return [
         0.0 if isinstance(value, float) and abs(value) <= _ROUNDING * size else value
@@ -443,36 +443,38 @@ def _rounded(values: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _range(value: Any) -> str:
-    """Return one number, or a range, with fewer digits because it is sampled."""
+def _format_range(value: Any) -> str:
+    """Return one number, or a sampled range with fewer digits."""
     if value is None or value == 'varies':
         return '-' if value is None else '?'
     if not isinstance(value, list):
         return f'{value:.6g}'
-    ends = (math.inf if end is None else end for end in _rounded(value))
+    ends = (math.inf if end is None else end for end in _clear_zeros(value))
     return ' .. '.join(dict.fromkeys(f'{end:.4g}' for end in ends))
 
 
-def _groups(findings: Iterable[Finding], names: Collection[str]) -> Iterable[list[Finding]]:
-    """Group findings that differ in names and lines only."""
+def _group_findings(
+    findings: Iterable[Finding], names: Collection[str]
+) -> Iterable[list[Finding]]:
+    """Group findings that differ only in names and lines."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
-        key = finding.severity, _anonymous(_sentence(finding), names)
+        key = finding.severity, _remove_names(_format_finding(finding), names)
         groups.setdefault(key, []).append(finding)
     return groups.values()
 
 
-def _anonymous(text: str, names: Collection[str]) -> str:
+def _remove_names(text: str, names: Collection[str]) -> str:
     return _QUOTED.sub(lambda quoted: "''" if quoted[1] in names else quoted[0], text)
 
 
-def _finding(group: Sequence[Finding], file: str, names: Collection[str]) -> str:
+def _format_finding_group(group: Sequence[Finding], file: str, names: Collection[str]) -> str:
     first, count = group[0], len(group)
     place = file if first.line is None else f'{file}:{first.line}'
-    text, where = _sentence(first), f' [{first.path}]' if first.path else ''
+    text, where = _format_finding(first), f' [{first.path}]' if first.path else ''
     if count > 1:
         general, is_general = _ABOUT_ONE.subn(
-            lambda found: f'{count} {found[1]}s ', _anonymous(text, names), count=1
+            lambda found: f'{count} {found[1]}s ', _remove_names(text, names), count=1
         )
         # A sentence with more names fits the first finding only.
         text = general if is_general and "''" not in general else f'{count} times: {text}'
@@ -481,21 +483,23 @@ def _finding(group: Sequence[Finding], file: str, names: Collection[str]) -> str
     return printable(f'{place}: {first.severity}: {text}{where}')
 
 
-def _sentence(finding: Finding) -> str:
-    # The traceback of a plugin is in the JSON only.
+def _format_finding(finding: Finding) -> str:
+    # Only the JSON has the traceback of a plugin.
     message = finding.message.partition('\n')[0]
     return sentence(message, expected=finding.expected, found=finding.found)
 
 
-def _summary(transmissions: Sequence[dict[str, Any]], findings: Sequence[Finding]) -> str:
+def _format_summary(transmissions: Sequence[dict[str, Any]], findings: Sequence[Finding]) -> str:
     severities = Counter(finding.severity for finding in findings)
     loaded = sum(each['loaded'] for each in transmissions)
-    refused = len(transmissions) - loaded
-    parts = [f'{_count(loaded, "transmission")} loaded', *[f'{refused} refused'] * bool(refused)]
-    return ', '.join([*parts, *(_count(severities[each], each) for each in ('error', 'warning'))])
+    rejected = len(transmissions) - loaded
+    parts = [f'{_add_noun(loaded, "transmission")} loaded']
+    parts += [f'{rejected} rejected'] * bool(rejected)
+    parts += [_add_noun(severities[each], each) for each in ('error', 'warning')]
+    return ', '.join(parts)
 
 
-def _count(number: int, noun: str) -> str:
+def _add_noun(number: int, noun: str) -> str:
     return f'{number} {noun}' + ('' if number == 1 else 's')
 
 

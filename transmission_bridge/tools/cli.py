@@ -22,26 +22,8 @@ from types import FrameType
 from typing import Any, TextIO
 import unicodedata
 
-from transmission_bridge.errors import printable, UnknownNameError
-
-__all__ = [
-    'Console',
-    'Exit',
-    'OutputError',
-    'Result',
-    'Stream',
-    'UsageError',
-    'aligned',
-    'clean_end',
-    'columns_of',
-    'duration',
-    'named_values',
-    'optional',
-    'printable',
-    'progress',
-    'wrapped',
-]
-
+from transmission_bridge.errors import printable as printable
+from transmission_bridge.errors import UnknownNameError
 
 #: Narrowest width to which sentences are wrapped.
 _NARROWEST = 40
@@ -55,11 +37,11 @@ class Stream:
     """
     Lines of text to a stream.
 
-    A character that the stream's encoding lacks is written as an escape. If the reader closes the
+    A character outside of the stream's encoding is written as an escape. If the reader closes the
     pipe (``| head``), the rest is dropped without an error.
 
-    :param stream: The stream, ``None`` where the process has none (``>&-``).
-    :param is_result: Whether the text is the result, so that writing without a stream fails.
+    :param stream: The stream, ``None`` if the process has none (``>&-``).
+    :param is_result: Whether the text is the result: writing it without a stream is an error.
     """
 
     def __init__(self, stream: TextIO | None, *, is_result: bool = False) -> None:
@@ -73,7 +55,7 @@ class Stream:
 
     @property
     def width(self) -> int | None:
-        """Columns to wrap text at, ``None`` where lines go to a file or another program."""
+        """Columns to wrap text at, ``None`` for a file or another program."""
         if not self.is_terminal:
             return None
         return max(_NARROWEST, shutil.get_terminal_size().columns)
@@ -109,7 +91,7 @@ class Stream:
             getattr(stream, method)(*arguments)
         except OSError as error:
             self._stream = None
-            # The interpreter's flush at exit is to succeed, if the stream has a file descriptor.
+            # So that the interpreter's flush at exit succeeds.
             with suppress(OSError), open(os.devnull, 'wb') as nowhere:
                 os.dup2(nowhere.fileno(), stream.fileno())
             if not isinstance(error, BrokenPipeError):
@@ -172,10 +154,10 @@ class UsageError(Exception):
 @dataclass(frozen=True, slots=True)
 class Result:
     """
-    What a command has found, for people and for programs.
+    The result of a command, for people and for programs.
 
     :param lines: A text, which is printed.
-    :param document: What ``--json`` prints in its place; its numbers have to be finite.
+    :param document: The output of ``--json``; its numbers have to be finite.
     :param exit: The exit code.
     """
 
@@ -204,7 +186,7 @@ def aligned(
     rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), gap: str = '  '
 ) -> list[str]:
     """
-    Return one line per row, each column as wide as its widest cell.
+    Return one line per row; a column has the width of its widest cell.
 
     :param rows: Cells, all rows equally long.
     :param right: Columns to align right, for numbers.
@@ -229,7 +211,7 @@ def wrapped(text: str, width: int | None) -> str:
     """
     if width is None:
         return text
-    import textwrap  # help must not wait for it
+    import textwrap  # slow, and help does not need it
 
     return textwrap.fill(
         text, width, subsequent_indent='    ', break_long_words=False, break_on_hyphens=False
@@ -243,14 +225,14 @@ def named_values(
     Return the values by name.
 
     :param pairs: Texts ``name=value``.
-    :param known: The names allowed.
+    :param known: The allowed names.
     :param what: Kind of the names, for errors: ``actuator``.
     :param lost: Names in the description that cannot be used, with the reason.
     :raises UnknownNameError: If a name is unknown.
     :raises UsageError: If a text has another form, a name is given twice or cannot be used, or a
         value is not a finite decimal number.
     """
-    # Here, because this imports lxml, and help must not wait for it.
+    # Imports lxml, which is slow, and help does not need it.
     from transmission_bridge.description.values import parse_number
 
     values: dict[str, float] = {}
@@ -288,9 +270,9 @@ def duration(text: str) -> float:
 @contextmanager
 def live_table(console: Console) -> Iterator[Any]:
     """
-    Give a :class:`rich.live.Live`, ``None`` where the output is not a terminal.
+    Yield a :class:`rich.live.Live`, ``None`` if the output is not a terminal.
 
-    Without rich it is ``None`` as well, with a note to the user.
+    Without rich it is also ``None``, with a note to the user.
     """
     live: Any = nullcontext()
     try:
@@ -312,7 +294,7 @@ def progress(stream: Stream, what: str) -> Iterator[Callable[[float], None]]:
 
     :param stream: The output.
     :param what: Label of the bar.
-    :returns: A function to be called with numbers from 0 to 1.
+    :returns: A function of the progress from 0 to 1.
     """
     bar: Any = nullcontext()
     with suppress(UsageError):
@@ -337,11 +319,11 @@ class _Ended(BaseException):
 @contextmanager
 def clean_end(*, as_interrupt: bool = False) -> Iterator[None]:
     """
-    Let SIGTERM and SIGHUP unwind the stack, as SIGINT does; then the process ends by the signal.
+    Unwind the stack at SIGTERM and SIGHUP, as at SIGINT, then end the process by the signal.
 
     Outside the main thread this does nothing.
 
-    :param as_interrupt: Whether to raise ``KeyboardInterrupt``, for commands that Ctrl-C ends.
+    :param as_interrupt: Whether to raise ``KeyboardInterrupt``, for commands that end by Ctrl-C.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Arguments and help of all commands, apart from their code: help does not wait for numpy.
+Arguments and help of all commands, separate from their code, so that help imports no numpy.
 
-The docstring of a function is the help of its command: a summary, what it does with its exit
+The docstring of a function is the help of its command: a summary, a description with the exit
 codes, command lines to copy (indented), and a field for each argument.
 """
 
@@ -18,8 +18,6 @@ import re
 from typing import Any, NoReturn
 
 from transmission_bridge.tools.cli import Console, duration, Exit, Result
-
-__all__ = ['COMMANDS', 'PROGRAM', 'REMOVED', 'Command']
 
 PROGRAM = 'transmission_bridge'
 
@@ -39,18 +37,18 @@ Argument = Callable[[argparse.ArgumentParser, Mapping[str, str]], None]
 
 
 class _Refusal(argparse.Action):
-    """An argument of former versions, which names its successor."""
+    """A removed argument: an error with its successor."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         parser.error(f'{self.option_strings[0]} was removed: {self.const}')
 
 
-def _argument(name: str, **settings: Any) -> Argument:
+def _define_argument(name: str, **settings: Any) -> Argument:
     """
     Return an argument.
 
     :param name: ``name``, ``--flag`` or ``--option VALUE``.
-    :param settings: Of :meth:`argparse.ArgumentParser.add_argument`.
+    :param settings: As for :meth:`argparse.ArgumentParser.add_argument`.
     """
     option, *value = name.split()
     if value:
@@ -65,17 +63,17 @@ def _argument(name: str, **settings: Any) -> Argument:
     return add
 
 
-def _removed(option: str, successor: str) -> Argument:
-    return _argument(option, action=_Refusal, nargs='?', const=successor)
+def _define_removed(option: str, successor: str) -> Argument:
+    return _define_argument(option, action=_Refusal, nargs='?', const=successor)
 
 
 class Command:
     """
     One command.
 
-    :param module: Module in this room, whose ``run`` runs it. It returns a result or an exit code,
-        and raises :class:`~transmission_bridge.tools.cli.UsageError` or another error of this
-        package for errors of the user.
+    :param module: Module in this room with the function ``run``, which returns a result or an exit
+        code. For errors of the user it raises
+        :class:`~transmission_bridge.tools.cli.UsageError` or another error of this package.
     :param help_text: The docstring of its function.
     :param arguments: In the order of the help.
     """
@@ -91,11 +89,11 @@ class Command:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add its help and its arguments to a parser."""
-        text, texts = _texts(self._text)
+        text, texts = _split_help(self._text)
         parser.description, _, example = text.partition('\n\n')[2].partition('\n\n  ')
         parser.epilog = f'example:\n  {example}'
         for add in self._arguments:
-            add(parser, {**_texts(_shared.__doc__ or '')[1], **texts})
+            add(parser, {**_split_help(_shared.__doc__ or '')[1], **texts})
 
     def run(self, options: argparse.Namespace, console: Console) -> Result | Exit:
         """Run it."""
@@ -108,7 +106,7 @@ class Command:
 COMMANDS: dict[str, Command] = {}
 
 
-def _command(module: str, *arguments: Argument) -> Callable[[Callable[[], None]], None]:
+def _define_command(module: str, *arguments: Argument) -> Callable[[Callable[[], None]], None]:
     """Return a decorator that adds a command with the name and the help of a function."""
 
     def add(function: Callable[[], None]) -> None:
@@ -118,8 +116,8 @@ def _command(module: str, *arguments: Argument) -> Callable[[Callable[[], None]]
     return add
 
 
-def _texts(text: str) -> tuple[str, dict[str, str]]:
-    """Return a docstring without its fields, and these by name."""
+def _split_help(text: str) -> tuple[str, dict[str, str]]:
+    """Return a docstring without its fields, and the fields by name."""
     text, *fields = re.split(r'\n+:param (\w+): ', inspect.cleandoc(text))
     return text, dict(zip(fields[::2], fields[1::2], strict=True))
 
@@ -131,44 +129,44 @@ def _shared() -> None:
     :param file: robot description: URDF, or SDF with <ros2_control> blocks; '-' reads standard
         input ('xacro robot.urdf.xacro | %(prog)s -')
     :param alias: read a type in FILE as an installed type; may be repeated
-    :param params_file: parameter file of the bridge, as people, 'ros2 param dump' or 'calibrate'
-        write it, of any node: its numbers of the transmissions and its options (actuator_units,
-        plugin_aliases, wrap_period and so on) are used
+    :param params_file: parameter file of the bridge, written by hand, by 'ros2 param dump' or by
+        'calibrate', for any node: its numbers of the transmissions and its options
+        (actuator_units, plugin_aliases, wrap_period and so on) are used
     :param actuator_names: names that a driver uses instead of the URDF's, each as
-        TOPIC:DRIVER=URDF where several drivers use the same; they override those in the parameter
-        file
-    :param force: replace what is there
+        TOPIC:DRIVER=URDF if several drivers use the same names; they override the names in the
+        parameter file
+    :param force: replace an existing output
     :param json: print JSON
     """
 
 
 _ROBOT = (
-    _argument('file', metavar='FILE'),
-    _argument('--alias TYPE=TYPE', **_REPEATED),
-    _argument('--params-file YAML'),
+    _define_argument('file', metavar='FILE'),
+    _define_argument('--alias TYPE=TYPE', **_REPEATED),
+    _define_argument('--params-file YAML'),
 )
-#: Where the description can be found in another way.
-_OPTIONAL_ROBOT = (_argument('file', metavar='FILE', nargs='?'), *_ROBOT[1:])
-_NAMES = _argument('--actuator-names DRIVER=URDF', **_SEVERAL)
-_NAMESPACE = _removed('--namespace', 'give it with --node NAMESPACE/transmission_bridge')
+#: For commands that also find the description elsewhere.
+_OPTIONAL_ROBOT = (_define_argument('file', metavar='FILE', nargs='?'), *_ROBOT[1:])
+_NAMES = _define_argument('--actuator-names DRIVER=URDF', **_SEVERAL)
+_NAMESPACE = _define_removed('--namespace', 'give it with --node NAMESPACE/transmission_bridge')
 
 
-@_command(
+@_define_command(
     'calibration.command',
     *_ROBOT,
-    _argument('data', metavar='DATA'),
-    _removed('--description', 'FILE is the first argument, calibrate FILE DATA'),
-    _argument('--transmission NAME', **_REPEATED),
-    _argument('--actuators TOPIC', default='actuator_states'),
-    _argument('--joints TOPIC', default='joint_absolute_positions'),
-    _argument('--fix PATTERN', **_REPEATED),
-    _argument('--noise', choices=_SIDES, default='joint'),
+    _define_argument('data', metavar='DATA'),
+    _define_removed('--description', 'FILE is the first argument, calibrate FILE DATA'),
+    _define_argument('--transmission NAME', **_REPEATED),
+    _define_argument('--actuators TOPIC', default='actuator_states'),
+    _define_argument('--joints TOPIC', default='joint_absolute_positions'),
+    _define_argument('--fix PATTERN', **_REPEATED),
+    _define_argument('--noise', choices=_SIDES, default='joint'),
     _NAMES,
-    _argument('--output NEW.yaml'),
-    _argument('--report NEW.svg|png'),
-    _argument('--doubtful'),
-    _argument('--force'),
-    _argument('--json'),
+    _define_argument('--output NEW.yaml'),
+    _define_argument('--report NEW.svg|png'),
+    _define_argument('--doubtful'),
+    _define_argument('--force'),
+    _define_argument('--json'),
 )
 def _calibrate() -> None:
     r"""
@@ -177,37 +175,37 @@ def _calibrate() -> None:
     Find the numbers of the transmissions (reductions, offsets, dimensions) from a
     recording of actuator positions and of joint positions that were measured by other
     means: absolute encoders, or known poses. Backlash, a time offset between the sides,
-    and errors once or twice per turn are found and taken into account; what the model
-    does not explain is said, and no file is written then. What the recording cannot
-    tell keeps its value, with the reason. Intervals are of 95 %.
+    and errors once or twice per turn are estimated. If the model does not fit the data,
+    the mismatch is reported and no file is written. Numbers that the recording does not
+    determine keep their values, with the reason. Confidence intervals have 95 %.
 
     exit code: 0 the numbers can be used, 1 they are in doubt, nothing is identifiable,
-    or the description is none, 2 wrong usage or a file cannot be read or written.
+    or FILE is not a robot description, 2 wrong usage or a file cannot be read or written.
 
       transmission_bridge calibrate robot.urdf poses.csv --output tuned.yaml
       transmission_bridge calibrate robot.urdf recording.mcap --joints /joint_encoders \
           --transmission wrist --report residuals.svg
 
-    :param data: recording: a rosbag2 folder, .mcap, .db3, or a table .csv whose columns are time,
-        actuators and joints by name (one row per pose will do)
+    :param data: recording: a rosbag2 folder, .mcap, .db3, or a table .csv with columns for time,
+        actuators and joints by name (one row per pose is sufficient)
     :param transmission: calibrate this one only; may be repeated
     :param actuators: topic with the measured positions of actuators, in a bag (default:
         %(default)s)
     :param joints: topic with the measured positions of joints, in a bag (default: %(default)s)
     :param fix: keep numbers, for example 'wrist.joints.*.offset'; may be repeated
-    :param noise: the side whose measurements have the noise (default: joint)
+    :param noise: the side with the measurement noise (default: joint)
     :param output: write a parameter file
     :param report: draw the residuals
-    :param doubtful: write numbers that are in doubt as well
+    :param doubtful: also write numbers that are in doubt
     """
 
 
-@_command(
+@_define_command(
     'check',
     *_ROBOT,
-    _argument('--json'),
-    _argument('--limits'),
-    _argument('--strict'),
+    _define_argument('--json'),
+    _define_argument('--limits'),
+    _define_argument('--strict'),
 )
 def _check() -> None:
     """
@@ -215,53 +213,53 @@ def _check() -> None:
 
     Show the transmissions of a robot description with joints, actuators, roles,
     reductions and offsets, the limits of joints and actuators, the joints that pass
-    through, and everything that is odd.
+    through, and all findings.
 
     exit code: 0 no errors (there may be warnings), 1 errors, also if FILE is not a robot
-    description at all, 2 wrong usage or FILE cannot be read.
+    description, 2 wrong usage or FILE cannot be read.
 
       transmission_bridge check robot.urdf
       xacro robot.urdf.xacro | transmission_bridge check --strict -
 
     :param limits: with --json: add limits of joints and actuators, their units, and ratios that
         vary
-    :param strict: count warnings about data that nothing uses, or that ros2_control or URDF
-        parsers refuse, as errors
+    :param strict: report warnings about unused data, and about data that ros2_control or URDF
+        parsers reject, as errors
     """
 
 
-@_command(
+@_define_command(
     'convert.command',
     *_OPTIONAL_ROBOT,
-    _argument('input', metavar='IN'),
-    _argument('output', metavar='OUT'),
-    _removed('--description', 'FILE is the first argument, convert FILE IN OUT'),
-    _argument('--to', choices=_SIDES, default='joint'),
-    _argument('--topic SOURCE:TARGET', **_SEVERAL),
-    _argument('--keep'),
-    _argument('--storage', choices=('mcap', 'sqlite3')),
-    _argument('--force'),
-    _argument('--keep-readable'),
+    _define_argument('input', metavar='IN'),
+    _define_argument('output', metavar='OUT'),
+    _define_removed('--description', 'FILE is the first argument, convert FILE IN OUT'),
+    _define_argument('--to', choices=_SIDES, default='joint'),
+    _define_argument('--topic SOURCE:TARGET', **_SEVERAL),
+    _define_argument('--keep'),
+    _define_argument('--storage', choices=('mcap', 'sqlite3')),
+    _define_argument('--force'),
+    _define_argument('--keep-readable'),
     _NAMES,
 )
 def _convert() -> None:
     r"""
     Convert recorded actuator states to joint states, or the reverse.
 
-    Convert recorded actuator states to joint states as the bridge would have,
-    or the reverse. All other messages in the recording are copied.
+    Convert recorded actuator states to joint states as the bridge does, or the
+    reverse. All other messages in the recording are copied.
 
     OUT appears when it is complete, and is never replaced without --force.
 
     A line of a CSV file is a message, with the columns time and stamp [s], topic, and
-    NAME.position, NAME.velocity, NAME.effort, of actuators in the units of their
-    drivers, of joints in SI units; stamp and topic may be absent.
-    Only what is converted is written to a CSV file.
+    NAME.position, NAME.velocity, NAME.effort: actuators in the units of their drivers,
+    joints in SI units. The columns stamp and topic are optional. Only converted messages
+    are written to a CSV file.
 
-    With the parameter file of a bridge the result is what that one would have published.
+    With the parameter file of a bridge, the result equals the output of that bridge.
 
-    exit code: 0 done, 1 nothing was converted, IN is no recording, cut off or damaged, or
-    the description is none, 2 wrong usage, or a file cannot be read or written.
+    exit code: 0 done, 1 nothing was converted, IN is not a recording, cut off or damaged,
+    or FILE is not a robot description, 2 wrong usage, or a file cannot be read or written.
 
       transmission_bridge convert robot.urdf drive.mcap drive_joints.mcap
       transmission_bridge convert bag/ bag_joints/ --topic /left/states:/joint_states \
@@ -277,17 +275,17 @@ def _convert() -> None:
     :param to: what to compute (joint)
     :param topic: convert SOURCE to TARGET; may be repeated, and sources with the same target are
         merged as drivers of one bridge (/actuator_states:/joint_states, or the reverse)
-    :param keep: keep the topics that are converted as well
-    :param storage: storage of a folder (that of IN, mcap if it has none)
-    :param keep_readable: of a recording that is cut off or damaged, write what can be read;
-        without this nothing is written
+    :param keep: also keep the converted topics
+    :param storage: storage of a folder (default: the storage of IN, or mcap)
+    :param keep_readable: write the readable part of a recording that is cut off or damaged;
+        without this option nothing is written
     """
 
 
-@_command(
+@_define_command(
     'demo.command',
-    _argument('--seconds N', type=duration, default=8.0),
-    _argument('--plain'),
+    _define_argument('--seconds N', type=duration, default=8.0),
+    _define_argument('--plain'),
 )
 def _demo() -> None:
     """
@@ -295,34 +293,34 @@ def _demo() -> None:
 
     Start a simulated driver and the bridge as two processes, move the joints of
     the example robot, show actuators and joints, and compare every published value
-    with formulas written out by hand. Needs rclpy.
+    with formulas written by hand. Needs rclpy.
 
-    exit code: 0 all values agree, 1 one does not, nothing arrived, or a process died,
+    exit code: 0 all values agree, 1 a value differs, nothing arrived, or a process died,
     2 wrong usage or rclpy is missing.
 
       transmission_bridge demo --seconds 20
 
     :param seconds: how long the robot moves (default: %(default)g)
-    :param plain: show a few snapshots instead of a live table, as where output is no terminal
+    :param plain: show a few snapshots instead of a live table, as without a terminal
     """
 
 
-@_command(
+@_define_command(
     'export',
     *_ROBOT[:2],
-    _argument('--params-file YAML', required=True),
-    _argument('--output NEW'),
-    _argument('--force'),
-    _removed('--params', '--params-file YAML'),
-    _removed('--in-place', '--output FILE --force'),
+    _define_argument('--params-file YAML', required=True),
+    _define_argument('--output NEW'),
+    _define_argument('--force'),
+    _define_removed('--params', '--params-file YAML'),
+    _define_removed('--in-place', '--output FILE --force'),
 )
 def _export() -> None:
     """
     Write tuned numbers back into a robot description.
 
-    Write the numbers of a parameter file into a robot description, each where it
-    stands or would stand; every other byte stays as it is. By default the new
-    description is printed.
+    Write the numbers of a parameter file into a robot description. A number replaces
+    its old value, or is inserted if it had its default; every other byte stays unchanged.
+    By default the new description is printed.
 
     exit code: 0 done, 1 FILE is not a robot description, 2 wrong usage, a number cannot
     be written, or a file cannot be read or written.
@@ -335,14 +333,14 @@ def _export() -> None:
     """
 
 
-@_command(
+@_define_command(
     'jacobian',
     *_ROBOT,
-    _argument('positions', metavar='q', nargs='*'),
-    _argument('--base LINK', required=True),
-    _argument('--end LINK', required=True),
-    _argument('--space', choices=_SIDES, default='joint'),
-    _argument('--json'),
+    _define_argument('positions', metavar='q', nargs='*'),
+    _define_argument('--base LINK', required=True),
+    _define_argument('--end LINK', required=True),
+    _define_argument('--space', choices=_SIDES, default='joint'),
+    _define_argument('--json'),
 )
 def _jacobian() -> None:
     r"""
@@ -361,30 +359,30 @@ def _jacobian() -> None:
 
     :param positions: positions [rad or m] of joints or at the motors, in the order of the
         coordinates, or NAME=VALUE with the others at zero; all zero by default
-    :param base: link that is the reference
-    :param end: link that is moved
-    :param space: whose positions and motions (default: joint)
+    :param base: reference link
+    :param end: moved link
+    :param space: coordinates of positions and motions (default: joint)
     """
 
 
-@_command(
+@_define_command(
     'map',
     *_ROBOT,
-    _argument('values', metavar='NAME=VALUE', nargs='+'),
-    _argument('--to', choices=_SIDES, required=True),
-    _argument('--interface NAME', required=True),
-    _argument('--at NAME=VALUE', **_SEVERAL),
-    _argument('--rate NAME=VALUE', **_SEVERAL),
-    _argument('--json'),
+    _define_argument('values', metavar='NAME=VALUE', nargs='+'),
+    _define_argument('--to', choices=_SIDES, required=True),
+    _define_argument('--interface NAME', required=True),
+    _define_argument('--at NAME=VALUE', **_SEVERAL),
+    _define_argument('--rate NAME=VALUE', **_SEVERAL),
+    _define_argument('--json'),
 )
 def _map() -> None:
     r"""
     Compute joint values from actuator values, or the reverse.
 
-    Compute joint values from actuator values, or the reverse. What depends on a
-    value that is not given is not computed.
+    Compute joint values from actuator values, or the reverse. Values that depend on
+    a missing input are not computed.
 
-    exit code: 0 something was computed, 1 nothing was, or FILE is not a robot
+    exit code: 0 a value was computed, 1 no value was, or FILE is not a robot
     description, 2 wrong usage or FILE cannot be read.
 
       transmission_bridge map robot.urdf --to joint --interface position m1=100 m2=-2.5
@@ -393,34 +391,34 @@ def _map() -> None:
 
     :param values: values of actuators (--to joint) in their driver's units, or of joints (--to
         actuator) in SI units; those not given are unknown
-    :param to: what to compute
+    :param to: the side to compute
     :param interface: position, velocity, acceleration, effort, torque, force, or absolute_position
         (to joint only)
-    :param at: positions of the same actuators or joints, needed where the ratio of a transmission
+    :param at: positions of the same actuators or joints, needed if the ratio of a transmission
         depends on position
-    :param rate: velocities of the same actuators or joints, needed where the ratio of a
+    :param rate: velocities of the same actuators or joints, needed if the ratio of a
         transmission depends on position
     :param json: print JSON: {name: value}
     """
 
 
-@_command(
+@_define_command(
     'plot.command',
     *_ROBOT,
-    _argument('--output FILE.svg|png'),
-    _argument('--transmission NAME', **_REPEATED),
-    _argument('--force'),
+    _define_argument('--output FILE.svg|png'),
+    _define_argument('--transmission NAME', **_REPEATED),
+    _define_argument('--force'),
 )
 def _plot() -> None:
     """
     Draw the drive of a robot: actuators, transmissions, joints, curves.
 
     Draw the drive of a robot: actuators left, transmissions with their ratios in
-    the middle, joints right. Below that, for each transmission whose ratio depends on
-    position, position and ratio over its domain with the limits of the joints marked.
+    the middle, joints right. Curves below show position and ratio of each transmission
+    with a varying ratio over its domain, with the limits of the joints.
     The same description gives the same file.
 
-    exit code: 0 all is drawn, 1 transmissions are refused, or FILE is not a
+    exit code: 0 all is drawn, 1 transmissions are rejected, or FILE is not a
     robot description, 2 wrong usage or a file cannot be read or written.
 
       transmission_bridge plot robot.urdf --output drive.svg
@@ -431,40 +429,40 @@ def _plot() -> None:
     """
 
 
-@_command('plugins', _argument('--json'))
+@_define_command('plugins', _define_argument('--json'))
 def _plugins() -> None:
     """
     List the installed transmission types.
 
-    List the installed transmission types: type string, package, version, what it
-    is, and why it cannot be loaded if so.
+    List the installed transmission types: type string, package, version, description,
+    and the error of a type that cannot be loaded.
 
-    exit code: 0 all load, 1 some do not.
+    exit code: 0 all types load, 1 some do not.
 
       transmission_bridge plugins
     """
 
 
-@_command(
+@_define_command(
     'tune.command',
     *_OPTIONAL_ROBOT,
-    _argument('--node NAME', default='transmission_bridge'),
+    _define_argument('--node NAME', default='transmission_bridge'),
     _NAMESPACE,
-    _argument('--output NEW'),
-    _argument('--force'),
-    _argument('--package-path NAME=FOLDER', **_REPEATED),
-    _argument('--port N', type=int, default=8080),
-    _argument('--host ADDRESS'),
-    _argument('--allow-changes'),
+    _define_argument('--output NEW'),
+    _define_argument('--force'),
+    _define_argument('--package-path NAME=FOLDER', **_REPEATED),
+    _define_argument('--port N', type=int, default=8080),
+    _define_argument('--host ADDRESS'),
+    _define_argument('--allow-changes'),
 )
 def _tune() -> None:
     """
     Open a page with the robot in 3D and every number of its transmissions beside it.
 
     Open a page in the browser with the robot in 3D, live, and every number of its
-    transmissions beside it: move a slider, see the arm come into place, press Save.
-    Commands nothing, but a changed number can move a joint with its next command.
-    The printed address has a code, without which nobody sees or changes anything.
+    transmissions beside it: move a slider, see the arm follow, press Save.
+    Sends no commands, but a changed number can move a joint with its next command.
+    The printed address contains a code that is required to see or change anything.
     Needs viser (extra tune), and rclpy unless there is a FILE.
 
     exit code: 0 ended, 1 FILE is not a robot description, 2 wrong usage, a library is
@@ -479,42 +477,42 @@ def _tune() -> None:
         with ROS
     :param node: name of the bridge with its namespace (default: %(default)s)
     :param output: what Save writes: .yaml for a parameter file, any other name for the description
-        with the numbers in it; without this nothing is written
+        with the numbers in it; without this option nothing is written
     :param package_path: where the meshes of a package are, beside the ament index; may be repeated
     :param port: port, or the next free one above (default: %(default)s)
-    :param host: listen on this address for other machines, for looking only (default: 127.0.0.1)
-    :param allow_changes: with --host: let other machines change too
+    :param host: listen on this address, read-only for other machines (default: 127.0.0.1)
+    :param allow_changes: with --host: accept changes from other machines
     """
 
 
-@_command(
+@_define_command(
     'watch',
-    _argument('--once'),
-    _argument('--seconds N', type=duration),
-    _argument('--node NAME', default=''),
+    _define_argument('--once'),
+    _define_argument('--seconds N', type=duration),
+    _define_argument('--node NAME', default=''),
     _NAMESPACE,
-    _argument('--filter TEXT', default=''),
-    _argument('--plain'),
+    _define_argument('--filter TEXT', default=''),
+    _define_argument('--plain'),
 )
 def _watch() -> None:
     """
     Show actuators, joints, commands, rates and clamps of the running system.
 
     Show the running system: positions, velocities and efforts of actuators and
-    joints, the newest commands, ages, commands that were clamped, rates of topics, what
-    diagnostics warn of, and which side is missing. A live table on a terminal (rich,
+    joints, the latest commands, ages, clamped commands, rates of topics, warnings of the
+    diagnostics, and missing sides. A live table on a terminal (rich,
     extra cli), snapshots elsewhere. Sends nothing. Needs rclpy.
 
-    exit code: 0 driver and bridge are there and work, 1 one is missing or the bridge is
-    not active, in words on standard error, 2 wrong usage or rclpy is missing.
+    exit code: 0 driver and bridge work, 1 one is missing or the bridge is not active
+    (the reason is on standard error), 2 wrong usage or rclpy is missing.
 
       transmission_bridge watch
       transmission_bridge watch --node left_arm/transmission_bridge --seconds 10
 
-    :param once: print one snapshot when states have arrived, and end
+    :param once: print one snapshot after states have arrived, and end
     :param seconds: end after this time (default: Ctrl-C)
     :param node: name of the bridge with its namespace (default: those without a namespace)
-    :param filter: show actuators and joints with TEXT in their names only; '*' and '?' as in a
+    :param filter: show only actuators and joints with TEXT in their names; '*' and '?' as in a
         shell
     :param plain: print snapshots instead of a live table
     """

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge export``: writes tuned numbers into the robot description."""
+"""``transmission_bridge export``: write tuned numbers into the robot description."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.spec_reader import ACTUATOR_LIMITS
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 
-__all__ = ['Change', 'Exported', 'export', 'run', 'write_number']
-
 _ENTRY = re.compile(r'(joint|actuator)([1-9][0-9]*)')
 
 
@@ -40,7 +38,7 @@ def write_number(
     editor: NumberEditor, spec: TransmissionSpec, tunables: Sequence[Tunable], path: ParameterPath
 ) -> bool:
     """
-    Write one number where it is, or where it belongs if it has its default.
+    Write one number in its place, or insert it if it had its default.
 
     :param spec: The transmission.
     :param tunables: All its numbers, with their new values.
@@ -48,13 +46,13 @@ def write_number(
     :returns: Whether it could be written.
     """
     value = next(tunable.value for tunable in tunables if tunable.path == path)
-    member, rest = _member(spec, path)
+    member, rest = _find_member(spec, path)
     if member is not None and rest in (('mechanical_reduction',), ('offset',)):
         return editor.set_member_number(spec, member, rest[0], value)
     prefix = path[: len(path) - len(rest)]
     others = [tunable for tunable in tunables if tunable.path[: len(prefix)] == prefix]
     if member is not None and rest[0] == 'limit' and rest[-1] in ACTUATOR_LIMITS:
-        # A parameter of this name that the type reads itself is another number.
+        # If the type reads a parameter of this name, that is another number.
         is_other = any(each.path == (*prefix, rest[-1]) for each in others)
         return editor.set_limit(spec, member, rest[-1], value, in_parameters=not is_other)
     if len(rest) == 3 and (element := _numbered(spec, rest)) is not None:
@@ -66,7 +64,7 @@ def write_number(
     return len(rest) <= 2 and editor.add_parameter(spec, member, slot.name, slot.values)
 
 
-def _member(
+def _find_member(
     spec: TransmissionSpec, path: ParameterPath
 ) -> tuple[TransmissionEnd | None, ParameterPath]:
     """Return the joint or actuator in a path, and the rest of the path."""
@@ -78,7 +76,7 @@ def _member(
 
 
 def _slot(rest: ParameterPath, prefix: ParameterPath, others: Sequence[Tunable]) -> _Slot:
-    """Return the slot of a number in the parameter that its path begins with."""
+    """Return the slot of a number in its parameter, the first part of its path."""
     begin = (*prefix, rest[0])
     same = {each.path: each.value for each in others if each.path[: len(begin)] == begin}
     return _Slot(rest[0], [*same].index((*prefix, *rest)), tuple(same.values()))
@@ -120,7 +118,7 @@ class Exported(NamedTuple):
 
     :param data: The description with the new numbers.
     :param changes: The numbers written.
-    :param n_same: Count of the numbers that were in the description already.
+    :param n_same: Count of the unchanged numbers.
     """
 
     data: bytes
@@ -137,11 +135,11 @@ def export(
     :param data: The description.
     :param values: Numbers by their full parameter names.
     :raises DescriptionError: If the description cannot be read.
-    :raises ParameterError: If this robot has no parameter of a name, a value cannot be accepted,
-        or a number cannot be written.
+    :raises ParameterError: If the robot has no such parameter, a value is invalid, or a number
+        cannot be written.
     """
     robot = RobotTransmissions(load_description(data), aliases=aliases)
-    wanted = [_wanted(robot, name.removeprefix(PREFIX)) for name in values]
+    wanted = [_find_number(robot, name.removeprefix(PREFIX)) for name in values]
     tuned = robot.with_parameters(strip_prefixes(values))
     editor = NumberEditor(data)
     changes = []
@@ -159,22 +157,22 @@ def export(
                 raise ParameterError(f'{before.path[0]} is not written by this command')
             write(after, before.value)
     n_same = len(wanted) - len(changes)
-    # What is not in the description may follow what is, as the rods of a linkage do.
-    for each in _differing(editor.result(), tuned, aliases):
+    # Numbers that the description lacks may follow others, as the rods of a linkage do.
+    for each in _find_differences(editor.result(), tuned, aliases):
         write(each, each.value)
     result = editor.result()
-    for each in _differing(result, tuned, aliases):
+    for each in _find_differences(result, tuned, aliases):
         raise ParameterError(
-            f'{PREFIX}{each.name} cannot be written: its plugin reads it in a way of its own'
+            f'{PREFIX}{each.name} cannot be written: only its plugin knows its place'
         )
     return Exported(result, tuple(changes), n_same)
 
 
-def _wanted(robot: RobotTransmissions, name: str) -> Tunable:
+def _find_number(robot: RobotTransmissions, name: str) -> Tunable:
     """
     Return the number of a name.
 
-    :raises ParameterError: If there is none, or more than one.
+    :raises ParameterError: If the name is unknown or ambiguous.
     """
     if name in robot.parameters:
         return robot.parameters[name]
@@ -183,17 +181,17 @@ def _wanted(robot: RobotTransmissions, name: str) -> Tunable:
         rejected = {each.name for each in robot.robot.rejected}
         lost = [each for each in rejected if each and name.startswith(f'{each}.')]
         reason = (
-            f"the transmission '{lost[0]}' is refused (see 'transmission_bridge check')"
+            f"the transmission '{lost[0]}' is rejected (see 'transmission_bridge check')"
             if lost
             else 'the description has no such number'
         )
     raise ParameterError(f'{PREFIX}{name} cannot be written: {reason}')
 
 
-def _differing(
+def _find_differences(
     data: bytes, tuned: RobotTransmissions, aliases: Mapping[str, str]
 ) -> list[Tunable]:
-    """Return the numbers that a description does not give."""
+    """Return the tuned numbers with another value in a description."""
     read = RobotTransmissions(load_description(data), aliases=aliases).tunables
     found = {(name, each.path): each.value for name, own in read.items() for each in own}
     return [
@@ -212,7 +210,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     setup = bridge_setup(options)
     exported = export(data, setup.numbers, setup.aliases)
     if not options.output:
-        _print(exported.data, console)
+        _print_bytes(exported.data, console)
         return Exit.OK
     write_output(options.output, exported.data, force=options.force)
     for change in exported.changes:
@@ -224,7 +222,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     return Exit.OK
 
 
-def _print(data: bytes, console: Console) -> None:
+def _print_bytes(data: bytes, console: Console) -> None:
     """Print the bytes unchanged, if standard output accepts bytes."""
     buffer = getattr(sys.stdout, 'buffer', None)
     if buffer is None:

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are read to their end, and output files, complete or not at all."""
+"""Checks of input files, and atomic output files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ import stat
 import tempfile
 
 from transmission_bridge.tools.cli import clean_end, UsageError
-
-__all__ = ['check_output', 'check_regular', 'safe_output', 'write_output']
 
 
 def check_regular(path: str | os.PathLike[str]) -> None:
@@ -34,7 +32,7 @@ def check_output(path: str, *, force: bool, marker: str = '') -> None:
     """
     Check that a file or folder may be written.
 
-    :param force: Whether an existing one may be replaced.
+    :param force: Whether to replace an existing one.
     :param marker: File that an existing folder must contain to be replaced.
     :raises UsageError: If it may not.
     """
@@ -54,32 +52,32 @@ def check_output(path: str, *, force: bool, marker: str = '') -> None:
 @contextmanager
 def safe_output(path: str, *, force: bool, marker: str = '') -> Iterator[str]:
     """
-    Give a temporary path to write, and move it to the target at the end.
+    Yield a temporary path to write, and move it to the target at the end.
 
-    It is in a temporary folder beside the target, which is removed: a block that ends early leaves
-    nothing behind. If the target is a link, its destination is replaced.
+    The path is in a temporary folder beside the target. The folder is always removed, also if the
+    block raises. If the target is a link, its destination is replaced.
 
     :param path: The target.
-    :param force: Whether it may replace an existing one.
+    :param force: Whether to replace an existing one.
     :param marker: As in :func:`check_output`.
     :raises UsageError: If it cannot be written, or may not.
     """
     check_output(path, force=force, marker=marker)
     target = Path(os.path.realpath(path))
-    with _written(path):
+    with _report_write_errors(path):
         parent = tempfile.mkdtemp('.partial', f'.{target.name[:100]}.', target.parent)
     try:
         made = Path(parent) / target.name
         yield str(made)
         check_output(path, force=force, marker=marker)
-        with _written(path):
-            _move(made, target, force=force, aside=Path(parent) / 'replaced')
+        with _report_write_errors(path):
+            _move_output(made, target, force=force, aside=Path(parent) / 'replaced')
     finally:
         shutil.rmtree(parent, ignore_errors=True)
 
 
 @contextmanager
-def _written(path: str) -> Iterator[None]:
+def _report_write_errors(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -88,19 +86,19 @@ def _written(path: str) -> Iterator[None]:
 
 def write_output(path: str, data: bytes, *, force: bool) -> None:
     """
-    Write a file, with the permissions of the one that it replaces.
+    Write a file, with the permissions of the replaced file.
 
-    :param force: Whether it may replace one.
+    :param force: Whether to replace an existing one.
     :raises UsageError: If it cannot be written, or may not.
     """
-    with clean_end(), safe_output(path, force=force) as made, _written(path):
+    with clean_end(), safe_output(path, force=force) as made, _report_write_errors(path):
         Path(made).write_bytes(data)
         if os.path.exists(path):
             shutil.copymode(path, made)
 
 
-def _move(made: Path, target: Path, *, force: bool, aside: Path) -> None:
-    """Move a file or folder to the target, without losing an existing one at any moment."""
+def _move_output(made: Path, target: Path, *, force: bool, aside: Path) -> None:
+    """Move a file or folder to the target; an existing one is never lost."""
     if (target.is_dir() or made.is_dir()) and os.path.lexists(target):
         os.rename(target, aside)
         try:

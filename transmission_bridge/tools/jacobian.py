@@ -14,8 +14,6 @@ from transmission_bridge.kinematics import ActuatorDevice, JointDevice
 from transmission_bridge.tools.cli import aligned, Console, named_values, Result, UsageError
 from transmission_bridge.tools.robot import robot_of_command
 
-__all__ = ['run']
-
 #: The rows of the Jacobian.
 _ROWS = ('vx', 'vy', 'vz', 'wx', 'wy', 'wz')
 
@@ -34,7 +32,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     if options.space == 'actuator':
         device = ActuatorDevice(device, robot)
         names = device.actuator_names
-    position = np.array(_positions(options.positions, names, options.space))
+    position = np.array(_read_positions(options.positions, names, options.space))
     with np.errstate(all='ignore'):
         jacobian, pose = device.base_j_end(position), device.base_t_end(position)
     if not (np.isfinite(jacobian).all() and np.isfinite(pose).all()):
@@ -56,7 +54,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     return Result(lines, document)
 
 
-def _positions(values: Sequence[str], names: tuple[str, ...], space: str) -> list[float]:
+def _read_positions(values: Sequence[str], names: tuple[str, ...], space: str) -> list[float]:
     """
     Return positions [rad or m].
 

@@ -22,19 +22,7 @@ from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.transmissions.ranges import allowed_positions, image_box
 from transmission_bridge.types import Array
 
-__all__ = [
-    'MemberLimits',
-    'Range',
-    'Ratio',
-    'Region',
-    'TransmissionLimits',
-    'as_json',
-    'limit_findings',
-    'shared_limits',
-    'transmission_limits',
-]
-
-#: Least and greatest value, the same where it does not depend on position.
+#: Smallest and largest value; they are equal if the value does not depend on position.
 Range = tuple[float, float]
 
 
@@ -42,14 +30,14 @@ class MemberLimits(NamedTuple):
     """
     The limits of a joint, or of an actuator from the limits of its joints.
 
-    Infinite where there is no limit; NaN where it is unknown, or the limits of a joint contradict
-    each other.
+    Infinite without a limit; NaN if the limit is unknown, or the limits of a joint contradict each
+    other.
 
-    :param unit: Unit of position: ``rad``, ``m``, or both where it is unknown.
-    :param lower: Least position.
-    :param upper: Greatest position.
-    :param velocity: Greatest speed, over the allowed positions.
-    :param effort: Greatest effort, over the allowed positions.
+    :param unit: Unit of position: ``rad``, ``m``, or both if it is unknown.
+    :param lower: Smallest position.
+    :param upper: Largest position.
+    :param velocity: Largest speed, over the allowed positions.
+    :param effort: Largest effort, over the allowed positions.
     """
 
     name: str
@@ -62,10 +50,10 @@ class MemberLimits(NamedTuple):
 
 class Ratio(NamedTuple):
     """
-    Motion of an actuator per motion of a joint, where it depends on position.
+    Motion of an actuator per motion of a joint, if it depends on position.
 
     :param unit: Empty for a pure number.
-    :param ratio: Over the positions that are allowed.
+    :param ratio: Range over the allowed positions.
     """
 
     actuator: str
@@ -76,17 +64,17 @@ class Ratio(NamedTuple):
 
 class Region(NamedTuple):
     """
-    What coupled actuators allow their joints together, ``lower <= A x <= upper``.
+    Values ``x`` of coupled joints within limits of their actuators: ``lower <= A x <= upper``.
 
-    :param interface: ``position``, ``velocity`` or ``effort``, which ``x`` is of the joints.
-    :param unit: Of each bound, which is one at the motor (of a position less its offset).
+    :param interface: Interface of ``x``: ``position``, ``velocity`` or ``effort``.
+    :param unit: Unit of the bounds, which are at the motor (without the offset of positions).
     :param joints: Names, one for each column of ``A``.
     :param actuators: Names, one for each row.
     :param matrix: ``A``.
-    :param lower: Infinite where open.
-    :param upper: Infinite where open.
-    :param share: What is left of the joints' own limits where all of them are commanded at once;
-        ``None`` where one has none.
+    :param lower: Lower bounds, infinite if open.
+    :param upper: Upper bounds, infinite if open.
+    :param share: Scale of the joints' own limits if all joints are commanded at them together;
+        ``None`` if a joint has no limit.
     """
 
     interface: str
@@ -103,14 +91,15 @@ class TransmissionLimits(NamedTuple):
     """
     The limits of the joints and actuators of a transmission, in role order.
 
-    :param joints: Those of the description.
-    :param actuators: From those of the joints.
-    :param ratios: Empty where the Jacobian is constant.
+    :param joints: Limits of the joints in the description.
+    :param actuators: Limits of the actuators that result from the limits of the joints.
+    :param ratios: Empty if the Jacobian is constant.
     :param lost: Share of the allowed positions at which the bridge maps no velocities, because
-        they are near a dead centre. They have no part in ranges.
-    :param own: Those of the actuators in the description; empty where there is none.
-    :param allowed: What these allow the joints: of coupled ones the least box. Likewise.
-    :param regions: What they allow coupled joints together, where the ratio is constant.
+        they are near a dead centre. Ranges do not include them.
+    :param own: Limits of the actuators in the description; empty without any.
+    :param allowed: Limits of the joints that result from ``own``, for coupled joints the smallest
+        box; empty without any.
+    :param regions: Allowed regions of coupled joints, if the ratio is constant.
     """
 
     joints: tuple[MemberLimits, ...]
@@ -123,21 +112,21 @@ class TransmissionLimits(NamedTuple):
 
 
 def as_json(found: MemberLimits | Ratio | Region) -> dict[str, Any]:
-    """Return an object: ``null`` where open, ``varies`` where NaN, least and greatest."""
-    document = {name: _plain(value) for name, value in found._asdict().items()}
+    """Return an object: ``null`` if open, ``varies`` if NaN, or the ends of a range."""
+    document = {name: _convert_to_json(value) for name, value in found._asdict().items()}
     if isinstance(found, MemberLimits):
         document['units'] = dict(zip(FIELDS, units_of(document.pop('unit')), strict=True))
     return document
 
 
-def _plain(value: Any) -> Any:
+def _convert_to_json(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, float):
         return 'varies' if math.isnan(value) else value if math.isfinite(value) else None
     if not isinstance(value, tuple | list):
         return value
-    values = [_plain(each) for each in value]
+    values = [_convert_to_json(each) for each in value]
     is_range = isinstance(value, tuple) and isinstance(value[0], float)
     return values[0] if is_range and (values[0] in (None, 'varies', values[1])) else values
 
@@ -146,48 +135,52 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     """
     Return the limits of a transmission's joints and actuators.
 
-    Those of the joints are the
-    :func:`~transmission_bridge.description.effective_limits.effective_limits`. Those of the
-    actuators of a coupled transmission are the least box around the values that the joints allow
-    together. Where the Jacobian varies they are ranges, sampled over the positions that the domain
-    and the limits of the joints allow. What the actuators' own limits allow the joints likewise.
+    Limits of the joints are the
+    :func:`~transmission_bridge.description.effective_limits.effective_limits`. Limits of coupled
+    actuators are the smallest box around the values that the joints allow together. If the
+    Jacobian varies, limits are ranges, sampled over the positions within the domain and the limits
+    of the joints. Limits of the joints from the actuators' own limits follow the same rules.
     """
-    transmission, limits = binding.transmission, _joint_limits(robot, binding)
+    transmission, limits = binding.transmission, _read_joint_limits(robot, binding)
     joints = [(each.name, joint_unit(robot.robot, each.name)) for each in binding.spec.joints]
     unit = actuator_unit(robot.robot, binding)
     actuators = [(each.name, unit) for each in binding.spec.actuators]
-    box, ratio, lost = _guarded(_actuator_box, transmission, limits) or (None, (), 0.0)
+    boxes = _guard_plugin(_compute_actuator_box, transmission, limits)
+    box, ratio, lost = boxes or (None, (), 0.0)
     ratios = tuple(
         Ratio(actuator, joint, ratio_unit(unit, other), tuple(ends.tolist()))
         for (actuator, _), row in zip(actuators, ratio, strict=False)
         for (joint, other), ends in zip(joints, row, strict=True)
     )
-    found = _members(joints, limits), _members(actuators, box), ratios, lost
+    found = _pack_limits(joints, limits), _pack_limits(actuators, box), ratios, lost
     own = find_motor_bounds(robot)[:, :, binding.actuators]
     if not np.isfinite(own).any():
         return TransmissionLimits(*found)
-    allowed = _guarded(_joint_box, transmission, limits, own)
+    allowed = _guard_plugin(_compute_joint_box, transmission, limits, own)
     regions: list[Region] | None = []
     if transmission.is_constant and len(joints) > 1:
-        regions = _guarded(lambda: [*_regions(binding, unit, limits, own)])
-    own_limits = _members(actuators, np.stack([*own[:, 0], own[1, 1], own[1, 2]]))
-    return TransmissionLimits(*found, own_limits, _members(joints, allowed), tuple(regions or ()))
+        regions = _guard_plugin(lambda: [*_list_regions(binding, unit, limits, own)])
+    own_limits = _pack_limits(actuators, np.stack([*own[:, 0], own[1, 1], own[1, 2]]))
+    allowed_limits = _pack_limits(joints, allowed)
+    return TransmissionLimits(*found, own_limits, allowed_limits, tuple(regions or ()))
 
 
-def _joint_limits(robot: RobotTransmissions, binding: Binding) -> Array:
+def _read_joint_limits(robot: RobotTransmissions, binding: Binding) -> Array:
     """Return lower, upper, velocity and effort, shape ``(4, n)``."""
     limits = [effective_limits(robot.robot, each.name) for each in binding.spec.joints]
     rows = [(each.lower, each.upper, each.velocity, each.effort) for each in limits]
     return np.array(rows).reshape(-1, 4).T
 
 
-def _members(members: Sequence[tuple[str, str]], box: Array | None) -> tuple[MemberLimits, ...]:
+def _pack_limits(
+    members: Sequence[tuple[str, str]], box: Array | None
+) -> tuple[MemberLimits, ...]:
     """
     Return the limits of members.
 
     :param members: Names and units of position.
     :param box: Lower, upper, velocity and effort, shape ``(4, members)``, or ``(4, members, 2)``
-        with the least and the greatest of each; ``None``: unknown.
+        with the ends of each range; ``None``: unknown.
     """
     if box is None:
         box = np.full((4, len(members)), math.nan)
@@ -204,8 +197,8 @@ def _members(members: Sequence[tuple[str, str]], box: Array | None) -> tuple[Mem
 _T = TypeVar('_T')
 
 
-def _guarded(compute: Callable[..., _T], *arguments: Any) -> _T | None:
-    """Return a result, ``None`` for an error in a plugin, which affects its own numbers only."""
+def _guard_plugin(compute: Callable[..., _T], *arguments: Any) -> _T | None:
+    """Return a result, ``None`` after an error in a plugin."""
     with np.errstate(all='ignore'):
         try:
             return compute(*arguments)
@@ -213,86 +206,87 @@ def _guarded(compute: Callable[..., _T], *arguments: Any) -> _T | None:
             return None
 
 
-def _span(samples: Any, shape: tuple[int, ...]) -> Array:
-    """Return the least and the greatest of samples, shape ``(*shape, 2)``."""
+def _find_ends(samples: Any, shape: tuple[int, ...]) -> Array:
+    """Return the minimum and maximum of samples, shape ``(*shape, 2)``."""
     values = samples if len(samples) else np.full((1, *shape), math.nan)
     return np.stack([np.min(values, axis=0), np.max(values, axis=0)], axis=-1).reshape(*shape, 2)
 
 
-def _actuator_box(
+def _compute_actuator_box(
     transmission: Transmission, limits: Array
 ) -> tuple[Array, Sequence[Array], float]:
     """
-    Return what the limits of the joints allow the actuators.
+    Return the limits of the actuators that result from the limits of the joints.
 
-    :returns: Shape ``(4, m, 2)`` as for :func:`_members`; ratios of actuators to joints where they
-        vary, a row of shape ``(n, 2)`` for each actuator, else empty; the share of positions at
-        which no velocities are mapped.
+    :returns: Shape ``(4, m, 2)`` as for :func:`_pack_limits`; ratios of actuators to joints
+        if they vary, a row of shape ``(n, 2)`` for each actuator, else empty; the share of
+        positions without mapped velocities.
     """
     lower, upper, velocity, effort = limits
     m, n = transmission.n_actuators, transmission.n_joints
     ratio: Sequence[Array] = ()
     lost = 0.0
     if transmission.is_constant:
-        jacobian, rest = _constant(transmission)
+        jacobian, rest = _evaluate_constant(transmission)
         ends = tight_box(jacobian[0], lower - rest, upper - rest)
-        position = _span(ends if (lower <= upper).all() else (), (m,))
+        position = _find_ends(ends if (lower <= upper).all() else (), (m,))
     else:
         a = allowed_positions(transmission, lower, upper)
-        jacobian, position = _jacobians(transmission, a), _span(a, (m,))
+        jacobian, position = _select_jacobians(transmission, a), _find_ends(a, (m,))
         lost = 1.0 - len(jacobian) / max(len(a), 1)
         ratios = np.array([np.linalg.pinv(each) for each in jacobian], dtype=np.float64)
-        # What an inverse has by rounding is no ratio.
+        # Remove rounding of the inverse.
         size = np.abs(ratios)
         ratios[size <= _ROUNDING * size.max(axis=(-2, -1), keepdims=True)] = 0.0
-        ratio = [*_span(ratios, (m, n))]
-    speed = _span([tight_box(each, -velocity, velocity)[1] for each in jacobian], (m,))
-    force = _span([effort_box(each, effort) for each in jacobian], (m,))
+        ratio = [*_find_ends(ratios, (m, n))]
+    speed = _find_ends([tight_box(each, -velocity, velocity)[1] for each in jacobian], (m,))
+    force = _find_ends([effort_box(each, effort) for each in jacobian], (m,))
     return np.stack([position, position, speed, force]), ratio, lost
 
 
-def _joint_box(transmission: Transmission, limits: Array, own: Array) -> Array:
+def _compute_joint_box(transmission: Transmission, limits: Array, own: Array) -> Array:
     """
-    Return what the limits of the actuators allow the joints, shape ``(4, n, 2)``.
+    Return the limits of the joints that result from the limits of the actuators.
 
     :param own: Shape ``(2, 3, m)``, as :func:`find_motor_bounds`.
+    :returns: Shape ``(4, n, 2)``.
     """
     (least, greatest), speed, effort = own[:, 0], own[1, 1], own[1, 2]
     n = (transmission.n_joints,)
     if transmission.is_constant:
-        jacobian, rest = _constant(transmission)
-        low, high = _image(jacobian[0], least, greatest)
+        jacobian, rest = _evaluate_constant(transmission)
+        low, high = _map_box(jacobian[0], least, greatest)
         position = np.stack([low + rest, high + rest], axis=-1)
     else:
         a = allowed_positions(transmission, *limits[:2])
         if n == (1,) == least.shape and len(a):
-            # Of one actuator the ends are known exactly.
+            # The ends of a single actuator are known exactly.
             least, greatest = np.maximum(least, a.min(axis=0)), np.minimum(greatest, a.max(axis=0))
             a = np.concatenate([a, [least, greatest]])
         a = a[((a >= least) & (a <= greatest)).all(axis=-1)]
         q = transmission.actuator_to_joint('position', a)[:, : n[0]]
-        jacobian, position = _jacobians(transmission, a), _span(q, n)
-    velocity = _span([_image(each, -speed, speed)[1] for each in jacobian], n)
-    force = _span([tight_box(each.T, -effort, effort)[1] for each in jacobian], n)
+        jacobian, position = _select_jacobians(transmission, a), _find_ends(q, n)
+    velocity = _find_ends([_map_box(each, -speed, speed)[1] for each in jacobian], n)
+    force = _find_ends([tight_box(each.T, -effort, effort)[1] for each in jacobian], n)
     return np.stack([position, position, velocity, force])
 
 
-def _image(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Return the least box around the joint values that bounds of the actuators allow."""
+def _map_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Return the smallest box of joint values within bounds of the actuators."""
     n, m = jacobian.shape
-    if m <= n:  # joints cannot be anywhere else
+    if m <= n:  # the actuators determine the joints
         return image_box(jacobian, lower, upper)
     return tight_box(np.asarray(np.linalg.pinv(jacobian), dtype=np.float64), lower, upper)
 
 
-def _constant(transmission: Transmission) -> tuple[Array, Array]:
+def _evaluate_constant(transmission: Transmission) -> tuple[Array, Array]:
     """Return the Jacobian, shape ``(1, n, m)``, and the joint positions for actuators at zero."""
     zero = np.zeros((1, transmission.n_actuators))
     return transmission.jacobian(zero), transmission.actuator_to_joint('position', zero)[0]
 
 
-def _jacobians(transmission: Transmission, a: Array) -> Array:
-    """Return those of the commanded joints at which velocities are mapped, by ``max_gain``."""
+def _select_jacobians(transmission: Transmission, a: Array) -> Array:
+    """Return the Jacobians of the commanded joints where ``max_gain`` maps velocities."""
     found = transmission.jacobian(a)[:, : transmission.n_joints]
     found = found[np.isfinite(found).all(axis=(-2, -1))]
     if not len(found):
@@ -302,12 +296,12 @@ def _jacobians(transmission: Transmission, a: Array) -> Array:
     return kept
 
 
-def _regions(binding: Binding, unit: str, limits: Array, own: Array) -> Iterator[Region]:
-    """Yield the region of each interface of which an actuator has a limit."""
+def _list_regions(binding: Binding, unit: str, limits: Array, own: Array) -> Iterator[Region]:
+    """Yield the region of each interface with a limit of an actuator."""
     transmission = binding.transmission
     inverse = transmission.joint_to_actuator('velocity', np.eye(transmission.n_joints)).T
     bias = transmission.joint_to_actuator('position', np.zeros(transmission.n_joints))
-    transpose = _constant(transmission)[0][0].T
+    transpose = _evaluate_constant(transmission)[0][0].T
     for row, matrix in enumerate((inverse, inverse, transpose)):
         lower, upper = own[:, row] - (bias if row == 0 else 0.0)
         rows = np.isfinite(lower) | np.isfinite(upper)
@@ -325,7 +319,7 @@ def _regions(binding: Binding, unit: str, limits: Array, own: Array) -> Iterator
 
 # -- Findings ------------------------------------------------------------------------------------
 
-#: What rounding may add to a limit.
+#: Relative rounding of a limit.
 _ROUNDING = 1e-9
 
 
@@ -333,12 +327,12 @@ def limit_findings(
     robot: RobotTransmissions, binding: Binding, limits: TransmissionLimits
 ) -> Iterator[Finding]:
     """
-    Yield a warning for each limit of a joint that promises more than its actuators allow.
+    Yield a warning for each limit of a joint that is wider than its actuators allow.
 
-    Another one for limits that allow positions near a dead centre.
+    Limits that allow positions near a dead centre are another warning.
 
-    A joint promises nothing where it has no limit. Of coupled joints partners may help: what is
-    warned of can be reached nowhere; where the ratio varies, not at every position.
+    A joint without a limit has no warning. A limit of coupled joints has one if no command of
+    their partners reaches it; a limit with a varying ratio, if some position does not reach it.
     """
     spec = binding.spec
     places: dict[str, Any] = {each.name: each for each in robot.robot.joints}
@@ -357,12 +351,12 @@ def limit_findings(
         )
     if not limits.allowed:
         return
-    reach = _reach(binding, _joint_limits(robot, binding))
+    reach = _compute_reach(binding, _read_joint_limits(robot, binding))
     for joint, allowed, ends in zip(limits.joints, limits.allowed, reach, strict=True):
-        for what, expected, found in _promises(joint, allowed, *map(float, ends)):
+        for what, expected, found in _find_wide_limits(joint, allowed, *map(float, ends)):
             yield warning(
                 places.get(joint.name, spec),
-                f"the {what} limit of joint '{joint.name}' promises more than the limits of its "
+                f"the {what} limit of joint '{joint.name}' is wider than the limits of its "
                 'actuators allow',
                 expected=expected,
                 found=found,
@@ -370,7 +364,7 @@ def limit_findings(
 
 
 def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
-    """Yield a warning for each actuator to which transmissions give different limits."""
+    """Yield a warning for each actuator with different limits in several transmissions."""
     first: dict[str, tuple[str, list[float]]] = {}
     for binding in robot.bindings:
         for member in binding.spec.actuators:
@@ -386,36 +380,36 @@ def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
                 yield Finding(
                     'warning',
                     f"transmissions give actuator '{member.name}' different limits, the "
-                    'narrowest of each kind counts',
+                    'narrowest of each kind is used',
                     line=member.line,
                     path=member.path,
-                    expected=f"those of transmission '{other}'",
-                    found=f"those of '{binding.spec.name}'",
+                    expected=f"the limits of transmission '{other}'",
+                    found=f"other limits of '{binding.spec.name}'",
                     subject=binding.spec.name,
                 )
 
 
-def _reach(binding: Binding, limits: Array) -> Array:
+def _compute_reach(binding: Binding, limits: Array) -> Array:
     """Return the positions of the joints within their own limits and the domain."""
     if binding.transmission.is_constant:
         return limits[:2].T
     unlimited = np.full((2, len(FIELDS), binding.transmission.n_actuators), np.inf)
     unlimited[0] = -np.inf
-    box = _guarded(_joint_box, binding.transmission, limits, unlimited)
+    box = _guard_plugin(_compute_joint_box, binding.transmission, limits, unlimited)
     return np.full((limits.shape[1], 2), math.nan) if box is None else box[0]
 
 
-def _promises(
+def _find_wide_limits(
     joint: MemberLimits, allowed: MemberLimits, lower: float, upper: float
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield the kind of each limit that is too wide, what is allowed, and what is promised."""
+    """Yield the kind of each limit that is too wide, its allowed range, and the limit."""
     units = units_of(joint.unit)
     slack = _ROUNDING * (1.0 + max(abs(allowed.lower), abs(allowed.upper)))
-    # Unknown compares false; so does what is open at the joint.
+    # Comparisons with unknown limits and with open limits of the joint are false.
     below = allowed.lower - lower if math.isfinite(lower) else 0.0
     above = upper - allowed.upper if math.isfinite(upper) else 0.0
     if math.isnan(allowed.lower) and math.isfinite(upper - lower):
-        yield 'position', 'a position that they allow', 'none within it'
+        yield 'position', 'an allowed position', 'no allowed position within it'
     elif below > slack or above > slack:
         excess = [
             f'{value:.4g} {units[0]} too {side}'
@@ -432,7 +426,7 @@ def _promises(
     ):
         if math.isfinite(own) and own > least * (1.0 + _ROUNDING):
             where = '' if least == greatest else f', {greatest:.6g} {units[row]} elsewhere'
-            times = f'{own / least:.4g} times as much' if least > 0.0 else 'where it is zero'
+            times = f'{own / least:.4g} times as much' if least > 0.0 else 'with zero allowed'
             yield (
                 FIELDS[row],
                 f'at most {least:.6g} {units[row]}{where}',

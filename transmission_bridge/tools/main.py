@@ -2,7 +2,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Entry point of ``transmission_bridge``: find the command, run it, turn errors into sentences."""
+"""Entry point of ``transmission_bridge``: run a command, and print errors as sentences."""
 
 from __future__ import annotations
 
@@ -25,19 +25,17 @@ from transmission_bridge.tools.cli import (
 )
 from transmission_bridge.tools.commands import COMMANDS, PROGRAM, REMOVED
 
-__all__ = ['main']
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """
     Run the command line.
 
-    :param arguments: Without the program's name; by default those of the process.
+    :param arguments: Without the program's name; by default the arguments of the process.
     :returns: The exit code, see :class:`~transmission_bridge.tools.cli.Exit`.
     """
     console = Console.standard()
     try:
-        code = _run(list(sys.argv[1:] if arguments is None else arguments), console)
+        code = _run_arguments(list(sys.argv[1:] if arguments is None else arguments), console)
         console.out.flush()
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
@@ -51,15 +49,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(code)
 
 
-def _run(arguments: list[str], console: Console) -> Exit:
+def _run_arguments(arguments: list[str], console: Console) -> Exit:
     if '_ARGCOMPLETE' in os.environ:  # a shell asks for completions, which ends the process
         words = os.environ.get('COMP_LINE', '').split()
-        optional('argcomplete', 'cli').autocomplete(_tree(console, words)[0])
+        optional('argcomplete', 'cli').autocomplete(_build_parsers(console, words)[0])
     first = arguments[0] if arguments else ''
     if first in COMMANDS:
         return _run_command(first, arguments[1:], console)
     if first in ('-h', '--help'):
-        console.out.write(_general_help())
+        console.out.write(_format_general_help())
     elif first == '--version':
         console.out.line(f'{PROGRAM} {__version__}')
     elif first in REMOVED:
@@ -86,11 +84,11 @@ class _Parser(argparse.ArgumentParser):
         self._console.out.write(self.format_help())
 
 
-def _tree(console: Console, words: Collection[str]) -> tuple[_Parser, dict[str, _Parser]]:
+def _build_parsers(console: Console, words: Collection[str]) -> tuple[_Parser, dict[str, _Parser]]:
     """
-    Return the parser of the program, and those of the commands.
+    Return the parser of the program, and the parsers of the commands.
 
-    :param words: Only commands among these have their arguments.
+    :param words: Names of the commands that get their arguments.
     """
     tree = _Parser(console, prog=PROGRAM)
     tree.add_argument('--version', action='store_true')
@@ -102,7 +100,7 @@ def _tree(console: Console, words: Collection[str]) -> tuple[_Parser, dict[str, 
     return tree, dict(commands.choices)
 
 
-def _general_help() -> str:
+def _format_general_help() -> str:
     width = max(map(len, COMMANDS))
     commands = '\n'.join(f'  {name:{width}}  {each.summary}' for name, each in COMMANDS.items())
     return f"""\
@@ -119,14 +117,14 @@ commands:
 
 def _run_command(name: str, arguments: list[str], console: Console) -> Exit:
     try:
-        # Intermixed: ``name=value`` may be before, between and after the options.
-        options = _tree(console, [name])[1][name].parse_intermixed_args(arguments)
+        # Intermixed: ``name=value`` may stand before, between and after the options.
+        options = _build_parsers(console, [name])[1][name].parse_intermixed_args(arguments)
     except SystemExit:  # help was printed
         return Exit.OK
     try:
         done = COMMANDS[name].run(options, console)
     except TransmissionBridgeError as error:
-        # It is in the description, which a recording may contain.
+        # The error is in the description, which a recording may contain.
         if file := getattr(options, 'file', None) or getattr(options, 'input', None):
             error.args = (f"'{file}': {error}",)
         raise

@@ -35,8 +35,6 @@ from transmission_bridge.transmissions.interfaces import (
 from transmission_bridge.transmissions.units import row_of
 from transmission_bridge.types import Array
 
-__all__ = ['run']
-
 
 def run(options: argparse.Namespace, console: Console) -> Result:
     """Run the command."""
@@ -44,7 +42,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     sides = {'actuator': robot.actuator_names, 'joint': robot.joint_names}
     names, file = sides[options.to], printable(options.file)
     units = DriverUnits(robot)
-    mapped, reasons = _map(robot, options, units)
+    mapped, reasons = _map_values(robot, options, units)
     row = row_of(options.interface)
     beyond: dict[str, tuple[float, float]] = {}
     if options.to == 'actuator':
@@ -57,7 +55,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
             }
         mapped = units.of_drivers(mapped, row)
     values = dict(zip(names, mapped.tolist(), strict=True))
-    unit_of = dict(zip(names, _units(robot, names, options.interface, options.to), strict=True))
+    texts = _find_units(robot, names, options.interface, options.to)
+    unit_of = dict(zip(names, texts, strict=True))
     known = {name: value for name, value in values.items() if math.isfinite(value)}
     if n_errors := sum(finding.severity == 'error' for finding in robot.findings):
         console.err.line(
@@ -77,13 +76,13 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     return Result(lines, known, Exit.OK if known else Exit.ERRORS)
 
 
-def _map(
+def _map_values(
     robot: RobotTransmissions, options: argparse.Namespace, units: DriverUnits
 ) -> tuple[Array, str]:
     """
     Map values of one interface.
 
-    :returns: The values in SI, NaN where they depend on an unknown value, and other causes of NaN.
+    :returns: The values in SI, NaN if they depend on an unknown value, and other causes of NaN.
     :raises UnsupportedInterfaceError: If the interface is not mapped in this direction.
     :raises UsageError: If a text is not ``name=value``, a name is not of this robot, or ``--at``
         or ``--rate`` is needed and missing.
@@ -116,7 +115,7 @@ def _map(
     return mapped, '; '.join(f'{name}: {reason}' for name, reason in report.counts)
 
 
-def _units(
+def _find_units(
     robot: RobotTransmissions, names: Sequence[str], interface: str, side: str
 ) -> list[str]:
     """
@@ -128,10 +127,10 @@ def _units(
     row, per_second = row_of(interface), '/s' * (interface == 'acceleration')
     if side == 'joint':
         return [units_of(joint_unit(robot.robot, name))[row] + per_second for name in names]
-    return [_driver_unit(robot, name, row) + per_second for name in names]
+    return [_find_driver_unit(robot, name, row) + per_second for name in names]
 
 
-def _driver_unit(robot: RobotTransmissions, name: str, row: int) -> str:
+def _find_driver_unit(robot: RobotTransmissions, name: str, row: int) -> str:
     units = robot.units.get(name)
     if units is not None and units.all_units[row].text:
         return units.all_units[row].text

@@ -4,8 +4,8 @@
 """
 The numbers of transmissions in a ROS parameter file, and the options of the bridge.
 
-Both spellings are read, nested and with dots in the names, of any number of nodes, as people write
-them and as ``ros2 param dump`` does::
+Nested names and names with dots are read, for any number of nodes, as written by hand and by
+``ros2 param dump``::
 
     /**:
       ros__parameters:
@@ -28,18 +28,16 @@ from transmission_bridge.description.values import parse_number
 from transmission_bridge.tools.cli import optional, UsageError
 from transmission_bridge.transmissions.tunable import ParameterPath
 
-__all__ = ['parameters_yaml', 'place_of', 'read_options', 'read_parameter_file']
-
 _PARAMETERS = 'ros__parameters'
-#: Deepest nesting, and most values; aliases could make a small file endless.
+#: Limits of nesting and of the number of values; aliases could make a small file endless.
 _DEEPEST, _MOST = 32, 100_000
 _BOOL = 'tag:yaml.org,2002:bool'
 _TEXT = 'tag:yaml.org,2002:str'
 
-#: In the node's words.
+#: Expected types, in the words of the node.
 _EXPECTED = {bool: 'true or false', str: 'text', tuple: 'a list of texts'}
 
-#: How YAML writes infinity.
+#: Infinity in YAML.
 _INFINITE = ('.inf', '+.inf', '-.inf')
 
 
@@ -52,12 +50,12 @@ def read_parameter_file(data: bytes, name: str) -> dict[str, float | bool]:
     :raises UsageError: If it is not a parameter file, a value is not a number, or two nodes
         disagree.
     """
-    return _read(data, name, lambda path: float if path.startswith(PREFIX) else None)
+    return _read_values(data, name, lambda path: float if path.startswith(PREFIX) else None)
 
 
 def read_options(data: bytes, name: str, wanted: Collection[str]) -> dict[str, Any]:
     """
-    Return options of the bridge as :class:`BridgeOptions` takes them.
+    Return options of the bridge, as for :class:`BridgeOptions`.
 
     :param data: The file.
     :param name: Its name, for errors.
@@ -66,31 +64,31 @@ def read_options(data: bytes, name: str, wanted: Collection[str]) -> dict[str, A
         disagree.
     """
     kinds = {each.name: type(each.default) for each in fields(BridgeOptions)}
-    return _read(data, name, lambda path: kinds[path] if path in wanted else None)
+    return _read_values(data, name, lambda path: kinds[path] if path in wanted else None)
 
 
 def place_of(data: bytes, name: str, parameter: str) -> str:
     """
-    Return where a parameter stands in a file, for errors: its first line, if it is there.
+    Return the file and the first line of a parameter, for errors.
 
     :raises UsageError: If it is not a parameter file.
     """
-    lines = (leaf.start_mark.line for path, leaf in _parameters(data, name) if path == parameter)
+    lines = (leaf.start_mark.line for path, leaf in _find_leaves(data, name) if path == parameter)
     line = next(lines, None)
     return f"'{name}'" if line is None else f"'{name}', line {line + 1}"
 
 
-def _read(data: bytes, name: str, kind_of: Callable[[str], type | None]) -> dict[str, Any]:
-    """Return the values of parameters by name, of those that have a type."""
+def _read_values(data: bytes, name: str, kind_of: Callable[[str], type | None]) -> dict[str, Any]:
+    """Return the values of parameters with a type, by name."""
     values: dict[str, Any] = {}
-    for path, leaf in _parameters(data, name):
+    for path, leaf in _find_leaves(data, name):
         kind = kind_of(path)
-        # An empty list has no type, and is no value for a node.
+        # An empty list has no type, so a node ignores it.
         if kind is None or (leaf.value == [] and not path.startswith(PREFIX)):
             continue
         place = f"'{name}', line {leaf.start_mark.line + 1}: {path}"
         try:
-            value = _value(leaf, kind)
+            value = _parse_value(leaf, kind)
         except ValueError as error:
             found = repr(leaf.value) if leaf.id == 'scalar' else f'a {leaf.id}'
             raise UsageError(f'{place}: expected {error}, found {found}') from None
@@ -99,18 +97,18 @@ def _read(data: bytes, name: str, kind_of: Callable[[str], type | None]) -> dict
     return values
 
 
-def _value(leaf: Any, kind: type) -> Any:
+def _parse_value(leaf: Any, kind: type) -> Any:
     """
-    Return the value of a node; true and false count as numbers.
+    Return the value of a node; true and false are also numbers.
 
-    :raises ValueError: If it has another type (a quoted number is text), with what is expected.
+    :raises ValueError: If it has another type (a quoted number is text), with the expected one.
     """
     if leaf.tag == _BOOL and kind in (bool, float):
         return leaf.value.lower() in ('true', 'yes', 'on')
     if kind is float:
         if leaf.id != 'scalar' or leaf.style is not None:
             raise ValueError('a number')
-        if leaf.value in _INFINITE:  # a limit that is open
+        if leaf.value in _INFINITE:  # an open limit
             return float(leaf.value.replace('.', ''))
         return parse_number(leaf.value)
     if kind is str and leaf.tag == _TEXT:
@@ -120,18 +118,18 @@ def _value(leaf: Any, kind: type) -> Any:
     raise ValueError(_EXPECTED[kind])
 
 
-def _parameters(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
+def _find_leaves(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
     """
     Yield name and node of every parameter in the file.
 
-    Unlike plain values, nodes have line numbers, and quotes of texts.
+    Unlike plain values, nodes contain line numbers and quotes.
     """
     yaml = optional('yaml', 'cli')
     try:
         root = yaml.compose(data.decode('utf-8-sig'), Loader=yaml.SafeLoader)
     except RecursionError:
         raise UsageError(f"'{name}' is not YAML: it is nested too deep") from None
-    except Exception as error:  # PyYAML raises ValueError and others for odd scalars, too
+    except Exception as error:  # PyYAML also raises ValueError and others for odd scalars
         raise UsageError(f"'{name}' is not YAML: {' '.join(str(error).split())}") from None
     is_known, n_visited = False, 0
     stack: list[tuple[Any, str | None, int]] = [(root, None, 0)]
@@ -183,19 +181,20 @@ def parameters_yaml(transmissions: Iterable[tuple[str, Iterable[Entry]]], headin
             for part in (name, *path[:-1]):
                 place = place.setdefault(part, {})
             place[path[-1]] = format_yaml_number(value) + (f'  # {remark}' if remark else '')
-    lines += ['/**:', '  ros__parameters:', '    transmissions:', *_lines(nested, '      ')]
+    lines += ['/**:', '  ros__parameters:', '    transmissions:']
+    lines += _yaml_lines(nested, '      ')
     return '\n'.join(lines) + '\n'
 
 
-def _lines(nested: Mapping[str, Any], indent: str) -> Iterator[str]:
+def _yaml_lines(nested: Mapping[str, Any], indent: str) -> Iterator[str]:
     for key, value in nested.items():
         if isinstance(value, str):
-            yield f'{indent}{_key(key)}: {value}'
+            yield f'{indent}{_format_key(key)}: {value}'
         else:
-            yield f'{indent}{_key(key)}:'
-            yield from _lines(value, indent + '  ')
+            yield f'{indent}{_format_key(key)}:'
+            yield from _yaml_lines(value, indent + '  ')
 
 
-def _key(name: str) -> str:
+def _format_key(name: str) -> str:
     plain = _PLAIN.fullmatch(name) and name.lower() not in _WORDS
     return name if plain else json.dumps(name)

@@ -12,20 +12,18 @@ from dataclasses import asdict
 from transmission_bridge.tools.cli import aligned, Console, Exit, printable, Result, wrapped
 from transmission_bridge.transmissions.registry import PluginInfo, Registry
 
-__all__ = ['run']
-
 
 def run(_: argparse.Namespace, console: Console) -> Result:
     """Run the command."""
     plugins = Registry().describe()
     return Result(
-        _lines(plugins, console.out.width),
+        _list_plugin_lines(plugins, console.out.width),
         {'plugins': [asdict(plugin) for plugin in plugins]},
         Exit.ERRORS if any(plugin.error for plugin in plugins) else Exit.OK,
     )
 
 
-def _lines(plugins: tuple[PluginInfo, ...], width: int | None) -> Iterator[str]:
+def _list_plugin_lines(plugins: tuple[PluginInfo, ...], width: int | None) -> Iterator[str]:
     rows = [('TYPE', 'PACKAGE', 'VERSION')]
     rows += [(plugin.type_name, plugin.package, plugin.version) for plugin in plugins]
     heading, *lines = aligned(rows)

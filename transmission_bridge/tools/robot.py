@@ -35,16 +35,7 @@ from transmission_bridge.tools.cli import Console, printable, UsageError
 from transmission_bridge.tools.parameter_files import place_of, read_options, read_parameter_file
 from transmission_bridge.transmissions import RobotTransmissions
 
-__all__ = [
-    'NAMES_HINT',
-    'STANDARD_INPUT',
-    'BridgeSetup',
-    'bridge_setup',
-    'read_robot_file',
-    'robot_of_command',
-]
-
-#: The file name that stands for standard input.
+#: The file name for standard input.
 STANDARD_INPUT = '-'
 
 
@@ -67,7 +58,7 @@ def read_robot_file(name: str) -> bytes:
 #: Advice about names that the robot does not have.
 NAMES_HINT = "give the driver's names with --actuator-names DRIVER=URDF"
 
-#: Options for the content of states, or their source.
+#: Options that affect the content of states, or their source.
 _USED = (
     'actuator_state_topics',
     'actuator_names',
@@ -86,7 +77,7 @@ _USED = (
 #: Options that do not apply to a recording, which is mapped message by message.
 _NOT_USED = ('state_timeout', 'publish')
 
-#: The option whose file is one for --params-file itself.
+#: The option with a file that is itself a parameter file.
 _TUNED = 'tuned_file'
 
 
@@ -97,7 +88,7 @@ class BridgeSetup:
 
     :param options: Its options.
     :param numbers: Numbers of the transmissions by their full parameter names.
-    :param file: Name of the parameter file, empty where there is none.
+    :param file: Name of the parameter file, empty without one.
     :param data: Its content.
     """
 
@@ -135,7 +126,7 @@ class BridgeSetup:
         topics = {each.strip('/'): each for each in self.options.actuator_state_topics}
         return merged.find_driver_names(topics.get(topic.strip('/'), topic))
 
-    def _unused(self, robot: RobotTransmissions, is_recorded: bool) -> Iterator[str]:
+    def _find_unused(self, robot: RobotTransmissions, is_recorded: bool) -> Iterator[str]:
         """Yield sentences about parameters that are not used."""
         for option in ('actuator_names', 'wrap_period', 'actuator_units'):
             given = split_pairs(option, getattr(self.options, option))
@@ -156,8 +147,8 @@ class BridgeSetup:
             )
         if self.options.tuned_file:
             yield (
-                f'{unused}: {_TUNED}; where its offsets are to count, give it with '
-                '--params-file, or write them back into the description by export'
+                f'{unused}: {_TUNED}; to use its offsets, give it with '
+                '--params-file, or write them into the description by export'
             )
 
     def robot(
@@ -168,23 +159,23 @@ class BridgeSetup:
 
         :param description: The robot.
         :param is_recorded: Whether they are for a recording.
-        :returns: The maps, and notes about parameters that are not used.
+        :returns: The maps, and notes about unused parameters.
         :raises DescriptionError: If the description cannot be read.
         :raises UsageError: If a number or an option does not fit the robot.
         """
-        with _in_file(self.file, self.data, ParameterError, UnknownNameError):
+        with _name_line(self.file, self.data, ParameterError, UnknownNameError):
             robot, findings = make_robot_maps(load_description(description), self.options)
             self.periods(robot)
-        notes = [*self._unused(robot, is_recorded), *(finding.text for finding in findings)]
+        notes = [*self._find_unused(robot, is_recorded), *(each.text for each in findings)]
         tunables = find_parameter_names(robot).tunables
         known = {name: value for name, value in self.numbers.items() if name in tunables}
-        with _in_file(self.file, self.data, TransmissionBridgeError):
+        with _name_line(self.file, self.data, TransmissionBridgeError):
             return robot.with_parameters(strip_prefixes(known)) if known else robot, notes
 
 
 @contextmanager
-def _in_file(name: str, data: bytes, *errors: type[TransmissionBridgeError]) -> Iterator[None]:
-    """Turn errors into wrong usage, in a line of a parameter file."""
+def _name_line(name: str, data: bytes, *errors: type[TransmissionBridgeError]) -> Iterator[None]:
+    """Raise errors as :class:`UsageError` with the line in a parameter file."""
     try:
         yield
     except errors as error:
@@ -197,7 +188,7 @@ def _in_file(name: str, data: bytes, *errors: type[TransmissionBridgeError]) -> 
 
 def robot_of_command(arguments: argparse.Namespace, console: Console) -> RobotTransmissions:
     """
-    Return the maps of a command's description, with its parameter file, and tell its notes.
+    Return the maps of a command's description and parameter file, and print the notes.
 
     :raises DescriptionError: If the description cannot be read.
     :raises UsageError: If a file cannot be used.
@@ -221,24 +212,21 @@ def bridge_setup(arguments: argparse.Namespace, drivers: Sequence[str] = ()) -> 
     if file:
         data = read_robot_file(file)
         numbers = read_parameter_file(data, file)
-        with _in_file(file, data, ParameterError):
+        with _name_line(file, data, ParameterError):
             options = BridgeOptions(**read_options(data, file, (*_USED, *_NOT_USED, _TUNED)))
     given: dict[str, Any] = {}
     if arguments.alias:
         given['plugin_aliases'] = tuple(arguments.alias)
     if names := getattr(arguments, 'actuator_names', ()):
-        # They may be for one of these drivers, by its topic.
+        # Entries may name one of these drivers by its topic.
         topics = drivers or options.actuator_state_topics
         given['actuator_state_topics'] = tuple(dict.fromkeys(t.lstrip('/') for t in topics))
-        given['actuator_names'] = tuple(map(_entry, names))
+        given['actuator_names'] = tuple(  # without the leading slash of a topic
+            each.lstrip('/') if ':' in each.partition('=')[0] else each for each in names
+        )
     try:
         options = replace(options, **given)
     except ParameterError as error:
         option = '--alias' if error.parameter == 'plugin_aliases' else '--actuator-names'
         raise UsageError(f'{option}: expected {error.expected}, found {error.found}') from None
     return BridgeSetup(options, numbers, file, data)
-
-
-def _entry(text: str) -> str:
-    """Return an entry without the leading slash of its topic."""
-    return text.lstrip('/') if ':' in text.partition('=')[0] else text

@@ -8,20 +8,12 @@ from __future__ import annotations
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.transmissions.binding import Binding
 
-__all__ = [
-    'UNKNOWN_UNIT',
-    'actuator_unit',
-    'joint_unit',
-    'ratio_unit',
-    'units_of',
-]
-
-#: Of an actuator: descriptions do not distinguish motors and cylinders.
+#: Unit of an actuator: descriptions do not distinguish motors and cylinders.
 UNKNOWN_UNIT = 'rad or m'
 
 
 def joint_unit(robot: RobotDescription, name: str) -> str:
-    """Return ``rad`` or ``m``, or :data:`UNKNOWN_UNIT` for a joint that the URDF lacks."""
+    """Return ``rad`` or ``m``, or :data:`UNKNOWN_UNIT` for a joint outside the URDF."""
     for joint in robot.joints:
         if joint.name == name and joint.is_scalar:
             return 'm' if joint.type == 'prismatic' else 'rad'
@@ -32,12 +24,12 @@ def actuator_unit(robot: RobotDescription, binding: Binding) -> str:
     """
     Return ``rad`` if the actuators of a transmission are certainly rotary, else both units.
 
-    They are if the mechanism defines it (screw), or if all joints are rotary and the ratio is
-    constant. On a prismatic joint or a crank, a motor and a cylinder have the same description.
+    They are rotary if the mechanism defines it (screw), or if all joints are rotary and the ratio
+    is constant. On a prismatic joint or a crank, a motor and a cylinder have the same description.
     """
     if binding.transmission.actuators_turn:
         return 'rad'
-    if not binding.spec.type:  # nothing is between it and its joint
+    if not binding.spec.type:  # it passes through to its joint
         return joint_unit(robot, binding.spec.joints[0].name)
     units = {joint_unit(robot, member.name) for member in binding.spec.joints}
     return 'rad' if binding.transmission.is_constant and units == {'rad'} else UNKNOWN_UNIT

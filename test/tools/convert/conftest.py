@@ -117,10 +117,10 @@ def live(messages, numbers=None, **choices):
     encoder, readers = JointStateEncoder(), {}
     published = []
     for source, time, data in messages:
-        view = readers.setdefault(source, JointStateReader()).read(data)
+        view = readers.setdefault(source, JointStateReader()).read_message(data)
         stamp = view.stamp if view.stamp != (0, 0) else divmod(time, 10**9)
-        path.update(source, view.layout, view, stamp)
-        state = path.joint_state()
+        path.merge_message(source, view.layout, view, stamp)
+        state = path.make_joint_state()
         if state is not None:
             published.append((time, encoder.encode_record(state)))
     return published

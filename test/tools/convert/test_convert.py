@@ -146,7 +146,7 @@ def test_what_is_odd_is_told(run, bags, tmp_path):
     topics['/robot_description'][1].append((bags.START + 50, bags.text_message('<robot/>')))
     result = run('convert', bags.write(tmp_path / 'in', topics), tmp_path / 'out')
     assert result.code == 0
-    assert '1 messages of /actuator_states refused (duplicate_name)' in result.err
+    assert '1 messages of /actuator_states rejected (duplicate_name)' in result.err
     assert "left out: 'm9'" in result.err
     assert '/robot_description changes' in result.err
     assert '4 messages converted' in result.out
@@ -170,7 +170,7 @@ def test_where_nothing_is_converted_nothing_is_written(run, bags, tmp_path, robo
     result = run('convert', robot_file, source, target)
     assert (result.code, result.out) == (1, '')
     for words in (
-        '5 messages of /actuator_states refused (foreign)',
+        '5 messages of /actuator_states rejected (foreign)',
         "expected some of 'm1', 'm2', 'm3', found 'M1', 'M2'; give the driver's names with",
         'nothing was converted, and nothing is written',
     ):
@@ -192,7 +192,7 @@ def test_why_nothing_was_converted_is_said(run, bags, tmp_path, robot_file):
     source = bags.write(tmp_path / 'in', topics)
     for pair, words in (
         ('/actuator_states:/x', 'there is no message with numbers on /actuator_states'),
-        ('/joint_states:/x', 'they name joints already: --to actuator converts those'),
+        ('/joint_states:/x', 'they already name joints: --to actuator converts those'),
         ('/half:/x', 'no joint is known from the numbers in the messages'),
     ):
         result = run('convert', robot_file, source, tmp_path / 'out.mcap', '--topic', pair)
@@ -347,7 +347,7 @@ def test_a_mistake_is_one_sentence(refuse, bags, tmp_path, given, words):
 def test_without_a_description_anywhere_that_is_said(refuse, bags, tmp_path):
     """A bag without /robot_description needs a file, which has to be there."""
     source, target = bags.drive(tmp_path / 'in', bags.states(2)), tmp_path / 'out'
-    words = f"'{source}' has no /robot_description: give the robot as well"
+    words = f"'{source}' has no /robot_description: give also the robot"
     refuse(words, 'convert', source, target)
     refuse("cannot read 'no/such.urdf'", 'convert', 'no/such.urdf', source, target)
 

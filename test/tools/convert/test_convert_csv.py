@@ -112,7 +112,7 @@ def test_a_bad_cell_costs_its_own_line(convert):
     result, path = convert(text, '--keep-readable')
     assert result.code == 1
     assert 'after 2 messages, 1.000 s into the recording: line 4: expected a time' in result.err
-    assert '; 3 more places are damaged; 93 messages behind could be read' in result.err
+    assert '; 3 more places are damaged; 93 messages after it could be read' in result.err
     times = [float(line.split(',')[0]) for line in path.read_text().splitlines()[1:]]
     assert times == [n for n in range(1, 100) if n not in (3, 6, 7, 51)]
 

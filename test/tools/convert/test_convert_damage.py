@@ -148,7 +148,7 @@ def test_the_messages_before_a_damaged_chunk_can_be_kept(convert, bags, recorded
         assert result.code == 1
         assert f'after {before} messages, {(before - 1) / 1000:.3f} s into' in result.err
         assert "checksum mismatch.; 'mcap recover IN.mcap -o OUT.mcap' may" in result.err
-        hint = 'nothing was written; --keep-readable writes what can be read'
+        hint = 'nothing was written; --keep-readable writes the readable part'
         assert (hint in result.err) == (not options) == (not target.exists())
     assert bags.told(target) == recorded.published[:before]
 

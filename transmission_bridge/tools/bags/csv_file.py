@@ -8,10 +8,10 @@ A line::
 
     time,stamp,topic,left.position,right.position,left.velocity,...
 
-``time`` is the time of receipt, ``stamp`` (optional, by default the same) that of the header, both
-in seconds with up to nine decimals. ``topic`` is optional as well. Every other column is named
-``name.position``, ``name.velocity`` or ``name.effort``, in SI units. An empty cell is a value that
-the message does not contain, ``nan`` one that is unknown.
+``time`` is the time of receipt. ``stamp`` (optional, default ``time``) is the stamp of the header.
+Both are in seconds with up to nine decimals. ``topic`` is also optional. Every other column is
+named ``name.position``, ``name.velocity`` or ``name.effort``, in SI units. An empty cell is a
+value that the message does not contain, ``nan`` an unknown value.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def number(text: str) -> float:
     :raises ValueError: If it is not one.
     """
     try:
-        if text.isascii() and '_' not in text:  # which Python would take
+        if text.isascii() and '_' not in text:  # float() accepts more
             return float(text)
     except ValueError:
         pass
@@ -81,7 +81,7 @@ def number(text: str) -> float:
 
 class CsvRows(Iterator[list[str]]):
     """
-    The rows of a CSV file in UTF-8; after a damaged one the next can be read.
+    The rows of a CSV file in UTF-8; reading continues after a damaged row.
 
     :param path: The file.
     :raises OSError: If it cannot be read.
@@ -91,7 +91,7 @@ class CsvRows(Iterator[list[str]]):
         check_regular(path)
         self._file = open(path, 'rb')  # noqa: SIM115 - closed by close()
         self._size = os.fstat(self._file.fileno()).st_size
-        # What is not UTF-8 becomes a sign that no number has.
+        # Invalid bytes become a character that is invalid in numbers.
         text = TextIOWrapper(self._file, 'utf-8-sig', 'replace', newline='')
         self._rows = csv.reader(text, strict=True, skipinitialspace=True)
 
@@ -107,9 +107,9 @@ class CsvRows(Iterator[list[str]]):
         self, parse: Callable[[list[str]], Parsed], damaged: Callable[[str], None]
     ) -> Iterator[Parsed]:
         """
-        Yield the remaining rows that are not empty, parsed.
+        Parse and yield the remaining rows that are not empty.
 
-        :param damaged: Called with the problem of each one that cannot be read or parsed.
+        :param damaged: Called with the problem of each damaged row.
         """
         while True:
             try:
@@ -138,7 +138,7 @@ class CsvReader:
     A CSV file; see :mod:`transmission_bridge.tools.bags.csv_file` for its columns.
 
     :param path: The file.
-    :param topic: Name of the topic if there is no such column.
+    :param topic: Name of the topic in a file without such a column.
     :ivar topics: All topics.
     :raises OSError: If it cannot be read.
     :raises UnusableFileError: If its header is not valid.
@@ -154,7 +154,7 @@ class CsvReader:
         names = {topic: 0}
         with closing(self._rows):
             try:
-                self._use_header([title.strip() for title in next(self._rows, [])])
+                self._read_header([title.strip() for title in next(self._rows, [])])
             except (csv.Error, ValueError) as error:
                 raise UnusableFileError(f'its header: {error}') from None
             if TOPIC in self._at:
@@ -177,17 +177,17 @@ class CsvReader:
         """
         self._rows = rows = CsvRows(self._path)
         next(rows, None)
-        yield from rows.each(self._message, damaged)
+        yield from rows.each(self._parse_message, damaged)
 
     def close(self) -> None:
         """Close the file."""
         self._rows.close()
 
-    def _use_header(self, titles: list[str]) -> None:
+    def _read_header(self, titles: list[str]) -> None:
         """
         Find the columns.
 
-        :raises ValueError: If the header is not valid; the message says why.
+        :raises ValueError: If the header is invalid, with the reason.
         """
         self._count = len(titles)
         found: dict[str, list[int]] = {}
@@ -211,12 +211,12 @@ class CsvReader:
         columns = zip(*found.values(), strict=True)  # by interface
         self._pick = itemgetter(*(place for each in columns for place in each))
 
-    def _message(self, cells: list[str]) -> Message:
+    def _parse_message(self, cells: list[str]) -> Message:
         """
         Return a line as a message.
 
         :raises MessageError: If the stamp does not fit.
-        :raises ValueError: If a cell is missing or not valid.
+        :raises ValueError: If a cell is missing or invalid.
         """
         if len(cells) < self._count:
             raise ValueError(f'expected {self._count} cells, found {len(cells)}')
@@ -225,10 +225,10 @@ class CsvReader:
         if time < 0:
             raise ValueError(f"expected a time after 1970, found '{head[TIME]}'")
         stamp = divmod(nanoseconds(head[STAMP]) if STAMP in head else time, _BILLION)
-        cells.append('')  # that of a missing column
+        cells.append('')  # the cell of a missing column
         texts = self._pick(cells)
         is_whole = '' not in texts
-        rows = _numbers(texts if is_whole else [cell or 'nan' for cell in texts])
+        rows = _parse_numbers(texts if is_whole else [cell or 'nan' for cell in texts])
         rows = rows.reshape(len(FIELDS), -1)
         names, fields = self._names, list(rows)
         if not is_whole:
@@ -240,7 +240,7 @@ class CsvReader:
         return Message(self._topics[topic], time, self._encoder.encode_record(record))
 
 
-def _numbers(cells: Sequence[str]) -> Array:
+def _parse_numbers(cells: Sequence[str]) -> Array:
     """
     Return the numbers of cells.
 
@@ -281,7 +281,7 @@ class CsvWriter:
         """Do nothing: a topic without messages has no lines."""
 
     def write(self, message: Message) -> None:
-        """Append a message, if it is of these topics."""
+        """Append a message of these topics, and ignore others."""
         if message.topic.name not in self._topics:
             return
         view = self._reader.read_message(message.data)

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings by their names; MCAP, SQLite and the folders of rosbag2 by the library rosbags."""
+"""Open and create recordings by their names; rosbags reads and writes MCAP and SQLite."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from transmission_bridge.tools.files import check_regular
 METADATA = 'metadata.yaml'
 _MCAP, _SQLITE, _CSV = '.mcap', '.db3', '.csv'
 
-#: Programs that recover what rosbags cannot read.
+#: Programs that recover damaged recordings.
 _RECOVERY = {'mcap': "'mcap recover IN.mcap -o OUT.mcap'", 'sqlite3': "'sqlite3 IN.db3 .recover'"}
 
 
@@ -33,7 +33,7 @@ class BagReader:
     :param path: The folder or file.
     :ivar storage: ``mcap`` or ``sqlite3``, empty if it is neither.
     :ivar is_compressed: Whether its chunks are compressed.
-    :ivar custom: Entries that the user made in its metadata.
+    :ivar custom: Custom entries of its metadata.
     :ivar topics: All topics.
     :ivar close: Closes the recording.
     :raises OSError: If it cannot be read.
@@ -42,15 +42,15 @@ class BagReader:
     """
 
     def __init__(self, path: str) -> None:
-        files = _files(path)
+        files = _list_files(path)
         storage = 'sqlite3' if any(_SQLITE in file.suffixes for file in files) else 'mcap'
         self._recovery = f'; {_RECOVERY[storage]} may recover more'
         rosbag2 = optional('rosbags.rosbag2', 'bags')
-        # rosbags writes no two connections that agree in name, type, encoding and QoS.
+        # rosbags rejects two connections with equal name, type, encoding and QoS.
         equal: dict[object, Topic] = {}
         self._topics: dict[int, Topic] = {}
         try:
-            with _bounded(), ExitStack() as stack:
+            with _bound_rosbags(), ExitStack() as stack:
                 for file in files:
                     _check_size(file)
                 self._reader = stack.enter_context(rosbag2.Reader(path))
@@ -65,8 +65,8 @@ class BagReader:
                 self.close = stack.pop_all().close
         except (UnusableFileError, UsageError):
             raise
-        except Exception as error:  # rosbags raises whatever a damaged file leads to
-            raise UnusableFileError(_words(error) + self._recovery) from None
+        except Exception as error:  # rosbags raises any exception for a damaged file
+            raise UnusableFileError(_format_rosbags_error(error) + self._recovery) from None
         # rosbags would decompress messages without a limit.
         self._is_packed = inner.metadata.compression_mode == 'message'
         inner.metadata = inner.metadata._replace(compression_mode=None)
@@ -84,8 +84,8 @@ class BagReader:
         """
         Yield the messages in the order of receipt.
 
-        :param damaged: Called with the problem if something cannot be read: after the messages
-            before it, and before those after it.
+        :param damaged: Called with the problem of unreadable data, between the messages before and
+            after it.
         """
         self._read, topics = 0, self._topics
         found = self._reader.messages()
@@ -95,11 +95,11 @@ class BagReader:
                 if type(data) is not bytes or type(time) is not int:
                     raise ValueError('a row of the table messages is not a message')
                 if self._is_packed:
-                    data = _decompress(_zstd().ZstdDecompressor, data)
+                    data = _decompress(_import_zstd().ZstdDecompressor, data)
             except StopIteration:
                 break
-            except Exception as error:  # rosbags raises whatever a damaged file leads to
-                damaged(_words(error) + self._recovery)
+            except Exception as error:  # rosbags raises any exception for a damaged file
+                damaged(_format_rosbags_error(error) + self._recovery)
                 return
             self._read += 1
             yield Message(topics[connection.id], time, data)
@@ -108,7 +108,7 @@ class BagReader:
             damaged(f'{missing} messages of its index were not found{self._recovery}')
 
 
-def _files(path: str) -> list[Path]:
+def _list_files(path: str) -> list[Path]:
     """
     Return the files of a recording.
 
@@ -123,16 +123,16 @@ def _files(path: str) -> list[Path]:
     for file in files:
         check_regular(file)
         if _SQLITE in file.suffixes:
-            _check_uri(file)
+            _check_sqlite_path(file)
     return files
 
 
-def _check_uri(path: Path) -> None:
-    if set('?#%') & set(str(path)):  # rosbags makes a URI of it, without quoting
+def _check_sqlite_path(path: Path) -> None:
+    if set('?#%') & set(str(path)):  # rosbags makes an unquoted URI of it
         raise OSError(f"the path of an SQLite file cannot have ?, # or %: '{path}'")
 
 
-def _words(error: Exception) -> str:
+def _format_rosbags_error(error: Exception) -> str:
     """Return an error of rosbags, with its type unless it is a sentence."""
     return str(error) if type(error).__name__ in ('ReaderError', 'ValueError') else repr(error)
 
@@ -148,9 +148,9 @@ _LONGEST_METADATA = 4 * 1024 * 1024
 
 def _check_size(file: Path) -> None:
     """
-    Check a file that is read, or decompressed into the temporary folder, as a whole.
+    Check the size of a file that rosbags reads or decompresses completely.
 
-    :raises UnusableFileError: If it is too large, or can expand without end.
+    :raises UnusableFileError: If it is too large, or has aliases that expand without end.
     """
     size = file.stat().st_size
     if file.name == METADATA:
@@ -161,7 +161,7 @@ def _check_size(file: Path) -> None:
             raise UnusableFileError(f'its {METADATA} has aliases, which expand without end')
     if file.suffix == '.zstd':
         most = left = _LARGEST + _EXPANSION * size
-        with _zstd().open(file, 'rb') as raw:
+        with _import_zstd().open(file, 'rb') as raw:
             while left >= 0 and (piece := raw.read(1 << 20)):
                 left -= len(piece)
         if left < 0:
@@ -169,16 +169,16 @@ def _check_size(file: Path) -> None:
 
 
 @contextmanager
-def _bounded() -> Iterator[None]:
+def _bound_rosbags() -> Iterator[None]:
     """Let rosbags decompress chunks with a limit, and open databases without views."""
     chunks = optional('rosbags.rosbag2.storage_mcap', 'bags').DECOMPRESSORS
-    chunks['zstd'] = partial(_decompress, _zstd().ZstdDecompressor)
+    chunks['zstd'] = partial(_decompress, _import_zstd().ZstdDecompressor)
     chunks['lz4'] = partial(_decompress, optional('lz4.frame', 'bags').LZ4FrameDecompressor)
     apsw = optional('apsw', 'bags')
 
     def bound(database: Any) -> None:
         database.limit(apsw.SQLITE_LIMIT_LENGTH, _LARGEST)
-        # A view may have endless rows.
+        # A view can have endless rows.
         database.authorizer = lambda *about: apsw.SQLITE_DENY if about[-1] else apsw.SQLITE_OK
 
     apsw.connection_hooks.append(bound)
@@ -196,8 +196,8 @@ def _decompress(make: Callable[[], Any], data: bytes, size: int = _LARGEST) -> b
     return raw
 
 
-def _zstd() -> Any:
-    # Newer versions of Python have it, for others it is a package.
+def _import_zstd() -> Any:
+    # In newer versions of Python, else a package.
     return optional('rosbags.rosbag2.reader', 'bags').zstd
 
 
@@ -206,20 +206,20 @@ def _zstd() -> Any:
 
 #: The hash of a type without a known definition; rosbags writes no empty one.
 _NO_HASH = f'RIHS01_{"0" * 64}'
-#: How a definition in IDL begins.
+#: Start of a definition in IDL.
 _IDL = f'{"=" * 80}\nIDL: '
 
 
-def _described(topic: Topic) -> tuple[str, str]:
+def _find_definition(topic: Topic) -> tuple[str, str]:
     """
-    Return definition and hash of a topic's type, as far as the recording or rosbags knows them.
+    Return definition and hash of a topic's type, from the recording or rosbags, if known.
 
     :raises UsageError: If rosbags is not installed.
     """
     types = optional('rosbags.typesys', 'bags')
     definition, type_hash = topic.definition, topic.type_hash
     try:
-        store = _type_store()
+        store = _load_type_store()
         if definition and not type_hash:
             store = types.get_typestore(types.Stores.EMPTY)
             if definition.startswith(_IDL):
@@ -229,7 +229,7 @@ def _described(topic: Topic) -> tuple[str, str]:
             store.fielddefs.update(parsed)  # enough for the hash; ``register`` would compile them
         definition = definition or store.generate_msgdef(topic.type, ros_version=2)[0]
         return definition, type_hash or store.hash_rihs01(topic.type)
-    except Exception:  # whatever an odd definition leads to: it is copied as it is
+    except Exception:  # rosbags rejects the definition, which is copied unchanged
         return definition, type_hash or _NO_HASH
 
 
@@ -240,20 +240,20 @@ def decode(data: bytes, type_name: str) -> Any:
     :raises MessageError: If it cannot be decoded at all (``undecodable``).
     :raises UsageError: If rosbags is not installed.
     """
-    store = _type_store()
+    store = _load_type_store()
     try:
         return store.deserialize_cdr(data, type_name)
-    except Exception as error:  # it raises whatever a broken message leads to
+    except Exception as error:  # rosbags raises any exception for a broken message
         raise MessageError('undecodable', f'the message cannot be decoded: {error}') from None
 
 
 def read_unusual(data: bytes) -> JointStateRecord:
-    """Return a joint state that the fast reader does not read; raises as :func:`decode`."""
+    """Return a joint state that the fast reader rejects; raises as :func:`decode`."""
     return record_from_message(decode(data, JOINT_STATE))
 
 
 @lru_cache(maxsize=1)
-def _type_store() -> Any:
+def _load_type_store() -> Any:
     types = optional('rosbags.typesys', 'bags')
     return types.get_typestore(types.Stores.LATEST)
 
@@ -299,7 +299,7 @@ class BagWriter:
 
     def add(self, topic: Topic) -> None:
         """Add a topic, which may have no messages."""
-        definition, type_hash = _described(topic)
+        definition, type_hash = _find_definition(topic)
         self._connections[topic] = self._writer.add_connection(
             topic.name, topic.type, msgdef=definition, rihs01=type_hash,
             serialization_format=topic.encoding, offered_qos_profiles=topic.qos,
@@ -320,11 +320,11 @@ def create_sink(
     path: str, source: Source, storage: str | None, columns: Sequence[str], topics: Sequence[str]
 ) -> Iterator[BagWriter | CsvWriter]:
     """
-    Create a recording of the type of its name; it is complete after the block.
+    Create a recording with the storage of its name; it is complete after the block.
 
-    :param path: The file or folder, which does not exist, in a folder without others.
-    :param source: The recording whose storage, compression and custom metadata are taken over.
-    :param storage: ``mcap`` or ``sqlite3``, of a folder; by default that of the source.
+    :param path: The file or folder, which must not exist, in an otherwise empty folder.
+    :param source: The recording that gives storage, compression and custom metadata.
+    :param storage: ``mcap`` or ``sqlite3`` for a folder; by default the storage of the source.
     :param columns: Names in joint states, for CSV.
     :param topics: Topics to write, for CSV.
     :raises OSError: If it cannot be written.
@@ -340,7 +340,7 @@ def create_sink(
     # rosbags names the file after its folder.
     folder = Path(path) if is_folder(path) else Path(path).parent / 'bag' / Path(path).stem
     if kind == 'sqlite3':
-        _check_uri(folder)
+        _check_sqlite_path(folder)
     plugin = rosbag2.StoragePlugin[kind.upper()]
     writer = rosbag2.Writer(folder, version=9, storage_plugin=plugin)
     if kind == 'mcap' and source.is_compressed:

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What every recording has, whatever its format: topics and messages."""
+"""Topics and messages of recordings in any format."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Topic:
 
     :param name: Its name.
     :param type: Name of the message type.
-    :param encoding: How messages are serialised, ``cdr`` in ROS 2.
+    :param encoding: Serialisation of messages, ``cdr`` in ROS 2.
     :param definition: Definition of the type, empty if it was not recorded.
     :param type_hash: Type description hash (``RIHS01_...``), empty if it was not recorded.
-    :param qos: Offered QoS profiles, as rosbags has them.
+    :param qos: Offered QoS profiles, in the form of rosbags.
     """
 
     name: str

@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-From paired recordings of actuators and joints to the numbers of the transmissions.
+Estimate the numbers of transmissions from paired recordings of actuators and joints.
 
 The model is in :mod:`~transmission_bridge.tools.calibration.model`, the estimator in
 :mod:`~transmission_bridge.tools.calibration.estimate`. Needs scipy (extra ``calibrate``).

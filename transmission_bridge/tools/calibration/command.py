@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge calibrate``: the numbers of the transmissions from a recording."""
+"""``transmission_bridge calibrate``: estimate numbers of transmissions from a recording."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ import numpy as np
 from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.tools.calibration.calibrate import calibrate_robot
 from transmission_bridge.tools.calibration.recording import (
-    has_topics,
+    has_topic_column,
     read_bag,
     read_csv,
     Recording,
 )
 from transmission_bridge.tools.calibration.results import (
+    CalibratedNumber,
     Calibration,
-    Channel,
+    ChannelResult,
+    describe_times,
     Effect,
-    Parameter,
-    when,
 )
 from transmission_bridge.tools.cli import (
     aligned,
@@ -41,84 +41,80 @@ from transmission_bridge.tools.cli import (
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.parameter_files import parameters_yaml
 from transmission_bridge.tools.plot.figure import format_of, picture
-from transmission_bridge.tools.robot import (
-    bridge_setup,
-    BridgeSetup,
-    read_robot_file,
-)
+from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.linkage.tree import linkage_joints
 from transmission_bridge.types import Array
 
-__all__ = ['residual_plot', 'rounded', 'run', 'text_lines']
 
-_HEADING = ('PARAMETER', 'DESCRIPTION', 'ESTIMATE', '95 % INTERVAL')
-
-
-def text_lines(result: Calibration, width: int | None) -> Iterator[str]:
+def list_calibration_lines(result: Calibration, width: int | None) -> Iterator[str]:
     """
     Yield the lines about one transmission.
 
-    :param width: Columns to wrap sentences at, ``None``: do not.
+    :param width: Columns to wrap sentences at, ``None``: no wrapping.
     """
     rows = 'rows' if result.rows != 1 else 'row'
     yield f'{printable(result.transmission)}  {printable(result.type)}  ({result.rows} {rows})'
-    table = [_HEADING, *(_row(parameter) for parameter in result.parameters)]
+    heading = ('PARAMETER', 'DESCRIPTION', 'ESTIMATE', '95 % INTERVAL')
+    table = [heading, *(_format_number_row(parameter) for parameter in result.parameters)]
     for line in aligned(table, right=(1, 2)):
         yield f'  {line}'
     for channel in result.channels:
-        yield _wrapped(_channel(channel, timed=result.timed), width)
-    said = (('', map(_effect, result.effects)), ('doubt: ', result.doubts),
+        yield _wrap_sentence(_describe_channel(channel, timed=result.timed), width)
+    groups = (('', map(_describe_effect, result.effects)), ('doubt: ', result.doubts),
             ('warning: ', result.warnings), ('note: ', result.notes))  # fmt: skip
-    for kind, sentences in said:
+    for kind, sentences in groups:
         for sentence in sentences:
-            yield _wrapped(kind + sentence, width)
+            yield _wrap_sentence(kind + sentence, width)
     yield ''
 
 
-def rounded(value: float, half_width: float | None) -> str:
-    """Return a number with two digits more than its interval lets it have."""
+def round_to_interval(value: float, half_width: float | None) -> str:
+    """Return a number with two significant digits of its interval."""
     if half_width is None or not 0.0 < half_width < math.inf:
         return f'{value:.9g}'
     digits = max(0, min(12, 1 - math.floor(math.log10(half_width))))
     return f'{value:.{digits}f}'
 
 
-def _row(parameter: Parameter) -> tuple[str, str, str, str]:
+def _format_number_row(parameter: CalibratedNumber) -> tuple[str, str, str, str]:
     described = f'{parameter.described:.9g}'
     if parameter.half_width is None:
-        # What is more than was to be expected is a warning, in a sentence of its own.
+        # A warning has a sentence of its own.
         return parameter.name, described, 'kept', '' if parameter.warns else parameter.kept
     if math.isinf(parameter.half_width):
         interval = 'unknown: no more measurements than numbers'
     else:
         interval = f'± {parameter.half_width:.2g}'
-    return parameter.name, described, rounded(parameter.value, parameter.half_width), interval
+    value = round_to_interval(parameter.value, parameter.half_width)
+    return parameter.name, described, value, interval
 
 
-def _channel(channel: Channel, *, timed: bool) -> str:
+def _describe_channel(channel: ChannelResult, *, timed: bool) -> str:
     if channel.noise is None:
         return f'{channel.name}: {channel.motion.value}, not used'
     outliers = int(channel.outlier.sum())
     return (
         f'{channel.name}: noise {channel.noise:.2g}, {outliers} of {len(channel.outlier)} are '
-        'outliers' + (f' ({when(channel.time, channel.outlier, timed=timed)})' if outliers else '')
+        'outliers'
+        + (f' ({describe_times(channel.time, channel.outlier, timed=timed)})' if outliers else '')
     )
 
 
-def _effect(effect: Effect) -> str:
+def _describe_effect(effect: Effect) -> str:
     scale, unit = (1e3, 'ms') if effect.unit == 's' else (1.0, effect.unit)
     half = scale * effect.half_width
     text = (
-        f'found and taken into account: {printable(effect.name)}: '
-        f'{rounded(scale * effect.size, half)} ± {half:.2g} {unit}'
+        f'included in the model: {printable(effect.name)}: '
+        f'{round_to_interval(scale * effect.size, half)} ± {half:.2g} {unit}'
     )
     if effect.alike:
-        text += '; this motion cannot tell it from ' + ' or '.join(map(printable, effect.alike))
+        others = ' or '.join(map(printable, effect.alike))
+        text += f'; this motion cannot separate it from {others}'
     return text
 
 
-def _wrapped(text: str, width: int | None) -> str:
+def _wrap_sentence(text: str, width: int | None) -> str:
     if width is None:
         return f'  {printable(text)}'
     return textwrap.fill(
@@ -127,13 +123,9 @@ def _wrapped(text: str, width: int | None) -> str:
     )  # fmt: skip
 
 
-#: Points per picture; the eye sees no more.
-_MOST_POINTS = 4000
-
-
-def residual_plot(results: Sequence[Calibration], file_format: str) -> bytes:
+def draw_residuals(results: Sequence[Calibration], file_format: str) -> bytes:
     """
-    Draw the residuals of every channel that was used, one below the other.
+    Draw the residuals of every used channel, one below the other.
 
     :param file_format: ``svg`` or ``png``.
     """
@@ -151,8 +143,8 @@ def residual_plot(results: Sequence[Calibration], file_format: str) -> bytes:
                 axis.set_axis_off()
             axes[0, 0].text(0.5, 0.5, 'no residuals', ha='center')
         for pair, (result, channel) in zip(axes, rows, strict=False):
-            _draw(pair[0], channel, channel.time, 'time [s]' if result.timed else 'row')
-            _draw(pair[1], channel, channel.position, f'position [{channel.unit}]')
+            _draw_channel(pair[0], channel, channel.time, 'time [s]' if result.timed else 'row')
+            _draw_channel(pair[1], channel, channel.position, f'position [{channel.unit}]')
             pair[0].set_ylabel(f'residual [{channel.unit}]', fontsize=8)
             title = f'{result.transmission}: {channel.name}'
             pair[0].set_title(title, fontsize=9, loc='left', parse_math=False)
@@ -160,13 +152,13 @@ def residual_plot(results: Sequence[Calibration], file_format: str) -> bytes:
     return picture(draw, (11.0, max(2.2 * len(rows), 2.0)), file_format)
 
 
-def _draw(axis: Any, channel: Channel, x: Array, label: str) -> None:
+def _draw_channel(axis: Any, channel: ChannelResult, x: Array, label: str) -> None:
     count = len(channel.residual)
-    shown = np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(np.intp))
+    shown = np.unique(np.linspace(0, count - 1, min(count, 4000)).astype(np.intp))
     inside = shown[~channel.outlier[shown]]
     outside = np.flatnonzero(channel.outlier)
     axis.plot(x[inside], channel.residual[inside], '.', ms=2, color='#4878a8')
-    # Outliers far away are marked at the edge, or the rest would be a line.
+    # Distant outliers are drawn at the edge, or the other residuals would be a flat line.
     limit = 8.0 * (channel.noise or 0.0)
     clipped = np.clip(channel.residual[outside], -limit, limit)
     axis.plot(x[outside], clipped, 'x', ms=4, color='#c44e52')
@@ -188,41 +180,37 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     optional('scipy.optimize', 'calibrate')
     setup = bridge_setup(options, [options.actuators])
     robot, remarks = setup.robot(read_robot_file(options.file), is_recorded=True)
-    chosen, refusals = _chosen(options.transmission, robot)
-    recording, notes = _recording(options, setup, robot)
+    chosen, refusals = _choose_names(options.transmission, robot)
+    recording, notes = _read_recording(options, setup, robot)
     for note in (*remarks, *refusals, *notes):
         console.err.line(printable(note))
     results = calibrate_robot(
-        robot,
-        recording,
-        only=chosen,
-        noisy=options.noise,
-        fixed=options.fix,
+        robot, recording, only=chosen, noisy=options.noise, fixed=options.fix
     )
     _check_results(options, results)
     Result(
-        (line for result in results for line in text_lines(result, console.out.width)),
+        (line for result in results for line in list_calibration_lines(result, console.out.width)),
         {'transmissions': [result.as_json() for result in results]},
     ).show(console, as_json=options.json)
     if options.report:
-        data = residual_plot(results, report_format)
+        data = draw_residuals(results, report_format)
         write_output(options.report, data, force=options.force)
         console.err.line(f'written to {printable(options.report)}: the residuals')
-    if not any(result.estimated for result in results):
-        console.err.line('nothing is identifiable from this recording; nothing is written')
+    if not any(result.estimated_numbers for result in results):
+        console.err.line('nothing is identifiable from this recording; no file is written')
         return Exit.ERRORS
     doubted = [result.transmission for result in results if result.doubts]
     if options.output and (not doubted or options.doubtful):
-        write_output(options.output, _parameters(results).encode(), force=options.force)
-        count = sum(len(result.estimated) for result in results)
+        write_output(options.output, _build_parameter_file(results).encode(), force=options.force)
+        count = sum(len(result.estimated_numbers) for result in results)
         console.err.line(f'written to {printable(options.output)}: {count} numbers')
     if doubted:
-        _tell_doubts(doubted, results, options, console)
+        _report_doubts(doubted, results, options, console)
         return Exit.ERRORS
     return Exit.OK
 
 
-def _tell_doubts(
+def _report_doubts(
     doubted: Sequence[str],
     results: Sequence[Calibration],
     options: argparse.Namespace,
@@ -234,17 +222,17 @@ def _tell_doubts(
         text += '; no file is written'
         if others:
             text += f' (for the others: --transmission {" --transmission ".join(others)})'
-        text += '; --doubtful writes all numbers as they are'
+        text += '; --doubtful writes all numbers'
     if not options.report:
         text += '; --report FILE.svg draws the residuals'
     console.err.line(printable(text))
 
 
-def _chosen(names: Sequence[str], robot: RobotTransmissions) -> tuple[list[str], list[str]]:
+def _choose_names(names: Sequence[str], robot: RobotTransmissions) -> tuple[list[str], list[str]]:
     """
-    Return the transmissions to calibrate, and a sentence about each that cannot be.
+    Return the transmissions to calibrate, and a sentence about each rejected one.
 
-    :raises UsageError: If one of these was asked for, or there is no other.
+    :raises UsageError: If a rejected one is named, or there is no other.
     """
     for name in names:
         if name not in robot.transmissions:
@@ -262,12 +250,12 @@ def _chosen(names: Sequence[str], robot: RobotTransmissions) -> tuple[list[str],
     return ([*names], []) if names else (others, [*refusals.values()])
 
 
-def _recording(
+def _read_recording(
     options: argparse.Namespace, setup: BridgeSetup, robot: RobotTransmissions
 ) -> tuple[Recording, Sequence[str]]:
     names, periods = setup.names_of_driver(robot, options.actuators), setup.periods(robot)
     notes: list[str] = []
-    if options.data.lower().endswith('.csv') and not has_topics(options.data):
+    if options.data.lower().endswith('.csv') and not has_topic_column(options.data):
         recording = read_csv(options.data, names, robot.joint_names)
         ignored = [name for name in recording.ignored if name]
         notes += [f'columns not used: {", ".join(ignored)}'] if ignored else []
@@ -277,13 +265,13 @@ def _recording(
         )
         notes += remarks
     if periods and recording.actuators.time is None:
-        notes.append('wrap_period is not used: poses without times do not tell turns')
+        notes.append('wrap_period is not used: poses without times do not determine turns')
     else:
-        actuators = recording.actuators.unwrapped(periods)
+        actuators = recording.actuators.unwrap_turns(periods)
         recording = replace(recording, actuators=actuators)
     # Numbers of transmissions are at the motor.
     scales = {name: units.position.scale for name, units in robot.units.items()}
-    return replace(recording, actuators=recording.actuators.in_si(scales)), notes
+    return replace(recording, actuators=recording.actuators.convert_to_si(scales)), notes
 
 
 def _check_results(options: argparse.Namespace, results: Sequence[Calibration]) -> None:
@@ -297,14 +285,14 @@ def _check_results(options: argparse.Namespace, results: Sequence[Calibration]) 
         )
 
 
-def _parameters(results: Sequence[Calibration]) -> str:
+def _build_parameter_file(results: Sequence[Calibration]) -> str:
     return parameters_yaml(
         [
             (
                 result.transmission,
                 [
                     (each.path, each.value, f'+- {each.half_width:.2g}, was {each.described:.9g}')
-                    for each in result.estimated
+                    for each in result.estimated_numbers
                 ],
             )
             for result in results

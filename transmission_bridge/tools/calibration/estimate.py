@@ -2,13 +2,13 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-From paired measurements of one transmission to a fit that has been doubted.
+Fit the numbers of one transmission to paired measurements, and test the fit.
 
-1. Of each rest one row counts, with the median of what was measured.
-2. Fits from several starts, with all numbers that are not exact combinations of others. What the
-   recording cannot tell is held near the description, as much as that is plausibly right.
-3. The best of them is refined with Tukey's biweight, and physical terms are looked for.
-4. What is left is tested (:mod:`~transmission_bridge.tools.calibration.misfit`).
+1. Each rest becomes one row, with the median of its measurements.
+2. All numbers that are not exact combinations of others are fitted from several initial guesses.
+   A prior holds numbers that the recording does not determine near the description.
+3. The best fit is refined with Tukey's biweight, and physical terms are selected.
+4. The residual is tested (:mod:`~transmission_bridge.tools.calibration.misfit`).
 """
 
 from __future__ import annotations
@@ -20,63 +20,65 @@ import math
 
 import numpy as np
 
-from transmission_bridge.tools.calibration.fit import FEWEST_ROWS, Problem, solved, spread
-from transmission_bridge.tools.calibration.identify import identifiable, Kept, order_of
-from transmission_bridge.tools.calibration.misfit import misfits
+from transmission_bridge.tools.calibration.fit import (
+    estimate_spread,
+    FEWEST_ROWS,
+    Problem,
+    solve_problem,
+)
+from transmission_bridge.tools.calibration.identify import choose_free_numbers, Kept, order_numbers
+from transmission_bridge.tools.calibration.misfit import find_misfits
 from transmission_bridge.tools.calibration.model import (
     is_joint_offset,
     NoisySide,
     TransmissionModel,
 )
-from transmission_bridge.tools.calibration.motion import Motion, motion_of, rests
+from transmission_bridge.tools.calibration.motion import classify_motion, find_rests, Motion
 from transmission_bridge.tools.calibration.recording import Pairs
 from transmission_bridge.tools.calibration.selection import (
-    candidates,
-    closely,
+    compute_intervals,
+    find_candidate_terms,
+    fit_robustly,
     Fitted,
     Intervals,
-    intervals,
-    selected,
+    select_terms,
 )
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.types import Array, Index, Mask
 
-__all__ = ['Estimate', 'estimate']
-
-#: Rows of the fits from several starts.
+#: Rows of the fits from several initial guesses.
 ROWS_OF_STARTS = 120
 
-#: Starts with dimensions that are exchanged, and with such that are spread over the plausible.
+#: Initial guesses with randomly scaled dimensions.
 SPREADS = 4
 
-#: Dimensions from which neither is likely to meet another minimum.
+#: With more dimensions, other guesses are unlikely to reach another minimum.
 MOST_SPREAD = 8
 
-#: Fits with a scale of the noise that comes down, and how much less numbers are held in them.
+#: Fits with a decreasing scale of the noise, and the factor of their priors.
 COOLINGS, LOOSE = 4, 3.0
 
-#: Leverage of a row that has as much to say of a number as all others.
+#: Leverage of a row that contributes as much to a number as all others.
 LONE = 0.5
 
-#: Another minimum is as good if its residual is not larger than this many times the best one.
+#: Largest ratio of residuals for which another minimum is an equal solution.
 AS_GOOD = 1.05
 
-#: Other sizes of a ratio that are tried out with both senses, and ratios whose senses are tried
-#: out together.
+#: Factors of a ratio that are tried with both signs, and the number of ratios with combined signs.
 FACTORS, MOST_TURNED = tuple(10.0 ** (half / 2.0) for half in range(-6, 7)), 6
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """
-    The end of a fit.
+    A fit with its tests.
 
     :param motions: Per joint.
-    :param kept: Why numbers were not fitted, by place of the tunable.
-    :param rivals: Other values of all numbers that fit as well.
-    :param misfits: Sentences about what the model does not explain.
-    :param known: How well the numbers are known.
+    :param kept: Reasons to keep numbers, by index of the tunable.
+    :param rivals: Other solutions: values of all numbers.
+    :param misfits: Sentences about a lack of fit.
+    :param known: Confidence intervals.
     """
 
     fitted: Fitted
@@ -92,7 +94,7 @@ class Estimate:
         return self.fitted.problem.model
 
 
-def estimate(
+def estimate_numbers(
     binding: Binding,
     pairs: Pairs,
     *,
@@ -107,55 +109,57 @@ def estimate(
     :param pairs: Measurements, columns in role order.
     :param noisy: The side with the noise.
     :param is_fixed: Whether the user keeps a number, by its name below the transmission.
-    :param numbers: Values to begin with instead of those of the description.
-    :param linear: Names of joints and actuators that do not turn.
+    :param numbers: Initial values instead of the described ones.
+    :param linear: Names of joints and actuators that move linearly.
     """
-    rest = rests(pairs.actuators if noisy == 'joint' else pairs.joints)
+    rest = find_rests(pairs.actuators if noisy == 'joint' else pairs.joints)
     moving = np.asarray(rest == np.arange(len(rest)))
-    actuators, joints = (_still(side, rest) for side in (pairs.actuators, pairs.joints))
+    actuators, joints = (_take_rest_medians(s, rest) for s in (pairs.actuators, pairs.joints))
     expected = binding.transmission.actuator_to_joint('position', actuators)
     motions = tuple(
-        motion_of(actuators, joints[:, place], expected[:, place], moving)
+        classify_motion(actuators, joints[:, place], expected[:, place], moving)
         for place in range(joints.shape[1])
     )
     model = TransmissionModel(binding, actuators, joints, noisy=noisy, numbers=numbers)
-    mask = _usable(model, binding, pairs, motions, noisy) & moving[:, np.newaxis]
+    mask = _find_usable(model, binding, pairs, motions, noisy) & moving[:, np.newaxis]
     step = np.median(np.diff(pairs.time)) if len(pairs.time) > 1 else 0.0
     time = pairs.time if pairs.timed and step > 0.0 else None
     problem = Problem(model, mask, time, np.ones(mask.shape[1]))
-    problem = replace(problem, scales=problem.floor())
+    problem = replace(problem, scales=problem.compute_noise_floor())
     fixed = {
         place: Kept('fixed')
         for place, tunable in enumerate(model.tunables)
         if is_fixed('.'.join(tunable.path))
     }
     is_constant = binding.transmission.is_constant
-    order = [p for p in order_of(model.tunables, is_constant=is_constant) if p not in fixed]
+    order = [p for p in order_numbers(model.tunables, is_constant=is_constant) if p not in fixed]
     every = replace(problem, free=tuple(range(len(model.tunables))))
-    free, kept = identifiable(model, model.nominal, every.columns(model.nominal), order)
+    slopes = every.compute_columns(model.nominal)
+    free, kept = choose_free_numbers(model, model.nominal, slopes, order)
     problem = replace(problem, free=tuple(free))
-    trials = _trials(problem, is_constant=is_constant)
-    problem, x = _loosely(problem, trials[0][free])
-    kept = _second_order(problem, x, kept)
+    trials = _fit_from_starts(problem, is_constant=is_constant)
+    problem, x = _anneal_scales(problem, trials[0][free])
+    kept = _find_second_order(problem, x, kept)
     if not is_constant:
-        problem = _without_lone_rows(problem, x)
-    problem, x = closely(problem, x)
+        problem = _drop_lone_rows(problem, x)
+    problem, x = fit_robustly(problem, x)
     sides = [
         [member.name not in linear for member in side]
         for side in (binding.spec.actuators, binding.spec.joints)
     ]
     given, measured = sides if noisy == 'joint' else sides[::-1]
     ordered = pairs.timed or int(mask.any(axis=1).sum()) >= FEWEST_ROWS
-    fitted = selected(Fitted(problem, x, candidates(problem, x, (given, measured)), ordered))
+    terms = find_candidate_terms(problem, x, (given, measured))
+    fitted = select_terms(Fitted(problem, x, terms, ordered))
     return Estimate(
-        fitted, motions, {**kept, **fixed}, _rivals(fitted, trials[1:]),
-        tuple(misfits(fitted, pairs.time, timed=pairs.timed)),
-        intervals(fitted, _uncertain(fitted, kept)),
+        fitted, motions, {**kept, **fixed}, _find_rivals(fitted, trials[1:]),
+        tuple(find_misfits(fitted, pairs.time, timed=pairs.timed)),
+        compute_intervals(fitted, _compute_uncertain_changes(fitted, kept)),
     )  # fmt: skip
 
 
-def _still(side: Array, rest: Index) -> Array:
-    """Return positions with the median of each rest in the row that stands for it."""
+def _take_rest_medians(side: Array, rest: Index) -> Array:
+    """Return positions with the median of each rest in its row."""
     found: Array = side.copy()
     rows, counts = np.unique(rest, return_counts=True)
     for row in rows[counts > 1].tolist():
@@ -166,14 +170,14 @@ def _still(side: Array, rest: Index) -> Array:
     return found
 
 
-def _usable(
+def _find_usable(
     model: TransmissionModel,
     binding: Binding,
     pairs: Pairs,
     motions: tuple[Motion, ...],
     noisy: NoisySide,
 ) -> Mask:
-    """Return which measurements say something about the transmission."""
+    """Return the mask of the measurements that depend on the transmission."""
     known = np.asarray(np.isfinite(model.measured))
     stuck = [place for place, motion in enumerate(motions) if motion is Motion.STUCK]
     if noisy == 'joint':
@@ -181,7 +185,7 @@ def _usable(
         return known
     known &= np.isfinite(pairs.joints).all(axis=1, keepdims=True)
     if stuck:
-        # Actuators of which a stuck joint would be a part cannot be predicted.
+        # Actuators that depend on a stuck joint cannot be predicted.
         jacobian = binding.transmission.jacobian(pairs.actuators)
         with np.errstate(all='ignore'):
             back = np.abs(np.linalg.pinv(np.nan_to_num(jacobian)))
@@ -190,23 +194,23 @@ def _usable(
     return known
 
 
-def _changes(problem: Problem, x: Array, place: int, sign: float) -> Array:
-    """Return what a plausible change of a number that is kept changes, NaN: not predicted."""
+def _compute_change(problem: Problem, x: Array, place: int, sign: float) -> Array:
+    """Return the effect of a plausible change of a kept number, NaN: not predicted."""
     model = problem.model
-    size = float(model.plausible(model.nominal)[place])
+    size = float(model.compute_plausible_errors(model.nominal)[place])
     more = replace(problem, free=(*problem.free, place), terms=())
     numbers = np.append(x[: len(problem.free)], model.nominal[place])
     changed = np.append(numbers[:-1], numbers[-1] + sign * size)
-    return more.residuals(numbers) - more.residuals(changed)
+    return more.compute_residuals(numbers) - more.compute_residuals(changed)
 
 
-def _second_order(problem: Problem, x: Array, kept: dict[int, Kept]) -> dict[int, Kept]:
-    """Return the reasons, with those numbers whose effect is of the second order."""
+def _find_second_order(problem: Problem, x: Array, kept: dict[int, Kept]) -> dict[int, Kept]:
+    """Mark the kept numbers with an effect of second order."""
     return {
         place: Kept('second order')
         if reason.reason == 'no effect'
         and any(
-            np.nanmax(np.abs(_changes(problem, x, place, sign)), initial=0.0) > 1e-3
+            np.nanmax(np.abs(_compute_change(problem, x, place, sign)), initial=0.0) > 1e-3
             for sign in (1.0, -1.0)
         )
         else reason
@@ -214,36 +218,32 @@ def _second_order(problem: Problem, x: Array, kept: dict[int, Kept]) -> dict[int
     }
 
 
-def _uncertain(fitted: Fitted, kept: Mapping[int, Kept]) -> Array:
-    """Return what plausible changes of the second order do, shape ``(measurements, kept)``."""
+def _compute_uncertain_changes(fitted: Fitted, kept: Mapping[int, Kept]) -> Array:
+    """Return effects of plausible changes of second order, shape ``(measurements, kept)``."""
     changes = [
-        np.nan_to_num(_changes(fitted.problem, fitted.x, place, 1.0))
+        np.nan_to_num(_compute_change(fitted.problem, fitted.x, place, 1.0))
         for place, reason in kept.items()
         if reason.reason == 'second order'
     ]
     return np.array(changes).reshape(len(changes), len(fitted.residual)).T
 
 
-def _loosely(problem: Problem, x: Array) -> tuple[Problem, Array]:
-    """Fit with a scale of the noise that comes down."""
+def _anneal_scales(problem: Problem, x: Array) -> tuple[Problem, Array]:
+    """Fit with a decreasing scale of the noise."""
     before = np.inf
     for _ in range(COOLINGS):
-        problem = problem.rescaled(x)
+        problem = problem.rescale_noise(x)
         size = float(np.log(problem.scales).sum())
         if size > before - 0.02:
             break
         before = size
-        x = solved(problem, x, loose=LOOSE)
-    return problem.rescaled(x), x
+        x = solve_problem(problem, x, loose=LOOSE)
+    return problem.rescale_noise(x), x
 
 
-def _without_lone_rows(problem: Problem, x: Array) -> Problem:
-    """
-    Leave out rows that would determine a number alone.
-
-    Next to a dead centre slopes grow without bound, and so would the weight of a row there.
-    """
-    columns = np.concatenate([problem.columns(x), np.diag(problem.held(x))])
+def _drop_lone_rows(problem: Problem, x: Array) -> Problem:
+    # Slopes, and so the weight of a row, grow without bound near a dead centre.
+    columns = np.concatenate([problem.compute_columns(x), np.diag(problem.compute_priors(x))])
     sizes = np.linalg.norm(columns, axis=0)
     basis, _ = np.linalg.qr(columns / np.where(sizes > 0.0, sizes, 1.0))
     alone = (basis * basis).sum(axis=1)[: int(problem.mask.sum())] > LONE
@@ -254,40 +254,40 @@ def _without_lone_rows(problem: Problem, x: Array) -> Problem:
     return replace(problem, mask=mask)
 
 
-def _trials(problem: Problem, *, is_constant: bool) -> list[Array]:
-    """Return the ends of fits from several starts, the best one nearest the description first."""
+def _fit_from_starts(problem: Problem, *, is_constant: bool) -> list[Array]:
+    """Return the solutions from several initial guesses, the nearest to the description first."""
     used = np.flatnonzero(problem.mask.any(axis=1))
     chosen = used[np.linspace(0, len(used) - 1, min(len(used), ROWS_OF_STARTS)).astype(np.intp)]
-    few = problem.at_rows(chosen)
-    begin = _starts(few, is_constant=is_constant)
-    if len(begin) == 1:
-        return begin
+    few = problem.select_rows(chosen)
+    starts = _list_starts(few, is_constant=is_constant)
+    if len(starts) == 1:
+        return starts
     nominal = problem.model.nominal
-    sizes, ends = problem.model.sizes(nominal), []
-    for values in begin:
+    sizes, ends = problem.model.compute_sizes(nominal), []
+    for values in starts:
         x = values[list(problem.free)]
-        if not np.isfinite(few.residuals(x)).any():
+        if not np.isfinite(few.compute_residuals(x)).any():
             continue
         for _ in range(2):
-            x = solved(few.rescaled(x), x, loose=10.0, steps=10)
-        size = float(np.log(few.rescaled(x).scales).sum())
-        values = few.values(x)
+            x = solve_problem(few.rescale_noise(x), x, loose=10.0, steps=10)
+        size = float(np.log(few.rescale_noise(x).scales).sum())
+        values = few.fill_numbers(x)
         ends.append((size, float(np.abs((values - nominal) / sizes).sum()), values))
     limit = min((end[0] for end in ends), default=0.0)
     limit += problem.mask.shape[1] * math.log(AS_GOOD)
     good = sorted((end for end in ends if end[0] <= limit), key=lambda end: end[1])
-    return [values for _, _, values in good] or begin[:1]
+    return [values for _, _, values in good] or starts[:1]
 
 
-def _starts(problem: Problem, *, is_constant: bool) -> list[Array]:
+def _list_starts(problem: Problem, *, is_constant: bool) -> list[Array]:
     """
-    Return values to begin with, those of the description first.
+    Return initial guesses, first the one of :func:`_find_ratio_start`.
 
-    Ratios of other senses and sizes, where these fit clearly better. Where the ratio depends on
-    position dimensions are exchanged and spread over half to twice their size as well.
+    If the ratio depends on position, further guesses exchange dimensions, or scale them by random
+    factors from 0.5 to 2.
     """
     model = problem.model
-    first = _turned(problem)
+    first = _find_ratio_start(problem)
     found = [first]
     if is_constant:
         return found
@@ -315,8 +315,8 @@ def _starts(problem: Problem, *, is_constant: bool) -> list[Array]:
     return found
 
 
-def _turned(problem: Problem) -> Array:
-    """Return the description, or what fits clearly better with ratios of another sense or size."""
+def _find_ratio_start(problem: Problem) -> Array:
+    """Return the description, or a clearly better guess with ratios of other signs or sizes."""
     model = problem.model
     ratios = [
         place
@@ -332,11 +332,11 @@ def _turned(problem: Problem) -> Array:
         return np.asarray(np.abs(values[:, known] - np.nanmedian(values[:, known], axis=0)))
 
     def misfit(values: Array) -> float:
-        rest = away(np.where(problem.mask, measured - model.predicted(values), np.nan))
+        rest = away(np.where(problem.mask, measured - model.predict_positions(values), np.nan))
         if not rest.size or rest.shape != motion.shape:
             return math.inf
         share = rest / np.where(size > 0.0, size, np.inf)
-        # What cannot be predicted is worse than no model.
+        # A missing prediction is worse than no model.
         share = np.where(np.isfinite(share), share, np.where(np.isfinite(motion), 2.0, np.nan))
         return float(np.nanmean(share, axis=0).sum())
 
@@ -359,18 +359,18 @@ def _turned(problem: Problem) -> Array:
     return best
 
 
-def _rivals(fitted: Fitted, trials: Sequence[Array]) -> tuple[Array, ...]:
-    """Return other minima that are as good, in the numbers that the recording tells."""
+def _find_rivals(fitted: Fitted, trials: Sequence[Array]) -> tuple[Array, ...]:
+    """Return other minima with an equal residual."""
     problem, free = fitted.problem, list(fitted.problem.free)
-    first = problem.values(fitted.x)
-    sizes = problem.model.sizes(first)
+    first = problem.fill_numbers(fitted.x)
+    sizes = problem.model.compute_sizes(first)
     rivals = [first]
-    least = spread(fitted.residual)
+    limit = AS_GOOD * max(estimate_spread(fitted.residual), 1e-3)
     for trial in trials:
         x = np.concatenate([trial[free], fitted.x[len(free) :]])
-        x = solved(problem, x, steps=15)
-        residual, values = problem.residuals(x), problem.values(x)
-        if not np.isfinite(residual).any() or spread(residual) > AS_GOOD * max(least, 1e-3):
+        x = solve_problem(problem, x, steps=15)
+        residual, values = problem.compute_residuals(x), problem.fill_numbers(x)
+        if not np.isfinite(residual).any() or estimate_spread(residual) > limit:
             continue
         if all(np.abs((values - other) / sizes).max() > 0.05 for other in rivals):
             rivals.append(values)

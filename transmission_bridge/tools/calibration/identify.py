@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Which numbers a recording can tell, and which only together."""
+"""Identifiable numbers of a recording, and combinations of numbers."""
 
 from __future__ import annotations
 
@@ -15,34 +15,32 @@ from transmission_bridge.tools.calibration.model import TransmissionModel
 from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.types import Array
 
-__all__ = ['Kept', 'identifiable', 'order_of']
-
-#: What is left of a column, relative, when others have explained it but for rounding.
+#: Relative remainder of a column that depends on others, by rounding.
 DEPENDENT = 1e-5
 
 
 @dataclass(frozen=True)
 class Kept:
     """
-    Why a number keeps the value of the description.
+    The reason to keep a number of the description.
 
     :param reason: ``fixed`` by the user, ``no effect`` on these measurements, ``dependent`` on
-        others, or ``second order``: a small change has no effect, a larger one has.
-    :param partners: For ``dependent``: the places of the others, with the power of each that makes
-        up for this one, where the relation is one of powers, else ``None``.
+        others, or ``second order`` (only a large change has an effect).
+    :param partners: For ``dependent``: the indices of the others, each with the power that
+        compensates this number, ``None`` if the relation is not a power.
     """
 
     reason: Literal['fixed', 'no effect', 'dependent', 'second order']
     partners: tuple[tuple[int, int | None], ...] = ()
 
 
-def order_of(tunables: Sequence[Tunable], *, is_constant: bool) -> list[int]:
+def order_numbers(tunables: Sequence[Tunable], *, is_constant: bool) -> list[int]:
     """
-    Return the places of the numbers, those first that are to be told rather than others.
+    Return the indices of the numbers in the order of preference for the fit.
 
-    Offsets, then ratios of joints and what the type has of its own (in this order where the ratio
-    is constant, else in the other one), then ratios of actuators, the first one last: so that it
-    is the actuator's side that keeps its value where only a product is known.
+    Offsets, then ratios of joints and parameters of the type (in this order if the ratio is
+    constant, else in the reverse one), then ratios of actuators, the first one last. So the
+    actuator's ratio is kept if only a product is identifiable.
     """
 
     def rank(place: int) -> tuple[int, int]:
@@ -56,23 +54,18 @@ def order_of(tunables: Sequence[Tunable], *, is_constant: bool) -> list[int]:
     return sorted(range(len(tunables)), key=rank)
 
 
-def identifiable(
-    model: TransmissionModel,
-    values: Array,
-    slopes: Array,
-    order: Sequence[int],
+def choose_free_numbers(
+    model: TransmissionModel, values: Array, slopes: Array, order: Sequence[int]
 ) -> tuple[list[int], dict[int, Kept]]:
     """
-    Choose the numbers to fit.
-
-    One after the other is taken, unless its column depends on those before.
+    Choose the numbers to fit: in order, each number whose column is independent of those before.
 
     :param values: One per tunable.
     :param slopes: In standard deviations, shape ``(measurements, tunables)``.
-    :param order: Places of the tunables, those first that are preferred.
-    :returns: The places to fit, in their own order, and why the others are kept.
+    :param order: Indices of the tunables, preferred ones first.
+    :returns: The sorted indices to fit, and the reasons to keep the others.
     """
-    sizes = model.sizes(values)
+    sizes = model.compute_sizes(values)
     full = np.linalg.norm(slopes * sizes, axis=0)
     unit = slopes * sizes / np.where(full > 0.0, full, 1.0)
     taken: list[int] = []
@@ -84,10 +77,10 @@ def identifiable(
         elif np.linalg.norm(unit[:, place] - unit[:, taken] @ shares) > DEPENDENT:
             taken.append(place)
         else:
-            # A relative change of this one asks for these relative changes of others.
+            # These relative changes of others compensate a relative change of this number.
             relative = -shares * full[place] / full[taken] * sizes[taken] / sizes[place]
             partners = [
-                (other, _power(float(change) * values[place], values[other]))
+                (other, _find_power(float(change) * values[place], values[other]))
                 for other, change in zip(taken, relative, strict=True)
                 if abs(change) * sizes[place] > 1e-3 * sizes[other]
             ]
@@ -95,8 +88,8 @@ def identifiable(
     return sorted(taken), kept
 
 
-def _power(own: float, other: float) -> int | None:
-    """Return the ratio of two relative changes if it is a whole number."""
+def _find_power(own: float, other: float) -> int | None:
+    """Return the ratio of two relative changes if it is an integer."""
     power = own / other if own and other else np.nan
     exact = bool(np.isfinite(power)) and abs(power - round(power)) < 1e-3
     return round(power) if exact else None

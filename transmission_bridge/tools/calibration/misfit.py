@@ -2,10 +2,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Does the model fit? Residuals by their size, against position, direction and time, and as noise.
+Tests of the residuals by size, and for dependence on position, direction and time.
 
-Shapes that a good fit leaves nothing of are tested beside the model. What is there by more than
-chance is lack of fit, and the shape tells a cause.
+Shapes that are zero in the residual of a good fit are tested beside the model. A significant shape
+is a lack of fit, and suggests its cause.
 """
 
 from __future__ import annotations
@@ -14,75 +14,73 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from transmission_bridge.tools.calibration.results import when
+from transmission_bridge.tools.calibration.results import describe_times
 from transmission_bridge.tools.calibration.selection import Fitted
 from transmission_bridge.tools.cli import optional
 from transmission_bridge.types import Array, Index
 
-__all__ = ['misfits']
-
-#: Chance that anything is said of a model that fits.
+#: Chance of a report about a model that fits.
 MISFIT_LEVEL = 0.002
 
-#: Share of rows without influence from which it is not known which of them are right, and how many
-#: of these that follow each other are no accidents of single measurements.
+#: Share of outliers from which the correct rows are ambiguous, and number of successive outliers
+#: that are not errors of single measurements.
 MANY_OUTLIERS, LONG_RUN = 0.1, 6
 
-#: A residual of more than this share of the motion is no noise of a measurement.
+#: A residual of more than this share of the motion is not measurement noise.
 ONE_SIZE = 0.3
 
-#: Share of the residual that one jump explains if it was one.
+#: Least share of the residual that is explained by a single jump.
 ONE_JUMP = 0.75
 
-#: Rows from which the shape of a distribution is known.
+#: Least number of rows to test the shape of a distribution.
 ROWS_OF_A_SHAPE = 100
 
-#: Exponent of noise between that of pink noise and of a random walk, and how much more of it there
-#: is in the slowest than in the quickest, where it is drift rather than noise.
+#: Least exponent (between pink noise and a random walk), and least ratio of the slowest to the
+#: fastest noise, of drift.
 DRIFT, RED = 1.5, 100.0
 
 _CAUSES = {
-    'position': 'position{}: an elastic part that is loaded, an encoder that is not linear, or a '
-    'mechanism that is of another type or has another dimension than described. Mend the '
-    'description, or describe what is the same in every recording as a measured curve '
+    'position': 'position{}: a loaded elastic part, a nonlinear encoder, or a mechanism of '
+    'another type or with other dimensions than described. Fix the description, or describe a '
+    'dependence that is equal in every recording as a measured curve '
     '(TabulatedTransmission)',
     'direction': 'the direction of motion{}: friction against an elastic part, or a backlash that '
-    'is not the same everywhere. Measure slowly, and come to each pose from one side',
+    'varies with position. Measure slowly, and approach each pose from one side',
     'acceleration': 'acceleration{}: an elastic part, or a filter in one of the encoders. Measure '
     'more slowly',
 }
 
 _DRIFT = (
-    'the residual wanders with time{}: drift (temperature, a reference that moves, a belt that '
-    'creeps) or slips. Record again for a shorter time, or cut the recording into parts and '
+    'the residual drifts with time{}: drift (temperature, a moving reference, a creeping belt) '
+    'or slips. Record again for a shorter time, or cut the recording into parts and '
     'compare them'
 )
 
 
-def misfits(fitted: Fitted, time: Array, *, timed: bool) -> list[str]:
+def find_misfits(fitted: Fitted, time: Array, *, timed: bool) -> list[str]:
     """
-    Return sentences about what the model does not explain, the likeliest cause of each channel.
+    Return sentences about a lack of fit, with the most likely cause per channel.
 
-    :param time: Of the rows.
-    :param timed: Whether it is in seconds.
+    :param time: Times of the rows.
+    :param timed: Whether times are in seconds.
     """
     problem = fitted.problem
     rows = np.nonzero(problem.mask)[0]
     names = problem.model.channels
-    used = [(c, places) for c, places in enumerate(fitted.channels) if len(places)]
+    used = [(c, places) for c, places in enumerate(fitted.channel_rows) if len(places)]
     found = [
         f"'{names[channel]}': {sentence}"
         for channel, places in used
-        for sentence in _sizes(fitted, channel, places, time[rows[places]], timed=timed)
+        for sentence in _check_sizes(fitted, channel, places, time[rows[places]], timed=timed)
     ]
-    if found or not fitted.shapes:
-        return found  # shapes of what is disturbed say nothing more
+    if found or not fitted.residual_shapes:
+        return found  # shapes of a disturbed residual are meaningless
     tested = []
-    for shape in fitted.shapes:
-        chance, added = fitted.test(shape)
-        if chance < MISFIT_LEVEL / len(fitted.shapes):
-            tested.append((float(np.std(added[fitted.channels[shape.channel]])), shape))
-    floor = problem.floor()
+    for shape in fitted.residual_shapes:
+        chance, added = fitted.test_shape(shape)
+        if chance < MISFIT_LEVEL / len(fitted.residual_shapes):
+            tested.append((float(np.std(added[fitted.channel_rows[shape.channel]])), shape))
+    floor = problem.compute_noise_floor()
     for channel, places in used:
         scale = float(problem.scales[channel])
         if scale <= 1.0001 * floor[channel]:
@@ -90,35 +88,35 @@ def misfits(fitted: Fitted, time: Array, *, timed: bool) -> list[str]:
         own = [(size, shape.name) for size, shape in tested if shape.channel == channel]
         size, what = max(own, default=(0.0, ''))
         if not what and fitted.ordered:
-            what = _memory(fitted, channel, places)
+            what = _find_correlation_cause(fitted, channel, places)
         tail = f' ({scale * size:.2g} rms)' if size else ''
         if what == 'time':
-            jump = _jump(fitted, channel, places, time[rows[places]], timed=timed)
+            jump = _find_jump(fitted, channel, places, time[rows[places]], timed=timed)
             found.append(f"'{names[channel]}': {jump or _DRIFT.format(tail)}")
         elif what:
             cause = _CAUSES[what].format(tail)
             found.append(f"'{names[channel]}': the residual depends on {cause}")
-        elif _in_heaps(fitted, channel, places):
+        elif _has_two_groups(fitted, channel, places):
             found.append(
-                f"'{names[channel]}': the residuals are in two heaps: part of the measurements is "
-                'shifted, so it is not known which are right. Look at --report, and leave out '
-                'what was disturbed'
+                f"'{names[channel]}': the residuals form two groups: part of the measurements is "
+                'shifted, and the correct part is ambiguous. Look at --report, and remove '
+                'disturbed measurements'
             )
     return found
 
 
-def _sizes(
+def _check_sizes(
     fitted: Fitted, channel: int, places: Index, time: Array, *, timed: bool
 ) -> Iterator[str]:
-    """Yield what the sizes of residual, motion and outliers tell."""
+    """Yield sentences about the sizes of residual, motion and outliers."""
     problem = fitted.problem
     noise = float(problem.scales[channel])
     motion = float(np.std(problem.model.measured[problem.mask[:, channel], channel]))
-    position = problem.predicted(fitted.x)[problem.mask[:, channel], channel]
+    position = problem.predict_rows(fitted.x)[problem.mask[:, channel], channel]
     if noise > ONE_SIZE * motion and len(places) > 2 and np.ptp(position) > 0.0:
         yield (
             f'the residual ({noise:.2g}) is as large as its motion ({motion:.2g}): the model '
-            'explains nothing of its motion, or next to nothing. Are these the columns of this '
+            'explains little or nothing of its motion. Are these the columns of this '
             'transmission, and measured at the same times?'
         )
         return
@@ -127,21 +125,21 @@ def _sizes(
     longest = int(np.max(np.diff(ends)[::2], initial=0))
     if outlier.sum() > MANY_OUTLIERS * len(places) or (fitted.ordered and longest >= LONG_RUN):
         yield (
-            fitted.ordered and _jump(fitted, channel, places, time, timed=timed)
+            fitted.ordered and _find_jump(fitted, channel, places, time, timed=timed)
         ) or (
             f'{outlier.sum()} of {len(places)} measurements do not fit the others '
-            f'({when(time, outlier, timed=timed)}), so it is not known which are right: look at '
-            '--report, and leave out what was disturbed'
+            f'({describe_times(time, outlier, timed=timed)}), and the correct ones are '
+            'ambiguous: look at --report, and remove disturbed measurements'
         )  # fmt: skip
 
 
-def _jump(fitted: Fitted, channel: int, places: Index, time: Array, *, timed: bool) -> str:
-    """Return a sentence if a change for good explains most of the residual, else nothing."""
+def _find_jump(fitted: Fitted, channel: int, places: Index, time: Array, *, timed: bool) -> str:
+    """Return a sentence if a permanent jump explains most of the residual, else ''."""
     known = np.isfinite(fitted.residual[places])
-    basis, _ = np.linalg.qr(fitted.columns[places][known, : len(fitted.x)])
+    basis, _ = np.linalg.qr(fitted.full_columns[places][known, : len(fitted.x)])
     residual = fitted.residual[places][known]
     residual = residual - basis @ (basis.T @ residual)
-    # Of a step at each row: its product with the residual, and the square that is left of it.
+    # For a step at each row: its product with the residual, and its squared remainder.
     along = np.cumsum(residual[::-1])[::-1]
     inside = np.cumsum(basis[::-1], axis=0)[::-1]
     n = len(residual)
@@ -161,13 +159,14 @@ def _jump(fitted: Fitted, channel: int, places: Index, time: Array, *, timed: bo
     )
 
 
-def _memory(fitted: Fitted, channel: int, places: Index) -> str:
-    """Return what rows have in common that err alike, ``time`` or ``position``, if they do."""
-    more, slope = fitted.sample.colour(channel)
+def _find_correlation_cause(fitted: Fitted, channel: int, places: Index) -> str:
+    """Return ``time`` or ``position`` if correlated noise depends on it, else ''."""
+    more, slope = fitted.noise_sample.compute_colour(channel)
     if more < RED or slope < DRIFT:
         return ''
-    position = fitted.problem.predicted(fitted.x)[fitted.problem.mask[:, channel], channel]
-    residual = fitted.sample.residual[places]
+    problem = fitted.problem
+    position = problem.predict_rows(fitted.x)[problem.mask[:, channel], channel]
+    residual = fitted.noise_sample.residual[places]
     together = [
         np.var([part.mean() for part in np.array_split(values, 40)])
         for values in (residual, residual[np.argsort(position)])
@@ -175,18 +174,21 @@ def _memory(fitted: Fitted, channel: int, places: Index) -> str:
     return 'time' if together[0] > together[1] else 'position'
 
 
-def _in_heaps(fitted: Fitted, channel: int, places: Index) -> bool:
-    """Whether the residuals are skew, or flatter than Gaussian noise, and no rounding is."""
+def _has_two_groups(fitted: Fitted, channel: int, places: Index) -> bool:
+    """Whether residuals are skew or flatter than Gaussian noise, but not by rounding."""
     known = fitted.residual[places][fitted.weight[places] > 0.0]
     problem = fitted.problem
     sides = [problem.model.measured[:, channel], *problem.model.given.T]
-    noise, way = float(problem.scales[channel]), float(np.nanmax(sides[0]) - np.nanmin(sides[0]))
+    noise, travel = (
+        float(problem.scales[channel]),
+        float(np.nanmax(sides[0]) - np.nanmin(sides[0])),
+    )
     if len(known) < ROWS_OF_A_SHAPE or any(
-        _is_rounded(values, noise * float(np.ptp(values)) / way) for values in sides
+        _is_rounded(values, noise * float(np.ptp(values)) / travel) for values in sides
     ):
         return False
     stats = optional('scipy.stats', 'calibrate')
-    # Of both sides: the test to one side errs where a distribution is very flat.
+    # Two-sided: the one-sided test errs for a very flat distribution.
     flat = stats.kurtosistest(known).pvalue if stats.kurtosis(known) < 0.0 else 1.0
     return bool(min(flat, stats.skewtest(known).pvalue) < 0.1 * MISFIT_LEVEL)
 

@@ -2,17 +2,16 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-What a calibration fits: one transmission as a function of its tunable numbers.
+One transmission as a function of its tunable numbers.
 
-With ``theta`` the numbers, ``a`` the actuator positions and ``q`` the joint positions that were
-measured, the noise is taken to be in the joints or in the actuators::
+With the numbers ``theta``, the measured actuator positions ``a`` and the measured joint positions
+``q``, the noise ``e`` is in the joints or in the actuators::
 
     joint:     q = f(a; theta) + e         actuator:     a = f^-1(q; theta) + e
 
-``e`` is noise with a few outliers, beside the physical terms of
-:mod:`~transmission_bridge.tools.calibration.fit`. The side without the noise is taken to be exact,
-which is a good model where its noise, seen from the other side, is much smaller: behind a
-reduction of 100 an actuator's encoder is.
+``e`` has a few outliers. :mod:`~transmission_bridge.tools.calibration.fit` adds physical terms.
+The side without noise is exact in this model. That is accurate if its noise, mapped to the other
+side, is much smaller, as for the encoder of an actuator behind a reduction of 100.
 """
 
 from __future__ import annotations
@@ -30,19 +29,17 @@ from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
 from transmission_bridge.types import Array, Index
 
-__all__ = ['PLAUSIBLE', 'NoisySide', 'TransmissionModel', 'is_joint_offset']
-
 NoisySide = Literal['joint', 'actuator']
 
-#: What a described number is plausibly wrong by, as a share of its size.
+#: Plausible error of a described number, as a share of its size.
 PLAUSIBLE = 0.1
 
-#: A prediction beyond this [rad or m] is none: squares of its slopes would overflow.
+#: Largest prediction [rad or m]; squares of larger slopes would overflow.
 LARGEST = 1e30
 
 
 def is_joint_offset(tunable: Tunable) -> bool:
-    """Whether a number is where a joint is zero: it may be anything."""
+    """Whether a number is the offset of a joint, which has no typical size."""
     return tunable.path[0] == 'joints' and tunable.path[-1] == 'offset'
 
 
@@ -52,9 +49,9 @@ class TransmissionModel:
 
     :param binding: The transmission.
     :param actuators: Actuator positions, shape ``(rows, n_actuators)``.
-    :param joints: Joint positions, shape ``(rows, n_joints)``, NaN where not measured.
-    :param noisy: The side whose measurements have the noise; they are what is predicted.
-    :param numbers: Values that replace those of the description.
+    :param joints: Joint positions, shape ``(rows, n_joints)``, NaN if not measured.
+    :param noisy: The side with the noise, whose measurements are predicted.
+    :param numbers: Values that replace described ones.
     """
 
     def __init__(
@@ -78,18 +75,18 @@ class TransmissionModel:
         self.nominal = np.array([tunable.value for tunable in self.tunables])
         self._newest = self.nominal, built.transmission
 
-    def at_rows(self, rows: Index) -> TransmissionModel:
-        """Return the model of some of the rows."""
+    def take_rows(self, rows: Index) -> TransmissionModel:
+        """Return the model of selected rows."""
         other = copy.copy(self)
         other.given, other.measured = self.given[rows], self.measured[rows]
         return other
 
-    def sizes(self, values: Array) -> Array:
+    def compute_sizes(self, values: Array) -> Array:
         """
-        Return what counts as a large change of each number.
+        Return a large change of each number.
 
-        Its own size, here or in the description; 1 for an offset; for another number that is zero
-        the typical size of those with the same unit, as far as there are any.
+        The size of the number, here or in the description; 1 for an offset; for another number
+        that is zero, the median size of the numbers with the same unit, or 1.
         """
         described = np.abs(self.nominal)
         sizes: Array = np.maximum(np.abs(values), described)
@@ -106,30 +103,30 @@ class TransmissionModel:
                 sizes[place] = np.median(alike) if alike else 1.0
         return sizes
 
-    def plausible(self, values: Array) -> Array:
+    def compute_plausible_errors(self, values: Array) -> Array:
         """
-        Return what the described numbers are plausibly wrong by, as standard deviations.
+        Return the plausible errors of the described numbers, as standard deviations.
 
-        :data:`PLAUSIBLE` of their size, 1 for an offset, and no less than what a fit found.
+        :data:`PLAUSIBLE` of their size, 1 for an offset, and at least the change by a fit.
         """
-        sizes = self.sizes(self.nominal)
+        sizes = self.compute_sizes(self.nominal)
         for place, tunable in enumerate(self.tunables):
             if not is_joint_offset(tunable):
                 sizes[place] *= PLAUSIBLE
         return np.asarray(np.maximum(sizes, np.abs(values - self.nominal)))
 
-    def predicted(self, values: Array, given: Array | None = None) -> Array:
+    def predict_positions(self, values: Array, given: Array | None = None) -> Array:
         """
-        Return what would be measured.
+        Predict the measurements.
 
         :param values: One per tunable.
         :param given: Positions of the other side instead of :attr:`given`.
-        :returns: Shape of :attr:`measured`, NaN where the mechanism cannot be, these values make
-            none, or make one that no machine is like (:data:`LARGEST`).
+        :returns: Shape of :attr:`measured`, NaN outside the domain, for invalid numbers, and above
+            :data:`LARGEST`.
         """
         given = self.given if given is None else given
         try:
-            transmission = self._built(values)
+            transmission = self._build_at(values)
             mapped = (
                 transmission.actuator_to_joint if self._forward else transmission.joint_to_actuator
             )
@@ -139,8 +136,8 @@ class TransmissionModel:
         except (TransmissionBridgeError, ArithmeticError, ValueError):
             return np.full(self.measured.shape, np.nan)
 
-    def _built(self, values: Array) -> Transmission:
-        # Terms are changed without the numbers many times, and building is what takes time.
+    def _build_at(self, values: Array) -> Transmission:
+        # Terms often change without the numbers, and building is slow.
         if not np.array_equal(values, self._newest[0]):
             overrides = self._others | {
                 tunable.path: float(value)

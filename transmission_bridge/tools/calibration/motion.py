@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Which joints moved, whether they moved with their actuators, and which rows are of a rest."""
+"""Motion of joints relative to their actuators, and rows of rests."""
 
 from __future__ import annotations
 
@@ -10,41 +10,38 @@ import math
 
 import numpy as np
 
-from transmission_bridge.tools.calibration.fit import spread
+from transmission_bridge.tools.calibration.fit import estimate_spread
 from transmission_bridge.tools.cli import optional
 from transmission_bridge.types import Array, Index, Mask
 
-__all__ = ['Motion', 'motion_of', 'rests']
-
-#: What the actuators explain of a joint, in standard errors, that shows that it moves with them.
-#: Noise alone explains about the square root of the number of actuators.
+#: Least motion of a joint that is explained by its actuators, in standard errors, to be accepted.
+#: Noise alone gives about the square root of the number of actuators.
 SHOWN = 6.0
 
-#: Expected motion over noise from which a joint that does not show any stands still for sure.
+#: Least ratio of expected motion to noise for a joint without motion to be stuck.
 VISIBLE = 3.0
 
-#: Share of the whole motion within which a row is of the same rest, and the rows of the shortest.
+#: Largest motion within a rest, as a share of the whole motion, and its least number of rows.
 STILL, SHORTEST_REST = 1e-3, 5
 
 
 class Motion(Enum):
-    """What a recording shows of a joint."""
+    """Motion of a joint in a recording."""
 
     MOVES = 'moves'
-    #: Its actuators moved, it did not.
+    #: Its actuators moved, but the joint did not.
     STUCK = 'stuck'
-    #: Neither it nor its actuators moved.
+    #: Neither the joint nor its actuators moved.
     PARKED = 'parked'
-    #: It was not measured.
+    #: The joint was not measured.
     UNKNOWN = 'unknown'
 
 
-def rests(given: Array) -> Index:
+def find_rests(given: Array) -> Index:
     """
-    Return the row that stands for each row: of a rest the one in its middle, else itself.
+    Map each row to a representative row: the middle row of a rest, otherwise the row itself.
 
-    However long a rest is, it shows one pose: with the same error of an encoder in all of its
-    rows it must not count as often as it has rows.
+    A rest of any length is one pose with one encoder error, so it counts as one row.
 
     :param given: Positions of the side without the noise, shape ``(rows, n)``.
     """
@@ -63,14 +60,14 @@ def rests(given: Array) -> Index:
     return np.asarray(label, dtype=np.intp)
 
 
-def motion_of(actuators: Array, joint: Array, expected: Array, moving: Mask) -> Motion:
+def classify_motion(actuators: Array, joint: Array, expected: Array, moving: Mask) -> Motion:
     """
-    Tell whether a joint moved.
+    Classify the motion of a joint.
 
     :param actuators: Actuator positions, shape ``(rows, n_actuators)``.
-    :param joint: Positions of the joint, shape ``(rows,)``, NaN where not measured.
-    :param expected: Its positions by the description, NaN where it has none.
-    :param moving: Rows that count: one of each rest. A joint that rests most of the time moves.
+    :param joint: Positions of the joint, shape ``(rows,)``, NaN if not measured.
+    :param expected: Its positions by the description, NaN if unknown.
+    :param moving: Used rows: one of each rest, so that a joint may rest most of the time.
     """
     known = np.isfinite(joint) & moving
     rows = int(np.count_nonzero(known))
@@ -78,25 +75,25 @@ def motion_of(actuators: Array, joint: Array, expected: Array, moving: Mask) -> 
         return Motion.UNKNOWN
     y = joint[known] - np.median(joint[known])
     x = actuators[known] - np.median(actuators[known], axis=0)
-    explained = _robust_line(x, y)
-    noise = spread(y - explained, x.shape[1] + 1)
+    explained = _fit_robust_line(x, y)
+    noise = estimate_spread(y - explained, x.shape[1] + 1)
     tiny = 1e-9 * float(np.max(np.abs(joint[known])))
     size, freedom = float(np.std(explained)), rows - x.shape[1] - 1
     if size > tiny and (freedom < 1 or size * np.sqrt(rows) > SHOWN * noise):
         return Motion.MOVES
-    if spread(y) > 10.0 * max(spread(np.diff(y)) / math.sqrt(2.0), tiny):
-        return Motion.MOVES  # with something else than these actuators, or not in proportion
+    if estimate_spread(y) > 10.0 * max(estimate_spread(np.diff(y)) / math.sqrt(2.0), tiny):
+        return Motion.MOVES  # not with these actuators, or not in proportion
     predictable = expected[known][np.isfinite(expected[known])]
     visible = not len(predictable) or np.std(predictable) > max(VISIBLE * noise, tiny)
     return Motion.STUCK if visible else Motion.PARKED
 
 
-def _robust_line(x: Array, y: Array) -> Array:
+def _fit_robust_line(x: Array, y: Array) -> Array:
     """Return the part of ``y`` that depends linearly on ``x``."""
     sizes = np.abs(x).max(axis=0, initial=0.0)
     unit = np.column_stack([x / np.where(sizes > 0.0, sizes, 1.0), np.ones(len(y))])
     start = np.linalg.lstsq(unit, y, rcond=1e-9)[0]
-    scale = spread(y - unit @ start)
+    scale = estimate_spread(y - unit @ start)
     if scale > 0.0:
         least_squares = optional('scipy.optimize', 'calibrate').least_squares
         start = least_squares(

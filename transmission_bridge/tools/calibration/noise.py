@@ -2,16 +2,16 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Noise that remembers: its spectrum, and least squares that allows for it.
+Least squares with correlated noise of an estimated spectrum.
 
-Rows in the order of time are seen through the cosine transform of each channel, whose coefficients
-``k`` are nearly independent whatever the noise remembers. Their variance is taken to be::
+The rows of each channel, in the order of time, are cosine-transformed: the coefficients ``k`` of
+stationary noise are nearly independent. The model of their variance is::
 
     S(k) = s (1 + (c / k)^b)
 
 White noise has ``c = 0``, pink noise ``b = 1``, a random walk ``b = 2``. ``s``, ``c`` and ``b``
-have the greatest likelihood (Whittle's) in what the largest model leaves, in which the leverage of
-its columns counts. Numbers are those of least squares, and their covariance that under ``S``.
+maximise Whittle's likelihood of the residual of the largest model, corrected for the leverage of
+its columns. Values are ordinary least squares, with their covariance under ``S``.
 
 Sources: Whittle, Estimation and information in stationary time series (1953); Beran, Statistics
 for long-memory processes (1994).
@@ -29,38 +29,35 @@ import numpy as np
 from transmission_bridge.tools.cli import optional
 from transmission_bridge.types import Array, Index
 
-__all__ = ['ROWS_OF_A_SPECTRUM', 'Linear', 'Sample', 'student_quantile']
-
-#: Confidence of the intervals, of which 95 % shall contain the true number. Student's of 95 %
-#: contained it in 93 to 97 % of simulated recordings, as terms, spectrum and weights come from the
-#: same rows.
+#: Nominal confidence of the 95 % intervals. Student's intervals of 95 % contained the true number
+#: in 93 to 97 % of simulated recordings: terms, spectrum and weights are from the same rows.
 CONFIDENCE = 0.97
 
-#: Rows from which a spectrum is estimated; of fewer, noise is taken to be white.
+#: Least number of rows to estimate a spectrum; noise of fewer rows is white.
 ROWS_OF_A_SPECTRUM = 60
 
-#: Chance that white noise is taken for another.
+#: Chance to reject white noise.
 COLOUR_LEVEL = 0.001
 
-#: Directions of columns, relative to the largest, that are rounding.
+#: Relative singular value below which a direction of columns is rounding.
 DEPENDENT = 1e-6
 
 
-def student_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
-    """Return the quantile of Student's distribution that a two-sided interval takes."""
+def find_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
+    """Return the quantile of Student's distribution for a two-sided interval."""
     stats = optional('scipy.stats', 'calibrate')
     return float(stats.t.ppf(0.5 + 0.5 * confidence, freedom))
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class LinearFit:
     """
-    Columns fitted to a residual.
+    Solution of a linear fit of columns to a residual.
 
     :param values: Shape ``(p,)``.
     :param covariance: Shape ``(p, p)``.
-    :param misfit: Sum of what is left, each coefficient over its variance.
-    :param freedom: Of the covariance; not positive where nothing is known.
+    :param misfit: Sum of the squared remaining coefficients over their variances.
+    :param freedom: Degrees of freedom of the covariance; not positive if it is unknown.
     """
 
     values: Array
@@ -68,8 +65,8 @@ class Linear:
     misfit: float
     freedom: float
 
-    def chance(self, first: int) -> float:
-        """Return how likely values this large would be from column ``first`` on by chance."""
+    def compute_chance(self, first: int) -> float:
+        """Return the chance of values this large, from column ``first`` on, in noise alone."""
         k = len(self.values) - first
         value, covariance = self.values[first:], self.covariance[first:, first:]
         if self.freedom < 1 or not np.isfinite(covariance).all():
@@ -79,15 +76,15 @@ class Linear:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class ResidualSample:
     """
-    Residuals to fit columns to.
+    Residuals, to which columns are fitted.
 
-    :param channels: Where the measurements of each channel stand, in the order of time.
+    :param channels: Indices of the measurements of each channel, in the order of time.
     :param residual: Shape ``(n,)``, in standard deviations.
-    :param largest: Columns of all that may be in the residual, shape ``(n, m)``; of a few rows
-        those that are fitted.
-    :param few: Whether each fit has the (white) noise that it leaves itself.
+    :param largest: Columns of the largest model, shape ``(n, m)``; with few rows, of the fitted
+        numbers.
+    :param few: Whether each fit estimates its own (white) noise.
     """
 
     channels: Sequence[Index]
@@ -95,7 +92,7 @@ class Sample:
     largest: Array
     few: bool = False
 
-    def transformed(self, columns: Array) -> Array:
+    def transform_columns(self, columns: Array) -> Array:
         """Return the coefficients of columns, shape ``(n, p)``."""
         dct = optional('scipy.fft', 'calibrate').dct
         found = np.zeros_like(columns, dtype=np.float64)
@@ -104,54 +101,56 @@ class Sample:
         return found
 
     @cached_property
-    def _seen(self) -> Array:
-        return self.transformed(self.residual[:, np.newaxis])[:, 0]
+    def _coefficients(self) -> Array:
+        return self.transform_columns(self.residual[:, np.newaxis])[:, 0]
 
     @cached_property
-    def _free(self) -> Array:
-        """Share of each coefficient that the largest model leaves."""
+    def _freedom(self) -> Array:
+        """Share of each coefficient that the largest model does not explain."""
         return np.clip(1.0 - (self._basis * self._basis).sum(axis=1), 0.0, 1.0)
 
     @cached_property
     def _basis(self) -> Array:
-        whole = self.transformed(self.largest)
+        whole = self.transform_columns(self.largest)
         sizes = np.linalg.norm(whole, axis=0)
         vectors, values, _ = np.linalg.svd(whole / np.where(sizes > 0.0, sizes, 1.0), False)
         return np.asarray(vectors[:, values > DEPENDENT * values.max(initial=0.0)])
 
     @cached_property
     def _spectra(self) -> list[tuple[float, float, float]]:
-        rest = self._seen - self._basis @ (self._basis.T @ self._seen)
-        return [_spectrum(rest[places] ** 2, self._free[places]) for places in self.channels]
+        rest = self._coefficients - self._basis @ (self._basis.T @ self._coefficients)
+        return [_fit_spectrum(rest[p] ** 2, self._freedom[p]) for p in self.channels]
 
     @cached_property
     def variance(self) -> Array:
         """Variances of the coefficients, shape ``(n,)``."""
         found = np.ones(len(self.residual))
         for places, (size, corner, slope) in zip(self.channels, self._spectra, strict=True):
-            found[places] = size * _shape(len(places), corner, slope)
+            found[places] = size * _model_spectrum(len(places), corner, slope)
         return found
 
-    def colour(self, channel: int) -> tuple[float, float]:
-        """Return how much noise grows from the quickest to the slowest, and the exponent."""
+    def compute_colour(self, channel: int) -> tuple[float, float]:
+        """Return the ratio of the slowest to the fastest noise, and the exponent."""
         _, corner, slope = self._spectra[channel]
-        shape = _shape(len(self.channels[channel]), corner, slope)
+        shape = _model_spectrum(len(self.channels[channel]), corner, slope)
         return float(shape[1] / shape[-1]) if len(shape) > 1 else 1.0, slope
 
-    def fit(self, columns: Array, held: Array | None = None, more: Array | float = 0.0) -> Linear:
+    def fit_columns(
+        self, columns: Array, held: Array | None = None, more: Array | float = 0.0
+    ) -> LinearFit:
         """
         Fit columns.
 
         :param columns: Shape ``(n, p)``.
-        :param held: One over the standard deviation of what is known of the values beforehand:
-            that they are zero. Shape ``(p,)``, by default nothing is known.
-        :param more: What is to be explained besides.
+        :param held: One over the standard deviations of the prior of the values, whose mean is
+            zero. Shape ``(p,)``, by default without a prior.
+        :param more: Added to the residual.
         """
         p = columns.shape[1]
-        seen = self._seen
+        seen = self._coefficients
         if isinstance(more, np.ndarray):
-            seen = seen + self.transformed(more[:, np.newaxis])[:, 0]
-        unit = self.transformed(columns)
+            seen = seen + self.transform_columns(more[:, np.newaxis])[:, 0]
+        unit = self.transform_columns(columns)
         sizes = np.linalg.norm(unit, axis=0)
         sizes = np.where(sizes > 0.0, sizes, 1.0)
         unit = unit / sizes
@@ -165,22 +164,22 @@ class Sample:
         if self.few and freedom > 0.0:
             covariance = covariance * misfit / freedom
         elif not self.few:
-            freedom = min(freedom, float(self._free.sum()))
-        return Linear(values / sizes, covariance, misfit, freedom)
+            freedom = min(freedom, float(self._freedom.sum()))
+        return LinearFit(values / sizes, covariance, misfit, freedom)
 
 
-def _shape(rows: int, corner: float, slope: float) -> Array:
-    # The mean is further from the others than the slowest wave is.
+def _model_spectrum(rows: int, corner: float, slope: float) -> Array:
+    # The mean has a larger variance than the slowest wave.
     k = np.maximum(np.arange(rows), 0.5)
     return np.asarray(1.0 + (corner / k) ** slope)
 
 
-def _spectrum(power: Array, free: Array) -> tuple[float, float, float]:
+def _fit_spectrum(power: Array, free: Array) -> tuple[float, float, float]:
     """
     Return size, corner and exponent of a channel's noise.
 
     :param power: Squares of the coefficients, shape ``(rows,)``.
-    :param free: Share of each that the largest model leaves.
+    :param free: Share of each that the largest model does not explain.
     """
     count = float(free.sum())
     white = float(power.sum()) / count if count > 0.5 else math.inf
@@ -189,7 +188,7 @@ def _spectrum(power: Array, free: Array) -> tuple[float, float, float]:
         return white if white > 0.0 else 1e-12, 0.0, 1.0
 
     def cost(x: Array) -> float:
-        shape = _shape(rows, math.exp(x[0]), x[1])
+        shape = _model_spectrum(rows, math.exp(x[0]), x[1])
         return count * math.log(float((power / shape).sum())) + float(free @ np.log(shape))
 
     optimize = optional('scipy.optimize', 'calibrate')
@@ -201,9 +200,13 @@ def _spectrum(power: Array, free: Array) -> tuple[float, float, float]:
         ),
         key=lambda each: float(each.fun),
     )
-    # A spectrum that is not shown would be one of the slowest waves, which are nearly all fitted.
+    # An insignificant spectrum would follow the slowest waves, which are nearly all fitted.
     gain = count * math.log(float(power.sum())) - float(found.fun)
     if gain < optional('scipy.stats', 'calibrate').chi2.isf(COLOUR_LEVEL, 2):
         return white, 0.0, 1.0
     corner, slope = math.exp(found.x[0]), float(found.x[1])
-    return float((power / _shape(rows, corner, slope)).sum()) / count, corner, slope
+    return (
+        float((power / _model_spectrum(rows, corner, slope)).sum()) / count,
+        corner,
+        slope,
+    )

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Other readings of a recording: columns exchanged, turns of encoders counted."""
+"""Other readings of a recording: exchanged columns, and encoders with counted turns."""
 
 from __future__ import annotations
 
@@ -12,24 +12,22 @@ import math
 
 import numpy as np
 
-from transmission_bridge.tools.calibration.recording import paired, Pairs, Recording
+from transmission_bridge.tools.calibration.recording import pair_sides, Pairs, Recording
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.types import Array
 
-__all__ = ['fits_roughly', 'other_columns', 'rearranged']
-
-#: Periods of encoders that start again: a turn in radians, in degrees, and in turns.
+#: Periods of single-turn encoders: a turn in radians, in degrees, and in turns.
 PERIODS = (2.0 * math.pi, 360.0, 1.0)
 
-#: Columns of other transmissions that are tried.
+#: Most columns of other transmissions to try.
 MOST_OTHERS = 24
 
-#: Share of the motion that a line leaves where a reading is worth a fit.
+#: Largest residual of a line, as a share of the motion, to fit a reading.
 ROUGHLY, ROUGHLY_BENT = 0.3, 0.6
 
 
 def fits_roughly(binding: Binding, pairs: Pairs) -> bool:
-    """Whether lines explain most of what the joints do."""
+    """Whether lines explain most of the joints' motion."""
     limit = ROUGHLY if binding.transmission.is_constant else ROUGHLY_BENT
     for joint in pairs.joints.T:
         known = np.isfinite(joint)
@@ -43,8 +41,8 @@ def fits_roughly(binding: Binding, pairs: Pairs) -> bool:
     return len(pairs.time) >= 3
 
 
-def rearranged(binding: Binding, pairs: Pairs) -> Iterator[tuple[str, Pairs]]:
-    """Yield what a reading means, and the measurements with columns exchanged or unwrapped."""
+def rearrange_pairs(binding: Binding, pairs: Pairs) -> Iterator[tuple[str, Pairs]]:
+    """Yield readings as sentences, and their pairs with exchanged or unwrapped columns."""
     sides = (
         ('actuators', binding.spec.actuators, pairs.actuators),
         ('joints', binding.spec.joints, pairs.joints),
@@ -54,7 +52,7 @@ def rearranged(binding: Binding, pairs: Pairs) -> Iterator[tuple[str, Pairs]]:
             columns = values.copy()
             columns[:, [one, other]] = values[:, [other, one]]
             meaning = f"the {kind} '{members[one].name}' and '{members[other].name}' are exchanged"
-            yield meaning, _with(pairs, kind, columns)
+            yield meaning, _replace_side(pairs, kind, columns)
     map_of = binding.transmission
     expected = {
         'actuators': map_of.joint_to_actuator('position', pairs.joints, guess=pairs.actuators),
@@ -62,35 +60,34 @@ def rearranged(binding: Binding, pairs: Pairs) -> Iterator[tuple[str, Pairs]]:
     }
     for kind, members, values in sides:
         for period in PERIODS:
-            wrapped = [n for n, column in enumerate(values.T) if _wraps(column, period)]
+            wrapped = [n for n, column in enumerate(values.T) if _is_wrapped(column, period)]
             if wrapped:
                 columns = values.copy()
                 for n in wrapped:
-                    columns[:, n] = _unwrapped(values[:, n], expected[kind][:, n], period)
+                    columns[:, n] = _unwrap_near(values[:, n], expected[kind][:, n], period)
                 names = [members[n].name for n in wrapped]
-                yield _wrapped_text(kind, names, period), _with(pairs, kind, columns)
+                yield _describe_wrapping(kind, names, period), _replace_side(pairs, kind, columns)
                 break
 
 
-def _with(pairs: Pairs, kind: str, columns: Array) -> Pairs:
-    if kind == 'actuators':
-        return replace(pairs, actuators=columns)
-    return replace(pairs, joints=columns)
+def _replace_side(pairs: Pairs, kind: str, columns: Array) -> Pairs:
+    is_actuator = kind == 'actuators'
+    return replace(pairs, actuators=columns) if is_actuator else replace(pairs, joints=columns)
 
 
-def _wrapped_text(kind: str, names: list[str], period: float) -> str:
+def _describe_wrapping(kind: str, names: list[str], period: float) -> str:
     which = ' and '.join(map(repr, names))
     what = f'encoders of {which} start' if len(names) > 1 else f'encoder of {which} starts'
     entries = ', '.join(f'{name}={period:.12g}' for name in names)
     do = (
-        f'say so by wrap_period: [{entries}] in a file for --params-file'
+        f'set wrap_period: [{entries}] in a file for --params-file'
         if kind == 'actuators'
         else 'unwrap it in the recording'
     )
     return f'the {what} again after {period:.6g}: {do}. The offset is then one of many, by turns'
 
 
-def _wraps(values: Array, period: float) -> bool:
+def _is_wrapped(values: Array, period: float) -> bool:
     known = values[np.isfinite(values)]
     if len(known) < 10:
         return False
@@ -98,11 +95,11 @@ def _wraps(values: Array, period: float) -> bool:
     return bool(jumps and 0.7 * period < np.ptp(known) <= 1.001 * period)
 
 
-def _unwrapped(values: Array, expected: Array, period: float) -> Array:
+def _unwrap_near(values: Array, expected: Array, period: float) -> Array:
     """
-    Return values with the turns that keep them next to what is expected, row by row.
+    Return values with the turns that are closest to the expected values, row by row.
 
-    Between two rows a motor may turn more than once: values alone would not tell.
+    A motor may turn more than once between two rows, which the values alone do not show.
     """
     found: Array = values.copy()
     known = np.isfinite(values)
@@ -112,20 +109,20 @@ def _unwrapped(values: Array, expected: Array, period: float) -> Array:
     return found
 
 
-def other_columns(recording: Recording, binding: Binding) -> Iterator[tuple[str, Pairs]]:
-    """Yield what a reading means, and the recording unwrapped before pairing, or by others."""
+def list_other_columns(recording: Recording, binding: Binding) -> Iterator[tuple[str, Pairs]]:
+    """Yield readings as sentences, and pairs unwrapped before pairing or of other columns."""
     actuators = [member.name for member in binding.spec.actuators]
     joints = [member.name for member in binding.spec.joints]
     drives = recording.actuators
     if drives.time is not None and not recording.in_rows:
         for period in PERIODS:
             columns = zip(drives.names, drives.values.T, strict=True)
-            wrapped = [n for n, column in columns if n in actuators and _wraps(column, period)]
+            wrapped = [n for n, c in columns if n in actuators and _is_wrapped(c, period)]
             if wrapped:
-                unwrapped = drives.unwrapped(dict.fromkeys(wrapped, period))
+                unwrapped = drives.unwrap_turns(dict.fromkeys(wrapped, period))
                 reading = replace(recording, actuators=unwrapped)
-                text = _wrapped_text('actuators', wrapped, period)
-                yield text, paired(reading, actuators, joints)
+                text = _describe_wrapping('actuators', wrapped, period)
+                yield text, pair_sides(reading, actuators, joints)
                 break
     for kind, own, series in (
         ('actuator', actuators, drives), ('joint', joints, recording.joints)
@@ -142,5 +139,5 @@ def other_columns(recording: Recording, binding: Binding) -> Iterator[tuple[str,
             )
             yield (
                 f"'{name}' is taken as the {kind} '{own[0]}'",
-                paired(reading, actuators, joints),
+                pair_sides(reading, actuators, joints),
             )

@@ -4,10 +4,11 @@
 """
 Recordings of actuators and joints: tables, and topics of drivers and joint encoders.
 
-The first row of a table names the columns. A column is a joint or an actuator of the robot by its
-name, with or without ``.position`` behind it; ``joint:NAME`` and ``actuator:NAME`` where a name is
-both; the column ``time`` [s] is optional. Other columns are ignored. An empty cell or ``nan`` is a
-value that was not measured. Positions are in [rad] or [m], or what the drivers have.
+The first row of a table names the columns. A column has the name of a joint or an actuator of the
+robot, with or without the suffix ``.position``. If both a joint and an actuator have the name, it
+is ``joint:NAME`` or ``actuator:NAME``. The column ``time`` [s] is optional. Other columns are
+ignored. An empty cell or ``nan`` is a missing value. Positions are in [rad] or [m], or in the
+units of the drivers.
 """
 
 from __future__ import annotations
@@ -33,51 +34,40 @@ from transmission_bridge.tools.cli import optional, UsageError
 from transmission_bridge.tools.robot import NAMES_HINT
 from transmission_bridge.types import Array
 
-__all__ = [
-    'Pairs',
-    'Recording',
-    'Series',
-    'has_topics',
-    'interpolated',
-    'paired',
-    'read_bag',
-    'read_csv',
-]
-
-#: Rows that are fitted. Of a longer recording with times rows that are :data:`CLOSE` [s] to each
-#: other, in so many stretches.
+#: Largest number of fitted rows. A longer recording with times is thinned to rows at a distance of
+#: :data:`CLOSE` [s], in :data:`STRETCHES` stretches.
 MOST_ROWS, CLOSE, STRETCHES = 4_000, 0.02, 40
 
-#: Rows further apart than this many typical distances are not interpolated between.
+#: Largest gap for interpolation, in median distances of rows.
 MAX_GAP = 5.0
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
     """
-    Positions over time.
+    Positions over time, or of poses without times.
 
     :param names: One per column.
-    :param values: Shape ``(rows, names)``, NaN where there is none; of actuators in the units of
-        their drivers, until :meth:`in_si`.
-    :param time: Shape ``(rows,)`` [s], ``None`` for poses without times.
+    :param values: Shape ``(rows, names)``, NaN if missing. Positions of actuators are in the units
+        of their drivers until :meth:`convert_to_si`.
+    :param time: Shape ``(rows,)`` [s], ``None`` without times.
     """
 
     names: tuple[str, ...]
     values: Array
     time: Array | None = None
 
-    def columns(self, names: Sequence[str]) -> Array:
-        """Return the columns of these names, NaN for one that is not there."""
+    def select_columns(self, names: Sequence[str]) -> Array:
+        """Return the columns of these names, NaN for a missing one."""
         rows = len(self.values)
         missing = np.full(rows, np.nan)
         places = {name: place for place, name in enumerate(self.names)}
         picked = [self.values[:, places[n]] if n in places else missing for n in names]
         return np.stack(picked, axis=1) if picked else np.empty((rows, 0))
 
-    def unwrapped(self, periods: Mapping[str, float]) -> Series:
+    def unwrap_turns(self, periods: Mapping[str, float]) -> Series:
         """
-        Return the series with the turns of single-turn encoders, as the bridge counts them.
+        Return the series with counted turns of single-turn encoders, as in the bridge.
 
         :param periods: By name, in the unit of the values.
         """
@@ -88,8 +78,8 @@ class Series:
                 unwrap(row)
         return Series(self.names, values, self.time)
 
-    def in_si(self, scales: Mapping[str, float]) -> Series:
-        """Return the series in rad or m: each value times the scale of its name, 1 if none."""
+    def convert_to_si(self, scales: Mapping[str, float]) -> Series:
+        """Return the series in rad or m: values times the scale of their name (default 1)."""
         factors = np.array([scales.get(name, 1.0) for name in self.names])
         return Series(self.names, self.values * factors, self.time)
 
@@ -97,10 +87,10 @@ class Series:
 @dataclass(frozen=True, eq=False)
 class Recording:
     """
-    Both sides of a robot.
+    Positions of the actuators and the joints of a robot.
 
-    :param in_rows: Whether row ``k`` of both was measured at once (a table).
-    :param ignored: Columns that are neither.
+    :param in_rows: Whether row ``k`` of both was measured at the same time (a table).
+    :param ignored: Names of unused columns.
     """
 
     actuators: Series
@@ -112,11 +102,11 @@ class Recording:
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """
-    What belongs together.
+    Positions of actuators and joints at the same times.
 
     :param actuators: Shape ``(rows, n_actuators)``, all finite.
-    :param joints: Shape ``(rows, n_joints)``, NaN where a joint was not measured.
-    :param time: Shape ``(rows,)`` [s]; row numbers where the recording has no times.
+    :param joints: Shape ``(rows, n_joints)``, NaN if a joint was not measured.
+    :param time: Shape ``(rows,)`` [s]; row numbers if the recording has no times.
     :param timed: Whether ``time`` is in seconds.
     """
 
@@ -126,44 +116,40 @@ class Pairs:
     timed: bool
 
 
-def paired(
+def pair_sides(
     recording: Recording, actuator_names: Sequence[str], joint_names: Sequence[str]
 ) -> Pairs:
     """
-    Bring the positions of some actuators and joints together.
+    Pair the positions of actuators and joints by time.
 
-    Rows of a table that have both are taken as they are. Where they are measured at different
-    times, the actuators are interpolated at the times of the joints (:func:`interpolated`). A long
-    recording is thinned to :data:`MOST_ROWS`.
+    Rows of a table with both sides are used directly. If the sides were measured at different
+    times, the actuators are interpolated at the times of the joints
+    (:func:`interpolate_positions`). A long recording is thinned to :data:`MOST_ROWS`.
 
-    :param actuator_names: Columns of the result; all have to be known at once.
-    :param joint_names: Columns of the result; one of them known will do.
-    :raises ValueError: If what was not measured in rows has no times.
+    :param actuator_names: Columns of the result; all of them are known in each row.
+    :param joint_names: Columns of the result; at least one of them is known in each row.
+    :raises ValueError: If series that were not measured in rows have no times.
     """
-    a = recording.actuators.columns(actuator_names)
-    q = recording.joints.columns(joint_names)
+    a = recording.actuators.select_columns(actuator_names)
+    q = recording.joints.select_columns(joint_names)
     time_a, time_q = recording.actuators.time, recording.joints.time
     known_a, known_q = np.isfinite(a).all(axis=1), np.isfinite(q).any(axis=1)
     if recording.in_rows:
         both = known_a & known_q
         if time_a is None or 2 * np.count_nonzero(both) >= np.count_nonzero(known_q):
             time = np.arange(1.0, len(a) + 1.0) if time_a is None else time_a
-            return _thinned(a[both], q[both], time[both], time_a is not None)
+            return _thin_rows(a[both], q[both], time[both], time_a is not None)
     if time_a is None or time_q is None:
         raise ValueError('series that are not in rows need times')
-    time_a, a = _sorted(time_a[known_a], a[known_a])
-    time_q, q = _sorted(time_q[known_q], q[known_q])
-    positions = interpolated(time_a, a, time_q)
+    time_a, a = _sort_by_time(time_a[known_a], a[known_a])
+    time_q, q = _sort_by_time(time_q[known_q], q[known_q])
+    positions = interpolate_positions(time_a, a, time_q)
     inside = np.isfinite(positions).all(axis=1)
-    return _thinned(positions[inside], q[inside], time_q[inside], True)
+    return _thin_rows(positions[inside], q[inside], time_q[inside], True)
 
 
-def _thinned(actuators: Array, joints: Array, time: Array, timed: bool) -> Pairs:
-    """
-    Return rows that show the motion and, where there are times, its direction at each row.
-
-    Evenly spread rows would be too far apart for that in a long recording.
-    """
+def _thin_rows(actuators: Array, joints: Array, time: Array, timed: bool) -> Pairs:
+    # Evenly spread rows of a long recording would be too far apart for the direction of motion.
     rows = len(time)
     chosen = np.arange(rows)
     if timed and rows > MOST_ROWS:
@@ -176,17 +162,17 @@ def _thinned(actuators: Array, joints: Array, time: Array, timed: bool) -> Pairs
     return Pairs(actuators[chosen], joints[chosen], time[chosen], timed)
 
 
-def interpolated(time: Array, values: Array, at: Array) -> Array:
+def interpolate_positions(time: Array, values: Array, at: Array) -> Array:
     """
-    Return values at other times, by cubic splines.
+    Interpolate values at other times by cubic splines.
 
-    A straight line would be wrong by an eighth of the square of the time between rows times the
-    acceleration, which is more than a good encoder's noise.
+    The error of linear interpolation, ``acceleration * step**2 / 8``, is larger than the noise of
+    a good encoder.
 
     :param time: Shape ``(rows,)``, ascending.
     :param values: Shape ``(rows, n)``.
-    :returns: NaN outside the times, and over gaps of more than :data:`MAX_GAP` times the median
-        distance, beyond which a row tells nothing about this side.
+    :returns: NaN outside the times, and in gaps of more than :data:`MAX_GAP` times the median
+        distance.
     """
     found = np.full((len(at), values.shape[1]), np.nan)
     steps = np.diff(time, prepend=-np.inf)
@@ -201,7 +187,7 @@ def interpolated(time: Array, values: Array, at: Array) -> Array:
     return found
 
 
-def _sorted(time: Array, values: Array) -> tuple[Array, Array]:
+def _sort_by_time(time: Array, values: Array) -> tuple[Array, Array]:
     order = np.argsort(time, kind='stable')[: np.count_nonzero(np.isfinite(time))]
     return time[order], values[order]
 
@@ -216,22 +202,22 @@ def read_bag(
     """
     Read two topics of joint states.
 
-    Times are those of the headers; those of receipt where a topic has none in them.
+    Times are the stamps of the headers. If a topic has zero stamps, they are the times of receipt.
 
     :param file: A folder of rosbag2, or a file .mcap, .db3, or .csv with a column of topics.
     :param actuators: Topic with the positions of actuators.
     :param joints: Topic with the positions of joints.
-    :param actuator_names: The robot's actuators by the names that they have in the recording.
-    :param joint_names: The robot's joints.
-    :returns: The recording, and sentences about what could not be read.
-    :raises UsageError: If it cannot be read, a topic is not in it, or nothing that a topic names
-        is known.
+    :param actuator_names: Actuators of the robot by their names in the recording.
+    :param joint_names: Joints of the robot.
+    :returns: The recording, and sentences about its unreadable parts.
+    :raises UsageError: If the file cannot be read, a topic is missing, or a topic has only unknown
+        names.
     """
     try:
         with contextlib.closing(open_source(file, actuators)) as source:
             tables = {
-                actuators.strip('/'): _Table(actuator_names, f' ({NAMES_HINT})'),
-                joints.strip('/'): _Table({name: name for name in joint_names}),
+                actuators.strip('/'): _TopicTable(actuator_names, f' ({NAMES_HINT})'),
+                joints.strip('/'): _TopicTable({name: name for name in joint_names}),
             }
             if len(tables) < 2:
                 raise UsageError(f"actuators and joints cannot both be in the topic '{actuators}'")
@@ -244,37 +230,37 @@ def read_bag(
 
 
 def _read(
-    file: str, source: Source, tables: Mapping[str, _Table]
+    file: str, source: Source, tables: Mapping[str, _TopicTable]
 ) -> tuple[Recording, tuple[str, ...]]:
     problems: list[str] = []
     for message in source.messages(problems.append):
         table = tables.get(message.topic.name.strip('/'))
         if table is not None and message.topic.type == JOINT_STATE:
-            table.add(message)
-    notes = [f"'{file}' is damaged ({each}); what can be read is used" for each in problems[:1]]
+            table.add_message(message)
+    notes = [f"'{file}' is damaged ({each}); its readable part is used" for each in problems[:1]]
     for name, table in tables.items():
         if table.is_foreign:
             raise UsageError(
-                f"'{file}': nothing named on the topic '{name}' is known: {table.names_found}"
+                f"'{file}': the topic '{name}' has only unknown names: {table.name_mismatch}"
             )
         if not table.rows:
             known = sorted({t.name for t in source.topics if t.type == JOINT_STATE})
             raise UsageError(
                 f"'{file}' has no joint states on the topic '{name}' (--actuators, --joints), "
-                f'found: {", ".join(known) or "none at all"}' + ''.join(f'; {n}' for n in notes)
+                f'found: {", ".join(known) or "none"}' + ''.join(f'; {n}' for n in notes)
             )
         if table.refused:
             notes.append(f"{table.refused} messages on '{name}' could not be used")
     first, second = tables.values()
-    return Recording(first.series(), second.series(), in_rows=False), tuple(notes)
+    return Recording(first.build_series(), second.build_series(), in_rows=False), tuple(notes)
 
 
-class _Table:
+class _TopicTable:
     """
-    Positions of one topic, as they come.
+    Positions of one topic, message by message.
 
-    :param names: The robot's names by those in the messages.
-    :param hint: What to do where the messages have others.
+    :param names: Names of the robot by names in messages.
+    :param hint: Advice for messages with other names.
     """
 
     def __init__(self, names: Mapping[str, str], hint: str = '') -> None:
@@ -282,23 +268,23 @@ class _Table:
         self.refused = 0
         self._names = names
         self._hint = hint
-        # By the names in a message, those of them that are known by their places there.
+        # Known names by their indices in a message, for each tuple of names in messages.
         self._known: dict[tuple[str, ...], dict[int, str]] = {}
         self._reader = JointStateReader()
 
     @property
     def is_foreign(self) -> bool:
-        """Whether there are names in the messages, and none of them is known."""
+        """Whether the messages have names, all of them unknown."""
         return any(self._known) and not any(self._known.values())
 
     @property
-    def names_found(self) -> str:
-        """What was expected and what was found, for a sentence."""
+    def name_mismatch(self) -> str:
+        """Expected and found names, for a sentence."""
         found = tuple(dict.fromkeys(name for names in self._known for name in names))
         expected = shortened(tuple(self._names))
         return f'expected some of {expected}{self._hint}, found {shortened(found)}'
 
-    def add(self, message: Message) -> None:
+    def add_message(self, message: Message) -> None:
         try:
             try:
                 data: JointStateRecord = self._reader.read_message(message.data)
@@ -319,7 +305,7 @@ class _Table:
             stamp = seconds * 10**9 + nanoseconds
             self.rows.append((stamp, message.time, tuple(known.values()), position))
 
-    def series(self) -> Series:
+    def build_series(self) -> Series:
         names = tuple(dict.fromkeys(name for _, _, layout, _ in self.rows for name in layout))
         places = {name: place for place, name in enumerate(names)}
         values = np.full((len(self.rows), len(names)), np.nan)
@@ -331,9 +317,6 @@ class _Table:
         return Series(names, values, np.array(times, dtype=np.float64) * 1e-9)
 
 
-_TIMES = ('time', 't')
-
-
 def read_csv(
     file: str, actuator_names: Mapping[str, str], joint_names: Collection[str]
 ) -> Recording:
@@ -341,20 +324,20 @@ def read_csv(
     Read a table.
 
     :param file: Path of the file.
-    :param actuator_names: The robot's actuators by the names that they have in the table.
-    :param joint_names: Names of its joints.
-    :raises UsageError: If it cannot be read, a row is damaged, or a name is given twice or could
-        be both.
+    :param actuator_names: Actuators of the robot by their names in the table.
+    :param joint_names: Joints of the robot.
+    :raises UsageError: If the file cannot be read, a row is damaged, or a name is given twice or
+        is ambiguous.
     """
     try:
         with contextlib.closing(CsvRows(file)) as rows:
-            return _parsed(file, rows, actuator_names, joint_names)
+            return _parse_table(file, rows, actuator_names, joint_names)
     except (OSError, csv.Error, ValueError) as error:
         reason = getattr(error, 'strerror', None) or str(error)
         raise UsageError(f"cannot read '{file}' as a table: {reason}") from None
 
 
-def _parsed(
+def _parse_table(
     file: str,
     rows: Iterable[list[str]],
     actuator_names: Mapping[str, str],
@@ -362,7 +345,7 @@ def _parsed(
 ) -> Recording:
     iterator = iter(rows)
     header = [name.strip() for name in next(iterator, [])]
-    roles = [_role(name, actuator_names, joint_names) for name in header]
+    roles = [_find_column_role(name, actuator_names, joint_names) for name in header]
     used = [role for role in roles if role[0]]
     for role in used:
         if used.count(role) > 1:
@@ -384,7 +367,7 @@ def _parsed(
                 f"'{file}', row {row_number}: expected {len(header)} cells, found {len(row)}"
             )
         for place in places:
-            cells.append(_number(file, row_number, header[place], row[place]))
+            cells.append(_parse_cell(file, row_number, header[place], row[place]))
     table = np.array(cells, dtype=np.float64).reshape(-1, len(places))
     sides = [side for side, _ in used]
     time = table[:, sides.index('time')] if 'time' in sides else None
@@ -397,8 +380,10 @@ def _parsed(
     return Recording(series('actuator'), series('joint'), in_rows=True, ignored=rest)
 
 
-def _role(name: str, actuators: Mapping[str, str], joints: Collection[str]) -> tuple[str, str]:
-    """Return what a column is, and of what; two empty texts for one that is not used."""
+def _find_column_role(
+    name: str, actuators: Mapping[str, str], joints: Collection[str]
+) -> tuple[str, str]:
+    """Return the kind of a column and its joint or actuator; empty texts if it is unused."""
     if name not in actuators and name not in joints:
         name = name.removesuffix('.position')
     side, _, prefixed = name.partition(':')
@@ -415,12 +400,12 @@ def _role(name: str, actuators: Mapping[str, str], joints: Collection[str]) -> t
         return 'actuator', actuators[name]
     if name in joints:
         return 'joint', name
-    if name.lower() in _TIMES:
+    if name.lower() in ('time', 't'):
         return 'time', ''
     return '', ''
 
 
-def _number(file: str, row: int, column: str, text: str) -> float:
+def _parse_cell(file: str, row: int, column: str, text: str) -> float:
     try:
         value = number(text) if text.strip() else math.nan
     except ValueError as error:
@@ -428,10 +413,10 @@ def _number(file: str, row: int, column: str, text: str) -> float:
     return value if math.isfinite(value) else math.nan
 
 
-def has_topics(file: str) -> bool:
-    """Whether a table has a column of topics: it is then a recording of messages."""
+def has_topic_column(file: str) -> bool:
+    """Whether a table has a column of topics, and is a recording of messages."""
     try:
         with contextlib.closing(CsvRows(file)) as rows:
             return TOPIC in [name.strip() for name in next(rows, [])]
     except (OSError, csv.Error, ValueError):
-        return False  # reading it says why
+        return False  # reading it raises the error

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""What a calibration found, as values."""
+"""Results of a calibration."""
 
 from __future__ import annotations
 
@@ -15,47 +15,42 @@ from transmission_bridge.tools.calibration.motion import Motion
 from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.types import Array, Mask
 
-__all__ = ['Calibration', 'Channel', 'Effect', 'Parameter', 'when']
 
-#: Stretches of rows that a sentence names.
-_MOST_STRETCHES = 4
-
-
-def when(time: Array, chosen: Mask, *, timed: bool) -> str:
+def describe_times(time: Array, chosen: Mask, *, timed: bool) -> str:
     """
-    Return when some of the rows were measured, as ``t = 0.1, 0.52 to 0.6 s and 3 more``.
+    Describe the times of selected rows, as ``t = 0.1, 0.52 to 0.6 s and 3 more``.
 
     :param time: Times, or numbers of rows, shape ``(rows,)``.
-    :param timed: Which of the two.
+    :param timed: Whether times are in seconds.
     """
     ends = np.flatnonzero(np.diff(np.concatenate([[0], chosen.astype(np.int8), [0]])))
     stretches = [
         f'{time[first]:.6g}' + (f' to {time[last - 1]:.6g}' if last - first > 1 else '')
         for first, last in ends.reshape(-1, 2)
     ]
-    text = ', '.join(stretches[:_MOST_STRETCHES])
-    more = len(stretches) - _MOST_STRETCHES
+    text = ', '.join(stretches[:4])
+    more = len(stretches) - 4
     text = f't = {text} s' if timed else f'rows {text}'
     return f'{text} and {more} more' if more > 0 else text
 
 
-def _interval(value: float, half_width: float | None) -> list[float] | None:
+def _find_bounds(value: float, half_width: float | None) -> list[float] | None:
     known = half_width is not None and math.isfinite(half_width)
     return [value - half_width, value + half_width] if known else None  # type: ignore[operator]
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class CalibratedNumber:
     """
     One number of a transmission.
 
-    :param path: Where it stands below the transmission.
+    :param path: Its path below the transmission.
     :param described: Its value in the description.
-    :param value: The estimate, or the same value where there is none.
-    :param half_width: Half of the 95 % confidence interval; ``None``: not estimated; infinite
-        where there are no more measurements than numbers.
-    :param kept: Why it was not estimated, or hardly, in words.
-    :param warns: Whether the user should know that.
+    :param value: The estimate, or the described value.
+    :param half_width: Half of the 95 % confidence interval; ``None``: not estimated; infinite with
+        no more measurements than numbers.
+    :param kept: Reason for no estimate or a wide interval, as a sentence.
+    :param warns: Whether ``kept`` is a warning.
     """
 
     path: ParameterPath
@@ -77,7 +72,7 @@ class Parameter:
             'description': self.described,
             'value': self.value,
             'estimated': self.half_width is not None,
-            'interval': _interval(self.value, self.half_width),
+            'interval': _find_bounds(self.value, self.half_width),
             'kept': self.kept or None,
         }
 
@@ -85,13 +80,13 @@ class Parameter:
 @dataclass(frozen=True, slots=True)
 class Effect:
     """
-    A physical effect that the recording shows beside the numbers.
+    A physical effect in the recording, beside the numbers.
 
-    :param name: What it is, for example ``backlash of elbow``.
+    :param name: For example ``backlash of elbow``.
     :param unit: Unit of its size.
     :param size: A time [s], a gap, or the amplitude of an error once per turn.
     :param half_width: Half of its 95 % confidence interval.
-    :param alike: Effects that would explain as much.
+    :param alike: Names of effects that are equal explanations.
     """
 
     name: str
@@ -102,22 +97,22 @@ class Effect:
 
     def as_json(self) -> dict[str, Any]:
         """Return the object of ``calibrate --json``."""
-        interval = _interval(self.size, self.half_width)
+        interval = _find_bounds(self.size, self.half_width)
         fields = {'name': self.name, 'unit': self.unit, 'size': self.size}
         return {**fields, 'interval': interval, 'or': list(self.alike)}
 
 
 @dataclass(frozen=True, eq=False)
-class Channel:
+class ChannelResult:
     """
-    The measurements that have the noise, of one joint or actuator.
+    The measurements of one joint or actuator of the side with the noise.
 
-    :param noise: Standard deviation [rad or m]; ``None`` where the channel was not used.
+    :param noise: Standard deviation [rad or m]; ``None`` if the channel was not used.
     :param time: Times of the rows, shape ``(rows,)``.
-    :param position: What the model predicts [rad or m].
+    :param position: Predicted positions [rad or m].
     :param residual: Measured minus predicted.
-    :param outlier: Which rows have no influence.
-    :param unit: Of positions.
+    :param outlier: Rows without influence.
+    :param unit: Unit of positions.
     :param unpredicted: Times of the rows outside the domain of the transmission.
     """
 
@@ -148,29 +143,29 @@ class Channel:
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """
-    What was found about one transmission.
+    The result for one transmission.
 
-    :param rows: Rows of the recording that were used.
+    :param rows: Number of used rows.
     :param timed: Whether times are in seconds.
-    :param effects: Physical effects that were found and taken into account.
-    :param doubts: Sentences: why the numbers should not be used as they are.
-    :param warnings: Sentences that leave the numbers as good as their intervals.
-    :param notes: Sentences about what the recording cannot tell apart or rule out.
+    :param effects: Physical effects in the model.
+    :param doubts: Sentences with reasons not to use the numbers.
+    :param warnings: Sentences that do not affect numbers and intervals.
+    :param notes: Sentences about numbers and effects that the recording does not separate.
     """
 
     transmission: str
     type: str
     rows: int
     timed: bool
-    parameters: tuple[Parameter, ...]
-    channels: tuple[Channel, ...]
+    parameters: tuple[CalibratedNumber, ...]
+    channels: tuple[ChannelResult, ...]
     effects: tuple[Effect, ...]
     doubts: tuple[str, ...]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
-    def estimated(self) -> tuple[Parameter, ...]:
+    def estimated_numbers(self) -> tuple[CalibratedNumber, ...]:
         """The numbers that were estimated."""
         return tuple(p for p in self.parameters if p.half_width is not None)
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge convert``: recordings from actuator space to joint space and back."""
+"""``transmission_bridge convert``: convert recordings between actuator and joint space."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     marker = METADATA if is_folder(output) else ''
     check_output(output, force=options.force, marker=marker)
     try:
-        with _as_usage(f"read '{path}'", OSError, ValueError):
+        with _raise_usage_errors(f"read '{path}'", OSError, ValueError):
             opened = open_source(path, next(iter(pairs)))
         with closing(opened) as source:
             own = None if options.file else find_description(path, source)
@@ -52,9 +52,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             if not robot.joint_names:
                 raise UsageError(f'{file} has no joint that can be converted')
             for note in notes:
-                _note(console, note)
+                _print_note(console, note)
             if count := sum(finding.severity == 'error' for finding in robot.findings):
-                _note(console, f"{file} has errors ({count}), joints are missing: see 'check'")
+                note = f"{file} has errors ({count}), joints are missing: see 'check'"
+                _print_note(console, note)
             direction = ACTUATOR_TO_JOINT if to == 'joint' else JOINT_TO_ACTUATOR
             bridges = {
                 target: OfflineBridge(robot, direction, read_unusual, setup.options, target)
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
                 suppress(NothingWrittenError),
                 clean_end(),
                 progress(console.err, 'converting') as show,
-                _as_usage(f"write '{output}'", OSError, OverflowError, sqlite3.Error),
+                _raise_usage_errors(f"write '{output}'", OSError, OverflowError, sqlite3.Error),
                 safe_output(output, force=options.force, marker=marker) as made,
             ):
                 done.write(source, made, options.storage, show)
@@ -79,18 +80,18 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         targets = ', '.join(f'{source} to {target}' for source, target in pairs.items())
         console.out.line(printable(f'{done.converted} messages converted ({targets}) in {output}'))
     if done.is_good or not done.damage:
-        _tell_notes(done, console)
+        _print_notes(done, console)
     if done.damage:
         _complain(console, f"'{path}' could be read only in part, {done.damage_in_full}")
         if not options.keep_readable:
-            _complain(console, 'nothing was written; --keep-readable writes what can be read')
+            _complain(console, 'nothing was written; --keep-readable writes the readable part')
     elif not done.is_good:
-        _complain(console, _why_nothing(done, pairs, robot, to))
+        _complain(console, _explain_nothing(done, pairs, robot, to))
     return Exit.OK if done.is_good and not done.damage else Exit.ERRORS
 
 
 @contextmanager
-def _as_usage(what: str, *kinds: type[Exception]) -> Iterator[None]:
+def _raise_usage_errors(what: str, *kinds: type[Exception]) -> Iterator[None]:
     """Raise errors of these kinds as :class:`UsageError`."""
     try:
         yield
@@ -98,40 +99,40 @@ def _as_usage(what: str, *kinds: type[Exception]) -> Iterator[None]:
         raise UsageError(f'cannot {what}: {getattr(error, "strerror", None) or error}') from None
 
 
-def _tell_notes(done: Conversion, console: Console) -> None:
+def _print_notes(done: Conversion, console: Console) -> None:
     for bridge in done.bridges.values():
         for (source, reason), count in bridge.refused.items():
             sentence = bridge.sentences[source, reason]
-            _note(console, f'{count} messages of {source} refused ({reason}): {sentence}')
+            _print_note(console, f'{count} messages of {source} rejected ({reason}): {sentence}')
         if bridge.path.merged.unknown_names:
             names = ', '.join(bridge.path.merged.unknown_names)
-            _note(console, f'names that the robot does not have were left out: {names}')
-        for sentence in _open_turns(bridge.path.merged.turns):
-            _note(console, sentence)
+            _print_note(console, f'unknown names were left out: {names}')
+        for sentence in _list_unknown_turns(bridge.path.merged.turns):
+            _print_note(console, sentence)
         for (name, reason), count in bridge.path.report.counts.items():
-            _note(console, f'{count} values of {name} are unknown: {reason}')
+            _print_note(console, f'{count} values of {name} are unknown: {reason}')
     if done.has_others:
-        _note(
+        _print_note(
             console,
             f'{DESCRIPTION_TOPIC} changes in the recording; the first one was used throughout',
         )
 
 
-def _open_turns(turns: TurnCounter | None) -> Iterator[str]:
-    """Yield a sentence for each encoder of which it was not known in which turn it was."""
+def _list_unknown_turns(turns: TurnCounter | None) -> Iterator[str]:
+    """Yield a sentence for each encoder with an unknown turn."""
     if turns is None:
         return
     still = {name: str(each) for each in turns.list_open_turns() for name in each.actuators}
     for name, count in turns.waited.items():
         if count:
-            why = still.get(name, 'later ones left one turn within the limits')
+            why = still.get(name, 'later positions left one turn within the limits')
             yield (
-                f'{count} positions of {name} are unknown, because its turn was ({why}); '
-                'unknown_turn: first in a parameter file takes the first reading as it is'
+                f'{count} positions of {name} are unknown, because its turn was unknown ({why}); '
+                'unknown_turn: first in a parameter file uses the first reading'
             )
 
 
-def _why_nothing(
+def _explain_nothing(
     done: Conversion, topics: Iterable[str], robot: RobotTransmissions, to: str
 ) -> str:
     """Return why nothing could be converted."""
@@ -142,7 +143,7 @@ def _why_nothing(
         reason = 'no message could be used'
         if not unknown.isdisjoint(map(shown, others)):
             other = {'joint': '--to actuator', 'actuator': '--to joint'}[to]
-            reason += f'; they name {to}s already: {other} converts those'
+            reason += f'; they already name {to}s: {other} converts those'
     elif any(any(bridge.path.merged.given) for bridge in bridges):
         reason = f'no {to} is known from the numbers in the messages'
     else:
@@ -150,7 +151,7 @@ def _why_nothing(
     return f'nothing was converted, and nothing is written: {reason}'
 
 
-def _note(console: Console, sentence: str) -> None:
+def _print_note(console: Console, sentence: str) -> None:
     console.err.line(printable(sentence))
 
 

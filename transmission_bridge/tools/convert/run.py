@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""One conversion of a recording: its topics, its messages, from file to file."""
+"""Conversion of a recording from file to file."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def topic_pairs(texts: Sequence[str], to: str, drivers: Sequence[str]) -> dict[s
         source, colon, target = text.partition(':')
         if not colon or not source.strip('/') or not target.strip('/') or ':' in target:
             raise UsageError(f"--topic takes SOURCE:TARGET, found '{text}'")
-        if _absolute(source) in pairs:
+        if _add_root(source) in pairs:
             raise UsageError(f"--topic: '{source}' is given twice")
-        pairs[_absolute(source)] = _absolute(target)
+        pairs[_add_root(source)] = _add_root(target)
     if pairs:
         return pairs
     if to == 'joint':
-        return {_absolute(driver): '/joint_states' for driver in drivers}
-    return {'/joint_states': _absolute(drivers[0]) if len(drivers) == 1 else '/actuator_states'}
+        return {_add_root(driver): '/joint_states' for driver in drivers}
+    return {'/joint_states': _add_root(drivers[0]) if len(drivers) == 1 else '/actuator_states'}
 
 
 def plan_topics(
     file: str, topics: Iterable[Topic], pairs: Mapping[str, str], *, keep: bool
 ) -> dict[Topic, Topic]:
     """
-    Return the target of each topic that is converted, with the properties of its first source.
+    Return the target of each converted topic, with the properties of its first source.
 
     :param file: Name of the recording, for errors.
     :param topics: All its topics.
@@ -51,7 +51,7 @@ def plan_topics(
     :param keep: Whether sources are copied also.
     :raises UsageError: If a source does not exist or cannot be converted, or a target exists.
     """
-    names = {topic: _absolute(topic.name) for topic in topics}
+    names = {topic: _add_root(topic.name) for topic in topics}
     plan: dict[Topic, Topic] = {}
     targets: dict[str, Topic] = {}
     for topic, name in names.items():
@@ -79,7 +79,7 @@ def plan_topics(
     return plan
 
 
-def _absolute(name: str) -> str:
+def _add_root(name: str) -> str:
     return '/' + name.lstrip('/')
 
 
@@ -102,8 +102,8 @@ def find_description(file: str, source: Source) -> bytes:
     Return the first description in a recording.
 
     :param file: Name of the recording, for errors.
-    :raises UnusableFileError: If there is none in the readable part of a damaged recording.
-    :raises UsageError: If there is none.
+    :raises UnusableFileError: If the readable part of a damaged recording has no description.
+    :raises UsageError: If the recording has no description.
     """
     problems: list[str] = []
     is_there = any(topic.name == DESCRIPTION_TOPIC for topic in source.topics)
@@ -114,7 +114,7 @@ def find_description(file: str, source: Source) -> bytes:
     if problems:
         raise UnusableFileError(problems[0])
     raise UsageError(
-        f"'{file}' has no {DESCRIPTION_TOPIC}: give the robot as well, convert FILE IN OUT"
+        f"'{file}' has no {DESCRIPTION_TOPIC}: give also the robot, convert FILE IN OUT"
     )
 
 
@@ -125,12 +125,12 @@ class NothingWrittenError(Exception):
 @dataclass
 class Conversion:
     """
-    A conversion, and what has been read and converted so far.
+    A conversion and its progress.
 
     :param bridges: The bridges, by target.
-    :param plan: The target of each topic that is converted.
+    :param plan: The target of each converted topic.
     :param description: The description in use if it is the recording's own.
-    :param keep: Whether to copy what is converted also.
+    :param keep: Whether to copy also the converted topics.
     :param keep_readable: Whether to write the readable part of a damaged recording.
     """
 
@@ -139,20 +139,20 @@ class Conversion:
     description: bytes | None
     keep: bool = False
     keep_readable: bool = False
-    #: Messages, those before the first damage, damaged places, and messages converted.
+    #: Counts of read messages, messages before the first damage, damage, and converted messages.
     read, before, places, converted = 0, 0, 0, 0
     #: Times of receipt of the first and the last message.
     first, last = 0, 0
-    #: How far the recording could be read, and the problem there, empty if there is none.
+    #: Position and problem of the first damage, empty without one.
     damage = ''
-    #: Whether the recording contains other descriptions than the one used.
+    #: Whether the recording contains other descriptions than the one in use.
     has_others = False
 
     def write(
         self, source: Source, made: str, storage: str | None, show: Callable[[float], None]
     ) -> None:
         """
-        Convert everything that can be read, message by message.
+        Convert the readable part of a recording, message by message.
 
         :param made: Temporary path of the output.
         :param storage: ``mcap`` or ``sqlite3``, of a folder.
@@ -193,10 +193,11 @@ class Conversion:
         """The first damage, and what was read after it."""
         more = f'; {self.places - 1} more places are damaged' if self.places > 1 else ''
         behind = self.read - self.before
-        return self.damage + more + (f'; {behind} messages behind could be read' if behind else '')
+        after = f'; {behind} messages after it could be read' if behind else ''
+        return self.damage + more + after
 
     def _note_damage(self, problem: str) -> None:
-        """Record a place that cannot be read, before the messages after it."""
+        """Record damage, before the messages after it."""
         self.places += 1
         if not self.damage:
             self.before, seconds = self.read, (self.last - self.first) / 10**9
