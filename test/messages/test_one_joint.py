@@ -52,61 +52,39 @@ transmissions = st.builds(
 )
 
 
+POSITION = (apply_position, unapply_position)
+RATE, EFFORT = (apply_rate, unapply_rate), (apply_effort, unapply_effort)
+TURNED = {'reduction': 2.0, 'reversed': True}
+
+
 @pytest.mark.parametrize(
-    ('options', 'joint', 'actuator'),
+    ('functions', 'options', 'joint', 'actuator'),
     [
-        ({}, 0.5, 0.5),
-        ({}, -1.2, -1.2),
-        ({'reduction': 50.0}, 0.01, 0.5),
-        ({'reversed': True}, 0.5, -0.5),
-        ({'offset': 0.1}, 0.1, 0.0),
-        ({'offset': 0.1}, 0.3, 0.2),
-        ({'reduction': 50.0, 'offset': 0.1, 'reversed': True}, 0.3, -10.0),
+        (POSITION, {}, -1.2, -1.2),
+        (POSITION, {'reduction': 50.0}, 0.01, 0.5),
+        (POSITION, {'reversed': True}, 0.5, -0.5),
+        (POSITION, {'offset': 0.1}, 0.3, 0.2),
+        (POSITION, {'reduction': 50.0, 'offset': 0.1, 'reversed': True}, 0.3, -10.0),
+        # Rates have no offset, and efforts divide by the reduction.
+        (RATE, {'reduction': 50.0, 'offset': 100.0}, 0.01, 0.5),
+        (RATE, TURNED, 1.0, -2.0),
+        ((apply_acceleration, unapply_rate), TURNED, 1.0, -2.0),
+        (EFFORT, {'reduction': 50.0, 'offset': 100.0}, 10.0, 0.2),
+        (EFFORT, TURNED, 10.0, -5.0),
     ],
 )
-def test_positions(options, joint, actuator):
-    """Reduction, offset and sense act on positions as in Beam Bots."""
-    transmission = simple_transmission(**options)
-    assert apply_position(joint, transmission) == pytest.approx(actuator, **CLOSE)
-    assert unapply_position(actuator, transmission) == pytest.approx(joint, **CLOSE)
-
-
-@pytest.mark.parametrize(
-    ('options', 'joint', 'actuator'),
-    [
-        ({'reduction': 50.0, 'offset': 100.0}, 0.01, 0.5),
-        ({'reduction': 50.0}, 0.1, 5.0),
-        ({'reduction': 2.0, 'reversed': True}, 1.0, -2.0),
-    ],
-)
-def test_rates(options, joint, actuator):
-    """Rates have no offset."""
-    transmission = simple_transmission(**options)
-    assert apply_rate(joint, transmission) == pytest.approx(actuator, **CLOSE)
-    assert apply_acceleration(joint, transmission) == pytest.approx(actuator, **CLOSE)
-    assert unapply_rate(actuator, transmission) == pytest.approx(joint, **CLOSE)
-
-
-@pytest.mark.parametrize(
-    ('options', 'joint', 'actuator'),
-    [({'reduction': 50.0}, 10.0, 0.2), ({'reduction': 2.0, 'reversed': True}, 10.0, -5.0)],
-)
-def test_efforts(options, joint, actuator):
-    """Efforts divide by the reduction."""
-    transmission = simple_transmission(**options)
-    assert apply_effort(joint, transmission) == pytest.approx(actuator, **CLOSE)
-    assert unapply_effort(actuator, transmission) == pytest.approx(joint, **CLOSE)
+def test_numbers(functions, options, joint, actuator):
+    """Reduction, offset and sense act as in Beam Bots."""
+    (apply, unapply), transmission = functions, simple_transmission(**options)
+    assert apply(joint, transmission) == pytest.approx(actuator, **CLOSE)
+    assert unapply(actuator, transmission) == pytest.approx(joint, **CLOSE)
 
 
 @given(transmissions, values, values)
 def test_there_and_back(transmission, value, rate):
     """Unapply is the inverse of apply, and the power is the same on both sides."""
     scale = 1e-13 * (abs(value) + 10.0)
-    for apply, unapply in (
-        (apply_position, unapply_position),
-        (apply_rate, unapply_rate),
-        (apply_effort, unapply_effort),
-    ):
+    for apply, unapply in (POSITION, RATE, EFFORT):
         assert abs(unapply(apply(value, transmission), transmission) - value) <= scale
     power = apply_effort(value, transmission) * apply_rate(rate, transmission)
     assert abs(power - value * rate) <= 1e-13 * (abs(value * rate) + 1.0)
@@ -285,43 +263,19 @@ class _RosMessage:
         return dict.fromkeys((name for name, _ in cls.FIELDS), 'any')
 
 
-class Stamp(_RosMessage):
-    """As in ROS."""
-
-    FIELDS = (('sec', int), ('nanosec', int))
-
-
-class Header(_RosMessage):
-    """As in ROS."""
-
-    FIELDS = (('stamp', Stamp), ('frame_id', str))
+def ros_type(name, **fields):
+    """Return what looks like a generated message, its fields with their types."""
+    return type(name, (_RosMessage,), {'FIELDS': tuple(fields.items())})
 
 
-class JointState(_RosMessage):
-    """As in ROS."""
-
-    FIELDS = (
-        *(('header', Header), ('name', list)),
-        *((field, list) for field in ('position', 'velocity', 'effort')),
-    )
-
-
-class Point(_RosMessage):
-    """As in ROS."""
-
-    FIELDS = (*((field, list) for field in POINT_FIELDS), ('time_from_start', Stamp))
-
-
-class JointTrajectory(_RosMessage):
-    """As in ROS."""
-
-    FIELDS = (('header', Header), ('joint_names', list), ('points', list))
-
-
-class Float64(_RosMessage):
-    """As in ROS."""
-
-    FIELDS = (('data', float),)
+Stamp = ros_type('Stamp', sec=int, nanosec=int)
+Header = ros_type('Header', stamp=Stamp, frame_id=str)
+JointState = ros_type(
+    'JointState', header=Header, name=list, position=list, velocity=list, effort=list
+)
+Point = ros_type('Point', **dict.fromkeys(POINT_FIELDS, list), time_from_start=Stamp)
+JointTrajectory = ros_type('JointTrajectory', header=Header, joint_names=list, points=list)
+Float64 = ros_type('Float64', data=float)
 
 
 @pytest.mark.parametrize('convert', [apply_to_command, unapply_to_feedback])
