@@ -170,17 +170,6 @@ def test_same_layout_is_refused_again(reference, driver):
     assert len({id(error) for error in errors}) == 3
 
 
-def test_other_actuators_stay(reference, driver):
-    """Actuators that a message omits stay unchanged, from any driver."""
-    driver.update('one', reference.Message(('winch', 'left'), position=(4.0, 2.0)))
-    driver.update('one', reference.Message(('right',), position=(-3.0,)))
-    found = driver.path.make_joint_state(driver.now)
-    # lift = 4/-4 + 0.3, dial = 4/10 - 0.05, roll = (2/2 - 3/-3)/(2*1.5) + 0.1 and
-    # pitch = (2/2 + 3/-3)/(2*0.7) - 0.2, in the order of the URDF.
-    assert found.names == ('dial', 'roll', 'lift', 'pitch')
-    assert list(found.position) == pytest.approx([0.35, 2 / 3 + 0.1, -0.7, -0.2], rel=1e-15)
-
-
 @pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
 def test_too_large_is_unknown(feed, unknown_rates):
     """A rate that is finite before the transmission and infinite behind it is unknown."""
@@ -214,34 +203,6 @@ def test_message_of_strangers(reference, driver):
     assert driver.path.merged.unknown_names == {"'stranger'": 2}
 
 
-def test_stamp_of_a_driver_that_timed_out(reference, robot, feed):
-    """The stamp of a driver that timed out, its clock ahead, counts for a second at most."""
-    path = state_path(robot, timeout=1.0, stamp_hold=reference.STAMP_HOLD)
-
-    def update(source, names, stamp, now):
-        message = reference.Message(names, position=(1.0,) * len(names), stamp=stamp)
-        feed(path, message, source, now)
-        return path.make_joint_state(now).stamp
-
-    assert update('ahead', ('winch',), (5000, 0), 0.0) == (5000, 0)
-    assert update('other', ('left', 'right'), (100, 0), 1.0) == (5000, 0)
-    assert update('other', ('left', 'right'), (101, 0), 1.5) == (5000, 0)
-    assert update('other', ('left', 'right'), (102, 0), 2.25) == (5000, 0)
-    assert update('other', ('left', 'right'), (103, 0), 2.5) == (103, 0)
-    assert update('ahead', ('winch',), (5003, 0), 3.0) == (5003, 0)
-
-
-def test_a_lone_driver_that_timed_out_has_no_stamp(reference, robot, feed):
-    """Reads in between change nothing for the message that ends the silence."""
-    path = state_path(robot, timeout=2.0, stamp_hold=1.0)
-    for stamp, now in (((3, 0), 0.0), ((2, 0), 0.25)):
-        feed(path, reference.Message(('winch',), position=(1.0,), stamp=stamp), now=now)
-        assert path.make_joint_state(now).stamp == (3, 0)
-    assert path.make_joint_state(3.25) is None
-    feed(path, reference.Message(('winch',), position=(1.0,), stamp=(1, 0)), now=3.25)
-    assert path.make_joint_state(3.25).stamp == (1, 0)
-
-
 def test_ten_thousand_names(reference, driver):
     """Of ten thousand names the robot's own are found, and repeated ones refused."""
     names = tuple(f'stranger_{number}' for number in range(9_999))
@@ -253,21 +214,6 @@ def test_ten_thousand_names(reference, driver):
         == 'duplicate_name'
     )
     assert len(driver.path.merged.unknown_names) <= 64
-
-
-def test_tuning_moves_what_is_known(reference, robot, tuned):
-    """After a tuning, positions measured before it are mapped by the new maps."""
-    driver = Driver(reference, robot)
-    driver.update('one', reference.Message(reference.ACTUATORS, position=(1.0,) * 6))
-    changes = {('offset', 'pitch'): 1.3, ('reduction', 'hip'): -7.0}
-    driver.path.replace_maps(tuned(changes))
-    driver.model.numbers = driver.model.numbers.tuned(changes)
-    for name, value in zip(
-        reference.JOINTS, driver.path.find_joint_motion(driver.now)[0], strict=True
-    ):
-        assert reference.joint_value(
-            driver.model.numbers, 'position', name, driver.model.actuators('position')
-        ).equals(value)
 
 
 @pytest.fixture
@@ -357,18 +303,6 @@ class Drivers:
 def drivers(reference, robot, feed):
     """Return :class:`Drivers`."""
     return Drivers(reference, robot, feed)
-
-
-def test_silent_driver(drivers, reference):
-    """The joints of a driver that fell silent are unknown, until it is heard of again."""
-    drivers.send('one', 1.0, 'winch', 'finger', position=(1.0, 2.0))
-    drivers.send('two', 1.0, 'left', 'right', position=(1.0, 2.0))
-    assert drivers.path.make_joint_state(1.0).names == ('finger', 'dial', 'roll', 'lift', 'pitch')
-    drivers.send('one', 1.75, 'winch', 'finger', position=(1.0, 2.0))
-    assert drivers.path.make_joint_state(1.75).names == ('finger', 'dial', 'lift')
-    assert drivers.stale(1.75) == [name not in ('winch', 'finger') for name in reference.ACTUATORS]
-    drivers.send('two', 2.0, 'left', 'right', position=(1.0, 2.0))
-    assert drivers.path.make_joint_state(2.0).names == ('finger', 'dial', 'roll', 'lift', 'pitch')
 
 
 def test_numbers_grow_old_one_by_one(drivers):
