@@ -39,18 +39,25 @@ WRIST = """<transmission name="wrist">
 <joint name="j0" role="joint1"/><joint name="j1" role="joint2"/></transmission>"""
 
 
-def made(*transmissions, limit='lower="-1.5" upper="1.5" velocity="20" effort="50"'):
-    """Return a robot of the joints ``j0`` and ``j1``."""
+def made(
+    *transmissions,
+    limit='lower="-1.5" upper="1.5" velocity="20" effort="50"',
+    count=2,
+    kind='revolute',
+    plugin='two/Hardware',
+):
+    """Return a robot of the joints ``j0``, ``j1``, ..."""
     joints = ''.join(
-        f'<link name="l{n}"/><joint name="j{n}" type="{"revolute" if limit else "continuous"}">'
-        f'<parent link="base"/><child link="l{n}"/>{limit and f"<limit {limit}/>"}</joint>'
-        for n in (0, 1)
+        f'<link name="l{n}"/><joint name="j{n}" type="{kind}"><parent link="base"/>'
+        f'<child link="l{n}"/><limit {limit}/></joint>'
+        for n in range(count)
     )
+    declared = ''.join(f'<joint name="j{n}"/>' for n in range(count))
     return RobotTransmissions(
         load_description(
             f'<robot name="two"><link name="base"/>{joints}<ros2_control name="h" type="system">'
-            f'<hardware><plugin>two/Hardware</plugin></hardware><joint name="j0"/>'
-            f'<joint name="j1"/>{"".join(transmissions)}</ros2_control></robot>'
+            f'<hardware><plugin>{plugin}</plugin></hardware>{declared}{"".join(transmissions)}'
+            '</ros2_control></robot>'
         )
     )
 
@@ -531,22 +538,11 @@ def test_a_topic_that_ended_holds_nothing():
 
 # -- joints that are rejected alone --------------------------------------------------------------
 
-#: A wrist beside a joint of its own.
-THREE = """<robot name="three"><link name="base"/>{}<ros2_control name="h" type="system">
-<hardware><plugin>{{plugin}}</plugin></hardware><joint name="j0"/><joint name="j1"/>
-<joint name="j2"/>{}</ros2_control></robot>""".format(
-    ''.join(
-        f'<link name="l{n}"/><joint name="j{n}" type="continuous"><parent link="base"/>'
-        f'<child link="l{n}"/><limit velocity="20" effort="9"/></joint>'
-        for n in (0, 1, 2)
-    ),
-    WRIST + SIMPLE.format(2, limit=''),
-)
 
-
-def three(plugin='three/Hardware'):
-    """Return a robot with a differential and a simple transmission."""
-    return RobotTransmissions(load_description(THREE.format(plugin=plugin)))
+def three(plugin='two/Hardware'):
+    """Return a robot of a wrist beside a joint of its own, without position limits."""
+    limit, parts = 'velocity="20" effort="9"', (WRIST, SIMPLE.format(2, limit=''))
+    return made(*parts, count=3, limit=limit, kind='continuous', plugin=plugin)
 
 
 @pytest.mark.parametrize(
@@ -601,7 +597,7 @@ def test_an_unknown_joint_in_a_shortened_array():
     ('plugin', 'is_alone'),
     [
         ('joint_state_topic_hardware_interface/JointStateTopicSystem', True),
-        ('three/Hardware', False),
+        ('two/Hardware', False),
     ],
 )
 def test_a_topic_based_component_has_joints_rejected_alone(plugin, is_alone):
