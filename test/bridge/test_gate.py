@@ -81,12 +81,9 @@ class World:
         self.orders = given.get('command_actuators', ())
         self.layouts = LayoutTable()
         self.now = 100.0
-        self.fails = False
         self.sent = []
 
     def _receive(self, outgoing):
-        if self.fails:
-            raise OSError('the middleware is full')
         self.sent += [(each.topic, each.content) for each in outgoing]
 
     def wait(self, seconds):
@@ -189,18 +186,6 @@ def test_a_finger_with_one_motor_stops(mode, both):
     assert world.wait(0.5) == {}
     assert world.wait(TICK) == {mode: {'m0': 0.0}}
     assert world.wait(5.0) == {}
-
-
-def test_an_end_that_was_not_sent_is_sent_at_the_next_tick():
-    """An entry of the ledger is closed by a message that was sent, not by an attempt."""
-    world = World(pair())
-    world.command(velocity={'j0': 1.0})
-    world.now += 1.0
-    world.fails = True
-    with pytest.raises(OSError, match='full'):
-        world.bridge.end_expired_commands((2, 0), world.now)
-    world.fails = False
-    assert world.wait(TICK) == {'velocity': {'m0': 0.0}}
 
 
 WINGS = """<transmission name="wings">

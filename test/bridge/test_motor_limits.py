@@ -205,7 +205,7 @@ def shapes() -> RobotTransmissions:
     made = RobotTransmissions(
         load_description(text.replace('</ros2_control>', f'{more}</ros2_control>'))
     )
-    assert [binding.actuators for binding in made.bindings] == [*SHAPES]
+    assert [tuple(binding.actuators) for binding in made.bindings] == [*SHAPES]
     return made
 
 

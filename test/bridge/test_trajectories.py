@@ -153,21 +153,6 @@ def test_first_time_may_be_zero_or_not(robot, time):
     assert path.map(record, unknown(robot)).points[0].time == time
 
 
-BEYOND = {'positions': [5.0], 'velocities': [-9.0], 'accelerations': [99.0], 'effort': [5.0]}
-
-
-def test_limits_clamp(limited):
-    """Every waypoint is brought inside the limits of position, velocity and effort."""
-    commands, path = make(limited)
-    inside = {'positions': [0.5], 'velocities': [1.0]}
-    found = path.map(trajectory(['slide'], inside, BEYOND), unknown(limited)).points
-    assert [each.positions.tolist() for each in found] == [[0.5], [2.0]]
-    assert [each.velocities.tolist() for each in found] == [[1.0], [-3.0]]
-    assert [each.accelerations.tolist() for each in found] == [[], [99.0]]
-    assert [each.effort.tolist() for each in found] == [[], [4.0]]
-    assert commands.counts['joint_trajectory'].clamped == {'slide': 1}
-
-
 @pytest.mark.parametrize('limits', ['clamp', 'reject'])
 @pytest.mark.parametrize('count', range(1, 7))
 def test_last_waypoint_beyond_a_limit(limited, limits, count):
@@ -181,14 +166,6 @@ def test_last_waypoint_beyond_a_limit(limited, limits, count):
     found = path.map(record, unknown(limited)).points
     assert [point.positions.tolist() for point in found] == [[0.5]] * (count - 1) + [[2.0]]
     assert commands.counts['joint_trajectory'].clamped == {'slide': 1}
-
-
-def test_others_do_not_need_positions(limited):
-    """Joints with a fixed ratio may do without positions while a knee elsewhere could not."""
-    _, path = make(limited)
-    record = trajectory(['slide'], {'accelerations': [0.5]})
-    (found,) = path.map(record, unknown(limited)).points
-    assert found.accelerations.tolist() == [0.5]
 
 
 def test_contested(robot):

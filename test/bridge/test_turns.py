@@ -159,29 +159,6 @@ def test_first_reading_as_it_is():
     assert sent.position == [0.5]
 
 
-@pytest.mark.parametrize(('ratio', 'is_known'), [(1.0, True), (0.5, True), (2.0, False)])
-def test_continuous_joint(ratio, is_known):
-    """Whole turns of the joint are the same; a part of one is another position."""
-    bridge = Bridge(robot(None, kind='continuous', ratio=ratio))
-    found = bridge.hear(a=1.0)
-    assert np.isfinite(found).all() == is_known
-    if is_known:
-        assert found == [1.0 / ratio]
-    else:
-        (turn,) = bridge.turns.list_open_turns()
-        assert len(turn.candidates) == 2
-
-
-def test_coupled_actuators_wait_for_each_other():
-    """One of two leaves several turns; both leave one pair, also from two drivers."""
-    bridge = Bridge(robot(-1.0, 1.0, text=WRIST))
-    assert np.isnan(bridge.hear(source='one', left=0.6 + TURN)).all()
-    assert bridge.turns.list_open_turns() == []
-    found = bridge.hear(source='two', right=0.2 - TURN)
-    expected = bridge.maps.actuator_to_joint('position', [0.6, 0.2])
-    assert found == pytest.approx(expected)
-
-
 @pytest.mark.parametrize(('wrapped', 'is_resolved'), [('ab', True), ('abc', False)])
 def test_more_than_two_coupled_actuators_that_wrap_wait_for_an_absolute_position(
     wrapped, is_resolved
