@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import math
 
-from command_paths import Commands
+from command_paths import Commands, Trajectories
 import numpy as np
 import pytest
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import Layout
+from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.coupled import CoupledTransmission
+from transmission_bridge.types import EMPTY
 
 NAN = math.nan
 
@@ -50,6 +52,7 @@ def command(reference):
         (('lift', 'dial'), {'position': (1.0, 1.0)}, 'not_commandable'),
         (('lift', 'roll'), {'position': (1.0, 1.0)}, 'partial'),
         (('roll',), {'velocity': (1.0,)}, 'partial'),
+        (('lift', 'finger'), {'position': (1.0, NAN), 'velocity': (NAN, 1.0)}, 'mixed'),
         (
             ('roll', 'pitch'),
             {'position': (1.0, NAN), 'velocity': (NAN, 1.0)},
@@ -59,7 +62,7 @@ def command(reference):
 )
 def test_refused(robot, command, names, arrays, reason):
     """A message that cannot be used is refused as a whole and changes nothing."""
-    path = Commands(robot)
+    path = Commands(robot, mixed_commands='reject' if reason == 'mixed' else 'split')
     command(path, ('lift', 'finger'), velocity=(1.0, 2.0))
     held = path.held
     path.sent.clear()
@@ -90,6 +93,27 @@ def test_an_array_of_the_joints_that_declare_its_interface(robot, command):
     (sent,) = command(Commands(robot), ('finger', 'lift'), position=(0.8,))
     assert sent.names == ('winch',)
     assert sent.position.tolist() == pytest.approx([-4.0 * (0.8 - 0.3)], rel=1e-14)
+
+
+@pytest.mark.parametrize('mode', ['velocity', 'effort'])
+def test_a_partner_at_zero(robot, command, mode):
+    """With partial_commands: zero a partner has no rate, whatever it had before."""
+    path = Commands(robot, partial_commands='zero')
+    command(path, ('roll', 'pitch'), **{mode: (2.0, 1.0)})
+    (alone,) = command(path, ('roll',), **{mode: (2.0,)})
+    (both,) = command(path, ('roll', 'pitch'), **{mode: (2.0, 0.0)})
+    assert getattr(alone, mode).tolist() == getattr(both, mode).tolist()
+
+
+def test_joints_that_hold_a_position(robot, command):
+    """Those with a position command or a trajectory, also one that has not started."""
+    path, place = Commands(robot), {name: n for n, name in enumerate(robot.joint_names)}
+    command(path, ('lift',), position=(1.0,))
+    command(path, ('shoulder', 'elbow'), velocity=(1.0, 1.0))
+    point = Waypoint((1, 0), np.array([0.5]), EMPTY, EMPTY, EMPTY)
+    trajectory = TrajectoryRecord((0, 0), '', ('finger',), (point,))
+    Trajectories(robot, path).map(trajectory, np.full(len(place), NAN), start=9.0)
+    assert set(np.flatnonzero(path.held_positions)) == {place['lift'], place['finger']}
 
 
 def test_counts(limited, command):

@@ -563,6 +563,8 @@ def test_an_unknown_joint_is_left_out():
     assert world.command(velocity={'stranger': 1.0, 'j2': 1.0}) == {'velocity': {'m2': 1.0}}
     counts = world.bridge.gate.ledger.counts['joint_commands'].rejected
     assert counts == {"'stranger' (unknown_joint)": 1}
+    assert reason(world.command, position={'stranger': 9.0}) == 'unknown_joint'
+    assert counts == {"'stranger' (unknown_joint)": 1}
     for number in range(1000):
         world.command(velocity={f'stranger {number}': 1.0, 'j2': 1.0})
     assert len(counts) < 100

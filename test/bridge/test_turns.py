@@ -9,7 +9,7 @@ from collections import Counter
 import math
 from pathlib import Path
 
-from command_paths import Commands
+from command_paths import Commands, Trajectories
 import numpy as np
 import pytest
 from state_paths import state_path
@@ -19,6 +19,7 @@ from transmission_bridge.bridge.snapshot import Actuators
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
+from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
 from transmission_bridge.transmissions import RobotTransmissions
 
 TURN = 2.0 * math.pi
@@ -398,6 +399,43 @@ def test_wanted_positions_settle_it():
     with pytest.raises(MessageError, match='pitch') as caught:
         wrist.states.find_nearest_turns({'roll': 7.0}, -math.inf)
     assert caught.value.reason == 'unknown_turn'
+
+
+# -- commands ------------------------------------------------------------------------------------
+
+
+def test_trajectory_is_refused_while_the_turn_is_unknown():
+    """As a command is; one without positions passes."""
+    bridge = Bridge(robot(-20.0, 20.0))
+    path = Trajectories(bridge.maps, bridge.commands, partial_commands='hold', max_waypoints=10)
+    bridge.commands.open_turns = bridge.states.merged.find_open_actuators(0.0)
+    there = Waypoint((1, 0), np.array([1.0]), EMPTY, EMPTY, EMPTY)
+    trajectory = TrajectoryRecord((0, 0), '', ('j',), (there,))
+    with pytest.raises(MessageError) as caught:
+        path.map(trajectory, np.array([np.nan]))
+    assert caught.value.reason == 'unknown_turn'
+    bridge.hear(a=1.0)
+    bridge.states.merged.settle_turns({0: 1.0 + TURN})
+    bridge.commands.open_turns = bridge.states.merged.find_open_actuators(0.0)
+    bridge.commands.shift = bridge.turns.driver_shift
+    path.map(trajectory, np.array([np.nan]))
+    (sent,) = bridge.commands.sent
+    assert sent.content.points[0].positions == pytest.approx([1.0 - TURN])
+
+
+def test_driver_is_commanded_in_its_own_turns():
+    """To hold its position a driver receives its own reading, in any turn."""
+    bridge = Bridge(robot(-20.0, 20.0, ratio=2.0, velocity=50.0))
+    bridge.hear(a=6.0)
+    bridge.states.merged.settle_turns({0: 6.0 - 2 * TURN})
+    for now, reading in ((0.0, 6.0), (0.01, 6.2), (0.02, 0.1), (0.03, 0.5)):
+        (joint,) = bridge.hear(a=reading, now=now)
+        (sent,) = bridge.command(now, j=joint)
+        assert sent.position == pytest.approx([reading])
+        (array,) = bridge.command(now, j=joint + 0.25)
+        assert array.position == pytest.approx([reading + 0.5])
+    (rate,) = bridge.command(0.03, field='velocity', j=1.0)
+    assert rate.velocity == [2.0]
 
 
 # -- units ---------------------------------------------------------------------------------------
