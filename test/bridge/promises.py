@@ -507,7 +507,8 @@ class Promises:
         self.hold('open', refused is None, f'rejected as {refused}: {points}')
         self.hold('3', found.ways.keys() == sent.keys() and not found.numbers, f'{found.ways}')
         for name, way in found.ways.items():
-            for (_, _, expected), (_, values) in zip(told, way, strict=True):
+            for (time, _, expected), (at, values) in zip(told, way, strict=True):
+                self.hold('exact', abs(at - time) < 1e-8, f'{name} at {at} s for {time} s')
                 self.hold('exact', values.keys() == expected[name].keys(), f'{values}')
                 for row, value in values.items():
                     self.same('exact', name, row, value, expected[name][row])

@@ -596,63 +596,28 @@ class ReferenceStates:
 
 class ReferenceCommands:
     """
-    Checks, limits, completes and maps commands: per joint, its last command by mode.
+    Checks, limits, completes and maps commands, as live tests expect them from a node.
 
-    :param limits: How to handle numbers beyond :data:`LIMITS`: ``clamp``, ``reject`` or ``off``.
-    :param timeout: Seconds after which a command is over; 0: never.
+    The oracle of commands in time is ``promises.py``.
+
+    :param limits: How to handle numbers beyond :data:`LIMITS`: ``clamp`` or ``off``.
     """
 
-    def __init__(
-        self,
-        numbers,
-        *,
-        limits='off',
-        mixed_commands='split',
-        partial_commands='hold',
-        timeout=0.0,
-        on_stop='zero_rates',
-        zero_effort=False,
-    ):
-        self.numbers = numbers
-        self.limits = limits
-        self.mixed_commands = mixed_commands
-        self.partial_commands = partial_commands
-        self.timeout = timeout
-        self.ended = ('velocity', 'effort') if zero_effort else ('velocity',)
-        self.stopped = set(self.ended)
-        if on_stop == 'nothing':
-            self.stopped = set()
-        self.clamped, self.limited, self.contested = Counter(), Counter(), Counter()
-        self.reset()
-
-    def reset(self):
-        """Forget every command."""
+    def __init__(self, numbers, *, limits='off', mixed_commands='split'):
+        self.numbers, self.limits, self.mixed_commands = numbers, limits, mixed_commands
+        self.clamped = Counter()
         self.held = {name: {} for name in COMMANDABLE}
         self.sent = {name: {} for name in ACTUATORS}
         #: Sizes of the positions that are held since a tuning.
         self.sizes = {}
-        self.received = {}
-        self.commanded_by = {}
-        self.latest = -math.inf
 
-    def array(self, interface, names, values, stamp, measured, source, now):
-        """Return what a plain array of one interface leads to."""
-        self._notice(now)
-        if len(values) != len(names):
-            return Refused({'size'})
-        if not all(map(math.isfinite, values)):
-            return Refused({'not_finite'})
-        message = Message(tuple(names), stamp=stamp, **{interface: tuple(values)})
-        return self.command(message, measured, source, now)
-
-    def command(self, message, measured, source='joint_commands', now=0.0):
+    def command(self, message, measured):
         """
         Return what a message leads to.
 
         :param measured: Joint positions, ``None`` where unknown.
         :returns: The messages to be sent, or a :class:`Refused`.
         """
-        self._notice(now)
         reasons, wanted = set(), {}
         if any(name not in JOINTS for name in message.names):
             reasons.add('unknown_joint')
@@ -675,45 +640,16 @@ class ReferenceCommands:
             reasons.add('not_commandable')
         if reasons:
             return Refused(reasons)
-        given = tuple(wanted)
-        if (
-            self.mixed_commands == 'reject'
-            and len({frozenset(wanted[name]) for name in given}) > 1
-        ):
-            return Refused({'mixed'})
         outside = self._bound(wanted)
-        if outside and self.limits == 'reject':
-            self._count(self.limited, source, outside)
-            return Refused({'limit'})
         for _, joints in COUPLED:
             refusal = self._complete(wanted, joints, measured)
             if refusal:
                 reasons.add(refusal)
         if reasons:
             return Refused(reasons)
-        outward = self._outward(wanted, measured)
-        if outward and self.limits == 'reject':
-            self._count(self.limited, source, outward)
-            return Refused({'limit'})
-        self._count(self.clamped, source, outside)
-        for name in given:
-            if self.commanded_by.get(name, source) != source:
-                self._count(self.contested, source, [name])
-            self.commanded_by[name] = source
-            self.received[name] = now
+        self._end_outward(wanted, measured)
+        self.clamped.update(('joint_commands', name) for name in outside)
         return self._send(wanted, message.stamp)
-
-    def _notice(self, now):
-        """Commands from before time went back have expired."""
-        if now < self.latest:
-            for name, modes in self.held.items():
-                self.held[name] = {
-                    each: value for each, value in modes.items() if each != 'position'
-                }
-            for modes in self.sent.values():
-                modes.pop('position', None)
-            self.received = dict.fromkeys(self.received, -math.inf)
-        self.latest = now
 
     def _bound(self, wanted):
         """Clamp numbers to the limits; return the joints with clamped numbers."""
@@ -726,9 +662,8 @@ class ReferenceCommands:
                     outside.append(name)
         return outside
 
-    def _outward(self, wanted, measured):
-        """Have no velocity lead further beyond a position limit; return the joints of such."""
-        outward = []
+    def _end_outward(self, wanted, measured):
+        """Have no velocity lead further beyond a position limit."""
         for name, modes in wanted.items() if self.limits != 'off' else ():
             least, most = LIMITS.get(name, {}).get('position', (-math.inf, math.inf))
             rate, position = modes.get('velocity', 0.0), measured[name]
@@ -736,11 +671,6 @@ class ReferenceCommands:
                 (position > most and rate > 0.0) or (position < least and rate < 0.0)
             ):
                 modes['velocity'] = 0.0
-                outward.append(name)
-        return outward
-
-    def _count(self, counter, source, names):
-        counter.update((source, name) for name in names)
 
     def _complete(self, wanted, joints, measured):
         commanded = [name for name in joints if name in wanted]
@@ -750,8 +680,6 @@ class ReferenceCommands:
         if any(set(wanted[name]) != modes for name in commanded):
             return 'mixed_coupled'
         missing = [name for name in joints if name not in wanted]
-        if missing and self.partial_commands == 'reject':
-            return 'partial'
         for name in missing:
             fill = {}
             for each in modes:
@@ -763,38 +691,6 @@ class ReferenceCommands:
                 fill[each] = value
             wanted[name] = fill
         return None
-
-    def expire(self, stamp, measured, now):
-        """Return what ends the commands that are too old; positions are held on."""
-        self._notice(now)
-        over = [
-            name
-            for name, received in self.received.items()
-            if received == -math.inf or (self.timeout and now - received > self.timeout)
-        ]
-        wanted = {}
-        for name in over:
-            del self.received[name]
-            rates = {each: 0.0 for each in self.ended if each in self.held[name]}
-            if rates:
-                wanted[name] = rates
-        for _, joints in COUPLED:
-            for each in {each for name in joints for each in wanted.get(name, ())}:
-                for name in joints:
-                    kept = self.held[name].get(each, 0.0)
-                    wanted.setdefault(name, {}).setdefault(each, kept)
-        self._outward(wanted, measured)
-        held, actuators = self.held.copy(), self.sent.copy()
-        result = self._send(wanted, stamp)
-        # Modes that do not end stay in force.
-        self.held = {name: held[name] | modes for name, modes in self.held.items()}
-        self.sent = {name: actuators[name] | modes for name, modes in self.sent.items()}
-        # A zero ends an entry; an ended rate counts as zero for its partner.
-        for modes in self.sent.values():
-            for each in self.ended:
-                if each in modes and modes[each].value == 0.0 and wanted:
-                    del modes[each]
-        return result
 
     def tune(self, changes):
         """Use other numbers; a joint that holds a position keeps the position of its actuators."""
@@ -810,17 +706,6 @@ class ReferenceCommands:
                 if number is not UNKNOWN:
                     modes['position'] = number.value
                     self.sizes[name] = number.size
-
-    def stop(self, stamp):
-        """Return what is to be sent before falling silent."""
-        zeros = {
-            name: {
-                each: Number(0.0, 0.0) for each in FIELDS if each in modes and each in self.stopped
-            }
-            for name, modes in self.sent.items()
-        }
-        self.reset()
-        return self._messages({name: modes for name, modes in zeros.items() if modes}, stamp)
 
     def _send(self, wanted, stamp):
         """Map commands that are complete, and hold them."""
@@ -922,6 +807,8 @@ def draw_steps():
                 st.just('state'), st.sampled_from(['one', 'two', 'three']), messages(ACTUATORS)
             ),
             st.tuples(st.just('tune'), changes()),
+            # Multiples of a quarter, so that sums of them are exact; time may also go back.
+            st.tuples(st.just('wait'), st.sampled_from([0.25, 1.0, 1.25, 3.0, -0.25, -50.0])),
             st.tuples(st.just('reset')),
         ),
         max_size=12,

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from state_paths import state_path
 
 from transmission_bridge.bridge.diagnostics import judge_part
 from transmission_bridge.bridge.driver_units import DriverUnits
@@ -214,29 +213,6 @@ def test_limits_are_si_at_the_motor_and_said_in_the_driver_s_unit(twins):
         )
 
 
-def test_trajectories_and_plain_arrays_are_in_the_units(twins):
-    """Waypoints, accelerations included, and the arrays of their ends."""
-    results = []
-    for robot in twins:
-        names = robot.joint_names
-        place = np.array([{'knee': 1.4}.get(name, 0.1) for name in names])
-        rows = (place, 0.1 * place, 0.2 * place, 0.01 * place)
-        points = (Waypoint((1, 0), *rows), Waypoint((2, 0), *(1.1 * row for row in rows)))
-        path = Trajectories(robot, Commands(robot), partial_commands='hold')
-        found = path.map(TrajectoryRecord((0, 0), '', names, points), place)
-        results.append(found)
-    si, units = results
-    assert si.names == units.names
-    rows = (0, 1, 1, 2)
-    scales = scales_of(twins[1], units.names)
-    for expected, point in zip(si.points, units.points, strict=True):
-        fields = ('positions', 'velocities', 'accelerations', 'effort')
-        for row, field in zip(rows, fields, strict=True):
-            np.testing.assert_allclose(
-                getattr(point, field) * scales[row], getattr(expected, field), rtol=1e-9
-            )
-
-
 def test_sensors_are_in_the_units(twins):
     """Absolute encoders in the unit of position, torque sensors in the unit of effort."""
     layouts = LayoutTable()
@@ -252,21 +228,6 @@ def test_sensors_are_in_the_units(twins):
             np.testing.assert_allclose(sensor.find_actuator_values(), a, rtol=1e-12)
         si, units = found
         np.testing.assert_allclose(getattr(units, field), getattr(si, field), rtol=1e-9)
-
-
-def test_a_period_is_a_number_of_the_driver(twins):
-    """An encoder that starts again at 4096 ticks is unwrapped before the map."""
-    _, robot = twins
-    layouts = LayoutTable()
-    path = state_path(robot, wrap_period={'left': 4096.0}, unknown_turn='first')
-    for reading in (4000.0, 100.0):
-        message = record(('left', 'right'), position=[reading, 0.0])
-        path.merge_message(
-            'driver', layouts.find_layout(message.names, message.lengths), message, (1, 0)
-        )
-    state = path.make_joint_state()
-    joints = dict(zip(state.names, state.position.tolist(), strict=True))
-    assert joints['pitch'] == pytest.approx(4196.0 / 4096.0 * math.tau / 10.0 / 2.0)
 
 
 def test_zeroing_compares_speeds_in_si(twins):
@@ -342,20 +303,6 @@ def test_the_guard_looks_at_the_torque_constant_and_at_positions_in_si(twins):
     check_ratios(robot, robot.with_parameters({'leg.crank_radius': 0.102}), position, live)
     with pytest.raises(ParameterError, match='knee would shift by'):
         check_ratios(robot, robot.with_parameters({'leg.crank_radius': 0.105}), position, live)
-
-
-def test_a_torque_constant_changes_between_two_commands(twins):
-    """It holds from the next command on; what is held stays."""
-    _, robot = twins
-    path = Commands(robot)
-    layouts = LayoutTable()
-    measured = np.zeros(len(robot.joint_names))
-    message = record(('lift',), effort=[5.0])
-    for constant in (0.05, 0.1):
-        path.use(robot.with_parameters({'hoist.actuators.winch.torque_constant': constant}))
-        layout = layouts.find_layout(message.names, message.lengths)
-        (sent,) = path.command(layout, message, measured, (1, 0))
-        assert sent.effort.tolist() == pytest.approx([5.0 / 50.0 / constant])
 
 
 @pytest.mark.filterwarnings('ignore:overflow')

@@ -5,25 +5,23 @@
 
 from __future__ import annotations
 
+from functools import cache
 import math
 import re
 
-from command_paths import check_ratios, Commands, Trajectories
+from command_paths import check_ratios, Commands
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.gate import find_command_timeouts
-from transmission_bridge.bridge.inputs import check_command_age
+from transmission_bridge.bridge.inputs import check_command_age, CommandCounts
 from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import LayoutTable
-from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.types import EMPTY
 
 DIAL = """<link name="d"/><joint name="dial" type="continuous"><parent link="base"/>
 <child link="d"/></joint>"""
@@ -97,16 +95,6 @@ class Path:
 # -- actuator limits -----------------------------------------------------------------------------
 
 
-def test_position_of_one_actuator_is_clamped() -> None:
-    """If one actuator moves one joint, it stops at its limit without a measurement."""
-    path = Path(robot(winch='lower="-20" upper="30"'))
-    path.position[:] = math.nan
-    assert path(position={'lift': 0.9}) == {'position': {'winch': 30.0}}
-    assert path(position={'lift': -0.9}) == {'position': {'winch': -20.0}}
-    assert path(position={'lift': 0.5}) == {'position': {'winch': 25.0}}
-    assert path.counts.clamped == {'lift': 2}
-
-
 def test_position_of_a_coupled_actuator_is_refused() -> None:
     """The bridge cannot choose between two joints; the last command stays active."""
     path = Path(robot(left='upper="8"'))
@@ -133,31 +121,6 @@ def test_rates_are_scaled_together(mode: str) -> None:
     assert path.counts.scaled == {'pitch': 1, 'roll': 1}
     shares = {'pitch': pytest.approx(scale), 'roll': pytest.approx(scale)}
     assert path.counts.shares == (shares if mode == 'effort' else {})
-
-
-@pytest.mark.parametrize('mode', ['position', 'velocity', 'effort'])
-def test_reject_refuses(mode: str) -> None:
-    """With limits: reject nothing is changed, and the last command stays in force."""
-    path = Path(robot(winch='upper="1" velocity="1" effort="1"'), limits='reject')
-    held = path.commands.held
-    with pytest.raises(MessageError) as caught:
-        path(**{mode: {'lift': 0.9 if mode != 'effort' else 90.0}})
-    assert caught.value.reason == 'actuator_limit'
-    assert np.array_equal(path.commands.held, held, equal_nan=True)
-    off = Path(robot(winch='upper="1" velocity="1" effort="1"'), limits='off')
-    assert off(**{mode: {'lift': 0.9}}) == Path(robot())(**{mode: {'lift': 0.9}})
-
-
-def test_what_ends_is_never_refused() -> None:
-    """A partner that would exceed a limit alone is slowed, so that the other joint does end."""
-    path = Path(robot(left='velocity="15"'), limits='reject', timeout=1.0)
-    path(now=0.0, velocity={'pitch': 1.0, 'roll': -1.0})
-    path(now=0.9, velocity={'pitch': 1.0, 'roll': -1.0})
-    path(now=1.0, velocity={'pitch': 1.0})
-    (ended,) = path.commands.expire(path.position, (1, 0), 1.95)
-    sent = dict(zip(ended.names, ended.velocity.tolist(), strict=True))
-    assert sent == pytest.approx({'left': 15.0, 'right': -15.0})
-    assert path.commands.held[1].tolist()[1:] == [1.0, 0.0]
 
 
 def test_limits_are_live() -> None:
@@ -208,74 +171,89 @@ def test_params_are_limits_as_well() -> None:
     assert Path(made)(velocity={'lift': 1.0}) == {'velocity': {'winch': 1.0}}
 
 
-def trajectory(joint: str, *points: tuple[float, float]) -> TrajectoryRecord:
-    """Return positions and velocities, a second apart."""
-    return TrajectoryRecord(
-        (0, 0),
-        '',
-        (joint,),
-        tuple(
-            Waypoint((number + 1, 0), np.array([q]), np.array([v]), EMPTY, EMPTY)
-            for number, (q, v) in enumerate(points)
-        ),
-    )
-
-
-def test_trajectories_keep_them_too() -> None:
-    """Each waypoint is held within the limits of the actuator."""
-    made = robot(winch='upper="30" velocity="10"')
-    path = Trajectories(made, Commands(made), partial_commands='hold')
-    found = path.map(trajectory('lift', (0.45, 0.1), (0.9, 0.9)), np.zeros(3))
-    assert [point.positions[0] for point in found.points] == [22.5, 30.0]
-    assert [point.velocities[0] for point in found.points] == [5.0, 10.0]
-
-
-def test_a_trajectory_that_is_too_long() -> None:
-    """Mapping it would keep everything else waiting."""
-    made = robot()
-    path = Trajectories(made, Commands(made), partial_commands='hold', max_waypoints=3)
-    path.map(trajectory('lift', *[(0.0, 0.0)] * 3), np.zeros(3))
-    with pytest.raises(MessageError, match='4 waypoints') as caught:
-        path.map(trajectory('lift', *[(0.0, 0.0)] * 4), np.zeros(3))
-    assert caught.value.reason == 'too_many_points'
-
-
+#: One motor for one joint, two for two, three for two, and one for two.
+SHAPES = ((0,), (1, 2), (3, 4, 5), (6,))
+TENDONS = """<transmission name="{0}"><plugin>transmission_bridge/CoupledTransmission</plugin>
+<param name="matrix">{1}</param><joint name="{0}1" role="joint1"/>
+<joint name="{0}2" role="joint2"/>{2}</transmission>"""
 numbers = st.floats(-1e3, 1e3)
+magnitudes = st.one_of(
+    st.floats(0.0, 1e3, allow_subnormal=False), st.sampled_from([0.0, 1.0, math.inf])
+)
 
 
-@given(st.tuples(numbers, numbers, numbers), st.tuples(*[st.floats(0.0, 1e3)] * 3))
-def test_no_actuator_beyond_a_limit(values: tuple, bounds: tuple) -> None:
-    """Whatever is sent, the last stage keeps its direction and leaves what is inside alone."""
-    made = robot(*(f'velocity="{bound!r}" effort="{bound!r}"' for bound in bounds))
-    limits = ActuatorLimits(made, BridgeOptions())
-    for row in (1, 2):
-        sent = np.full((3, 3), math.nan)
-        sent[row] = values
-        before, effects = sent.copy(), LimitEffects()
-        limits.limit_actuators(sent, effects)
-        assert (np.abs(sent[row]) <= bounds).all()
-        assert np.isnan(sent[[0, 3 - row]]).all()
-        for own in ([0], [1, 2]):
-            old, new = before[row, own], sent[row, own]
-            if (np.abs(old) <= np.array(bounds)[own]).all():
-                assert np.array_equal(old, new)
-                continue
-            largest = np.abs(old).max()
-            share = np.abs(new).max() / largest
-            assert np.abs(new - share * old).max() <= 1e-12 * largest * max(share, 1e-3)
-
-
-def test_what_ends_a_command_is_never_refused() -> None:
-    """Also with limits: reject, a partner that continues alone is scaled."""
-    path = Path(robot(left='velocity="1"'), limits='reject', timeout=0.5)
-    path(velocity={'pitch': 0.5, 'roll': -1.0})  # which nearly cancel at the left motor
-    path.commands.command_interface(
-        'velocity', ['roll'], np.array([-1.0]), path.position, (0, 0), source='me', now=0.4
+@cache
+def shapes() -> RobotTransmissions:
+    """Return a robot with limits of seven motors, in the order of :data:`SHAPES`."""
+    every = 'lower="-1" upper="1" velocity="1" effort="1"'
+    text = URDF.format(plugin='a/B', offset=0.0, **dict.fromkeys(
+        ('winch', 'left', 'right'), f'<limit {every}/>'))  # fmt: skip
+    more = ''
+    for name, matrix in (('t', '1 0.5 -0.2; 0.3 -1 0.6'), ('f', '1; 0.5')):
+        motors = ''.join(
+            f'<actuator name="{name}m{k}" role="actuator{k}"><limit {every}/></actuator>'
+            for k in range(1, 4 if name == 't' else 2)
+        )
+        more += ''.join(f'<joint name="{name}{k}"/>' for k in (1, 2))
+        more += TENDONS.format(name, matrix, motors)
+    links = ''.join(
+        f'<link name="l{name}"/><joint name="{name}" type="continuous"><parent link="base"/>'
+        f'<child link="l{name}"/></joint>'
+        for name in ('t1', 't2', 'f1', 'f2')
     )
-    (message,) = path.commands.expire(path.position, (0, 0), 0.6)
-    assert dict(zip(message.names, message.velocity.tolist(), strict=True)) == pytest.approx(
-        {'left': -1.0, 'right': -1.0}
+    text = text.replace('<ros2_control', f'{links}<ros2_control')
+    made = RobotTransmissions(
+        load_description(text.replace('</ros2_control>', f'{more}</ros2_control>'))
     )
+    assert [tuple(binding.actuators) for binding in made.bindings] == [*SHAPES]
+    return made
+
+
+@settings(max_examples=200)
+@given(
+    row=st.sampled_from([0, 1, 2]),
+    values=st.tuples(*[numbers] * 7),
+    ends=st.tuples(*[st.tuples(numbers, numbers, magnitudes, magnitudes)] * 7),
+    policy=st.sampled_from(['clamp', 'clamp', 'reject', 'ends']),
+)
+def test_no_actuator_beyond_a_limit(row: int, values: tuple, ends: tuple, policy: str) -> None:
+    """Whatever is sent, what is inside is not touched, and the others keep their direction."""
+    limits = ActuatorLimits(
+        shapes(), BridgeOptions(limits='reject' if policy != 'clamp' else 'clamp')
+    )
+    one, other, velocity, effort = np.array(ends).T
+    limits.bounds[0] = np.minimum(one, other), -velocity, -effort
+    limits.bounds[1] = np.maximum(one, other), velocity, effort
+    sent = np.full((3, 7), math.nan)
+    sent[row] = values
+    (lower, upper), before = limits.bounds[:, row], np.array(values)
+    beyond = (before < lower - 1e-9 * (1 + abs(lower))) | (
+        before > upper + 1e-9 * (1 + abs(upper))
+    )
+    coupled = np.isin(range(7), (0, 6), invert=True)
+    # What ends a command is never rejected.
+    rejected = beyond & (policy == 'reject' or (row == 0 and coupled)) & (policy != 'ends')
+    effects = LimitEffects(None if policy == 'ends' else CommandCounts())
+    if rejected.any():
+        with pytest.raises(MessageError) as caught:
+            limits.limit_actuators(sent, effects)
+        assert caught.value.reason == 'actuator_limit'
+        return
+    limits.limit_actuators(sent, effects)
+    assert np.isnan(np.delete(sent, row, axis=0)).all()
+    after = sent[row]
+    assert not ((after < lower) | (after > upper)).any()
+    for own in map(list, SHAPES):
+        old, new = before[own], after[own]
+        if not ((old < lower[own]) | (old > upper[own])).any():
+            assert np.array_equal(old, new)
+        elif row == 0:
+            assert np.array_equal(new, np.clip(old, lower[own], upper[own]))
+        else:
+            # By one factor, and by no more than one actuator needs.
+            outside = np.abs(old) > upper[own]
+            share = (upper[own][outside] / np.abs(old[outside])).min()
+            assert np.abs(new - share * old).max() <= 1e-12 * np.abs(new).max()
 
 
 def test_rounding_is_not_refused() -> None:
@@ -304,6 +282,7 @@ def test_an_actuator_that_two_transmissions_read_has_the_limits_of_both() -> Non
         assert [each for each in made.findings if each.severity == 'error'] == []
         path = Path(made)
         assert path(position={'lift': 0.9}) == {'position': {'winch': expected}}
+        assert path.counts.clamped == {'lift': 1}
         assert path(velocity={'lift': 0.9}) == {'velocity': {'winch': 1.0}}
     end = f'{second.format(upper=40)}</ros2_control>'.replace('upper', 'lower')
     made = RobotTransmissions(load_description(text.replace('</ros2_control>', end)))
@@ -324,98 +303,25 @@ def test_what_is_too_large_is_said_so() -> None:
 # -- beyond a position limit ---------------------------------------------------------------------
 
 
-def test_outward_velocity_becomes_zero() -> None:
-    """Inward rates pass, and nothing changes if the position is unknown."""
-    path = Path(robot())
-    for position, outward in ((1.1, 1.0), (-1.1, -1.0)):
-        path.position[0] = position
-        assert path(velocity={'lift': 0.5 * outward}) == {'velocity': {'winch': 0.0}}
-        assert path(velocity={'lift': -0.5 * outward}) == {'velocity': {'winch': -25.0 * outward}}
-    assert path.counts.stopped == {'lift': 2}
-    for position in (math.nan, 1.0):
-        path.position[0] = position
-        assert path(velocity={'lift': 0.5}) == {'velocity': {'winch': 25.0}}
-
-
-def test_what_cannot_stop_alone_stops_together() -> None:
-    """A finger has one motor: it stops if one of its joints has left its limits."""
-    limit = '<limit lower="-1" upper="1" velocity="9" effort="9"/>'
-    joints = ''.join(
-        f'<joint name="{name}" type="revolute"><parent link="base"/><child link="{name}"/>'
-        f'{limit}</joint><link name="{name}"/>'
-        for name in ('near', 'far')
-    )
-    text = f"""<robot name="r"><link name="base"/>{joints}
-    <ros2_control name="b" type="system"><joint name="near"/><joint name="far"/>
-    <transmission name="finger"><plugin>transmission_bridge/CoupledTransmission</plugin>
-      <param name="joint1">1.0</param><param name="joint2">0.5</param>
-      <joint name="near" role="joint1"/><joint name="far" role="joint2"/>
-      <actuator name="motor" role="actuator1"/></transmission></ros2_control></robot>"""
-    path = Path(RobotTransmissions(load_description(text)))
-    path.position, path.velocity = np.array([0.5, 1.1]), np.zeros(2)
-    for names in (('near',), ('near', 'far')):
-        for speed, expected in ((0.5, 0.0), (-0.5, -0.5)):
-            ratio = {'near': 1.0, 'far': 0.5}
-            sent = path(velocity={name: speed * ratio[name] for name in names})
-            assert sent['velocity'] == {'motor': pytest.approx(expected)}
-
-
-def test_a_partner_stops_too() -> None:
-    """A velocity that a partner keeps ends if the partner has left its limits."""
-    path = Path(robot())
-    path(velocity={'pitch': 0.5, 'roll': 0.25})
-    path.position[1] = 1.1
-    partial = path(velocity={'roll': 0.25})
-    path.position[1] = 0.0
-    assert partial == path(velocity={'pitch': 0.0, 'roll': 0.25})
-
-
-def test_outward_effort_ends_only_if_it_moves_out() -> None:
-    """Else it may hold a load: it passes and is counted."""
+def test_outward_commands_are_counted() -> None:
+    """An effort that moves nothing outward may hold a load: it passes and is counted."""
     path = Path(robot())
     path.position[0] = 1.1
+    assert path(velocity={'lift': 0.5}) == {'velocity': {'winch': 0.0}}
+    assert path.counts.stopped == {'lift': 1}
     for velocity, is_ended in ((0.0, False), (0.005, False), (math.nan, False), (0.02, True)):
         path.velocity[0] = velocity
         sent = path(effort={'lift': 100.0})['effort']['winch']
         assert sent == (0.0 if is_ended else 2.0)
     assert path.counts.outward == {'lift': 3}
-    assert path.counts.stopped == {'lift': 1}
-    path.velocity[0] = 0.02
-    assert path(effort={'lift': -100.0})['effort']['winch'] == -2.0
-
-
-def test_reject_and_off_beyond_a_limit() -> None:
-    """``reject`` refuses what would become zero, ``off`` lets it pass."""
+    assert path.counts.stopped == {'lift': 2}
     path = Path(robot(), limits='reject')
     path.position[0] = 1.1
     with pytest.raises(MessageError, match='further out'):
         path(velocity={'lift': 0.5})
-    path(velocity={'lift': -0.5})
-    off = Path(robot(), limits='off')
-    off.position[0] = 1.1
-    assert off(velocity={'lift': 0.5}) == {'velocity': {'winch': 25.0}}
 
 
-# -- partners, times -----------------------------------------------------------
-
-
-@pytest.mark.parametrize('mode', ['velocity', 'effort'])
-def test_a_partner_at_zero(mode: str) -> None:
-    """With partial_commands: zero a partner has no velocity or effort, whatever it had before."""
-    path = Path(robot(), partial_commands='zero')
-    path(**{mode: {'pitch': 2.0, 'roll': 1.0}})
-    assert path(**{mode: {'roll': 1.0}}) == path(**{mode: {'pitch': 0.0, 'roll': 1.0}})
-    held = path(position={'roll': 0.1})
-    assert held == path(position={'pitch': 0.0, 'roll': 0.1})
-
-
-def test_timeouts_of_joints() -> None:
-    """Half a second, and never if the component is silent at its target."""
-    assert find_command_timeouts(robot(), -1.0) == [0.5] * 3
-    topic_based = robot(plugin='joint_state_topic_hardware_interface/JointStateTopicSystem')
-    assert find_command_timeouts(topic_based, -1.0) == [0.0] * 3
-    assert find_command_timeouts(topic_based, 2.0) == [2.0] * 3
-    assert find_command_timeouts(robot(), 0.0) == [0.0] * 3
+# -- times ---------------------------------------------------------------------------------------
 
 
 def test_the_age_of_a_command() -> None:
@@ -486,15 +392,3 @@ def test_ratios_out_of_all_reason(value: float) -> None:
     """They are a slip of the hand, also where nothing is commanded."""
     with pytest.raises(ParameterError, match='1e-06'):
         robot().with_parameters({'hoist.joints.lift.mechanical_reduction': value})
-
-
-@settings(max_examples=30)
-@given(st.floats(-1.0, 1.0), st.floats(-0.5, 0.5))
-def test_a_held_partner_keeps_its_actuators(roll: float, offset: float) -> None:
-    """After its offset is tuned a partner holds its sent position, by the new numbers."""
-    path = Path(robot())
-    sent = path(position={'pitch': 0.25, 'roll': roll})
-    tuned = path.robot.with_parameters({'wrist.joints.roll.offset': offset})
-    path.commands.use(tuned)
-    again = path(position={'pitch': 0.25})
-    assert again['position'] == pytest.approx(sent['position'], abs=1e-12)

@@ -35,6 +35,7 @@ def test_defaults_are_those_of_the_design():
     assert options.partial_commands == 'hold'
     assert options.on_stop == 'zero_rates'
     assert options.zero_effort is False
+    assert options.unknown_turn == 'resolve'
     with pytest.raises(FrozenInstanceError):
         options.on_stop = 'nothing'
 

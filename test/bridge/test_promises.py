@@ -42,6 +42,9 @@ MODES = ('position', 'velocity', 'effort')
 #: Rows of the arrays of a waypoint.
 FIELDS = {'positions': 0, 'velocities': 1, 'accelerations': 3, 'effort': 2}
 
+#: Of each message, and of each trajectory.
+STAMP, BEGIN = (1, 0), (7, 8)
+
 DICE = st.integers(0, 2**24)
 EMPTY = np.empty(0)
 LAYOUTS = LayoutTable()
@@ -71,6 +74,9 @@ class Found:
             COUNTS[f'messages on {topic}'] += 1
             if topic == 'actuator_commands':
                 forms[space] += 1
+                assert content.stamp == STAMP
+                places = [facts.places.index(names[space, name]) for name in content.names]
+                assert places == sorted(places), 'not in the order of the robot'
                 assert not is_merged or forms[space] == 1, 'one message for all modes'
                 for row, mode in enumerate(MODES):
                     values = getattr(content, mode)
@@ -82,6 +88,7 @@ class Found:
                             assert (name, row) not in self.numbers, 'sent twice'
                             self.numbers[name, row] = si(name, row, value)
             elif topic == 'actuator_trajectory':
+                assert (content.stamp, content.frame_id) == (BEGIN, 'base')
                 for place, driver_name in enumerate(content.names):
                     name = names[space, driver_name]
                     self.ways[name] = [
@@ -144,6 +151,7 @@ class Machine(RuleBasedStateMachine):
         Moody.fails = False
         self.facts, self.robot = ROBOTS[name], maps(name)
         self.options = random_options(self.facts, dice)
+        self.facts.places = self.robot.actuator_names
         self.order = self.facts.order = {}
         for actuator in self.options.command_actuators:
             self.order.setdefault(self.facts.place(actuator)[0], []).append(actuator)
@@ -269,7 +277,7 @@ class Machine(RuleBasedStateMachine):
         """Look for commands that are over, as the timer does."""
         self.note_age()
         try:
-            self.act(lambda: self.bridge.end_expired_commands((1, 0), self.now))
+            self.act(lambda: self.bridge.end_expired_commands(STAMP, self.now))
         except ConnectionError:
             self.found()
             return
@@ -339,11 +347,9 @@ class Machine(RuleBasedStateMachine):
             np.array([given[n].get(row, math.nan) for n in names]) if row in rows else EMPTY
             for row in range(3)
         ]
-        record = JointStateRecord((1, 0), '', tuple(names), *arrays)
+        record = JointStateRecord(STAMP, '', tuple(names), *arrays)
         layout = LAYOUTS.find_layout(record.names, record.lengths)
-        refused = self.act(
-            lambda: self.bridge.send_joint_command(layout, record, (1, 0), self.now)
-        )
+        refused = self.act(lambda: self.bridge.send_joint_command(layout, record, STAMP, self.now))
         COUNTS[f'commands, {refused or "sent"}'] += 1
         found, ends = self.found(0, 1), self.found()
         if stranger and not self.model.divides:
@@ -415,7 +421,7 @@ class Machine(RuleBasedStateMachine):
         values = np.array([command[name][row] for name in names])
         topic = f'{MODES[row]}_commands'
         refused = self.act(
-            lambda: self.bridge.send_interface_command(topic, MODES[row], values, (1, 0), self.now)
+            lambda: self.bridge.send_interface_command(topic, MODES[row], values, STAMP, self.now)
         )
         found, ends = self.found(0, 1), self.found()
         self.model.judge_command(command, self.turn, refused, found, ends)
@@ -463,7 +469,7 @@ class Machine(RuleBasedStateMachine):
             )
             for time, given in points
         )
-        record = TrajectoryRecord((0, 0), '', tuple(names), waypoints)
+        record = TrajectoryRecord(BEGIN, 'base', tuple(names), waypoints)
         refused = self.act(lambda: self.bridge.send_joint_trajectory(record, self.now, start))
         COUNTS[f'trajectories, {refused or "sent"}'] += 1
         begins = self.now if start is None else start
@@ -503,12 +509,12 @@ class Machine(RuleBasedStateMachine):
                 values[0].append(math.nan if reading is None else reading / unit[0])
                 values[1].append(math.nan if speed is None else speed / unit[1])
         rates = np.array(values[1]) if has_velocity else EMPTY
-        record = JointStateRecord((1, 0), '', tuple(names), np.array(values[0]), rates, EMPTY)
+        record = JointStateRecord(STAMP, '', tuple(names), np.array(values[0]), rates, EMPTY)
         layout = LAYOUTS.find_layout(record.names, record.lengths)
         if self.mechanics.hear(space, readings, self.now):
             self.model.returned.add(space)
         self.bridge.states.merge_message(
-            f'{space}actuator_states', layout, record, (1, 0), self.now
+            f'{space}actuator_states', layout, record, STAMP, self.now
         )
 
     def move(self, dice, group):
@@ -869,7 +875,7 @@ class Machine(RuleBasedStateMachine):
         assert set(self.bridge.gate.find_left_trajectories(self.now)) == self.left()
         self.model.look(self.now)
         self.outbox = []
-        self.bridge.send_stop((1, 0), self.now)
+        self.bridge.send_stop(STAMP, self.now)
         self.model.judge_stop(self.found(), self.turn)
         self.bridge.reset()
         self.mechanics.forget()

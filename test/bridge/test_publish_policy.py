@@ -47,3 +47,11 @@ def test_silent_drivers():
     assert trigger.should_publish('one', 2.0)
     assert not trigger.should_publish('three', 2.0)
     assert trigger.should_publish('one', 2.25)
+
+
+def test_time_going_back():
+    """A driver that was heard before is waited for no longer than its timeout."""
+    trigger = PublishPolicy(BridgeOptions(publish='on_all'), ('one', 'two'), lambda source: 0.5)
+    calls = (('two', 100.0), ('one', 100.25), ('two', 100.5), ('one', 40.0), ('one', 40.75))
+    found = [trigger.should_publish(*call) for call in calls]
+    assert found == [False, True, False, False, True]

@@ -157,24 +157,6 @@ def test_a_clock_that_has_no_time_yet():
     assert times == [BILLION // 5]
 
 
-def test_a_driver_that_counts_from_its_start(reference, robot, feed):
-    """Its stamps are followed a second after it was started again, however old they are."""
-    path = StatePath(robot, stamp_hold=reference.STAMP_HOLD)
-
-    def published(stamp, now):
-        feed(path, reference.Message(('winch',), (1.0,), stamp=stamp), 'driver', now)
-        return path.make_joint_state(now).stamp
-
-    assert published((5000, 0), 10.0) == (5000, 0)
-    # One message from the past changes nothing, be it long before the next one of them.
-    assert published((3, 0), 10.5) == (5000, 0)
-    assert published((5001, 0), 11.0) == (5001, 0)
-    assert published((4, 0), 20.0) == (5001, 0)
-    assert published((4, 500), 20.5) == (5001, 0)
-    assert published((5, 0), 21.0) == (5, 0)
-    assert published((5, 1), 21.5) == (5, 1)
-
-
 def test_the_clock_is_asked_now_and_then():
     """A driver at 1 kHz with a correct clock costs two readings a second."""
     clock = Clock()

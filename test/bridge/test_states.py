@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
@@ -50,14 +50,16 @@ ANKLE = """
 class Driver:
     """Feeds a path and the reference model, and compares them after every message."""
 
-    def __init__(self, reference, robot, unknown_joints='omit', names=None):
+    def __init__(self, reference, robot, unknown_joints='omit', names=None, timeout=0.0):
         self.path = state_path(
             robot,
+            timeout=timeout,
             unknown_joints=unknown_joints,
             actuator_names={} if names is None else names,
             stamp_hold=reference.STAMP_HOLD,
         )
-        self.model = reference.ReferenceStates(reference.Numbers(), unknown_joints)
+        self.model = reference.ReferenceStates(reference.Numbers(), unknown_joints, timeout)
+        self.now = 100.0
         self.layouts = LayoutTable()
         renamed = names or {}
         own = [name for name in reference.ACTUATORS if name not in renamed.values()]
@@ -65,11 +67,11 @@ class Driver:
 
     def update(self, source, message):
         """Send a message to both; return why it was refused, or ``None``."""
-        refused = self.model.update(source, message, names=self.names)
+        refused = self.model.update(source, message, self.now, self.names)
         layout = self.layouts.find_layout(message.names, message.lengths)
         reason = None
         try:
-            self.path.merge_message(source, layout, message.received, message.stamp)
+            self.path.merge_message(source, layout, message.received, message.stamp, self.now)
         except MessageError as error:
             reason = error.reason
         assert (reason is None) == (refused is None)
@@ -79,10 +81,11 @@ class Driver:
 
     def compare(self):
         """Check what would be published."""
-        expected, found = self.model.joint_state(), self.path.make_joint_state()
+        self.model.now = self.now
+        expected, found = self.model.joint_state(), self.path.make_joint_state(self.now)
         assert (found is None) == (expected is None)
         encoder = JointStateEncoder()
-        serialised = self.path.encode_state(encoder)
+        serialised = self.path.encode_state(encoder, self.now)
         assert (serialised is None) == (expected is None)
         if expected is not None:
             expected.check(found)
@@ -96,10 +99,15 @@ def driver(reference, robot):
     return Driver(reference, robot)
 
 
-@given(data=st.data(), unknown_joints=st.sampled_from(['omit', 'nan']))
-def test_any_sequence(reference, robot, data, unknown_joints):
-    """After any sequence of messages, tunings and resets the output equals the model."""
-    driver = Driver(reference, robot, unknown_joints)
+@settings(max_examples=100)
+@given(
+    data=st.data(),
+    unknown_joints=st.sampled_from(['omit', 'nan']),
+    timeout=st.sampled_from([0.0, 2.0]),
+)
+def test_any_sequence(reference, robot, data, unknown_joints, timeout):
+    """After any sequence of messages, pauses, tunings and resets the output equals the model."""
+    driver = Driver(reference, robot, unknown_joints, timeout=timeout)
     present = robot
     for step in data.draw(reference.strategies.steps()):
         if step[0] == 'state':
@@ -109,10 +117,13 @@ def test_any_sequence(reference, robot, data, unknown_joints):
             driver.path.replace_maps(present)
             driver.model.numbers = driver.model.numbers.tuned(step[1])
             driver.compare()
+        elif step[0] == 'wait':
+            driver.now += step[1]
+            driver.compare()
         else:
             driver.path.reset()
-            driver.model = reference.ReferenceStates(driver.model.numbers, unknown_joints)
-            assert driver.path.make_joint_state() is None
+            driver.model.forget()
+            assert driver.path.make_joint_state(driver.now) is None
 
 
 @given(data=st.data())
@@ -159,17 +170,6 @@ def test_same_layout_is_refused_again(reference, driver):
     assert len({id(error) for error in errors}) == 3
 
 
-def test_other_actuators_stay(reference, driver):
-    """Actuators that a message omits stay unchanged, from any driver."""
-    driver.update('one', reference.Message(('winch', 'left'), position=(4.0, 2.0)))
-    driver.update('one', reference.Message(('right',), position=(-3.0,)))
-    found = driver.path.make_joint_state()
-    # lift = 4/-4 + 0.3, dial = 4/10 - 0.05, roll = (2/2 - 3/-3)/(2*1.5) + 0.1 and
-    # pitch = (2/2 + 3/-3)/(2*0.7) - 0.2, in the order of the URDF.
-    assert found.names == ('dial', 'roll', 'lift', 'pitch')
-    assert list(found.position) == pytest.approx([0.35, 2 / 3 + 0.1, -0.7, -0.2], rel=1e-15)
-
-
 @pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
 def test_too_large_is_unknown(feed, unknown_rates):
     """A rate that is finite before the transmission and infinite behind it is unknown."""
@@ -198,37 +198,9 @@ def test_message_of_strangers(reference, driver):
     for source in ('one', 'two'):
         assert driver.update(source, reference.Message((), stamp=(7, 0))) == 'foreign'
         assert driver.update(source, strange) == 'foreign'
-    assert driver.path.make_joint_state().stamp == (5, 0)
+    assert driver.path.make_joint_state(driver.now).stamp == (5, 0)
     assert driver.path.merged.given == [True, False, False]
     assert driver.path.merged.unknown_names == {"'stranger'": 2}
-
-
-def test_stamp_of_a_driver_that_timed_out(reference, robot, feed):
-    """The stamp of a driver that timed out, its clock ahead, counts for a second at most."""
-    path = state_path(robot, timeout=1.0, stamp_hold=reference.STAMP_HOLD)
-
-    def update(source, names, stamp, now):
-        message = reference.Message(names, position=(1.0,) * len(names), stamp=stamp)
-        feed(path, message, source, now)
-        return path.make_joint_state(now).stamp
-
-    assert update('ahead', ('winch',), (5000, 0), 0.0) == (5000, 0)
-    assert update('other', ('left', 'right'), (100, 0), 1.0) == (5000, 0)
-    assert update('other', ('left', 'right'), (101, 0), 1.5) == (5000, 0)
-    assert update('other', ('left', 'right'), (102, 0), 2.25) == (5000, 0)
-    assert update('other', ('left', 'right'), (103, 0), 2.5) == (103, 0)
-    assert update('ahead', ('winch',), (5003, 0), 3.0) == (5003, 0)
-
-
-def test_a_lone_driver_that_timed_out_has_no_stamp(reference, robot, feed):
-    """Reads in between change nothing for the message that ends the silence."""
-    path = state_path(robot, timeout=2.0, stamp_hold=1.0)
-    for stamp, now in (((3, 0), 0.0), ((2, 0), 0.25)):
-        feed(path, reference.Message(('winch',), position=(1.0,), stamp=stamp), now=now)
-        assert path.make_joint_state(now).stamp == (3, 0)
-    assert path.make_joint_state(3.25) is None
-    feed(path, reference.Message(('winch',), position=(1.0,), stamp=(1, 0)), now=3.25)
-    assert path.make_joint_state(3.25).stamp == (1, 0)
 
 
 def test_ten_thousand_names(reference, driver):
@@ -236,25 +208,12 @@ def test_ten_thousand_names(reference, driver):
     names = tuple(f'stranger_{number}' for number in range(9_999))
     values = tuple(float(number) for number in range(10_000))
     driver.update('one', reference.Message((*names, 'winch'), position=values))
-    assert driver.path.make_joint_state().names == ('dial', 'lift')
+    assert driver.path.make_joint_state(driver.now).names == ('dial', 'lift')
     assert (
         driver.update('one', reference.Message(('winch', *names[1:], 'winch'), position=values))
         == 'duplicate_name'
     )
     assert len(driver.path.merged.unknown_names) <= 64
-
-
-def test_tuning_moves_what_is_known(reference, robot, tuned):
-    """After a tuning, positions measured before it are mapped by the new maps."""
-    driver = Driver(reference, robot)
-    driver.update('one', reference.Message(reference.ACTUATORS, position=(1.0,) * 6))
-    changes = {('offset', 'pitch'): 1.3, ('reduction', 'hip'): -7.0}
-    driver.path.replace_maps(tuned(changes))
-    driver.model.numbers = driver.model.numbers.tuned(changes)
-    for name, value in zip(reference.JOINTS, driver.path.find_joint_motion()[0], strict=True):
-        assert reference.joint_value(
-            driver.model.numbers, 'position', name, driver.model.actuators('position')
-        ).equals(value)
 
 
 @pytest.fixture
@@ -344,18 +303,6 @@ class Drivers:
 def drivers(reference, robot, feed):
     """Return :class:`Drivers`."""
     return Drivers(reference, robot, feed)
-
-
-def test_silent_driver(drivers, reference):
-    """The joints of a driver that fell silent are unknown, until it is heard of again."""
-    drivers.send('one', 1.0, 'winch', 'finger', position=(1.0, 2.0))
-    drivers.send('two', 1.0, 'left', 'right', position=(1.0, 2.0))
-    assert drivers.path.make_joint_state(1.0).names == ('finger', 'dial', 'roll', 'lift', 'pitch')
-    drivers.send('one', 1.75, 'winch', 'finger', position=(1.0, 2.0))
-    assert drivers.path.make_joint_state(1.75).names == ('finger', 'dial', 'lift')
-    assert drivers.stale(1.75) == [name not in ('winch', 'finger') for name in reference.ACTUATORS]
-    drivers.send('two', 2.0, 'left', 'right', position=(1.0, 2.0))
-    assert drivers.path.make_joint_state(2.0).names == ('finger', 'dial', 'roll', 'lift', 'pitch')
 
 
 def test_numbers_grow_old_one_by_one(drivers):

@@ -95,4 +95,6 @@ def test_several_command_interfaces_are_warned_of(plugin: str, number: int) -> N
 def test_the_timeout_by_default() -> None:
     """It is never if the component is silent at its target, as for any robot if it repeats."""
     for threshold, timeout in ((None, 0.0), ('0', 0.0), ('-1', 0.5)):
-        assert find_command_timeouts(RobotTransmissions(robot(threshold)), -1.0) == [timeout] * 2
+        maps = RobotTransmissions(robot(threshold))
+        assert find_command_timeouts(maps, -1.0) == [timeout] * 2
+        assert find_command_timeouts(maps, 2.0) == [2.0] * 2

@@ -15,7 +15,6 @@ import pytest
 from state_paths import state_path
 
 from transmission_bridge.bridge.diagnostics import ERROR, judge_part, OK, WARN
-from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.snapshot import Actuators
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
@@ -118,13 +117,37 @@ def test_random_power_ups(power_ups, campaign):
     assert total['absolute resolved'] == total['absolute'] > 100
 
 
-@pytest.mark.parametrize('turns', [-1, 0, 1])
-def test_limits_leave_one_turn(turns):
-    """The only turn within limits is used, whatever the driver reads."""
-    bridge = Bridge(robot(-1.0, 1.0))
-    assert bridge.hear(a=0.5 + turns * TURN) == pytest.approx([0.5])
-    assert bridge.status().level == OK
-    assert bridge.turns.list_open_turns() == []
+@pytest.mark.parametrize(
+    ('maps', 'reading', 'level', 'words'),
+    [
+        ({}, 0.5 + TURN, OK, ()),
+        (
+            {'lower': -7.0, 'upper': 4.0},
+            1.0,
+            WARN,
+            ('the turn of ', "'a'", 'j -5.283', 'j 1', '~/zero'),
+        ),
+        (
+            {},
+            3.0,
+            ERROR,
+            ('no turn keeps', 'position_unit', 'offset', 'wrap_period', '<limit>', '~/zero'),
+        ),
+        ({'lower': None, 'kind': 'prismatic'}, 3.0, WARN, ('no limits',)),
+        ({'lower': -1e6, 'upper': 1e6}, 3.0, WARN, ('more than 4096 turns',)),
+    ],
+)
+def test_open_turns_in_words(maps, reading, level, words):
+    """While the turn is unknown so is the joint, and the sentence has reason and remedy."""
+    bridge = Bridge(robot(**maps))
+    assert np.isnan(bridge.hear(a=reading)).all() == bool(words)
+    status = bridge.status()
+    assert status.level == level
+    for each in words:
+        assert each in status.message
+    assert bool(bridge.turns.list_open_turns()) == bool(words)
+    if level == ERROR:  # it goes on looking
+        assert bridge.hear(a=0.9) == pytest.approx([0.9])
 
 
 def test_first_reading_as_it_is():
@@ -135,73 +158,6 @@ def test_first_reading_as_it_is():
     assert bridge.hear(a=0.4, now=100.0) == pytest.approx([0.4 + TURN])
     (sent,) = bridge.command(j=0.5, now=100.0)
     assert sent.position == [0.5]
-
-
-def test_several_turns_are_named():
-    """A joint with several turns within limits is unknown; the candidates are reported."""
-    bridge = Bridge(robot(-6.0, 4.0))
-    assert np.isnan(bridge.hear(a=1.0)).all()
-    (turn,) = bridge.turns.list_open_turns()
-    assert (turn.actuators, turn.joints) == (('a',), ('j',))
-    assert np.sort(np.concatenate(turn.candidates)) == pytest.approx([1.0 - TURN, 1.0])
-
-
-def test_candidates_in_words():
-    """The sentence has the actuator, every position, and what settles it."""
-    bridge = Bridge(robot(-7.0, 4.0))
-    bridge.hear(a=1.0)
-    status = bridge.status()
-    assert status.level == WARN
-    for words in ('the turn of ', "'a'", 'j -5.283', 'j 1', '~/zero'):
-        assert words in status.message
-
-
-def test_no_turn_fits():
-    """A wrong offset is an error that names it, and the joint stays unknown."""
-    bridge = Bridge(robot(-1.0, 1.0))
-    assert np.isnan(bridge.hear(a=3.0)).all()
-    assert bridge.status().level == ERROR
-    for words in ('no turn keeps', 'position_unit', 'offset', 'wrap_period', '<limit>', '~/zero'):
-        assert words in bridge.status().message
-    # It goes on looking.
-    assert bridge.hear(a=0.9) == pytest.approx([0.9])
-
-
-def test_joint_without_limits():
-    """A joint without limits is unknown, and the sentence has the reason."""
-    bridge = Bridge(robot(None, kind='prismatic'))
-    assert np.isnan(bridge.hear(a=3.0)).all()
-    assert 'no limits' in bridge.status().message
-
-
-def test_too_many_turns():
-    """They are not looked at one by one."""
-    bridge = Bridge(robot(-1e6, 1e6))
-    assert np.isnan(bridge.hear(a=3.0)).all()
-    assert 'more than 4096 turns' in bridge.status().message
-
-
-@pytest.mark.parametrize(('ratio', 'is_known'), [(1.0, True), (0.5, True), (2.0, False)])
-def test_continuous_joint(ratio, is_known):
-    """Whole turns of the joint are the same; a part of one is another position."""
-    bridge = Bridge(robot(None, kind='continuous', ratio=ratio))
-    found = bridge.hear(a=1.0)
-    assert np.isfinite(found).all() == is_known
-    if is_known:
-        assert found == [1.0 / ratio]
-    else:
-        (turn,) = bridge.turns.list_open_turns()
-        assert len(turn.candidates) == 2
-
-
-def test_coupled_actuators_wait_for_each_other():
-    """One of two leaves several turns; both leave one pair, also from two drivers."""
-    bridge = Bridge(robot(-1.0, 1.0, text=WRIST))
-    assert np.isnan(bridge.hear(source='one', left=0.6 + TURN)).all()
-    assert bridge.turns.list_open_turns() == []
-    found = bridge.hear(source='two', right=0.2 - TURN)
-    expected = bridge.maps.actuator_to_joint('position', [0.6, 0.2])
-    assert found == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(('wrapped', 'is_resolved'), [('ab', True), ('abc', False)])
@@ -339,15 +295,6 @@ def test_without_a_timeout_silence_means_rest():
     assert bridge.hear(a=1.5, now=1e5) == [1.5]
 
 
-def test_time_that_goes_backwards_opens_it():
-    """Nothing is known of how far it has moved."""
-    bridge = Bridge(robot(-20.0, 20.0), {'a': TURN})
-    bridge.hear(a=1.0, now=5.0)
-    bridge.states.merged.settle_turns({0: 1.0})
-    assert bridge.hear(a=1.0, now=5.1) == [1.0]
-    assert np.isnan(bridge.hear(a=1.0, now=1.0)).all()
-
-
 def test_time_of_another_start():
     """After an activation with a new time, counting continues separately by actuator."""
     bridge = Bridge(robot(-9.0, 9.0, text=WRIST))
@@ -457,25 +404,6 @@ def test_wanted_positions_settle_it():
 # -- commands ------------------------------------------------------------------------------------
 
 
-def test_position_is_refused_while_the_turn_is_unknown():
-    """Before the first reading, with several turns, and after a silence; velocity passes."""
-    bridge = Bridge(robot(-20.0, 20.0, velocity=1.0))
-
-    def refused(now):
-        with pytest.raises(MessageError) as caught:
-            bridge.command(now, j=1.0)
-        (sent,) = bridge.command(now, field='velocity', j=0.5)
-        assert sent.velocity == [0.5]
-        return caught.value.reason == 'unknown_turn'
-
-    assert refused(0.0)
-    bridge.hear(a=1.0)
-    assert refused(0.0)
-    bridge.states.merged.settle_turns({0: 1.0})
-    assert bridge.command(0.0, j=1.0)[0].position == [1.0]
-    assert refused(30.0)
-
-
 def test_trajectory_is_refused_while_the_turn_is_unknown():
     """As a command is; one without positions passes."""
     bridge = Bridge(robot(-20.0, 20.0))
@@ -510,9 +438,7 @@ def test_driver_is_commanded_in_its_own_turns():
     assert rate.velocity == [2.0]
 
 
-def test_options():
-    """The default is to resolve."""
-    assert BridgeOptions().unknown_turn == 'resolve'
+# -- units ---------------------------------------------------------------------------------------
 
 
 def test_units_of_the_driver():

@@ -134,16 +134,6 @@ def test_moving_where_the_ratio_is_lost(knee):
     assert zero(knee, {'knee': domain.lower[0]}, position, [0.0])
 
 
-def test_moving_where_a_velocity_is_missing(robot):
-    """If only one of two actuators has a velocity, it decides."""
-    velocity = np.full(6, np.nan)
-    velocity[robot.actuator_names.index('left')] = 0.02
-    assert refusal(robot, {'roll': 0.0}, np.zeros(6), velocity) == 'moving'
-    assert zero(robot, {'lift': 0.0}, np.zeros(6), velocity)
-    velocity[robot.actuator_names.index('left')] = 0.005
-    assert zero(robot, {'roll': 0.0}, np.zeros(6), velocity)
-
-
 def test_out_of_the_domain(knee):
     """An offset with a position that its transmission cannot map is rejected."""
     position = knee.joint_to_actuator('position', [0.0])
@@ -267,63 +257,51 @@ def test_a_linkage_at_rest(leg):
     assert find_zeroable_joints(leg) == ('hip', 'knee')
 
 
-@pytest.mark.parametrize('joint', ['roll', 'lift'])
-def test_unknown_position(robot, joint):
-    """A joint without a known position is refused, others do not mind."""
-    position = np.ones(6)
-    for name in ('left', 'winch'):
-        position[robot.actuator_names.index(name)] = np.nan
-    assert refusal(robot, {joint: 0.0, 'shoulder': 0.0}, position) == 'unknown'
-    assert len(zero(robot, {'shoulder': 0.0}, position)) == 1
+NAN = np.nan
+#: Velocities at which ``pitch`` turns and ``roll`` stands, and one velocity that alone is known.
+PITCHING = {'left': 1.4, 'right': 2.1}
+ALONE = dict.fromkeys(('winch', 'right', 'hip', 'crank', 'finger'), NAN)
 
 
 @pytest.mark.parametrize(
-    ('held', 'reason'), [('roll', 'held'), ('pitch', 'held'), ('lift', None), ('shoulder', None)]
-)
-def test_held_command(robot, held, reason):
-    """A position command held on the joint or a coupled one would get another meaning."""
-    if reason is None:
-        assert len(zero(robot, {'roll': 0.0}, np.ones(6), held=(held,))) == 1
-    else:
-        assert refusal(robot, {'roll': 0.0}, np.ones(6), held=(held,)) == reason
-
-
-@pytest.mark.parametrize(
-    ('moving', 'speed', 'refused'),
+    ('wanted', 'position', 'velocity', 'held', 'reason'),
     [
-        ('winch', 0.1, True),  # times 1/4 above the threshold
-        ('winch', -0.1, True),
-        ('winch', 0.03, False),
-        ('winch', np.nan, False),
-        ('hip', 100.0, False),
+        (('roll', 'shoulder'), {'left': NAN, 'winch': NAN}, {}, '', 'unknown'),
+        (('lift', 'shoulder'), {'left': NAN, 'winch': NAN}, {}, '', 'unknown'),
+        (('shoulder',), {'left': NAN, 'winch': NAN}, {}, '', None),
+        # A position that the joint or a coupled one holds would get another meaning.
+        (('roll',), {}, {}, 'roll', 'held'),
+        (('roll',), {}, {}, 'pitch', 'held'),
+        (('roll',), {}, {}, 'lift', None),
+        (('roll',), {}, {}, 'shoulder', None),
+        # Times 1/4 above the threshold.
+        (('lift',), {}, {'winch': 0.1}, '', 'moving'),
+        (('lift',), {}, {'winch': -0.1}, '', 'moving'),
+        (('lift',), {}, {'winch': 0.03}, '', None),
+        (('lift',), {}, {'winch': NAN}, '', None),
+        (('lift',), {}, {'hip': 100.0}, '', None),
+        (('roll',), {}, PITCHING, '', 'moving'),
+        # If only one of two actuators has a velocity, it decides.
+        (('roll',), {}, {**ALONE, 'left': 0.02}, '', 'moving'),
+        (('roll',), {}, {**ALONE, 'left': 0.005}, '', None),
+        (('lift',), {}, {**ALONE, 'left': 0.02}, '', None),
+        (('finger',), {}, {}, '', 'no_offset'),
+        (('nobody',), {}, {}, '', 'unknown_joint'),
     ],
 )
-def test_moving(robot, moving, speed, refused):
-    """A joint that is known to move is refused; others, and unknown velocities, do not matter."""
-    velocity = np.zeros(6)
-    velocity[robot.actuator_names.index(moving)] = speed
-    if refused:
-        assert refusal(robot, {'lift': 0.0}, np.ones(6), velocity) == 'moving'
+def test_refused(robot, wanted, position, velocity, held, reason):
+    """Joints that are unknown, held, moving or without an offset; the others do not matter."""
+    names = robot.actuator_names
+    given = (
+        robot,
+        dict.fromkeys(wanted, 0.0),
+        [position.get(name, 1.0) for name in names],
+        [velocity.get(name, 0.0) for name in names],
+    )
+    if reason is None:
+        assert len(zero(*given, held=(held,))) == len(wanted)
     else:
-        assert len(zero(robot, {'lift': 0.0}, np.ones(6), velocity)) == 1
-
-
-def test_coupled_partner_moving(robot, reference):
-    """A joint coupled to a moving one is refused though it stands still itself."""
-    velocity = np.zeros(6)
-    numbers = reference.Numbers()
-    for actuator in ('left', 'right'):
-        number = reference.actuator_value(numbers, 'velocity', actuator, {'roll': 0, 'pitch': 1})
-        velocity[robot.actuator_names.index(actuator)] = number.value
-    assert refusal(robot, {'roll': 0.0}, np.ones(6), velocity) == 'moving'
-
-
-@pytest.mark.parametrize(
-    ('joint', 'reason'), [('finger', 'no_offset'), ('nobody', 'unknown_joint')]
-)
-def test_no_offset(robot, joint, reason):
-    """A joint that passes through, or is not there, has no offset to set."""
-    assert refusal(robot, {joint: 0.0}, np.ones(6)) == reason
+        assert refusal(*given, held=(held,)) == reason
 
 
 def test_choice_of_joints(robot):

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from transmission_bridge.messages.cdr import JointStateWriter
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -151,6 +153,20 @@ def make_sample():
             for field, sent in enumerate(fields)
         )
         return Sample(5, 7, frame_id, tuple(names), patterns)
+
+    return make
+
+
+@pytest.fixture(scope='session')
+def writer_for():
+    """Return a function that makes a writer filled with the numbers of a regular sample."""
+
+    def make(sample):
+        writer = JointStateWriter(sample.names, sample.frame_id, tuple(map(bool, sample.patterns)))
+        arrays = (writer.position, writer.velocity, writer.effort)
+        for values, patterns in zip(arrays, sample.patterns, strict=True):
+            values.view(np.uint64)[:] = np.array(patterns, dtype=np.uint64)
+        return writer
 
     return make
 

@@ -17,7 +17,7 @@ from transmission_bridge.messages.joint_state import LayoutTable
 
 
 def test_alike_is_same():
-    """Equal names and lengths give the same object, anything else another."""
+    """Equal names and lengths give the same object; ragged is another length than the names'."""
     table = LayoutTable()
     layout = table.find_layout(['a', 'b'], (2, 2, 0))
     assert table.find_layout(('a', 'b'), (2, 2, 0)) is layout
@@ -28,22 +28,8 @@ def test_alike_is_same():
         table.find_layout(('ab',), (2, 2, 0)),
     ]
     assert len({layout, *others}) == 4
-
-
-@pytest.mark.parametrize(
-    ('lengths', 'ragged'),
-    [
-        ((2, 2, 2), False),
-        ((0, 0, 0), False),
-        ((2, 0, 2), False),
-        ((1, 2, 2), True),
-        ((2, 3, 0), True),
-        ((0, 0, 1), True),
-    ],
-)
-def test_ragged(lengths, ragged):
-    """A layout is ragged when an array is neither empty nor as long as the names."""
-    assert LayoutTable().find_layout(('a', 'b'), lengths).is_ragged is ragged
+    ragged = [table.find_layout(('a', 'b'), each) for each in ((1, 2, 2), (2, 3, 0), (0, 0, 1))]
+    assert [each.is_ragged for each in (layout, *others[:2], *ragged)] == [False] * 3 + [True] * 3
 
 
 def test_bounded():
@@ -57,6 +43,8 @@ def test_bounded():
     gc.collect()
     assert len(table) == 3
     assert sorted(compiled.values()) == [18, 19]
+    with pytest.raises(ValueError, match='at least 1'):
+        LayoutTable(limit=0)
 
 
 @settings(max_examples=25)
@@ -76,9 +64,3 @@ def test_bounded_in_bytes(shapes):
     del layout
     assert sum(each.weight for each in alive if each.is_kept) <= 3 << 19
     assert [each for each in alive if not each.is_kept] == [last] * (not last.is_kept)
-
-
-def test_limit():
-    """A table that could keep nothing is refused."""
-    with pytest.raises(ValueError, match='at least 1'):
-        LayoutTable(limit=0)

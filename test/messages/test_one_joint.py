@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-import math
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,61 +51,39 @@ transmissions = st.builds(
 )
 
 
+POSITION = (apply_position, unapply_position)
+RATE, EFFORT = (apply_rate, unapply_rate), (apply_effort, unapply_effort)
+TURNED = {'reduction': 2.0, 'reversed': True}
+
+
 @pytest.mark.parametrize(
-    ('options', 'joint', 'actuator'),
+    ('functions', 'options', 'joint', 'actuator'),
     [
-        ({}, 0.5, 0.5),
-        ({}, -1.2, -1.2),
-        ({'reduction': 50.0}, 0.01, 0.5),
-        ({'reversed': True}, 0.5, -0.5),
-        ({'offset': 0.1}, 0.1, 0.0),
-        ({'offset': 0.1}, 0.3, 0.2),
-        ({'reduction': 50.0, 'offset': 0.1, 'reversed': True}, 0.3, -10.0),
+        (POSITION, {}, -1.2, -1.2),
+        (POSITION, {'reduction': 50.0}, 0.01, 0.5),
+        (POSITION, {'reversed': True}, 0.5, -0.5),
+        (POSITION, {'offset': 0.1}, 0.3, 0.2),
+        (POSITION, {'reduction': 50.0, 'offset': 0.1, 'reversed': True}, 0.3, -10.0),
+        # Rates have no offset, and efforts divide by the reduction.
+        (RATE, {'reduction': 50.0, 'offset': 100.0}, 0.01, 0.5),
+        (RATE, TURNED, 1.0, -2.0),
+        ((apply_acceleration, unapply_rate), TURNED, 1.0, -2.0),
+        (EFFORT, {'reduction': 50.0, 'offset': 100.0}, 10.0, 0.2),
+        (EFFORT, TURNED, 10.0, -5.0),
     ],
 )
-def test_positions(options, joint, actuator):
-    """Reduction, offset and sense act on positions as in Beam Bots."""
-    transmission = simple_transmission(**options)
-    assert apply_position(joint, transmission) == pytest.approx(actuator, **CLOSE)
-    assert unapply_position(actuator, transmission) == pytest.approx(joint, **CLOSE)
-
-
-@pytest.mark.parametrize(
-    ('options', 'joint', 'actuator'),
-    [
-        ({'reduction': 50.0, 'offset': 100.0}, 0.01, 0.5),
-        ({'reduction': 50.0}, 0.1, 5.0),
-        ({'reduction': 2.0, 'reversed': True}, 1.0, -2.0),
-    ],
-)
-def test_rates(options, joint, actuator):
-    """Rates have no offset."""
-    transmission = simple_transmission(**options)
-    assert apply_rate(joint, transmission) == pytest.approx(actuator, **CLOSE)
-    assert apply_acceleration(joint, transmission) == pytest.approx(actuator, **CLOSE)
-    assert unapply_rate(actuator, transmission) == pytest.approx(joint, **CLOSE)
-
-
-@pytest.mark.parametrize(
-    ('options', 'joint', 'actuator'),
-    [({'reduction': 50.0}, 10.0, 0.2), ({'reduction': 2.0, 'reversed': True}, 10.0, -5.0)],
-)
-def test_efforts(options, joint, actuator):
-    """Efforts divide by the reduction."""
-    transmission = simple_transmission(**options)
-    assert apply_effort(joint, transmission) == pytest.approx(actuator, **CLOSE)
-    assert unapply_effort(actuator, transmission) == pytest.approx(joint, **CLOSE)
+def test_numbers(functions, options, joint, actuator):
+    """Reduction, offset and sense act as in Beam Bots."""
+    (apply, unapply), transmission = functions, simple_transmission(**options)
+    assert apply(joint, transmission) == pytest.approx(actuator, **CLOSE)
+    assert unapply(actuator, transmission) == pytest.approx(joint, **CLOSE)
 
 
 @given(transmissions, values, values)
 def test_there_and_back(transmission, value, rate):
     """Unapply is the inverse of apply, and the power is the same on both sides."""
     scale = 1e-13 * (abs(value) + 10.0)
-    for apply, unapply in (
-        (apply_position, unapply_position),
-        (apply_rate, unapply_rate),
-        (apply_effort, unapply_effort),
-    ):
+    for apply, unapply in (POSITION, RATE, EFFORT):
         assert abs(unapply(apply(value, transmission), transmission) - value) <= scale
     power = apply_effort(value, transmission) * apply_rate(rate, transmission)
     assert abs(power - value * rate) <= 1e-13 * (abs(value * rate) + 1.0)
@@ -122,38 +99,41 @@ def test_reversed_is_a_negative_ratio():
         simple_transmission(0.0)
 
 
-def test_position_command_with_its_hint():
-    """A position command maps its target, and its velocity hint if it has one."""
-    target = math.pi / 4 + 0.01
-    transmission = simple_transmission(50.0, math.pi / 4, reversed=True)
-    command = PositionCommand(target, velocity=0.1, duration=250, command_id='c')
-    mapped = apply_to_command(command, transmission)
-    assert mapped.position == pytest.approx(-0.5, **CLOSE)
-    assert mapped.velocity == pytest.approx(-5.0, **CLOSE)
-    assert (mapped.duration, mapped.command_id) == (250, 'c')
-    assert apply_to_command(PositionCommand(target), transmission).velocity is None
-    assert command.position == target
-
-
-def test_velocity_and_effort_commands():
-    """Velocity and effort commands map their number and keep the rest."""
-    assert apply_to_command(VelocityCommand(0.1, duration=3), GEARED) == VelocityCommand(-5.0, 3)
-    mapped = apply_to_command(EffortCommand(10.0, command_id=1), GEARED)
-    assert mapped.effort == pytest.approx(-0.2, **CLOSE)
-    assert mapped.command_id == 1
-
-
-def test_trajectory_maps_point_by_point():
-    """Waypoints map position and rates; an omitted rate stays omitted, times are untouched."""
-    command = TrajectoryCommand(
-        (JointWaypoint(0.5, 250, velocity=0.3, acceleration=0.1), JointWaypoint(0.5, 500)),
-        repeat='forever',
-    )
-    first, second = apply_to_command(command, REVERSED).waypoints
-    assert (first.position, first.velocity, first.acceleration) == (-0.5, -0.3, -0.1)
-    assert (second.position, second.velocity, second.acceleration) == (-0.5, None, None)
-    assert (first.time_from_start, second.time_from_start) == (250, 500)
-    assert apply_to_command(command, REVERSED).repeat == 'forever'
+@pytest.mark.parametrize(
+    ('convert', 'message', 'mapped'),
+    [
+        (
+            apply_to_command,
+            PositionCommand(0.75, velocity=0.25, duration=250, command_id='c'),
+            PositionCommand(-0.5, velocity=-0.5, duration=250, command_id='c'),
+        ),
+        (apply_to_command, PositionCommand(0.75), PositionCommand(-0.5)),
+        (apply_to_command, VelocityCommand(0.25, duration=3), VelocityCommand(-0.5, duration=3)),
+        (apply_to_command, EffortCommand(1.0, command_id=1), EffortCommand(-0.5, command_id=1)),
+        (
+            apply_to_command,
+            TrajectoryCommand(
+                (JointWaypoint(0.75, 250, velocity=0.25, acceleration=0.5), JointWaypoint(1.0, 5)),
+                repeat='forever',
+            ),
+            TrajectoryCommand(
+                (JointWaypoint(-0.5, 250, velocity=-0.5, acceleration=-1.0), JointWaypoint(-1, 5)),
+                repeat='forever',
+            ),
+        ),
+        (
+            unapply_to_feedback,
+            BeginMotion(5.0, 10.0, expected_arrival=7, peak_velocity=5.0, acceleration=10.0),
+            BeginMotion(-2.0, -4.5, expected_arrival=7, peak_velocity=2.5, acceleration=5.0),
+        ),
+        (unapply_to_feedback, BeginMotion(5.0, 10.0), BeginMotion(-2.0, -4.5)),
+    ],
+)
+def test_messages(convert, message, mapped):
+    """Each number is mapped, peaks as magnitudes; what is omitted and the rest stay."""
+    before = replace(message)
+    assert convert(message, simple_transmission(2.0, 0.5, reversed=True)) == mapped
+    assert message == before
 
 
 @pytest.mark.parametrize('message', [HoldCommand('c'), StopCommand('decelerate'), 'anything'])
@@ -199,19 +179,6 @@ def test_a_message_of_the_other_direction_is_refused(convert, message, said):
     with pytest.raises(MessageError, match=said + type(message).__name__) as caught:
         convert(message, GEARED)
     assert caught.value.reason == 'other_type'
-
-
-def test_begin_motion_has_magnitudes():
-    """Positions map with their sign, peak velocity and acceleration as magnitudes."""
-    motion = BeginMotion(5.0, 10.0, expected_arrival=7, peak_velocity=5.0, acceleration=10.0)
-    mapped = unapply_to_feedback(motion, GEARED)
-    assert mapped.initial_position == pytest.approx(5.0 / -50.0 + 0.1, **CLOSE)
-    assert mapped.target_position == pytest.approx(10.0 / -50.0 + 0.1, **CLOSE)
-    assert mapped.peak_velocity == pytest.approx(0.1, **CLOSE)
-    assert mapped.acceleration == pytest.approx(0.2, **CLOSE)
-    assert mapped.expected_arrival == 7
-    bare = unapply_to_feedback(BeginMotion(0.0, 1.0), GEARED)
-    assert (bare.peak_velocity, bare.acceleration) == (None, None)
 
 
 def record(names=('j',), position=(), velocity=(), effort=()):
@@ -285,43 +252,19 @@ class _RosMessage:
         return dict.fromkeys((name for name, _ in cls.FIELDS), 'any')
 
 
-class Stamp(_RosMessage):
-    """As in ROS."""
-
-    FIELDS = (('sec', int), ('nanosec', int))
-
-
-class Header(_RosMessage):
-    """As in ROS."""
-
-    FIELDS = (('stamp', Stamp), ('frame_id', str))
+def ros_type(name, /, **fields):
+    """Return what looks like a generated message, its fields with their types."""
+    return type(name, (_RosMessage,), {'FIELDS': tuple(fields.items())})
 
 
-class JointState(_RosMessage):
-    """As in ROS."""
-
-    FIELDS = (
-        *(('header', Header), ('name', list)),
-        *((field, list) for field in ('position', 'velocity', 'effort')),
-    )
-
-
-class Point(_RosMessage):
-    """As in ROS."""
-
-    FIELDS = (*((field, list) for field in POINT_FIELDS), ('time_from_start', Stamp))
-
-
-class JointTrajectory(_RosMessage):
-    """As in ROS."""
-
-    FIELDS = (('header', Header), ('joint_names', list), ('points', list))
-
-
-class Float64(_RosMessage):
-    """As in ROS."""
-
-    FIELDS = (('data', float),)
+Stamp = ros_type('Stamp', sec=int, nanosec=int)
+Header = ros_type('Header', stamp=Stamp, frame_id=str)
+JointState = ros_type(
+    'JointState', header=Header, name=list, position=list, velocity=list, effort=list
+)
+Point = ros_type('Point', **dict.fromkeys(POINT_FIELDS, list), time_from_start=Stamp)
+JointTrajectory = ros_type('JointTrajectory', header=Header, joint_names=list, points=list)
+Float64 = ros_type('Float64', data=float)
 
 
 @pytest.mark.parametrize('convert', [apply_to_command, unapply_to_feedback])

@@ -13,7 +13,7 @@ from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.sim.driver import Mode, read_command
 
 NAMES = ('a', 'b', 'c')
-NAN = float('nan')
+NAN, INF = float('nan'), float('inf')
 
 
 def message(names, position=(), velocity=(), effort=()):
@@ -38,17 +38,10 @@ def test_names_decide_not_places(field, mode):
     assert told(command) == {'a': (mode, 1.0), 'c': (mode, 3.0)}
 
 
-@pytest.mark.parametrize('nothing', [NAN, float('inf'), -float('inf')])
-def test_value_that_is_not_finite_is_no_command(nothing):
-    """NaN and infinities leave their actuator alone and the others as told."""
-    command = read_command(message(NAMES, velocity=(1.0, nothing, 3.0)), NAMES)
-    assert told(command) == {'a': (Mode.VELOCITY, 1.0), 'c': (Mode.VELOCITY, 3.0)}
-
-
 def test_first_of_position_velocity_effort_decides():
-    """A velocity or effort beside a position is a hint, and is used if there is no position."""
+    """A hint beside a position is used if that is not finite, which is no command."""
     command = read_command(
-        message(NAMES, position=(1.0, NAN, NAN), velocity=(4.0, 5.0, NAN), effort=(7.0, 8.0, 9.0)),
+        message(NAMES, (1.0, NAN, -INF), (4.0, 5.0, INF), (7.0, 8.0, 9.0)),
         NAMES,
     )
     assert told(command) == {
@@ -59,29 +52,26 @@ def test_first_of_position_velocity_effort_decides():
 
 
 def test_actuators_of_other_drives_are_told_apart():
-    """Unknown names are listed and cost nothing."""
+    """Unknown names are listed and cost nothing; names without a finite value are no command."""
     command = read_command(message(('x', 'b', 'y'), effort=(1.0, 2.0, 3.0)), NAMES)
     assert told(command) == {'b': (Mode.EFFORT, 2.0)}
     assert command.unknown == ('x', 'y')
-
-
-def test_message_without_values_commands_nothing():
-    """Names alone are no command."""
+    assert told(read_command(message(NAMES, (NAN, INF, -INF)), NAMES)) == {}
     assert told(read_command(message(NAMES), NAMES)) == {}
 
 
+@pytest.mark.parametrize(
+    ('names', 'values', 'reason', 'words'),
+    [
+        (NAMES, (1.0,), 'ragged', '{} values? for'),
+        (NAMES, (1.0, 2.0, 3.0, 4.0), 'ragged', '{} values? for'),
+        (('x', 'a', 'x'), (1.0, 2.0, 3.0), 'duplicate_name', ': x'),
+    ],
+)
 @pytest.mark.parametrize('field', ['position', 'velocity', 'effort'])
-@pytest.mark.parametrize('values', [(1.0,), (1.0, 2.0, 3.0, 4.0)])
-def test_ragged_message_is_refused_whole(field, values):
-    """An array of another length than the names refuses the message, naming the array."""
+def test_refused_whole(names, values, reason, words, field):
+    """An array of another length than the names, or a repeated name, also if it is not ours."""
     arrays = {'position': (1.0, 2.0, 3.0), field: values}
-    with pytest.raises(MessageError, match=f'{field} values? for') as caught:
-        read_command(message(NAMES, **arrays), NAMES)
-    assert caught.value.reason == 'ragged'
-
-
-def test_doubled_name_is_refused_whole():
-    """A repeated name rejects the message, also if it is not ours."""
-    with pytest.raises(MessageError, match=': x') as caught:
-        read_command(message(('x', 'a', 'x'), position=(1.0, 2.0, 3.0)), NAMES)
-    assert caught.value.reason == 'duplicate_name'
+    with pytest.raises(MessageError, match=words.format(field)) as caught:
+        read_command(message(names, **arrays), NAMES)
+    assert caught.value.reason == reason

@@ -12,17 +12,23 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.errors import ParameterError, ShapeError
+from transmission_bridge.errors import ShapeError
 from transmission_bridge.sim.driver import Drive, DriveCommand, DriverSettings, Mode
 
 MODES = [Mode.POSITION, Mode.VELOCITY, Mode.EFFORT]
 values = st.floats(-10.0, 10.0)
 durations = st.floats(0.0, 2.0)
-dynamics = st.builds(
-    DriverSettings,
-    time_constant=st.floats(0.01, 1.0),
-    inertia=st.floats(0.01, 1.0),
-    damping=st.floats(0.01, 1.0),
+dynamics = st.one_of(
+    st.builds(
+        DriverSettings,
+        time_constant=st.floats(0.01, 1.0),
+        inertia=st.floats(0.01, 1.0),
+        damping=st.floats(0.01, 1.0),
+    ),
+    # Two equal rates: the velocity follows a critically damped second-order lag.
+    st.floats(0.05, 1.0).map(
+        lambda time: DriverSettings(time_constant=time, inertia=0.5 * time, damping=0.5)
+    ),
 )
 
 
@@ -123,28 +129,6 @@ def test_first_order_response(mode, quantity, drive, target, dt):
     assert np.all(error <= 1e-14 * (abs(target) + np.abs(getattr(start, quantity)) + np.abs(way)))
 
 
-@given(dynamics, values)
-def test_constant_effort_ends_in_the_velocity_that_damping_allows(numbers, effort):
-    """Under a constant effort the velocity becomes ``tau / b``."""
-    drive = Drive.at_rest([0.0], numbers).commanded(command((Mode.EFFORT, effort)))
-    slowest = max(numbers.time_constant, numbers.inertia / numbers.damping)
-    final = drive.advanced(60.0 * slowest).velocity[0]
-    assert final == pytest.approx(effort / numbers.damping, rel=1e-13, abs=1e-300)
-
-
-@given(values, st.floats(0.0, 5.0), st.floats(0.05, 1.0))
-def test_equal_rates_are_no_special_case(effort, dt, time):
-    """With ``T = I / b`` the velocity follows a critically damped second-order lag."""
-    drive = Drive.at_rest(
-        [0.0], DriverSettings(time_constant=time, inertia=0.5 * time, damping=0.5)
-    )
-    after = drive.commanded(command((Mode.EFFORT, effort))).advanced(dt)
-    s = dt / time
-    expected = effort / 0.5 * (1.0 - (1.0 + s) * np.exp(-s))
-    # Below the normal numbers a relative error has nothing to be relative to.
-    assert abs(after.velocity[0] - expected) <= 4e-14 * max(abs(effort), 1e-300)
-
-
 def test_position_never_jumps():
     """A command of any mode does not change the position at that instant."""
     drive = Drive.at_rest([1.0, 2.0, 3.0])
@@ -177,31 +161,10 @@ def test_other_dynamics_keep_target_and_position():
     np.testing.assert_allclose(slower.advanced(30.0).position, [1.0], rtol=1e-15)
 
 
-def test_nothing_is_changed_in_place():
-    """Commands and steps leave the drive they start from as it was."""
-    drive = Drive.at_rest([0.0, 0.0, 0.0])
-    before = state(drive).copy()
-    drive.commanded(command(*[(mode, 7.0) for mode in MODES])).advanced(1.0)
-    np.testing.assert_array_equal(state(drive), before)
-
-
-@pytest.mark.parametrize('name', ['time_constant', 'inertia', 'damping'])
-@pytest.mark.parametrize('value', [0.0, -1.0, float('nan'), float('inf')])
-def test_impossible_dynamics_are_refused_by_name(name, value):
-    """A number that is not finite and positive is refused, and the error names it."""
-    with pytest.raises(ParameterError) as caught:
-        DriverSettings(**{name: value})
-    assert caught.value.parameter == name
-
-
 @pytest.mark.parametrize('dt', [-1e-9, float('nan'), float('inf')])
 def test_time_runs_forward(dt):
-    """A step that is negative or not finite is refused."""
+    """A step that is negative or not finite is refused, and a start that is not one row."""
     with pytest.raises(ValueError, match='dt'):
         Drive.at_rest([0.0]).advanced(dt)
-
-
-def test_start_of_another_shape_is_refused():
-    """One start position per actuator is asked for."""
     with pytest.raises(ShapeError, match='position'):
         Drive.at_rest([[1.0, 2.0]])
