@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
 import numpy as np
 import pytest
 
@@ -77,20 +75,6 @@ def test_every_rod_keeps_its_length(legs) -> None:
     for angles, foot, again in zip(a[known], q[known], back[known], strict=True):
         assert np.abs(residuals(legs, angles, foot)).max() <= 1e-12
         assert np.abs(residuals(legs, angles, again)).max() <= 1e-12
-
-
-@given(st.floats(-0.5, 0.4), st.floats(-0.3, 0.3), st.floats(-0.1, 0.1), st.floats(-0.1, 0.1))
-def test_a_guess_nearby_and_no_guess_agree(
-    pitch: float, roll: float, off_pitch: float, off_roll: float
-) -> None:
-    """Where the iteration starts does not decide where the foot is."""
-    t = ankle(LEFT, RIGHT)
-    q = np.array([pitch, roll])
-    a = t.joint_to_actuator('position', q)
-    cold = t.actuator_to_joint('position', a)
-    warm = t.actuator_to_joint('position', a, guess=np.add(q, (off_pitch, off_roll)))
-    assert np.abs(cold - q).max() <= 1e-13
-    assert np.abs(warm - q).max() <= 1e-13
 
 
 @pytest.mark.parametrize('legs', PAIRS)

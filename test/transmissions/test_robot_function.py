@@ -775,25 +775,6 @@ def test_nothing_is_counted_of_what_is_not_commanded(robot_of) -> None:
         assert report.counts == counts
 
 
-@pytest.mark.parametrize('kind', [Cardan, Ankle])
-def test_a_position_outside_does_not_cost_the_effort_elsewhere(robot_of, kind) -> None:
-    """What has to be looked at closely is, also where the other of two positions is outside."""
-    robot = robot_of(kind)
-    direction = 'joint_to_actuator' if kind is Cardan else 'actuator_to_joint'
-    inside = positions_of(robot, direction, 1, 0)[0]
-    outside = inside + 99.0
-    nothing = np.full_like(inside, math.nan)
-    for commanded, measured in ((outside, inside), (inside, outside)):
-        # The first command of a stream: there is no last solution to begin at.
-        stream, report = stream_of(robot, direction), MapReport()
-        values = np.array([commanded, nothing, np.ones_like(inside)])
-        mapped = stream.map_command(values, measured, report)
-        expected = by_arrays(robot, direction, values, [commanded, nothing, measured], nothing)
-        assert same(mapped, expected)
-        assert np.isfinite(mapped[2 if commanded is outside else 0]).all()
-        assert report.counts == {(kind.__name__, 'domain'): 1}
-
-
 # -- the affine part -----------------------------------------------------------------------------
 
 

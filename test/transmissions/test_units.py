@@ -23,11 +23,7 @@ from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
 from transmission_bridge.transmissions import (
-    Domain,
-    PositionDependentTransmission,
-    Registry,
     RobotTransmissions,
-    SimpleTransmission,
 )
 from transmission_bridge.transmissions.interfaces import FIELDS, interfaces_of
 from transmission_bridge.transmissions.units import (
@@ -377,93 +373,6 @@ def test_no_transmission_takes_for_si_what_a_refused_one_gives_units_for(robots)
         robot = shared(robots, **broken)
         assert robot.joint_names == ()
         assert "transmission 'first' sets the units of 'm': rejected" in str(robot.findings)
-
-
-def test_a_linkage_is_solved_in_the_units_of_its_drivers(load):
-    """What has a stream of its own, and passive joints, maps in any units."""
-    text = load('test_linkage', Path(__file__).with_name('test_linkage.py')).push_rod_ankle()
-    plain = robot_of(text)
-    units = {
-        name: {'position_unit': 'deg', 'velocity_unit': 'rpm', 'effort_unit': 'mN m'}
-        for name in plain.actuator_names
-    }
-    robot = robot_of(with_units(text, units))
-    n = len(plain.actuator_names)
-    motors = 0.1 * np.random.default_rng(3).normal(size=(5, n))
-    states = plain.actuator_to_joint('position', motors)
-    assert np.isfinite(states).all()
-    own = [place for each in plain.bindings for place in each.joints]
-    scales, layouts = scales_of(robot), LayoutTable()
-    for a, q in zip(motors, states, strict=True):
-        path = StatePath(robot)
-        message = JointStateRecord((1, 0), '', plain.actuator_names, a / scales[0], EMPTY, EMPTY)
-        path.merge_message(
-            '', layouts.find_layout(message.names, message.lengths), message, (1, 0)
-        )
-        close(path.make_joint_state().position, q)
-        names = tuple(plain.joint_names[place] for place in own)
-        message = JointStateRecord((1, 0), '', names, q[own], EMPTY, EMPTY)
-        layout = layouts.find_layout(names, message.lengths)
-        (sent,) = Commands(robot, limits='off').command(layout, message, q, (1, 0))
-        close(sent.position * scales[0], plain.joint_to_actuator('position', q))
-
-
-class Twice(SimpleTransmission):
-    """A linear type of somebody else."""
-
-    @classmethod
-    def from_spec(cls, reader):
-        """Build one with a reduction of two."""
-        return cls(2.0)
-
-
-class Bow(PositionDependentTransmission):
-    """``q = a + a^3 / 3``, given by numbers only."""
-
-    api_version = 2
-
-    @classmethod
-    def from_spec(cls, reader):
-        """Build one."""
-        return cls(Domain('actuator', (-2.0,), (2.0,)))
-
-    n_actuators = n_joints = 1
-
-    def evaluate(self, x):
-        """Return position and slope."""
-        return x + x**3 / 3.0, (1.0 + x * x)[..., np.newaxis]
-
-
-class Entry:
-    """An entry point that is no file."""
-
-    dist = None
-
-    def __init__(self, cls) -> None:
-        self.name, self.value, self.cls = f'me/{cls.__name__}', f'here:{cls.__name__}', cls
-
-    def load(self):
-        """Return the class."""
-        return self.cls
-
-
-def test_plugins_are_called_in_si(robots):
-    """A type that knows nothing of units is given SI and gives SI."""
-    one = """<transmission name="{0}"><plugin>me/{0}</plugin>
-      <actuator name="m_{0}" role="actuator1"/>
-      <joint name="j_{0}" role="joint1"/></transmission>"""
-    text = robots.urdf(('j_Twice', 'j_Bow'), one.format('Twice') + one.format('Bow'))
-    units = {name: {'position_unit': 'deg', 'velocity_unit': 'rpm', 'effort_unit': 'mN m'}
-             for name in ('m_Twice', 'm_Bow')}  # fmt: skip
-    registry = Registry([Entry(Twice), Entry(Bow)])
-    plain = robot_of(text, registry=registry)
-    robot = robot_of(with_units(text, units), registry=registry)
-    motors = np.random.default_rng(4).uniform(-1.5, 1.5, (5, 3, 2))
-    joints = [
-        [plain.actuator_to_joint(f, r, at=a[0]) for f, r in zip(FIELDS, a, strict=True)]
-        for a in motors
-    ]
-    assert_the_same_bridge(plain, robot, np.array(joints))
 
 
 # -- joints that pass through --------------------------------------------------------------------
