@@ -102,7 +102,7 @@ urdf_joint_type_unknown | JOINT | unknown joint type
 urdf_limit_not_a_number | JOINT/limit | upper of <limit> is not usable
 urdf_mimic_without_joint | JOINT/mimic | <mimic> without a joint
 urdf_origin_comma | JOINT/origin | xyz of <origin> is not usable
-"""
+"""  # noqa: E501
 PLACES = {
     'ROS1': '/robot/transmission[2]',
     'ROS2': '/robot/ros2_control/transmission[2]',

@@ -69,24 +69,6 @@ def test_a_transmission_is_read_whole(block: Callable[..., str]) -> None:
     assert (m2.name, m2.offset, m2.command_interfaces) == ('m2', 1.0, ())
 
 
-def test_the_three_spellings_are_the_same_joint(block: Callable[..., str]) -> None:
-    """Child elements, attributes and the mixture of ros2_control give one specification."""
-    joints = [
-        '<joint name="j1"><role>joint1</role><mechanical_reduction>10</mechanical_reduction>'
-        '<offset>0.5</offset></joint>',
-        '<joint name="j1" role="joint1" mechanical_reduction="10"><offset>0.5</offset></joint>',
-        '<joint name="j1" role="joint1" mechanical_reduction="10" offset="0.5"/>',
-        '<joint name="j1" role="joint1"><mechanical_reduction>10</mechanical_reduction>'
-        '<offset>0.5</offset></joint>',
-    ]
-    members = []
-    for joint in joints:
-        text = block(transmission(joint, '<actuator name="a" role="actuator1"/>'))
-        members.append(load_description(text, strict=True).transmission('t').joints[0])
-    assert {placeless(member) for member in members} == {placeless(members[0])}
-    assert (members[0].mechanical_reduction, members[0].offset) == (10.0, 0.5)
-
-
 ACTUATOR = '<actuator name="a" role="actuator1"/>'
 
 

@@ -155,26 +155,6 @@ def test_a_type_as_an_attribute_beside_one_is_a_warning(robot: Callable[..., str
     assert loaded.transmission('t').parameters == ()
 
 
-@pytest.mark.parametrize(
-    ('attributes', 'extra', 'path'),
-    [
-        ('', '<mechanicalReduction>7</mechanicalReduction>', '/mechanicalReduction'),
-        ('', '<mechanical_reduction>7</mechanical_reduction>', '/mechanical_reduction'),
-        (' mechanicalReduction="7"', '', '/@mechanicalReduction'),
-    ],
-)
-def test_pr2_data_beside_ros1_data_are_left_to_the_type(
-    robot: Callable[..., str], attributes: str, extra: str, path: str
-) -> None:
-    """If the block is complete without them, ROS 1 does not read them."""
-    text = robot(transmission(JOINT, ACTUATOR, extra, attributes=attributes))
-    loaded = load_description(text)
-    assert loaded.findings == ()
-    assert loaded.transmission('t').actuators[0].mechanical_reduction == 50.0
-    (parameter,) = loaded.transmission('t').parameters
-    assert (parameter.path, parameter.value) == ('/robot/transmission' + path, '7')
-
-
 def test_everything_else_is_for_the_plugin(robot: Callable[..., str]) -> None:
     """Third-party transmissions find their own elements, as a hand's reducer does."""
     text = robot(

@@ -443,31 +443,40 @@ def test_limits_are_set_on_new_devices(arm):
     assert device.name == 'd'
 
 
-@pytest.mark.parametrize('values', [[1.0], [1.0, 2.0, 3.0, 4.0], [[1.0, 2.0, 3.0]]])
-def test_limits_of_another_size_are_refused(arm, values):
-    """Every setter of limits checks the number of entries."""
-    device = JointDevice.from_description(arm, base='world', end='lower')
-    for setter in (
-        device.with_velocity_limits, device.with_acceleration_limits, device.with_effort_limits,
-        lambda limits: device.with_bounds(limits, np.ones(3)),
-        lambda limits: device.with_bounds(np.zeros(3), limits),
-        lambda limits: device.with_bounds(limits, limits),
-    ):  # fmt: skip
-        with pytest.raises(ShapeError, match=r'expected shape \(3,\)'):
-            setter(values)
+#: What a device of three joints is asked, and how it refuses that.
+REFUSED = [
+    *(
+        (lambda d, set_to=set_to, v=v: set_to(d, v), ShapeError, r'expected shape \(3,\)')
+        for v in ([1.0], [1.0] * 4, [[1.0] * 3])
+        for set_to in (
+            JointDevice.with_velocity_limits,
+            JointDevice.with_acceleration_limits,
+            JointDevice.with_effort_limits,
+            lambda d, limits: d.with_bounds(limits, np.ones(3)),
+            lambda d, limits: d.with_bounds(np.zeros(3), limits),
+            lambda d, limits: d.with_bounds(limits, limits),
+        )
+    ),
+    (lambda d: d.with_bounds([0, 0, 1], [1, 1, 0]), JointError, r"'dev'.*not in order"),
+    (lambda d: d.with_bounds([0, 0, np.nan], [1, 1, 1]), JointError, 'not in order'),
+    (lambda d: d.with_velocity_limits([1, -1, 1]), JointError, 'not magnitudes'),
+    (lambda d: d.with_acceleration_limits([1, np.nan, 1]), JointError, 'not magnitudes'),
+    *(
+        (lambda d, query=query, q=q: query(d, q), ShapeError, r'q: expected shape \(\.\.\., 3\)')
+        for q in (0.0, [1.0, 2.0], np.zeros((3, 4)))
+        for query in (JointDevice.base_t_end, JointDevice.base_j_end)
+    ),
+    (lambda d: d.base_j_frame('moon', [0, 0, 0]), UnknownNameError, "'moon', known: world"),
+    (lambda d: d.jacobian_calculator(['hand', 'moon']), UnknownNameError, 'moon'),
+]
 
 
-def test_limits_without_meaning_are_refused(arm):
-    """Crossed bounds, negative magnitudes and NaN are errors that name the device."""
+@pytest.mark.parametrize(('ask', 'error', 'said'), REFUSED)
+def test_what_a_device_cannot_take_is_refused(arm, ask, error, said):
+    """Limits and configurations of another size or without meaning, and unknown links."""
     device = JointDevice.from_description(arm, base='world', end='lower', name='dev')
-    with pytest.raises(JointError, match=r"'dev'.*not in order"):
-        device.with_bounds([0, 0, 1], [1, 1, 0])
-    with pytest.raises(JointError, match='not in order'):
-        device.with_bounds([0, 0, np.nan], [1, 1, 1])
-    with pytest.raises(JointError, match='not magnitudes'):
-        device.with_velocity_limits([1, -1, 1])
-    with pytest.raises(JointError, match='not magnitudes'):
-        device.with_acceleration_limits([1, np.nan, 1])
+    with pytest.raises(error, match=said):
+        ask(device)
 
 
 def test_crossed_bounds_of_a_description_do_not_cost_the_device():
@@ -552,26 +561,11 @@ def test_state_refuses_what_does_not_fit(arm):
     np.testing.assert_array_equal(other.get(['lift', 'shoulder']), [0, 0])
 
 
-def test_wrong_configurations_are_refused(arm):
-    """A configuration of another length is a shape error that says which."""
-    device = JointDevice.from_description(arm, base='world', end='lower')
-    for q in (0.0, [1.0, 2.0], np.zeros((3, 4))):
-        with pytest.raises(ShapeError, match=r'q: expected shape \(\.\.\., 3\)'):
-            device.base_t_end(q)
-        with pytest.raises(ShapeError):
-            device.base_j_end(q)
-
-
-def test_unknown_names_are_refused(arm):
-    """Links and joints that the robot does not have are named, with those that it has."""
-    for options in ({'base': 'moon'}, {'end': 'moon'}, {'joints': ['moon']}):
-        with pytest.raises(UnknownNameError, match='moon'):
-            JointDevice.from_description(arm, **{'base': 'world', 'end': 'hand', **options})
-    device = JointDevice.from_description(arm, base='world', end='hand')
-    with pytest.raises(UnknownNameError, match="unknown link 'moon', known: world"):
-        device.base_j_frame('moon', [0, 0, 0])
-    with pytest.raises(UnknownNameError):
-        device.jacobian_calculator(['hand', 'moon'])
+@pytest.mark.parametrize('options', [{'base': 'moon'}, {'end': 'moon'}, {'joints': ['moon']}])
+def test_unknown_names_are_refused(arm, options):
+    """Links and joints that the robot does not have are named."""
+    with pytest.raises(UnknownNameError, match='moon'):
+        JointDevice.from_description(arm, **{'base': 'world', 'end': 'hand', **options})
 
 
 def test_a_joint_that_is_named_twice_is_refused(arm):

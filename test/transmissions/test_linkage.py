@@ -330,50 +330,6 @@ def test_a_hinge_in_space_closes_what_a_point_closes() -> None:
         np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ('text', 'pairs'),
-    [
-        (five_bar(), [('a3', 'b3')]),
-        (push_rod_ankle(), [('rod_tip_a', 'foot_eye_a'), ('rod_tip_b', 'foot_eye_b')]),
-    ],
-)
-def test_published_joints_close_the_robot(text: str, pairs: list[tuple[str, str]]) -> None:
-    """Along a walk, loops are closed by the joints that are published, and rates keep them so."""
-    transmissions = transmissions_of(text)
-    linkage = transmissions.transmissions['linkage']
-    assert isinstance(linkage, LinkageTransmission)
-    stream = transmissions.stream(ACTUATOR_TO_JOINT)
-    report, random = MapReport(), np.random.default_rng(3)
-    n = linkage.n_actuators
-    a, worst, seen = np.zeros(n), 0.0, 0
-    for size in (0.02, 0.05, 0.2):
-        a = np.zeros(n)
-        for _ in range(60):
-            a = np.clip(a + random.uniform(-size, size, n), -0.4, 0.4)
-            speed = random.normal(size=n)
-            rows = stream.map_state(np.array([a, speed, np.ones(n)]), report)
-            if not np.isfinite(rows).all():
-                continue
-            seen += 1
-            ways = []
-            for along in (0.0, 1e-6, -1e-6):
-                joints = dict(
-                    zip(transmissions.joint_names, rows[0] + along * rows[1], strict=True)
-                )
-                ways.append(
-                    np.concatenate(
-                        [
-                            placed(text, joints, one)[:3, 3] - placed(text, joints, other)[:3, 3]
-                            for one, other in pairs
-                        ]
-                    )
-                )
-            worst = max(worst, float(np.abs(ways[0]).max()))
-            assert np.abs(ways[1] - ways[2]).max() / 2e-6 < 1e-7
-    assert worst < 1e-10
-    assert seen > 0.9 * 180
-
-
 def test_a_driven_joint_has_the_effort_of_its_motor_times_the_reduction(
     linkages: dict[str, str],
 ) -> None:

@@ -235,17 +235,6 @@ def test_offsets_and_reductions() -> None:
     assert np.allclose(t.actuator_to_joint('position', a), np.add(q, (0.1, -0.05)), atol=1e-13)
 
 
-def test_the_neutral_foot_is_where_the_cranks_are_level() -> None:
-    """In the symmetric ankle the cranks are at zero with the foot, and pitch turns both alike."""
-    t = ankle({**LEFT, 'motor': (0.0, 0.05, 0.15), 'rod': 0.15}, RIGHT)
-    assert np.abs(t.joint_to_actuator('position', [0.0, 0.0])).max() <= 1e-15
-    pitch = t.joint_to_actuator('position', [0.2, 0.0])
-    assert pitch[0] == pytest.approx(pitch[1], abs=1e-15)
-    assert pitch[0] == pytest.approx(0.2, abs=1e-15)  # crank, rod, foot are a parallelogram
-    roll = t.joint_to_actuator('position', [0.0, 0.1])
-    assert roll[0] < 0.0 < roll[1]  # the left side of the foot rises
-
-
 def test_what_no_rod_reaches_is_counted() -> None:
     """Motors that pull the foot apart give NaN, and one count each."""
     report = MapReport()

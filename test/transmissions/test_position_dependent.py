@@ -182,18 +182,6 @@ def test_outside_the_domain_is_nan_and_counted_by_sample() -> None:
     assert np.isnan(t.jacobian(a)[1:]).all()
 
 
-def test_at_a_singularity_only_what_divides_by_it_is_nan() -> None:
-    """At the turning point the actuator's velocity is zero, the joint's is unknown."""
-    t = Sine(-0.5 * np.pi, 0.5 * np.pi)
-    top, report = np.array([0.5 * np.pi]), MapReport()
-    assert abs(t.joint_to_actuator('velocity', [3.0], at=top, report=report)[0]) < 1e-15
-    assert report.counts == {}
-    assert np.isnan(t.joint_to_actuator('effort', [3.0], at=top, report=report)).all()
-    assert report.counts == {('', 'singular'): 1}
-    assert np.isnan(t.actuator_to_joint('velocity', [3.0], at=[1.0], report=report)).all()
-    assert report.counts == {('', 'singular'): 2}
-
-
 def test_no_convergence_is_nan_and_counted() -> None:
     """A position near those that are reached, but not reached, ends in a count, not in a loop."""
     report = MapReport()

@@ -23,7 +23,6 @@ from transmission_bridge.transmissions import (
     equation_transmission,
     EquationTransmission,
     MapReport,
-    Registry,
     robot_function,
     RobotTransmissions,
     SimpleTransmission,
@@ -301,21 +300,8 @@ SIZES = {
 KINDS = [Gear, Crank, Ankle, Wrist, Cylinder, Cardan, Swing, Shear, Chain, Tendons, Own, Table]
 
 
-class Entry:
-    """An entry point that is no file."""
-
-    dist = None
-
-    def __init__(self, cls) -> None:
-        self.name, self.value, self.cls = f'me/{cls.__name__}', f'here:{cls.__name__}', cls
-
-    def load(self):
-        """Return the class."""
-        return self.cls
-
-
 @pytest.fixture(scope='module')
-def robot_of(make_spec, make_robot):
+def robot_of(make_spec, make_robot, registry_of):
     """Return a function that makes a robot of some kinds, the last joint first."""
 
     def make(*kinds) -> RobotTransmissions:
@@ -334,7 +320,7 @@ def robot_of(make_spec, make_robot):
         joints = [member.name for spec in specs for member in spec.joints][::-1]
         made = RobotTransmissions(
             make_robot(*specs, joints=tuple(joints)),
-            registry=Registry([Entry(kind) for kind in kinds]),
+            registry=registry_of(*kinds),
         )
         assert len(made.bindings) == len(kinds), made.findings
         return made

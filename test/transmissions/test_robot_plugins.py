@@ -67,32 +67,20 @@ class Bent(PositionDependentTransmission):
         return 0.5 * x, slope
 
 
-class Entry:
-    """An entry point that is no file."""
-
-    dist = None
-
-    def __init__(self, cls):
-        self.name, self.value, self.cls = f'me/{cls.__name__}', f'here:{cls.__name__}', cls
-
-    def load(self):
-        """Return the class."""
-        return self.cls
-
-
 @pytest.fixture
-def with_plugin(make_spec, make_robot):
+def with_plugin(make_spec, make_robot, registry_of):
     """Return a function that makes a robot with a plugin between two simple transmissions."""
 
     def make(cls, fault=''):
-        simple = Entry(SimpleTransmission)
+        simple = 'me/SimpleTransmission'
         parameters = (ParameterSpec('fault', fault),) if fault else ()
         specs = (
-            make_spec('first', simple.name, ('a',), ('ma',), joint_reduction=(4.0,)),
+            make_spec('first', simple, ('a',), ('ma',), joint_reduction=(4.0,)),
             make_spec('plugin', f'me/{cls.__name__}', ('p',), ('mp',), parameters=parameters),
-            make_spec('last', simple.name, ('z',), ('mz',), joint_reduction=(8.0,)),
+            make_spec('last', simple, ('z',), ('mz',), joint_reduction=(8.0,)),
         )
-        return RobotTransmissions(make_robot(*specs), registry=Registry([simple, Entry(cls)]))
+        registry = registry_of(SimpleTransmission, cls)
+        return RobotTransmissions(make_robot(*specs), registry=registry)
 
     return make
 
@@ -173,10 +161,10 @@ def test_a_plugin_that_cannot_be_built_costs_its_own_joints(with_plugin, fault):
     assert t.actuator_to_joint('position', [4.0, 8.0]).tolist() == [1.0, 1.0]
 
 
-def test_a_plugin_of_another_size_is_refused(make_spec, make_robot):
+def test_a_plugin_of_another_size_is_refused(make_spec, make_robot, registry_of):
     """A plugin that builds for other numbers of members than described is an error finding."""
     spec = make_spec('t', 'me/Gear', ('j', 'k'), ('m',))
-    t = RobotTransmissions(make_robot(spec), registry=Registry([Entry(Gear)]))
+    t = RobotTransmissions(make_robot(spec), registry=registry_of(Gear))
     assert t.joint_names == ()
     (finding,) = t.findings
     assert (finding.severity, finding.subject) == ('error', 't')

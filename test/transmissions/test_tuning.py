@@ -17,7 +17,7 @@ import pytest
 
 from transmission_bridge import RobotTransmissions
 from transmission_bridge.errors import ParameterError, UnknownNameError
-from transmission_bridge.transmissions import LinearTransmission, Registry
+from transmission_bridge.transmissions import LinearTransmission
 from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of
 
 MAPS = [(direction, name) for direction in DIRECTIONS for name in interfaces_of(direction)]
@@ -268,21 +268,11 @@ class Fussy(LinearTransmission):
         return cls([[1.0 / (teeth - 10.0)]] if teeth > 9.0 else [1.0])
 
 
-class _Entry:
-    """An entry point that is no file."""
-
-    name, value, dist = 'me/Fussy', 'here:Fussy', None
-
-    def load(self):
-        """Return the class."""
-        return Fussy
-
-
 @pytest.fixture
-def fussy(make_spec, make_robot):
+def fussy(make_spec, make_robot, registry_of):
     """Return a robot with the fussy plugin."""
     robot = make_robot(make_spec('gear', 'me/Fussy', ('j',), ('a',)))
-    return RobotTransmissions(robot, registry=Registry([_Entry()]))
+    return RobotTransmissions(robot, registry=registry_of(Fussy))
 
 
 def test_parameters_of_a_plugin_are_live(fussy):
