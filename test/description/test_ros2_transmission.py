@@ -69,24 +69,6 @@ def test_a_transmission_is_read_whole(block: Callable[..., str]) -> None:
     assert (m2.name, m2.offset, m2.command_interfaces) == ('m2', 1.0, ())
 
 
-def test_the_three_spellings_are_the_same_joint(block: Callable[..., str]) -> None:
-    """Child elements, attributes and the mixture of ros2_control give one specification."""
-    joints = [
-        '<joint name="j1"><role>joint1</role><mechanical_reduction>10</mechanical_reduction>'
-        '<offset>0.5</offset></joint>',
-        '<joint name="j1" role="joint1" mechanical_reduction="10"><offset>0.5</offset></joint>',
-        '<joint name="j1" role="joint1" mechanical_reduction="10" offset="0.5"/>',
-        '<joint name="j1" role="joint1"><mechanical_reduction>10</mechanical_reduction>'
-        '<offset>0.5</offset></joint>',
-    ]
-    members = []
-    for joint in joints:
-        text = block(transmission(joint, '<actuator name="a" role="actuator1"/>'))
-        members.append(load_description(text, strict=True).transmission('t').joints[0])
-    assert {placeless(member) for member in members} == {placeless(members[0])}
-    assert (members[0].mechanical_reduction, members[0].offset) == (10.0, 0.5)
-
-
 ACTUATOR = '<actuator name="a" role="actuator1"/>'
 
 
@@ -107,46 +89,6 @@ def test_the_same_value_twice_is_a_warning(block: Callable[..., str], joint: str
     assert finding.severity == 'warning'
     assert 'more than once' in finding.message
     assert robot.transmission('t').joints[0].mechanical_reduction == 10.0
-
-
-@pytest.mark.parametrize(
-    ('joint', 'name', 'path'),
-    [
-        ('<joint name="j1" role="joint1"><mechanicalReduction>7</mechanicalReduction></joint>',
-         'mechanicalReduction', '/mechanicalReduction'),
-        ('<joint name="j1" role="joint1" mechanicalReduction="7"/>',
-         'mechanicalReduction', '/@mechanicalReduction'),
-        ('<joint name="j1" role="joint1"><param name="mechanical_reduction">7</param></joint>',
-         'mechanical_reduction', '/param'),
-        ('<joint name="j1" role="joint1"><param name="mechanicalReduction">7</param></joint>',
-         'mechanicalReduction', '/param'),
-    ],
-)  # fmt: skip
-def test_wrong_spellings_are_left_to_the_type(
-    block: Callable[..., str], joint: str, name: str, path: str
-) -> None:
-    """Data that ros2_control would silently ignore become parameters."""
-    robot = load_description(block(transmission(joint, ACTUATOR)))
-    assert robot.findings == ()
-    (member,) = robot.transmission('t').joints
-    assert (member.mechanical_reduction, member.given) == (1.0, {'role'})
-    (parameter,) = member.parameters
-    assert (parameter.name, parameter.value) == (name, '7')
-    assert parameter.path == '/robot/ros2_control/transmission/joint' + path
-
-
-@pytest.mark.parametrize('tag', ['mechanical_reduction', 'mechanicalReduction'])
-def test_a_ratio_under_the_transmission_is_left_to_the_type(
-    block: Callable[..., str], tag: str
-) -> None:
-    """There is no such thing in this dialect; a type of its own may read it."""
-    robot = load_description(
-        block(transmission(f'<{tag}>7</{tag}>', '<joint name="j1" role="joint1"/>', ACTUATOR))
-    )
-    assert robot.findings == ()
-    (parameter,) = robot.transmission('t').parameters
-    assert (parameter.name, parameter.value) == (tag, '7')
-    assert robot.transmission('t').joints[0].mechanical_reduction == 1.0
 
 
 def test_a_role_as_a_parameter_is_a_warning(block: Callable[..., str]) -> None:
@@ -250,35 +192,6 @@ def test_roles_that_are_no_roles_leave_document_order(block: Callable[..., str])
     spec = robot.transmission('t')
     assert [each.name for each in spec.joints] == ['j2', 'j1']
     assert [each.name for each in spec.actuators] == ['a', 'b']
-
-
-def test_names_and_document_order_never_decide(block: Callable[..., str]) -> None:
-    """The reference's example: names, document order and roles all differ."""
-    components = ''.join(
-        f'<joint name="{name}"><command_interface name="position"/></joint>'
-        for name in ('j1', 'j2')
-    )
-    robot = load_description(
-        block(
-            transmission(
-                '<joint name="j1" role="joint2" mechanical_reduction="-2"/>',
-                '<joint name="j2" role="joint1" mechanical_reduction="2"/>',
-                '<actuator name="a" role="actuator2" mechanical_reduction="-50"/>',
-                '<actuator name="z" role="actuator1" mechanical_reduction="50"/>',
-                plugin=DIFFERENTIAL,
-            ),
-            components=components,
-        )
-    )
-    spec = robot.transmission('t')
-    assert [(each.name, each.mechanical_reduction) for each in spec.joints] == [
-        ('j2', 2.0),
-        ('j1', -2.0),
-    ]
-    assert [(each.name, each.mechanical_reduction) for each in spec.actuators] == [
-        ('z', 50.0),
-        ('a', -50.0),
-    ]
 
 
 def test_ten_roles_are_numbered_not_sorted_as_text(robot: Callable[..., str]) -> None:

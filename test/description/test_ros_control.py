@@ -133,30 +133,6 @@ def test_a_role_as_an_attribute_is_a_warning(robot: Callable[..., str]) -> None:
         load_description(text, strict=True)
 
 
-@pytest.mark.parametrize(
-    ('joint', 'name', 'path'),
-    [
-        (f'<joint name="j1" offset="2">{INTERFACE}</joint>', 'offset', '/@offset'),
-        (f'<joint name="j1" mechanicalReduction="2">{INTERFACE}</joint>',
-         'mechanicalReduction', '/@mechanicalReduction'),
-        (f'<joint name="j1">{INTERFACE}<mechanical_reduction>2</mechanical_reduction></joint>',
-         'mechanical_reduction', '/mechanical_reduction'),
-    ],
-)  # fmt: skip
-def test_spellings_of_ros2_control_are_left_to_the_type(
-    robot: Callable[..., str], joint: str, name: str, path: str
-) -> None:
-    """The value does not count here, and is handed on by its name."""
-    loaded = load_description(robot(transmission(joint, ACTUATOR)))
-    assert loaded.findings == ()
-    (member,) = loaded.transmission('t').joints
-    assert (member.offset, member.mechanical_reduction) == (0.0, 1.0)
-    assert member.given == frozenset()
-    (parameter,) = member.parameters
-    assert (parameter.name, parameter.value) == (name, '2')
-    assert parameter.path == '/robot/transmission/joint' + path
-
-
 def test_what_stands_in_place_of_a_missing_ratio_is_named(robot: Callable[..., str]) -> None:
     """If the ratio of an actuator is missing, the error shows the misplaced number."""
     for actuator, found in (
@@ -177,26 +153,6 @@ def test_a_type_as_an_attribute_beside_one_is_a_warning(robot: Callable[..., str
     assert (finding.severity, finding.fatal_if_strict) == ('warning', True)
     assert finding.path == '/robot/transmission'
     assert loaded.transmission('t').parameters == ()
-
-
-@pytest.mark.parametrize(
-    ('attributes', 'extra', 'path'),
-    [
-        ('', '<mechanicalReduction>7</mechanicalReduction>', '/mechanicalReduction'),
-        ('', '<mechanical_reduction>7</mechanical_reduction>', '/mechanical_reduction'),
-        (' mechanicalReduction="7"', '', '/@mechanicalReduction'),
-    ],
-)
-def test_pr2_data_beside_ros1_data_are_left_to_the_type(
-    robot: Callable[..., str], attributes: str, extra: str, path: str
-) -> None:
-    """If the block is complete without them, ROS 1 does not read them."""
-    text = robot(transmission(JOINT, ACTUATOR, extra, attributes=attributes))
-    loaded = load_description(text)
-    assert loaded.findings == ()
-    assert loaded.transmission('t').actuators[0].mechanical_reduction == 50.0
-    (parameter,) = loaded.transmission('t').parameters
-    assert (parameter.path, parameter.value) == ('/robot/transmission' + path, '7')
 
 
 def test_everything_else_is_for_the_plugin(robot: Callable[..., str]) -> None:

@@ -242,12 +242,6 @@ def test_bounds_of_single_joints():
     np.testing.assert_array_equal(device.acceleration_limits, np.inf)
 
 
-def test_open_bounds_stay_open(linear):
-    """A continuous joint that passes through has no bounds."""
-    column = linear.actuator_names.index('free')
-    assert (linear.bounds[0][column], linear.bounds[1][column]) == (-np.inf, np.inf)
-
-
 @given(SEEDS)
 def test_limits_of_coupled_joints_are_tight(linear, seed):
     """No joint position within bounds leaves the box, and its corners touch every side."""
@@ -411,32 +405,6 @@ def test_losses_reflect_through_the_ratio(linear):
     np.testing.assert_allclose(rate @ damping @ rate, lost, rtol=1e-12)
     single = make_device(*TRANSMISSIONS[:2], end='shoulder_link')
     assert not single.reflected_damping(np.zeros(2)).any()
-
-
-def test_redundant_actuators():
-    """Two motors on one joint share it; the box is open where they can move against each other."""
-    coupled = ('c', 'coupled', (
-        member('actuator', 'm1', 'actuator1'), member('actuator', 'm2', 'actuator2'),
-        member('joint', 'base', 'joint1'), '<param name="matrix">0.5 0.25</param>'))  # fmt: skip
-    device = make_device(coupled, end='base_link')
-    np.testing.assert_allclose(device.joint_jacobian([0.0, 0.0]), [[0.5, 0.25]])
-    np.testing.assert_array_equal(device.bounds, [[-np.inf] * 2, [np.inf] * 2])
-    np.testing.assert_allclose(device.effort_limits, [15.0, 7.5])
-    matrix, bound = device.half_spaces('position')
-    np.testing.assert_allclose(matrix, [[0.5, 0.25], [-0.5, -0.25]])
-    np.testing.assert_allclose(bound, [1.0, 2.0])
-
-
-def test_one_motor_on_two_joints():
-    """A motor that moves two joints stops where the first of them does."""
-    coupled = ('c', 'coupled', (
-        member('actuator', 'm', 'actuator1'), member('joint', 'pitch', 'joint1'),
-        member('joint', 'roll', 'joint2'), '<param name="matrix">0.5; -2</param>'))  # fmt: skip
-    device = make_device(coupled, end='roll_link', joints=['pitch', 'roll'])
-    # pitch: a in [-2, 3]; roll: -2 a in [-3, 2], a in [-1, 1.5]
-    np.testing.assert_allclose(device.bounds, [[-1.0], [1.5]])
-    np.testing.assert_allclose(device.velocity_limits, [3.0])
-    np.testing.assert_allclose(device.effort_limits, [0.5 * 5 + 2 * 4])
 
 
 def test_device_without_joints():

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-import importlib
 import inspect
 import re
 
@@ -85,10 +84,3 @@ def test_errors_are_announced(name):
     raised = set(re.findall(r'^\s+raise (\w+Error)', inspect.getsource(item), re.MULTILINE))
     announced = set(re.findall(r':raises (\w+):', inspect.getdoc(item)))
     assert raised <= announced
-
-
-def test_conventions_name_their_source():
-    """The joints name iDynTree as the source of their conventions, the device RobWork."""
-    assert 'iDynTree' in importlib.import_module(f'{kinematics.__name__}.joint').__doc__
-    assert 'RobWork' in kinematics.JointDevice.__doc__
-    assert 'iDynTree' in kinematics.Joint.__doc__

@@ -176,22 +176,6 @@ def test_long_batches_are_cut_without_a_seam(random_urdf):
         np.testing.assert_allclose(jacobians[index], device.base_j_end(q[index]), atol=1e-13)
 
 
-@given(SEEDS)
-def test_order_of_the_joints_is_the_order_of_the_columns(random_urdf, seed):
-    """Naming the joints in another order permutes configuration and columns, nothing else."""
-    robot = load_description(random_urdf(seed, 9, branching=True))
-    names = [spec.name for spec in robot.joints if spec.is_scalar]
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(names))
-    q = rng.uniform(-3.0, 3.0, len(names))
-    straight = JointDevice.from_description(robot, base='link3', end='link9', joints=names)
-    mixed = JointDevice.from_description(
-        robot, base='link3', end='link9', joints=[names[place] for place in order]
-    )
-    np.testing.assert_array_equal(mixed.base_t_end(q[order]), straight.base_t_end(q))
-    np.testing.assert_array_equal(mixed.base_j_end(q[order]), straight.base_j_end(q)[:, order])
-
-
 def any_joints(seed):
     """Return a tree of joints of every type with random frames, link numbers as frames."""
     rng = np.random.default_rng(seed)
@@ -314,21 +298,6 @@ def test_joints_of_a_model_have_names_of_their_own():
         JointDevice.from_joints(named[:1], base='a', end=7)
 
 
-def test_joint_objects_mimic_like_described_ones(arm):
-    """A device of the joints of a robot is the device of the robot."""
-    robot = JointDevice.from_description(arm, base='world', end='right', name='d')
-    joints = [joint_from_spec(spec) for spec in arm.joints]
-    device = JointDevice.from_joints(joints, base='world', end='right', name='d')
-    assert repr(device) == repr(robot)
-    q = np.array([0.1, 0.2, 0.3, 0.4])
-    np.testing.assert_array_equal(device.base_t_end(q), robot.base_t_end(q))
-    np.testing.assert_array_equal(device.base_j_end(q), robot.base_j_end(q))
-    np.testing.assert_array_equal(device.bounds, robot.bounds)
-    loop = [Joint('a', 'b', 'revolute', name='x', mimic=MimicSpec('x'))]
-    with pytest.raises(DescriptionError, match="'x' mimics itself"):
-        JointDevice.from_joints(loop, base='a', end='b')
-
-
 def test_only_joints_with_one_coordinate_follow():
     """Neither does a floating joint follow, nor anything a floating one."""
     joints = [
@@ -356,88 +325,6 @@ def test_state_holds_joints_with_several_coordinates():
     assert repr(state) == "State({'j': [0.5], 'f': [1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0]})"
     with pytest.raises(ShapeError, match=r'q: expected shape \(8,\)'):
         device.set_q(q[:7], state)
-
-
-def test_joints_upstream_of_the_base_contribute_nothing(arm):
-    """A joint that carries base and end moves neither relative to the other."""
-    device = JointDevice.from_description(
-        arm, base='upper', end='hand', joints=['lift', 'shoulder', 'elbow', 'neck']
-    )
-    q = np.array([0.3, 0.4, 0.5, 0.6])
-    jacobian = device.base_j_end(q)
-    np.testing.assert_array_equal(jacobian[:, [0, 1, 3]], 0.0)
-    np.testing.assert_allclose(
-        jacobian[:, 2], [-np.sin(0.5), 0, -np.cos(0.5), 0, 1, 0], atol=1e-15
-    )
-    np.testing.assert_allclose(device.world_t_base(q)[:3, 3], [0.0, 0.0, 1.3], atol=1e-15)
-
-
-def test_base_on_another_branch_moves_the_end_the_other_way(arm):
-    """Turning the base's own branch turns the end backwards, about the base's axis."""
-    device = JointDevice.from_description(arm, base='camera', end='upper')
-    assert device.joint_names == ('neck', 'shoulder')
-    jacobian = device.base_j_end([0.0, 0.0])
-    np.testing.assert_allclose(jacobian[3:, 0], [0.0, 0.0, -1.0], atol=1e-15)
-    np.testing.assert_allclose(jacobian[3:, 1], [0.0, 1.0, 0.0], atol=1e-15)
-
-
-def test_base_and_end_swapped_are_inverse(arm):
-    """The pose of the base in the end is the inverse of the pose of the end in the base."""
-    q = np.array([0.1, 0.2, 0.3, 0.04])
-    down = JointDevice.from_description(arm, base='world', end='left')
-    up = JointDevice.from_description(arm, base='left', end='world')
-    assert up.joint_names == tuple(reversed(down.joint_names))
-    product = down.base_t_end(q) @ up.base_t_end(q[::-1])
-    np.testing.assert_allclose(product, np.eye(4), atol=1e-15)
-
-
-def test_base_that_is_the_end_does_not_move(arm):
-    """From a link to itself the pose is the identity and the Jacobian zero."""
-    device = JointDevice.from_description(arm, base='hand', end='hand', joints=['lift', 'elbow'])
-    np.testing.assert_array_equal(device.base_t_end([1.0, 2.0]), np.eye(4))
-    np.testing.assert_array_equal(device.base_j_end([1.0, 2.0]), np.zeros((6, 2)))
-    empty = JointDevice.from_description(arm, base='lower', end='hand')
-    assert empty.dof == 0
-    state = empty.new_state()
-    empty.set_q([], state)
-    assert empty.get_q(state).shape == (0,)
-    assert empty.base_t_end(np.zeros((3, 0))).shape == (3, 4, 4)
-    assert empty.base_j_end(np.zeros((3, 0))).shape == (3, 6, 0)
-
-
-def test_mimic_joint_adds_to_its_owners_column(arm):
-    """A joint that mimics one of the device's moves with it, through multiplier and offset."""
-    device = JointDevice.from_description(arm, base='hand', end='right')
-    assert device.joint_names == ('grip',)
-    np.testing.assert_allclose(device.base_t_end([0.1])[:3, 3], [0.0, 0.3, 0.0], atol=1e-15)
-    np.testing.assert_allclose(device.base_j_end([0.1])[:, 0], [0, -2, 0, 0, 0, 0], atol=1e-15)
-    between = JointDevice.from_description(arm, base='left', end='right')
-    assert between.joint_names == ('grip',)
-    np.testing.assert_allclose(between.base_t_end([0.1])[:3, 3], [0.0, 0.2, 0.0], atol=1e-15)
-    np.testing.assert_allclose(between.base_j_end([0.1])[:, 0], [0, -3, 0, 0, 0, 0], atol=1e-15)
-
-
-def test_mimic_joint_that_is_named_is_independent(arm):
-    """A device may command a mimic joint by itself; it then has its own column."""
-    device = JointDevice.from_description(
-        arm, base='hand', end='right', joints=['grip', 'grip_mimic']
-    )
-    np.testing.assert_allclose(device.base_t_end([0.1, 0.7])[:3, 3], [0, 0.7, 0], atol=1e-15)
-    np.testing.assert_allclose(device.base_j_end([0.1, 0.7])[1], [0.0, 1.0], atol=1e-15)
-
-
-def test_joints_outside_of_the_device_stay_at_zero(arm):
-    """A joint on the way that the device does not name is at zero."""
-    whole = JointDevice.from_description(arm, base='world', end='right')
-    part = JointDevice.from_description(arm, base='world', end='hand', joints=['elbow'])
-    assert whole.joint_names == ('lift', 'shoulder', 'elbow', 'grip')
-    np.testing.assert_allclose(
-        part.base_t_end([0.7]),
-        JointDevice.from_description(arm, base='world', end='hand').base_t_end([0, 0, 0.7]),
-        atol=1e-15,
-    )
-    idle = JointDevice.from_description(arm, base='hand', end='right', joints=['elbow'])
-    np.testing.assert_array_equal(idle.base_t_end([0.7]), np.eye(4))
 
 
 def test_chained_mimics_resolve_and_loops_are_refused():
@@ -556,31 +443,40 @@ def test_limits_are_set_on_new_devices(arm):
     assert device.name == 'd'
 
 
-@pytest.mark.parametrize('values', [[1.0], [1.0, 2.0, 3.0, 4.0], [[1.0, 2.0, 3.0]]])
-def test_limits_of_another_size_are_refused(arm, values):
-    """Every setter of limits checks the number of entries."""
-    device = JointDevice.from_description(arm, base='world', end='lower')
-    for setter in (
-        device.with_velocity_limits, device.with_acceleration_limits, device.with_effort_limits,
-        lambda limits: device.with_bounds(limits, np.ones(3)),
-        lambda limits: device.with_bounds(np.zeros(3), limits),
-        lambda limits: device.with_bounds(limits, limits),
-    ):  # fmt: skip
-        with pytest.raises(ShapeError, match=r'expected shape \(3,\)'):
-            setter(values)
+#: What a device of three joints is asked, and how it refuses that.
+REFUSED = [
+    *(
+        (lambda d, set_to=set_to, v=v: set_to(d, v), ShapeError, r'expected shape \(3,\)')
+        for v in ([1.0], [1.0] * 4, [[1.0] * 3])
+        for set_to in (
+            JointDevice.with_velocity_limits,
+            JointDevice.with_acceleration_limits,
+            JointDevice.with_effort_limits,
+            lambda d, limits: d.with_bounds(limits, np.ones(3)),
+            lambda d, limits: d.with_bounds(np.zeros(3), limits),
+            lambda d, limits: d.with_bounds(limits, limits),
+        )
+    ),
+    (lambda d: d.with_bounds([0, 0, 1], [1, 1, 0]), JointError, r"'dev'.*not in order"),
+    (lambda d: d.with_bounds([0, 0, np.nan], [1, 1, 1]), JointError, 'not in order'),
+    (lambda d: d.with_velocity_limits([1, -1, 1]), JointError, 'not magnitudes'),
+    (lambda d: d.with_acceleration_limits([1, np.nan, 1]), JointError, 'not magnitudes'),
+    *(
+        (lambda d, query=query, q=q: query(d, q), ShapeError, r'q: expected shape \(\.\.\., 3\)')
+        for q in (0.0, [1.0, 2.0], np.zeros((3, 4)))
+        for query in (JointDevice.base_t_end, JointDevice.base_j_end)
+    ),
+    (lambda d: d.base_j_frame('moon', [0, 0, 0]), UnknownNameError, "'moon', known: world"),
+    (lambda d: d.jacobian_calculator(['hand', 'moon']), UnknownNameError, 'moon'),
+]
 
 
-def test_limits_without_meaning_are_refused(arm):
-    """Crossed bounds, negative magnitudes and NaN are errors that name the device."""
+@pytest.mark.parametrize(('ask', 'error', 'said'), REFUSED)
+def test_what_a_device_cannot_take_is_refused(arm, ask, error, said):
+    """Limits and configurations of another size or without meaning, and unknown links."""
     device = JointDevice.from_description(arm, base='world', end='lower', name='dev')
-    with pytest.raises(JointError, match=r"'dev'.*not in order"):
-        device.with_bounds([0, 0, 1], [1, 1, 0])
-    with pytest.raises(JointError, match='not in order'):
-        device.with_bounds([0, 0, np.nan], [1, 1, 1])
-    with pytest.raises(JointError, match='not magnitudes'):
-        device.with_velocity_limits([1, -1, 1])
-    with pytest.raises(JointError, match='not magnitudes'):
-        device.with_acceleration_limits([1, np.nan, 1])
+    with pytest.raises(error, match=said):
+        ask(device)
 
 
 def test_crossed_bounds_of_a_description_do_not_cost_the_device():
@@ -665,37 +561,11 @@ def test_state_refuses_what_does_not_fit(arm):
     np.testing.assert_array_equal(other.get(['lift', 'shoulder']), [0, 0])
 
 
-def test_joints_read_the_devices_configuration(arm):
-    """The joints of a device take its whole configuration and find their own part."""
-    device = JointDevice.from_description(arm, base='world', end='lower')
-    q = np.array([0.1, 0.2, 0.3])
-    pose = np.eye(4)
-    for joint in device.joints:
-        pose = pose @ joint.transform(q, joint.link1, joint.link2)
-    np.testing.assert_allclose(pose, device.base_t_end(q), atol=1e-15)
-    assert [joint.name for joint in device.joints] == list(device.joint_names)
-
-
-def test_wrong_configurations_are_refused(arm):
-    """A configuration of another length is a shape error that says which."""
-    device = JointDevice.from_description(arm, base='world', end='lower')
-    for q in (0.0, [1.0, 2.0], np.zeros((3, 4))):
-        with pytest.raises(ShapeError, match=r'q: expected shape \(\.\.\., 3\)'):
-            device.base_t_end(q)
-        with pytest.raises(ShapeError):
-            device.base_j_end(q)
-
-
-def test_unknown_names_are_refused(arm):
-    """Links and joints that the robot does not have are named, with those that it has."""
-    for options in ({'base': 'moon'}, {'end': 'moon'}, {'joints': ['moon']}):
-        with pytest.raises(UnknownNameError, match='moon'):
-            JointDevice.from_description(arm, **{'base': 'world', 'end': 'hand', **options})
-    device = JointDevice.from_description(arm, base='world', end='hand')
-    with pytest.raises(UnknownNameError, match="unknown link 'moon', known: world"):
-        device.base_j_frame('moon', [0, 0, 0])
-    with pytest.raises(UnknownNameError):
-        device.jacobian_calculator(['hand', 'moon'])
+@pytest.mark.parametrize('options', [{'base': 'moon'}, {'end': 'moon'}, {'joints': ['moon']}])
+def test_unknown_names_are_refused(arm, options):
+    """Links and joints that the robot does not have are named."""
+    with pytest.raises(UnknownNameError, match='moon'):
+        JointDevice.from_description(arm, **{'base': 'world', 'end': 'hand', **options})
 
 
 def test_a_joint_that_is_named_twice_is_refused(arm):

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import pickle
 
 import numpy as np
 import pytest
@@ -65,14 +64,6 @@ def test_numbers_and_switches_are_apart():
     on = dataclasses.replace(joint, limits=dataclasses.replace(joint.limits, has_position=True))
     assert on.limits.has_position
     assert on.with_limits(upper=3.0).limits == dataclasses.replace(on.limits, upper=(3.0,))
-
-
-def test_joints_survive_pickling():
-    """A pickled joint computes the same."""
-    joint = Joint('a', 'b', 'spherical', origin=(1, 2, 3))
-    again = pickle.loads(pickle.dumps(joint))
-    q = [1.0, 2.0, 3.0, 4.0]
-    np.testing.assert_array_equal(again.transform(q, 'a', 'b'), joint.transform(q, 'a', 'b'))
 
 
 @pytest.mark.parametrize('kind', ['fixed', 'continuous', 'planar', 'spherical', 'floating'])

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from transmission_bridge.kinematics import Joint, JointDynamicsType
 
@@ -87,17 +86,3 @@ def test_new_joint_has_the_same_defaults(load_vectors):
             'dynamics_type': int(dynamics.type),
         }
         assert dynamics.type is JointDynamicsType.NONE
-
-
-@pytest.mark.parametrize('direction', list(DIRECTIONS))
-def test_all_cases_of_a_type_as_one_batch(load_vectors, direction):
-    """A batch of positions gives what single positions give, to the last bits."""
-    child, parent = DIRECTIONS[direction]
-    for case in load_vectors('ijoint_vectors.json')['cases'][:40:8]:
-        joint = make_joint(case)
-        batch = np.linspace(-3.0, 3.0, 6).reshape(2, 3, 1)
-        got = joint.transform(batch, child, parent)
-        assert got.shape == (2, 3, 4, 4)
-        for index in np.ndindex(2, 3):
-            single = joint.transform(batch[index], child, parent)
-            np.testing.assert_allclose(got[index], single, rtol=0.0, atol=1e-15)

@@ -19,6 +19,7 @@ from transmission_bridge.description import (
     TransmissionEnd,
     TransmissionSpec,
 )
+from transmission_bridge.transmissions import Registry
 
 TYPES = {
     'simple': 'transmission_interface/SimpleTransmission',
@@ -79,6 +80,22 @@ def make_spec() -> Callable[..., TransmissionSpec]:
         )
 
     return make
+
+
+class _Entry:
+    """An entry point that is no file."""
+
+    dist = None
+
+    def __init__(self, cls) -> None:
+        self.name, self.value = f'me/{cls.__name__}', f'here:{cls.__name__}'
+        self.load = lambda: cls
+
+
+@pytest.fixture(scope='session')
+def registry_of() -> Callable[..., Registry]:
+    """Return a function that makes a registry of classes, each of type ``me/`` and its name."""
+    return lambda *classes: Registry([_Entry(cls) for cls in classes])
 
 
 @pytest.fixture(scope='session')

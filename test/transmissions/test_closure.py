@@ -336,27 +336,6 @@ def test_a_stream_jumps_to_the_right_turn() -> None:
         assert np.abs(found - expected).max() <= 1e-12 * 31.0
 
 
-@pytest.mark.parametrize('direction', DIRECTIONS)
-def test_a_stream_of_commands_is_what_the_maps_say(pair, direction: str) -> None:
-    """Velocity is mapped where the position is commanded, effort where it is measured."""
-    closure, _ = pair
-    stream, report = stream_of(closure, direction), MapReport()
-    random = np.random.default_rng(5)
-    for at in positions_of(closure, direction, 60):
-        values = np.array([at, *random.normal(size=(2, len(at)))])
-        values[random.uniform(size=3) < 0.2] = math.nan
-        measured = at + 1e-3 * (positions_of(closure, direction, 1)[0] - at)
-        places = (np.where(np.isnan(values[0]), measured, values[0]),) * 2 + (measured,)
-        found = stream.map_command(values, measured, report)
-        for row, (interface, place) in enumerate(zip(FIELDS, places, strict=True)):
-            expected = closure.map(direction, interface, values[row], at=place)
-            assert np.array_equal(np.isnan(found[row]), np.isnan(expected))
-            scale = 1e-8 if closure.n_actuators != closure.n_joints else 1e-11
-            error = np.abs(found[row] - expected) / (1.0 + np.abs(expected))
-            assert (np.isnan(expected) | (error <= scale)).all()
-    assert not report.counts
-
-
 # -- what is refused -----------------------------------------------------------------------------
 
 

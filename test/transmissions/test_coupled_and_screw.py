@@ -13,7 +13,7 @@ import pytest
 
 from transmission_bridge import conformance
 from transmission_bridge.description import load_description
-from transmission_bridge.errors import ParameterError, ShapeError, TransmissionError
+from transmission_bridge.errors import ParameterError, TransmissionError
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.coupled import CoupledTransmission
 from transmission_bridge.transmissions.screw import ScrewTransmission
@@ -127,16 +127,6 @@ def test_more_or_fewer_actuators_than_joints(
 def test_coupled_transmissions_of_any_shape_conform(matrix, check: str) -> None:
     """Fingers, antagonists, permuted triangles and separate blocks hold the whole suite."""
     base_checks.check(conformance.subject_of(CoupledTransmission(matrix), count=1000), check)
-
-
-def test_a_matrix_without_entries_is_a_shape_error() -> None:
-    """No joints or no actuators is not a transmission."""
-    with pytest.raises(ShapeError):
-        CoupledTransmission(np.zeros((0, 2)))
-    with pytest.raises(ShapeError):
-        CoupledTransmission([1.0, 2.0])
-    with pytest.raises(TransmissionError, match='actuator_reduction'):
-        CoupledTransmission([[1.0, 2.0]], (1.0, 0.0))
 
 
 @given(st.floats(1e-4, 0.1), st.sampled_from([1.0, -1.0]), st.floats(0.5, 100.0), st.floats(-1, 1))

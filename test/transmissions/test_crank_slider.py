@@ -84,24 +84,6 @@ def test_a_hinged_cylinder_in_the_complex_plane(
     assert (np.abs(t.joint_to_actuator('velocity', ones, at=q) - slope) <= allowed).all()
 
 
-@given(lengths, lengths, angles)
-def test_the_crank_angle_by_heron(crank: float, base: float, angle: float) -> None:
-    """From the stroke to the angle by the triangle's area instead of its cosine."""
-    t = hinged(crank, base, 0.0, angle)
-    q = inside(t, np.linspace(0.02, 0.98, 23))
-    s = t.joint_to_actuator('position', q)
-    half = 0.5 * (crank + base + s)
-    area = np.sqrt(half * (half - crank) * (half - base) * (half - s))
-    cosine = crank**2 + base**2 - s**2
-    phi = np.arctan2(4.0 * area, cosine)
-    expected = np.angle(np.exp(1j * (angle + q)))
-    sign = np.sign(expected)
-    gain = np.abs(crank * base * np.sin(phi) / s)
-    allowed = 1e-13 * (crank + base) / gain * (crank + base) / np.minimum(crank, base)
-    assert (np.abs(sign * phi - expected) <= allowed).all()
-    assert (np.abs(t.actuator_to_joint('position', s) - q) <= allowed).all()
-
-
 @example(0.125, 0.125, 0.125, -1e-121)
 @example(0.125, 0.125, 0.125, math.pi)
 @given(st.floats(0.02, 0.2), st.floats(0.02, 0.4), st.floats(-0.2, 0.2), angles)

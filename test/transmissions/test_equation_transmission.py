@@ -374,37 +374,6 @@ def test_without_a_position_there_is_no_ratio() -> None:
     assert np.isnan(t.jacobian([[9.0]])).all()
 
 
-def test_a_position_alone_is_that_of_the_evaluation() -> None:
-    """It is the same to the last bit; a type that evaluates by itself is asked."""
-
-    class Doubled(Cardan):
-        """Evaluates by itself."""
-
-        def evaluate(self, x):
-            """Return twice as much."""
-            y, slope = super().evaluate(x)
-            return 2.0 * y, 2.0 * slope
-
-    for t in (*MADE.values(), ankle(), Doubled({'cosine': 0.8})):
-        bounds = t.domain.lower, t.domain.upper
-        x = np.random.default_rng(0).uniform(*bounds, (500, len(bounds[0])))
-        along = 'joint_to_actuator' if t.domain.space == 'joint' else 'actuator_to_joint'
-        assert np.array_equal(t.map(along, 'position', x), t.evaluate(x)[0], equal_nan=True)
-
-
-def test_a_batch_without_samples() -> None:
-    """Leading axes come back, also when there is nothing in them."""
-    for t in MADE.values():
-        for direction, n_in, n_out in (
-            ('actuator_to_joint', t.n_actuators, t.n_joints),
-            ('joint_to_actuator', t.n_joints, t.n_actuators),
-        ):
-            for interface in ('position', 'velocity', 'acceleration', 'effort'):
-                none = np.zeros((2, 0, n_in))
-                mapped = t.map(direction, interface, none, at=none, rate=none)
-                assert mapped.shape == (2, 0, n_out)
-
-
 def test_an_equation_that_is_changed_alone_is_what_everything_is_solved_by() -> None:
     """A closure that a subclass has outgrown leads nowhere, and the solution is its equation's."""
 

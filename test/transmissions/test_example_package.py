@@ -63,21 +63,6 @@ def test_the_registry_finds_it_by_its_entry_point(installed: Path) -> None:
     assert description.startswith('A motor drives a joint')
 
 
-def test_without_casadi_it_says_what_to_install(installed: Path) -> None:
-    """A plugin that is an equation is listed with the command, not with a traceback."""
-    code = (
-        'import sys; sys.modules["casadi"] = None\n'
-        'from transmission_bridge.transmissions import Registry\n'
-        f'(info,) = [i for i in Registry().describe() if i.type_name == {TYPE!r}]\n'
-        'print(info.error, info.details, sep="|")\n'
-    )
-    result = run('-c', code, path=installed)
-    assert result.returncode == 0, result.stderr
-    error, details = result.stdout.strip('\n').split('|')
-    assert 'needs CasADi, which is not installed: python3 -m pip install' in error
-    assert details == ''
-
-
 def test_it_is_short() -> None:
     """A type that is an equation takes at most 60 lines, its description included."""
     lines = (EXAMPLE / 'custom_transmission' / 'cardan.py').read_text(encoding='utf-8')

@@ -290,7 +290,9 @@ WITHIN = math.pi - 0.1
 def bennett_path(start: float) -> Array:
     """Return a walk over the range, which begins and ends at zero and visits it in between."""
     low, high = start - WITHIN, start + WITHIN
-    return np.concatenate([there_and_back(low, high, 240), np.zeros(2)])
+    # At zero the linkage is regular, three of its equations are not.
+    near = np.outer(10.0 ** -np.arange(2.0, 12.0), [1.0, -1.0]).ravel()
+    return np.concatenate([there_and_back(low, high, 240), near, np.zeros(2)])
 
 
 @pytest.mark.parametrize('direction', DIRECTIONS)
@@ -318,30 +320,26 @@ def bennett_count(start: float, direction: Direction) -> Count:
     return compared(stream, motor, '', 'j1_motor')
 
 
-def test_no_number_of_a_bennett_linkage_is_wrong() -> None:
-    """A sample that is refused is not wrong."""
-    cases = [(start, direction) for start in BENNETT_STARTS for direction in DIRECTIONS]
-    wrong = {case: bennett_count(*case).wrong for case in cases}
-    assert wrong == dict.fromkeys(cases, (0, 0, 0))
-
-
 # -- parallelogram -------------------------------------------------------------------------------
 
 #: Crank and base of a parallelogram [m].
 CRANK, BASE = 0.1, 0.3
 
 
+#: A parallelogram with upright cranks at zero.
+PARALLELOGRAM = (
+    joint('crank', 'base', 'c', yaw=0.5 * math.pi, limit=(-2.5, 2.5))
+    + joint('coupler', 'c', 'k', CRANK, yaw=-0.5 * math.pi)
+    + tip('k', BASE)
+    + joint('rocker', 'base', 'r', BASE, yaw=0.5 * math.pi)
+    + tip('r', CRANK)
+)
+
+
 @cache
 def parallelogram() -> RobotTransmissions:
-    """Return a parallelogram with upright cranks at zero."""
-    body = (
-        joint('crank', 'base', 'c', yaw=0.5 * math.pi, limit=(-2.5, 2.5))
-        + joint('coupler', 'c', 'k', CRANK, yaw=-0.5 * math.pi)
-        + tip('k', BASE)
-        + joint('rocker', 'base', 'r', BASE, yaw=0.5 * math.pi)
-        + tip('r', CRANK)
-    )
-    return robot(body, ['crank'], ['rocker'], hinge('k_tip', 'r_tip'), rocker=0.0)
+    """Return its transmissions."""
+    return robot(PARALLELOGRAM, ['crank'], ['rocker'], hinge('k_tip', 'r_tip'), rocker=0.0)
 
 
 def parallelogram_truth(at: Array, direction: Direction) -> tuple[Truth, str, str]:
@@ -396,6 +394,16 @@ def test_next_to_a_change_point_no_rate_is_wrong(direction: Direction) -> None:
             truth, given, commanded = parallelogram_truth(walk, direction)
             stream = streamed(parallelogram(), walk, direction, 'rocker')
             assert compared(stream, truth, given, commanded).wrong == (0, 0, 0), distance
+
+
+@pytest.mark.parametrize('axis', ['', ' axis="0 1 0"'])
+def test_another_axis_of_a_hinge_is_named(axis: str) -> None:
+    """With the angle between those of both frames, and what the joints turn about."""
+    loop = hinge('k_tip', 'r_tip').replace(' axis="0 0 1"', axis)
+    (finding,) = robot(PARALLELOGRAM, ['crank'], ['rocker'], loop, rocker=0.0).findings
+    assert f"axis {axis[7:-1] or '1 0 0'} of hinge 'k_tip' - 'r_tip', " in str(finding)
+    assert 'degrees between the axes of both frames at the start' in str(finding)
+    assert 'its joints turn about 0 0 1' in str(finding)
 
 
 # -- a platform on three sliders -----------------------------------------------------------------
@@ -476,7 +484,10 @@ def poses(random: np.random.Generator) -> Array:
             return pose
 
 
-@pytest.mark.parametrize(('absent', 'times'), [(10, 12), (100, 5), (1000, 2), (10_000, 1)])
+@pytest.mark.parametrize(
+    ('absent', 'times'),
+    [(10, 12), (1000, 2), pytest.param(10_000, 1, marks=pytest.mark.campaign)],
+)
 def test_a_platform_comes_back_elsewhere_after_an_absence(absent: int, times: int) -> None:
     """No joint is that of another assembly or a turn away, however long nothing was in reach."""
     robot = platform()
@@ -700,19 +711,14 @@ SIX_BARS: dict[str, tuple[Callable[[], RobotTransmissions], Callable[[], Truth],
 }
 
 
-def six_bar_count(name: str) -> tuple[Count, Truth, str]:
-    """Return how a walk of a six-bar is answered."""
+@pytest.mark.parametrize('name', SIX_BARS)
+def test_no_answer_of_a_six_bar_is_wrong(name: str) -> None:
+    """Out of reach nothing is answered; behind it the assembly of the start, all that is asked."""
     make, walk, motor, commanded = SIX_BARS[name]
     robot, truth = make(), walk()
     assert list(map(str, robot.findings)) == []
     stream = streamed(robot, truth.given, ACTUATOR_TO_JOINT)
-    return compared(stream, truth, motor, commanded), truth, commanded
-
-
-@pytest.mark.parametrize('name', SIX_BARS)
-def test_no_answer_of_a_six_bar_is_wrong(name: str) -> None:
-    """Out of reach nothing is answered, and behind it only the assembly of the start."""
-    count, truth, commanded = six_bar_count(name)
+    count = compared(stream, truth, motor, commanded)
     assert count.wrong == (0, 0, 0)
     assert not count.answered[~truth.is_reachable].any()
     # The walk has all that it is meant for.
@@ -720,17 +726,11 @@ def test_no_answer_of_a_six_bar_is_wrong(name: str) -> None:
     assert (rate > 0.05).any()
     assert (rate < -0.05).any()
     assert (~truth.is_reachable).sum() > 100
-
-
-@pytest.mark.parametrize('name', SIX_BARS)
-def test_a_six_bar_is_answered_until_its_commanded_joint_turns_back(name: str) -> None:
-    """Beyond, a command would be that of another motor position, and nothing is known."""
-    count, truth, commanded = six_bar_count(name)
+    # Where the commanded joint has turned back, a command would be that of another position.
     rates = truth.rates[commanded]
     steep = np.max([np.abs(rate) for rate in truth.rates.values()], axis=0) > 30.0
     has_turned = rates * rates[0] < 0.05 * rates[0] ** 2
-    asked = truth.is_reachable & ~steep
-    assert count.answered[asked & ~has_turned].all()
+    assert count.answered[truth.is_reachable & ~steep & ~has_turned].all()
     assert not count.answered[rates * rates[0] < 0.0].any()
 
 
@@ -777,7 +777,9 @@ def test_a_start_that_no_assembly_has_is_an_error(start: dict[str, float]) -> No
     """The error names the joint: which assembly is meant is not known."""
     found = four_bar(**start)
     errors = [str(each) for each in found.findings if each.severity == 'error']
-    assert any('start' in each and name in each for each in errors for name in start)
+    said = [f"no assembly has joint '{name}' near its <start>" for name in start]
+    assert any(each in error for each in said for error in errors)
+    assert any('in the nearest assembly found' in error for error in errors)
 
 
 def assert_is_met(found: RobotTransmissions, start: dict[str, float]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint
 import math
-import pickle
 import re
 
 from base_checks import failures
@@ -39,7 +38,6 @@ from transmission_bridge.transmissions.linkage.tree import (
     LOOP_TYPES,
     LoopType,
 )
-from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
 from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP, Registry
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.robot_map import RobotMap
@@ -293,12 +291,6 @@ def turn(axis: tuple[float, ...], angle: float) -> Array:
     return np.eye(3) + math.sin(angle) * k + (1 - math.cos(angle)) * k @ k
 
 
-@pytest.mark.parametrize('text', [five_bar(more=WIDE), four_bar_knee(more=WIDE)])
-def test_a_linkage_holds_what_every_transmission_has_to(text: str) -> None:
-    """Round trips, power, Jacobians, accelerations, batches, NaN and streams."""
-    assert failures(alone(text), count=400) == {}
-
-
 def alone(text: str) -> LinkageTransmission:
     """Return the linkage without its passive joints, as a transmission by itself."""
     description = load_description(text)
@@ -323,34 +315,6 @@ def test_reductions_and_offsets_are_those_of_the_actuators() -> None:
     assert np.abs(found - expected).max() < 1e-12
 
 
-def ankles() -> tuple[LinkageTransmission, ParallelAnkleTransmission]:
-    """Return one ankle by both derivations."""
-    legs = [
-        AnkleLeg(motor=motor, crank=crank, crank_angle=angle, rod=rod, foot=foot)
-        for motor, crank, angle, rod, foot in PUSH_RODS
-    ]
-    ankle = ParallelAnkleTransmission((legs[0], legs[1]), lower=(-0.5, -0.3), upper=(0.4, 0.3))
-    return alone(push_rod_ankle()), ankle
-
-
-@pytest.mark.parametrize('interface', ['position', 'velocity', 'acceleration', 'effort'])
-@pytest.mark.parametrize('direction', DIRECTIONS)
-def test_a_push_rod_ankle_is_the_parallel_ankle(direction: str, interface: str) -> None:
-    """Two derivations that share nothing agree at 10,000 points."""
-    linkage, ankle = ankles()
-    random = np.random.default_rng(0)
-    joints = random.uniform((-0.5, -0.3), (0.4, 0.3), (10_000, 2))
-    at = joints if direction == JOINT_TO_ACTUATOR else ankle.joint_to_actuator('position', joints)
-    values, rate = random.normal(size=(2, *at.shape))
-    if interface == 'position':
-        values = at
-    expected = ankle.map(direction, interface, values, at=at, rate=rate)  # type: ignore[arg-type]
-    found = linkage.map(direction, interface, values, at=at, rate=rate)  # type: ignore[arg-type]
-    assert np.isfinite(expected).all()
-    scale = np.maximum(1.0, np.abs(expected).max(axis=1, keepdims=True))
-    assert (np.abs(found - expected) / scale).max() < 1e-9
-
-
 def test_a_hinge_in_space_closes_what_a_point_closes() -> None:
     """The last axis of a ball may be that of the loop, where its rows are solved as they are."""
     hinged, other = alone(with_far_balls('hinge')), alone(push_rod_ankle())
@@ -364,50 +328,6 @@ def test_a_hinge_in_space_closes_what_a_point_closes() -> None:
         )
         assert np.isfinite(expected).all()
         np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ('text', 'pairs'),
-    [
-        (five_bar(), [('a3', 'b3')]),
-        (push_rod_ankle(), [('rod_tip_a', 'foot_eye_a'), ('rod_tip_b', 'foot_eye_b')]),
-    ],
-)
-def test_published_joints_close_the_robot(text: str, pairs: list[tuple[str, str]]) -> None:
-    """Along a walk, loops are closed by the joints that are published, and rates keep them so."""
-    transmissions = transmissions_of(text)
-    linkage = transmissions.transmissions['linkage']
-    assert isinstance(linkage, LinkageTransmission)
-    stream = transmissions.stream(ACTUATOR_TO_JOINT)
-    report, random = MapReport(), np.random.default_rng(3)
-    n = linkage.n_actuators
-    a, worst, seen = np.zeros(n), 0.0, 0
-    for size in (0.02, 0.05, 0.2):
-        a = np.zeros(n)
-        for _ in range(60):
-            a = np.clip(a + random.uniform(-size, size, n), -0.4, 0.4)
-            speed = random.normal(size=n)
-            rows = stream.map_state(np.array([a, speed, np.ones(n)]), report)
-            if not np.isfinite(rows).all():
-                continue
-            seen += 1
-            ways = []
-            for along in (0.0, 1e-6, -1e-6):
-                joints = dict(
-                    zip(transmissions.joint_names, rows[0] + along * rows[1], strict=True)
-                )
-                ways.append(
-                    np.concatenate(
-                        [
-                            placed(text, joints, one)[:3, 3] - placed(text, joints, other)[:3, 3]
-                            for one, other in pairs
-                        ]
-                    )
-                )
-            worst = max(worst, float(np.abs(ways[0]).max()))
-            assert np.abs(ways[1] - ways[2]).max() / 2e-6 < 1e-7
-    assert worst < 1e-10
-    assert seen > 0.9 * 180
 
 
 def test_a_driven_joint_has_the_effort_of_its_motor_times_the_reduction(
@@ -583,26 +503,6 @@ def test_passive_joints_are_published_as_chosen(choice: str, names: set[str]) ->
     q = transmissions.actuator_to_joint('position', a)
     assert np.abs(transmissions.joint_to_actuator('position', q) - a).max() < 1e-9
     assert transmissions.jacobian(a).shape == (2, len(names), 2)
-
-
-def test_a_stream_comes_back_from_out_of_reach_on_the_same_branch() -> None:
-    """Excursions beyond a dead centre are NaN with a reason; what follows is what it was."""
-    linkage = alone(five_bar())
-    transmissions = transmissions_of(five_bar())
-    stream = transmissions.stream(ACTUATOR_TO_JOINT)
-    places = [transmissions.joint_names.index(name) for name in ('elbow_a', 'elbow_b')]
-    random, report = np.random.default_rng(5), MapReport()
-    wrong = lost = 0
-    for _ in range(300):
-        near = random.uniform(-0.3, 0.3, 2)
-        for a in (random.uniform(-1.6, 1.6, 2), near):
-            rows = stream.map_state(np.array([a, a, a]), report)[:, places]
-            alone_found = linkage.map(ACTUATOR_TO_JOINT, 'position', a)
-            if np.isfinite(rows[0]).all() and np.isfinite(alone_found).all():
-                wrong += bool(np.abs(rows[0] - alone_found).max() > 1e-9)
-        lost += not np.isfinite(rows[0]).all()
-    assert (wrong, lost) == (0, 0)
-    assert sum(report.counts.values()) > 0
 
 
 @pytest.mark.parametrize('kind', ['rod', 'point'])
@@ -808,29 +708,6 @@ def test_a_loop_is_planar_whose_joints_turn_about_parallel_axes(
     assert path.is_planar is is_planar
 
 
-def test_a_command_is_mapped_as_each_interface_by_itself() -> None:
-    """Velocity where the commanded position is, effort at the measured one; NaN stays NaN."""
-    transmissions = transmissions_of(push_rod_ankle())
-    linkage = alone(push_rod_ankle())
-    stream = transmissions.stream(JOINT_TO_ACTUATOR)
-    n = len(transmissions.joint_names)
-    places = [transmissions.joint_names.index(name) for name in ('pitch', 'roll')]
-    measured = np.full(n, np.nan)
-    measured[places] = 0.05, -0.02
-    rows = np.full((3, n), np.nan)
-    rows[:, places] = [[0.1, 0.1], [1.0, -1.0], [2.0, 3.0]]
-    found = stream.map_command(rows, measured, MapReport())
-    assert found[0] == pytest.approx(linkage.joint_to_actuator('position', [0.1, 0.1]))
-    at = {'at': [0.1, 0.1]}
-    assert found[1] == pytest.approx(linkage.joint_to_actuator('velocity', [1.0, -1.0], **at))
-    at = {'at': [0.05, -0.02]}
-    assert found[2] == pytest.approx(linkage.joint_to_actuator('effort', [2.0, 3.0], **at))
-    rows[0] = np.nan
-    found = stream.map_command(rows, measured, MapReport())
-    assert np.isnan(found[0]).all()
-    assert found[1] == pytest.approx(linkage.joint_to_actuator('velocity', [1.0, -1.0], **at))
-
-
 def test_the_length_of_a_rod_is_live_and_by_default_that_of_the_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -890,16 +767,6 @@ def test_what_was_found_of_a_linkage_is_said() -> None:
     assert doubt in finding.message
 
 
-def test_a_copy_through_pickle_maps_the_same() -> None:
-    """A linkage is what it was made from."""
-    linkage = alone(push_rod_ankle())
-    copy = pickle.loads(pickle.dumps(linkage))
-    a = np.array([0.1, 0.2])
-    assert np.array_equal(
-        copy.actuator_to_joint('position', a), linkage.actuator_to_joint('position', a)
-    )
-
-
 @pytest.mark.parametrize('kind', LOOP_TYPES)
 def test_slopes_of_loops_are_their_derivatives(kind: LoopType) -> None:
     """Away from where they close as well, with sliding, skew and mimicking joints."""
@@ -950,14 +817,39 @@ def test_a_chain_of_mimic_joints_belongs_to_the_linkage() -> None:
     assert {'far_shadow', 'shadow', 'elbow'} <= linkage_joints(description, spec)
 
 
+def test_the_rate_of_a_passive_joint_is_bounded_as_well() -> None:
+    """A crank that a slider turns, near its dead centre: what moves with it goes on."""
+    transmissions = transmissions_of(robot(BODY, {'motor': 'slider'}, ('slider',), LINKAGE, BENT))
+    stream, report = transmissions.stream(ACTUATOR_TO_JOINT), MapReport()
+    crank, slider = (transmissions.joint_names.index(name) for name in ('crank', 'slider'))
+    for angle in np.linspace(0.7, 0.05, 100):
+        rows = stream.map_state(np.array([[0.4 * math.cos(angle) - 0.4], [1.0], [1.0]]), report)
+        assert rows[1, crank] == pytest.approx(-2.5 / math.sin(angle), rel=1e-6)
+    assert not report.counts
+    rows = stream.map_state(np.array([[0.4 * math.cos(1e-3) - 0.4], [1.0], [1.0]]), report)
+    assert rows[0, crank] == pytest.approx(1e-3, rel=1e-6)
+    assert math.isnan(rows[1, crank])
+    assert rows[1, slider] == 1.0
+    assert {reason for _, reason in report.counts} == {'singular'}
+
+
+def test_the_way_back_is_lost_beyond_a_dead_centre_only() -> None:
+    """A block that is pushed farther than its crank leads is beyond the domain."""
+    transmissions = transmissions_of(crank_slider(LINKAGE, BENT))
+    stream, report = transmissions.stream(JOINT_TO_ACTUATOR), MapReport()
+    for slider in (-0.1, -0.01, 0.01, 0.05):
+        rows = np.full((3, len(transmissions.joint_names)), math.nan)
+        rows[:, transmissions.joint_names.index('slider')] = slider, 1.0, 1.0
+        assert np.isfinite(stream.map_state(rows, report)[0]).all() == (slider < 0.0)
+    assert {reason for _, reason in report.counts} == {'domain'}
+
+
 # -- what is refused -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ('text', 'said'),
     [
-        (crank_slider('<loop type="point" frame1="rod_tip" frame2="blok"/>'), "closest: 'block'"),
-        (crank_slider('<loop type="point" frame1="elbow" frame2="block"/>'), "child link 'rod'"),
         (crank_slider('<loop type="point" frame1="block" frame2="block"/>'), 'to itself'),
         (crank_slider('<loop type="point" frame1="rod" frame2="rod_tip"/>'), 'no joint moves'),
         (crank_slider('<loop type="glue" frame1="rod_tip" frame2="block"/>'), 'unknown type'),
@@ -979,12 +871,6 @@ def test_a_chain_of_mimic_joints_belongs_to_the_linkage() -> None:
                 'rod_tip"/><origin xyz="0.0 0.0 0.2', 'rod_tip"/><origin xyz="0 0 200'
             ),
             'try <origin>s in metres (expected a gap below 1e-09, found 140 m; 140 mm are 0.14 m',
-        ),
-        (crank_slider(LINKAGE, '<start joint="elbow" position="x"/>'), 'is not a number'),
-        (crank_slider(''), 'in no loop'),
-        (
-            crank_slider('<loop type="weld" frame1="rod_tip" frame2="block"/>'),
-            'the loops block the driven joints crank',
         ),
         (
             crank_slider(LINKAGE.replace('block', 'far'))
@@ -1096,15 +982,3 @@ def test_a_driven_joint_may_be_outside_of_all_loops() -> None:
     streamed = transmissions.stream(ACTUATOR_TO_JOINT).map_state(rows, MapReport())
     known = {name for name, value in zip(names, streamed[0], strict=True) if np.isfinite(value)}
     assert known == {'slider', 'crank', 'elbow'}
-
-
-def test_a_crank_slider_is_solved_both_ways() -> None:
-    """Its stroke is the closed form's."""
-    linkage = built(
-        crank_slider(
-            LINKAGE, '<start joint="crank" position="0.5"/><start joint="elbow" position="-1.0"/>'
-        )
-    )
-    angle = np.linspace(0.2, 1.2, 50)[:, np.newaxis]
-    found = linkage.actuator_to_joint('position', angle)[:, :1]
-    assert np.abs(found - (0.4 * np.cos(angle) - 0.4)).max() < 1e-12

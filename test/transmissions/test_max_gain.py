@@ -209,21 +209,6 @@ def test_what_is_multiplied_by_too_much_is_lost_and_nothing_else(
         assert report.counts['t', 'singular'] == lost.sum()
 
 
-def test_what_is_singular_does_not_depend_on_units() -> None:
-    """A motor and a linear actuator on one pair of joints are limited at the same positions."""
-    numbers = {'mix': ((0.8, -0.6), (0.6, 0.8)), 'end': 1.57}
-    lost = []
-    for units in ((1.0, 1.0), (1e-6, 1e4)):
-        t = MIXED[2](
-            {**numbers, 'unit': units, 'joint_unit': units[::-1]}, choices={'kind': 'flat'}
-        )
-        x = t.domain.grid(60)
-        assert np.isfinite(t.actuator_to_joint('velocity', np.ones_like(x), at=x)).all()
-        lost.append(np.isnan(t.actuator_to_joint('effort', np.ones_like(x), at=x)).any(axis=-1))
-    assert np.array_equal(*lost)
-    assert 0.01 < lost[0].mean() < 0.1
-
-
 # -- the documented mechanisms -------------------------------------------------------------------
 
 
@@ -314,25 +299,6 @@ def test_the_documented_mechanisms_lose_what_the_document_says(row: tuple[str, .
         [float(each) for each in shares], abs=0.011
     )
     assert max(found.values()) <= 1.0
-
-
-def test_the_force_of_a_crank_slider_near_its_dead_centre() -> None:
-    """10 N m at a crank that is 1 mrad from its dead centre were 3.7e5 N, and are refused."""
-    q, report = np.array(KNEE.domain.upper) - 1e-3, MapReport()
-    assert KNEE.with_max_gain(1e8).joint_to_actuator('effort', [10.0], at=q) == pytest.approx(
-        -3.684e5, rel=1e-3
-    )
-    assert np.isnan(KNEE.joint_to_actuator('effort', [10.0], at=q, report=report)).all()
-    assert report.counts == {('', 'singular'): 1}
-    a = KNEE.joint_to_actuator('position', q)
-    assert np.abs(KNEE.actuator_to_joint('position', a) - q).max() <= 1e-10
-    # What needs no lever is known as before.
-    assert np.isfinite(KNEE.joint_to_actuator('velocity', [1.0], at=q)).all()
-    assert np.isfinite(KNEE.actuator_to_joint('effort', [1.0], at=a)).all()
-    everywhere = KNEE.domain.grid(20_001)
-    force = KNEE.joint_to_actuator('effort', np.full_like(everywhere, 10.0), at=everywhere)
-    typical = np.median(np.abs(force[np.isfinite(force)]))
-    assert np.nanmax(np.abs(force)) <= 51.0 * typical
 
 
 # -- a parameter of every transmission -----------------------------------------------------------
@@ -534,16 +500,3 @@ def test_a_dead_centre_within_the_domain_stays_unknown() -> None:
     t = Cam(-5.0, 13.0)
     assert np.isnan(t.joint_to_actuator('position', [0.0], report=report))
     assert report.counts == {('', 'no_convergence'): 1}
-
-
-@pytest.mark.parametrize('exponent', [2.0, 4.0, 6.0, 7.0, 7.5, 8.5, 10.0, math.inf])
-def test_a_position_is_never_singular(exponent: float) -> None:
-    """Given it is known; solved it is right, up to a dead centre that ends the domain."""
-    t, lever = Sine(), 10.0**-exponent
-    q = np.array([0.5 * math.pi - lever])
-    report = MapReport()
-    a = t.joint_to_actuator('position', q, report=report)
-    assert a == pytest.approx(np.sin(q), abs=1e-15)
-    found = t.actuator_to_joint('position', a, report=report)
-    assert np.abs(found - q).max() <= 1e-15 / max(lever, 1e-8) + 3e-8 * (exponent >= 7.0)
-    assert not report.counts

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
 import numpy as np
 import pytest
 
@@ -77,20 +75,6 @@ def test_every_rod_keeps_its_length(legs) -> None:
     for angles, foot, again in zip(a[known], q[known], back[known], strict=True):
         assert np.abs(residuals(legs, angles, foot)).max() <= 1e-12
         assert np.abs(residuals(legs, angles, again)).max() <= 1e-12
-
-
-@given(st.floats(-0.5, 0.4), st.floats(-0.3, 0.3), st.floats(-0.1, 0.1), st.floats(-0.1, 0.1))
-def test_a_guess_nearby_and_no_guess_agree(
-    pitch: float, roll: float, off_pitch: float, off_roll: float
-) -> None:
-    """Where the iteration starts does not decide where the foot is."""
-    t = ankle(LEFT, RIGHT)
-    q = np.array([pitch, roll])
-    a = t.joint_to_actuator('position', q)
-    cold = t.actuator_to_joint('position', a)
-    warm = t.actuator_to_joint('position', a, guess=np.add(q, (off_pitch, off_roll)))
-    assert np.abs(cold - q).max() <= 1e-13
-    assert np.abs(warm - q).max() <= 1e-13
 
 
 @pytest.mark.parametrize('legs', PAIRS)
@@ -249,17 +233,6 @@ def test_offsets_and_reductions() -> None:
     assert t.actuator_reduction == (15.0, -12.0)
     assert t.joint_offset == (0.1, -0.05)
     assert np.allclose(t.actuator_to_joint('position', a), np.add(q, (0.1, -0.05)), atol=1e-13)
-
-
-def test_the_neutral_foot_is_where_the_cranks_are_level() -> None:
-    """In the symmetric ankle the cranks are at zero with the foot, and pitch turns both alike."""
-    t = ankle({**LEFT, 'motor': (0.0, 0.05, 0.15), 'rod': 0.15}, RIGHT)
-    assert np.abs(t.joint_to_actuator('position', [0.0, 0.0])).max() <= 1e-15
-    pitch = t.joint_to_actuator('position', [0.2, 0.0])
-    assert pitch[0] == pytest.approx(pitch[1], abs=1e-15)
-    assert pitch[0] == pytest.approx(0.2, abs=1e-15)  # crank, rod, foot are a parallelogram
-    roll = t.joint_to_actuator('position', [0.0, 0.1])
-    assert roll[0] < 0.0 < roll[1]  # the left side of the foot rises
 
 
 def test_what_no_rod_reaches_is_counted() -> None:

@@ -182,18 +182,6 @@ def test_outside_the_domain_is_nan_and_counted_by_sample() -> None:
     assert np.isnan(t.jacobian(a)[1:]).all()
 
 
-def test_at_a_singularity_only_what_divides_by_it_is_nan() -> None:
-    """At the turning point the actuator's velocity is zero, the joint's is unknown."""
-    t = Sine(-0.5 * np.pi, 0.5 * np.pi)
-    top, report = np.array([0.5 * np.pi]), MapReport()
-    assert abs(t.joint_to_actuator('velocity', [3.0], at=top, report=report)[0]) < 1e-15
-    assert report.counts == {}
-    assert np.isnan(t.joint_to_actuator('effort', [3.0], at=top, report=report)).all()
-    assert report.counts == {('', 'singular'): 1}
-    assert np.isnan(t.actuator_to_joint('velocity', [3.0], at=[1.0], report=report)).all()
-    assert report.counts == {('', 'singular'): 2}
-
-
 def test_no_convergence_is_nan_and_counted() -> None:
     """A position near those that are reached, but not reached, ends in a count, not in a loop."""
     report = MapReport()
@@ -289,15 +277,6 @@ def test_no_warning_leaves_the_stream() -> None:
                     t.joint_to_actuator(interface, array, at=array, rate=array)
 
 
-def test_a_batch_of_any_shape_and_an_empty_one() -> None:
-    """Leading axes come back, also when there is nothing in them."""
-    t = Shear()
-    assert t.actuator_to_joint('position', np.zeros((2, 3, 4, 2))).shape == (2, 3, 4, 2)
-    assert t.actuator_to_joint('position', np.zeros((0, 2))).shape == (0, 2)
-    assert t.jacobian(np.zeros((5, 0, 2))).shape == (5, 0, 2, 2)
-    assert t.jacobian(np.zeros(2)).shape == (2, 2)
-
-
 def test_arrays_of_different_batches_are_refused() -> None:
     """``at`` and ``rate`` are as long as the values, ``guess`` as the result."""
     t = Sine()
@@ -309,14 +288,6 @@ def test_arrays_of_different_batches_are_refused() -> None:
         t.actuator_to_joint('position', np.ones((3, 1)), guess=np.ones((2, 1)))
     with pytest.raises(UnsupportedInterfaceError):
         t.joint_to_actuator('absolute_position', [0.0])
-
-
-def test_velocity_without_position_is_refused_by_name() -> None:
-    """The error says what is missing."""
-    with pytest.raises(TransmissionError, match='cannot map velocity without at='):
-        Sine().actuator_to_joint('velocity', [1.0])
-    with pytest.raises(TransmissionError, match='cannot map acceleration without rate='):
-        Sine().actuator_to_joint('acceleration', [1.0], at=[0.0])
 
 
 @pytest.mark.parametrize(

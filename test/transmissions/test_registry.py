@@ -218,16 +218,6 @@ def test_a_description_is_the_plugins_own(plugins):
     assert (info.description, info.error) == ('', '')
 
 
-def test_two_providers_of_a_type_are_refused(plugins):
-    """A type that two packages provide is refused, both are named; other types load."""
-    registry = plugins('me/Gear=tb_test_good:Gear', f'me/Gear={SIMPLE}', f'me/Simple={SIMPLE}')
-    with pytest.raises(PluginError, match='more than once') as caught:
-        registry.load('me/Gear')
-    assert 'tb_test_good:Gear' in str(caught.value)
-    assert SIMPLE in str(caught.value)
-    assert registry.load('me/Simple') is SimpleTransmission
-
-
 def test_the_same_entry_twice_is_no_conflict(plugins):
     """An entry point that an overlaid workspace lists twice is one."""
     registry = plugins('me/Gear=tb_test_good:Gear', 'me/Gear=tb_test_good:Gear')

@@ -23,7 +23,6 @@ from transmission_bridge.transmissions import (
     equation_transmission,
     EquationTransmission,
     MapReport,
-    Registry,
     robot_function,
     RobotTransmissions,
     SimpleTransmission,
@@ -301,21 +300,8 @@ SIZES = {
 KINDS = [Gear, Crank, Ankle, Wrist, Cylinder, Cardan, Swing, Shear, Chain, Tendons, Own, Table]
 
 
-class Entry:
-    """An entry point that is no file."""
-
-    dist = None
-
-    def __init__(self, cls) -> None:
-        self.name, self.value, self.cls = f'me/{cls.__name__}', f'here:{cls.__name__}', cls
-
-    def load(self):
-        """Return the class."""
-        return self.cls
-
-
 @pytest.fixture(scope='module')
-def robot_of(make_spec, make_robot):
+def robot_of(make_spec, make_robot, registry_of):
     """Return a function that makes a robot of some kinds, the last joint first."""
 
     def make(*kinds) -> RobotTransmissions:
@@ -334,7 +320,7 @@ def robot_of(make_spec, make_robot):
         joints = [member.name for spec in specs for member in spec.joints][::-1]
         made = RobotTransmissions(
             make_robot(*specs, joints=tuple(joints)),
-            registry=Registry([Entry(kind) for kind in kinds]),
+            registry=registry_of(*kinds),
         )
         assert len(made.bindings) == len(kinds), made.findings
         return made
@@ -773,25 +759,6 @@ def test_nothing_is_counted_of_what_is_not_commanded(robot_of) -> None:
         assert same(mapped[0], t.joint_to_actuator('position', values[0]))
         assert np.isnan(mapped[1:]).all()
         assert report.counts == counts
-
-
-@pytest.mark.parametrize('kind', [Cardan, Ankle])
-def test_a_position_outside_does_not_cost_the_effort_elsewhere(robot_of, kind) -> None:
-    """What has to be looked at closely is, also where the other of two positions is outside."""
-    robot = robot_of(kind)
-    direction = 'joint_to_actuator' if kind is Cardan else 'actuator_to_joint'
-    inside = positions_of(robot, direction, 1, 0)[0]
-    outside = inside + 99.0
-    nothing = np.full_like(inside, math.nan)
-    for commanded, measured in ((outside, inside), (inside, outside)):
-        # The first command of a stream: there is no last solution to begin at.
-        stream, report = stream_of(robot, direction), MapReport()
-        values = np.array([commanded, nothing, np.ones_like(inside)])
-        mapped = stream.map_command(values, measured, report)
-        expected = by_arrays(robot, direction, values, [commanded, nothing, measured], nothing)
-        assert same(mapped, expected)
-        assert np.isfinite(mapped[2 if commanded is outside else 0]).all()
-        assert report.counts == {(kind.__name__, 'domain'): 1}
 
 
 # -- the affine part -----------------------------------------------------------------------------

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,7 @@ from transmission_bridge.transmissions import (
     Registry,
     SimpleTransmission,
 )
+from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
 
 
 class Gear(LinearTransmission):
@@ -64,32 +67,20 @@ class Bent(PositionDependentTransmission):
         return 0.5 * x, slope
 
 
-class Entry:
-    """An entry point that is no file."""
-
-    dist = None
-
-    def __init__(self, cls):
-        self.name, self.value, self.cls = f'me/{cls.__name__}', f'here:{cls.__name__}', cls
-
-    def load(self):
-        """Return the class."""
-        return self.cls
-
-
 @pytest.fixture
-def with_plugin(make_spec, make_robot):
+def with_plugin(make_spec, make_robot, registry_of):
     """Return a function that makes a robot with a plugin between two simple transmissions."""
 
     def make(cls, fault=''):
-        simple = Entry(SimpleTransmission)
+        simple = 'me/SimpleTransmission'
         parameters = (ParameterSpec('fault', fault),) if fault else ()
         specs = (
-            make_spec('first', simple.name, ('a',), ('ma',), joint_reduction=(4.0,)),
+            make_spec('first', simple, ('a',), ('ma',), joint_reduction=(4.0,)),
             make_spec('plugin', f'me/{cls.__name__}', ('p',), ('mp',), parameters=parameters),
-            make_spec('last', simple.name, ('z',), ('mz',), joint_reduction=(8.0,)),
+            make_spec('last', simple, ('z',), ('mz',), joint_reduction=(8.0,)),
         )
-        return RobotTransmissions(make_robot(*specs), registry=Registry([simple, Entry(cls)]))
+        registry = registry_of(SimpleTransmission, cls)
+        return RobotTransmissions(make_robot(*specs), registry=registry)
 
     return make
 
@@ -170,10 +161,10 @@ def test_a_plugin_that_cannot_be_built_costs_its_own_joints(with_plugin, fault):
     assert t.actuator_to_joint('position', [4.0, 8.0]).tolist() == [1.0, 1.0]
 
 
-def test_a_plugin_of_another_size_is_refused(make_spec, make_robot):
+def test_a_plugin_of_another_size_is_refused(make_spec, make_robot, registry_of):
     """A plugin that builds for other numbers of members than described is an error finding."""
     spec = make_spec('t', 'me/Gear', ('j', 'k'), ('m',))
-    t = RobotTransmissions(make_robot(spec), registry=Registry([Entry(Gear)]))
+    t = RobotTransmissions(make_robot(spec), registry=registry_of(Gear))
     assert t.joint_names == ()
     (finding,) = t.findings
     assert (finding.severity, finding.subject) == ('error', 't')
@@ -183,7 +174,8 @@ def test_a_plugin_of_another_size_is_refused(make_spec, make_robot):
 def test_an_alias_builds_another_type(make_spec, make_robot):
     """A type that is not installed can be built as another; the robot keeps its own name."""
     alias = {'vendor/Gear': 'transmission_interface/SimpleTransmission'}
-    robot = make_robot(make_spec('t', 'vendor/Gear', ('j',), ('m',), joint_reduction=(4.0,)))
+    gear = make_spec('t', 'vendor/Gear', ('j',), ('m',), joint_reduction=(4.0,))
+    robot = make_robot(gear)
     assert RobotTransmissions(robot).joint_names == ()
     t = RobotTransmissions(robot, aliases=alias)
     assert t.actuator_to_joint('position', [8.0]) == [2.0]
@@ -192,21 +184,53 @@ def test_an_alias_builds_another_type(make_spec, make_robot):
     assert tuned.actuator_to_joint('position', [8.0]) == [4.0]
 
 
-def test_an_alias_that_leaves_something_unread_is_refused(make_spec, make_robot):
-    """An alias that does not use all of the description is another mechanism."""
-    robot = make_robot(
-        make_spec('t', 'vendor/Gear', ('j',), ('m',), actuator_reduction=(4.0,)),
-        make_spec('u', 'vendor/Pair', ('k',), ('n',)),
-    )
-    aliases = {
-        'vendor/Gear': 'transmission_interface/SimpleTransmission',
-        'vendor/Pair': 'transmission_interface/DifferentialTransmission',
-    }
-    t = RobotTransmissions(robot, aliases=aliases)
+@pytest.mark.parametrize(
+    ('target', 'more', 'said'),
+    [
+        ('transmission_interface/DifferentialTransmission', {}, 'other numbers of'),
+        (SimpleTransmission, {'actuator_reduction': (5.0,)}, 'does not fit as an alias'),
+        (
+            SimpleTransmission,
+            {'actuator_reduction': (5.0,)},
+            "mechanical_reduction of actuator 'm'",
+        ),
+        (
+            SimpleTransmission,
+            {'parameters': (ParameterSpec('lead', '0.01'),)},
+            "parameter 'lead' is not used",
+        ),
+        ('transmission_bridge/ScrewTransmission', {}, 'lead is missing'),
+        ('nobody/Nothing', {}, "'nobody/Nothing' is not installed"),
+        ('gone/Gone', {}, 'failed to import'),
+    ],
+)
+def test_an_alias_that_does_not_fit_is_refused(make_spec, make_robot, target, more, said):
+    """Other numbers of members, or anything left unread, is another mechanism: no ratio."""
+    if target is SimpleTransmission:
+        target = 'transmission_interface/SimpleTransmission'
+    registry = Registry()
+    if target == 'gone/Gone':
+        registry = Registry([EntryPoint(target, 'no_such_module:Gone', ENTRY_POINT_GROUP)])
+    robot = make_robot(make_spec('t', 'vendor/Gear', ('j',), ('m',), **more))
+    t = RobotTransmissions(robot, aliases={'vendor/Gear': target}, registry=registry)
     assert t.joint_names == ()
-    assert [finding.severity for finding in t.findings] == ['error', 'error']
-    assert 'alias' in t.findings[0].message
-    assert 'mechanical_reduction' in t.findings[0].found
+    (finding,) = t.findings
+    assert (finding.severity, finding.subject) == ('error', 't')
+    assert said in str(finding)
+    assert "transmission 't'" in str(finding)
+
+
+def test_positions_are_asked_for_and_counted_by_the_name_of_the_transmission(with_plugin):
+    """Without ``at`` the caller is told who needs it; a report has who lost samples, and why."""
+    t, report = with_plugin(Bent), MapReport()
+    with pytest.raises(TransmissionError, match=r"transmission 'plugin'.*without at="):
+        t.actuator_to_joint('velocity', [1.0] * 3)
+    with pytest.raises(TransmissionError, match='without rate='):
+        t.actuator_to_joint('acceleration', [1.0] * 3, at=[1.0] * 3)
+    given = [[4.0, 4.0, 8.0], [4.0, 99.0, 8.0], [4.0, np.nan, 8.0]]
+    q = t.actuator_to_joint('position', given, report=report)
+    assert np.isnan(q).tolist() == [[False] * 3, [False, True, False], [False, True, False]]
+    assert report.counts == {('plugin', 'domain'): 1}
 
 
 def test_what_a_type_does_not_use_is_a_warning(make_spec, make_robot):

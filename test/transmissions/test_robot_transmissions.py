@@ -186,16 +186,6 @@ def test_arguments_stay_and_results_are_new(robots, data):
             assert not np.shares_memory(first, second)
 
 
-def test_integers_are_numbers(make_spec, make_robot):
-    """Lists and integer arrays are mapped as the floats that they are."""
-    spec = make_spec('t', 'simple', ('j',), ('a',), joint_reduction=(4.0,))
-    t = RobotTransmissions(make_robot(spec))
-    for x in ([2], [[2]], np.array([2]), np.array([[2]], dtype=np.int8)):
-        result = t.actuator_to_joint('position', x)
-        assert result.dtype == np.float64
-        assert result.ravel().tolist() == [0.5]
-
-
 URDF = {
     'ros2_control': (
         '<transmission name="t"><plugin>{type}</plugin>{members}</transmission>',
@@ -253,15 +243,6 @@ def test_roles_decide_whatever_the_order_of_the_text(dialect, joints, order):
     assert found == pytest.approx({'zed': 0.9, 'alpha': -1.1}, rel=1e-15)
     back = dict(zip(t.actuator_names, t.joint_to_actuator('position', q), strict=True))
     assert back == pytest.approx(motors, rel=1e-14)
-
-
-def test_an_ignored_encoder_passes_by_role(make_spec, make_robot):
-    """With the flag of the description, absolute positions pass by role and nothing else does."""
-    spec = make_spec('t', 'differential', ('j1', 'j2'), ('m1', 'm2'), ignore_absolute_encoder=True)
-    t = RobotTransmissions(make_robot(spec, joints=('j2', 'j1')))
-    assert t.ignore_absolute_encoder == {'t'}
-    assert t.actuator_to_joint('absolute_position', [10.0, 20.0]).tolist() == [20.0, 10.0]
-    assert t.actuator_to_joint('position', [10.0, 20.0]).tolist() == [-5.0, 15.0]
 
 
 @pytest.mark.parametrize('direction', DIRECTIONS)

@@ -103,24 +103,6 @@ def test_a_parabola_s_slopes_by_hand() -> None:
     )
 
 
-def test_two_points_are_a_line() -> None:
-    """The shortest table has one ratio."""
-    t = TabulatedTransmission([0.0, 2.0], [1.0, 5.0])
-    assert t.actuator_to_joint('position', [0.5]) == 2.0
-    assert t.actuator_to_joint('velocity', [3.0], at=[0.5]) == 6.0
-    assert t.actuator_to_joint('effort', [3.0], at=[0.5]) == 1.5
-
-
-def test_a_smooth_cam_is_met_between_its_points() -> None:
-    """A fine table of a known curve gives its values and its ratio."""
-    x = np.linspace(0.0, 1.2, 200)
-    t = TabulatedTransmission(x, np.sin(x))
-    a = np.random.default_rng(0).uniform(0.0, 1.2, size=(1000, 1))
-    assert np.abs(t.actuator_to_joint('position', a) - np.sin(a)).max() < 1e-5
-    ratio = t.actuator_to_joint('velocity', np.ones_like(a), at=a)
-    assert np.abs(ratio - np.cos(a)).max() < 5e-3
-
-
 def test_outside_the_table_is_the_domain() -> None:
     """Nothing is extrapolated, in either direction, for any interface."""
     report = MapReport()

@@ -17,7 +17,7 @@ import pytest
 
 from transmission_bridge import RobotTransmissions
 from transmission_bridge.errors import ParameterError, UnknownNameError
-from transmission_bridge.transmissions import LinearTransmission, Registry
+from transmission_bridge.transmissions import LinearTransmission
 from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of
 
 MAPS = [(direction, name) for direction in DIRECTIONS for name in interfaces_of(direction)]
@@ -122,19 +122,6 @@ def test_tuning_equals_building_afresh(robots, data):
     assert same(tuned, original)
 
 
-def test_changes_add_up(t):
-    """A later change keeps the earlier ones, also those of the same transmission."""
-    one = t.with_parameters({'wrist': {'joints': {'roll': {'offset': 0.1}}}})
-    two = one.with_parameters({'wrist': {'actuators': {'left': {'mechanical_reduction': 7}}}})
-    assert two.transmissions['wrist'].joint_offset == (0.1, -0.5)
-    assert two.transmissions['wrist'].actuator_reduction == (7.0, -50.0)
-    both = {
-        'joints': {'roll': {'offset': 0.1}},
-        'actuators': {'left': {'mechanical_reduction': 7}},
-    }
-    assert same(two, t.with_parameters({'wrist': both}))
-
-
 @pytest.mark.parametrize('value', [3, 3.0, np.float64(3), np.float32(3), np.int64(3), Fraction(3)])
 def test_any_real_number_is_a_value(t, value):
     """An integer, a fraction or a number of numpy is taken as the float that it is."""
@@ -227,12 +214,6 @@ def test_several_changes_are_accepted_together_or_not_at_all(t, wrist):
     assert same(t, RobotTransmissions(wrist))
 
 
-def test_nothing_to_change_changes_nothing(t):
-    """No parameters, or the present values, give an equal robot."""
-    assert same(t.with_parameters({}), t)
-    assert same(t.with_parameters({'wrist': {'joints': {'roll': {'offset': 0.5}}}}), t)
-
-
 def test_live_numbers_are_listed(t):
     """Each number that a type reads is listed with its value, its default and a description."""
     changed = t.with_parameters({'wrist': {'joints': {'roll': {'offset': 0.1}}}})
@@ -287,21 +268,11 @@ class Fussy(LinearTransmission):
         return cls([[1.0 / (teeth - 10.0)]] if teeth > 9.0 else [1.0])
 
 
-class _Entry:
-    """An entry point that is no file."""
-
-    name, value, dist = 'me/Fussy', 'here:Fussy', None
-
-    def load(self):
-        """Return the class."""
-        return Fussy
-
-
 @pytest.fixture
-def fussy(make_spec, make_robot):
+def fussy(make_spec, make_robot, registry_of):
     """Return a robot with the fussy plugin."""
     robot = make_robot(make_spec('gear', 'me/Fussy', ('j',), ('a',)))
-    return RobotTransmissions(robot, registry=Registry([_Entry()]))
+    return RobotTransmissions(robot, registry=registry_of(Fussy))
 
 
 def test_parameters_of_a_plugin_are_live(fussy):

@@ -1,12 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""
-The peers' own numbers, and how far ours are from them.
-
-A script as well: ``python vector_check.py`` prints the number of values checked and exits 1 where
-one is off, so that a changed copy of the package can be held to the vectors.
-"""
+"""The peers' own numbers, and how far ours are from them."""
 
 from __future__ import annotations
 
@@ -14,7 +9,6 @@ from collections.abc import Callable, Iterator
 import json
 import os
 from pathlib import Path
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +22,6 @@ from transmission_bridge.transmissions import (
 )
 
 SHIPPED = Path(__file__).parents[1] / 'data' / 'vectors'
-FILES = ('ros1_vectors.json', 'ros2_vectors.json')
 CLASSES = {
     'simple': SimpleTransmission,
     'differential': DifferentialTransmission,
@@ -203,18 +196,3 @@ def by_class(case: Case) -> Mapping:
     """Map with the transmission built from its class."""
     transmission = build(case)
     return lambda interface, direction, x: getattr(transmission, direction)(interface, x)
-
-
-def main() -> int:
-    """Check both files with the classes."""
-    print(sys.modules['transmission_bridge'].__file__)
-    status = 0
-    for name in FILES:
-        checked, found = failures(name, by_class)
-        print(f'{name}: {checked} values, {len(found)} off', *found[:3], sep='\n')
-        status = status or int(bool(found) or not checked)
-    return status
-
-
-if __name__ == '__main__':
-    sys.exit(main())
