@@ -11,7 +11,6 @@ process ends on SIGINT with exit code 0 and without a traceback is asked of each
 from __future__ import annotations
 
 import math
-from pathlib import Path
 import time
 
 import numpy as np
@@ -235,23 +234,10 @@ def bridge_crash(system, peer, folder):
     move(joints, 0.25)
 
 
-def late_description(system, peer, folder):
-    """The bridge reports that it waits for a late description, and uses it when it comes."""
-    said = 'no robot_description yet: topic /late_description has 0 publishers'
-    chosen = values(robot_description_file='', remappings='robot_description:=late_description')
-    system.start(launch_plan.plan_bridge(chosen))
-    system.start(launch_plan.plan_driver(chosen))
-    peer.spin_until(lambda: said in system.output('transmission_bridge'), 'what is missing')
-    assert peer.state() == 'unconfigured'
-    peer.latch(Path(ROBOT).read_text(encoding='utf-8'), 'late_description')
-    active(peer)
-    Listener(peer, 'joint_states').at(0.0)
-
-
 ALL = {
     scenario.__name__: scenario
     for scenario in (
         whole_life_cycle, parameters_from_file, two_robots,
-        two_topic_based_robots, driver_crash, bridge_crash, late_description,
+        two_topic_based_robots, driver_crash, bridge_crash,
     )
 }  # fmt: skip

@@ -62,20 +62,19 @@ def test_malformed(peer, reference, make_bridge, diagnostics, log):
 
 def test_no_description(peer, harness, reference, make_bridge, diagnostics, log):
     """A bridge without a description reports its topic, other publishers, and what to do."""
-    make_bridge({'autostart': True})
+    rule = 'robot_description:=late_description'
+    make_bridge({'autostart': True}, cli_args=['--ros-args', '-r', rule])
     elsewhere = peer.latch(reference.URDF, '/left/robot_description')
     words = ('other topics: /left/robot_description', '--urdf FILE', 'robot_description_file')
-    for each in (('topic /robot_description has 0 publishers',), words):
+    for each in (('topic /late_description has 0 publishers',), words):
         diagnostics.said('life cycle', *each, level=b'\x01')
     # Not latched: it came before the bridge, or does not fit.
-    volatile = peer.node.create_publisher(
-        elsewhere.msg_type, 'robot_description', harness.RELIABLE
-    )
+    volatile = peer.node.create_publisher(elsewhere.msg_type, 'late_description', harness.RELIABLE)
     words = ('1 publisher with incompatible quality of service: ', 'peer')
     diagnostics.said('life cycle', *words, level=b'\x01')
     peer.node.destroy_publisher(volatile)
-    publisher = peer.latch('')
-    words = 'the message on topic /robot_description is empty'
+    publisher = peer.latch('', 'late_description')
+    words = 'the message on topic /late_description is empty'
     diagnostics.said('life cycle', words, level=b'\x01')
     publisher.publish(publisher.msg_type(data=reference.URDF))
     diagnostics.said('life cycle', 'active', level=b'\x00')

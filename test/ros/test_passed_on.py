@@ -396,16 +396,6 @@ def test_several_drivers(peer, harness, reference, active_bridge):
     assert state.names == ('dial', 'roll', 'lift', 'pitch')
 
 
-def test_command_publishers(peer, harness, active_bridge):
-    """A best-effort publisher of commands is not connected, a reliable one is."""
-    active_bridge()
-    best_effort = peer.node.create_publisher(
-        harness.JointState, 'joint_commands', harness.BEST_EFFORT
-    )
-    peer.publisher('joint_commands', harness.RELIABLE)
-    assert best_effort.get_subscription_count() == 0
-
-
 @pytest.mark.versions
 @pytest.mark.parametrize('topic', ['joint_states', 'actuator_commands'])
 def test_outputs_reach_every_reader(peer, harness, active_bridge, topic):
@@ -441,24 +431,3 @@ def test_quality_of_service_overrides(peer, make_bridge, reference):
     assert peer.parameters(['qos_overrides./actuator_commands.publisher.depth']) == {
         'qos_overrides./actuator_commands.publisher.depth': 10
     }
-
-
-# -- names ---------------------------------------------------------------------------------------
-
-
-def test_remapping(peer, reference, make_bridge):
-    """Topics can be remapped as usual."""
-    rules = (
-        *('actuator_states:=/hardware/motors', 'joint_states:=arm/joints', '__node:=arm_bridge'),
-        *('joint_commands:=wanted', 'actuator_commands:=/hardware/targets'),
-    )
-    make_bridge(
-        {'robot_description': reference.URDF},
-        cli_args=['--ros-args', *(each for rule in rules for each in ('-r', rule))],
-    )
-    peer.start('arm_bridge')
-    driver, joints = peer.publisher('/hardware/motors'), peer.listen('arm/joints')
-    controller, actuators = peer.publisher('wanted'), peer.listen('/hardware/targets')
-    message = reference.Message(('finger',), position=(2.0,))
-    assert list(peer.exchange(driver, message, joints)[0].position) == [2.0]
-    assert list(peer.exchange(controller, message, actuators)[0].position) == [2.0]

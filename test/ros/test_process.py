@@ -546,25 +546,6 @@ while len(rounds) < ROUNDS:
     executor.spin_once()
 """
 
-#: A limit of zero is kept after a wait without a limit that ended with a task.
-LOOK_WITHOUT_WAITING_AFTER_A_TASK = """
-go, rounds = threading.Event(), []
-
-def work():
-    for _ in range(ROUNDS):
-        go.wait()
-        go.clear()
-        executor.create_task(lambda: rounds.append(True))
-
-other_thread(work)
-for wanted in range(1, ROUNDS + 1):
-    go.set()
-    while len(rounds) < wanted:
-        executor.spin_once()
-    executor.spin_once(0.0)
-    executor.spin_once(0.0)
-"""
-
 #: Without a limit a wait ends with a callback, also just after the last of many messages.
 NO_LIMIT_IS_NO_LIMIT = """
 calls = []
@@ -589,14 +570,12 @@ assert calls[3:] == ['timer'], calls
         SLOW_CALLBACKS_KEEP_NOTHING_WAITING,
         ANSWER_TO_A_CALL_AMID_MESSAGES,
         TASK_MADE_BY_A_TASK,
-        LOOK_WITHOUT_WAITING_AFTER_A_TASK,
         NO_LIMIT_IS_NO_LIMIT,
     ],
     ids=[
         'slow_callbacks_keep_nothing_waiting',
         'answer_to_a_call_amid_messages',
         'task_made_by_a_task',
-        'look_without_waiting_after_a_task',
         'no_limit_is_no_limit',
     ],
 )

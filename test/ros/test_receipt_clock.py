@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,25 +13,6 @@ import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
-
-
-@pytest.mark.versions
-@pytest.mark.parametrize('simulated', [False, True])
-def test_use_sim_time_decides(harness, peer, simulated):
-    """It is the steady clock, or ROS time, which is zero as long as no simulator has said one."""
-    from rclpy.lifecycle import LifecycleNode
-
-    from transmission_bridge.ros.session import ReceiptClock
-
-    overrides = harness.overrides({'use_sim_time': simulated})
-    node = LifecycleNode('clocked', context=peer.context, parameter_overrides=overrides)
-    try:
-        clock = ReceiptClock(node)
-        for now in (clock.now, clock.at_state):
-            before, found, after = time.monotonic(), now(), time.monotonic()
-            assert found == 0.0 if simulated else before <= found <= after
-    finally:
-        node.destroy_node()
 
 
 @pytest.mark.parametrize('simulated', [False, True])

@@ -127,27 +127,18 @@ def test_commands_and_states(launch, sees, command, urdf):
     child.ends_well()
 
 
-def test_waits_for_the_description_on_the_topic(launch, sees, peer):
+def test_waits_for_the_description_on_the_topic(launch, sees, peer, set_them):
     """Without a parameter the latched topic is used; an unusable text is logged and waited out."""
     child = launch()
     child.wait_for('waiting for a description on topic /robot_description')
+    accepted, reason = set_them(robot_description='<robot name="empty"><link name="a"/></robot>')
+    assert (accepted, 'nothing to drive' in reason) == (False, True)
     publisher = peer.latch('<robot')
     child.wait_for('topic /robot_description: ')
     for text, words in ((URDF, ''), (URDF.replace('elbow_motor', 'other'), 'restart to use it')):
         publisher.publish(publisher.msg_type(data=text))
         child.wait_for(words)
         assert sees().names == ACTUATORS
-
-
-def test_description_can_be_set_once(launch, sees, set_them):
-    """Before the first description one can be set; a bad or a second one is rejected."""
-    launch().wait_for('waiting for a description')
-    accepted, reason = set_them(robot_description='<robot name="empty"><link name="a"/></robot>')
-    assert (accepted, 'nothing to drive' in reason) == (False, True)
-    assert set_them(robot_description=URDF) == (True, '')
-    assert sees().names == ACTUATORS
-    accepted, reason = set_them(robot_description=URDF)
-    assert (accepted, 'running' in reason) == (False, True)
 
 
 def test_faults_are_switched_while_it_runs(launch, sees, command, set_them, urdf):
@@ -193,6 +184,11 @@ def test_values_of_parameters(launch, sees, set_them, urdf):
     [
         (['--urdf', 'no/such/file.urdf'], 2, 'no/such/file.urdf'),
         (['--speed', '3'], 2, '--speed'),
+        (
+            ['--urdf', 'URDF', '--ros-args', '-p', "actuators:=['elbow']"],
+            1,
+            f"unknown actuator 'elbow' (closest: '{ACTUATORS[1]}'), known: {', '.join(ACTUATORS)}",
+        ),
         (['--ros-args', '-p', "robot_description:='<robot'"], 1, 'line 1'),
         (['--ros-args', '-p', 'rate:=fast'], 1, 'rate has the wrong type (expected a number'),
         (['--ros-args', '-p', 'rate:=true'], 1, 'rate has the wrong type (expected a number'),
@@ -203,20 +199,12 @@ def test_values_of_parameters(launch, sees, set_them, urdf):
         (['--ros-args', '--unknown'], 1, '--unknown'),
     ],
 )
-def test_mistakes_end_it_with_a_sentence(launch, args, code, sentence):
+def test_mistakes_end_it_with_a_sentence(launch, urdf, args, code, sentence):
     """A mistake of the user is reported without a traceback and with an exit code."""
-    child = launch(*args)
+    child = launch(*(urdf if each == 'URDF' else each for each in args))
     assert child.ended() == code
     assert sentence in child.output
     assert 'Traceback' not in child.output
-
-
-def test_actuators_must_be_those_of_the_robot(launch, urdf):
-    """A name in the parameter actuators that the robot lacks is refused with those it has."""
-    child = launch('--urdf', urdf, '--ros-args', '-p', "actuators:=['elbow']")
-    assert child.ended() == 1
-    closest = f"unknown actuator 'elbow' (closest: '{ACTUATORS[1]}')"
-    assert f'{closest}, known: {", ".join(ACTUATORS)}' in child.output
 
 
 # -- the processes beside it in the launch files --------------------------------------------------
