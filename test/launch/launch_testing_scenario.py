@@ -6,7 +6,7 @@ One scenario under launch_testing.
 
 ::
 
-    launch_test test/launch/launch_testing_scenario.py scenario:=tuning
+    launch_test test/launch/launch_testing_scenario.py scenario:=two_robots
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 PLUGIN = 'joint_command_topic_hardware_interface/JointCommandTopicSystem'
+#: Replaced by a test that has the messages, or has none.
+MODULE = 'control_msgs.msg'
 INTERFACES = ('position', 'velocity', 'effort')
 TOPICS = tuple(f'joint_commands/{interface}' for interface in INTERFACES)
 
@@ -31,16 +33,6 @@ def urdf(reference):
     text = reference.URDF.replace('reference/Hardware', PLUGIN)
     assert text != reference.URDF
     return text
-
-
-@pytest.fixture
-def install(monkeypatch):
-    """Return a function that replaces the module with the messages; ``None``: there is none."""
-
-    def replace(module):
-        monkeypatch.setitem(sys.modules, 'control_msgs.msg', module)
-
-    return replace
 
 
 class Wire:
@@ -76,9 +68,9 @@ class Wire:
 
 
 @pytest.mark.parametrize('module', [None, SimpleNamespace(JointState=object)])
-def test_topics_exist_for_the_plugin_only(reference, urdf, install, module):
+def test_topics_exist_for_the_plugin_only(reference, urdf, monkeypatch, module):
     """Without the package, or with one that lacks the message, a sentence names it."""
-    install(module)
+    monkeypatch.setitem(sys.modules, MODULE, module)
     wire = Wire(reference.URDF)
     assert (wire.topics, wire.names, wire.missing) == ({}, (), '')
     wire = Wire(urdf)
@@ -88,9 +80,9 @@ def test_topics_exist_for_the_plugin_only(reference, urdf, install, module):
 
 
 @pytest.mark.parametrize('interface', INTERFACES)
-def test_a_joint_command_is_a_joint_command(reference, urdf, install, interface):
+def test_a_joint_command_is_a_joint_command(reference, urdf, monkeypatch, interface):
     """It commands its joints in its interface, whatever their order, and is counted by topic."""
-    install(SimpleNamespace(JointCommand=object))
+    monkeypatch.setitem(sys.modules, MODULE, SimpleNamespace(JointCommand=object))
     wire, joints = Wire(urdf), {'pitch': 0.25, 'lift': -1.5, 'roll': 0.75}
     assert (wire.names, wire.missing) == (TOPICS, '')
     wire.send(interface, **joints)
@@ -110,10 +102,10 @@ def test_a_joint_command_is_a_joint_command(reference, urdf, install, interface)
 
 
 def test_everything_else_works_without_the_message(
-    peer, make_bridge, reference, urdf, install, diagnostics, log
+    peer, make_bridge, reference, urdf, monkeypatch, diagnostics, log
 ):
     """The diagnostics and the log name the package, and joint_commands are read."""
-    install(None)
+    monkeypatch.setitem(sys.modules, MODULE, None)
     make_bridge({'robot_description': urdf})
     peer.start()
     words = 'install the package control_msgs'

@@ -26,6 +26,7 @@ SOON = 3.0 + 1.5
 @pytest.fixture
 def driver(harness, peer, reference):
     """Return a function that has a driver send all actuators, and returns what ends it."""
+    ends = []
 
     def start():
         node = harness.rclpy.create_node(
@@ -36,12 +37,16 @@ def driver(harness, peer, reference):
         timer = peer.node.create_timer(0.02, lambda: peer.send(publisher, message))
 
         def end():
+            ends.remove(end)
             peer.node.destroy_timer(timer)
             node.destroy_node()
 
+        ends.append(end)
         return end
 
-    return start
+    yield start
+    while ends:
+        ends[-1]()
 
 
 def test_autostart_forgotten(peer, make_bridge, reference, harness, log):

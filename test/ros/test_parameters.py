@@ -208,7 +208,9 @@ def with_slide(reference):
             {'robot_description': '<robot name="a"><link name="a"/></robot>'},
             ('nothing to bridge',),
         ),
+        ({'robot_description': ''}, ('robot_description',)),
         ({'robot_description': ' '}, ('the robot description is empty',)),
+        ({'robot_description': 'a robot'}, ('this is not a robot description', "'a robot'")),
         ({'robot_description': '~/my/robot'}, ('this is a path', '--urdf FILE', '~/my/robot')),
     ],
 )

@@ -339,6 +339,50 @@ def test_limits_of_a_motor(active_bridge, reference, peer, diagnostics, answer):
     assert not peer.set_parameters({limit: -1.0}).successful
 
 
+def test_time_of_commands(active_bridge, reference, peer, answer, log):
+    """What is too old is refused; a velocity ends by zero, once, after its timeout."""
+    node = active_bridge({'max_command_age': 5.0, 'command_timeout': 0.3})
+    heard = peer.listen('actuator_commands')
+    controller = peer.publisher('joint_commands')
+    rejected = node._session.inputs.statistics['joint_commands'].rejected
+    peer.send(controller, reference.Message(('lift',), velocity=(1.0,), stamp=(1, 0)))
+    peer.spin_until(lambda: rejected['too_old'], 'the refusal')
+    peer.send(controller, reference.Message(('lift',), velocity=(1.0,), stamp=(0, 0)))
+    peer.spin_until(lambda: len(heard) == 2, 'the end of the command')
+    assert [each.velocity.tolist() for each in heard] == [[-4.0], [0.0]]
+    peer.spin_until(lambda: log('stopped: no new velocity or effort'), 'the log')
+
+
+def test_transmission_that_raises(
+    make_bridge, reference, robots, peer, monkeypatch, diagnostics, log
+):
+    """Its traceback is logged once, and all but its own joints go on."""
+    from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission
+    from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
+
+    def put_bug(*args, **options):
+        raise ZeroDivisionError('inside the plugin')
+
+    # As a type that gives a function of arrays.
+    make_system = PositionDependentTransmission._make_system
+    monkeypatch.setattr(CrankSliderTransmission, '_make_system', make_system)
+    make_bridge({'robot_description': robots.urdf(('knee', 'neck'), robots.leg())})
+    peer.start()
+    driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
+    message = reference.Message(('cylinder', 'neck'), position=(0.4, 1.5), stamp=(3, 0))
+    assert peer.exchange(driver, message, joints)[0].names == ('knee', 'neck')
+    for name in ('evaluate', 'inverse'):
+        monkeypatch.setattr(CrankSliderTransmission, name, put_bug)
+    for _ in range(2):
+        (answer,) = peer.exchange(driver, message, joints)
+        assert (answer.names, answer.position.tolist()) == (('neck',), [1.5])
+    diagnostics.said('transmission leg')
+    peer.spin_until(lambda: 'traceback' in diagnostics.values('transmission leg'), 'the reason')
+    words = 'ZeroDivisionError: inside the plugin'
+    assert diagnostics.values('transmission leg')['last exception'] == words
+    assert log("transmission 'leg' raised") == log('Traceback') == 1
+
+
 def test_tuning_under_load(active_bridge, peer, answer):
     """A change that turns a commanded joint is refused with what to do, else it is accepted."""
     active_bridge({'command_timeout': 0.0})

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
@@ -95,15 +97,21 @@ def test_bug(peer, active_bridge, zero, feed, monkeypatch, log):
     assert zero().success
 
 
-def test_refusals(peer, make_bridge, reference, zero):
+def test_refusals(peer, make_bridge, reference, zero, feed):
     """The service is refused in every state but active, and where its joints are unknown."""
-    make_bridge({'robot_description': reference.URDF})
+    make_bridge({'robot_description': reference.URDF, 'zero_max_age': 0.2})
     for transition, words in (
         ('', 'not active'),
         ('configure', 'not active'),
         ('activate', 'is unknown: no fresh actuator state'),
+        ('silence', 'is stale: no usable message for '),
         ('deactivate', 'not active'),
     ):
+        if transition == 'silence':
+            feed()
+            silent = time.monotonic() + 0.3
+            peer.spin_until(lambda: time.monotonic() > silent, 'time')
+            transition = ''
         assert not transition or peer.change_state(transition)
         before = peer.parameters([LIFT, ROLL, PITCH])
         response = zero()
