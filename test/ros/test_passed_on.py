@@ -399,6 +399,7 @@ def test_tuning_under_load(active_bridge, peer, answer):
     assert answer('velocity', lift=1.0) == {'winch': 4.0}
 
 
+@pytest.mark.versions
 def test_writers_of_commands(peer, active_bridge, reference, monkeypatch):
     """Each publisher is a writer where rclpy tells, else the only publisher of a topic is."""
     checked = []
