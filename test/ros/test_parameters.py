@@ -201,7 +201,7 @@ def with_slide(reference):
         ),
         (
             {'qos_overrides./joint_commands.subscription.depth': -3},
-            ("topic '/joint_commands' cannot be created", 'depth'),
+            ("topic '/joint_commands' cannot be created", 'Failed to create subscription'),
         ),
         ({'robot_description': '<robot name="a">\n<link'}, ('line 2', 'well-formed')),
         (

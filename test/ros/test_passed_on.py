@@ -466,13 +466,21 @@ def test_quality_of_service_overrides(peer, make_bridge, reference):
         }
     )
     peer.start()
-    (info,) = peer.node.get_subscriptions_info_by_topic('actuator_states')
-    assert info.qos_profile.reliability.name == 'RELIABLE'
-    (info,) = peer.node.get_publishers_info_by_topic('actuator_commands')
-    assert info.qos_profile.reliability.name == 'BEST_EFFORT'
+
+    def reliability_of(find_endpoints, topic):
+        # Endpoints of an earlier test may still be known.
+        (only,) = peer.spin_until(
+            lambda: len(found := find_endpoints(topic)) == 1 and found, f'one endpoint of {topic}'
+        )
+        return only.qos_profile.reliability.name
+
+    publishers = peer.node.get_publishers_info_by_topic
+    assert (
+        reliability_of(peer.node.get_subscriptions_info_by_topic, 'actuator_states') == 'RELIABLE'
+    )
+    assert reliability_of(publishers, 'actuator_commands') == 'BEST_EFFORT'
     # Each override reaches the topic that it names and no other.
-    (info,) = peer.node.get_publishers_info_by_topic('joint_states')
-    assert info.qos_profile.reliability.name == 'RELIABLE'
+    assert reliability_of(publishers, 'joint_states') == 'RELIABLE'
     assert peer.parameters(['qos_overrides./actuator_commands.publisher.depth']) == {
         'qos_overrides./actuator_commands.publisher.depth': 10
     }
