@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The helpers of this folder, and a harness of its own."""
+"""The helpers of this folder."""
 
 from __future__ import annotations
 
@@ -10,15 +10,6 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent
-
-
-@pytest.fixture(scope='session')
-def harness(load_harness):
-    """Return the harness of the node's tests, with little patience for an answer."""
-    # One of our own: these processes are new, and a first answer is often lost.
-    module = load_harness('launch_harness')
-    module.ANSWER = 1.0
-    return module
 
 
 @pytest.fixture(scope='session')

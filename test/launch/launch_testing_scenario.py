@@ -6,7 +6,7 @@ One scenario under launch_testing.
 
 ::
 
-    launch_test test/launch/launch_testing_scenario.py scenario:=tuning
+    launch_test test/launch/launch_testing_scenario.py scenario:=two_robots
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ FOLDER = Path(__file__).parent
 
 def _load(name, path):
     spec = importlib.util.spec_from_file_location(name, path)
-    sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 harness = _load('launch_harness', FOLDER.parent / 'ros' / 'harness.py')

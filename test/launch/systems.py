@@ -49,44 +49,6 @@ def name_of(plan):
     return f'{plan.namespace}/{plan.name}' if plan.namespace else plan.name
 
 
-class Respawned:
-    """
-    A process that is started again when it ends, as launch does it.
-
-    :param make: Starts the process.
-    :param respawn: Whether it is started again.
-    """
-
-    def __init__(self, make, respawn):
-        self._make = make
-        self.processes = [make()]
-        self.stopping = threading.Event()
-        self._watch = threading.Thread(target=self._respawn, daemon=True)
-        if respawn:
-            self._watch.start()
-
-    @property
-    def current(self):
-        """The one that was started last."""
-        return self.processes[-1]
-
-    def clean_up(self):
-        """End by force whatever is left; no other follows."""
-        self.stopping.set()
-        self.current.clean_up()
-        if self._watch.is_alive():
-            self._watch.join()
-        for process in self.processes:
-            process.clean_up()
-
-    def _respawn(self):
-        while not self.stopping.wait(LOOK):
-            if self.current._child.poll() is not None:
-                if self.stopping.wait(RESPAWN_DELAY):
-                    return
-                self.processes.append(self._make())
-
-
 class Processes:
     """
     Plain child processes of the test, with the command lines that launch would give them.
@@ -96,10 +58,9 @@ class Processes:
     """
 
     def __init__(self, harness, folder):
-        self._harness = harness
-        self._folder = folder
-        self._nodes = {}
-        self._crashed = []
+        self._harness, self._folder = harness, folder
+        self._nodes, self._crashed, self._watches = {}, [], []
+        self._stopping = threading.Event()
 
     def start(self, plan, parameters=None):
         """Start a node, with further parameters that override its plan."""
@@ -110,34 +71,46 @@ class Processes:
             # JSON is YAML.
             file.write_text(json.dumps({'/**': {'ros__parameters': parameters}}), encoding='utf-8')
             line += ['--params-file', str(file)]
-        self._nodes[name] = Respawned(
-            lambda: self._harness.Process(MODULES[plan.executable], line), plan.respawn == 'true'
-        )
+
+        def make():
+            lives.append(self._harness.Process(MODULES[plan.executable], line))
+
+        def respawn():
+            while not self._stopping.wait(LOOK):
+                if lives[-1].exit_code is not None and not self._stopping.wait(RESPAWN_DELAY):
+                    make()
+
+        lives = self._nodes[name] = []
+        make()
+        if plan.respawn == 'true':
+            self._watches.append(threading.Thread(target=respawn, daemon=True))
+            self._watches[-1].start()
 
     def output(self, name):
         """Return everything that a node has said, in all its lives."""
-        return ''.join(process.output for process in self._nodes[name].processes)
+        return ''.join(process.output for process in self._nodes[name])
 
     def crash(self, name):
         """Kill a node."""
-        process = self._nodes[name].current
-        self._crashed.append(process)
-        process.stop(9)
+        self._crashed.append(self._nodes[name][-1])
+        self._crashed[-1].stop(9)
+
+    def _all(self):
+        """Return all processes; no other follows."""
+        self._stopping.set()
+        for watch in self._watches:
+            watch.join()
+        return [process for lives in self._nodes.values() for process in lives]
 
     def interrupt(self):
         """End all by SIGINT; return exit code and output of each process that did not crash."""
-        for node in self._nodes.values():
-            node.stopping.set()
-        processes = [process for node in self._nodes.values() for process in node.processes]
         return [
             (process.stop(), process.output)
-            for process in processes
+            for process in self._all()
             if process not in self._crashed
         ]
 
     def clean_up(self):
         """End by force whatever is left."""
-        for node in self._nodes.values():
-            node.stopping.set()
-        for node in self._nodes.values():
-            node.clean_up()
+        for process in self._all():
+            process.clean_up()

@@ -41,28 +41,23 @@ def test_defaults_change_no_name(command_line):
 
 
 @pytest.mark.parametrize('topic', TOPICS)
-@pytest.mark.parametrize('form', ['{}:={}', dict, list])
-def test_one_topic_is_renamed(topic, form):
+def test_one_topic_is_renamed(topic):
     """A remapping renames this topic of the bridge, and the driver's if it has it."""
-    rename = (topic, 'elsewhere')
-    given = form.format(*rename) if isinstance(form, str) else form([rename])
-    chosen = values(remappings=given)
-    assert launch_plan.plan_bridge(chosen).remappings == (rename,)
     shared = topic in {'actuator_states', 'actuator_commands', 'robot_description'}
-    assert launch_plan.plan_driver(chosen).remappings == ((rename,) if shared else ())
+    for given in (f'{topic}:=elsewhere', {topic: 'elsewhere'}, [(topic, 'elsewhere')]):
+        chosen = values(remappings=given)
+        rename = ((topic, 'elsewhere'),)
+        assert launch_plan.plan_bridge(chosen).remappings == rename
+        assert launch_plan.plan_driver(chosen).remappings == (rename if shared else ())
 
 
-def test_several_topics_are_renamed():
-    """Remappings are split as a shell does, and the order stays."""
+def test_remappings_in_words():
+    """They are split as a shell does, the order stays; unknown topics would be ignored by ROS."""
     chosen = values(remappings='joint_states:=/a  left/actuator_states:=b')
     assert launch_plan.plan_bridge(chosen).remappings == (
         ('joint_states', '/a'),
         ('left/actuator_states', 'b'),
     )
-
-
-def test_misspelt_remappings_are_refused():
-    """ROS would ignore an unknown topic, and two robots would share motors."""
     with pytest.raises(UnknownNameError, match="unknown topic 'joint_state'"):
         launch_plan.parse_remappings('joint_state:=/a')
     with pytest.raises(ValueError, match="remappings: expected 'name:=value', found '/a'"):
@@ -78,27 +73,19 @@ def test_arguments_for_each_topic_are_refused(topic):
     launch_plan.reject_removed_arguments(argument.name for argument in DECLARED)
 
 
-def test_the_driver_does_not_read_the_file_of_the_bridge():
-    """Its wildcard would give the driver parameters that are not its own."""
-    assert launch_plan.plan_driver(values()).params_file == ''
-
-
-@pytest.mark.parametrize(
-    ('given', 'text'), [(True, 'true'), (False, 'false'), ('true', 'true')], ids=str
-)
-def test_booleans_are_spelled_as_in_launch(given, text):
-    """Python's booleans do as well."""
-    assert launch_plan.plan_bridge(values(autostart=given)).switches['autostart'] == text
-
-
-def test_description_and_namespace_reach_the_command_line(command_line):
-    """A path becomes --urdf, and a namespace has one slash whoever wrote it."""
-    plan = launch_plan.plan_bridge(
-        values(robot_description_file=Path('arm.urdf'), namespace='/cell/')
-    )
-    line = command_line(plan)
-    assert line[:2] == ['--urdf', 'arm.urdf']
-    assert '__ns:=/cell' in line
+def test_command_line(command_line):
+    """A path becomes --urdf, a namespace has one slash, and booleans are spelled as in launch."""
+    for given, text in ((True, 'true'), (False, 'false'), ('true', 'true')):
+        chosen = values(
+            robot_description_file=Path('arm.urdf'), namespace='/cell/', autostart=given
+        )
+        plan = launch_plan.plan_bridge(chosen)
+        line = command_line(plan)
+        assert line[:2] == ['--urdf', 'arm.urdf']
+        assert '__ns:=/cell' in line
+        assert plan.switches['autostart'] == text
+        # The wildcard of the bridge's file would give the driver what is not its own.
+        assert launch_plan.plan_driver(chosen).params_file == ''
 
 
 def test_topic_based_hardware_stays_in_its_namespace():

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
+from functools import partial
 import os
 from pathlib import Path
 
@@ -66,20 +68,14 @@ def started(name, kind='py', **arguments):
 
 @pytest.mark.parametrize('kind', KINDS)
 @pytest.mark.parametrize('name', NAMES)
-def test_every_choice_is_an_argument_with_a_description(name, kind):
-    """All arguments exist in each format with default and description."""
+def test_arguments_and_nodes(name, kind):
+    """All arguments exist in each format with default and description, and our nodes start."""
     arguments = included(name, kind).get_launch_arguments()
     assert {argument.name for argument in arguments} == COMMON | MORE[name]
     for argument in arguments:
         assert isinstance(argument, DeclareLaunchArgument)
         assert argument.default_value is not None
         assert argument.description.rstrip(')').endswith(('.', "'"))
-
-
-@pytest.mark.parametrize('kind', KINDS)
-@pytest.mark.parametrize('name', NAMES)
-def test_what_is_started(name, kind):
-    """The bridge comes alone, or after a driver."""
     nodes, _ = started(name, kind)
     assert [node.node_executable for node in nodes] == STARTED[name]
 
@@ -101,27 +97,20 @@ def test_demo_is_moved_on_request(kind):
 
 def test_arguments_reach_the_node():
     """Namespace, names, file and switches of the command line reach the node."""
-    arguments = {
-        'robot_description_file': str(URDF),
-        'namespace': 'cell',
-        'remappings': 'joint_states:=/all/joint_states',
-        'autostart': 'false',
-        'use_sim_time': 'true',
-        'log_level': 'debug',
-    }
-    (node,), context = started('bridge', **arguments)
+    (node,), context = started(
+        'bridge',
+        robot_description_file=str(URDF),
+        namespace='cell',
+        remappings='joint_states:=/all/joint_states',
+        autostart='false',
+        use_sim_time='true',
+        log_level='debug',
+    )
     node._perform_substitutions(context)
     assert node.node_name == '/cell/transmission_bridge'
     assert node.expanded_remapping_rules == [('joint_states', '/all/joint_states')]
-    assert node.cmd is not None
-    values = {
-        name: value
-        for each in parameters_of(node, context)
-        if isinstance(each, dict)
-        for name, value in each.items()
-    }
-    assert values['autostart'] is False
-    assert values['use_sim_time'] is True
+    values = ChainMap(*(each for each in parameters_of(node, context) if isinstance(each, dict)))
+    assert (values['autostart'], values['use_sim_time']) == (False, True)
     assert values['robot_description'] == URDF.read_text(encoding='utf-8')
 
 
@@ -130,11 +119,12 @@ def parameters_of(node, context):
     return evaluate_parameters(context, node._Node__parameters)
 
 
-def test_no_description_file_leaves_the_parameter_alone():
-    """A robot_description in a parameter file is not cleared by the launch file."""
-    (node,), context = started('bridge')
+def test_no_file():
+    """A robot_description in a parameter file is not cleared, and no file is no argument."""
+    (node,), context = started('bridge', params_file='')
     for each in parameters_of(node, context):
-        assert not isinstance(each, dict) or 'robot_description' not in each
+        assert not isinstance(each, Path)
+        assert 'robot_description' not in each
 
 
 def test_a_launch_file_of_somebody_else():
@@ -148,44 +138,11 @@ def test_a_launch_file_of_somebody_else():
         remappings={'joint_states': LaunchConfiguration('states')},
         parameters=[{'state_timeout': 0.5}],
     )
-    assert isinstance(node, Node)
     node._perform_substitutions(context)
     assert node.node_name == '/left/transmission_bridge'
     assert node.expanded_remapping_rules == [('joint_states', '/joint_states')]
-    values = [each for each in parameters_of(node, context) if isinstance(each, dict)]
-    assert values[-1] == {'state_timeout': 0.5}
-    assert values[0]['autostart'] is False
-
-
-def test_arguments_for_each_topic_fail():
-    """Launch ignores what it does not know: an argument that is gone is refused."""
-    with pytest.raises(ParameterError, match='remappings'):
-        started('bridge', joint_states_topic='/a')
-    with pytest.raises(ParameterError, match='remappings'):
-        bridge_node(joint_states_topic='/a')
-
-
-def test_two_robots_in_a_file_of_somebody_else(tmp_path):
-    """Two bridges that an XML file includes in groups keep their arguments apart."""
-    group = (
-        '<group><include file="$(find-pkg-share transmission_bridge)/launch/bridge.launch.xml">'
-        '<arg name="namespace" value="{0}"/>'
-        '<arg name="remappings" value="joint_states:=/{0}/joints"/>'
-        '</include></group>'
-    )
-    file = tmp_path / 'two.launch.xml'
-    file.write_text(
-        f'<launch>{group.format("left")}{group.format("right")}</launch>', encoding='utf-8'
-    )
-    context = LaunchContext()
-    found = []
-    for node in nodes_of(IncludeLaunchDescription(AnyLaunchDescriptionSource(str(file))), context):
-        node._perform_substitutions(context)
-        found.append((node.node_name, node.expanded_remapping_rules))
-    assert found == [
-        ('/left/transmission_bridge', [('joint_states', '/left/joints')]),
-        ('/right/transmission_bridge', [('joint_states', '/right/joints')]),
-    ]
+    first, *_, last = (each for each in parameters_of(node, context) if isinstance(each, dict))
+    assert (first['autostart'], last) == (False, {'state_timeout': 0.5})
 
 
 @pytest.mark.parametrize('kind', KINDS)
@@ -215,58 +172,33 @@ def test_controllers_start_after_the_first_states(monkeypatch, kind):
     assert spawned(waiter, 0) == ['spawner']
 
 
-@pytest.mark.parametrize('kind', KINDS)
-def test_two_topic_based_robots_side_by_side(kind):
-    """Included in two namespaces, every topic of each robot is in its namespace."""
-    source = AnyLaunchDescriptionSource(str(resource('launch', f'topic_based.launch.{kind}')))
-    both = LaunchDescription(
-        IncludeLaunchDescription(source, launch_arguments=[('namespace', side)])
-        for side in ('left', 'right')
-    )
-    context = LaunchContext()
-    names, rules = [], []
-    for node in nodes_of(both, context):
-        node._perform_substitutions(context)
-        names.append(node.node_name)
-        rules += node.expanded_remapping_rules or ()
-    assert {'/left/transmission_bridge', '/right/transmission_bridge'} <= set(names)
-    assert all(name.startswith(('/left/', '/right/')) for name in names)
-    assert set(rules) == set(launch_plan.TOPIC_BASED.items())
-
-
-def test_an_argument_that_is_none_is_refused():
-    """A mistyped argument is an error that names it, not a bridge with defaults."""
+def test_arguments_that_are_none_are_refused():
+    """Launch ignores what it does not know: a mistyped or removed argument is an error."""
     with pytest.raises(UnknownNameError, match='name_space'):
         bridge_node(name_space='left')
-
-
-def test_missing_description_file_stops_the_launch():
-    """A file that is not there is an error of the launch and not a bridge that waits for ever."""
-    (node,), context = started('bridge', robot_description_file='/no_such.urdf')
-    with pytest.raises(FileNotFoundError, match='no_such'):
-        parameters_of(node, context)
-
-
-@pytest.mark.parametrize('path', ['/no_such.yaml', LaunchConfiguration('missing')], ids=str)
-def test_missing_parameter_file_stops_the_launch(path):
-    """The bridge does not start with other numbers than the written ones."""
-    context = LaunchContext()
-    context.launch_configurations['missing'] = '/no_such.yaml'
-    with pytest.raises(FileNotFoundError, match='no_such'):
-        parameters_of(bridge_node(params_file=path), context)
-
-
-def test_a_choice_that_is_none_stops_the_launch():
-    """An impossible value of an argument is an error before any node starts."""
+    for use in (bridge_node, partial(started, 'bridge')):
+        with pytest.raises(ParameterError, match='remappings'):
+            use(joint_states_topic='/a')
     for name in ('autostart', 'use_sim_time', 'respawn'):
         with pytest.raises(RuntimeError, match=f'"{name}" provided value "loud" is not valid'):
             started('bridge', **{name: 'loud'})
 
 
-def test_no_parameter_file():
-    """An empty argument has no effect."""
-    (node,), context = started('bridge', params_file='')
-    assert not [each for each in parameters_of(node, context) if isinstance(each, Path)]
+@pytest.mark.parametrize(
+    'files',
+    [
+        {'robot_description_file': '/no_such.urdf'},
+        {'params_file': '/no_such.yaml'},
+        {'params_file': LaunchConfiguration('missing')},
+    ],
+    ids=str,
+)
+def test_a_missing_file_stops_the_launch(files):
+    """The bridge neither waits for ever nor starts with other numbers than the written ones."""
+    context = LaunchContext()
+    context.launch_configurations['missing'] = '/no_such.yaml'
+    with pytest.raises(FileNotFoundError, match='no_such'):
+        parameters_of(bridge_node(**files), context)
 
 
 def test_description_text(tmp_path):
@@ -290,30 +222,19 @@ def test_description_text(tmp_path):
         assert 'link_8' in load_description_text(str(macro), 'n:=8')
 
 
-def test_an_empty_description(tmp_path):
-    """The empty output of a failed xacro stops the launch with an error about the file."""
-    empty = tmp_path / 'robot.urdf'
-    for text in ('', '\ufeff \n'):
-        empty.write_text(text, encoding='utf-8')
-        with pytest.raises(DescriptionError, match=f"file '{empty}' is empty: .*xacro"):
-            load_description_text(str(empty))
-
-
 @pytest.mark.parametrize(
     ('file', 'error', 'reason'),
-    [('/dev/zero', DescriptionError, 'too long'), ('pipe', OSError, 'no data came from this')],
+    [
+        ('/dev/zero', DescriptionError, 'too long'),
+        ('/dev/null', DescriptionError, "file '/dev/null' is empty: .*xacro"),
+        ('blank', DescriptionError, 'blank.? is empty: .*xacro'),
+        ('pipe', OSError, 'no data came from this'),
+    ],
 )
-def test_a_description_without_end(monkeypatch, tmp_path, file, error, reason):
+def test_a_description_that_is_none(monkeypatch, tmp_path, file, error, reason):
     """A launch reads as much as ``--urdf`` does, and waits for a pipe no longer."""
     monkeypatch.setattr('transmission_bridge.description.source.PIPE_TIMEOUT', 0.1)
     os.mkfifo(tmp_path / 'pipe')
+    (tmp_path / 'blank').write_text('\ufeff \n', encoding='utf-8')
     with pytest.raises(error, match=reason):
         load_description_text(str(tmp_path / file))
-
-
-def test_the_files_are_thin():
-    """XML and YAML include the Python file, so that only one body exists."""
-    for name in NAMES:
-        for kind in ('xml', 'yaml'):
-            text = Path(resource('launch', f'{name}.launch.{kind}')).read_text(encoding='utf-8')
-            assert f'$(find-pkg-share transmission_bridge)/launch/{name}.launch.py' in text

@@ -23,9 +23,8 @@ FOLDER = Path(__file__).parent
 
 #: By name, because the module needs rclpy, whose import warns.
 SCENARIOS = (
-    'whole_life_cycle', 'parameters_from_file', 'names_of_their_own', 'two_robots',
-    'two_topic_based_robots', 'driver_crash', 'bridge_crash', 'wrong_description',
-    'late_description', 'tuning', 'interrupted',
+    'whole_life_cycle', 'parameters_from_file', 'two_robots', 'two_topic_based_robots',
+    'driver_crash', 'bridge_crash',
 )  # fmt: skip
 
 

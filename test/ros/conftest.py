@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
+import subprocess
 import time
 
 import pytest
@@ -108,6 +109,56 @@ def start_process(harness):
 
 
 @pytest.fixture
+def start(start_process):
+    """Start ``python <args>``, which reads what a test says to it."""
+    return lambda *args: start_process(None, *args, stdin=subprocess.PIPE)
+
+
+@pytest.fixture
+def start_bridge(harness, reference, start_process, tmp_path):
+    """Return a function that starts a bridge of the reference robot, which starts itself."""
+
+    def start_it(*args, urdf=reference.URDF, through=(), stdin=subprocess.DEVNULL, **values):
+        path = harness.parameter_file(
+            tmp_path / 'robot.yaml',
+            {'robot_description': harness.quoted(urdf), 'autostart': 'true', **values},
+            '/**',
+        )
+        module = 'transmission_bridge.ros.bridge_main'
+        line = (*args, '--ros-args', '--params-file', path)
+        return start_process(module, *line, through=through, stdin=stdin)
+
+    return start_it
+
+
+@pytest.fixture
+def live(start_bridge, meet):
+    """Return a function that starts a bridge, and returns the process and a peer once it is up."""
+
+    def start_it(*args, **values):
+        process = start_bridge(*args, **values)
+        peer = meet('transmission_bridge')
+        if values.get('autostart') != 'false':
+            peer.spin_until(lambda: peer.state() == 'active', 'the start')
+        return process, peer
+
+    return start_it
+
+
+@pytest.fixture
+def log(capfd):
+    """Return a function: how many lines of the log so far have these words."""
+    text = ''
+
+    def count(*words):
+        nonlocal text
+        text += capfd.readouterr().err
+        return sum(all(word in line for word in words) for line in text.splitlines())
+
+    return count
+
+
+@pytest.fixture
 def make_bridge(harness, peer):
     """Make a bridge in this process, spun along with the peer, with parameters as given."""
     from transmission_bridge.ros.bridge_node import TransmissionBridge
@@ -132,6 +183,12 @@ def make_bridge(harness, peer):
         node.shut_down()
         peer.executor.remove_node(node)
         node.destroy_node()
+
+
+@pytest.fixture
+def diagnostics(harness, peer):
+    """Return the :class:`Diagnostics` of the bridge in the root namespace."""
+    return harness.Diagnostics(peer)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 
+from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 import pytest
@@ -109,16 +110,17 @@ class Process:
     """
     A node as a process of its own, whose output is read as it comes.
 
-    :param module: For example ``transmission_bridge.ros.bridge_main``, or the path of a script.
+    :param module: For example ``transmission_bridge.ros.bridge_main``, or the path of a script;
+        ``None``: ``args`` has it.
     :param args: The command line behind it.
     :param through: Command line in front of all, of a program that becomes this one.
     :param stdin: Its standard input.
     """
 
     def __init__(self, module, args, *, through=(), stdin=subprocess.DEVNULL):
-        program = ['-m', module] if isinstance(module, str) else [module]
+        program = ['-m', module] if isinstance(module, str) else [module] if module else []
         self._child = subprocess.Popen(
-            [*through, sys.executable, '-u', *program, *(str(arg) for arg in args)],
+            [*through, sys.executable, '-u', *program, *map(str, args)],
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -141,16 +143,21 @@ class Process:
         """Its number."""
         return self._child.pid
 
+    def say(self, text):
+        """Send a line to its standard input, which has to be a pipe."""
+        self._child.stdin.write(text + '\n')
+        self._child.stdin.flush()
+
     @property
     def exit_code(self):
         """Its exit code, ``None`` while it runs."""
         return self._child.poll()
 
-    def wait_for(self, text):
-        """Return when the output holds this text."""
+    def wait_for(self, text, times=1):
+        """Return when the output holds this text, or holds it so many times."""
         deadline = time.monotonic() + PATIENCE
         runs = True
-        while text not in self.output:
+        while self.output.count(text) < times:
             assert runs, f'ended without {text!r}:\n{self.output}'
             try:
                 runs = self._news.get(timeout=max(deadline - time.monotonic(), 0.01))
@@ -161,15 +168,22 @@ class Process:
         """Send a signal."""
         self._child.send_signal(number)
 
-    def stop(self, number=signal.SIGINT):
+    def stop(self, number=signal.SIGINT, within=PATIENCE):
         """Send a signal if it still runs; return the exit code, the output being complete."""
         if self._child.poll() is None:
             self._child.send_signal(number)
-        return self.ended()
+        return self.ended(within)
 
-    def ended(self):
+    def ends_well(self, number=signal.SIGINT, within=PATIENCE):
+        """Stop it; it must still run, end with 0 and have no bug in its log."""
+        assert self.exit_code is None, self.output
+        assert self.stop(number, within) == 0
+        assert 'Traceback' not in self.output
+        assert 'bug' not in self.output
+
+    def ended(self, within=PATIENCE):
         """Return the exit code when it has ended."""
-        code = self._child.wait(timeout=PATIENCE)
+        code = self._child.wait(timeout=within)
         self._reader.join(timeout=PATIENCE)
         return code
 
@@ -179,6 +193,8 @@ class Process:
             self._child.kill()
         self.ended()
         self._child.stdout.close()
+        if self._child.stdin is not None:
+            self._child.stdin.close()
 
 
 class Peer:
@@ -364,6 +380,48 @@ class Peer:
         request = DescribeParameters.Request(names=list(names))
         found_ = self.call(DescribeParameters, f'{node}/describe_parameters', request)
         return {each.name: each for each in found_.descriptors}
+
+
+class Diagnostics:
+    """
+    The newest diagnostics of a node.
+
+    :param node: Its full name, without the first slash.
+    :ivar statuses: By name without the node's.
+    """
+
+    def __init__(self, peer, node=BRIDGE):
+        self.statuses, self.stamp = {}, None
+        self._peer, self._prefix = peer, f'{node}: '
+        peer.node.create_subscription(DiagnosticArray, '/diagnostics', self._take, 100)
+
+    def _take(self, message):
+        found = {
+            each.name.removeprefix(self._prefix): each
+            for each in message.status
+            if each.name.startswith(self._prefix)
+        }
+        if found:
+            self.statuses, self.stamp = found, message.header.stamp
+
+    def values(self, name):
+        """Return the values of a status as a dictionary."""
+        return {each.key: each.value for each in self.statuses[name].values}
+
+    def said(self, name, *words, level=None, act=lambda: None):
+        """Wait for a status that comes from now on, with a level and with words; return it."""
+        self.statuses = {}
+
+        def find():
+            act()
+            status = self.statuses.get(name)
+            is_it = status is not None and (level is None or status.level == level)
+            return status if is_it and all(word in status.message for word in words) else None
+
+        try:
+            return self._peer.spin_until(find, f'{words} of {name}')
+        finally:
+            print(name, self.statuses.get(name))
 
 
 def found(heard, stamp, answers):

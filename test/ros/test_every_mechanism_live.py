@@ -162,9 +162,9 @@ def units_of(actuators):
     return texts, scales
 
 
-@pytest.fixture(scope='module')
-def robot(tmp_path_factory):
-    """Return the file of the robot, and the scales of each actuator."""
+@pytest.fixture
+def robot():
+    """Return the text of the robot, and the scales of each actuator."""
     text = DOCUMENT.read_text(encoding='utf-8')
     blocks = re.findall(r'^<transmission .*?^</transmission>$', text, re.DOTALL | re.MULTILINE)
     leg = re.search(r'<robot name="leg">.*?</robot>', text, re.DOTALL)[0]
@@ -201,29 +201,8 @@ def robot(tmp_path_factory):
         )
         if not closed:
             urdf = re.sub(rf'(<actuator name="{name}" [^>]*>)', rf'\1{parameters}', urdf)
-    file = tmp_path_factory.mktemp('robot') / 'robot.urdf'
-    file.write_text(urdf)
     scales['wheel'] = np.array([TURN / 360.0, TURN / 360.0, 1.0])
-    return file, scales
-
-
-@pytest.fixture
-def bridge(harness, peer, robot, tmp_path):
-    """Start a bridge that is active."""
-    file, _ = robot
-    parameters = {
-        'autostart': 'true',
-        'actuator_units': '["wheel=position_unit:deg"]',
-        'state_timeout': '0.0',
-    }
-    parameters = harness.parameter_file(tmp_path / 'bridge.yaml', parameters)
-    arguments = ['--urdf', file, '--ros-args', '--params-file', parameters]
-    process = harness.Process('transmission_bridge.ros.bridge_main', arguments)
-    try:
-        peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
-        yield process
-    finally:
-        process.clean_up()
+    return urdf, scales
 
 
 def by_name(record, field):
@@ -231,9 +210,11 @@ def by_name(record, field):
     return dict(zip(record.names, np.asarray(getattr(record, field)).tolist(), strict=True))
 
 
-def test_every_mechanism_with_the_units_of_its_driver(bridge, peer, robot):
+def test_every_mechanism_with_the_units_of_its_driver(live, robot):
     """Positions, velocities and efforts in both directions follow the formulas, in SI outside."""
-    _, scales = robot
+    urdf, scales = robot
+    units = '["wheel=position_unit:deg"]'
+    process, peer = live(urdf=urdf, actuator_units=units, state_timeout=0.0)
     random = np.random.default_rng(5)
     expected = {}  # position, velocity and effort of joints, and of actuators as drivers have them
     for joints, (actuators, inverse, q) in inverses().items():
@@ -281,3 +262,4 @@ def test_every_mechanism_with_the_units_of_its_driver(bridge, peer, robot):
             if row == 0 or name != 'gripper_motor':
                 wanted = expected[name, 'actuator'][row]
                 assert values[name] == pytest.approx(wanted, rel=1e-7, abs=1e-6), (name, field)
+    process.ends_well()

@@ -6,16 +6,11 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 
-from transmission_bridge.messages.cdr import JointStateWriter
-
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
-
-BRIDGE = 'transmission_bridge.ros.bridge_main'
 
 MIB = 1 << 20
 
@@ -24,9 +19,6 @@ HARMFUL = 'm\n[INFO] [0.0] [transmission_bridge]: forged\x1b[31m\x9b31m\u202e' +
 
 #: Characters of a line of the log, and bytes of a diagnostics message, of the reference robot.
 LONGEST_LINE, LARGEST_REPORT = 5000, 60_000
-
-#: Growth of the resident memory that passes [MiB]: two topics keep 4 MiB each.
-MOST_GROWTH = 32.0
 
 
 def large(message_type, size):
@@ -71,10 +63,12 @@ def repeat(peer, harness):
     return publish
 
 
-def test_too_large(peer, reference, active_bridge, repeat, capfd):
-    """On every topic a message above a MiB is refused and counted, and the next one is used."""
+def test_too_large_or_no_message(peer, reference, active_bridge, repeat, log):
+    """On every topic what is above a MiB, or no message, is refused, and the next one is used."""
     node = active_bridge({'command_joints': ['lift'], 'publish': 'on_any'})
     inputs = node._session.inputs
+    # A sequence, or a string, that would be longer than the message.
+    garbage = bytes([0, 1, 0, 0]) + b'\xff' * 60
     assert len(inputs.subscriptions) == 8
     for topic, subscription in inputs.subscriptions.items():
         kind, statistics = subscription.msg_type, inputs.statistics[topic]
@@ -83,9 +77,10 @@ def test_too_large(peer, reference, active_bridge, repeat, capfd):
         repeat(publisher, large(kind, MIB - 2000), lambda s=statistics: s.received)
         assert 'too_large' not in statistics.rejected
         repeat(publisher, large(kind, MIB), lambda s=statistics: s.rejected['too_large'])
+        repeat(publisher, garbage, lambda s=statistics: s.rejected['undecodable'])
     driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
     peer.exchange(driver, reference.Message(('winch',), (1.0,), stamp=(5, 0)), joints)
-    assert 'bytes, expected at most 1048576; message dropped' in capfd.readouterr().err
+    assert log('bytes, expected at most 1048576; message dropped') > 0
 
 
 def test_larger_robots_may_send_more(peer, robots, make_bridge, repeat):
@@ -114,71 +109,35 @@ def test_larger_robots_may_send_more(peer, robots, make_bridge, repeat):
     repeat(driver, message(10 * of_all + 2000), lambda: statistics.rejected['too_large'])
 
 
-def test_undecodable(peer, harness, reference, active_bridge, repeat, capfd):
-    """On every topic bytes that are no message are refused and counted, and the node goes on."""
-    node = active_bridge({'command_joints': ['lift']})
-    inputs = node._session.inputs
-    # A sequence, or a string, that would be longer than the message.
-    garbage = bytes([0, 1, 0, 0]) + b'\xff' * 60
-    for topic, subscription in inputs.subscriptions.items():
-        rejected = inputs.statistics[topic].rejected
-        publisher = peer.node.create_publisher(subscription.msg_type, topic, 10)
-        peer.spin_until(publisher.get_subscription_count, 'a reader')
-        repeat(publisher, garbage, lambda r=rejected: r['undecodable'])
-    from std_msgs.msg import String
-
-    description = peer.node.create_publisher(String, 'robot_description', harness.LATCHED)
-    output = []
-
-    def is_told():
-        output.append(capfd.readouterr().err)
-        return 'robot_description: the message cannot be decoded' in ''.join(output)
-
-    repeat(description, garbage, is_told)
-    driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
-    peer.exchange(driver, reference.Message(('winch',), (1.0,), stamp=(5, 0)), joints)
-
-
-def test_description_too_long(peer, harness, make_bridge, repeat, capfd):
-    """A description that is longer than any is not kept, and the one before it stays."""
+def test_no_description(peer, harness, make_bridge, repeat, log):
+    """Bytes that are none, or longer than any, are not kept, and the one before them stays."""
     from rclpy.serialization import serialize_message
     from std_msgs.msg import String
 
     node = make_bridge()
     publisher = peer.node.create_publisher(String, 'robot_description', harness.LATCHED)
     peer.spin_until(publisher.get_subscription_count, 'a reader')
-    repeat(
-        publisher,
-        serialize_message(String(data='<robot>ä</robot>')),
-        lambda: node._description.urdf,
-    )
-    output = []
-
-    def is_told():
-        output.append(capfd.readouterr().err)
-        return 'robot_description: 16781' in ''.join(output)
-
-    repeat(publisher, serialize_message(String(data='<' * (16 * MIB + 4000))), is_told)
+    for text, is_seen in (
+        ('<robot>ä</robot>', lambda: node._description.urdf),
+        ('<' * (16 * MIB + 4000), lambda: log('robot_description: 16781')),
+    ):
+        repeat(publisher, serialize_message(String(data=text)), is_seen)
+    garbage = bytes([0, 1, 0, 0]) + b'\xff' * 60
+    words = 'robot_description: the message cannot be decoded'
+    repeat(publisher, garbage, lambda: log(words))
     assert node._description.urdf == '<robot>ä</robot>'
 
 
-def test_names(meet, harness, reference, start_process, tmp_path, executor):
+def test_names(live, reference, executor):
     """Names neither make log and diagnostics long, nor reach the terminal, nor forge a line."""
     from diagnostic_msgs.msg import DiagnosticArray
     from rclpy.serialization import serialize_message
     from trajectory_msgs.msg import JointTrajectory
 
-    urdf = tmp_path / 'robot.urdf'
     # Of control characters XML allows the line break and those from 0x7f on.
     odd = 'odd&#10;[INFO] [0.0] [transmission_bridge]: forged&#x9b;31m&#x202e;'
-    urdf.write_text(
-        reference.URDF.replace('transmission_interface/SimpleTransmission', odd, 1),
-        encoding='utf-8',
-    )
-    process = start_process(
-        BRIDGE, f'--executor={executor}', '--urdf', urdf, '--ros-args', '-p', 'autostart:=true'
-    )
-    peer = meet(harness.BRIDGE)
+    urdf = reference.URDF.replace('transmission_interface/SimpleTransmission', odd, 1)
+    process, peer = live('--executor', executor, urdf=urdf)
     reports = []
     peer.node.create_subscription(DiagnosticArray, '/diagnostics', reports.append, 10)
     states, commands = peer.publisher('actuator_states'), peer.publisher('joint_commands')
@@ -216,44 +175,3 @@ def test_names(meet, harness, reference, start_process, tmp_path, executor):
     assert not set('\x1b\x9b\u202e') & set(process.output)
     assert len(serialize_message(reports[-1])) < LARGEST_REPORT
     assert not set('\x1b\x9b\u202e') & set(''.join(texts(reports[-1])))
-
-
-def resident(process):
-    """Return the resident memory of a process [MiB]."""
-    status = Path(f'/proc/{process.pid}/status').read_text(encoding='ascii')
-    (line,) = (each for each in status.splitlines() if each.startswith('VmRSS:'))
-    return int(line.split()[1]) / 1024.0
-
-
-def test_memory(meet, harness, reference, start_process, tmp_path, executor):
-    """Dozens of messages of names that never come again are forgotten, on both ways."""
-    urdf = tmp_path / 'robot.urdf'
-    urdf.write_text(reference.URDF, encoding='utf-8')
-    process = start_process(
-        BRIDGE, f'--executor={executor}', '--urdf', urdf, '--ros-args', '-p', 'autostart:=true'
-    )
-    peer = meet(harness.BRIDGE)
-    joints, actuators = peer.listen('joint_states'), peer.listen('actuator_commands')
-    ways = [
-        (peer.publisher('actuator_states'), joints, reference.Message(('winch',), (1.0,))),
-        (peer.publisher('joint_commands'), actuators, reference.Message(('lift',), (1.0,))),
-    ]
-    nothing = JointStateWriter(
-        [f'name{name:05}' for name in range(60_000)], fields=(False, False, False)
-    ).write_message(0, 0)
-    assert 0.9 * MIB < len(nothing) < MIB
-
-    def send(number):
-        for publisher, heard, honest in ways:
-            publisher.publish(nothing.replace(b'name', f'n{number:03}'.encode()))
-            stamped = reference.Message(honest.names, honest.arrays['position'], stamp=(1, number))
-            peer.exchange(publisher, stamped, heard)
-
-    # Queues and a message in transit keep their memory.
-    for number in range(3):
-        send(number)
-    before = resident(process)
-    for number in range(3, 40):
-        send(number)
-    assert resident(process) - before < MOST_GROWTH
-    assert process.stop() == 0

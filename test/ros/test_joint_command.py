@@ -21,6 +21,8 @@ pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 PLUGIN = 'joint_command_topic_hardware_interface/JointCommandTopicSystem'
+#: Replaced by a test that has the messages, or has none.
+MODULE = 'control_msgs.msg'
 INTERFACES = ('position', 'velocity', 'effort')
 TOPICS = tuple(f'joint_commands/{interface}' for interface in INTERFACES)
 
@@ -31,16 +33,6 @@ def urdf(reference):
     text = reference.URDF.replace('reference/Hardware', PLUGIN)
     assert text != reference.URDF
     return text
-
-
-@pytest.fixture
-def install(monkeypatch):
-    """Return a function that replaces the module with the messages; ``None``: there is none."""
-
-    def replace(module):
-        monkeypatch.setitem(sys.modules, 'control_msgs.msg', module)
-
-    return replace
 
 
 class Wire:
@@ -75,20 +67,12 @@ class Wire:
         self.topics[f'joint_commands/{interface}'](message, now)
 
 
-def test_topics_exist_for_the_plugin_only(reference, urdf, install):
-    """They exist if the robot has the plugin; for another one nothing is missing."""
-    install(SimpleNamespace(JointCommand=object))
-    wire = Wire(urdf)
-    assert (wire.names, wire.missing) == (TOPICS, '')
-    install(None)
+@pytest.mark.parametrize('module', [None, SimpleNamespace(JointState=object)])
+def test_topics_exist_for_the_plugin_only(reference, urdf, monkeypatch, module):
+    """Without the package, or with one that lacks the message, a sentence names it."""
+    monkeypatch.setitem(sys.modules, MODULE, module)
     wire = Wire(reference.URDF)
     assert (wire.topics, wire.names, wire.missing) == ({}, (), '')
-
-
-@pytest.mark.parametrize('module', [None, SimpleNamespace(JointState=object)])
-def test_what_to_install(urdf, install, module):
-    """Without the package, or with one that lacks the message, a sentence names it."""
-    install(module)
     wire = Wire(urdf)
     assert (wire.topics, wire.names) == ({}, ())
     assert PLUGIN in wire.missing
@@ -96,10 +80,11 @@ def test_what_to_install(urdf, install, module):
 
 
 @pytest.mark.parametrize('interface', INTERFACES)
-def test_a_joint_command_is_a_joint_command(reference, urdf, install, interface):
+def test_a_joint_command_is_a_joint_command(reference, urdf, monkeypatch, interface):
     """It commands its joints in its interface, whatever their order, and is counted by topic."""
-    install(SimpleNamespace(JointCommand=object))
+    monkeypatch.setitem(sys.modules, MODULE, SimpleNamespace(JointCommand=object))
     wire, joints = Wire(urdf), {'pitch': 0.25, 'lift': -1.5, 'roll': 0.75}
+    assert (wire.names, wire.missing) == (TOPICS, '')
     wire.send(interface, **joints)
     (outgoing,) = wire.sent
     found = outgoing.content
@@ -107,52 +92,28 @@ def test_a_joint_command_is_a_joint_command(reference, urdf, install, interface)
     for name, value in zip(found.names, getattr(found, interface), strict=True):
         number = reference.actuator_value(reference.Numbers(), interface, name, joints)
         assert number.equals(value)
+    with pytest.raises(MessageError) as caught:
+        wire.send(interface, lift=float('inf'))
+    assert caught.value.reason == 'infinite'
     wire.send(interface, lift=0.5)
     other = next(each for each in INTERFACES if each != interface)
     wire.send(other, lift=0.25)
     assert wire.bridge.gate.ledger.counts[f'joint_commands/{other}'].contested == {'lift': 1}
 
 
-def test_the_rules_of_commands_hold(urdf, install):
-    """Names, steps and partners are checked as for joint_commands."""
-    install(SimpleNamespace(JointCommand=object))
-    wire = Wire(urdf, rejects='message')
-    for joints in ({'nobody': 1.0, 'lift': 1.0}, {'roll': 1.0}, {'lift': float('inf')}):
-        with pytest.raises(MessageError) as caught:
-            wire.send('position', **joints)
-        assert caught.value.reason in ('unknown_joint', 'partial', 'infinite')
-    assert wire.sent == []
-    alone = Wire(urdf)
-    alone.send('position', nobody=1.0, lift=1.0)
-    assert [each.content.names for each in alone.sent] == [('winch',)]
-    counts = alone.bridge.gate.ledger.counts['joint_commands/position']
-    assert counts.rejected == {"'nobody' (unknown_joint)": 1}
-
-
 def test_everything_else_works_without_the_message(
-    peer, make_bridge, reference, urdf, install, capfd
+    peer, make_bridge, reference, urdf, monkeypatch, diagnostics, log
 ):
     """The diagnostics and the log name the package, and joint_commands are read."""
-    from transmission_bridge.bridge.diagnostics import judge_part
-    from transmission_bridge.ros.peers import Graph
-
-    install(None)
-    node = make_bridge({'robot_description': urdf})
+    monkeypatch.setitem(sys.modules, MODULE, None)
+    make_bridge({'robot_description': urdf})
     peer.start()
-    status = judge_part(node._diagnostics._collect_life_cycle(node._session, Graph(node)))
-    assert status.level == 2
-    assert status.message.startswith('active; the commands of ')
-    assert 'install the package control_msgs' in status.message
+    words = 'install the package control_msgs'
+    diagnostics.said('life cycle', 'active; the commands of ', words, level=b'\x02')
     commands = peer.listen('actuator_commands')
     message = reference.Message(('lift',), position=(0.5,))
     assert peer.exchange(peer.publisher('joint_commands'), message, commands)
-    seen = []
-
-    def logged():
-        seen.append(capfd.readouterr().err)
-        return 'install the package control_msgs' in ''.join(seen)
-
-    peer.spin_until(logged, 'the log')
+    peer.spin_until(lambda: log(words), 'the log')
 
 
 def test_messages_of_the_real_type(peer, make_bridge, reference, urdf):

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,42 +15,65 @@ pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 
-@pytest.mark.versions
 @pytest.mark.parametrize('simulated', [False, True])
-def test_use_sim_time_decides(harness, peer, simulated):
-    """It is the steady clock, or ROS time, which is zero as long as no simulator has said one."""
-    from rclpy.lifecycle import LifecycleNode
-
-    from transmission_bridge.ros.session import ReceiptClock
-
-    overrides = harness.overrides({'use_sim_time': simulated})
-    node = LifecycleNode('clocked', context=peer.context, parameter_overrides=overrides)
-    try:
-        clock = ReceiptClock(node)
-        for now in (clock.now, clock.at_state):
-            before, found, after = time.monotonic(), now(), time.monotonic()
-            assert found == 0.0 if simulated else before <= found <= after
-    finally:
-        node.destroy_node()
-
-
-@pytest.mark.parametrize('simulated', [False, True])
-@pytest.mark.parametrize('value', [False, True, 1.0, None])
-def test_use_sim_time_is_fixed_at_start(peer, active_bridge, simulated, value):
+def test_use_sim_time_is_fixed_at_start(peer, active_bridge, simulated):
     """Setting it is refused with a reason, alone and atomically, and the clock stays."""
     node = active_bridge({'use_sim_time': simulated})
-    for result in (
-        *peer.set_each_parameter({'use_sim_time': value}),
-        peer.set_parameters({'use_sim_time': value}),
-    ):
-        assert not result.successful
-        assert 'use_sim_time' in result.reason
-        assert 'read-only' in result.reason
-    assert peer.parameters(['use_sim_time']) == {'use_sim_time': simulated}
+    for value in (not simulated, 1.0, None):
+        for result in (
+            *peer.set_each_parameter({'use_sim_time': value}),
+            peer.set_parameters({'use_sim_time': value}),
+        ):
+            assert not result.successful
+            assert 'use_sim_time' in result.reason
+            assert 'read-only' in result.reason
     assert node.get_clock().ros_time_is_active is simulated
     described = peer.describe(['use_sim_time'])['use_sim_time']
     assert described.read_only
     assert 'fixed' in described.description
+
+
+def test_a_clock_that_jumps(peer, active_bridge, reference):
+    """States grow stale by simulated time, and are forgotten when it goes backwards."""
+    from rosgraph_msgs.msg import Clock
+
+    reliable = {'qos_overrides./actuator_states.subscription.reliability': 'reliable'}
+    active_bridge({'use_sim_time': True, 'state_timeout': 5.0, **reliable})
+    clock = peer.node.create_publisher(Clock, '/clock', 10)
+    now = [100.0]
+
+    def tick():
+        message = Clock()
+        message.clock.sec = int(now[0])
+        message.clock.nanosec = round((now[0] - int(now[0])) * 1e9)
+        clock.publish(message)
+
+    peer.node.create_timer(0.01, tick)
+    driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
+
+    def known(*names):
+        """Return the joints that are known once the bridge has the time, which stamps tell."""
+        del joints[:]
+        message = reference.Message(names, (1.0,) * len(names), stamp=(0, 0))
+
+        sent = 0
+
+        def is_there():
+            nonlocal sent
+            if len(joints) == sent:  # no message is on its way
+                sent += 1
+                peer.send(driver, message)
+            return joints and joints[-1].stamp == (int(now[0]), round(now[0] % 1.0 * 1e9))
+
+        peer.spin_until(is_there, f'the time {now[0]}')
+        return set(joints[-1].names)
+
+    assert known('finger', 'winch') == {'finger', 'lift', 'dial'}
+    assert known('finger') == {'finger', 'lift', 'dial'}
+    for jump, lost in ((0.25, False), (100.0, True), (1000.0, True), (-50.0, True)):
+        known('winch', 'finger')
+        now[0] += jump
+        assert ('lift' not in known('finger')) == lost
 
 
 class Simulation:
@@ -83,61 +105,26 @@ class Simulation:
         return now
 
 
-def test_ros_time_that_runs():
-    """While it goes on it is the time to the last bit, at any speed down to a tenth."""
+def test_ros_time_that_runs_and_stands_still():
+    """While it runs it is the time to the last bit; under states it goes on steadily."""
+    simulation = Simulation()
     for factor in (0.1, 0.5, 1.0, 20.0):
-        simulation = Simulation()
         for _ in range(300):
             now = simulation.states(0.01, factor=factor, tick=0.0001)
             assert now == simulation.time.read_time() == simulation.ros_time
-
-
-@pytest.mark.parametrize('drivers', [1, 3])
-def test_ros_time_that_stands_still_under_states(drivers):
-    """It goes on by the steady clock, a tenth of a second later."""
-    simulation = Simulation()
-    simulation.states(1.0, factor=1.0)
-    assert simulation.states(0.1, 0.01 / drivers) == pytest.approx(101.0, abs=1e-9)
-    assert simulation.states(2.0, 0.01 / drivers) == pytest.approx(103.0, abs=0.011)
-
-
-def test_a_pause():
-    """Time without messages is not counted, and neither is one state before the clock resumes."""
-    simulation = Simulation()
-    simulation.states(1.0, factor=1.0)
-    for _ in range(3):
-        simulation.steady += 600.0
-        assert simulation.time.read_time() == simulation.ros_time
-        assert simulation.time.at_state() == simulation.ros_time
-        assert simulation.states(0.01, factor=1.0) == simulation.ros_time
-
-
-def test_a_clock_that_goes_on_after_it_stood_still():
-    """Nothing waits for it then: it runs nine tenths as fast until it has made up."""
-    simulation = Simulation()
-    simulation.states(1.0, factor=1.0)
-    stood = simulation.states(60.0)
-    assert stood == pytest.approx(160.9, abs=0.011)
+    begin = simulation.ros_time
+    assert simulation.states(0.1, 0.005) == pytest.approx(begin, abs=1e-9)
+    stood = simulation.states(59.9, 0.005)
+    assert stood == pytest.approx(begin + 59.9, abs=0.011)
+    # Nothing waits for it then: it runs nine tenths as fast until it has made up.
     assert simulation.states(1.0, factor=1.0) == pytest.approx(stood + 0.9, abs=1e-6)
     assert simulation.states(600.0, period=0.1, factor=1.0) == simulation.ros_time
-
-
-def test_a_slow_simulation_whose_clock_says_little():
-    """With a message of the clock each second, ages follow ROS time within one second."""
-    simulation = Simulation()
-    for _ in range(20):
-        now = simulation.states(1.0, factor=0.1, tick=0.1)
-        assert simulation.ros <= now <= simulation.ros + 1.0
-
-
-def test_ros_time_that_goes_back():
-    """It goes back as well, however little and whatever it was ahead."""
-    simulation = Simulation()
-    simulation.states(1.0, factor=1.0)
-    ahead = simulation.states(5.0)
-    assert ahead > 105.0
+    # A pause of states is none of the clock, and back is back.
+    simulation.steady += 600.0
+    assert simulation.time.at_state() == simulation.ros_time
+    simulation.states(5.0)
     simulation.ros -= 0.05
-    assert simulation.time.read_time() == pytest.approx(100.95, abs=1e-9)
+    assert simulation.time.read_time() == pytest.approx(simulation.ros_time, abs=1e-9)
 
 
 @given(

@@ -13,11 +13,11 @@ from dataclasses import asdict
 
 from driver_faults import Faults, Injector
 
-from transmission_bridge.ros.command_line import run_command
+from transmission_bridge.ros.command_line import run_node_command
 
 
 def load():
-    """Return the class of the node; run_command() handles signals before these imports."""
+    """Return the class of the node; run_node_command() handles signals before these imports."""
     from transmission_bridge.ros.simulated_driver import SimulatedDriver
 
     class FaultyDriver(SimulatedDriver):
@@ -43,4 +43,4 @@ def load():
 
 
 if __name__ == '__main__':
-    raise SystemExit(run_command('faulty_driver', __doc__, '-p rate:=500.0', load, None))
+    raise SystemExit(run_node_command('faulty_driver', __doc__, '-p rate:=500.0', load, None))

@@ -1,0 +1,282 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The simulated driver, the demo's mover and the waiter for states as processes."""
+
+from __future__ import annotations
+
+import math
+import signal
+import subprocess
+
+import pytest
+
+from transmission_bridge.sim.demo_motion import command_at, MOTIONS
+
+pytest.importorskip('rclpy', reason='rclpy is not installed')
+pytestmark = pytest.mark.ros
+
+NODE = 'simulated_driver'
+NAN = math.nan
+
+URDF = """
+<robot name="two">
+  <link name="base"/><link name="upper"/><link name="lower"/><link name="tool"/>
+  <joint name="shoulder" type="continuous"><parent link="base"/><child link="upper"/></joint>
+  <joint name="elbow" type="continuous"><parent link="upper"/><child link="lower"/></joint>
+  <joint name="slide" type="continuous"><parent link="lower"/><child link="tool"/></joint>
+  <ros2_control name="drive" type="system">
+    <hardware><plugin>some/System</plugin></hardware>
+    <joint name="shoulder"><command_interface name="position"/></joint>
+    <joint name="elbow"><command_interface name="position"/></joint>
+    <transmission name="shoulder">
+      <plugin>transmission_interface/SimpleTransmission</plugin>
+      <joint name="shoulder" role="joint1"><mechanical_reduction>50</mechanical_reduction></joint>
+      <actuator name="shoulder_motor" role="actuator1"/>
+    </transmission>
+    <transmission name="elbow">
+      <plugin>transmission_interface/SimpleTransmission</plugin>
+      <joint name="elbow" role="joint1"><mechanical_reduction>-30</mechanical_reduction></joint>
+      <actuator name="elbow_motor" role="actuator1"/>
+    </transmission>
+  </ros2_control>
+</robot>
+"""
+ACTUATORS = ('shoulder_motor', 'elbow_motor', 'slide')
+
+
+@pytest.fixture
+def urdf(tmp_path):
+    """Return the path of the robot."""
+    path = tmp_path / 'two.urdf'
+    path.write_text(URDF, encoding='utf-8')
+    return path
+
+
+@pytest.fixture
+def launch(start_process):
+    """Start a simulated driver with these arguments."""
+    return lambda *args: start_process('transmission_bridge.ros.simulated_driver_main', *args)
+
+
+@pytest.fixture
+def sees(peer):
+    """Return a function that waits for a new message with a property, and returns it."""
+    received = peer.listen('actuator_states')
+
+    def wait(condition=lambda message: True):
+        del received[:]
+        return peer.spin_until(lambda: next(filter(condition, received), None), 'such a message')
+
+    return wait
+
+
+@pytest.fixture
+def command(peer, reference):
+    """Return a function that publishes a command."""
+    # Before the driver starts: it may not have discovered a publisher that has discovered it.
+    controller = peer.publisher('actuator_commands', readers=0)
+
+    def send(*names, **fields):
+        peer.spin_until(controller.get_subscription_count, 'the driver')
+        peer.send(controller, reference.Message(names, **fields))
+
+    return send
+
+
+@pytest.fixture
+def set_them(peer):
+    """Return a function that sets parameters at once; whether it worked, and the reason."""
+
+    def set_values(**values):
+        result = peer.set_parameters(values, NODE)
+        return result.successful, result.reason
+
+    return set_values
+
+
+def has(field, **values):
+    """Return the condition that actuators have these values."""
+    return lambda message: all(
+        math.isclose(getattr(message, field)[message.names.index(name)], value)
+        for name, value in values.items()
+    )
+
+
+def test_commands_and_states(launch, sees, command, urdf):
+    """Actuators of transmissions come first, all at rest; each interface of a command counts."""
+    child = launch('--urdf', urdf, '--ros-args', '-p', 'use_sim_time:=true')
+    message = sees()
+    assert message.names == ACTUATORS
+    for field in (message.position, message.velocity, message.effort):
+        assert list(field) == [0.0, 0.0, 0.0]
+    command('elbow_motor', 'elbow_mtoor', position=(0.5, 0.5))
+    child.wait_for("unknown actuators: 'elbow_mtoor'")
+    message = sees(has('position', elbow_motor=0.5))
+    assert has('position', shoulder_motor=0.0)(message)
+    command('shoulder_motor', 'elbow_motor', velocity=(-3.0, NAN))
+    assert has('position', elbow_motor=0.5)(sees(has('velocity', shoulder_motor=-3.0)))
+    command('elbow_motor', 'slide', position=(9.0,))
+    child.wait_for('message rejected')
+    command('slide', effort=(0.002,))
+    # Damping is 0.001, so 2 is the velocity that this effort ends in.
+    message = sees(has('velocity', slide=2.0))
+    assert has('effort', slide=0.002)(message)
+    assert has('position', elbow_motor=0.5)(message)
+    # Without a clock the plant goes on; only the stamps are zero.
+    assert message.stamp == (0, 0)
+    child.ends_well()
+
+
+def test_waits_for_the_description_on_the_topic(launch, sees, peer, set_them):
+    """Without a parameter the latched topic is used; an unusable text is logged and waited out."""
+    child = launch()
+    child.wait_for('waiting for a description on topic /robot_description')
+    accepted, reason = set_them(robot_description='<robot name="empty"><link name="a"/></robot>')
+    assert (accepted, 'nothing to drive' in reason) == (False, True)
+    publisher = peer.latch('<robot')
+    child.wait_for('topic /robot_description: ')
+    for text, words in ((URDF, ''), (URDF.replace('elbow_motor', 'other'), 'restart to use it')):
+        publisher.publish(publisher.msg_type(data=text))
+        child.wait_for(words)
+        assert sees().names == ACTUATORS
+
+
+def follows_within(seconds):
+    """Return the condition that the slide, commanded to 100, follows with a time constant."""
+
+    def condition(message):
+        rest = 100.0 - message.position[-1]
+        return math.isclose(message.velocity[-1], rest / seconds, rel_tol=1e-12)
+
+    return condition
+
+
+def test_values_of_parameters(launch, sees, command, set_them, urdf):
+    """An integer is a number, at the start and later; a value out of range changes nothing."""
+    launch('--urdf', urdf, '--ros-args', '-p', 'rate:=500', '-p', 'time_constant:=100')
+    sees()
+    command('slide', position=(100.0,))
+    sees(follows_within(100.0))
+    assert set_them(time_constant=50, rate=200) == (True, '')
+    sees(follows_within(50.0))
+    for values, words in (
+        ({'rate': 2**53 + 1}, 'rounded'),
+        ({'time_constant': 100.0, 'inertia': 0.0}, 'inertia'),
+        ({'time_constant': 100.0, 'damping': NAN}, 'damping'),
+    ):
+        accepted, reason = set_them(**values)
+        assert (accepted, words in reason) == (False, True)
+    assert follows_within(50.0)(sees())
+
+
+@pytest.mark.parametrize(
+    ('args', 'code', 'sentence'),
+    [
+        (['--urdf', 'no/such/file.urdf'], 2, 'no/such/file.urdf'),
+        (['--speed', '3'], 2, '--speed'),
+        (
+            ['--urdf', 'URDF', '--ros-args', '-p', "actuators:=['elbow']"],
+            1,
+            f"unknown actuator 'elbow' (closest: '{ACTUATORS[1]}'), known: {', '.join(ACTUATORS)}",
+        ),
+        (['--ros-args', '-p', "robot_description:='<robot'"], 1, 'line 1'),
+        (['--ros-args', '-p', 'rate:=fast'], 1, 'rate has the wrong type (expected a number'),
+        (['--ros-args', '-p', 'rate:=true'], 1, 'rate has the wrong type (expected a number'),
+        (['--ros-args', '-p', 'rate:=0.0'], 1, 'rate'),
+        (['--ros-args', '-p', 'faults.nan:=1'], 1, 'faults.nan was removed: the simulated'),
+        (['--ros-args', '--params-file', 'no/such.yaml'], 1, 'no/such.yaml'),
+        (['--ros-args', '--log-level', 'loud'], 1, 'loud'),
+        (['--ros-args', '--unknown'], 1, '--unknown'),
+    ],
+)
+def test_mistakes_end_it_with_a_sentence(launch, urdf, args, code, sentence):
+    """A mistake of the user is reported without a traceback and with an exit code."""
+    child = launch(*(urdf if each == 'URDF' else each for each in args))
+    assert child.ended() == code
+    assert sentence in child.output
+    assert 'Traceback' not in child.output
+
+
+# -- the processes beside it in the launch files --------------------------------------------------
+
+PLACE = {name: 0.125 * number for number, name in enumerate(MOTIONS)}
+
+
+def distance(message, t):
+    """Return the distance of the positions of a command from the positions at a time [rad]."""
+    expected = command_at(t, PLACE)['position']
+    return max(abs(message.position[k] - expected[name]) for k, name in enumerate(MOTIONS))
+
+
+def test_it_moves_until_somebody_else_does(start, peer):
+    """It moves the joints from their present positions, and stops when others command them."""
+    from sensor_msgs.msg import JointState
+
+    heard = []
+    states = peer.node.create_publisher(JointState, 'cell/joint_states', 10)
+    bridge = peer.node.create_publisher(JointState, 'cell/actuator_commands', 10)
+    peer.node.create_subscription(JointState, 'cell/wishes', heard.append, 100)
+    child = start(
+        '-m', 'transmission_bridge.ros.simulated_driver_main',
+        '--ros-args', '-p', 'move_demo:=true', '-r', '__ns:=/cell', '-r', 'joint_commands:=wishes',
+    )  # fmt: skip
+    peer.spin_until(states.get_subscription_count)
+    peer.spin_until(bridge.get_subscription_count)
+    # Not all of the arm is known yet.
+    states.publish(JointState(name=['elbow'], position=[1.0]))
+    reversed_names = list(reversed(MOTIONS))
+    states.publish(
+        JointState(name=reversed_names, position=[PLACE[name] for name in reversed_names])
+    )
+    peer.spin_until(lambda: len(heard) >= 10)
+    assert all(message.name == list(MOTIONS) for message in heard)
+    assert not [message for message in heard if len(message.position) != len(MOTIONS)]
+    # The command is one moment of the motion from the initial positions of the joints.
+    for message in heard:
+        assert min(distance(message, 0.01 * step) for step in range(3000)) < 0.02
+    assert heard[-1].position != heard[0].position
+    # The results of its own commands have no effect.
+    bridge.publish(JointState(header=heard[-1].header, name=['elbow_motor'], position=[1.0]))
+    del heard[:]
+    peer.spin_until(lambda: len(heard) >= 10)
+    assert 'no more' not in child.output
+    bridge.publish(JointState(name=['elbow_motor'], position=[1.0]))
+    child.wait_for('stopped moving')
+    child.ends_well()
+
+
+LINE = (
+    '-m', 'transmission_bridge.ros.states_waiter', '--ros-args',
+    '-r', '__ns:=/cell', '-r', 'joint_states:=robot_joint_states',
+)  # fmt: skip
+WAITING = 'the first joint position on /cell/robot_joint_states'
+
+
+def test_it_ends_with_the_first_position(start, peer):
+    """It ignores states without a known position, and ends with 0 when there is one."""
+    from rclpy.qos import qos_profile_sensor_data
+    from sensor_msgs.msg import JointState
+
+    states = peer.node.create_publisher(
+        JointState, 'cell/robot_joint_states', qos_profile_sensor_data
+    )
+    child = start(*LINE)
+    child.wait_for(WAITING)
+    peer.spin_until(states.get_subscription_count)
+    states.publish(JointState())
+    states.publish(JointState(name=['a', 'b'], position=[math.nan, math.nan]))
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.ended(within=1.0)
+    states.publish(JointState(name=['a', 'b'], position=[math.nan, 0.0]))
+    assert child.ended() == 0
+    assert 'Traceback' not in child.output
+
+
+def test_it_tells_that_it_was_stopped(start):
+    """Its exit code is not 0 if no position has come, so that no controllers start."""
+    child = start(*LINE)
+    child.wait_for(WAITING)
+    child.send_signal(signal.SIGINT)
+    assert child.ended() == 1
+    assert 'Traceback' not in child.output
