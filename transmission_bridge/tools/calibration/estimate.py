@@ -110,9 +110,10 @@ def estimate(
     :param numbers: Values to begin with instead of those of the description.
     :param linear: Names of joints and actuators that do not turn.
     """
-    rest = rests(pairs.actuators if noisy == 'joint' else pairs.joints)
+    positions = pairs.actuators, pairs.joints
+    rest = rests(*(positions if noisy == 'joint' else positions[::-1]))
     moving = np.asarray(rest == np.arange(len(rest)))
-    actuators, joints = (_still(side, rest) for side in (pairs.actuators, pairs.joints))
+    actuators, joints = (_still(side, rest) for side in positions)
     expected = binding.transmission.actuator_to_joint('position', actuators)
     motions = tuple(
         motion_of(actuators, joints[:, place], expected[:, place], moving)

@@ -39,14 +39,15 @@ class Motion(Enum):
     UNKNOWN = 'unknown'
 
 
-def rests(given: Array) -> Index:
+def rests(given: Array, measured: Array) -> Index:
     """
     Return the row that stands for each row: of a rest the one in its middle, else itself.
 
     However long a rest is, it shows one pose: with the same error of an encoder in all of its
-    rows it must not count as often as it has rows.
+    rows it must not count as often as it has rows. If the other side moves, it is no rest.
 
     :param given: Positions of the side without the noise, shape ``(rows, n)``.
+    :param measured: Positions of the side with the noise, shape ``(rows, m)``.
     """
     if not len(given):
         return np.empty(0, dtype=np.intp)
@@ -57,7 +58,7 @@ def rests(given: Array) -> Index:
     for row in range(1, len(given) + 1):
         if row < len(given) and np.all(np.abs(given[row] - given[first]) <= tolerance):
             continue
-        if row - first >= SHORTEST_REST:
+        if row - first >= SHORTEST_REST and not any(map(_wanders, measured[first:row].T)):
             label[first:row] = (first + row - 1) // 2
         first = row
     return np.asarray(label, dtype=np.intp)
@@ -84,11 +85,21 @@ def motion_of(actuators: Array, joint: Array, expected: Array, moving: Mask) -> 
     size, freedom = float(np.std(explained)), rows - x.shape[1] - 1
     if size > tiny and (freedom < 1 or size * np.sqrt(rows) > SHOWN * noise):
         return Motion.MOVES
-    if spread(y) > 10.0 * max(spread(np.diff(y)) / math.sqrt(2.0), tiny):
+    if _wanders(y):
         return Motion.MOVES  # with something else than these actuators, or not in proportion
     predictable = expected[known][np.isfinite(expected[known])]
     visible = not len(predictable) or np.std(predictable) > max(VISIBLE * noise, tiny)
     return Motion.STUCK if visible else Motion.PARKED
+
+
+def _wanders(y: Array) -> bool:
+    """Return whether positions spread much further than from one row to the next."""
+    known = y[np.isfinite(y)]
+    if len(known) == 0:
+        return False
+    tiny = 1e-9 * float(np.max(np.abs(known)))
+    steps = spread(np.diff(known)) / math.sqrt(2.0)
+    return spread(known - np.median(known)) > 10.0 * max(steps, tiny)
 
 
 def _robust_line(x: Array, y: Array) -> Array:
