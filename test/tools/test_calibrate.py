@@ -382,6 +382,21 @@ def test_a_joint_that_nothing_moved_keeps_its_ratio(run, recording):
     assert any('did not move: its ratios are not identifiable' in warning for warning in warnings)
 
 
+def test_a_joint_that_moves_while_its_motor_rests_is_a_doubt(run, recording, tmp_path):
+    """A driver that hung: the median of the joint's motion would be a wrong offset."""
+
+    def hung(a, q):
+        a[:, described().actuator_names.index('shoulder_pan_motor')] = 10.3
+        return a, q
+
+    output = tmp_path / 'tuned.yaml'
+    names = ('--transmission', 'shoulder_pan_transmission', '--output', output)
+    result = run('calibrate', ARM, recording(hung), '--json', *names)
+    assert result.code == 1
+    assert result.json['transmissions'][0]['doubts']
+    assert not output.exists()
+
+
 def test_what_is_known_only_as_a_product_is_told(run, recording):
     """Of a differential one actuator keeps its reduction, and the products are listed."""
     result = run('calibrate', ARM, recording(), '--json')

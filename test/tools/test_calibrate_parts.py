@@ -67,11 +67,14 @@ def test_the_spread_is_that_of_most_values():
 
 
 def test_rows_of_a_rest_are_one_measurement():
-    """What stands still for five rows or more, and nothing that moves slowly."""
+    """Both sides stand still for five rows or more; nothing of it moves slowly."""
     motion = np.concatenate([np.linspace(0.0, 1.0, 50), np.ones(40), np.linspace(1.0, 0.0, 50)])
-    label = find_rests(motion[:, np.newaxis])
+    still = np.ones((140, 2))
+    label = find_rests(motion[:, np.newaxis], still)
     assert len(np.unique(label)) == 99
     assert len(np.unique(label[49:91])) == 1
+    still[49:91, 1] = np.linspace(0.0, 0.1, 42)
+    assert len(np.unique(find_rests(motion[:, np.newaxis], still))) == 140
 
 
 def test_rows_are_named_by_stretches():

@@ -112,9 +112,10 @@ def estimate_numbers(
     :param numbers: Initial values instead of the described ones.
     :param linear: Names of joints and actuators that move linearly.
     """
-    rest = find_rests(pairs.actuators if noisy == 'joint' else pairs.joints)
+    positions = pairs.actuators, pairs.joints
+    rest = find_rests(*(positions if noisy == 'joint' else positions[::-1]))
     moving = np.asarray(rest == np.arange(len(rest)))
-    actuators, joints = (_take_rest_medians(s, rest) for s in (pairs.actuators, pairs.joints))
+    actuators, joints = (_take_rest_medians(side, rest) for side in positions)
     expected = binding.transmission.actuator_to_joint('position', actuators)
     motions = tuple(
         classify_motion(actuators, joints[:, place], expected[:, place], moving)

@@ -37,13 +37,15 @@ class Motion(Enum):
     UNKNOWN = 'unknown'
 
 
-def find_rests(given: Array) -> Index:
+def find_rests(given: Array, measured: Array) -> Index:
     """
     Map each row to a representative row: the middle row of a rest, otherwise the row itself.
 
     A rest of any length is one pose with one encoder error, so it counts as one row.
+    If the other side moves, it is no rest.
 
     :param given: Positions of the side without the noise, shape ``(rows, n)``.
+    :param measured: Positions of the side with the noise, shape ``(rows, m)``.
     """
     if not len(given):
         return np.empty(0, dtype=np.intp)
@@ -54,7 +56,7 @@ def find_rests(given: Array) -> Index:
     for row in range(1, len(given) + 1):
         if row < len(given) and np.all(np.abs(given[row] - given[first]) <= tolerance):
             continue
-        if row - first >= SHORTEST_REST:
+        if row - first >= SHORTEST_REST and not any(map(_does_wander, measured[first:row].T)):
             label[first:row] = (first + row - 1) // 2
         first = row
     return np.asarray(label, dtype=np.intp)
@@ -81,11 +83,21 @@ def classify_motion(actuators: Array, joint: Array, expected: Array, moving: Mas
     size, freedom = float(np.std(explained)), rows - x.shape[1] - 1
     if size > tiny and (freedom < 1 or size * np.sqrt(rows) > SHOWN * noise):
         return Motion.MOVES
-    if estimate_spread(y) > 10.0 * max(estimate_spread(np.diff(y)) / math.sqrt(2.0), tiny):
+    if _does_wander(y):
         return Motion.MOVES  # not with these actuators, or not in proportion
     predictable = expected[known][np.isfinite(expected[known])]
     visible = not len(predictable) or np.std(predictable) > max(VISIBLE * noise, tiny)
     return Motion.STUCK if visible else Motion.PARKED
+
+
+def _does_wander(y: Array) -> bool:
+    """Return whether positions spread much further than from one row to the next."""
+    known = y[np.isfinite(y)]
+    if len(known) == 0:
+        return False
+    tiny = 1e-9 * float(np.max(np.abs(known)))
+    steps = estimate_spread(np.diff(known)) / math.sqrt(2.0)
+    return estimate_spread(known - np.median(known)) > 10.0 * max(steps, tiny)
 
 
 def _fit_robust_line(x: Array, y: Array) -> Array:
