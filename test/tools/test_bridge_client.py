@@ -112,6 +112,8 @@ def test_joint_states_arrive_as_they_were_sent_until_they_are_no_longer_followed
     harness, monkeypatch, peer
 ):
     """Names, numbers and layout of each message; then the topic is one of the others."""
+    from rclpy.serialization import serialize_message
+
     monkeypatch.setenv('ROS_DOMAIN_ID', str(harness.DOMAIN))
     client = BridgeClient('client', 'arm/b')
     received = []
@@ -124,7 +126,11 @@ def test_joint_states_arrive_as_they_were_sent_until_they_are_no_longer_followed
         run_until(client, lambda: publisher.publish(message) or received)
         assert {(layout.names, position) for layout, position in received} == {(('m1',), 1.25)}
         assert '/arm/states' not in client.other_topics()
+        late = client._decoder('states')
         client.follow({})
+        before = len(received)
+        late(serialize_message(message))  # one that was on its way
+        assert len(received) == before
         assert '/arm/states' in client.other_topics()
         peer.spin_until(lambda: not publisher.get_subscription_count(), 'the end')
     finally:

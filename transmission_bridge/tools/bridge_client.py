@@ -257,7 +257,9 @@ class BridgeClient:
         deserialize = _ros('rclpy.serialization.deserialize_message')
 
         def take(data: bytes) -> None:
-            now = time.monotonic()
+            now, received = time.monotonic(), self._received.get(topic)
+            if received is None:  # no longer followed, and a message was on its way
+                return
             try:
                 view = reader.read(data)
             except UnusualMessageError:
@@ -265,9 +267,9 @@ class BridgeClient:
                     record = record_from_message(deserialize(data, _ros(_JOINT_STATE)))
                 except Exception:  # not a message of this type
                     return
-                self._received[topic](record, self._layouts.get(record.names, record.lengths), now)
+                received(record, self._layouts.get(record.names, record.lengths), now)
             else:
-                self._received[topic](view, view.layout, now)
+                received(view, view.layout, now)
 
         return take
 

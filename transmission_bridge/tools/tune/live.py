@@ -156,8 +156,9 @@ class BridgeRobot(BridgeClient):
         """Return where the robot is; unknown while the bridge is not there."""
         assert self.model is not None
         now, robot = time.monotonic(), self.model.robot
+        units = DriverUnits(robot)
         for buffer in (self._actuators, self._commands):
-            buffer.use(DriverUnits(robot))
+            buffer.use(units)
         newest, turns = self._commands.newest(), self._actuators.turns
         shift = None if turns is None else turns.shift
         with np.errstate(all='ignore'):
