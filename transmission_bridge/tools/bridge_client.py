@@ -250,7 +250,9 @@ class BridgeClient:
         deserialize = _find_ros('rclpy.serialization.deserialize_message')
 
         def decode_message(data: bytes) -> None:
-            now = time.monotonic()
+            now, received = time.monotonic(), self._received.get(topic)
+            if received is None:  # a late message of a topic that is no longer followed
+                return
             try:
                 view = reader.read_message(data)
             except UnusualMessageError:
@@ -258,11 +260,9 @@ class BridgeClient:
                     record = record_from_message(deserialize(data, _find_ros(_JOINT_STATE)))
                 except Exception:  # not a message of this type
                     return
-                self._received[topic](
-                    record, self._layouts.find_layout(record.names, record.lengths), now
-                )
+                received(record, self._layouts.find_layout(record.names, record.lengths), now)
             else:
-                self._received[topic](view, view.layout, now)
+                received(view, view.layout, now)
 
         return decode_message
 

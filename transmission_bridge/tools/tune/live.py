@@ -155,8 +155,9 @@ class BridgeRobot(BridgeClient):
         """Return the robot's state; joints are unknown if the bridge is not present."""
         assert self.model is not None
         now, robot = time.monotonic(), self.model.robot
+        units = DriverUnits(robot)
         for buffer in (self._actuators, self._commands):
-            buffer.replace_units(DriverUnits(robot))
+            buffer.replace_units(units)
         newest, turns = self._commands.find_receipt_times(), self._actuators.turns
         shift = None if turns is None else turns.driver_shift
         with np.errstate(all='ignore'):
