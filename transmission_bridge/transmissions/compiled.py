@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +43,9 @@ class CompiledPart(NamedTuple):
     :param outputs: Indices of its outputs.
     :param starts: Warm starts of positions, shape ``(samples, n_in)``, and of optional guesses of
         the outputs.
+    :param bounds: Indices of the numbers that are bounds and typical sizes of the mechanism, or
+        choose among its solutions: they follow from its dimensions.
+    :param unknown_bounds: Values of bounds that do not hold for other dimensions, by index.
     :param bend: Accelerations of the outputs at constant input velocity, from positions,
         velocities, mapped positions, mapped velocities and next warm starts.
     """
@@ -54,6 +57,8 @@ class CompiledPart(NamedTuple):
     table: Array
     inputs: Sequence[int]
     outputs: Sequence[int]
+    bounds: Sequence[int]
+    unknown_bounds: Mapping[int, float]
     starts: Callable[[Array, Array | None], Array]
     bend: Callable[[Array, Array, Array, Array, Array], Array]
 

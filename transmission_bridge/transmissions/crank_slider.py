@@ -59,6 +59,7 @@ class CrankSliderTransmission(EquationTransmission):
     """
 
     api_version: ClassVar[int] = 2
+    choosing: ClassVar[tuple[str, ...]] = ('side', 'middle')
 
     def __init__(
         self,

@@ -104,6 +104,9 @@ class EquationTransmission(PositionDependentTransmission):
     #: The numbers that the description sets.
     parameters: ClassVar[tuple[Parameter, ...]] = ()
 
+    #: Names of numbers that only choose among several solutions; their size does not matter.
+    choosing: ClassVar[tuple[str, ...]] = ()
+
     def __init__(
         self,
         numbers: Mapping[str, Numbers] | None = None,
@@ -155,6 +158,16 @@ class EquationTransmission(PositionDependentTransmission):
     def numbers(self) -> tuple[float, ...]:
         """The numbers one after the other, reductions and offsets first."""
         return self._numbers
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        """Indices of the numbers :attr:`choosing`."""
+        places, begin = [], self.members[0] + 2 * self.members[1]
+        for name, value in vars(self.p).items():
+            count = 0 if isinstance(value, str) else len(flatten({name: value}))
+            places += range(begin, begin + count) if name in self.choosing else ()
+            begin += count
+        return tuple(places)
 
     @property
     def equations(self) -> System:

@@ -56,6 +56,8 @@ class ParallelAnkleTransmission(EquationTransmission):
     actuators_turn: bool = True
     members: ClassVar[tuple[int, int]] = (2, 2)
 
+    choosing: ClassVar[tuple[str, ...]] = ('side',)
+
     def __init__(
         self,
         legs: tuple[AnkleLeg, AnkleLeg],
@@ -106,7 +108,7 @@ class ParallelAnkleTransmission(EquationTransmission):
         for leg, end in enumerate(_rod_ends(q, p)):
             way = end - p.motor[leg]
             along, across = ca.dot(way, p.ahead[leg]), ca.dot(way, p.beside[leg])
-            k = p.reach[leg] - ca.dot(p.motor[leg], end)
+            k = _reach(p, leg) - ca.dot(p.motor[leg], end)
             w = p.side[leg] * ca.sqrt(along * along + across * across - k * k)
             angles.append(ca.atan2(across * k + along * w, along * k - across * w))
         return angles
@@ -119,8 +121,15 @@ class ParallelAnkleTransmission(EquationTransmission):
             crank = ca.cos(a[leg]) * p.ahead[leg] + ca.sin(a[leg]) * p.beside[leg]
             # |p - m - c|^2, with |p| = |b| because a rotation keeps lengths.
             tip = ca.dot(p.motor[leg] + crank, end)
-            misses.append(p.reach[leg] + ca.dot(p.motor[leg], crank) - tip)
+            misses.append(_reach(p, leg) + ca.dot(p.motor[leg], crank) - tip)
         return misses
+
+
+def _reach(p: SimpleNamespace, leg: int) -> Any:
+    """Return ``h``."""
+    foot, motor = p.foot[leg], p.motor[leg]
+    squares = ca.dot(foot, foot) + ca.dot(motor, motor)
+    return 0.5 * (squares + (p.crank[leg] - p.rod[leg]) * (p.crank[leg] + p.rod[leg]))
 
 
 def _rod_ends(q: Any, p: SimpleNamespace) -> list[Any]:
@@ -204,8 +213,8 @@ class AnkleLeg:
         """
         way = np.subtract(foot, self.motor)
         along, across = way @ self.ahead / self.crank, way @ self.beside / self.crank
-        squares = np.dot(self.foot, self.foot) + np.dot(self.motor, self.motor)
-        reach = 0.5 * (squares + (self.crank - self.rod) * (self.crank + self.rod))
+        own = {name: getattr(self, name) for name in ('motor', 'foot', 'crank', 'rod')}
+        reach = float(_reach(SimpleNamespace(**{name: [each] for name, each in own.items()}), 0))
         k = (reach - np.dot(self.motor, foot)) / self.crank
         square = along * along + across * across - k * k
         if square < 0.0:
@@ -219,11 +228,9 @@ class AnkleLeg:
         # The angle closer to zero has the larger cosine, along k - side across w.
         side = -1.0 if across > 0.0 else 1.0
         return {
-            'motor': self.motor,
-            'foot': self.foot,
+            **own,
             'ahead': tuple(self.ahead.tolist()),
             'beside': tuple(self.beside.tolist()),
-            'reach': reach,
             'side': side,
         }
 

@@ -154,6 +154,11 @@ class PositionDependentTransmission(CompiledTransmission):
         """The numbers that are inputs of the compiled functions."""
         return ()
 
+    @property
+    def choices(self) -> tuple[int, ...]:
+        """Indices of the :attr:`numbers` that only choose among several solutions."""
+        return ()
+
     # -- derived ---------------------------------------------------------------------------------
 
     def _make_system(self) -> System:
@@ -240,6 +245,8 @@ class PositionDependentTransmission(CompiledTransmission):
             table,
             range(n_x if along else n_y),
             range(n_y if along else n_x),
+            [*range(self.system.n_watch), *(self.system.n_watch + k for k in self.choices)],
+            self.system.unknown_bounds,
             find_starts,
             find_bend,
         )

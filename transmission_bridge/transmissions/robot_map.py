@@ -43,12 +43,11 @@ class RobotMap:
     def _get_function(self, commands: bool) -> RobotFunction:
         if commands not in self._functions:
             from transmission_bridge.transmissions.robot_function import RobotFunction
+            from transmission_bridge.transmissions.robot_program import RobotProgram
 
+            mechanisms = self._robot.mechanisms(self._direction)
             self._functions[commands] = RobotFunction(
-                self._affine,
-                self._robot.mechanisms(self._direction),
-                self._direction,
-                commands=commands,
+                RobotProgram.build(self._affine, mechanisms, self._direction, commands=commands)
             )
         return self._functions[commands]
 

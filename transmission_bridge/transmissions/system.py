@@ -146,6 +146,14 @@ class System:
         self.n_watch = 4 * self.n_x + 4 * self.n_y + 9
         self._made: dict[tuple[bool, int], Any] = {}
 
+    @property
+    def unknown_bounds(self) -> dict[int, float]:
+        """Bounds that do not hold for other numbers ``p``: the range of ``y`` and both ends."""
+        first = 3 * self.n_x
+        ranges = {first + k: -math.inf for k in range(self.n_y)}
+        ranges |= {first + self.n_y + k: math.inf for k in range(self.n_y)}
+        return ranges | {first + 3 * self.n_y + k: math.nan for k in range(4)}
+
     def is_solved(self, along: bool) -> bool:
         """Return whether a direction is solved for."""
         return self.is_implicit if along else self.forms.inverse is None

@@ -296,6 +296,9 @@ class LinkageTransmission(CompiledTransmission):
             np.array(table),
             inputs,
             outputs,
+            # After reductions and offsets, before the lengths of the loops.
+            range(2 * len(driven), len(numbers) - len(component.loops)),
+            {},
             # Positions of the outputs do not determine the other joints.
             lambda positions, guess: np.full((len(positions), step.n_start), math.nan),
             find_bend,

@@ -1,0 +1,316 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Write the maps of a robot as a folder of C that builds by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+import json
+import math
+from pathlib import Path
+import re
+import sys
+
+import casadi as ca
+import numpy as np
+
+from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot, iterate_steps
+from transmission_bridge.tools.compiler.live_numbers import is_reversible
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction, DIRECTIONS
+from transmission_bridge.transmissions.tuning import MECHANICAL_REDUCTION, RATIOS
+from transmission_bridge.types import Array
+
+#: Samples of the walk of the test, in each direction.
+_SAMPLES = 150
+
+_WIDTH = 99
+
+#: CasADi keeps pointers to local variables in its work arrays, and reads them only within a call.
+_FUNCTIONS_HEAD = '''\
+/* SPDX-License-Identifier: Apache-2.0 AND MIT-0 */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#pragma GCC diagnostic ignored "-Wdangling-pointer"
+#endif
+'''
+
+
+def write_folder(compiled: CompiledRobot, folder: Path, units: Mapping[str, Sequence[str]]) -> None:
+    """
+    Write the folder.
+
+    :param units: Units of the positions of actuators and joints, in their order.
+    """
+    name = compiled.name
+    values = {**_list_sizes(compiled), **_list_tables(compiled), **_list_texts(compiled, units)}
+    for template, target in (
+        ('header.h', f'include/{name}.h'),
+        ('source.c', f'src/{name}.c'),
+        ('library.c', f'src/{name}_library.c'),
+        ('test.c', f'test/{name}_test.c'),
+        ('vectors.h', f'test/{name}_vectors.h'),
+        ('CMakeLists.txt', 'CMakeLists.txt'),
+        ('package.xml', 'package.xml'),
+        ('README.md', 'README.md'),
+    ):
+        path = folder / target
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(fill_template(template, name, values), encoding='utf-8')
+    _write_functions(compiled, folder / 'src' / f'{name}_map.c')
+
+
+def fill_template(template: str, name: str, values: Mapping[str, str]) -> str:
+    """Return a template with the name and the values in their places."""
+    text = (files(__package__) / 'templates' / template).read_text(encoding='utf-8')
+    text = re.sub(r'\bNAME(?=\b|_|Targets|Config)', name, text)
+    text = re.sub(r'\bROBOT\b', values['ROBOT'], text)
+    return re.sub('@([A-Z_]+)@', lambda found: values[found[1]], text)
+
+
+def _write_functions(compiled: CompiledRobot, path: Path) -> None:
+    """Write the functions of CasADi."""
+    options = {'casadi_int': 'int', 'with_export': False, 'with_header': False}
+    generator = ca.CodeGenerator(path.name, options)
+    for program in compiled.programs.values():
+        generator.add(program.near)
+        generator.add(program.full)
+    text = generator.dump()
+    path.write_text(_FUNCTIONS_HEAD + text, encoding='utf-8')
+
+
+# -- numbers -------------------------------------------------------------------------------------
+
+
+def _list_sizes(compiled: CompiledRobot) -> dict[str, str]:
+    """Return the sizes of all arrays; an array of C has at least one element."""
+    programs, live = compiled.programs.values(), compiled.live
+    functions = [each for program in programs for each in (program.near, program.full)]
+    robot = compiled.robot
+    sizes = {
+        'N_ACTUATORS': len(robot.actuator_names),
+        'N_JOINTS': len(robot.joint_names),
+        'N_TRANSMISSIONS': len(robot.bindings),
+        'N_NAMES': len(live.tunables),
+        'N_VALUES': len(live.numbers.values),
+        'N_START': sum(each.near.numel_in(2) for each in programs),
+        'N_GIVEN': max(3 * each.n_in for each in programs),
+        'N_PLACES': max(2 * each.n_in for each in programs),
+        'N_FOUND': max(len(each.bindings) for each in programs),
+        'N_NEXT': max(each.near.numel_in(2) for each in programs),
+        'N_WORK': max(each.sz_w() for each in functions),
+        'N_INDEX': max(each.sz_iw() for each in functions),
+        'N_ARG': max(5, *(each.sz_arg() for each in functions)),  # without a mechanism there are 4
+        'N_RES': max(each.sz_res() for each in functions),
+    }
+    return {name: str(max(size, 1)) for name, size in sizes.items()}
+
+
+def _list_tables(compiled: CompiledRobot) -> dict[str, str]:
+    """Return the rows of the constant arrays."""
+    live, robot = compiled.live, compiled.robot
+    factors: list[tuple[int, int]] = []
+    rules, unknown = [], []
+    for place, rule in live.rules.items():
+        rules.append((place, rule.offset, len(factors), len(rule.factors)))
+        factors += rule.factors
+    for which, bounds in live.reshaping.items():
+        unknown += [(which, place, value) for place, value in bounds.items()]
+    limits = []
+    for each in live.tunables:
+        smallest = sys.float_info.min if each.nonzero else 0.0
+        is_ratio = each.path[-1] == MECHANICAL_REDUCTION
+        magnitudes = RATIOS if is_ratio else (smallest, math.inf)
+        lower = -math.inf if each.minimum is None else each.minimum
+        upper = math.inf if each.maximum is None else each.maximum
+        keeps = int(is_reversible(robot, each))
+        limits.append((each.value, lower, upper, *magnitudes, keeps))
+    steps = list(iterate_steps(compiled, _SAMPLES))
+    vectors = [
+        number
+        for step in steps
+        for number in ((step.value,) if step.which >= 0 else (*step.rows.flat, *step.mapped.flat))
+    ]
+    is_command = [step.direction != ACTUATOR_TO_JOINT for step in steps]
+    return {
+        'LIVE': _rows(limits),
+        'BASE': _numbers(live.numbers.values.tolist()),
+        'RULES': _rows(rules),
+        'N_RULES': str(len(rules)),
+        'FACTORS': _rows(factors),
+        'UNKNOWN': _rows(unknown),
+        'N_UNKNOWN': str(len(unknown)),
+        'DIRECTIONS': '\n\n'.join(_direction(compiled, each) for each in DIRECTIONS),
+        'N_STEPS': str(len(steps)),
+        'STEPS': _rows(
+            [
+                (step.which, int(command), step.status)
+                for step, command in zip(steps, is_command, strict=True)
+            ]
+        ),
+        'VECTORS': _numbers(vectors),
+    }
+
+
+def _direction(compiled: CompiledRobot, direction: Direction) -> str:
+    """Return the definition of a direction."""
+    program, numbers = compiled.programs[direction], compiled.live.numbers
+    is_first = direction == ACTUATOR_TO_JOINT
+    first = compiled.programs[ACTUATOR_TO_JOINT]
+    name, letter = ('to_joint', 'j') if is_first else ('to_actuator', 'a')
+    members = [
+        number
+        for each in compiled.members(direction)
+        for side in each
+        for number in (len(side), *side)
+    ]
+    arrays = {
+        'tables': [table.start if len(table) else -1 for table in numbers.tables[direction]],
+        'owners': compiled.owners(direction),
+        'members': members,
+    }
+    lines = [
+        f'static const int {name}_{array}[] = {{\n{_wrap(map(str, entries or (0,)))}\n}};'
+        for array, entries in arrays.items()
+    ]
+    sizes = (
+        program.n_in,
+        program.n_out,
+        len(program.bindings),
+        program.near.numel_in(2),
+        0 if is_first else first.near.numel_in(2),
+        0 if is_first else numbers.counts[ACTUATOR_TO_JOINT],
+    )
+    prefix = f'{compiled.name}_{letter}'
+    entries = ', '.join(
+        [f'{prefix}_near', f'{prefix}_full', *map(str, sizes), *(f'{name}_{a}' for a in arrays)]
+    )
+    definition = f'static const struct direction {name} = {{\n  {entries}\n}};'
+    return '\n'.join([*lines, definition])
+
+
+def _rows(rows: Iterable[Sequence[float]]) -> str:
+    """Return rows of an array of structures, at least one."""
+    found = list(rows) or [(0,)]
+    return _wrap('{' + ', '.join(map(_literal, row)) + '}' for row in found)
+
+
+def _numbers(numbers: Iterable[float]) -> str:
+    return _wrap(map(_literal, numbers)) or '  0.0'
+
+
+def _literal(number: float) -> str:
+    """Return a number in C, to the last bit."""
+    if isinstance(number, int):
+        return str(number)
+    if math.isnan(number):
+        return 'NAN'
+    if math.isinf(number):
+        return 'INFINITY' if number > 0.0 else '-INFINITY'
+    return repr(float(number))
+
+
+def _wrap(words: Iterable[str]) -> str:
+    """Return words in lines, with commas."""
+    lines = ['  ']
+    for word in words:
+        if len(lines[-1]) + len(word) + 2 > _WIDTH and lines[-1].strip():
+            lines.append('  ')
+        lines[-1] += f'{word}, '
+    return '\n'.join(line.rstrip() for line in lines).rstrip(',')
+
+
+# -- texts ---------------------------------------------------------------------------------------
+
+
+def _list_texts(compiled: CompiledRobot, units: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the texts with names and units."""
+    name, robot, live = compiled.name, compiled.robot, compiled.live
+    lists = {
+        'actuator': (robot.actuator_names, units['actuator']),
+        'joint': (robot.joint_names, units['joint']),
+        'number': (
+            [each.name for each in live.tunables],
+            [each.unit or '-' for each in live.tunables],
+        ),
+        'transmission': ([each.spec.name for each in robot.bindings], ()),
+    }
+    enumerations = {
+        kind: _enumeration(name, kind, *lists[kind]) for kind in ('actuator', 'joint', 'number')
+    }
+    sides = '\n\n'.join(enumerations[kind] for kind in ('actuator', 'joint'))
+    arrays = [
+        f'const char *const {name}_{kind}_names[] = {{\n'
+        f'{_wrap(map(quote, names)) or "  0"}\n}};'
+        for kind, (names, _) in lists.items()
+    ]
+    rows = {
+        f'{kind.upper()}_ROWS': '\n'.join(
+            f'| {place} | {_plain(each)} | {unit} |'
+            for place, (each, unit) in enumerate(zip(*lists[kind], strict=True))
+        )
+        for kind in ('actuator', 'joint')
+    }
+    return {
+        'ROBOT': _plain(compiled.title),
+        'ENUMERATIONS': f'{sides}\n\nenum {{ {name}_TRANSMISSIONS = {len(robot.bindings)} }};',
+        'NUMBERS': enumerations['number'],
+        'FIXED': _plain(', '.join(live.fixed) or 'none'),
+        'NAMES': '\n\n'.join(arrays),
+        'DESCRIPTION': _wrap_text(json.dumps(compiled.describe(), allow_nan=False)),
+        'LANGUAGES': 'C',
+        'PLUGIN': '',
+        'DEPENDS': '',
+        'EXPORTS': '',
+        'SIZES': '',
+        'STATE_BYTES': str(count_state_bytes(compiled)),
+        **rows,
+    }
+
+
+def count_state_bytes(compiled: CompiledRobot) -> int:
+    """Return the size of the state on a 64-bit machine."""
+    sizes = {name: int(value) for name, value in _list_sizes(compiled).items()}
+    doubles = ('NAMES', 'VALUES', 'START', 'GIVEN', 'PLACES', 'FOUND', 'NEXT', 'WORK')
+    words = sizes['N_TRANSMISSIONS'] + sizes['N_TRANSMISSIONS'] % 2
+    tail = sizes['N_INDEX'] + sizes['N_INDEX'] % 2
+    return 4 * (words + tail) + 8 * sum(sizes[f'N_{each}'] for each in doubles)
+
+
+def _enumeration(
+    name: str, kind: str, names: Sequence[str], units: Sequence[str]
+) -> str:
+    """Return an enumeration with the unit of each element, and their number as the last one."""
+    taken: set[str] = set()
+    lines = []
+    for each, unit in zip(names, units, strict=True):
+        identifier = re.sub('[^A-Za-z0-9_]', '_', each)
+        while identifier in taken:
+            identifier += '_'
+        taken.add(identifier)
+        lines.append(f'  {name}_{kind}_{identifier}, /* {_plain(each)} [{_plain(unit)}] */')
+    return '\n'.join(
+        ['typedef enum {', *lines, f'  {name}_{kind.upper()}S', f'}} {name}_{kind};']
+    )
+
+
+def _plain(text: str) -> str:
+    """Return a text that ends no comment, table or line."""
+    return ''.join(each if each.isprintable() else '?' for each in text.replace('*/', '*?')).replace(
+        '|', '?'
+    )
+
+
+def quote(text: str) -> str:
+    """Return a string of C: bytes outside of ASCII in octal, so that no digit can follow."""
+    return '"' + ''.join(_quoted_byte(byte) for byte in text.encode()) + '"'
+
+
+def _quoted_byte(byte: int) -> str:
+    is_plain = 32 <= byte < 127 and chr(byte) not in '"\\?'
+    return chr(byte) if is_plain else f'\\{byte:03o}'
+
+
+def _wrap_text(text: str) -> str:
+    """Return a long string of C in several lines."""
+    return '\n'.join(f'  {quote(text[k : k + 80])}' for k in range(0, len(text), 80))
