@@ -229,6 +229,39 @@ def _check() -> None:
 
 
 @_define_command(
+    'compiler.command',
+    *_ROBOT,
+    _define_argument('--output FOLDER', required=True),
+    _define_argument('--name NAME'),
+    _define_argument('--transmission NAME', **_REPEATED),
+    _define_argument('--tuned-file YAML'),
+    _define_argument('--force'),
+)
+def _compile() -> None:
+    r"""
+    Write the maps of a robot as C, for control loops and microcontrollers.
+
+    Write the maps of a robot as a folder of C99 that builds by itself: no allocation,
+    only libm, bounded time, with a test. The printed operations are the numbers that one
+    call computes, near the last solution and at most.
+
+    exit code: 0 done, 1 FILE is not a robot description or has errors, 2 wrong usage, a
+    transmission computes with numpy, or a file cannot be read or written.
+
+      transmission_bridge compile robot.urdf --output arm_map
+      transmission_bridge compile robot.urdf --output ankle --name ankle \
+          --transmission left_ankle --transmission right_ankle
+
+    :param output: the folder to write
+    :param name: begin of all names in C and name of the package (default: the robot's name
+        and '_map')
+    :param transmission: only this transmission; may be repeated
+    :param tuned_file: offsets that the bridge keeps in its tuned_file; numbers in --params-file
+        override them
+    """
+
+
+@_define_command(
     'convert.command',
     *_OPTIONAL_ROBOT,
     _define_argument('input', metavar='IN'),

@@ -28,15 +28,17 @@ _SAMPLES = 150
 _WIDTH = 99
 
 #: CasADi keeps pointers to local variables in its work arrays, and reads them only within a call.
-_FUNCTIONS_HEAD = '''\
+_FUNCTIONS_HEAD = """\
 /* SPDX-License-Identifier: Apache-2.0 AND MIT-0 */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #pragma GCC diagnostic ignored "-Wdangling-pointer"
 #endif
-'''
+"""
 
 
-def write_folder(compiled: CompiledRobot, folder: Path, units: Mapping[str, Sequence[str]]) -> None:
+def write_folder(
+    compiled: CompiledRobot, folder: Path, units: Mapping[str, Sequence[str]]
+) -> None:
     """
     Write the folder.
 
@@ -240,8 +242,7 @@ def _list_texts(compiled: CompiledRobot, units: Mapping[str, Sequence[str]]) -> 
     }
     sides = '\n\n'.join(enumerations[kind] for kind in ('actuator', 'joint'))
     arrays = [
-        f'const char *const {name}_{kind}_names[] = {{\n'
-        f'{_wrap(map(quote, names)) or "  0"}\n}};'
+        f'const char *const {name}_{kind}_names[] = {{\n{_wrap(map(quote, names)) or "  0"}\n}};'
         for kind, (names, _) in lists.items()
     ]
     rows = {
@@ -277,9 +278,7 @@ def count_state_bytes(compiled: CompiledRobot) -> int:
     return 4 * (words + tail) + 8 * sum(sizes[f'N_{each}'] for each in doubles)
 
 
-def _enumeration(
-    name: str, kind: str, names: Sequence[str], units: Sequence[str]
-) -> str:
+def _enumeration(name: str, kind: str, names: Sequence[str], units: Sequence[str]) -> str:
     """Return an enumeration with the unit of each element, and their number as the last one."""
     taken: set[str] = set()
     lines = []
@@ -289,16 +288,14 @@ def _enumeration(
             identifier += '_'
         taken.add(identifier)
         lines.append(f'  {name}_{kind}_{identifier}, /* {_plain(each)} [{_plain(unit)}] */')
-    return '\n'.join(
-        ['typedef enum {', *lines, f'  {name}_{kind.upper()}S', f'}} {name}_{kind};']
-    )
+    return '\n'.join(['typedef enum {', *lines, f'  {name}_{kind.upper()}S', f'}} {name}_{kind};'])
 
 
 def _plain(text: str) -> str:
     """Return a text that ends no comment, table or line."""
-    return ''.join(each if each.isprintable() else '?' for each in text.replace('*/', '*?')).replace(
-        '|', '?'
-    )
+    return ''.join(
+        each if each.isprintable() else '?' for each in text.replace('*/', '*?')
+    ).replace('|', '?')
 
 
 def quote(text: str) -> str:

@@ -1,0 +1,156 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge compile``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+import re
+
+from transmission_bridge.bridge.options import PREFIX, strip_prefixes
+from transmission_bridge.errors import TransmissionBridgeError
+from transmission_bridge.tools.cli import (
+    aligned,
+    Console,
+    Exit,
+    optional,
+    printable,
+    UsageError,
+)
+from transmission_bridge.tools.files import safe_output
+from transmission_bridge.tools.robot import bridge_setup, read_robot_file
+from transmission_bridge.tools.units import actuator_unit, joint_unit
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
+from transmission_bridge.transmissions.robot import Robot
+
+_NAME = re.compile('[a-z](_?[a-z0-9]+)*')
+
+
+def run(options: argparse.Namespace, console: Console) -> Exit:
+    """Run the command."""
+    optional('casadi', 'mechanisms')
+    from transmission_bridge.tools.compiler.c_writer import count_state_bytes, write_folder
+    from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
+    from transmission_bridge.tools.compiler.live_numbers import find_live_numbers
+    from transmission_bridge.tools.compiler.operations import count_operations
+
+    whole = _load_robot(options, console)
+    name = _find_name(options.name, whole.robot.name)
+    joints = _find_joints(whole, options.transmission)
+    n_errors = sum(finding.severity == 'error' for finding in whole.findings)
+    if (n_errors and not options.transmission) or not joints:
+        file = printable(options.file)
+        what = f'{file} has errors ({n_errors})' if n_errors else f'{file} has no transmission'
+        console.err.line(f"{what}: nothing is written, see 'transmission_bridge check {file}'")
+        return Exit.ERRORS
+
+    def select(robot: RobotTransmissions) -> Robot:
+        return robot.part(joints)
+
+    robot = select(whole)
+    _reject_callbacks(robot)
+    live = find_live_numbers(robot, lambda values: select(whole.with_parameters(values)))
+    compiled = CompiledRobot.build(name, whole.robot.name, robot, live)
+    with safe_output(options.output, force=options.force, marker=f'src/{name}_map.c') as made:
+        write_folder(compiled, Path(made), _find_units(whole, robot))
+    rows = [('FUNCTION', 'OPERATIONS', 'AT MOST')]
+    for direction, program in compiled.programs.items():
+        near, full = count_operations(program.near), count_operations(program.full)
+        function = 'to_joint' if direction == ACTUATOR_TO_JOINT else 'to_actuator'
+        rows.append((f'{name}_{function}', f'{near:,}', f'{near + full:,}'))
+    lines = [
+        f'{options.output}: C maps of {len(robot.actuator_names)} actuators and '
+        f'{len(robot.joint_names)} joints',
+        '',
+        *aligned(rows, right=(1, 2)),
+        '',
+        f'{name}_state: {count_state_bytes(compiled):,} bytes on a 64-bit machine',
+        f'live numbers: {len(live.tunables)}',
+    ]
+    if live.fixed:
+        lines.append(f'fixed, they need a new compilation: {printable(", ".join(live.fixed))}')
+    for line in lines:
+        console.out.line(line)
+    return Exit.OK
+
+
+def _load_robot(options: argparse.Namespace, console: Console) -> RobotTransmissions:
+    """Return the robot with the numbers of the tuned file and of the parameter file."""
+    setup, data = bridge_setup(options), read_robot_file(options.file)
+    if options.tuned_file:
+        from transmission_bridge.ros.tuned_file import TunedFile
+
+        urdf, _ = replace(setup, numbers={}).robot(data)
+        defaults = {PREFIX + name: each.value for name, each in urdf.parameters.items()}
+        try:
+            tuned, findings = TunedFile(options.tuned_file).check_numbers(urdf, defaults)
+        except TransmissionBridgeError as error:
+            raise UsageError(str(error)) from None
+        for finding in findings:
+            raise UsageError(finding.text)
+        setup = replace(setup, numbers={**tuned, **setup.numbers})
+    robot, notes = setup.robot(data)
+    for note in notes:
+        console.err.line(printable(note))
+    return robot
+
+
+def _find_name(given: str | None, robot_name: str) -> str:
+    """Return the name of the functions in C, which is also a package name of ROS."""
+    words = re.findall('[a-z0-9]+', robot_name.lower())
+    name = given or '_'.join([*words, 'map'])
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"--name: expected a package name such as 'arm_map' (a letter, then lower-case "
+            f"letters, digits and single '_'), found '{printable(name)}'"
+        )
+    return name
+
+
+def _find_joints(robot: RobotTransmissions, names: Sequence[str]) -> list[str]:
+    """Return the joints of some transmissions, or of all."""
+    known = {each.spec.name: each for each in robot.bindings if not each.is_identity}
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"--transmission: there is no transmission '{printable(name)}', expected one of "
+                f'{printable(", ".join(known)) or "none"}'
+            )
+    wanted = [known[name] for name in names] or list(robot.bindings)
+    places = sorted({place for each in wanted for place in each.all_joints})
+    return [robot.joint_names[place] for place in places]
+
+
+def _reject_callbacks(robot: Robot) -> None:
+    """Raise an error if a transmission can only be computed by Python."""
+    from transmission_bridge.tools.compiler.operations import CallbackError, count_operations
+    from transmission_bridge.transmissions.robot_program import iterate_parts
+
+    for direction in DIRECTIONS:
+        for binding, part in iterate_parts(robot.mechanisms(direction), direction):
+            try:
+                count_operations(part.near)
+            except CallbackError:
+                raise UsageError(
+                    f"transmission '{printable(binding.spec.name)}' cannot become C: its type "
+                    f'{printable(binding.spec.type)} computes with numpy, expected an '
+                    'EquationTransmission'
+                ) from None
+
+
+def _find_units(whole: RobotTransmissions, robot: Robot) -> Mapping[str, Sequence[str]]:
+    """Return the units of the positions of actuators and joints."""
+    actuators = {
+        member.name: actuator_unit(whole.robot, binding)
+        for binding in robot.bindings
+        for member in binding.spec.actuators
+    }
+    return {
+        'actuator': [actuators[name] for name in robot.actuator_names],
+        'joint': [joint_unit(whole.robot, name) for name in robot.joint_names],
+    }
