@@ -162,7 +162,8 @@ class EquationTransmission(PositionDependentTransmission):
     @property
     def choices(self) -> tuple[int, ...]:
         """Indices of the numbers :attr:`choosing`."""
-        places, begin = [], self.members[0] + 2 * self.members[1]
+        places: list[int] = []
+        begin = self.members[0] + 2 * self.members[1]
         for name, value in vars(self.p).items():
             count = 0 if isinstance(value, str) else len(flatten({name: value}))
             places += range(begin, begin + count) if name in self.choosing else ()

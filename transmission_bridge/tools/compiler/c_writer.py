@@ -12,15 +12,15 @@ import math
 from pathlib import Path
 import re
 import sys
+from typing import Any
 
 import casadi as ca
-import numpy as np
 
+from transmission_bridge.description.values import MECHANICAL_REDUCTION
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot, iterate_steps
 from transmission_bridge.tools.compiler.live_numbers import is_reversible
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction, DIRECTIONS
-from transmission_bridge.transmissions.tuning import MECHANICAL_REDUCTION, RATIOS
-from transmission_bridge.types import Array
+from transmission_bridge.transmissions.tuning import RATIOS
 
 #: Samples of the walk of the test, in each direction.
 _SAMPLES = 150
@@ -72,7 +72,7 @@ def fill_template(template: str, name: str, values: Mapping[str, str]) -> str:
 
 def _write_functions(compiled: CompiledRobot, path: Path) -> None:
     """Write the functions of CasADi."""
-    options = {'casadi_int': 'int', 'with_export': False, 'with_header': False}
+    options: dict[str, Any] = {'casadi_int': 'int', 'with_export': False, 'with_header': False}
     generator = ca.CodeGenerator(path.name, options)
     for program in compiled.programs.values():
         generator.add(program.near)
@@ -259,6 +259,7 @@ def _list_texts(compiled: CompiledRobot, units: Mapping[str, Sequence[str]]) -> 
         'FIXED': _plain(', '.join(live.fixed) or 'none'),
         'NAMES': '\n\n'.join(arrays),
         'DESCRIPTION': _wrap_text(json.dumps(compiled.describe(), allow_nan=False)),
+        'KEYWORD': 'NAME',
         'LANGUAGES': 'C',
         'PLUGIN': '',
         'DEPENDS': '',

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 import re
 
-from transmission_bridge.bridge.options import PREFIX, strip_prefixes
+from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.cli import (
     aligned,
@@ -62,7 +62,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     for direction, program in compiled.programs.items():
         near, full = count_operations(program.near), count_operations(program.full)
         function = 'to_joint' if direction == ACTUATOR_TO_JOINT else 'to_actuator'
-        rows.append((f'{name}_{function}', f'{near:,}', f'{near + full:,}'))
+        most = near + full if program.bindings else near
+        rows.append((f'{name}_{function}', f'{near:,}', f'{most:,}'))
     lines = [
         f'{options.output}: C maps of {len(robot.actuator_names)} actuators and '
         f'{len(robot.joint_names)} joints',

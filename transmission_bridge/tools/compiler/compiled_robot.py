@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from transmission_bridge.tools.compiler.live_numbers import LiveNumbers, stack_fields
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
@@ -19,9 +20,8 @@ from transmission_bridge.transmissions.interfaces import (
 )
 from transmission_bridge.transmissions.robot import Robot
 from transmission_bridge.transmissions.robot_function import RobotFunction
-from transmission_bridge.transmissions.robot_program import iterate_parts, RobotProgram, ROWS
+from transmission_bridge.transmissions.robot_program import iterate_parts, RobotProgram
 from transmission_bridge.types import Array
-from transmission_bridge.tools.compiler.live_numbers import LiveNumbers, stack_fields
 
 #: Status bit of a coupled transmission with known and unknown inputs, beside those of mechanisms.
 PARTIAL = 16

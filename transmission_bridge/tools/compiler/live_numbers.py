@@ -77,7 +77,9 @@ class FunctionNumbers:
         """Return the numbers of a robot."""
         values: list[float] = []
         bounds: list[bool] = []
-        counts, tables, unknown = {}, {}, {}
+        counts: dict[Direction, int] = {}
+        tables: dict[Direction, tuple[range, ...]] = {}
+        unknown: dict[str, dict[int, float]] = {}
         for direction in DIRECTIONS:
             begin = len(values)
             values += stack_fields(robot, direction).all_numbers
@@ -257,7 +259,8 @@ def _find_moved(base: FunctionNumbers, changed: Array) -> Mask:
     )
     with np.errstate(all='ignore'):
         is_same = (changed == base.values) | (np.abs(changed - base.values) <= tolerance)
-    return ~(is_same | (np.isnan(changed) & np.isnan(base.values)))
+    moved: Mask = ~(is_same | (np.isnan(changed) & np.isnan(base.values)))
+    return moved
 
 
 def is_reversible(robot: Robot, tunable: Tunable) -> bool:
