@@ -9,6 +9,7 @@ from transmission_bridge.bridge.homing import find_calibration_offsets
 from transmission_bridge.bridge.options import BridgeOptions, split_pairs
 from transmission_bridge.description.specs import Finding, RobotDescription
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.library import Library, LibraryRegistry
 
 
 def make_robot_maps(
@@ -25,6 +26,7 @@ def make_robot_maps(
         description,
         pass_through=options.pass_through,
         passive_joints=options.passive_joints,
+        registry=LibraryRegistry(Library(options.compiled_map)) if options.compiled_map else None,
         aliases=split_pairs('plugin_aliases', options.plugin_aliases),
         actuator_units=split_pairs('actuator_units', options.actuator_units),
     )

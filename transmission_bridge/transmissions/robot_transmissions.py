@@ -26,6 +26,7 @@ from transmission_bridge.transmissions.interfaces import (
     Direction,
     JOINT_TO_ACTUATOR,
 )
+from transmission_bridge.transmissions.library import LibraryMap, LibraryTransmission
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.robot import Robot
 from transmission_bridge.transmissions.robot_map import RobotMap
@@ -232,8 +233,14 @@ class RobotTransmissions(Robot):
         """
         return self.map(JOINT_TO_ACTUATOR, interface, values, **options)
 
-    def stream(self, direction: Direction) -> RobotMap:
+    def stream(self, direction: Direction) -> RobotMap | LibraryMap:
         """Return a map of position, velocity and effort for a stream of states."""
+        mechanisms = (each.transmission for each in self.bindings)
+        for mechanism in mechanisms:
+            if isinstance(mechanism, LibraryTransmission):
+                for binding in self.bindings:
+                    mechanism.library.require_transmission(binding.spec, self._robot)
+                return LibraryMap(mechanism.library, self, direction)
         return RobotMap(self, direction)
 
     # -- tuning ----------------------------------------------------------------------------------

@@ -37,15 +37,27 @@ _FUNCTIONS_HEAD = """\
 
 
 def write_folder(
-    compiled: CompiledRobot, folder: Path, units: Mapping[str, Sequence[str]]
+    compiled: CompiledRobot,
+    folder: Path,
+    title: str,
+    units: Mapping[str, Sequence[str]],
+    document: Mapping[str, object],
 ) -> None:
     """
     Write the folder.
 
+    :param title: Name of the robot.
     :param units: Units of the positions of actuators and joints, in their order.
+    :param document: What the bridge has to know of the library.
     """
     name = compiled.name
-    values = {**_list_sizes(compiled), **_list_tables(compiled), **_list_texts(compiled, units)}
+    values = {
+        **_list_sizes(compiled),
+        **_list_tables(compiled),
+        **_list_texts(compiled, units),
+        'ROBOT': _plain(title),
+        'DESCRIPTION': _wrap_text(json.dumps(document, allow_nan=False)),
+    }
     for template, target in (
         ('header.h', f'include/{name}.h'),
         ('source.c', f'src/{name}.c'),
@@ -253,12 +265,10 @@ def _list_texts(compiled: CompiledRobot, units: Mapping[str, Sequence[str]]) -> 
         for kind in ('actuator', 'joint')
     }
     return {
-        'ROBOT': _plain(compiled.title),
         'ENUMERATIONS': f'{sides}\n\nenum {{ {name}_TRANSMISSIONS = {len(robot.bindings)} }};',
         'NUMBERS': enumerations['number'],
         'FIXED': _plain(', '.join(live.fixed) or 'none'),
         'NAMES': '\n\n'.join(arrays),
-        'DESCRIPTION': _wrap_text(json.dumps(compiled.describe(), allow_nan=False)),
         'KEYWORD': 'NAME',
         'LANGUAGES': 'C',
         'PLUGIN': '',

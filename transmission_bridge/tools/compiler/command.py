@@ -22,7 +22,7 @@ from transmission_bridge.tools.cli import (
     UsageError,
 )
 from transmission_bridge.tools.files import safe_output
-from transmission_bridge.tools.robot import bridge_setup, read_robot_file
+from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
 from transmission_bridge.tools.units import actuator_unit, joint_unit
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
@@ -36,10 +36,12 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     optional('casadi', 'mechanisms')
     from transmission_bridge.tools.compiler.c_writer import count_state_bytes, write_folder
     from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
+    from transmission_bridge.tools.compiler.library_document import describe_library
     from transmission_bridge.tools.compiler.live_numbers import find_live_numbers
     from transmission_bridge.tools.compiler.operations import count_operations
 
-    whole = _load_robot(options, console)
+    setup = bridge_setup(options)
+    whole = _load_robot(setup, options, console)
     name = _find_name(options.name, whole.robot.name)
     joints = _find_joints(whole, options.transmission)
     n_errors = sum(finding.severity == 'error' for finding in whole.findings)
@@ -55,9 +57,11 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     robot = select(whole)
     _reject_callbacks(robot)
     live = find_live_numbers(robot, lambda values: select(whole.with_parameters(values)))
-    compiled = CompiledRobot.build(name, whole.robot.name, robot, live)
+    compiled = CompiledRobot.build(name, robot, live)
+    document = describe_library(robot, live.tunables, whole.robot, setup.aliases)
     with safe_output(options.output, force=options.force, marker=f'src/{name}_map.c') as made:
-        write_folder(compiled, Path(made), _find_units(whole, robot))
+        units = _find_units(whole, robot)
+        write_folder(compiled, Path(made), whole.robot.name, units, document)
     rows = [('FUNCTION', 'OPERATIONS', 'AT MOST')]
     for direction, program in compiled.programs.items():
         near, full = count_operations(program.near), count_operations(program.full)
@@ -80,9 +84,11 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     return Exit.OK
 
 
-def _load_robot(options: argparse.Namespace, console: Console) -> RobotTransmissions:
+def _load_robot(
+    setup: BridgeSetup, options: argparse.Namespace, console: Console
+) -> RobotTransmissions:
     """Return the robot with the numbers of the tuned file and of the parameter file."""
-    setup, data = bridge_setup(options), read_robot_file(options.file)
+    data = read_robot_file(options.file)
     if options.tuned_file:
         from transmission_bridge.ros.tuned_file import TunedFile
 

@@ -40,20 +40,18 @@ class CompiledRobot:
     The functions of a robot, and their numbers.
 
     :param name: Its name in C.
-    :param title: Its name for people.
     :param robot: The robot.
     :param live: Its live numbers.
     :param programs: The functions of each direction.
     """
 
     name: str
-    title: str
     robot: Robot
     live: LiveNumbers
     programs: dict[Direction, RobotProgram]
 
     @classmethod
-    def build(cls, name: str, title: str, robot: Robot, live: LiveNumbers) -> CompiledRobot:
+    def build(cls, name: str, robot: Robot, live: LiveNumbers) -> CompiledRobot:
         """Compile the functions of a robot."""
         programs, begin = {}, 0
         for direction, letter in zip(DIRECTIONS, 'ja', strict=True):
@@ -73,11 +71,7 @@ class CompiledRobot:
                 name=f'{name}_{letter}',
             )
             begin += live.numbers.counts[direction]
-        return cls(name, title, robot, live, programs)
-
-    def describe(self) -> dict[str, object]:
-        """Return what the bridge has to know of the library, for JSON."""
-        return {}
+        return cls(name, robot, live, programs)
 
     def members(self, direction: Direction) -> tuple[Members, ...]:
         """Return the members of each transmission, in the order of the robot."""
