@@ -20,7 +20,7 @@ pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 from transmission_bridge.errors import MessageError, ParameterError  # noqa: E402
-from transmission_bridge.ros.tuned_file import replace_file, TunedFile  # noqa: E402
+from transmission_bridge.bridge.tuned_file import replace_file, TunedFile  # noqa: E402
 from transmission_bridge.tools.parameter_files import read_parameter_file  # noqa: E402
 
 RATIO = 'transmissions.hoist.joints.lift.mechanical_reduction'
@@ -90,7 +90,7 @@ def test_block_that_fails_leaves_the_file(path):
 
 WRITER = """
 import resource, signal, sys
-from transmission_bridge.ros.tuned_file import replace_file
+from transmission_bridge.bridge.tuned_file import replace_file
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
 with replace_file(sys.argv[1], b'new' * 20):

@@ -47,7 +47,7 @@ from transmission_bridge.ros.parameters import (
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.session import BridgeSession, STEADY
 from transmission_bridge.ros.throttled_log import ThrottledLog
-from transmission_bridge.ros.tuned_file import TunedFile
+from transmission_bridge.bridge.tuned_file import TunedFile
 from transmission_bridge.ros.zero_service import ZeroService
 from transmission_bridge.transmissions import RobotTransmissions
 

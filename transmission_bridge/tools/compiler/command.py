@@ -90,7 +90,7 @@ def _load_robot(
     """Return the robot with the numbers of the tuned file and of the parameter file."""
     data = read_robot_file(options.file)
     if options.tuned_file:
-        from transmission_bridge.ros.tuned_file import TunedFile
+        from transmission_bridge.bridge.tuned_file import TunedFile
 
         urdf, _ = replace(setup, numbers={}).robot(data)
         defaults = {PREFIX + name: each.value for name, each in urdf.parameters.items()}
