@@ -52,7 +52,14 @@ setup(
     name=PACKAGE,
     version='0.1.0',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
-    package_data={PACKAGE: ['py.typed', 'ros/fast_dds.xml', 'tools/tune/page.css', 'tools/compiler/templates/*']},
+    package_data={
+        PACKAGE: [
+            'py.typed',
+            'ros/fast_dds.xml',
+            'tools/tune/page.css',
+            'tools/compiler/templates/*',
+        ]
+    },
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (f'share/{PACKAGE}', ['package.xml']),

@@ -19,8 +19,8 @@ import pytest
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
-from transmission_bridge.errors import MessageError, ParameterError  # noqa: E402
 from transmission_bridge.bridge.tuned_file import replace_file, TunedFile  # noqa: E402
+from transmission_bridge.errors import MessageError, ParameterError  # noqa: E402
 from transmission_bridge.tools.parameter_files import read_parameter_file  # noqa: E402
 
 RATIO = 'transmissions.hoist.joints.lift.mechanical_reduction'

@@ -24,6 +24,7 @@ from transmission_bridge.bridge.options import (
 )
 from transmission_bridge.bridge.robot import make_robot_maps
 from transmission_bridge.bridge.topic_based import find_endless_commands
+from transmission_bridge.bridge.tuned_file import TunedFile
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import (
     clipped,
@@ -47,7 +48,6 @@ from transmission_bridge.ros.parameters import (
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.session import BridgeSession, STEADY
 from transmission_bridge.ros.throttled_log import ThrottledLog
-from transmission_bridge.bridge.tuned_file import TunedFile
 from transmission_bridge.ros.zero_service import ZeroService
 from transmission_bridge.transmissions import RobotTransmissions
 

@@ -27,14 +27,6 @@ _SAMPLES = 150
 
 _WIDTH = 99
 
-#: CasADi keeps pointers to local variables in its work arrays, and reads them only within a call.
-_FUNCTIONS_HEAD = """\
-/* SPDX-License-Identifier: Apache-2.0 AND MIT-0 */
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
-#pragma GCC diagnostic ignored "-Wdangling-pointer"
-#endif
-"""
-
 
 def write_folder(
     compiled: CompiledRobot,
@@ -56,7 +48,8 @@ def write_folder(
         **_list_tables(compiled),
         **_list_texts(compiled, units),
         'ROBOT': _plain(title),
-        'DESCRIPTION': _wrap_text(json.dumps(document, allow_nan=False)),
+        # Bytes: a compiler may reject long strings.
+        'DESCRIPTION': _wrap(map(str, json.dumps(document, allow_nan=False).encode() + b'\0')),
     }
     for template, target in (
         ('header.h', f'include/{name}.h'),
@@ -84,13 +77,21 @@ def fill_template(template: str, name: str, values: Mapping[str, str]) -> str:
 
 def _write_functions(compiled: CompiledRobot, path: Path) -> None:
     """Write the functions of CasADi."""
-    options: dict[str, Any] = {'casadi_int': 'int', 'with_export': False, 'with_header': False}
+    # Work arrays instead of local variables: microcontrollers have small stacks.
+    options: dict[str, Any] = {
+        'casadi_int': 'int',
+        'avoid_stack': True,
+        'with_export': False,
+        'with_header': False,
+    }
     generator = ca.CodeGenerator(path.name, options)
     for program in compiled.programs.values():
         generator.add(program.near)
         generator.add(program.full)
     text = generator.dump()
-    path.write_text(_FUNCTIONS_HEAD + text, encoding='utf-8')
+    path.write_text(
+        f'/* SPDX-License-Identifier: Apache-2.0 AND MIT-0 */\n{text}', encoding='utf-8'
+    )
 
 
 # -- numbers -------------------------------------------------------------------------------------
@@ -317,8 +318,3 @@ def quote(text: str) -> str:
 def _quoted_byte(byte: int) -> str:
     is_plain = 32 <= byte < 127 and chr(byte) not in '"\\?'
     return chr(byte) if is_plain else f'\\{byte:03o}'
-
-
-def _wrap_text(text: str) -> str:
-    """Return a long string of C in several lines."""
-    return '\n'.join(f'  {quote(text[k : k + 80])}' for k in range(0, len(text), 80))

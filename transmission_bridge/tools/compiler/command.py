@@ -90,6 +90,7 @@ def _load_robot(
     """Return the robot with the numbers of the tuned file and of the parameter file."""
     data = read_robot_file(options.file)
     if options.tuned_file:
+        read_robot_file(options.tuned_file)  # the bridge may start without the file
         from transmission_bridge.bridge.tuned_file import TunedFile
 
         urdf, _ = replace(setup, numbers={}).robot(data)

@@ -6,8 +6,10 @@
 
 #include <stddef.h>
 
-static const char description[] =
-@DESCRIPTION@;
+/* JSON. */
+static const char description[] = {
+@DESCRIPTION@
+};
 
 struct transmission_bridge_library {
   int abi, n_actuators, n_joints, n_transmissions, n_numbers;

@@ -1,0 +1,385 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The maps in C are those of Python."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from pathlib import Path
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.robot import make_robot_maps
+from transmission_bridge.description import load_description
+from transmission_bridge.errors import ParameterError, TransmissionError
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
+from transmission_bridge.transmissions.library import Library, LibraryState
+from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.robot_transmissions import RobotTransmissions
+
+pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
+from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot, iterate_steps
+from transmission_bridge.tools.compiler.live_numbers import find_live_numbers, FunctionNumbers
+
+DOCUMENT = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
+COMPILERS = [each for each in ('gcc', 'clang') if shutil.which(each)]
+needs_compiler = pytest.mark.skipif(not COMPILERS, reason='there is no C compiler')
+STRICT = '-std=c99 -Wall -Wextra -Wpedantic -Werror -Wno-unused-parameter -ffp-contract=off'
+
+
+def robot_of(snippets):
+    """Return a robot with the transmissions of some snippets."""
+    joints = [name for each in snippets for name in re.findall(r'<joint name="([^"]+)"', each)]
+    links = ''.join(f'<link name="{name}_link"/>' for name in ('base', *joints))
+    tree = ''.join(
+        f'<joint name="{name}" type="continuous"><parent link="base_link"/>'
+        f'<child link="{name}_link"/></joint>'
+        for name in joints
+    )
+    declared = ''.join(
+        f'<joint name="{name}"><command_interface name="position"/></joint>' for name in joints
+    )
+    return (
+        f'<robot name="robot">{links}{tree}<ros2_control name="block" type="system"><hardware>'
+        f'<plugin>p</plugin></hardware>{declared}{"".join(snippets)}</ros2_control></robot>'
+    )
+
+
+def snippets():
+    """Return the transmissions of the document by name, without linkages."""
+    found = re.findall(r'```xml[^\n]*\n(<transmission.*?)```', DOCUMENT.read_text(), re.DOTALL)
+    return {re.search('name="([^"]+)"', each)[1]: each for each in found}
+
+
+ANKLE_AND_BOOM = robot_of([snippets()[name] for name in ('left_ankle', 'boom', 'neck', 'finger')])
+
+
+@pytest.fixture(scope='module')
+def robots(linkages):
+    """Return descriptions by name: each type, all in one, and closed linkages."""
+    each = snippets()
+    found = {name: robot_of([text]) for name, text in each.items()}
+    return {**found, 'all': robot_of(list(each.values())), **linkages}
+
+
+@pytest.fixture(scope='module')
+def build(tmp_path_factory):
+    """Return a function that compiles a description, and builds the shared library."""
+    from transmission_bridge.tools.main import main
+
+    def build_robot(text, name='map'):
+        folder = tmp_path_factory.mktemp(name)
+        (folder / 'robot.urdf').write_text(text, encoding='utf-8')
+        made = folder / 'out'
+        arguments = [str(folder / 'robot.urdf'), '--output', str(made), '--name', name]
+        assert main(['compile', *arguments]) == 0
+        sources = ' '.join(f'src/{name}{each}.c' for each in ('', '_map', '_library'))
+        compile_c(made, f'{sources} -shared -fPIC -o libmap.so')
+        return made
+
+    return build_robot
+
+
+def compile_c(folder, words, compiler='', flags='-O1'):
+    """Compile something in a folder; warnings are errors."""
+    command = [compiler or COMPILERS[0], *STRICT.split(), *flags.split(), '-Iinclude', '-Itest']
+    done = subprocess.run(
+        [*command, *words.split(), '-lm'], cwd=folder, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def compiled_robot(text):
+    """Return a robot and its functions."""
+    robot = RobotTransmissions(load_description(text))
+    live = find_live_numbers(robot, robot.with_parameters)
+    return robot, CompiledRobot.build('map', robot, live)
+
+
+NAMES = [*snippets(), 'all', 'four_bar_knee', 'five_bar', 'push_rod_ankle']
+
+
+@needs_compiler
+@pytest.mark.parametrize('name', NAMES)
+def test_c_is_python_to_the_last_bit(name, robots, build, campaign):
+    """Outputs and status, with unknown and far values and live numbers that change."""
+    folder = build(robots[name])
+    _, compiled = compiled_robot(robots[name])
+    state = LibraryState(Library(str(folder / 'libmap.so')), {})
+    mapped = {
+        direction: np.empty((3, program.n_out)) for direction, program in compiled.programs.items()
+    }
+    answered = 0
+    for step in iterate_steps(compiled, 300 * campaign, seed=5):
+        if step.which >= 0:
+            assert state._table.set(state._pointer, step.which, step.value) == 0
+            continue
+        rows, out = step.rows.copy(), mapped[step.direction]
+        state.map_rows(step.direction, rows, rows[-1].copy(), out)
+        assert np.array_equal(out, step.mapped, equal_nan=True)
+        assert int(np.bitwise_or.reduce(state.status)) == step.status
+        answered += np.isfinite(out).sum()
+    assert answered > 300
+
+
+@needs_compiler
+@pytest.mark.parametrize('compiler', COMPILERS)
+def test_the_folder_passes_its_own_test(compiler, build, linkages):
+    """Without a warning, and with sanitizers, also two robots in one program."""
+    one, two = build(ANKLE_AND_BOOM), build(linkages['five_bar'], 'other')
+    flags = '-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all'
+    compile_c(one, 'src/map.c src/map_map.c test/map_test.c -o t', compiler, flags)
+    subprocess.run([one / 't', '0'], check=True, timeout=60)
+    (one / 'both.c').write_text(HOSTILE)
+    others = ' '.join(str(two / 'src' / each) for each in ('other.c', 'other_map.c'))
+    words = f'src/map.c src/map_map.c {others} both.c -I{two}/include -o both'
+    compile_c(one, words, compiler, flags)
+    subprocess.run([one / 'both'], check=True, timeout=120)
+
+
+HOSTILE = r"""
+#include "map.h"
+#include "other.h"
+#include <string.h>
+static map_state a;
+static other_state b;
+static uint64_t seed = 7;
+static double any(void)
+{
+  double number;
+  seed = seed * 6364136223846793005u + 1442695040888963407u;
+  memcpy(&number, &seed, sizeof number);
+  return (seed >> 33) % 3 ? number : (double)(int64_t)seed * 1e-18;
+}
+int main(void)
+{
+  double x[3][map_ACTUATORS], y[3][map_JOINTS], u[3][other_ACTUATORS], v[3][other_JOINTS];
+  int k, i;
+  map_init(&a);
+  other_init(&b);
+  for (k = 0; k < 10000; k++) {
+    for (i = 0; i < 3 * map_ACTUATORS; i++) x[i / map_ACTUATORS][i % map_ACTUATORS] = any();
+    map_to_joint(&a, (const double(*)[map_ACTUATORS])x, y);
+    for (i = 0; i < 3 * map_JOINTS; i++) y[i / map_JOINTS][i % map_JOINTS] = any();
+    map_to_actuator(&a, (const double(*)[map_JOINTS])y, y[2], x);
+    for (i = 0; i < 3 * other_JOINTS; i++) v[i / other_JOINTS][i % other_JOINTS] = any();
+    other_to_actuator(&b, (const double(*)[other_JOINTS])v, v[1], u);
+    other_to_joint(&b, (const double(*)[other_ACTUATORS])u, v);
+    map_set(&a, (map_number)(k % (map_NUMBERS + 2)), any());
+  }
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_rules_give_the_numbers_of_a_tuned_robot(name, robots):
+    """Each live number in C changes the functions as tuning in Python does."""
+    robot, compiled = compiled_robot(robots[name])
+    live, random = compiled.live, np.random.default_rng(2)
+    assert live.tunables
+    for which, tunable in enumerate(live.tunables):
+        value = tunable.value * (1.0 + random.uniform(-0.004, 0.004)) + (not tunable.value) * 0.01
+        values = [each.value for each in live.tunables]
+        values[which] = value
+        tuned = FunctionNumbers.collect(robot.with_parameters({tunable.name: value}))
+        found, exact = live.evaluate_rules(values), ~live.numbers.bounds
+        np.testing.assert_allclose(found[exact], tuned.values[exact], rtol=2e-12, atol=1e-13)
+        ruled = [place for place in live.rules if live.numbers.bounds[place]]
+        if which not in live.reshaping:
+            np.testing.assert_allclose(found[ruled], tuned.values[ruled], rtol=1e-5, atol=1e-9)
+
+
+@needs_compiler
+def test_a_number_is_rejected_with_its_reason(build):
+    """The codes of NAME_set; the state does not change."""
+    library = Library(str(build(ANKLE_AND_BOOM) / 'libmap.so'))
+    names, table = library.description['numbers'], library.table
+    state = LibraryState(library, {})
+    before = state._memory.copy()
+    for name, value, code in (
+        ('', 1.0, 1),
+        ('boom.joints.boom_joint.offset', math.nan, 2),
+        ('boom.joints.boom_joint.mechanical_reduction', 0.0, 3),
+        ('neck.actuators.neck_left_motor.mechanical_reduction', 1e7, 4),
+        ('boom.crank_radius', -0.1, 4),
+        ('boom.joints.boom_joint.mechanical_reduction', -1.0, 5),
+    ):
+        which = names.index(name) if name else len(names)
+        assert table.set(state._pointer, which, value) == code, name
+        assert table.reason_text(code) not in (b'', b'accepted')
+    assert np.array_equal(state._memory, before, equal_nan=True)
+    reverse = names.index('neck.actuators.neck_left_motor.mechanical_reduction')
+    assert table.set(state._pointer, reverse, -50.0) == 0
+
+
+@needs_compiler
+def test_half_a_coupled_transmission_has_no_outputs(build):
+    """In a row, one missing partner takes all outputs of its transmission, and no other."""
+    folder = build(robot_of([snippets()['neck'], snippets()['hinge_transmission']]))
+    state = LibraryState(Library(str(folder / 'libmap.so')), {})
+    rows, out = np.ones((3, 3)), np.empty((3, 3))
+    rows[1, 0] = math.nan
+    for direction in DIRECTIONS:
+        state.map_rows(direction, rows, rows[0], out)
+        assert np.isnan(out).tolist() == [[False] * 3, [True, True, False], [False] * 3]
+        assert state.status.tolist() == [16, 0]
+
+
+STRANGE = (
+    robot_of([snippets()['neck'], snippets()['hinge_transmission']])
+    .replace('hinge_motor', 'ünd */ "m|1" ??/')
+    .replace('neck_left_motor', 'a-b')
+    .replace('neck_right_motor', 'a_b')
+    .replace('"ünd */ "m|1" ??/"', '\'ünd */ "m|1" ??/\'')
+)
+
+
+@needs_compiler
+def test_names_that_are_no_identifiers_are_text_in_c(build):
+    """Quotes, ends of comments, trigraphs and bytes; names that become equal stay different."""
+    library = Library(str(build(STRANGE) / 'libmap.so'))
+    names = (ctypes.c_char_p * 3).in_dll(library._library, 'map_actuator_names')
+    assert [each.decode() for each in names] == ['a-b', 'a_b', 'ünd */ "m|1" ??/']
+
+
+@pytest.mark.parametrize(
+    ('text', 'options', 'code', 'found'),
+    [
+        (ANKLE_AND_BOOM, ['--name', 'Arm'], 2, "found 'Arm'"),
+        (ANKLE_AND_BOOM, ['--transmission', 'leg'], 2, "no transmission 'leg'"),
+        (ANKLE_AND_BOOM, ['--tuned-file', '/nowhere/tuned.yaml'], 2, '/nowhere/tuned.yaml'),
+        (ANKLE_AND_BOOM.replace('Ankle', 'Knuckle'), [], 1, 'errors (1): nothing is written'),
+        ('<robot name="r"/>', [], 1, 'has no transmission'),
+        ('no robot', [], 1, ''),
+    ],
+)
+def test_what_cannot_be_compiled_is_an_error(tmp_path, capsys, text, options, code, found):
+    """With exit code and sentence, and nothing is written."""
+    from transmission_bridge.tools.main import main
+
+    (tmp_path / 'r.urdf').write_text(text)
+    arguments = ['compile', str(tmp_path / 'r.urdf'), '--output', str(tmp_path / 'out'), *options]
+    assert main(arguments) == code
+    assert found in capsys.readouterr().err
+    assert not (tmp_path / 'out').exists()
+
+
+def test_a_type_that_computes_with_numpy_is_named(monkeypatch, tmp_path, capsys):
+    """It cannot become C."""
+    from transmission_bridge.tools.compiler import command, operations
+
+    def refuse(_):
+        raise operations.CallbackError('value')
+
+    monkeypatch.setattr(operations, 'count_operations', refuse)
+    robot = RobotTransmissions(load_description(ANKLE_AND_BOOM))
+    with pytest.raises(command.UsageError, match="'left_ankle' cannot become C"):
+        command._reject_callbacks(robot)
+
+
+# -- the bridge ----------------------------------------------------------------------------------
+
+
+@needs_compiler
+def test_the_bridge_maps_by_a_library_as_by_casadi(build):
+    """States, commands, torques, live numbers and failures; CasADi is not imported."""
+    path = str(build(ANKLE_AND_BOOM) / 'libmap.so')
+    ours, _ = make_robot_maps(load_description(ANKLE_AND_BOOM), BridgeOptions())
+    theirs, findings = make_robot_maps(
+        load_description(ANKLE_AND_BOOM), BridgeOptions(compiled_map=path)
+    )
+    assert (theirs.findings, findings) == (ours.findings, ())
+    assert set(theirs.parameters) <= set(ours.parameters)
+    random = np.random.default_rng(3)
+    for change in ({}, {'boom.joints.boom_joint.offset': 0.1, 'boom.crank_radius': 0.26}):
+        robots = [each.with_parameters(change) if change else each for each in (ours, theirs)]
+        if change:  # a library keeps the range of the description
+            robots = robots[1:]
+        results, reports = [], []
+        x = 0.1 * random.normal(size=(3, len(ours.actuator_names)))
+        for robot in robots:
+            report = MapReport()
+            states, commands = (robot.stream(direction) for direction in DIRECTIONS)
+            joints = states.map_state(x, report).copy()
+            back = commands.map_command(joints, joints[0].copy(), report).copy()
+            torque = robot.actuator_to_joint('torque', x[2], at=x[0], report=report)
+            results.append(np.concatenate([*joints, *back, torque]))
+            reports.append(report.counts)
+        assert all(np.array_equal(results[0], each, equal_nan=True) for each in results)
+        np.testing.assert_allclose(back[0], x[0], atol=1e-9)
+        assert reports[0] == reports[-1]
+    with pytest.raises(ParameterError, match='keeps its sign'):
+        theirs.with_parameters({'boom.joints.boom_joint.mechanical_reduction': -1.0})
+    code = (
+        'import sys; sys.modules["casadi"] = None\n'
+        'from transmission_bridge.bridge.options import BridgeOptions\n'
+        'from transmission_bridge.bridge.robot import make_robot_maps\n'
+        'from transmission_bridge.description import load_description\n'
+        'text, path = open(sys.argv[1]).read(), sys.argv[2]\n'
+        'robot, _ = make_robot_maps(load_description(text), BridgeOptions(compiled_map=path))\n'
+        'robot.stream("actuator_to_joint"); print(len(robot.joint_names))\n'
+    )
+    robot = Path(path).parents[1] / 'robot.urdf'
+    done = subprocess.run(
+        [sys.executable, '-c', code, robot, path], capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == (f'{len(ours.joint_names)}\n', '')
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ('change', 'found'),
+    [
+        (('<param name="rod_length">0.24', '<param name="rod_length">0.25'), "'left_ankle' is an"),
+        (('type="continuous"><parent', 'type="revolute"><parent'), "' is another one"),
+        (('name="neck"', 'name="throat"'), "'throat' is new"),
+    ],
+)
+def test_a_library_of_another_robot_is_rejected(build, robots, change, found):
+    """The error names the command to run."""
+    path = str(build(ANKLE_AND_BOOM) / 'libmap.so')
+    assert change[0] in ANKLE_AND_BOOM
+    robot, _ = make_robot_maps(
+        load_description(ANKLE_AND_BOOM.replace(*change)), BridgeOptions(compiled_map=path)
+    )
+    texts = [finding.text for finding in robot.findings if finding.severity == 'error']
+    try:
+        robot.stream(ACTUATOR_TO_JOINT)
+    except TransmissionError as error:
+        texts.append(str(error))
+    assert any(found in text and 'transmission_bridge compile' in text for text in texts), texts
+
+
+@needs_compiler
+def test_reductions_and_offsets_of_the_description_are_set(build):
+    """They are not part of the hash."""
+    path = str(build(ANKLE_AND_BOOM) / 'libmap.so')
+    text = ANKLE_AND_BOOM.replace('<mechanical_reduction>20.0<', '<mechanical_reduction>21<')
+    assert text != ANKLE_AND_BOOM
+    robots = [
+        make_robot_maps(load_description(text), BridgeOptions(compiled_map=each))[0]
+        for each in ('', path)
+    ]
+    x = np.full((3, len(robots[0].actuator_names)), 0.01)
+    one, two = (
+        robot.stream(ACTUATOR_TO_JOINT).map_state(x, MapReport()).copy() for robot in robots
+    )
+    np.testing.assert_allclose(one, two, rtol=1e-12)
+
+
+@pytest.mark.parametrize('content', [b'', b'\x7fELF nothing'])
+def test_a_file_that_is_no_library_is_an_error(tmp_path, content):
+    """It is named."""
+    path = tmp_path / 'lib.so'
+    path.write_bytes(content)
+    with pytest.raises(TransmissionError, match=r'lib\.so'):
+        Library(str(path))
