@@ -235,6 +235,7 @@ def _check() -> None:
     _define_argument('--name NAME'),
     _define_argument('--transmission NAME', **_REPEATED),
     _define_argument('--tuned-file YAML'),
+    _define_argument('--ros2-control'),
     _define_argument('--force'),
 )
 def _compile() -> None:
@@ -258,6 +259,8 @@ def _compile() -> None:
     :param transmission: only this transmission; may be repeated
     :param tuned_file: offsets that the bridge keeps in its tuned_file; numbers in --params-file
         override them
+    :param ros2_control: add a plugin for hardware components that load transmissions, with each
+        type that ros2_control does not have
     """
 
 

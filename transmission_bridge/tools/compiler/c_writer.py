@@ -27,6 +27,11 @@ _SAMPLES = 150
 
 _WIDTH = 99
 
+_PLUGIN_FILES = (
+    ('plugin.cpp', 'src/{name}_transmission.cpp'),
+    ('plugins.xml', '{name}_plugins.xml'),
+)
+
 
 def write_folder(
     compiled: CompiledRobot,
@@ -34,6 +39,7 @@ def write_folder(
     title: str,
     units: Mapping[str, Sequence[str]],
     document: Mapping[str, object],
+    plugin: Mapping[str, str],
 ) -> None:
     """
     Write the folder.
@@ -41,6 +47,7 @@ def write_folder(
     :param title: Name of the robot.
     :param units: Units of the positions of actuators and joints, in their order.
     :param document: What the bridge has to know of the library.
+    :param plugin: Values of the templates for ros2_control, empty without a plugin.
     """
     name = compiled.name
     values = {
@@ -50,18 +57,20 @@ def write_folder(
         'ROBOT': _plain(title),
         # Bytes: a compiler may reject long strings.
         'DESCRIPTION': _wrap(map(str, json.dumps(document, allow_nan=False).encode() + b'\0')),
+        **plugin,
     }
     for template, target in (
-        ('header.h', f'include/{name}.h'),
-        ('source.c', f'src/{name}.c'),
-        ('library.c', f'src/{name}_library.c'),
-        ('test.c', f'test/{name}_test.c'),
-        ('vectors.h', f'test/{name}_vectors.h'),
+        *(_PLUGIN_FILES if plugin else ()),
+        ('header.h', 'include/{name}.h'),
+        ('source.c', 'src/{name}.c'),
+        ('library.c', 'src/{name}_library.c'),
+        ('test.c', 'test/{name}_test.c'),
+        ('vectors.h', 'test/{name}_vectors.h'),
         ('CMakeLists.txt', 'CMakeLists.txt'),
         ('package.xml', 'package.xml'),
         ('README.md', 'README.md'),
     ):
-        path = folder / target
+        path = folder / target.format(name=name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(fill_template(template, name, values), encoding='utf-8')
     _write_functions(compiled, folder / 'src' / f'{name}_map.c')
@@ -71,7 +80,7 @@ def fill_template(template: str, name: str, values: Mapping[str, str]) -> str:
     """Return a template with the name and the values in their places."""
     text = (files(__package__) / 'templates' / template).read_text(encoding='utf-8')
     text = re.sub(r'\bNAME(?=\b|_|Targets|Config)', name, text)
-    text = re.sub(r'\bROBOT\b', values['ROBOT'], text)
+    text = re.sub(r'\bROBOT\b', lambda _: values['ROBOT'], text)
     return re.sub('@([A-Z_]+)@', lambda found: values[found[1]], text)
 
 
@@ -207,14 +216,14 @@ def _direction(compiled: CompiledRobot, direction: Direction) -> str:
 def _rows(rows: Iterable[Sequence[float]]) -> str:
     """Return rows of an array of structures, at least one."""
     found = list(rows) or [(0,)]
-    return _wrap('{' + ', '.join(map(_literal, row)) + '}' for row in found)
+    return _wrap('{' + ', '.join(map(literal, row)) + '}' for row in found)
 
 
 def _numbers(numbers: Iterable[float]) -> str:
-    return _wrap(map(_literal, numbers)) or '  0.0'
+    return _wrap(map(literal, numbers)) or '  0.0'
 
 
-def _literal(number: float) -> str:
+def literal(number: float) -> str:
     """Return a number in C, to the last bit."""
     if isinstance(number, int):
         return str(number)
@@ -271,10 +280,9 @@ def _list_texts(compiled: CompiledRobot, units: Mapping[str, Sequence[str]]) -> 
         'FIXED': _plain(', '.join(live.fixed) or 'none'),
         'NAMES': '\n\n'.join(arrays),
         'KEYWORD': 'NAME',
-        'LANGUAGES': 'C',
         'PLUGIN': '',
         'DEPENDS': '',
-        'EXPORTS': '',
+        'PLUGIN_SECTION': '',
         'SIZES': '',
         'STATE_BYTES': str(count_state_bytes(compiled)),
         **rows,

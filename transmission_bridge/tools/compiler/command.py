@@ -39,6 +39,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     from transmission_bridge.tools.compiler.library_document import describe_library
     from transmission_bridge.tools.compiler.live_numbers import find_live_numbers
     from transmission_bridge.tools.compiler.operations import count_operations
+    from transmission_bridge.tools.compiler.plugin_writer import find_loadable, list_plugin_values
 
     setup = bridge_setup(options)
     whole = _load_robot(setup, options, console)
@@ -55,13 +56,21 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         return robot.part(joints)
 
     robot = select(whole)
+    if options.ros2_control and not find_loadable(robot):
+        types = dict.fromkeys(each.spec.type for each in robot.bindings if each.spec.type)
+        raise UsageError(
+            '--ros2-control: expected a transmission inside of <ros2_control> with a type that '
+            'ros2_control does not have, found only '
+            f'{printable(", ".join(types)) or "joints without a transmission"}'
+        )
     _reject_callbacks(robot)
     live = find_live_numbers(robot, lambda values: select(whole.with_parameters(values)))
     compiled = CompiledRobot.build(name, robot, live)
     document = describe_library(robot, live.tunables, whole.robot, setup.aliases)
+    plugin = list_plugin_values(compiled) if options.ros2_control else {}
     with safe_output(options.output, force=options.force, marker=f'src/{name}_map.c') as made:
         units = _find_units(whole, robot)
-        write_folder(compiled, Path(made), whole.robot.name, units, document)
+        write_folder(compiled, Path(made), whole.robot.name, units, document, plugin)
     rows = [('FUNCTION', 'OPERATIONS', 'AT MOST')]
     for direction, program in compiled.programs.items():
         near, full = count_operations(program.near), count_operations(program.full)
