@@ -1,0 +1,313 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge compile --ros2-control``: transmissions for ros2_control's loader."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+import re
+import shutil
+import subprocess
+from xml.etree import ElementTree
+
+import pytest
+from robots import chain
+
+pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
+
+DOCUMENT = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
+PROGRAM = Path(__file__).parent / 'compiled_plugin'
+
+
+def documented(name):
+    """Return the content of a transmission of the document."""
+    text = DOCUMENT.read_text(encoding='utf-8')
+    return re.search(f'<transmission name="{name}">(.*?)</transmission>', text, re.DOTALL)[1]
+
+
+JOINT = 'revolute -0.3 0.3 5 50'
+SCREW = """<plugin>transmission_bridge/ScrewTransmission</plugin>
+    <joint name="lift" role="joint1"><offset>0.2</offset></joint>
+    <actuator name="lift_motor" role="actuator1">
+      <mechanical_reduction>-3</mechanical_reduction>
+    </actuator>
+    <param name="lead">0.005</param>"""
+#: Two types for the plugin, one of them twice, and one that ros2_control has.
+ROBOT = chain(
+    {
+        'left_ankle': documented('left_ankle'),
+        'right &quot;\\ankle': documented('left_ankle').replace('left_', 'right_'),
+        'neck': documented('neck'),
+        'lift': SCREW,
+    },
+    **dict.fromkeys(
+        ('left_ankle_pitch', 'left_ankle_roll', 'right_ankle_pitch', 'right_ankle_roll'), JOINT
+    ),
+    neck_pitch=JOINT,
+    neck_roll=JOINT,
+    lift='prismatic -1 1 5 50',
+)
+ANKLE, LIFT = (
+    'transmission_bridge/ParallelAnkleTransmission',
+    'transmission_bridge/ScrewTransmission',
+)
+
+
+@pytest.fixture
+def compile_robot(run, tmp_path):
+    """Return a function that compiles a description to a folder."""
+
+    def call(text, *arguments, folder='legs'):
+        (tmp_path / 'robot.urdf').write_text(text, encoding='utf-8')
+        made = tmp_path / folder
+        result = run(
+            'compile', tmp_path / 'robot.urdf', '--output', made, '--name', 'legs', *arguments
+        )
+        assert result.code == 0, result.err
+        return made
+
+    return call
+
+
+def list_files(folder):
+    """Return the paths of all files in a folder."""
+    return {str(each.relative_to(folder)) for each in folder.rglob('*') if each.is_file()}
+
+
+def read_rows(folder):
+    """Return what the loader compares, without line breaks."""
+    text = (folder / 'src' / 'legs_transmission.cpp').read_text(encoding='utf-8')
+    rows = re.search(r'descriptions = \{\n(.*?)\n\};', text, re.DOTALL)[1]
+    return [re.sub(r'\s+', ' ', each).strip() for each in re.split(r',\n  (?=\{\{)', rows)]
+
+
+def read_classes(folder):
+    """Return the classes that pluginlib finds."""
+    root = ElementTree.parse(folder / 'legs_plugins.xml').getroot()
+    assert (root.tag, root.get('path')) == ('library', 'legs_transmission')
+    return root.findall('class')
+
+
+def test_the_plugin_is_written_only_on_request(compile_robot):
+    """Without --ros2-control nothing in the folder needs ROS or C++."""
+    plain, plugin = compile_robot(ROBOT, folder='plain'), compile_robot(ROBOT, '--ros2-control')
+    assert list_files(plugin) - list_files(plain) == {
+        'src/legs_transmission.cpp',
+        'legs_plugins.xml',
+    }
+    for name in ('CMakeLists.txt', 'package.xml', 'README.md'):
+        assert 'transmission_interface' not in (plain / name).read_text()
+        assert 'transmission_interface' in (plugin / name).read_text()
+    for file in list_files(plugin):
+        text = (plugin / file).read_text()
+        assert re.search(r'@[A-Z0-9_]+@|\bNAME_|\bROBOT\b', text) is None
+        assert file == 'README.md' or 'SPDX-License-Identifier' in text
+
+
+def test_one_class_for_each_type_that_ros2_control_lacks(compile_robot):
+    """The lookup name of a class is the type in the description."""
+    classes = read_classes(compile_robot(ROBOT, '--ros2-control'))
+    assert [each.get('name') for each in classes] == [ANKLE, LIFT]
+    assert {each.get('type') for each in classes} == {'legs_plugin::Loader'}
+    base = {each.get('base_class_type') for each in classes}
+    assert base == {'transmission_interface::TransmissionLoader'}
+
+
+def test_a_type_of_another_package_gets_a_class(compile_robot, tmp_path):
+    """Types are not recognised by the name of this package; markup in them is escaped."""
+    aliases = tmp_path / 'alias.yaml'
+    aliases.write_text(
+        "/**: {ros__parameters: {plugin_aliases: ['their&<lift>/Screw=" + LIFT + "']}}"
+    )
+    text = ROBOT.replace(f'<plugin>{LIFT}', '<plugin>their&amp;&lt;lift&gt;/Screw')
+    folder = compile_robot(text, '--ros2-control', '--params-file', aliases)
+    assert [each.get('name') for each in read_classes(folder)] == [ANKLE, 'their&<lift>/Screw']
+    assert '"lift", "their&<lift>/Screw"' in read_rows(folder)[2]
+
+
+def test_the_loader_knows_the_element_of_each_transmission(compile_robot):
+    """Names, roles, reductions, offsets and parameters are those of the text, with indices."""
+    left, right, lift = read_rows(compile_robot(ROBOT, '--ros2-control'))
+    assert left == (
+        f'{{{{"left_ankle", "{ANKLE}", {{{{"left_ankle_pitch", {{}}, {{}}, "joint1", 1.0, 0.0}}, '
+        '{"left_ankle_roll", {}, {}, "joint2", 1.0, 0.0}}, '
+        '{{"left_ankle_upper", {}, {}, "actuator1", 15.0, 0.0}, '
+        '{"left_ankle_lower", {}, {}, "actuator2", 15.0, 0.0}}, {}}, true, '
+        '{{"left_ankle_pitch", 0, true}, {"left_ankle_roll", 1, true}}, '
+        '{{"left_ankle_upper", 0, true}, {"left_ankle_lower", 1, true}}}'
+    )
+    assert '"right \\042\\134ankle"' in right
+    assert '{{"right_ankle_pitch", 2, true}, {"right_ankle_roll", 3, true}}' in right
+    assert lift == (
+        f'{{{{"lift", "{LIFT}", {{{{"lift", {{}}, {{}}, "joint1", 1.0, 0.2}}}}, '
+        '{{"lift_motor", {}, {}, "actuator1", -3.0, 0.0}}, {{"lead", "0.005"}}}, false, '
+        '{{"lift", 6, true}}, {{"lift_motor", 6, true}}}'
+    )
+
+
+def test_tuned_numbers_are_mapped_but_not_compared(compile_robot, tmp_path):
+    """ros2_control reads the description, which does not have the numbers of a parameter file."""
+    numbers = tmp_path / 'numbers.yaml'
+    numbers.write_text('/**: {ros__parameters: {transmissions.lift.joints.lift.offset: 0.75}}')
+    tuned = compile_robot(ROBOT, '--ros2-control', '--params-file', numbers)
+    plain = compile_robot(ROBOT, '--ros2-control', folder='plain')
+    assert read_rows(tuned) == read_rows(plain)
+    assert '0.75' in (tuned / 'src' / 'legs.c').read_text()
+
+
+def test_only_selected_transmissions_are_loaded(compile_robot):
+    """The plugin has the types of the selected transmissions, with the indices of their map."""
+    folder = compile_robot(ROBOT, '--ros2-control', '--transmission', 'lift')
+    assert [each.get('name') for each in read_classes(folder)] == [LIFT]
+    (lift,) = read_rows(folder)
+    assert lift.endswith('{{"lift", 0, true}}, {{"lift_motor", 0, true}}}')
+
+
+def test_passive_joints_can_be_connected_and_are_not_compared(compile_robot):
+    """ros2_control's element of a linkage lists the commanded joints only."""
+    text = DOCUMENT.read_text(encoding='utf-8')
+    robot = re.search(r'<robot name="leg">.*?</robot>', text, re.DOTALL)[0]
+    (row,) = read_rows(compile_robot(robot, '--ros2-control'))
+    assert '{{"knee", {}, {}, "joint1", 1.0, 0.0}}, {{"knee_motor",' in row
+    assert '{{"knee", 1, true}, {"knee_crank", 0, true}}' in row
+    assert 'param' not in row
+    assert 'loop' not in row
+
+
+def test_an_implied_actuator_has_the_name_of_ros2_control(compile_robot):
+    """ros2_control calls it actuator1 in each block of type actuator."""
+    screw = re.sub('<actuator.*</actuator>', '', SCREW, flags=re.DOTALL)
+    text = chain({'lift': screw}, lift='prismatic -1 1 5 50', other='prismatic -1 1 5 50')
+    text = text.replace('type="system"', 'type="actuator"').replace('<joint name="other"/>', '')
+    block = re.search('<ros2_control.*</ros2_control>', text, re.DOTALL)[0]
+    other = block.replace('"lift"', '"other"').replace('"b"', '"c"')
+    folder = compile_robot(text.replace(block, block + other), '--ros2-control')
+    for index, row in enumerate(read_rows(folder)):
+        assert '{{"actuator1", {}, {}, "actuator1", 1.0, 0.0}}' in row
+        assert f'{{{{"actuator1", {index}, true}}}}' in row
+
+
+@pytest.mark.parametrize('arguments', [(), ('--transmission', 'neck')])
+def test_a_robot_without_such_a_type_is_an_error(refuse, tmp_path, arguments):
+    """ros2_control has this type itself."""
+    text = (
+        ROBOT
+        if arguments
+        else chain({'neck': documented('neck')}, neck_pitch=JOINT, neck_roll=JOINT)
+    )
+    (tmp_path / 'robot.urdf').write_text(text, encoding='utf-8')
+    paths = (tmp_path / 'robot.urdf', '--output', tmp_path / 'out')
+    words = 'found only transmission_interface/DifferentialTransmission'
+    refuse(words, 'compile', *paths, '--ros2-control', *arguments)
+    assert not (tmp_path / 'out').exists()
+
+
+def test_transmissions_outside_of_ros2_control_are_not_loaded(refuse, tmp_path):
+    """ros2_control does not read the elements of ROS 1."""
+    text = chain({}, lift='prismatic -1 1 5 50').replace(
+        '</robot>',
+        (
+            f'<transmission name="lift"><type>{LIFT}</type>'
+            '<joint name="lift"><hardwareInterface>PositionJointInterface</hardwareInterface>'
+            '</joint>'
+            '<actuator name="m"><mechanicalReduction>1</mechanicalReduction></actuator>'
+            '<lead>0.005</lead></transmission></robot>'
+        ),
+    )
+    (tmp_path / 'robot.urdf').write_text(text, encoding='utf-8')
+    paths = (tmp_path / 'robot.urdf', '--output', tmp_path / 'out')
+    refuse(f'found only {LIFT}', 'compile', *paths, '--ros2-control')
+
+
+def find_ros2_control():
+    """Return the reason why the plugin cannot be built here, empty if it can be."""
+    prefixes = [Path(each) for each in os.environ.get('AMENT_PREFIX_PATH', '').split(':') if each]
+    for package in ('ament_cmake', 'pluginlib', 'transmission_interface'):
+        if not any((each / 'share' / package / 'cmake').is_dir() for each in prefixes):
+            return f'there is no {package} in AMENT_PREFIX_PATH'
+    return '' if shutil.which('cmake') and shutil.which('c++') else 'there is no cmake or no c++'
+
+
+@pytest.fixture(scope='module')
+def reports(run, tmp_path_factory):
+    """Return what the program in compiled_plugin reports, with the plugin of ROBOT."""
+    if reason := find_ros2_control():
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp('plugin')
+    prefix = folder / 'install'
+    (folder / 'robot.urdf').write_text(ROBOT, encoding='utf-8')
+    paths = (folder / 'robot.urdf', '--output', folder / 'legs')
+    assert run('compile', *paths, '--name', 'legs', '--ros2-control').code == 0
+
+    def execute(*words, **variables):
+        done = subprocess.run(
+            [str(each) for each in words],
+            env=os.environ | variables,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    for source in (folder / 'legs', PROGRAM):
+        build = folder / f'build_{source.name}'
+        paths = (f'-DCMAKE_INSTALL_PREFIX={prefix}', f'-DCMAKE_PREFIX_PATH={prefix}')
+        execute('cmake', '-S', source, '-B', build, *paths)
+        execute('cmake', '--build', build, *(('--target', 'install') * (source != PROGRAM)))
+    output = execute(
+        folder / 'build_compiled_plugin' / 'compiled_plugin',
+        folder / 'robot.urdf',
+        AMENT_PREFIX_PATH=f'{prefix}:{os.environ["AMENT_PREFIX_PATH"]}',
+    )
+    return dict(line.split(' | ', 1) for line in output.splitlines() if ' | ' in line)
+
+
+def test_the_loaded_plugin_maps_as_the_functions_in_c(reports):
+    """Both directions are equal to the last bit, with unknown values where they have none."""
+    assert (reports['loaded'], reports['different']) == ('3', '0')
+    assert int(reports['known']) > 50_000
+    torque, force, velocity = map(float, reports['aliases'].split())
+    assert torque == pytest.approx(2.0 * 0.005 / (2.0 * math.pi) / -3.0, rel=1e-5)
+    assert (force, velocity) == (pytest.approx(2.0), 7.0)
+
+
+@pytest.mark.parametrize(
+    ('change', 'words'),
+    [
+        ('name', 'expected one of left_ankle, right "\\ankle, lift, found third'),
+        ('plugin', f'plugin: expected {ANKLE}, found other/Type'),
+        ('joints', 'joints: expected 2, found 1'),
+        ('joint', "joint 'right_ankle_roll': expected in the transmission, found none"),
+        ('actuators', 'actuators: expected 2, found 3'),
+        ('actuator', "actuator 'right_ankle_upper': expected in the transmission, found none"),
+        ('role', "joint 'right_ankle_pitch', role: expected joint1, found joint2"),
+        (
+            'reduction',
+            "actuator 'right_ankle_lower', mechanical_reduction: expected 15, found -15",
+        ),
+        ('offset', "joint 'lift', offset: expected 0.20000000000000001, found 0.25"),
+        ('value', "parameter 'lead': expected 0.005, found 0.006"),
+        ('without a parameter', "parameter 'lead': expected 0.005, found none"),
+        ('with a parameter', "parameter 'pitch': expected none, found 2"),
+        ('velocity joints', 'expected position of all joints and all actuators, found joints ['),
+        ('effort actuators', 'expected position of all joints and all actuators, found joints ['),
+        ('half', 'expected position of all joints or none, and of all actuators or none, found ['),
+        ('null', 'expected one interface of all joints and all actuators, found joints []'),
+    ],
+)
+def test_the_loader_throws_on_each_difference(reports, change, words):
+    """The exception names the place, the expectation and what was found."""
+    assert reports[change].startswith('transmission ')
+    assert words in reports[change]
+
+
+@pytest.mark.parametrize(
+    'change', ['nothing', 'order', 'parameter of the component', 'all handles', 'affine']
+)
+def test_the_loader_accepts_what_is_no_difference(reports, change):
+    """The order of elements and the component's own parameters do not change the map."""
+    assert reports[change] == 'nothing'
