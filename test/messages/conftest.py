@@ -131,11 +131,7 @@ def regular_samples():
 @pytest.fixture(scope='session')
 def garbage():
     """Return a maker of ``pad`` functions for :meth:`Sample.encode` that yield random bytes."""
-
-    def make(seed):
-        return np.random.default_rng(seed).bytes
-
-    return make
+    return lambda seed: np.random.default_rng(seed).bytes
 
 
 @pytest.fixture(scope='session')
@@ -144,10 +140,7 @@ def make_sample():
 
     def make(names, frame_id='base', first=1.0, fields=(True, True, True)):
         patterns = tuple(
-            tuple(
-                int(pattern)
-                for pattern in (first + 100 * field + np.arange(len(names))).view(np.uint64)
-            )
+            tuple((first + 100 * field + np.arange(len(names))).view(np.uint64).tolist())
             if sent
             else ()
             for field, sent in enumerate(fields)
