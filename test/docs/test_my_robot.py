@@ -39,19 +39,13 @@ def before(path, variable):
     return {variable: os.pathsep.join(filter(None, [str(path), os.environ.get(variable, '')]))}
 
 
-@pytest.mark.parametrize(
-    'path', ['my_robot/driver.py', 'launch/my_robot.launch.py', 'urdf/my_robot.urdf']
-)
-def test_a_file_is_that_of_the_document(path, documents):
-    """Document and package have one text; only the licence is left out in the document."""
-    text = (EXAMPLE / path).read_text(encoding='utf-8')
-    header = HEADERS[Path(path).suffix]
-    assert text.count(header) == 1
-    assert documents.files('first_robot.md')[Path(path).name] == text.replace(header, '')
-
-
-def test_the_document_lists_its_files(documents):
-    """The tree in the document has each file of the package, and nothing else."""
+def test_its_files_are_those_of_the_document(documents):
+    """They have one text but for the licence; the tree in the document has each, and no other."""
+    for path in ('my_robot/driver.py', 'launch/my_robot.launch.py', 'urdf/my_robot.urdf'):
+        text = (EXAMPLE / path).read_text(encoding='utf-8')
+        header = HEADERS[Path(path).suffix]
+        assert text.count(header) == 1
+        assert documents.files('first_robot.md')[Path(path).name] == text.replace(header, '')
     texts = [each.text for each in documents.blocks('first_robot.md')]
     (tree,) = [text for text in texts if text.startswith('my_robot/')]
     found = {

@@ -89,7 +89,7 @@ def drain(peer, *heard):
 
     def is_quiet():
         counts.append([len(each) for each in heard])
-        return counts[-40:] == 40 * counts[-1:]
+        return counts[-20:] == 20 * counts[-1:]
 
     peer.spin_until(is_quiet, 'silence')
 

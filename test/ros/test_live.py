@@ -96,9 +96,9 @@ MARGIN, RESENT = 0.3, 3.0
     ('executor', 'pause', 'quiet'),
     [
         ('auto', 2.2, 0.7),
-        ('auto', 4.0, 0.0),
         ('single_threaded', 2.2, 0.0),
-        ('single_threaded', 2.2, 0.7),
+        pytest.param('single_threaded', 2.2, 0.7, marks=pytest.mark.campaign),
+        pytest.param('auto', 4.0, 0.0, marks=pytest.mark.campaign),
     ],
 )
 def test_a_bridge_that_stood_still(live, harness, reference, executor, pause, quiet):
