@@ -89,20 +89,16 @@ def test_counts(peer, active_bridge, reference, diagnostics, log):
         peer.send(driver, message(('finger', 'finger'), (9.0, 9.0)))
         peer.send(controller, message(('nobody',), (9.0,)))
         peer.send(controller, message(('finger',), (math.inf,)))
-        peer.send(controller, message(('roll',), (1.0,)))
-    for topic, counts in (
-        ('actuator_states', {'ragged': 3, 'duplicate_name': 3}),
-        ('joint_commands', {'unknown_joint': 3, 'infinite': 3, 'partial': 3}),
+    for topic, reasons in (
+        ('actuator_states', ('ragged', 'duplicate_name')),
+        ('joint_commands', ('unknown_joint', 'infinite')),
     ):
-        total = sum(counts.values())
-        while diagnostics.said(topic) and diagnostics.values(topic)['rejected'] != str(total):
+        while diagnostics.said(topic) and diagnostics.values(topic)['rejected'] != '6':
             pass
         values = diagnostics.values(topic)
-        assert int(values['received']) == int(values['accepted']) + total
-        for reason, count in counts.items():
-            assert values[f'rejected {reason}'] == str(count)
-    assert log('dropped') == 5
-    assert log('dropped', 'actuator_states') == 2
+        assert int(values['received']) == int(values['accepted']) + 6
+        assert [values[f'rejected {reason}'] for reason in reasons] == ['3', '3']
+        assert log('dropped', topic) == 2
     assert log('dropped', 'nobody', 'nothing was moved') == 1
     (state,) = peer.exchange(driver, message(('crank',), (0.0,), stamp=(2, 0)), joints)
     assert list(state.position) == [1.0]

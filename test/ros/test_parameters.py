@@ -12,7 +12,6 @@ import pytest
 
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.ros.command_line import find_unused_parameter_files
-from transmission_bridge.ros.process import available_executors
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
@@ -98,7 +97,8 @@ def test_life(peer, active_bridge, lift_of):
         ({'zero_positions': [2**53 + 1]}, 'rounded'),
         ({'zero_positions': [0.0, math.nan]}, '-1000000 to 1000000'),
         ({'zero_joints': [1.0]}, 'a list of texts'),
-        ({'limits': 1}, 'read-only'),
+        ({'on_stop': 'nothing'}, 'read-only'),
+        ({'autostart': True}, 'read-only'),
         ({'use_sim_time': True}, 'read-only'),
         ({'use_sim_time': None}, 'read-only'),
         ({'transmissions.wrist.joints.roll.nonsense': 1.0}, ''),
@@ -119,19 +119,6 @@ def test_bad_value(peer, active_bridge, lift_of, values, words):
     assert peer.parameters([LIFT, ROLL, PITCH]) == {LIFT: -4.0, ROLL: 0.1, PITCH: -0.2}
     assert lift_of() == 2.0 / -4.0 + 0.3
     assert not node.get_clock().ros_time_is_active
-
-
-@pytest.mark.versions
-def test_plain_sets_stand_alone(peer, active_bridge):
-    """Parameters in one plain request are checked separately; a structural one cannot be set."""
-    active_bridge()
-    results = peer.set_each_parameter(
-        {ROLL: 0.5, LIFT: 0.0, PITCH: 0.6, 'on_stop': 'nothing', 'autostart': True}
-    )
-    assert [each.successful for each in results] == [True, False, True, False, False]
-    assert all('read-only' in each.reason for each in results[3:])
-    expected = {LIFT: -4.0, ROLL: 0.5, PITCH: 0.6, 'on_stop': 'zero_rates', 'autostart': False}
-    assert peer.parameters(list(expected)) == expected
 
 
 SLIDE = """
@@ -254,8 +241,7 @@ def test_parameter_file_of_another_urdf(peer, make_bridge, with_slide, log):
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize('executor', available_executors())
-def test_a_file_and_the_command_line(meet, harness, reference, start_process, tmp_path, executor):
+def test_a_file_and_the_command_line(meet, harness, reference, start_process, tmp_path):
     """Of a real file, of ``-p`` and of requests, ``nan``, ``off`` and integers are as meant."""
     path = harness.parameter_file(
         tmp_path / 'bridge.yaml',
@@ -272,7 +258,7 @@ def test_a_file_and_the_command_line(meet, harness, reference, start_process, tm
     )
     process = start_process(
         'transmission_bridge.ros.bridge_main',
-        *('--executor', executor, '--ros-args', '--params-file', path, '-p', f'{ROLL}:=1'),
+        *('--ros-args', '--params-file', path, '-p', f'{ROLL}:=1'),
     )
     peer = meet('transmission_bridge')
     # What may be why it does not start is said at once.

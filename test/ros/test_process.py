@@ -111,37 +111,6 @@ def setup(node):
     assert 'stopping True' in child.output
 
 
-@pytest.mark.versions
-@executors
-def test_last_words_arrive(start, peer, executor):
-    """The last messages of a node that stops are received."""
-    from std_msgs.msg import String
-
-    speak = """
-def setup(node):
-    from std_msgs.msg import String
-    node.words = node.create_publisher(String, 'words', 10)
-    node.create_timer(0.02, lambda: node.words.publish(String(data='hello')))
-
-def stop(node):
-    from rclpy.duration import Duration
-    from std_msgs.msg import String
-    node.words.publish(String(data='goodbye'))
-    node.words.wait_for_all_acked(Duration(seconds=2.0))
-"""
-    received = []
-    peer.node.create_subscription(
-        String, 'words', lambda message: received.append(message.data), 10
-    )
-    child = start('-c', PRELUDE + speak + MAIN, executor)
-    peer.spin_until(lambda: 'hello' in received)
-    child.send_signal(signal.SIGTERM)
-    peer.spin_until(lambda: 'goodbye' in received)
-    # It may wait for acknowledgements first.
-    assert child.ended(within=PROMPT + 2.0) == 0
-    assert received[-1] == 'goodbye'
-
-
 def test_signal_before_the_node_is_made(start):
     """A signal during the slow start is not lost and ends the process properly."""
     slow = "def setup(node):\n    print('making')\n    sys.stdin.readline()\n"

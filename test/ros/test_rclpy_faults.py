@@ -12,12 +12,10 @@ sources.
 
 from __future__ import annotations
 
-from functools import partial
 import importlib.metadata
 import os
 from pathlib import Path
 import re
-import signal
 import subprocess
 import sys
 
@@ -270,76 +268,6 @@ print(count > 500)
 def test_faults(harness, script, found):
     """Plain rclpy has this fault."""
     assert output_of(PLAIN + script, harness).splitlines()[0] == found
-
-
-@pytest.mark.versions
-@events
-def test_fault_events_executor_without_a_limit(harness):
-    """Without a limit the events executor delivers nothing."""
-    script = """
-future = Future()
-node.create_timer(0.05, lambda: future.set_result(None))
-executor = executor_of('events')
-executor.add_node(node)
-signal.signal(signal.SIGALRM, signal.SIG_DFL)
-signal.alarm(2)
-executor.spin_until_future_complete(future)
-print('delivered')
-"""
-    with pytest.raises(subprocess.CalledProcessError) as ended:
-        output_of(PLAIN + script, harness)
-    assert ended.value.returncode == -signal.SIGALRM
-
-
-@pytest.mark.versions
-@events
-def test_fault_events_without_end(harness):
-    """The events executor keeps an event for each message, the other one for none."""
-    script = """
-from pathlib import Path
-from rclpy.serialization import serialize_message
-
-def resident():
-    status = Path('/proc/self/status').read_text().splitlines()
-    return next(int(line.split()[1]) for line in status if line.startswith('VmRSS'))
-
-def flood(count):
-    for _ in range(count):
-        publisher.publish(data)
-
-for name in ('single_threaded', 'events'):
-    executor, heard = executor_of(name), Future()
-    subscription = node.create_subscription(String, name, heard.set_result, 1)
-    publisher, data = node.create_publisher(String, name, 1), serialize_message(String())
-    executor.add_node(node)
-    while not heard.done():
-        flood(1)
-        executor.spin_once(timeout_sec=0.01)
-    flood(2000)
-    before = resident()
-    flood(40_000)
-    print(resident() - before)
-    executor.shutdown()
-os._exit(0)
-"""
-    without_events, with_events = map(int, output_of(PLAIN + script, harness).split())
-    assert without_events < 1000  # [KiB]
-    assert with_events > 2000
-
-
-@pytest.mark.versions
-def test_fault_log_in_any_file(harness, tmp_path):
-    """In a process without standard error, an opened file gets the log."""
-    file = tmp_path / 'data'
-    script = f"""
-import os
-file = os.open({str(file)!r}, os.O_CREAT | os.O_WRONLY)
-{PLAIN}
-node.get_logger().warning('no data')
-print(file)
-"""
-    assert output_of(script, harness, preexec_fn=partial(os.close, 2)) == '2\n'
-    assert 'no data' in file.read_text(encoding='utf-8')
 
 
 # -- Information on samples ----------------------------------------------------------------------

@@ -23,7 +23,8 @@ def test_use_sim_time_is_fixed_at_start(peer, active_bridge):
         peer.set_parameters({'use_sim_time': False}),
     ):
         assert not result.successful
-        assert 'use_sim_time is read-only' in result.reason
+        assert 'read-only' in result.reason
+        assert 'use_sim_time' in result.reason
     assert node.get_clock().ros_time_is_active
     described = peer.describe(['use_sim_time'])['use_sim_time']
     assert described.read_only
@@ -70,7 +71,7 @@ def test_a_clock_that_jumps(peer, active_bridge, reference):
     for jump, lost in ((0.25, False), (100.0, True), (1000.0, True), (-50.0, True)):
         known('winch', 'finger')
         now[0] += jump
-        assert ('lift' not in known('finger')) == lost
+        assert ('lift' not in known('finger')) == lost, jump
 
 
 class Simulation:

@@ -83,8 +83,9 @@ def test_refusals(peer, make_bridge, reference, zero, feed, monkeypatch, log):
         ('bug', 'put there'),
         ('deactivate', 'not active'),
     ):
-        if step == 'silence':
+        if step in ('silence', 'bug'):
             feed()
+        if step == 'silence':
             silent = time.monotonic() + 0.3
             peer.spin_until(lambda: time.monotonic() > silent, 'time')
         elif step and step != 'bug':
