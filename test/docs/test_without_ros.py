@@ -162,4 +162,4 @@ def test_a_recorder_that_hears_nothing_says_so(start_script, peer, harness):
     )
     script.send_signal(signal.SIGINT)
     _, errors = script.communicate(timeout=harness.PATIENCE)
-    assert (script.returncode, errors) == (1, 'nothing was heard on /nobody\n')
+    assert (script.returncode, errors) == (1, 'no message on /nobody\n')

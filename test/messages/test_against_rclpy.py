@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joint_states import make_sample, plain, regular_samples, samples, writer_for
 import numpy as np
 import pytest
 
@@ -29,7 +30,7 @@ def padding_mask(sample):
 
 @pytest.mark.versions
 @given(data=st.data())
-def test_reads_what_rclpy_writes(ros, samples, plain, data):
+def test_reads_what_rclpy_writes(ros, data):
     """Bytes serialised by rclpy are read as what was serialised, and fill a message again."""
     reader = JointStateReader()
     for sample in data.draw(st.lists(samples, min_size=1, max_size=4)) * 2:
@@ -41,7 +42,7 @@ def test_reads_what_rclpy_writes(ros, samples, plain, data):
 
 
 @given(data=st.data())
-def test_writes_what_rclpy_writes(ros, regular_samples, writer_for, plain, data):
+def test_writes_what_rclpy_writes(ros, data):
     """Written bytes equal rclpy's, except padding and bytes after the end, and are read by it."""
     sample = data.draw(regular_samples)
     written = writer_for(sample).write_message(sample.sec, sample.nanosec)
@@ -55,7 +56,7 @@ def test_writes_what_rclpy_writes(ros, regular_samples, writer_for, plain, data)
 
 
 @given(data=st.data())
-def test_mutated(ros, samples, plain, data):
+def test_mutated(ros, data):
     """Flipped, spliced and overwritten, what is read is what rclpy reads, or it is refused."""
     message, other = (data.draw(samples).encode() for _ in range(2))
     mutated = bytearray(message)
@@ -81,7 +82,7 @@ def test_mutated(ros, samples, plain, data):
 
 @settings(max_examples=100)
 @given(data=st.data())
-def test_cut_for_rclpy_too(ros, samples, data):
+def test_cut_for_rclpy_too(ros, data):
     """A truncated message cannot be deserialised by rclpy."""
     message = bytearray(data.draw(samples).encode())
     message[3] = data.draw(st.sampled_from([0, 0, 1, 2, 3]))
@@ -106,7 +107,7 @@ def test_cut_for_rclpy_too(ros, samples, data):
         pass
 
 
-def test_typed_path_takes_the_rest(ros, make_sample, plain):
+def test_typed_path_takes_the_rest(ros):
     """An unusual message is read by rclpy and gives an ordinary record."""
     sample = make_sample(['first', 'second'], frame_id='frame')
     message = sample.encode()

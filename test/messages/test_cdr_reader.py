@@ -13,6 +13,7 @@ import weakref
 
 from hypothesis import given
 from hypothesis import strategies as st
+from joint_states import garbage, make_message, make_sample, plain, samples
 import numpy as np
 import pytest
 
@@ -28,7 +29,7 @@ NAMES = ('shoulder', 'upper_arm', 'elbow')
 
 
 @given(data=st.data())
-def test_any_sequence(samples, garbage, plain, data):
+def test_any_sequence(data):
     """Whatever comes in any order, padding and end, is read as by a reader that knew nothing."""
     pool = data.draw(st.lists(samples, min_size=1, max_size=6))
     reader = JointStateReader(limit=data.draw(st.integers(1, 4)))
@@ -52,7 +53,7 @@ def test_any_sequence(samples, garbage, plain, data):
 
 
 @given(data=st.data())
-def test_garbage_hits(samples, garbage, plain, data):
+def test_garbage_hits(data):
     """Other numbers, stamp and frame of one length, garbage in padding and end: the same view."""
     sample = data.draw(samples)
     reader = JointStateReader()
@@ -84,7 +85,7 @@ def test_garbage_hits(samples, garbage, plain, data):
         ),
     ],
 )
-def test_messages_that_look_alike(make_sample, plain, forms, count):
+def test_messages_that_look_alike(forms, count):
     """Forms that differ in frame, order, boundaries of names or later lengths are told apart."""
     reader, layouts = JointStateReader(), set()
     for turn in range(3):
@@ -100,7 +101,7 @@ def test_messages_that_look_alike(make_sample, plain, forms, count):
 
 
 @given(data=st.data())
-def test_known_form_with_a_fault(samples, plain, data):
+def test_known_form_with_a_fault(data):
     """A fault in a message of a known form is found as it is in the first message."""
     sample = data.draw(samples)
     message = sample.encode()
@@ -122,7 +123,7 @@ def test_known_form_with_a_fault(samples, plain, data):
 
 
 @given(data=st.data())
-def test_truncated(samples, data):
+def test_truncated(data):
     """A message cut anywhere is refused, never read beyond its end."""
     message = data.draw(samples).encode()
     for size in range(len(message)):
@@ -145,7 +146,7 @@ COUNTS = (0xFFFFFFFF, 0xFFFFFFFE, 0x80000000, 0x7FFFFFFF, 0x20000000, 0x1FFFFFFF
 
 
 @pytest.mark.parametrize('field', range(7))
-def test_hostile_counts(make_sample, field):
+def test_hostile_counts(field):
     """A count or length beyond the message is refused before anything is allocated for it."""
     message = bytearray(make_sample(['a', 'bc', 'def']).encode())
     form = parse_joint_state(bytes(message))
@@ -181,7 +182,7 @@ BYTES = ((5, 0x41), (2, 0x00), (0, 0x00), (1, 0xFF), (0, 0x80), (4, 0xC3))
         (b'', 12, b'\0', 'string'),
     ],
 )  # fmt: skip
-def test_what_is_left_to_the_typed_path(make_sample, plain, marker, at, new, reason):
+def test_what_is_left_to_the_typed_path(marker, at, new, reason):
     """It is refused with the reason, again and again, and changes nothing remembered."""
     sample = make_sample(['name1', 'name2'], frame_id='frame')
     good = sample.encode()
@@ -202,7 +203,7 @@ def test_what_is_left_to_the_typed_path(make_sample, plain, marker, at, new, rea
 
 @pytest.mark.parametrize('count', [1, 2, 3])
 @pytest.mark.parametrize('fields', [(1, 1, 1), (1, 1, 0)])
-def test_declared_padding(make_sample, plain, count, fields):
+def test_declared_padding(count, fields):
     """Bytes that the options count as padding at the end do not belong to the message."""
     sample = make_sample(NAMES, fields=fields)
     message = bytearray(sample.encode())
@@ -228,7 +229,7 @@ def test_error_is_a_message_error():
 # -- what is kept --------------------------------------------------------------------------------
 
 
-def test_arrays_are_read_only_views(make_sample, plain, make_message):
+def test_arrays_are_read_only_views():
     """They are the same objects in the next message; a record that was copied outlives it."""
     reader, sample = JointStateReader(), make_sample(NAMES)
     view = reader.read_message(sample.encode())
@@ -246,7 +247,7 @@ def test_arrays_are_read_only_views(make_sample, plain, make_message):
     assert plain(record) == plain(record_from_message(message)) == sample.plain
 
 
-def test_shared_table(make_sample, make_message):
+def test_shared_table():
     """Two readers and the typed path that share a table have the same layout objects."""
     layouts, sample = LayoutTable(), make_sample(NAMES)
     first, second = (
@@ -256,7 +257,7 @@ def test_shared_table(make_sample, make_message):
     assert first is second is layouts.find_layout(record.names, record.lengths)
 
 
-def test_bounded(make_sample):
+def test_bounded():
     """A flood of layouts leaves as many behind as the limits say; one in use is kept."""
     reader = JointStateReader(LayoutTable(limit=3), limit=5)
     alive = weakref.WeakSet()
@@ -271,7 +272,7 @@ def test_bounded(make_sample):
         JointStateReader(limit=0)
 
 
-def test_too_large_to_be_remembered(make_sample, plain):
+def test_too_large_to_be_remembered():
     """A message that is too large is parsed each time, and cached forms stay cached."""
     small = make_sample(NAMES)
     large = [make_sample([f'{seed}_{name}' for name in range(6000)]) for seed in range(2)]

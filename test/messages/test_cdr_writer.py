@@ -10,6 +10,7 @@ import struct
 
 from hypothesis import given
 from hypothesis import strategies as st
+from joint_states import plain, regular_samples, writer_for
 import numpy as np
 import pytest
 
@@ -18,7 +19,7 @@ from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
 
 
 @given(data=st.data())
-def test_bytes_of_the_format(regular_samples, writer_for, plain, data):
+def test_bytes_of_the_format(data):
     """The bytes follow the format, with every bit of the numbers and zero padding."""
     sample = data.draw(regular_samples)
     writer = writer_for(sample)

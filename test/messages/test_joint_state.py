@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from joint_states import make_message, plain, samples
 import numpy as np
 import pytest
 
@@ -23,7 +24,7 @@ from transmission_bridge.messages.joint_state import (
 
 
 @given(data=st.data())
-def test_messages_and_records(samples, plain, make_message, data):
+def test_messages_and_records(data):
     """Stamp, strings and every bit of the numbers stay; nothing is left of what was there."""
     sample, before = data.draw(samples), data.draw(samples)
     record = record_from_message(sample.fill(make_message()))
@@ -35,7 +36,7 @@ def test_messages_and_records(samples, plain, make_message, data):
 
 
 @pytest.mark.parametrize('kind', [list, tuple, np.array])
-def test_records_and_messages_are_apart(make_message, kind):
+def test_records_and_messages_are_apart(kind):
     """Any sequence serves; a record is read-only, a message keeps no array."""
     message = make_message()
     message.position, message.velocity = kind([1.0, 2.5]), kind([])
@@ -60,7 +61,7 @@ def joint_command(names, interface, values):
 
 
 @pytest.mark.parametrize('interface', ['position', 'velocity', 'effort'])
-def test_joint_command_to_record(plain, interface):
+def test_joint_command_to_record(interface):
     """A JointCommand has the values of one interface, in its order; the other arrays are empty."""
     record = record_from_joint_command(joint_command(['b', 'a'], interface, [1.0, 2.0]), interface)
     arrays = {'position': (), 'velocity': (), 'effort': (), interface: (1.0, 2.0)}

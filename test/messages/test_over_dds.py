@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from joint_states import make_sample, plain
 import pytest
 
 from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
@@ -13,7 +14,7 @@ from transmission_bridge.messages.joint_state import fill_message, record_from_m
 pytestmark = [pytest.mark.ros, pytest.mark.versions]
 
 
-def test_raw_subscription(ros, peer, make_sample, plain):
+def test_raw_subscription(ros, peer):
     """A raw subscription's bytes, of two alternating layouts, read as the typed ones do."""
     samples = [
         make_sample(['left', 'right_wheel', 'π'], frame_id='base'),
@@ -31,7 +32,7 @@ def test_raw_subscription(ros, peer, make_sample, plain):
         assert plain(record_from_message(typed[-1])) == samples[count % 2].plain
 
 
-def test_raw_publisher(ros, peer, plain):
+def test_raw_publisher(ros, peer):
     """Written bytes arrive at a typed subscription as what was written."""
     received = []
     peer.node.create_subscription(ros.Message, 'written', received.append, 10)

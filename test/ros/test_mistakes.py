@@ -98,7 +98,7 @@ def test_two_bridges_of_one_name(live, start_bridge, harness):
         process.stop(signal.SIGKILL)
     _, peer = live()
     diagnostics = harness.Diagnostics(peer)
-    for _ in range(5):
+    for _ in range(3):
         assert 'another' not in diagnostics.said('life cycle').message
 
 
