@@ -308,8 +308,8 @@ def without_ros() -> Iterator[None]:
     interrupted = mock.Mock(**{'return_value.run.side_effect': KeyboardInterrupt})
     for_ros = mock.Mock(side_effect=UsageError('there is no bridge'))
     with (
-        mock.patch(f'{tools}.watch.WatchClient', hears),
         mock.patch(f'{tools}.demo.command.run_demo', return_value=Exit.OK),
+        mock.patch(f'{tools}.watch.WatchClient', hears),  # after a class of demo was derived
         mock.patch(f'{tools}.tune.command.open_server', mock.Mock(**{'get_port.return_value': 1})),
         mock.patch(f'{tools}.tune.command.TuneSession', interrupted),
         mock.patch(f'{tools}.tune.live.BridgeRobot', for_ros),

@@ -318,7 +318,7 @@ MISTAKES = [
     ('pass_through: true\npass_through: false', 'is given twice, as True and False'),
     (['--actuator-names', 'M1'], "--actuator-names: expected entries 'left=right'"),
     (['--actuator-names', 'M1=m9'], "unknown actuator 'm9', known: m1, m2, m3"),
-    (['--actuator-names', 'm1=m2'], "expected a driver's name for m1 as well"),
+    (['--actuator-names', 'm1=m2'], "expected also a driver's name for m1"),
     (['--params-file', 'no/such.yaml'], "cannot read 'no/such.yaml'"),
     (['--topic', 'a'], "--topic takes SOURCE:TARGET, found 'a'"),
     (['--topic', 'a:'], '--topic takes SOURCE:TARGET'),

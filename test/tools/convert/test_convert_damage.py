@@ -331,7 +331,7 @@ def test_whatever_ends_a_run_leaves_nothing(
                 raise error
             yield each
 
-    monkeypatch.setattr('transmission_bridge.tools.convert.run.bridged', bridged_in_part)
+    monkeypatch.setattr('transmission_bridge.tools.convert.run.map_recorded', bridged_in_part)
     arguments = ('convert', robot_file, tmp_path / 'in.mcap', tmp_path / name)
     before = sorted(tmp_path.iterdir())
     if error is ZeroDivisionError:
@@ -382,6 +382,6 @@ def test_a_target_that_appears_meanwhile_is_not_overwritten(
         (tmp_path / name).write_text('theirs')
         return map_recorded(messages, bridges)
 
-    monkeypatch.setattr('transmission_bridge.tools.convert.run.bridged', bridged_slowly)
+    monkeypatch.setattr('transmission_bridge.tools.convert.run.map_recorded', bridged_slowly)
     refuse('is there already', 'convert', robot_file, tmp_path / 'in.csv', tmp_path / name)
     assert (tmp_path / name).read_text() == 'theirs'
