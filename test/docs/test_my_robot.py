@@ -89,9 +89,11 @@ def installed(source):
     return prefix
 
 
-def test_what_is_installed(installed):
-    """Executable, description and launch file are where ros2 run and ros2 launch look."""
-    assert os.access(installed / 'lib' / 'my_robot' / 'driver', os.X_OK)
+@pytest.mark.ros
+def test_what_is_installed(installed, harness, peer, start_script, message):
+    """Files are where ros2 run and ros2 launch look, and the driver follows a command."""
+    program = installed / 'lib' / 'my_robot' / 'driver'
+    assert os.access(program, os.X_OK)
     share = installed / 'share'
     assert (share / 'ament_index' / 'resource_index' / 'packages' / 'my_robot').exists()
     for name in ('package.xml', 'urdf/my_robot.urdf', 'launch/my_robot.launch.py'):
@@ -100,13 +102,7 @@ def test_what_is_installed(installed):
     assert "parents[1] / 'urdf' / 'my_robot.urdf'" in (
         share / 'my_robot' / 'launch' / 'my_robot.launch.py'
     ).read_text(encoding='utf-8')
-
-
-@pytest.mark.ros
-def test_the_installed_driver_follows_a_command(installed, harness, peer, start_script, message):
-    """It has the text with which the bridge of the first document moves a joint."""
     (site,) = installed.glob('lib/python3*/site-packages')
-    program = installed / 'lib' / 'my_robot' / 'driver'
     driver = start_script(program=program, **before(site, 'PYTHONPATH'))
     motors, publisher = peer.listen('actuator_states'), peer.publisher('actuator_commands')
 

@@ -141,12 +141,14 @@ def test_zero_while_a_position_is_held(active_bridge, peer, reference):
     name = '/transmission_bridge'
     answer = peer.call(Trigger, f'{name}/zero', Trigger.Request())
     assert not answer.success
-    assert 'lift is holding a position command' in answer.message
-    for step in ('deactivate', 'activate'):
-        assert f'"ros2 lifecycle set {name} {step}"' in answer.message
-    assert f'"ros2 service call {name}/zero std_srvs/srv/Trigger"' in answer.message
-    assert f'{name}/change_state' in answer.message
-    assert 'transitions 4 and 3' in answer.message
+    for words in (
+        'lift is holding a position command',
+        *(f'"ros2 lifecycle set {name} {step}"' for step in ('deactivate', 'activate')),
+        f'"ros2 service call {name}/zero std_srvs/srv/Trigger"',
+        f'{name}/change_state',
+        'transitions 4 and 3',
+    ):
+        assert words in answer.message
     for transition in ('deactivate', 'activate'):
         assert peer.change_state(transition, name)
     peer.exchange(driver, state, joints)
