@@ -109,35 +109,20 @@ def test_counts(peer, active_bridge, reference, diagnostics, log):
 
 ROLES = ('actuator_states', 'joint_states', 'joint_commands', 'actuator_commands')
 
-#: Namespace of the bridge, and the full name of each of these.
-NAMED = {
-    'remapped': (
-        '',
-        ('/motors/states', '/robot_joint_states', '/robot_joint_commands', '/motors/c'),
-    ),
-    'exchanged': ('left', tuple(f'/left/{ROLES[place]}' for place in (1, 0, 3, 2))),
-}
 
-
-@pytest.fixture(params=NAMED)
-def named_bridge(request, active_bridge, harness, peer):
-    """Return the full names of its topics, and its diagnostics."""
-    namespace, names = NAMED[request.param]
+@pytest.mark.filterwarnings(INCOMPATIBLE)
+def test_peers_under_another_name(peer, harness, reference, active_bridge):
+    """Drivers, listeners, other publishers and those that do not fit are found by full names."""
+    # States and commands exchanged, each for each.
+    names = states, joints, commands, actuators = [f'/left/{ROLES[k]}' for k in (1, 0, 3, 2)]
     rules = [each for rule in zip(ROLES, names, strict=True) for each in ('-r', ':='.join(rule))]
     node = active_bridge(
         # The active quality of service is judged, not the default.
-        {'state_timeout': 0.0, f'qos_overrides.{names[0]}.subscription.reliability': 'reliable'},
-        namespace=namespace,
+        {'state_timeout': 0.0, f'qos_overrides.{states}.subscription.reliability': 'reliable'},
+        namespace='left',
         cli_args=['--ros-args', *rules],
     )
-    own = node.get_fully_qualified_name().lstrip('/')
-    return *names, harness.Diagnostics(peer, own)
-
-
-@pytest.mark.filterwarnings(INCOMPATIBLE)
-def test_peers_under_another_name(peer, harness, reference, named_bridge):
-    """Drivers, listeners, other publishers and those that do not fit are found by full names."""
-    states, joints, commands, actuators, diagnostics = named_bridge
+    diagnostics = harness.Diagnostics(peer, node.get_fully_qualified_name().lstrip('/'))
     elsewhere = peer.node.create_publisher(harness.JointState, '/elsewhere', 10)
     for topic in (joints, actuators):
         peer.node.create_publisher(harness.JointState, topic, 10)
