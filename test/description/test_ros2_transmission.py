@@ -88,6 +88,7 @@ def test_the_same_value_twice_is_a_warning(attributes, inside):
     loaded, finding = find_only(block(transmission(joint, ACTUATOR)))
     assert (finding.severity, finding.fatal_if_strict) == ('warning', False)
     assert 'more than once' in finding.message
+    assert (finding.expected, finding.found) == ('one value', 'the same again')
     assert loaded.transmission('t').joints[0].mechanical_reduction == 10.0
 
 
