@@ -23,7 +23,7 @@ def reference(load):
 @pytest.fixture(scope='session')
 def robots(load):
     """Return the module ``robots`` of this folder."""
-    return load('bridge_robots', Path(__file__).with_name('robots.py'))
+    return load('bridge_robots', Path(__file__).with_name('bridge_robots.py'))
 
 
 @pytest.fixture(scope='session')

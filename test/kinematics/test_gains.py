@@ -21,7 +21,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 @pytest.fixture(scope='module')
 def robots(load):
     """Return the module with texts of small robots."""
-    return load('bridge_robots', Path(__file__).parents[1] / 'bridge/robots.py')
+    return load('bridge_robots', Path(__file__).parents[1] / 'bridge/bridge_robots.py')
 
 
 @pytest.fixture(scope='module')

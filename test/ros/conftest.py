@@ -35,7 +35,7 @@ def reference(load):
 @pytest.fixture(scope='session')
 def robots(load):
     """Return the small robots of the bridge room's tests."""
-    return load('bridge_robots', Path(__file__).parents[1] / 'bridge' / 'robots.py')
+    return load('bridge_robots', Path(__file__).parents[1] / 'bridge' / 'bridge_robots.py')
 
 
 @pytest.fixture(scope='session')

@@ -52,7 +52,7 @@ PLACES = {'knee': 1.4, 'pitch': -0.2, 'roll': 0.1}
 @pytest.fixture(scope='module')
 def robots(load):
     """Return the module with texts of small robots."""
-    return load('bridge_robots', Path(__file__).parents[1] / 'bridge/robots.py')
+    return load('bridge_robots', Path(__file__).parents[1] / 'bridge/bridge_robots.py')
 
 
 @pytest.fixture(scope='module')
