@@ -10,7 +10,7 @@ from functools import partial
 import locale
 import math
 
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 import pytest
 
@@ -149,6 +149,7 @@ def test_names_are_like_a_number_that_matters(names, expected):
     assert {guess_meant_field(name) for name in names.split() or ['']} == {expected}
 
 
+@settings(max_examples=200)
 @given(
     st.sampled_from([('mechanical_reduction', 'mechanical_reduction'), ('offset', 'offset')]),
     st.lists(
