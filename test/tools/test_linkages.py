@@ -83,7 +83,7 @@ def test_what_depends_on_nothing_has_a_ratio_of_zero(run, save):
     assert ratios['hip_motor', 'hip'] == pytest.approx([9.0, 9.0])
 
 
-# -- map and jacobian ----------------------------------------------------------------------------
+# -- map ----------------------------------------------------------------------------------------
 
 
 def test_map_prints_passive_joints_and_takes_the_commanded_ones(run, worked):
@@ -101,17 +101,6 @@ def test_map_prints_passive_joints_and_takes_the_commanded_ones(run, worked):
         assert mapped('actuator', given) == pytest.approx(values, abs=1e-9)
 
 
-def test_the_jacobian_in_actuator_coordinates_follows_the_loop(run, save):
-    """Both ends of the loop are at one place and move alike."""
-    path, _ = save('five_bar')
-    words = ('--space', 'actuator', '--json', 'hip_motor=1.5', 'knee_motor=-2.0')
-    ends = [
-        run('jacobian', path, '--base', 'body', '--end', end, *words).json
-        for end in ('rod_tip', 'shin_pin')
-    ]
-    for key, rows in (('transform', np.s_[:3, 3]), ('jacobian', np.s_[:3])):
-        one, other = (np.array(end[key])[rows] for end in ends)
-        np.testing.assert_allclose(one, other, atol=1e-9)
 
 
 # -- plot ----------------------------------------------------------------------------------------

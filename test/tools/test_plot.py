@@ -122,29 +122,6 @@ def test_fifty_transmissions_are_as_wide_as_high_and_do_not_overlap():
     assert 0.4 <= COLUMN * len(columns) / max(heights) <= 2.5
 
 
-@pytest.mark.parametrize(
-    ('arguments', 'sentence'),
-    [
-        (['--output', 'drive.pdf'], 'must end with .svg or .png'),
-        (['--output', 'no/such/folder/x.svg'], "there is no folder 'no/such/folder'"),
-        (['--transmission', 'none'], "unknown transmission 'none', known: crank"),
-        (['--transmission', 'cranc'], "unknown transmission 'cranc' (closest: 'crank'), known"),
-        (['--output', 'a\0b.svg'], 'cannot write'),
-    ],
-)
-def test_a_mistake_is_one_sentence(refuse, leg, tmp_path, monkeypatch, arguments, sentence):
-    """What is wrong is said once, with exit code 2, and nothing is written."""
-    monkeypatch.chdir(tmp_path)
-    refuse(sentence, 'plot', leg, *arguments)
-    assert [path.name for path in tmp_path.iterdir()] == ['leg.urdf']
-
-
-def test_a_missing_library_is_one_sentence(refuse, leg, tmp_path, hide):
-    """Without matplotlib the extra that installs it is named."""
-    hide('matplotlib')
-    refuse("pip install '.[plot]'", 'plot', leg, '--output', tmp_path / 'x.svg')
-
-
 def test_a_rejected_transmission_is_drawn_as_rejected(run, mixed_robot, tmp_path):
     """Its box says so and where it stands, and the exit code says so too."""
     output = tmp_path / 'mixed.svg'
