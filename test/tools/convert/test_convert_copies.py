@@ -19,7 +19,7 @@ def published(bags, states):
     return bags.live([('one', *message) for message in states])
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.permutations(range(40)), st.integers(1, 20_000))
 def test_any_order_of_times_gives_what_a_sorted_file_gives(
     run, bags, tmp_path_factory, robot_file, order, chunk_size

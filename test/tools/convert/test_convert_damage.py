@@ -315,8 +315,15 @@ def test_metadata_of_wrong_types_or_endless_length_end_in_one_sentence(
 # -- Runs that end early --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('error', [KeyboardInterrupt, ZeroDivisionError, OSError(28, 'full')])
-@pytest.mark.parametrize('name', ['out.mcap', 'out.db3', 'out.csv', 'out'])
+@pytest.mark.parametrize(
+    ('name', 'error'),
+    [
+        ('out.mcap', KeyboardInterrupt),
+        ('out.db3', ZeroDivisionError),
+        ('out.csv', OSError(28, 'full')),
+        ('out', KeyboardInterrupt),
+    ],
+)
 def test_whatever_ends_a_run_leaves_nothing(
     run, monkeypatch, tmp_path, robot_file, recorded, name, error
 ):
@@ -324,14 +331,14 @@ def test_whatever_ends_a_run_leaves_nothing(
     (tmp_path / 'in.mcap').write_bytes(recorded.files['mcap'])
     calls = []
 
-    def bridged_in_part(messages, bridges):
+    def mapped_in_part(messages, bridges):
         for number, each in enumerate(map_recorded(messages, bridges)):
             if number == COUNT // 2:
                 calls.append(number)
                 raise error
             yield each
 
-    monkeypatch.setattr('transmission_bridge.tools.convert.run.bridged', bridged_in_part)
+    monkeypatch.setattr('transmission_bridge.tools.convert.run.map_recorded', mapped_in_part)
     arguments = ('convert', robot_file, tmp_path / 'in.mcap', tmp_path / name)
     before = sorted(tmp_path.iterdir())
     if error is ZeroDivisionError:
@@ -378,10 +385,10 @@ def test_a_target_that_appears_meanwhile_is_not_overwritten(
     """What another program wrote under the name during the run stays."""
     (tmp_path / 'in.csv').write_text('time,m1.position\n1,2\n')
 
-    def bridged_slowly(messages, bridges):
+    def mapped_slowly(messages, bridges):
         (tmp_path / name).write_text('theirs')
         return map_recorded(messages, bridges)
 
-    monkeypatch.setattr('transmission_bridge.tools.convert.run.bridged', bridged_slowly)
+    monkeypatch.setattr('transmission_bridge.tools.convert.run.map_recorded', mapped_slowly)
     refuse('is there already', 'convert', robot_file, tmp_path / 'in.csv', tmp_path / name)
     assert (tmp_path / name).read_text() == 'theirs'
