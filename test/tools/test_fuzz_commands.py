@@ -27,6 +27,7 @@ from robots import chain
 import transmission_bridge as tb
 from transmission_bridge.tools.cli import Exit, UsageError
 from transmission_bridge.tools.commands import COMMANDS
+from transmission_bridge.tools.demo import command as demo
 
 for extra in ('scipy', 'matplotlib', 'rosbags', 'yaml'):
     pytest.importorskip(extra)
@@ -137,14 +138,18 @@ numbers = tame | st.sampled_from(
 )
 
 
-def motion() -> list[list[str]]:
-    """Return time, actuators and joints, row by row, of the robot in motion."""
+def _motion() -> list[list[str]]:
     robot = tb.RobotTransmissions(tb.load_description(ROBOT))
     assert (*robot.actuator_names, *robot.joint_names) == NAMES
     time = np.arange(40) * 0.125
     joints = 0.5 * np.sin(np.multiply.outer(time, [1.0, 1.3, 1.7, 2.1]))
     actuators = robot.joint_to_actuator('position', joints)
     return [[repr(cell) for cell in row] for row in np.c_[time, actuators, joints].tolist()]
+
+
+#: Time, actuators and joints, row by row, of the robot in motion.
+ROWS = _motion()
+MOTION = '\n'.join([','.join(['time', *COLUMNS]), *(','.join(row) for row in ROWS)])
 
 
 def damaged(draw: st.DrawFn, data: bytes) -> bytes:
@@ -193,7 +198,6 @@ parameters = changed(
     ['9.5', '0.07', '1.0', 'gear', '/**', '[pan]', 'crank:'],
     ['0', '-1', '.nan', '1e300', 'x', '""', '[]', '&a [*a]', '{'],
 )
-MOTION = '\n'.join([','.join(['time', *COLUMNS]), *(','.join(row) for row in motion())])
 
 
 @st.composite
@@ -243,7 +247,7 @@ def recordings(run, tmp_path_factory) -> dict[str, bytes]:
     """Return recordings in every format, by the name below the folder of an input."""
     folder = tmp_path_factory.mktemp('recordings')
     lines = [','.join(['time', 'topic', *COLUMNS])]
-    for time, *cells in motion():
+    for time, *cells in ROWS:
         lines.append(','.join([time, '/actuator_states', *cells[:4], '', '', '', '']))
         lines.append(','.join([time, '/joint_states', '', '', '', '', *cells[4:]]))
     (folder / 'in.csv').write_text('\n'.join(lines))
@@ -268,25 +272,6 @@ def inside(files: dict[str, bytes], arguments: list[str]) -> Iterator[list[str]]
         assert not list(Path(name).rglob('*.partial'))
 
 
-@pytest.fixture(scope='module')
-def survive(run):
-    """Return a function that runs a command with files and checks how it ends."""
-
-    def call(command: str, arguments: list[str], files: dict[str, bytes]) -> None:
-        with inside(files, arguments) as given, guarded():
-            result = run(command, *given, stdin=files.get('robot.urdf', b''))
-        assert result.code in (0, 1, 2)
-        assert 'Traceback' not in result.out + result.err
-        if result.code == 2:
-            assert result.err.count('\n') >= 1
-            assert 'transmission_bridge: ' in result.err
-        if command == 'check' and '--json' in given and result.out.startswith('{'):
-            errors = [each for each in result.json['findings'] if each['severity'] == 'error']
-            assert result.code == int(bool(errors))
-
-    return call
-
-
 @pytest.fixture(scope='module', autouse=True)
 def without_ros() -> Iterator[None]:
     """``demo`` starts no processes, ``watch`` hears one state, and ``tune`` serves nothing."""
@@ -309,7 +294,7 @@ def without_ros() -> Iterator[None]:
     for_ros = mock.Mock(side_effect=UsageError('there is no bridge'))
     with (
         mock.patch(f'{tools}.watch.WatchClient', hears),
-        mock.patch(f'{tools}.demo.command.run_demo', return_value=Exit.OK),
+        mock.patch.object(demo, 'run_demo', return_value=Exit.OK),
         mock.patch(f'{tools}.tune.command.open_server', mock.Mock(**{'get_port.return_value': 1})),
         mock.patch(f'{tools}.tune.command.TuneSession', interrupted),
         mock.patch(f'{tools}.tune.live.BridgeRobot', for_ros),
@@ -317,19 +302,26 @@ def without_ros() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize('command', COMMANDS)
+@pytest.mark.parametrize('command', ['', *COMMANDS])
 @fuzzed
 @given(data=st.data())
-def test_any_input_ends_in_an_exit_code(survive, recordings, command, data):
-    """Any files, any options and words, for every command that there is."""
-    survive(command, *data.draw(inputs(command, recordings)))
-
-
-@fuzzed
-@given(st.lists(words, max_size=4))
-def test_any_words_end_in_an_exit_code(survive, arguments):
-    """Without a command as well."""
-    survive(*(arguments[:1] or ['']), arguments[1:], {})
+def test_any_input_ends_in_an_exit_code(run, recordings, command, data):
+    """Any files, any options and words, for every command that there is, and without one."""
+    if command:
+        arguments, files = data.draw(inputs(command, recordings))
+    else:
+        command, *arguments = data.draw(st.lists(words, min_size=1, max_size=4))
+        files = {}
+    with inside(files, arguments) as given, guarded():
+        result = run(command, *given, stdin=files.get('robot.urdf', b''))
+    assert result.code in (0, 1, 2)
+    assert 'Traceback' not in result.out + result.err
+    if result.code == 2:
+        assert result.err.count('\n') >= 1
+        assert 'transmission_bridge: ' in result.err
+    if command == 'check' and '--json' in given and result.out.startswith('{'):
+        errors = [each for each in result.json['findings'] if each['severity'] == 'error']
+        assert result.code == int(bool(errors))
 
 
 @pytest.mark.parametrize('command', COMMANDS)
