@@ -88,6 +88,16 @@ def test_help_does_not_wait_for_numpy_and_check_not_for_ros(reversed_robot):
     assert (done.returncode, done.stderr) == (0, b'')
 
 
+@pytest.mark.parametrize('command', ['demo', 'watch'])
+def test_without_ros_one_sentence_says_how_to_get_it(command):
+    """Exit code 2."""
+    code = _CODE.format('sys.modules["rclpy"] = None') + 'sys.exit(main([sys.argv[1]]))'
+    done = _spawn(sys.executable, '-c', code, command)
+    assert (done.returncode, done.stdout) == (2, b'')
+    assert b"pip install '.[kilted]'" in done.stderr
+    assert done.stderr.count(b'\n') == 1
+
+
 # -- mistakes ------------------------------------------------------------------------------------
 
 MAP = '--to joint --interface'
