@@ -172,7 +172,7 @@ def exported_by(export, description, parameters):
 
 
 @pytest.mark.parametrize('file', EXAMPLES, ids=lambda file: file.name)
-@SETTINGS
+@settings(SETTINGS, max_examples=8)
 @given(st.data())
 def test_the_example_robots_come_out_with_the_numbers_asked_for(export, numbers_of, file, data):
     """Each number of each example can be written, and nothing but numbers and new lines differ."""

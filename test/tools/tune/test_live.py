@@ -116,28 +116,21 @@ def test_a_bridge_that_dies_is_waited_for(robot, live_arm, sent):
 
 
 def test_another_description_is_another_robot(robot, live_arm, peer):
-    """Configured anew with it, the bridge has other numbers."""
+    """An offset of its calibration mark is not one of tuning, and nothing to be saved."""
     spin_until(robot, lambda: robot.model is not None)
     model, node = robot.model, 'transmission_bridge'
     assert peer.change_state('deactivate', node)
     assert peer.change_state('cleanup', node)
-    other = ARM.read_text(encoding='utf-8').replace(OFFSET, '<offset>0.75</offset>')
-    assert peer.set_parameters({'robot_description': other}).successful
+    text, joint = ARM.read_text(encoding='utf-8'), '<joint name="shoulder_pan" type="revolute">'
+    assert OFFSET in text
+    assert joint in text
+    other = text.replace(OFFSET, '').replace(joint, f'{joint}<calibration rising="0.125"/>')
+    settings = {'robot_description': other, 'calibration_offsets': True}
+    assert peer.set_parameters(settings).successful
     for transition, before in (('configure', 'unconfigured'), ('activate', 'inactive')):
         if peer.state(node) == before:  # else it has started by itself
             peer.change_state(transition, node)
     spin_until(robot, lambda: robot.model is not model)
-    assert robot.model.find_value(f'{PAN}.offset') == 0.75
-
-
-def test_an_offset_of_a_calibration_mark_is_not_one_of_tuning(robot, live_arm):
-    """With calibration_offsets it is what the description says, and nothing to be saved."""
-    text, joint = ARM.read_text(encoding='utf-8'), '<joint name="shoulder_pan" type="revolute">'
-    assert OFFSET in text
-    assert joint in text
-    text = text.replace(OFFSET, '').replace(joint, f'{joint}<calibration rising="0.125"/>')
-    live_arm.start(text, calibration_offsets='true')
-    spin_until(robot, lambda: robot.model is not None)
     spin_until(robot, lambda: robot.model.find_value(f'{PAN}.offset') == 0.125)
     assert robot.model.find_changes() == {}
 
