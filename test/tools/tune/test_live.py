@@ -117,6 +117,7 @@ def test_a_bridge_that_dies_is_waited_for(robot, live_arm, sent):
 
 def test_another_description_is_another_robot(robot, live_arm, peer):
     """An offset of its calibration mark is not one of tuning, and nothing to be saved."""
+    live_arm.start(calibration_offsets='true')
     spin_until(robot, lambda: robot.model is not None)
     model, node = robot.model, 'transmission_bridge'
     assert peer.change_state('deactivate', node)
@@ -125,8 +126,7 @@ def test_another_description_is_another_robot(robot, live_arm, peer):
     assert OFFSET in text
     assert joint in text
     other = text.replace(OFFSET, '').replace(joint, f'{joint}<calibration rising="0.125"/>')
-    settings = {'robot_description': other, 'calibration_offsets': True}
-    assert peer.set_parameters(settings).successful
+    assert peer.set_parameters({'robot_description': other}).successful
     for transition, before in (('configure', 'unconfigured'), ('activate', 'inactive')):
         if peer.state(node) == before:  # else it has started by itself
             peer.change_state(transition, node)
