@@ -16,7 +16,6 @@ from robots import chain
 
 import transmission_bridge as tb
 from transmission_bridge.description.effective_limits import effective_limits
-from transmission_bridge.kinematics import ActuatorDevice
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.limit_report import transmission_limits
 
@@ -151,14 +150,6 @@ def test_they_are_where_the_limits_of_the_joints_are_met(report):
     # A continuous joint in a differential leaves both motors without bounds.
     assert limits['wrist_left_motor']['lower'] is None
     assert limits['wrist_left_motor']['velocity'] == pytest.approx(48.0 * (1.25 * 3.0 + 0.8 * 4.0))
-    # The actuator device of the whole arm has the same numbers.
-    device = ActuatorDevice.from_description(robot, base='base_link', end='tool_link')
-    rows = np.array([*device.bounds, device.velocity_limits, device.effort_limits]).T
-    for name, numbers in zip(device.actuator_names, rows, strict=True):
-        bounded = np.isfinite(numbers)
-        assert bounded[2:].all()
-        found = np.array([limits[name][key] for key in KEYS])
-        assert found[bounded].tolist() == pytest.approx(numbers[bounded])
 
 
 def test_the_text_has_them_and_the_plain_json_has_not(run):

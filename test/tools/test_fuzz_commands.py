@@ -34,6 +34,7 @@ for extra in ('scipy', 'matplotlib', 'rosbags', 'yaml'):
     pytest.importorskip(extra)
 
 
+MCAP = b'\x89MCAP0\r\n'
 #: Seconds that no input may take.
 PATIENCE = 60
 
@@ -246,6 +247,10 @@ def inside(files: dict[str, bytes], arguments: list[str]) -> Iterator[list[str]]
             (Path(name) / file).write_bytes(data)
         yield [a.replace('@', f'{name}/') if a.startswith('@') else a for a in arguments]
         assert not list(Path(name).rglob('*.partial'))
+        # Of a recording there is all or nothing.
+        for path in Path(name).rglob('out*.mcap'):
+            assert path.read_bytes().startswith(MCAP)
+            assert path.read_bytes().endswith(MCAP)
 
 
 @pytest.fixture(scope='module', autouse=True)

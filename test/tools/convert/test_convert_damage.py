@@ -33,9 +33,6 @@ COUNT = 6000
 MAGIC = b'\x89MCAP0\r\n'
 SETTINGS = settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
-#: Where bytes are flipped: at the begin, at the end, anywhere.
-PLACES = st.integers(0, 400) | st.integers(-400, -1) | st.integers(0, 2**32 - 1)
-
 
 @pytest.fixture(scope='module')
 def recorded(bags, tmp_path_factory):
@@ -84,25 +81,6 @@ def test_of_a_recording_that_was_cut_off_the_program_that_recovers_it_is_named(
             kept = bags.told(target)
             assert kept == published[: len(kept)]
             assert f'after {len(kept)} messages' in result.err
-
-
-@pytest.mark.parametrize('suffix', ['mcap', 'db3'])
-@SETTINGS
-@given(flips=st.lists(st.tuples(PLACES, st.integers(1, 255)), min_size=1, max_size=4))
-def test_flipped_bytes_cost_no_traceback_and_leave_no_half_file(convert, recorded, suffix, flips):
-    """Whatever is damaged: an exit code of 0, 1 or 2, and a complete file or none."""
-    changed = bytearray(recorded.files[suffix])
-    for place, bits in flips:
-        changed[place % len(changed)] ^= bits
-    for options in ((), ('--keep-readable',)):
-        result, target = convert(f'in.{suffix}', changed, *options)
-        assert result.code in (0, 1, 2)
-        if result.code != 0 and not options:
-            assert not target.exists()
-        if target.exists():
-            written = target.read_bytes()
-            assert written.startswith(MAGIC)
-            assert written.endswith(MAGIC)
 
 
 @pytest.fixture(scope='module')
@@ -283,14 +261,7 @@ LEVELS = 'a0: &a0 [x]\n' + ''.join(
             for key in ('name', 'ros_distro', 'compression_format')
         ),
         ('name: /actuator_states', 'name: 5', ''),
-        ('type: sensor_msgs/msg/JointState', 'type: [a, b]', ''),
-        ('custom_data:', 'custom_data: [1, 2]', ''),
-        ('message_count: 3', 'message_count: many', ''),
-        ('depth: 7', 'depth: [7]', ''),
         ('depth: 7', 'depth: &a [*a]', ''),
-        ('duration:', 'duration: {}\n  x:', ''),
-        ("mode: ''", 'mode: 5', ''),
-        ('version: 9', 'version: x', ''),
         ('rosbag2_bagfile_information:', '? [1, {a: 2}]\n:', ''),
     ],
 )
