@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 import math
 import os
 from pathlib import Path
@@ -206,26 +205,6 @@ def _demo(*arguments: str, **settings: object) -> subprocess.CompletedProcess[st
     )
 
 
-@pytest.fixture
-def sabotaged(tmp_path: Path) -> Callable[[str, str, str], dict[str, object]]:
-    """Return how to run a copy of the package in which one text is replaced by another."""
-
-    def make(module: str, old: str, new: str) -> dict[str, object]:
-        copy = tmp_path / 'copy'
-        shutil.copytree(PACKAGE, copy / PACKAGE.name, ignore=shutil.ignore_patterns('*.pyc'))
-        shutil.copy(resource('package.xml'), copy)
-        (copy / 'urdf').mkdir()
-        shutil.copy(resource('urdf', 'arm.urdf'), copy / 'urdf')
-        path = copy / PACKAGE.name / module
-        text = path.read_text(encoding='utf-8')
-        assert text.count(old) == 1
-        path.write_text(text.replace(old, new), encoding='utf-8')
-        # The working folder comes first on the path of ``python -m``.
-        return {'cwd': copy, 'env': _environment(PYTHONPATH=str(copy))}
-
-    return make
-
-
 @pytest.mark.ros
 def test_the_demo_passes_and_says_so_in_its_last_line():
     """A short run exits with 0 after messages in both directions agreed to rounding."""
@@ -249,10 +228,19 @@ def test_the_demo_passes_and_says_so_in_its_last_line():
 
 
 @pytest.mark.ros
-def test_one_wrong_sign_fails_and_names_what_is_wrong(sabotaged):
+def test_one_wrong_sign_fails_and_names_what_is_wrong(tmp_path):
     """With one sign of the differential flipped, the demo says whose position it spoils."""
-    copy = sabotaged('transmissions/differential.py', '-jr2 * ar2]]', 'jr2 * ar2]]')
-    result = _demo('--seconds', '2', **copy)
+    copy = tmp_path / 'copy'
+    shutil.copytree(PACKAGE, copy / PACKAGE.name, ignore=shutil.ignore_patterns('*.pyc'))
+    shutil.copy(resource('package.xml'), copy)
+    (copy / 'urdf').mkdir()
+    shutil.copy(resource('urdf', 'arm.urdf'), copy / 'urdf')
+    path = copy / PACKAGE.name / 'transmissions' / 'differential.py'
+    text = path.read_text(encoding='utf-8')
+    assert text.count('-jr2 * ar2]]') == 1
+    path.write_text(text.replace('-jr2 * ar2]]', 'jr2 * ar2]]'), encoding='utf-8')
+    # The working folder comes first on the path of ``python -m``.
+    result = _demo('--seconds', '2', cwd=copy, env=_environment(PYTHONPATH=str(copy)))
     assert result.returncode == 1
     assert "position of actuator 'wrist_right_motor' is " in result.stderr
     assert "'wrist_left_motor'" not in result.stderr

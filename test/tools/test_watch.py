@@ -120,39 +120,35 @@ def test_clamps_are_summed_over_the_sources_and_the_worst_trouble_stands_first()
     assert state.list_troubles() == []
 
 
-def test_topics_of_drivers_are_those_that_the_bridge_names():
-    """Two drivers, and none on the usual topic: nothing is said of that one."""
+def test_topics_and_rows_of_drivers_are_those_that_the_bridge_names():
+    """
+    Nothing is said of the usual topic where drivers have others.
+
+    With commands of their own two that use one name are two motors; else the newest number counts.
+    """
     state = WatchState()
     assert state.topics == [*TOPICS]
     drivers = ('left/states', 'right/states')
+    for value, topic in enumerate(drivers, 1):
+        state.store_message(topic, ['M1'], arrays(value), value)
+    commands = ('left/actuator_commands', 'right/actuator_commands')
+    state.store_message(commands[1], ['M1'], arrays(3.0), 3.0)
     parts = [
         *map(input_of, drivers),
         *(input_of(topic, timeout='') for topic in ('joint_commands', 'actuator_torque_sensors')),
-        *map(output_of, ('joint_states', 'left/actuator_commands', 'right/actuator_commands')),
+        *map(output_of, ('joint_states', *commands)),
         commands_of('joint_commands'),
     ]
-    hear(state, said('active', *parts), 1.0)
-    commands = ('left/actuator_commands', 'right/actuator_commands')
+    hear(state, said('active', *parts), 3.0)
     assert state.topics == [*drivers, *commands, 'joint_states', 'joint_commands']
-    state.store_message('actuator_states', ['m'], arrays(0.0), 2.0)
-    assert state.topics[:4] == [*drivers, 'actuator_states', commands[0]]
-
-
-def test_drivers_that_use_the_same_names_have_a_row_each():
-    """With commands of their own they are two motors; else the newest number of a name counts."""
-    state = WatchState()
-    for topic, value in (('left/states', 1.0), ('right/states', 2.0)):
-        state.store_message(topic, ['M1'], arrays(value), value)
-    state.store_message('right/actuator_commands', ['M1'], arrays(3.0), 3.0)
-    inputs = [input_of('left/states'), input_of('right/states')]
-    outputs = [output_of('left/actuator_commands'), output_of('right/actuator_commands')]
-    hear(state, said('active', *inputs, *outputs), 3.0)
     left, right = state.make_rows(3.0)
     assert (left.name, left.numbers) == ('left/M1', {'POS': 1.0, AGE: 2.0})
     assert (right.name, right.numbers) == ('right/M1', {'POS': 2.0, AGE: 1.0, 'CMD POS': 3.0})
-    hear(state, said('active', *inputs, output_of('actuator_commands')), 4.0)
+    hear(state, said('active', *parts[:2], output_of('actuator_commands')), 4.0)
     (row,) = state.make_rows(4.0)
     assert (row.name, row.numbers['POS']) == ('M1', 2.0)
+    state.store_message('actuator_states', ['m'], arrays(0.0), 5.0)
+    assert state.topics[:3] == [*drivers, 'actuator_states']
 
 
 LIVES = ('unconfigured', 'configuring', 'inactive', 'active', 'deactivating', 'finalized')
@@ -240,34 +236,21 @@ class _Terminal(io.StringIO):
         return True
 
 
-def test_without_rich_a_terminal_gets_plain_lines_and_a_hint(hide):
-    """The extra that installs it is named, and the command goes on."""
-    hide('rich')
-    out, err = _Terminal(), io.StringIO()
-    with open_screen(WatchState(), Console(Stream(out), Stream(err)), is_plain=False) as (
-        _,
-        is_live,
-    ):
-        assert not is_live
-    assert "pip install '.[cli]'" in err.getvalue()
-
-
-def test_a_live_table_shows_names_as_they_are(monkeypatch):
-    """Brackets in names and units are text, not styles."""
-    pytest.importorskip('rich')
+@pytest.mark.parametrize('has_rich', [False, True])
+def test_a_live_table_shows_names_as_they_are_and_needs_rich(monkeypatch, hide, has_rich):
+    """Brackets in names are text, not styles; without rich plain lines and a hint, and it runs."""
+    pytest.importorskip('rich') if has_rich else hide('rich')
     out, err = _Terminal(), io.StringIO()
     monkeypatch.setattr('sys.stdout', out)
-    monkeypatch.setenv('COLUMNS', '160')
-    monkeypatch.setenv('LINES', '24')
-    monkeypatch.setenv('TERM', 'xterm')
+    for name, value in (('COLUMNS', '160'), ('LINES', '24'), ('TERM', 'xterm')):
+        monkeypatch.setenv(name, value)
     state = WatchState()
     state.store_message('joint_states', ['[bold]elbow[/]'], arrays(1.25), 1.0)
     with open_screen(state, Console(Stream(out), Stream(err)), is_plain=False) as (show, is_live):
-        assert is_live
+        assert is_live == has_rich
         assert not show([])
-    assert '[bold]elbow[/]' in out.getvalue()
-    assert 'AGE [s]' in out.getvalue()
-    assert '1.2500' in out.getvalue()
+    assert all(each in out.getvalue() for each in ('[bold]elbow[/]', 'AGE [s]', '1.2500'))
+    assert ("pip install '.[cli]'" in err.getvalue()) == (not has_rich)
 
 
 def page_of(state, pager=None, missing=(), width=80, height=24) -> list[str]:
