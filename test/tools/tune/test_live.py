@@ -99,8 +99,14 @@ def test_a_bridge_that_dies_is_waited_for(robot, live_arm, sent):
     model, answers = robot.model, []
     robot.apply_values({f'{PAN}.offset': 0.75}, answers.append)
     spin_until(robot, lambda: model.find_value(f'{PAN}.offset') == 0.75)
+    if sent == signal.SIGKILL:
+        os.kill(live_arm.bridge.pid, signal.SIGSTOP)
+        robot.apply_values({f'{PAN}.offset': 0.25}, answers.append)
     os.kill(live_arm.bridge.pid, sent)
     spin_until(robot, lambda: 'is not there' in robot.find_problem(), 12.0)
+    spin_until(robot, lambda: len(answers) == 1 + (sent == signal.SIGKILL))
+    assert {*answers[1:]} <= {'the bridge does not answer', 'the bridge has gone'}
+    del answers[1:]
     assert np.isnan(robot.read_state().joints[0]).all()
     robot.apply_values({f'{PAN}.offset': 0.5}, answers.append)
     assert answers == ['', 'the bridge has gone']
