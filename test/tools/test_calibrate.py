@@ -524,7 +524,8 @@ def test_a_reduction_of_absurd_size_is_kept_and_costs_no_other(
     )
     result = run('calibrate', absurd, recording(rows=120), *options)
     assert result.code == 1
-    assert result.err.startswith('in doubt: shoulder_pan_transmission' if names[1:] else '')
+    words = 'in doubt: shoulder_pan_transmission' if names[1:] else 'nothing is identifiable'
+    assert result.err.startswith(words)
     assert result.err.count('\n') == 1
     kept = parameters(result, PAN)[RATIO]
     assert (kept['estimated'], kept['value']) == (False, float(reduction))
