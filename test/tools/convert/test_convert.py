@@ -141,10 +141,12 @@ def test_what_is_odd_is_told(run, bags, tmp_path):
     stranger = JointStateWriter(['m1', 'm9']).write_message(1, 1)
     topics = recording(bags, 3)
     topics['/actuator_states'][1].extend([(bags.START + 9, double), (bags.START + 10, stranger)])
+    topics['/actuator_states'][1].append((bags.START + 11, b'\0\1\0\0odd'))
     topics['/robot_description'][1].append((bags.START + 50, bags.text_message('<robot/>')))
     result = run('convert', bags.write(tmp_path / 'in', topics), tmp_path / 'out')
     assert result.code == 0
     assert '1 messages of /actuator_states rejected (duplicate_name)' in result.err
+    assert 'undecodable' in result.err
     assert "left out: 'm9'" in result.err
     assert '/robot_description changes' in result.err
     assert '4 messages converted' in result.out
