@@ -23,12 +23,6 @@ NAN, INF = math.nan, math.inf
 
 
 @pytest.fixture(scope='module')
-def limited(reference):
-    """Return the maps of the reference robot with limits."""
-    return RobotTransmissions(load_description(reference.limited_urdf()))
-
-
-@pytest.fixture(scope='module')
 def mechanism():
     """Return a slide with a follower, a leg, and one actuator for two joints."""
     joints = dict.fromkeys(('copy', 'knee', 'near', 'far'), 'continuous')
@@ -118,22 +112,24 @@ def test_joints_that_hold_a_position(robot):
     assert held == {'lift', 'finger'}
 
 
-def test_clamps_rejections_and_contests_are_counted_by_source_and_joint(limited):
+def test_clamps_rejections_and_contests_are_counted_by_source_and_joint(mechanism):
     """Also of a trajectory."""
-    path = Commands(limited)
-    path.send(record(('lift', 'finger'), (40.0, 40.0)))
-    path.send(record(('lift',), velocity=(1.0,)), source='planner')
-    way = trajectory(['lift', 'finger'], {'positions': [1.0, 1.0]})
-    Trajectories(limited, path).map(way, np.full(7, NAN))
+    path = Commands(mechanism)
+    path.send(record(('slide', 'knee'), (40.0, 0.1)))
+    path.send(record(('slide',), velocity=(1.0,)), source='planner')
+    way = trajectory(['slide', 'knee'], {'positions': [1.0, 0.1]})
+    Trajectories(mechanism, path).map(way, np.full(len(mechanism.joint_names), NAN))
     clamped = {source: dict(counts.clamped) for source, counts in path.counts.items()}
     contested = {source: dict(counts.contested) for source, counts in path.counts.items()}
-    assert clamped == {'joint_commands': {'lift': 1}, 'planner': {}, 'joint_trajectory': {}}
-    assert contested['planner'] == {'lift': 1}
-    assert contested['joint_trajectory'] == {'lift': 1, 'finger': 1}
-    assert contested['joint_commands'] == {}
-    path = Commands(limited, limits='reject')
-    assert reason(path.send, record(('finger', 'lift'), effort=(1.0, 60.0))) == 'limit'
-    assert path.counts['joint_commands'].limited == {'lift': 1}
+    assert clamped == {'joint_commands': {'slide': 1}, 'planner': {}, 'joint_trajectory': {}}
+    assert contested == {
+        'joint_commands': {},
+        'planner': {'slide': 1},
+        'joint_trajectory': {'slide': 1, 'knee': 1},
+    }
+    path = Commands(mechanism, limits='reject')
+    assert reason(path.send, record(('slide',), effort=(60.0,))) == 'limit'
+    assert path.counts['joint_commands'].limited == {'slide': 1}
     assert path.counts['joint_commands'].clamped == {}
 
 
