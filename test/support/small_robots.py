@@ -24,7 +24,7 @@ def transmission(name, kind, joints, actuators, more=''):
     """
     Return an element; roles are in the order of the members.
 
-    :param kind: The class without ``Transmission``.
+    :param kind: The class without ``Transmission``, or a whole plugin.
     :param joints: Names, or what stands in the elements by name; actuators the same.
     """
     ends = ''
@@ -33,8 +33,8 @@ def transmission(name, kind, joints, actuators, more=''):
         for place, (member, text) in enumerate(inside.items(), 1):
             ends += f'<{side} name="{member}" role="{side}{place}">{text}</{side}>\n'
     room = 'interface' if kind in ('Simple', 'Differential', 'FourBarLinkage') else 'bridge'
-    plugin = f'<plugin>transmission_{room}/{kind}Transmission</plugin>'
-    return f'<transmission name="{name}">{plugin}{more}\n{ends}</transmission>\n'
+    plugin = kind if '/' in kind else f'transmission_{room}/{kind}Transmission'
+    return f'<transmission name="{name}"><plugin>{plugin}</plugin>{more}\n{ends}</transmission>\n'
 
 
 def urdf(joints, transmissions='', mimic=None, plugin='small/Hardware'):
