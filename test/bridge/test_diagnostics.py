@@ -75,43 +75,6 @@ def having(status, **values):
     assert {key: status[key] for key in expected} == expected
 
 
-# -- counts that grow ----------------------------------------------------------------------------
-
-
-@given(st.lists(st.integers(0, 100), max_size=6))
-def test_the_growth_of_a_count_is_since_the_last_snapshot(totals):
-    """Separately for each count; one that is smaller than before was set to zero between."""
-    window, before = Changes(), 0
-    for total in totals:
-        growth = total - before if total >= before else total
-        assert window.count_growth('a', total) == growth
-        assert window.count_growth('b', 2 * total) == 2 * growth
-        before = total
-
-
-@given(st.lists(st.tuples(st.floats(0.1, 4.0), st.booleans()), max_size=20))
-def test_events_are_shown_for_a_while(looks):
-    """A count counts as grown lately for 5 s after the look that found it grown."""
-    time = _Time()
-    window = Changes(time)
-    total, grown = 0, -math.inf
-    for pause, has_grown in looks:
-        time.now += pause
-        total += has_grown
-        grown = time.now if has_grown else grown
-        assert window.has_grown('a', total) == (time.now - grown < 5.0)
-        assert not window.has_grown('b', 0)
-
-
-@given(st.lists(st.booleans(), min_size=1))
-def test_what_two_looks_agree_on_is_settled(looks):
-    """A result of one snapshot changes nothing, because the graph may be incomplete."""
-    window, settled = Changes(), False
-    for before, is_so in zip([False, *looks], looks, strict=False):
-        settled = is_so if before == is_so else settled
-        assert window.find_settled('a', is_so) == settled
-
-
 # -- statuses and the log ------------------------------------------------------------------------
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 import math
 from pathlib import Path
 import re
@@ -18,7 +17,6 @@ from state_paths import record
 
 from transmission_bridge.bridge import bridge
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.command_plan import find_command_names, plan_command
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import Layout
@@ -509,11 +507,3 @@ def test_an_unknown_joint_is_left_out(plugin, options, is_alone):
     for number in range(200):
         world.command(velocity={f'stranger {number}': 1.0, 'j2': 1.0})
     assert len(counts) < 100
-
-
-def test_an_unknown_joint_in_a_shortened_array():
-    """Then the values cannot be assigned, though as many joints declare the interface."""
-    names = replace(find_command_names(three()), declared={'velocity': frozenset({'j0', 'j1'})})
-    plan_command(Layout(('j0', 'j2', 'j1'), (0, 2, 0)), names, may_be_unknown=True)
-    strange = Layout(('j0', 'stranger', 'j1'), (0, 2, 0))
-    assert reason(plan_command, strange, names, may_be_unknown=True) == 'ragged'

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from command_paths import Commands
 from hypothesis import given, settings
@@ -15,12 +16,13 @@ import pytest
 from small_robots import maps, params, ratio, transmission
 from state_paths import record, state_path
 
+from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.states import PublishPolicy
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.cdr import JointStateEncoder
-from transmission_bridge.messages.joint_state import LayoutTable
+from transmission_bridge.messages.joint_state import Layout, LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 
 NAN = math.nan
@@ -131,6 +133,43 @@ def test_too_large_is_unknown(feed, unknown_rates):
     assert found.position.tolist() == [1e3]
     assert found.velocity.tolist() == ([] if unknown_rates == 'nan' else [0.0])
     assert found.effort.tolist() == [1e305]
+
+
+@pytest.mark.parametrize(
+    ('names', 'lengths', 'sentence'),
+    [
+        ('ab', (1, 0, 0), "1 position value for 2 names ('a', 'b'): give one per name, or none"),
+        ('ab', (0, 3, 2), "3 velocity values for 2 names ('a', 'b'): give one per name, or none"),
+        ('ab', (2, 0, 1), "1 effort value for 2 names ('a', 'b'): give one per name, or none"),
+        (
+            'ab',
+            (3, 3, 1),
+            '3 position values and 3 velocity values and 1 effort value for 2 names',
+        ),
+        ('a', (2, 1, 0), "2 position values for 1 name ('a'): give one per name, or none"),
+        ('', (1, 0, 0), '1 position value for 0 names: give one per name, or none'),
+        ('abcdefg', (1, 0, 0), "'e' and 2 more): give one per name, or none"),
+    ],
+)
+def test_ragged(names, lengths, sentence):
+    """An array of another length than the names is refused, with each such length."""
+    errors = []
+    for _ in range(2):
+        with pytest.raises(MessageError, match=re.escape(sentence)) as caught:
+            find_entries(Layout(tuple(names), lengths), {'a': 0})
+        assert caught.value.reason == 'ragged'
+        errors.append(caught.value)
+    assert errors[0] is not errors[1]
+
+
+def test_unknown_names_are_bounded():
+    """Of any number of unknown names the first are reported, each cut and escaped."""
+    names = [f'\x1b[2J{number}' + 'x' * 10_000 for number in range(1000)]
+    found = find_entries(Layout(('a', *names), (0, 0, 0)), {'a': 0})
+    assert found.count == 1
+    assert len(found.unknown) == MOST_UNKNOWN
+    assert all(name.isprintable() and len(name) < 100 for name in found.unknown)
+    assert found.unknown[7].startswith(r"'\x1b[2J7xxx")
 
 
 def test_arrays_are_its_own(reference, robot, feed):

@@ -299,21 +299,6 @@ def test_a_turn_after_a_gap(given, settled, reading, gap, expected, active):
         assert found == pytest.approx([expected])
 
 
-def test_time_of_another_start():
-    """After an activation with a new time, counting continues separately by actuator."""
-    bridge = _Bridge(robot(-9.0, 9.0, text=WRIST))
-    bridge.hear(left=0.6, right=0.2, now=100.0)
-    bridge.settle({0: 0.6, 1: 0.2})
-    assert not unknown(bridge.hear(left=0.6, right=0.2, now=100.1))
-    bridge.states.reset()
-    bridge.hear(left=0.6, now=1.0)
-    assert unknown(bridge.hear(right=0.2, now=1.0))
-    bridge.settle({0: 0.6, 1: 0.2})
-    for now in (1.1, 1.2, 1.3):
-        bridge.hear(left=0.6, now=now)
-        assert not unknown(bridge.hear(right=0.2, now=now))
-
-
 # -- what settles it -----------------------------------------------------------------------------
 
 
@@ -360,32 +345,13 @@ def test_absolute_position_of_one_actuator_does_not_refresh_that_of_another():
     assert bridge.absolute(TURN, np.nan, now=1.5) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize('reading_first', [True, False])
-@pytest.mark.parametrize('apart', [0.42, 0.84, 0.0])
-def test_absolute_position_of_another_time_counts_only_if_it_cannot_have_gone_far(
-    reading_first, apart
-):
-    """At 3/4 of the velocity limit it goes round in 0.42 s; at the same time one is enough."""
-    bridge = _Bridge(robot(**FAST), timeout=3.0)
-    start, way = 1.0, 0.75 * 20.0 * apart
-    reading = (start + way * (not reading_first)) % TURN
-    absolute = start + way * reading_first + 2 * TURN
-    for is_reading in (reading_first, not reading_first):
-        now = 5.0 if is_reading == reading_first else 5.0 + apart
-        if is_reading:
-            bridge.hear(a=reading, now=now)
-        else:
-            bridge.absolute(absolute, now=now)
-    found = bridge.joints(now)
-    assert unknown(found) if apart else found == pytest.approx([start + 2 * TURN])
-
-
 def in_turns(limit='', unit='turn'):
     """Return a transmission whose driver speaks turns, or ticks."""
     inside = params(position_unit=unit, velocity_unit='rpm') + limit
     return transmission('t', 'Simple', ('roll',), {'a': inside})
 
 
+@pytest.mark.parametrize('reading_first', [True, False])
 @pytest.mark.parametrize(
     ('limit', 'velocity', 'apart', 'counts'),
     [
@@ -398,15 +364,21 @@ def in_turns(limit='', unit='turn'):
         (100, 1.0, 1.4, False),
     ],
 )
-def test_greatest_speed_is_the_smaller_limit_of_actuator_and_joint(limit, velocity, apart, counts):
-    """A quarter of a turn at 1 rad/s and a fifth takes 1.31 s; without a limit it is 50 ms."""
+def test_absolute_position_of_another_time_counts_only_if_it_cannot_have_gone_far(
+    limit, velocity, apart, counts, reading_first
+):
+    """A quarter of a turn at the smaller limit and a fifth: 1.31 s; without a limit 50 ms."""
     text = in_turns(f'<limit velocity="{limit}"/>' if limit else '')
     bridge = _Bridge(robot(-50.0, 50.0, velocity=velocity, text=text), {'a': 1.0}, timeout=5.0)
     place = bridge.maps.actuator_names.index('a')
     absolute = np.full(2, np.nan)
     absolute[place] = 3.25 * TURN
-    bridge.absolute(*absolute, now=5.0)
-    bridge.hear(a=0.25, pitch=0.0, now=5.0 + apart)
+    for is_reading in (reading_first, not reading_first):
+        now = 5.0 if is_reading == reading_first else 5.0 + apart
+        if is_reading:
+            bridge.hear(a=0.25, pitch=0.0, now=now)
+        else:
+            bridge.absolute(*absolute, now=now)
     assert np.isfinite(bridge.states.merged.read_values(5.0 + apart)[0, place]) == counts
 
 
