@@ -4,8 +4,8 @@
 """
 Recorded messages of the real JointStateTopicSystem, and the answers of the bridge.
 
-What was recorded is described in ``test/data/topic_based_streams/README.md``. What is expected is
-written here by hand, for the robot of ``urdf/topic_based.urdf`` and ``config/topic_based.yaml``.
+What was recorded is described in ``test/data/topic_based_streams/README.md``; the robot is that of
+``urdf/topic_based.urdf`` with ``config/topic_based.yaml``.
 """
 
 from __future__ import annotations
@@ -42,15 +42,6 @@ FIELDS = ('position', 'velocity', 'effort')
 TIMEOUT, TICK = 0.3, 0.075
 #: The joints that have positions.
 POSED = ('shoulder', 'wrist_pitch', 'wrist_roll', 'left_finger')
-#: The transmissions by hand: gain of each joint for each motor, and its offset.
-REDUCTIONS = {
-    'turntable_motor': {'turntable': -60.0},
-    'shoulder_motor': {'shoulder': 100.0},
-    'wrist_left_motor': {'wrist_pitch': 30.0, 'wrist_roll': 60.0},
-    'wrist_right_motor': {'wrist_pitch': -30.0, 'wrist_roll': 60.0},
-    'gripper_motor': {'left_finger': 500.0},
-}
-OFFSETS = {('position', 'shoulder'): 0.1}
 #: The joints that the values in the component's messages are for.
 GIVEN = {'position': POSED, 'velocity': ('turntable',)}
 SHOULDER = {**GIVEN, 'velocity': ('turntable', 'shoulder')}
@@ -59,34 +50,36 @@ LAMP = {**GIVEN, 'position': ('lamp', *GIVEN['position'])}
 FULL = {'position': ('lamp', 'turntable', *GIVEN['position'])}
 
 
+MAPS = RobotTransmissions(load_description(URDF, strict=True))
+#: Joint states that are published: those that joints declare.
+DECLARED = {
+    *(('position', name) for name in (*POSED, 'turntable', 'right_finger')),
+    ('velocity', 'turntable'),
+    ('velocity', 'shoulder'),
+    ('effort', 'left_finger'),
+}
+
+
+def mapped(values, names, mapped_names, function):
+    """Return values by field and name, those that are known, mapped to other names."""
+    found = {}
+    for field in FIELDS:
+        row = [values.get((field, name), math.nan) for name in names]
+        numbers = zip(mapped_names, function(field, row).tolist(), strict=True)
+        found |= {(field, name): number for name, number in numbers if not math.isnan(number)}
+    return found
+
+
 def motors(joints):
     """Return what joint commands mean to the motors."""
-    return {
-        (field, motor): sum(
-            reduction * (joints[field, joint] - OFFSETS.get((field, joint), 0.0))
-            for joint, reduction in row.items()
-        )
-        for field in FIELDS
-        for motor, row in REDUCTIONS.items()
-        if all((field, joint) in joints for joint in row)
-    }
+    return mapped(joints, MAPS.joint_names, MAPS.actuator_names, MAPS.joint_to_actuator)
 
 
-def joints(motor):
+def joints(motors):
     """Return the joint states that the values of motors mean, those that joints declare."""
-    left = motor['position', 'wrist_left_motor'] / 30.0
-    right = motor['position', 'wrist_right_motor'] / 30.0
-    return {
-        ('position', 'turntable'): motor['position', 'turntable_motor'] / -60.0,
-        ('position', 'shoulder'): motor['position', 'shoulder_motor'] / 100.0 + 0.1,
-        ('position', 'wrist_pitch'): (left - right) / 2.0,
-        ('position', 'wrist_roll'): (left + right) / 4.0,
-        ('position', 'left_finger'): motor['position', 'gripper_motor'] / 500.0,
-        ('position', 'right_finger'): motor['position', 'gripper_motor'] / 500.0,
-        ('velocity', 'turntable'): motor['velocity', 'turntable_motor'] / -60.0,
-        ('velocity', 'shoulder'): motor['velocity', 'shoulder_motor'] / 100.0,
-        ('effort', 'left_finger'): motor['effort', 'gripper_motor'] * 500.0,
-    }
+    found = mapped(motors, MAPS.actuator_names, MAPS.joint_names, MAPS.actuator_to_joint)
+    fingers = {('position', 'right_finger'): found['position', 'left_finger']}
+    return {key: value for key, value in (found | fingers).items() if key in DECLARED}
 
 
 @cache
