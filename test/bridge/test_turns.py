@@ -9,7 +9,7 @@ from collections import Counter
 import math
 from pathlib import Path
 
-from command_paths import Commands, reason
+from command_paths import Commands, reason, Trajectories
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
@@ -23,6 +23,8 @@ from transmission_bridge.bridge.snapshot import Actuators
 from transmission_bridge.bridge.turns import find_wrap_periods, Unwrapper
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import LayoutTable
+from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
+from transmission_bridge.types import EMPTY
 
 TURN = 2.0 * math.pi
 WRIST = transmission('wrist', 'Differential', ('roll', 'pitch'), ('left', 'right'))
@@ -36,6 +38,12 @@ def robot(lower=-1.0, upper=1.0, *, velocity=1.0, gear=1.0, kind='revolute', tex
     limit = f'{kind} {bounds} velocity="{velocity}" effort="1"'
     simple = transmission('t', 'Simple', {'j': ratio(gear)}, ('a',))
     return maps(dict.fromkeys(('roll', 'pitch') if text else ('j',), limit), text or simple)
+
+
+#: To a position.
+WAY = TrajectoryRecord(
+    (0, 0), '', ('j',), (Waypoint((1, 0), np.array([1.0]), EMPTY, EMPTY, EMPTY),)
+)
 
 
 class _Bridge:
@@ -401,23 +409,87 @@ def test_wanted_positions_settle_it():
 # -- what does not fit ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('step', [0.05, -0.05])
-def test_steps_beyond_every_velocity_limit_are_an_error(step):
-    """A driver in turns with a period of 2 pi is no longer believed when its reading jumps."""
-    bridge = _Bridge(robot(-1.0, 1.5))
-    for number, reading in enumerate(0.5 + step * np.arange(40)):
-        found = bridge.hear(a=reading % 1.0, now=0.05 * number)
-    assert unknown(found)
-    (turn,) = bridge.turns.list_open_turns()
-    assert turn.reason == 'wrong'
+def steps(*readings, apart=0.01):
+    """Return readings with their times."""
+    return [(apart * number, reading) for number, reading in enumerate(readings)]
+
+
+@pytest.mark.parametrize(
+    ('given', 'readings', 'position', 'words'),
+    [
+        # A driver in turns with a period of 2 pi is no longer believed when its reading jumps.
+        *(
+            (
+                {'upper': 1.5},
+                steps(*(0.5 + step * np.arange(40)) % 1.0, apart=0.05),
+                None,
+                ("'a' reads ", ', 0.05 s after ', 'wrap_period 6.28319', 'position_unit'),
+            )
+            for step in (0.05, -0.05)
+        ),
+        # A driver may count turns from its power-up position, but no farther than it travels.
+        *(
+            (
+                {'lower': -5.0, 'upper': 5.0, 'gear': 2.0},
+                steps(reading, reading, apart=gap),
+                None,
+                (f"'a' reads {reading:g}, expected at most 27.854 from 0",),
+            )
+            for reading in (29.0, -2100.0)
+            for gap in (0.0, 0.02)
+        ),
+        ({'lower': -5.0, 'upper': 5.0, 'gear': 2.0}, steps(27.0, 27.0), None, ()),
+        # Zeros of a driver that has not read yet are no position.
+        ({'upper': 2.0}, [*steps(0.0, 0.0, 0.0), (0.04, 1.5), (0.05, 1.51)], 1.51, ()),
+        # Ten delayed messages arrive at once; half of the readings are no error.
+        (
+            {'lower': -3.0, 'upper': 4.0, 'velocity': 3.0},
+            [(0.02 * max(n, 40) + 1e-5 * n, (0.06 * n) % TURN) for n in range(60)],
+            0.06 * 59,
+            (),
+        ),
+    ],
+)
+def test_readings_that_do_not_fit_are_an_error(given, readings, position, words):
+    """They are farther apart or outside than any velocity limit or travel allows."""
+    bridge = _Bridge(robot(**given))
+    for now, reading in readings:
+        (found,) = bridge.hear(a=reading, now=now)
     status = bridge.status()
-    assert status.level == ERROR
-    for words in ("'a' reads ", ', 0.05 s after ', 'wrap_period 6.28319', 'position_unit'):
-        assert words in status.message
-    known = bridge.states.find_known_state(2.0)
+    if position is not None:
+        assert found == pytest.approx(position)
+        assert status.level == OK
+        return
+    assert math.isnan(found)
+    (turn,) = bridge.turns.list_open_turns()
+    assert turn.reason == ('wrong' if words else 'several')
+    assert status.level == (ERROR if words else WARN)
+    assert all(each in status.message for each in words)
+    known = bridge.states.find_known_state(now)
     commands = Commands(bridge.maps)
     commands.open_turns = known.open_turns
     assert reason(commands.send, record(('j',), [0.5]), known.position) == 'unknown_turn'
+    path = Trajectories(bridge.maps, commands)
+    assert reason(path.map, WAY, known.position) == 'unknown_turn'
+
+
+@pytest.mark.parametrize('turns', [-2, 0, 3])
+def test_a_driver_is_commanded_in_its_own_turns(turns):
+    """To hold its position it receives its own reading, by every route."""
+    bridge = _Bridge(robot(-50.0, 50.0, gear=2.0, velocity=50.0))
+    commands = Commands(bridge.maps, command_actuators=('a',))
+    bridge.hear(a=6.0)
+    bridge.settle({0: 6.0 + turns * TURN})
+    for now, reading in ((0.0, 6.0), (0.01, 6.2), (0.02, 0.1), (0.03, 0.5)):
+        (joint,) = bridge.hear(a=reading, now=now)
+        commands.shift = bridge.turns.driver_shift
+        commands.send(record(('j',), [joint]), np.array([joint]))
+        Trajectories(bridge.maps, commands).map(WAY, np.array([joint]))
+        state, array, way = (each.content for each in commands.sent[-3:])
+        assert state.position == pytest.approx([reading])
+        assert array == pytest.approx([reading])
+        expected = 2.0 + reading - 2.0 * joint
+        assert way.points[0].positions == pytest.approx([expected])
 
 
 @pytest.mark.parametrize(
@@ -440,16 +512,6 @@ def test_what_does_not_fit_is_believed_again_when_somebody_says_so(settle):
     assert bridge.status().level == OK
 
 
-def test_messages_that_come_late_are_no_steps():
-    """Ten delayed messages arrive at once; half of the readings are no error."""
-    bridge = _Bridge(robot(**WIDE | {'velocity': 3.0}))
-    bridge.hear(a=0.0)
-    bridge.settle({0: 0.0})
-    for number in range(1, 60):
-        late = 0.02 * max(number, 40) + 1e-5 * number
-        assert bridge.hear(a=(0.06 * number) % TURN, now=late) == pytest.approx([0.06 * number])
-
-
 @pytest.mark.parametrize('seconds', [0, 5], ids=['no stamp', 'stamps'])
 def test_a_message_that_was_under_way_for_long_accuses_nobody(seconds):
     """Its stamp gives the time of the reading; without one, the next reading is a step."""
@@ -462,31 +524,6 @@ def test_a_message_that_was_under_way_for_long_accuses_nobody(seconds):
         assert found == pytest.approx(position)
     else:
         assert "'a' reads 0.7, 0.01 s after 5.78319" in bridge.status().message
-
-
-def test_zeros_of_a_driver_that_has_not_read_yet_are_no_position():
-    """The first other reading is looked at as the first one."""
-    bridge = _Bridge(robot(-1.0, 2.0))
-    for number in range(3):
-        bridge.hear(a=0.0, now=0.01 * number)
-    assert bridge.hear(a=1.5, now=0.04) == pytest.approx([1.5])
-    assert bridge.hear(a=1.51, now=0.05) == pytest.approx([1.51])
-
-
-@pytest.mark.parametrize('gap', [0.0, 0.02])
-@pytest.mark.parametrize(('reading', 'fits'), [(27.0, True), (29.0, False), (-2100.0, False)])
-def test_readings_farther_outside_one_period_than_the_joint_travels_are_an_error(
-    reading, fits, gap
-):
-    """A driver may count turns from its power-up position within the limits."""
-    bridge = _Bridge(robot(-5.0, 5.0, gear=2.0))
-    bridge.hear(a=reading)
-    bridge.hear(a=reading, now=gap)
-    (turn,) = bridge.turns.list_open_turns()
-    assert turn.reason == ('several' if fits else 'wrong')
-    assert bridge.status().level == (WARN if fits else ERROR)
-    if not fits:
-        assert f"'a' reads {reading:g}, expected at most 27.854 from 0" in str(turn)
 
 
 def test_a_period_that_cannot_be_counted_is_an_error():
