@@ -12,7 +12,7 @@ import re
 from command_paths import reason
 import numpy as np
 import pytest
-from small_robots import maps, params, transmission
+from small_robots import ANKLE, maps, params, transmission
 from state_paths import record
 
 from transmission_bridge.bridge import bridge
@@ -167,6 +167,20 @@ def test_a_finger_with_one_motor_stops(mode, both):
     assert world.wait(0.5) == {}
     assert world.wait(TICK) == {mode: {'m0': 0.0}}
     assert world.wait(5.0) == {}
+
+
+def test_a_partner_that_cannot_be_mapped_ends_at_the_motors():
+    """If the position that a mechanism needs is unknown, its motors get zero; others go on."""
+    wings = transmission('wings', 'Differential', ('bow', 'stern'), ('port', 'starboard'))
+    world = _World(maps(('pitch', 'roll', 'bow', 'stern'), ANKLE + wings))
+    world.state(position=(0.0,) * 4)
+    world.command(velocity={'pitch': 0.1, 'roll': 0.2, 'bow': 1.0, 'stern': 2.0})
+    world.now += 0.375
+    world.command(velocity={'roll': 0.2, 'stern': 2.0})
+    world.bridge.states.reset()
+    ends = {'upper': 0.0, 'lower': 0.0, 'port': 2.0, 'starboard': -2.0}
+    assert world.wait(0.25)['velocity'] == pytest.approx(ends, rel=1e-15)
+    assert world.wait(0.5) == {'velocity': {'port': 0.0, 'starboard': 0.0}}
 
 
 @pytest.mark.parametrize('timeout', [0.0, TIMEOUT])
