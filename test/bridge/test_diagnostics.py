@@ -75,6 +75,19 @@ def having(status, **values):
     assert {key: status[key] for key in expected} == expected
 
 
+@given(st.lists(st.integers(0, 100), max_size=6), st.lists(st.booleans(), min_size=1))
+def test_what_has_changed_between_snapshots(totals, looks):
+    """A count that is smaller was set to zero; a fact is settled when two snapshots agree."""
+    window, before, settled = Changes(), 0, False
+    for total in totals:
+        assert window.count_growth('a', total) == (total - before if total >= before else total)
+        assert window.count_growth('b', 2 * total) >= 0
+        before = total
+    for last, is_so in zip([False, *looks], looks, strict=False):
+        settled = is_so if last == is_so else settled
+        assert window.find_settled('a', is_so) == settled
+
+
 # -- statuses and the log ------------------------------------------------------------------------
 
 
