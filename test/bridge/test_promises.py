@@ -23,8 +23,8 @@ from hypothesis.stateful import (
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / 'support'))
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parents[1] / 'support'))
+sys.path.append(str(Path(__file__).parent))
 
 from promise_robots import maps, Mechanics, Moody, No, ROBOTS
 from promises import Promises
