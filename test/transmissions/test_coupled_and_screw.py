@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import base_checks
 from hypothesis import assume, given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge import conformance
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, TransmissionError
 from transmission_bridge.transmissions import RobotTransmissions
@@ -112,21 +110,6 @@ def test_more_or_fewer_actuators_than_joints(
     back = t.joint_to_actuator('position', q)
     least = np.linalg.lstsq(matrix / reduction, q - 0.3, rcond=None)[0]
     assert np.abs(back - least).max() <= 1e-13 * condition * (1.0 + np.abs(least).max())
-
-
-@pytest.mark.parametrize('check', base_checks.ALL)
-@pytest.mark.parametrize(
-    'matrix',
-    [
-        [[1.0], [0.8], [0.5]],
-        [[1.0, -1.0, 0.3]],
-        [[0.0, 2.0, 0.0], [3.0, 0.0, 0.0], [0.0, 5.0, 7.0]],
-        [[2.0, 1.0, 0.0, 0.0], [0.0, 0.0, 3.0, -1.0]],
-    ],
-)
-def test_coupled_transmissions_of_any_shape_conform(matrix, check: str) -> None:
-    """Fingers, antagonists, permuted triangles and separate blocks hold the whole suite."""
-    base_checks.check(conformance.subject_of(CoupledTransmission(matrix), count=1000), check)
 
 
 @given(st.floats(1e-4, 0.1), st.sampled_from([1.0, -1.0]), st.floats(0.5, 100.0), st.floats(-1, 1))

@@ -114,10 +114,6 @@ def test_a_matrix_that_is_no_transmission_is_refused(arguments, error):
     """Numbers that are not finite, lost rank, and shapes that do not fit are refused."""
     with pytest.raises(error):
         Matrix(*arguments)
-
-
-def test_an_inverse_of_another_shape_is_refused():
-    """An inverse given in closed form has to have the transposed shape."""
     with pytest.raises(ShapeError):
         Matrix([[1.0, 0.0], [0.0, 1.0]], inverse=[[1.0]])
 

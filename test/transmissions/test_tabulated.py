@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import base_checks
 from hypothesis import example, given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge import conformance
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions import MapReport
 from transmission_bridge.transmissions.position_dependent import LARGEST_MAX_GAIN
@@ -115,26 +113,6 @@ def test_outside_the_table_is_the_domain() -> None:
     result = t.actuator_to_joint('velocity', values, at=values, report=report)
     assert np.isnan(result)[:, 0].tolist() == [True, False, False, True, True]
     assert report.counts == {('', 'domain'): 6}
-
-
-@pytest.mark.parametrize(
-    ('actuator', 'joint', 'ratios'),
-    [
-        ([2.0, 1.0, 0.0], [0.0, 0.5, 3.0], (1.0, 1.0)),
-        ([0.0, 1.0, 2.0, 2.5], [4.0, 0.5, -3.0, -3.1], (-10.0, 2.0)),
-        ([0.0, 0.1, 5.0, 5.1], [0.0, 3.0, 3.1, 9.0], (3.0, -1.0)),
-    ],
-)
-@pytest.mark.parametrize('check', base_checks.ALL)
-def test_falling_tables_and_negative_ratios_conform(actuator, joint, ratios, check: str) -> None:
-    """Columns may fall, ratios may be negative, steps may be very unequal."""
-    t = TabulatedTransmission(
-        actuator, joint, actuator_reduction=ratios[0], joint_reduction=ratios[1], joint_offset=0.2
-    )
-    base_checks.check(conformance.subject_of(t, count=2000), check)
-    assert t.actuator_to_joint('position', [actuator[1] * ratios[0]])[0] == pytest.approx(
-        joint[1] / ratios[1] + 0.2, rel=1e-14
-    )
 
 
 @pytest.mark.parametrize(
