@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
@@ -16,16 +14,6 @@ from transmission_bridge.description import load_description
 from transmission_bridge.errors import ShapeError, UnknownNameError
 from transmission_bridge.kinematics import ActuatorDevice, JointDevice, JointError
 from transmission_bridge.transmissions import Registry, RobotTransmissions
-
-PLUGINS = {
-    'transmission_interface/SimpleTransmission': 'simple:SimpleTransmission',
-    'transmission_interface/DifferentialTransmission': 'differential:DifferentialTransmission',
-    'transmission_interface/FourBarLinkageTransmission': (
-        'four_bar_linkage:FourBarLinkageTransmission'
-    ),
-    'crank': 'crank_slider:CrankSliderTransmission',
-    'coupled': 'coupled:CoupledTransmission',
-}
 
 JOINTS = (
     # name, type, origin, axis, limit, dynamics
@@ -65,7 +53,7 @@ TRANSMISSIONS = (
         member('joint', 'pitch', 'joint1', 2, 0.1),
         member('joint', 'roll', 'joint2', -1.5, -0.2))),
 )  # fmt: skip
-CRANK = ('knee_t', 'crank', (
+CRANK = ('knee_t', 'transmission_bridge/CrankSliderTransmission', (
     member('actuator', 'knee_cylinder', 'actuator1'), member('joint', 'knee', 'joint1'),
     '<param name="crank_radius">0.1</param><param name="pivot_distance">0.4</param>'
     '<param name="crank_angle">1.5</param>'))  # fmt: skip
@@ -100,11 +88,7 @@ def urdf(transmissions):
 def load(*transmissions):
     """Return the robot and its transmissions, every one of which must have loaded."""
     robot = load_description(urdf(transmissions))
-    registry = Registry(
-        EntryPoint(name, f'transmission_bridge.transmissions.{target}', 'group')
-        for name, target in PLUGINS.items()
-    )
-    loaded = RobotTransmissions(robot, registry=registry)
+    loaded = RobotTransmissions(robot)
     assert not [str(finding) for finding in loaded.findings if finding.severity == 'error']
     assert set(loaded.transmissions) == {name for name, _, _ in transmissions}
     return robot, loaded

@@ -9,7 +9,7 @@ import copy
 from dataclasses import replace
 import pickle
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
@@ -20,7 +20,6 @@ from transmission_bridge.errors import DescriptionError, ShapeError, UnknownName
 from transmission_bridge.kinematics import (
     ActuatorDevice,
     Joint,
-    joint_from_spec,
     JointDevice,
     JointError,
     MotionLimits,
@@ -81,66 +80,20 @@ def arm():
     return load_description(ARM)
 
 
-def by_joints(robot, values, start, goal):
-    """Return start_t_goal from single joints: the slow way that needs no compiled path."""
-    joints = {spec.name: joint_from_spec(spec) for spec in robot.joints}
-    above = {joint.link2: joint for joint in joints.values()}
-
-    def from_root(link):
-        pose = np.eye(4)
-        while link in above:
-            joint = above[link]
-            q = [values.get(joint.name, 0.0)][: joint.n_positions]
-            pose = joint.transform(q, joint.link1, joint.link2) @ pose
-            link = joint.link1
-        return pose
-
-    return invert_pose(from_root(start)) @ from_root(goal)
-
-
-def mimicked(robot, values):
-    """Return the values with those of the joints that follow them."""
-    full = dict(values)
-    for spec in robot.joints:
-        if spec.mimic and spec.name not in full and spec.mimic.joint in values:
-            full[spec.name] = spec.mimic.multiplier * values[spec.mimic.joint] + spec.mimic.offset
-    return full
-
-
-def any_device(random_urdf, seed, data):
-    """Return a robot, any base, end and joints of a device of it, and a configuration."""
-    robot = load_description(random_urdf(seed, 12, branching=True, mimics=True))
-    movable = [spec.name for spec in robot.joints if spec.is_scalar]
-    links = [link.name for link in robot.links]
-    base, end = data.draw(st.sampled_from(links)), data.draw(st.sampled_from(links))
-    names = data.draw(st.lists(st.sampled_from(movable), unique=True, min_size=1))
-    return robot, base, end, names, np.random.default_rng(seed).uniform(-3.0, 3.0, len(names))
-
-
-@given(SEEDS, st.data())
-def test_pose_is_that_of_the_joints_and_its_derivative_the_jacobian(
-    random_urdf, central_difference, seed, data
-):
-    """For any base, end and joints, mimics included."""
-    robot, base, end, names, q = any_device(random_urdf, seed, data)
-    device = JointDevice.from_description(robot, base=base, end=end, joints=names)
-    values = mimicked(robot, dict(zip(names, q.tolist(), strict=True)))
-    np.testing.assert_allclose(
-        device.base_t_end(q), by_joints(robot, values, base, end), rtol=0.0, atol=1e-13
-    )
-    np.testing.assert_allclose(
-        device.world_t_base(q), by_joints(robot, values, 'link0', base), rtol=0.0, atol=1e-13
-    )
-    np.testing.assert_allclose(
-        device.base_t_frame('link7', q), by_joints(robot, values, base, 'link7'),
-        rtol=0.0, atol=1e-13,
-    )  # fmt: skip
-    jacobian, rotation = device.base_j_end(q), device.base_t_end(q)[:3, :3]
-    for column, unit in enumerate(np.eye(len(names))):
-        rate = central_difference(lambda step: device.base_t_end(q + step * unit))
-        np.testing.assert_allclose(
-            jacobian[:, column], twist_of(rate, rotation), rtol=0.0, atol=1e-9
+def any_joints(seed):
+    """Return a tree of joints of every type with random frames, link numbers as frames."""
+    rng = np.random.default_rng(seed)
+    joints, kinds = [], rng.permutation(np.repeat(KINDS, 2))
+    leader, *others = (number for number, kind in enumerate(kinds, 1) if kind in KINDS[1:4])
+    for number, kind in enumerate(kinds, start=1):
+        rest = make_transform(rotation_from_rpy(rng.uniform(-3, 3, 3)), rng.normal(size=3))
+        axis, origin = rng.normal(size=(2, 3))
+        mimic = (
+            MimicSpec(f'j{leader}', *rng.uniform(-2.0, 2.0, 2)) if number in others[3:] else None
         )
+        joint = Joint(int(rng.integers(number)), number, str(kind), rest, axis=axis, origin=origin)
+        joints.append(replace(joint, name=f'j{number}', mimic=mimic))
+    return joints
 
 
 def twist_of(rate, rotation):
@@ -149,57 +102,16 @@ def twist_of(rate, rotation):
     return (*rate[:3, 3], spin[2, 1], spin[0, 2], spin[1, 0])
 
 
-@settings(max_examples=20)
-@given(SEEDS, st.lists(st.integers(0, 4), max_size=3))
-def test_batches_are_single_configurations(random_urdf, seed, shape):
-    """Leading axes are batches; also empty ones, and those that are cut into chunks."""
-    robot = load_description(random_urdf(seed, 8))
-    device = JointDevice.from_description(robot, base='link0', end='link8')
-    q = np.random.default_rng(seed).uniform(-3.0, 3.0, (*shape, device.dof))
-    poses, jacobians = device.base_t_end(q), device.base_j_end(q)
-    assert poses.shape == (*shape, 4, 4)
-    assert jacobians.shape == (*shape, 6, device.dof)
-    for index in np.ndindex(*shape):
-        np.testing.assert_allclose(poses[index], device.base_t_end(q[index]), rtol=0.0, atol=1e-14)
-        np.testing.assert_allclose(
-            jacobians[index], device.base_j_end(q[index]), rtol=0.0, atol=1e-13
-        )
-    q = np.random.default_rng(0).uniform(-3.0, 3.0, (5000, device.dof))
-    poses, jacobians = device.base_t_end(q), device.base_j_end(q)
-    for index in (0, 2047, 2048, 4095, 4096, 4999):
-        np.testing.assert_allclose(poses[index], device.base_t_end(q[index]), atol=1e-14)
-        np.testing.assert_allclose(jacobians[index], device.base_j_end(q[index]), atol=1e-13)
-
-
-def any_joints(seed):
-    """Return a tree of joints of every type with random frames, link numbers as frames."""
-    rng = np.random.default_rng(seed)
-    joints = []
-    for number, kind in enumerate(rng.permutation(np.repeat(KINDS, 2)), start=1):
-        rest = make_transform(rotation_from_rpy(rng.uniform(-3, 3, 3)), rng.normal(size=3))
-        axis, origin = rng.normal(size=(2, 3))
-        parent = int(rng.integers(number))
-        joints.append(
-            Joint(parent, number, str(kind), rest, axis=axis, origin=origin, name=f'j{number}')
-        )
-    return joints
-
-
-def any_device_of_joints(seed, data):
-    """Return joints, a device of some of them between any links, and a configuration."""
+@given(SEEDS, st.data())
+def test_a_pose_is_that_of_the_joints_and_its_derivative_the_jacobian(
+    central_difference, seed, data
+):
+    """For any base, end and joints, which others may mimic; one by one and in batches."""
     joints = any_joints(seed)
     base, end = (data.draw(st.integers(0, len(joints))) for _ in range(2))
     names = data.draw(st.lists(st.sampled_from([joint.name for joint in joints]), unique=True))
     device = JointDevice.from_joints(joints, base=base, end=end, joints=names, name='d')
-    rng = np.random.default_rng(seed + 1)
-    q = rng.normal(size=(3, device.n_positions))
-    return joints, device, q
-
-
-@given(SEEDS, st.data())
-def test_device_of_joints_has_any_type_of_joint(central_difference, seed, data):
-    """Poses are products of transforms; a column is the derivative along one velocity."""
-    joints, device, q = any_device_of_joints(seed, data)
+    q = np.random.default_rng(seed + 1).normal(size=(3, device.n_positions))
     placed = {joint.name: joint for joint in device.joints}
     above = {joint.link2: joint for joint in joints}
 
@@ -207,20 +119,28 @@ def test_device_of_joints_has_any_type_of_joint(central_difference, seed, data):
         pose = np.eye(4)
         while link in above:
             joint = above[link]
+            leader = placed.get(joint.mimic.joint) if joint.mimic else None
+            step = joint.rest
             if joint.name in placed:
                 step = placed[joint.name].transform(row, joint.link1, joint.link2)
-            else:
-                step = joint.rest
+            elif leader is not None:
+                value = joint.mimic.multiplier * row[leader.position_offset] + joint.mimic.offset
+                step = joint.transform([value], joint.link1, joint.link2)
             pose, link = step @ pose, joint.link1
         return pose
+
+    def close(found, expected):
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)
 
     poses, jacobians = device.base_t_end(q), device.base_j_end(q)
     assert jacobians.shape == (3, 6, device.dof)
     for row, pose, jacobian in zip(q, poses, jacobians, strict=True):
-        expected = invert_pose(from_root(device.base, row)) @ from_root(device.end, row)
-        np.testing.assert_allclose(pose, expected, rtol=0.0, atol=1e-12)
-        np.testing.assert_allclose(device.base_t_end(row), pose, rtol=0.0, atol=1e-12)
-        np.testing.assert_allclose(device.base_j_end(row), jacobian, rtol=0.0, atol=1e-12)
+        base_t_root = invert_pose(from_root(device.base, row))
+        close(pose, base_t_root @ from_root(device.end, row))
+        close(device.base_t_frame(7, row), base_t_root @ from_root(7, row))
+        close(device.world_t_base(row), from_root(device.base, row))
+        close(device.base_t_end(row), pose)
+        close(device.base_j_end(row), jacobian)
     q, pose, columns = q[0], device.base_t_end(q[0]), []
     for joint in device.joints:
         part = slice(joint.position_offset, joint.position_offset + joint.n_positions)
@@ -232,6 +152,21 @@ def test_device_of_joints_has_any_type_of_joint(central_difference, seed, data):
             columns.append(twist_of(rate, pose[:3, :3]))
     expected = np.array(columns).reshape(-1, 6).T
     np.testing.assert_allclose(jacobians[0], expected, rtol=0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize('shape', [(0,), (1,), (2, 0, 3), (2, 3), (5000,)])
+def test_batches_are_single_configurations(shape):
+    """Leading axes are batches; also empty ones, and those that are cut into chunks."""
+    device = JointDevice.from_joints(any_joints(3), base=0, end=14, joints=['j3', 'j5', 'j14'])
+    q = np.random.default_rng(0).normal(size=(*shape, device.n_positions))
+    poses, jacobians = device.base_t_end(q), device.base_j_end(q)
+    assert poses.shape == (*shape, 4, 4)
+    assert jacobians.shape == (*shape, 6, device.dof)
+    for index in [*np.ndindex(*shape)] if len(q) < 10 else (0, 2047, 2048, 4095, 4096, 4999):
+        np.testing.assert_allclose(poses[index], device.base_t_end(q[index]), rtol=0, atol=1e-14)
+        np.testing.assert_allclose(
+            jacobians[index], device.base_j_end(q[index]), rtol=0.0, atol=1e-13
+        )
 
 
 def test_unknown_coordinates_of_a_floating_base_touch_what_depends_on_them():

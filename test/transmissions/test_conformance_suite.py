@@ -12,11 +12,11 @@ from typing import ClassVar
 import warnings
 
 import base_checks
-import casadi as ca
+from mechanisms import Sine, Swing
 import numpy as np
 import pytest
 
-from transmission_bridge import conformance, EquationTransmission
+from transmission_bridge import conformance
 from transmission_bridge.transmissions import LinearTransmission, SimpleTransmission
 from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
 from transmission_bridge.transmissions.differential import DifferentialTransmission
@@ -30,34 +30,6 @@ class Crank(CrankSliderTransmission):
 
     def __init__(self) -> None:
         super().__init__(GuidedSlider(0.04, 0.12, 0.01), 1.5)
-
-
-class Solved(EquationTransmission):
-    """A sound mechanism of which one direction is an equation, and the other solved."""
-
-    api_version: ClassVar[int] = 2
-
-    def range(self) -> Domain:
-        """Return the positions of the motor."""
-        return self.bare_range('actuator', [-1.0], [1.0])
-
-    @staticmethod
-    def joint_position(a, p):
-        """Return a curve without a known inverse."""
-        return ca.sinh(a) + a
-
-
-class Spring(PositionDependentTransmission):
-    """A sound mechanism that is a function of arrays, to be broken."""
-
-    api_version: ClassVar[int] = 2
-
-    def __init__(self) -> None:
-        super().__init__(Domain('actuator', (-1.0,), (1.0,)))
-
-    def evaluate(self, x):
-        """Return a curve without a known inverse, and its slope."""
-        return np.sinh(x) + x, (np.cosh(x) + 1.0)[..., np.newaxis]
 
 
 class Pair(PositionDependentTransmission):
@@ -224,12 +196,12 @@ BROKEN = [
     (other(Crank, __doc__=None), 'docstring'),
     (other(Crank, __doc__='no sentence'), 'docstring'),
     (OF_ANOTHER, 'contract'),
-    (changed(Spring, evaluate=lambda t, f, x: (f(t, x)[0], 1.0001 * f(t, x)[1])), 'jacobian'),
+    (changed(Sine, evaluate=lambda t, f, x: (f(t, x)[0], 1.0001 * f(t, x)[1])), 'jacobian'),
     (changed(Pair, slope_rate=lambda t, f, x, rate: -f(t, x, rate)), 'acceleration'),
     (WrongInverse, 'round_trip'),
     (changed(Pair, inverse=lambda t, f, y: f(t, y) + 1e-9), 'round_trip'),
     (LosesPower, 'power'),
-    (changed(Spring, evaluate=count_calls), 'repeatable'),
+    (changed(Sine, evaluate=count_calls), 'repeatable'),
     (CannotBeCopied, 'repeatable'),
     (answering(Crank, lose(lambda t: 0.0)), 'solved_everywhere'),
     # The end of the domain is hardly ever drawn.
@@ -276,7 +248,7 @@ def reverse(t, inner, x):
             changed(Pair, evaluate=reverse),
             'wrong sign of da1/dq1, da2/dq1, da2/dq2: the velocity map is minus the derivative',
         ),
-        (changed(Spring, evaluate=reverse), 'wrong sign of dq1/da1: the velocity map is minus'),
+        (changed(Sine, evaluate=reverse), 'wrong sign of da1/dq1: the velocity map is minus'),
     ],
 )
 def test_a_wrong_sign_is_said_first(broken, said) -> None:
@@ -291,7 +263,7 @@ def test_every_check_finds_something() -> None:
     assert {check for _, check in BROKEN_BASE} == set(base_checks.BASE)
 
 
-@pytest.mark.parametrize('sound', [Crank, Solved, Spring, Pair, Wrist])
+@pytest.mark.parametrize('sound', [Crank, Swing, Sine, Pair, Wrist])
 def test_the_sound_ones_pass(sound) -> None:
     """What the defects were put into conforms: a matrix, equations, and functions of arrays."""
     assert base_checks.failures(sound(), count=100) == {}
@@ -306,7 +278,7 @@ def test_a_warning_fails_every_check_that_meets_it() -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
-        subject = conformance.subject_of(changed(Spring, evaluate=warn)(), count=100)
+        subject = conformance.subject_of(changed(Sine, evaluate=warn)(), count=100)
     with pytest.raises(UserWarning, match='of no use'):
         conformance.check(subject, 'round_trip')
 

@@ -26,7 +26,6 @@ from transmission_bridge.transmissions import (
     RobotTransmissions,
     SimpleTransmission,
 )
-from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import DIRECTIONS, FIELDS
 from transmission_bridge.transmissions.robot_map import RobotMap
@@ -243,6 +242,10 @@ def test_an_instant_is_what_the_maps_say_one_by_one(
             silent = np.isnan(rows[:, of]).all(axis=-1)
             expected[np.ix_(silent, into)] = math.nan
         assert same(found, expected)
+        for binding in robot.bindings:
+            if binding.transmission.is_constant:
+                into = outputs_of(robot, direction, binding.spec.name)
+                assert np.array_equal(found[:, into], expected[:, into], equal_nan=True)
         assert share or np.isfinite(found).all()
         assert {reason for _, reason in report.counts} <= ({'domain'} if commands else set())
         # What is unknown for now is sought where it was known last.
@@ -400,26 +403,6 @@ def test_each_solution_begins_at_the_last_one(robot_of, step: float, commands: b
     assert np.abs(solved(2.0 * np.pi) - first).max() <= 1e-13
 
 
-@pytest.mark.parametrize('step', [0.01, 0.1])
-def test_a_fast_mechanism_is_followed_without_arrays(robot_of, step: float, monkeypatch) -> None:
-    """An ankle that moves by a tenth of its range from message to message takes more steps."""
-    robot, report = robot_of('Ankle', 'Gear'), MapReport()
-    direction = 'actuator_to_joint'
-    stream = RobotMap(robot, direction)
-    order, places = inputs_of(robot, direction, 'Ankle'), outputs_of(robot, direction, 'Ankle')
-    ankle = robot.transmissions['Ankle']
-    low, high = np.array(ankle.domain.lower), np.array(ankle.domain.upper)
-    looked, look = [], stream._functions[False]._look.run
-    stream._functions[False]._look.run = lambda: (looked.append(True), look())
-    for angle in np.arange(0.0, 40.0 * step, step):
-        foot = low + (high - low) * (0.5 + 0.4 * np.sin([angle, 1.3 * angle]))
-        rows = np.zeros((3, 3))
-        rows[0, order] = ankle.joint_to_actuator('position', foot)
-        assert np.abs(stream.map_state(rows, report)[0, places] - foot).max() <= 1e-12
-    assert step > 0.01 or len(looked) == 1
-    assert not report.counts
-
-
 def test_after_a_position_that_is_outside_it_begins_anew(robot_of) -> None:
     """Where no solution was found, the last one leads nowhere: the table of starts does."""
     stream, report = RobotMap(robot_of('Squared'), 'joint_to_actuator'), MapReport()
@@ -451,50 +434,6 @@ def test_nothing_is_counted_of_what_is_not_commanded(robot_of) -> None:
         assert report.counts == counts
 
 
-# -- the affine part -----------------------------------------------------------------------------
-
-
-@settings(max_examples=20)
-@given(st.data())
-def test_the_affine_part_is_that_of_the_affine_map(robots, robot_of, data) -> None:
-    """Beside an equation every linear transmission is mapped to the last bit as by itself."""
-    linear = RobotTransmissions(data.draw(robots))
-    nonlinear = robot_of('Crank')
-    places = np.random.default_rng(data.draw(st.integers(0, 10**6)))
-    for direction in DIRECTIONS:
-        maps = [linear.affine(direction, interface) for interface in FIELDS]
-        stacked = AffineMap.from_maps([_beside(each) for each in maps])
-        function = robot_function.RobotFunction(
-            stacked, nonlinear.bindings, direction, commands=False
-        )
-        for scale in (1.0, 1e-300, 1e300):
-            values = scale * places.normal(size=(3, stacked.n_in // 3))
-            odd = np.array([math.nan, math.inf, -math.inf, 0.0, -0.0])
-            chosen = places.uniform(size=values.shape) < 0.2
-            values[chosen] = places.choice(odd, np.count_nonzero(chosen))
-            values[0, 0] = 0.1
-            function(values)
-            with np.errstate(all='ignore'):
-                expected = stacked(values.reshape(-1)).reshape(function.mapped.shape)
-            found, expected = function.mapped[:, 1:], expected[:, 1:]
-            unknown = np.isnan(expected)
-            assert np.array_equal(np.isnan(found), unknown)
-            assert found[~unknown].tobytes() == expected[~unknown].tobytes()
-
-
-def _beside(affine: AffineMap) -> AffineMap:
-    """Return the same map behind an input and an output that are somebody else's."""
-    matrix = np.zeros((affine.n_out + 1, affine.n_in + 1))
-    matrix[1:, 1:] = affine.matrix
-    rows, before, _ = affine.structure
-    biases = affine.all_numbers[sum(map(len, rows)) :]
-    return AffineMap(
-        matrix,
-        before=np.array([0.0, *biases[: len(before)]]),
-        after=np.array([0.0, *biases[len(before) :]]),
-    )
-
-
 # -- what is compiled, and what is shared --------------------------------------------------------
 
 
@@ -504,18 +443,6 @@ def compilations() -> tuple[int, int]:
         equation_transmission._compile_equations.cache_info().misses,
         robot_function._compile_robot.cache_info().misses,
     )
-
-
-def test_two_streams_share_no_memory(robot) -> None:
-    """What one maps does not change what the other has said, nor where it goes on."""
-    for direction in DIRECTIONS:
-        instants = instants_of(robot, direction, 20, 5)
-        alone, one, other = (RobotMap(robot, direction) for _ in range(3))
-        for rows, others in zip(instants, instants[::-1], strict=True):
-            expected = alone.map_state(rows, MapReport()).copy()
-            found = one.map_state(rows, MapReport())
-            assert not np.shares_memory(found, other.map_state(others, MapReport()))
-            assert np.array_equal(found, expected)
 
 
 def test_streams_in_threads_do_not_disturb_each_other(robot_of) -> None:

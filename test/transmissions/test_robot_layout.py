@@ -294,16 +294,3 @@ def test_a_misnamed_joint_of_ros_1_does_not_pass_through(wrong):
     finding = t.findings[-1]
     assert (finding.severity, finding.subject) == ('error', 'old')
     assert finding.expected == 'joints of the URDF in the transmission'
-
-
-def test_the_closest_name_of_a_misnamed_joint_is_suggested():
-    """In both dialects, as everywhere else that a name is not known."""
-    old = (
-        '<transmission name="old"><type>transmission_interface/SimpleTransmission</type>'
-        '<joint name="fre"/><actuator name="m"><mechanicalReduction>2</mechanicalReduction>'
-        '</actuator></transmission>'
-    )
-    robot = in_block(simple('bad', joint('fre'), 'm2'), joints=('free',), extra=old)
-    messages = [each.message for each in robot.errors]
-    assert any("<ros2_control> block (closest: 'free')" in each for each in messages)
-    assert "the robot has no joint 'fre' (closest: 'free')" in messages

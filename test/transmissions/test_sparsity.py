@@ -73,16 +73,6 @@ def test_nan_touches_only_what_depends(matrix: np.ndarray, data) -> None:
     assert np.isnan(result[exact]).all()
 
 
-def test_a_chain_is_a_triangle_backwards() -> None:
-    """In a chain of couplings each actuator depends on the joints before it, not behind."""
-    matrix = np.array([[2.0, 0.0, 0.0], [3.0, 5.0, 0.0], [0.0, 7.0, 11.0]])
-    assert inverse_pattern(matrix).tolist() == [
-        [True, False, False],
-        [True, True, False],
-        [True, True, True],
-    ]
-
-
 def test_rows_of_very_different_units_have_full_rank() -> None:
     """A millimetre beside a thousand revolutions is no lack of rank."""
     t = CoupledTransmission(np.diag([1e-12, 1e12]))
