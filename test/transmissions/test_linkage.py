@@ -237,17 +237,6 @@ def test_a_hinge_in_space_closes_what_a_point_closes() -> None:
         np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-9)
 
 
-def test_a_driven_joint_has_the_effort_of_its_motor_times_the_reduction(
-    linkages: dict[str, str],
-) -> None:
-    """The crank of the documents' five-bar, which nobody commands, behind a reduction of 9."""
-    transmissions = transmissions_of(linkages['five_bar'])
-    rows, crank = np.full((3, 2), 4.0), transmissions.joint_names.index('knee_crank')
-    rows[0] = 0.0
-    stream = transmissions.stream(ACTUATOR_TO_JOINT)
-    assert [stream.map_state(rows, MapReport())[2, crank] for _ in range(3)] == [36.0] * 3
-
-
 #: Numbers of an actuator, also in the units of its driver, in place of those of the description.
 RATIOS = st.floats(0.1, 100.0) | st.floats(-100.0, -0.1)
 TURNING_UNITS = {'position_unit': 'deg', 'velocity_unit': 'rpm', 'effort_unit': 'mN m'}

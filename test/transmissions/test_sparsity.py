@@ -58,21 +58,6 @@ def test_zeros_of_a_pseudo_inverse_lie_between_components(matrix: np.ndarray) ->
     assert pattern[(matrix != 0.0).T].all()
 
 
-@given(sparse_matrices(), st.data())
-def test_nan_touches_only_what_depends(matrix: np.ndarray, data) -> None:
-    """An unknown joint makes those actuators unknown that the exact inverse connects with it."""
-    t = CoupledTransmission(matrix)
-    joint = data.draw(st.integers(0, len(matrix) - 1))
-    q = np.ones(len(matrix))
-    reference = t.joint_to_actuator('position', q)
-    q[joint] = np.nan
-    result = t.joint_to_actuator('position', q)
-    pattern = inverse_pattern(matrix)[:, joint]
-    assert np.array_equal(result[~pattern], reference[~pattern])
-    exact = np.abs(np.linalg.inv(matrix)[:, joint]) > 1e-9
-    assert np.isnan(result[exact]).all()
-
-
 def test_rows_of_very_different_units_have_full_rank() -> None:
     """A millimetre beside a thousand revolutions is no lack of rank."""
     t = CoupledTransmission(np.diag([1e-12, 1e12]))

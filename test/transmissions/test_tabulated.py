@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions import MapReport
 from transmission_bridge.transmissions.position_dependent import LARGEST_MAX_GAIN
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
@@ -99,20 +98,6 @@ def test_a_parabola_s_slopes_by_hand() -> None:
     assert np.allclose(
         curve.slope(np.array([0.0, 1.0, 2.0, 4.0])), expected, rtol=1e-15, atol=1e-15
     )
-
-
-def test_outside_the_table_is_the_domain() -> None:
-    """Nothing is extrapolated, in either direction, for any interface."""
-    report = MapReport()
-    t = TabulatedTransmission([0.0, 1.0, 2.0], [0.0, 0.5, 3.0])
-    values = np.array([[-0.1], [0.0], [2.0], [2.1], [np.nan]])
-    result = t.actuator_to_joint('position', values, report=report)
-    assert np.isnan(result)[:, 0].tolist() == [True, False, False, True, True]
-    result = t.joint_to_actuator('position', values * 1.5, report=report)
-    assert np.isnan(result)[:, 0].tolist() == [True, False, False, True, True]
-    result = t.actuator_to_joint('velocity', values, at=values, report=report)
-    assert np.isnan(result)[:, 0].tolist() == [True, False, False, True, True]
-    assert report.counts == {('', 'domain'): 6}
 
 
 @pytest.mark.parametrize(

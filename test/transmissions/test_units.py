@@ -9,7 +9,6 @@ from contextlib import suppress
 import math
 from pathlib import Path
 import re
-from xml.sax.saxutils import escape, quoteattr
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -365,42 +364,3 @@ def test_any_texts_are_units_or_an_error(texts, text):
     except TransmissionError:
         return
     assert units is None or all(1e-12 <= each.scale <= 1e12 for each in units.units)
-
-
-#: Whatever XML can hold.
-XML_TEXT = st.one_of(
-    WORDS.map(lambda text: ''.join(c for c in text if c.isprintable())),
-    st.sampled_from(
-        ['${unit}', 'turn turn', '1 2 turn', '+turn', '1e-320 turn', 'N\u00a0m', '1e9 A']
-    ),
-)
-NAMES = st.one_of(
-    st.sampled_from([*UNITS, *CONSTANTS, 'positionunit', 'Position_Unit', 'ticks per turn']),
-    st.text(st.characters(categories=['L', 'N']), min_size=1, max_size=8),
-)
-
-
-@given(
-    params=st.lists(st.tuples(NAMES, XML_TEXT), max_size=6),
-    entries=st.dictionaries(st.sampled_from(['alone', 'left', 'x']), XML_TEXT, max_size=2),
-)
-@settings(max_examples=20)
-def test_any_units_in_a_description_are_findings_or_units(mixed, params, entries):
-    """A description is loaded whatever stands there, without the traceback of a bug."""
-    elements = ''.join(
-        f'<param name={quoteattr(name)}>{escape(text)}</param>' for name, text in params
-    )
-    text = mixed.replace(
-        '<actuator name="swivel_m" role="actuator1"/>',
-        f'<actuator name="swivel_m" role="actuator1">{elements}</actuator>',
-    )
-    description = load_description(text)
-    robot = RobotTransmissions(description)
-    assert not any('Traceback' in str(finding) for finding in robot.findings)
-    assert ('swivel' in robot.joint_names) or any(
-        finding.severity == 'error' and finding.subject == 'swivel_t' for finding in robot.findings
-    )
-    assert (scales_of(robot) > 0.0).all()
-    assert np.isfinite(scales_of(robot)).all()
-    with suppress(ParameterError, UnknownNameError):
-        RobotTransmissions(description, actuator_units=entries)

@@ -27,7 +27,7 @@ from transmission_bridge.transmissions import (
     SimpleTransmission,
     Transmission,
 )
-from transmission_bridge.transmissions.interfaces import DIRECTIONS
+from transmission_bridge.transmissions.interfaces import DIRECTIONS, quantity_of
 
 SHIPPED = Path(__file__).parents[1] / 'data' / 'vectors'
 CLASSES = {
@@ -121,51 +121,11 @@ def spec(case: Case, name: str, dialect: str, **more: Any) -> TransmissionSpec:
 
 def sums_of_terms(value: Value) -> list[float]:
     """Return, for each output, the sum of the absolute values of the terms that make it up."""
-    case = value.case
-    ar, jr, off, x = (
-        [abs(float(number)) for number in numbers]
-        for numbers in (
-            case['actuator_reduction'],
-            case['joint_reduction'],
-            case['joint_offset'],
-            value.inputs,
-        )
-    )
     name = OUR_NAMES.get(value.interface, value.interface)
-    kind, forward = case['kind'], value.direction == 'actuator_to_joint'
-    if name not in ('position', 'absolute_position'):
-        off = [0.0] * len(off)
-    if name in ('effort', 'torque', 'force'):
-        return _effort_terms(kind, forward, ar, jr, x)
-    if kind == 'simple':
-        return [x[0] / ar[0] + off[0]] if forward else [(x[0] + off[0]) * ar[0]]
-    q = [number + offset for number, offset in zip(x, off, strict=True)]
-    if kind == 'differential':
-        if forward:
-            both = x[0] / ar[0] + x[1] / ar[1]
-            return [both / (2 * jr[0]) + off[0], both / (2 * jr[1]) + off[1]]
-        both = q[0] * jr[0] + q[1] * jr[1]
-        return [both * ar[0], both * ar[1]]
-    if forward:
-        first = x[0] / (jr[0] * ar[0])
-        return [first + off[0], (x[1] / ar[1] + first) / jr[1] + off[1]]
-    return [q[0] * jr[0] * ar[0], (q[0] + q[1] * jr[1]) * ar[1]]
-
-
-def _effort_terms(
-    kind: str, forward: bool, ar: list[float], jr: list[float], x: list[float]
-) -> list[float]:
-    if kind == 'simple':
-        return [x[0] * ar[0]] if forward else [x[0] / ar[0]]
-    if kind == 'differential':
-        if forward:
-            both = x[0] * ar[0] + x[1] * ar[1]
-            return [jr[0] * both, jr[1] * both]
-        both = x[0] / jr[0] + x[1] / jr[1]
-        return [both / (2 * ar[0]), both / (2 * ar[1])]
-    if forward:
-        return [jr[0] * x[0] * ar[0] + x[1] * ar[1], jr[1] * x[1] * ar[1]]
-    return [(x[0] + x[1] / jr[1]) / (jr[0] * ar[0]), x[1] / (ar[1] * jr[1])]
+    quantity = quantity_of(name, value.direction)
+    parts = build(value.case).coefficients(value.direction, quantity)
+    matrix, before, after = (np.abs(0.0 if each is None else each) for each in parts)
+    return (matrix @ (np.abs(value.inputs) + before) + after).tolist()
 
 
 def failures(name: str, mapping: Callable[[Case], Mapping]) -> tuple[int, list[str]]:
