@@ -12,6 +12,7 @@ import re
 import base_checks
 import numpy as np
 import pytest
+from robots import of_snippet
 
 from transmission_bridge import conformance
 from transmission_bridge.description import load_description
@@ -75,21 +76,7 @@ def robot_with(snippet: str) -> RobotTransmissions:
     """Return a robot that has the joints of a snippet and the transmission itself."""
     if snippet.startswith('<robot'):
         return RobotTransmissions(load_description(snippet), passive_joints='none')
-    joints = re.findall(r'<joint name="([^"]+)"', snippet)
-    links = ''.join(f'<link name="{name}_link"/>' for name in ('base', *joints))
-    tree = ''.join(
-        f'<joint name="{name}" type="continuous"><parent link="base_link"/>'
-        f'<child link="{name}_link"/></joint>'
-        for name in joints
-    )
-    interfaces = ''.join(
-        f'<joint name="{name}"><command_interface name="position"/></joint>' for name in joints
-    )
-    text = (
-        f'<robot name="r">{links}{tree}<ros2_control name="block" type="system"><hardware>'
-        f'<plugin>p</plugin></hardware>{interfaces}{snippet}</ros2_control></robot>'
-    )
-    return RobotTransmissions(load_description(text))
+    return RobotTransmissions(load_description(of_snippet(snippet)))
 
 
 def transmission_of(name: str) -> Transmission:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from mechanisms import Cam, Cardan, Equation, guided, Parallel, Sine, SineWithInverse
 import numpy as np
 import pytest
+from robots import of_snippet
 from single import single
 
 from transmission_bridge.description import load_description
@@ -149,14 +150,7 @@ def documented(name: str) -> PositionDependentTransmission:
     text = DOCUMENT.read_text(encoding='utf-8')
     name = name.strip('`')
     (snippet,) = re.findall(rf'```xml\n(<transmission name="{name}">.*?)```', text, re.DOTALL)
-    joints = re.findall(r'<joint name="([^"]+)"', snippet)
-    declared = ''.join(f'<joint name="{joint}"/>' for joint in joints)
-    robot = RobotTransmissions(
-        load_description(
-            '<robot name="r"><ros2_control name="b" type="system"><hardware><plugin>p</plugin>'
-            f'</hardware>{declared}{snippet}</ros2_control></robot>'
-        )
-    )
+    robot = RobotTransmissions(load_description(of_snippet(snippet)))
     return robot.transmissions[name]
 
 
@@ -213,9 +207,6 @@ def test_the_documented_mechanisms_lose_what_the_document_says(row: tuple[str, .
 # -- a parameter of every transmission -----------------------------------------------------------
 
 ROBOT = """
-<robot name="r"><ros2_control name="b" type="system">
-  <hardware><plugin>p</plugin></hardware>
-  <joint name="j1"/><joint name="j2"/><joint name="j3"/>
   <transmission name="crank"><plugin>transmission_bridge/CrankSliderTransmission</plugin>
     <joint name="j1" role="joint1"/><actuator name="a1" role="actuator1"/>
     <param name="crank_radius">0.04</param><param name="rod_length">0.12</param>
@@ -227,13 +218,12 @@ ROBOT = """
   </transmission>
   <transmission name="gear"><plugin>transmission_interface/SimpleTransmission</plugin>
     <joint name="j3" role="joint1"/><actuator name="a3" role="actuator1"/>{}
-  </transmission>
-</ros2_control></robot>"""
+  </transmission>"""
 
 
 def robot_with(crank: str = '', gear: str = '') -> RobotTransmissions:
     """Return a robot of a crank, a table and a gear, with more in two of them."""
-    return RobotTransmissions(load_description(ROBOT.format(crank, gear)))
+    return RobotTransmissions(load_description(of_snippet(ROBOT.format(crank, gear))))
 
 
 def said(robot: RobotTransmissions) -> list:
