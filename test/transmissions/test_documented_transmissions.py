@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 import re
 
@@ -19,7 +18,6 @@ from transmission_bridge.description import load_description
 from transmission_bridge.transmissions import (
     Registry,
     RobotTransmissions,
-    SpecReader,
     Transmission,
 )
 from transmission_bridge.transmissions.compiled import CompiledTransmission
@@ -244,83 +242,3 @@ def test_every_number_is_a_live_parameter(name: str) -> None:
             for t in (robot, other)
         )
         assert not np.array_equal(before, after), tunable.path
-
-
-# -- where a number may stand --------------------------------------------------------------------
-
-PLACES = ('transmission', 'joint', 'actuator')
-SPELLINGS = ('attribute', 'element', 'param')
-
-
-def table_of_places() -> dict[tuple[str, str, str], set[str]]:
-    """Return the spellings of the table by name, place and dialect."""
-    section = DOCUMENT.read_text(encoding='utf-8').split('### Where a number may stand\n')[1]
-    rows = re.findall(r'^\| (.*?`.*) \|$', section.split('###')[0], re.MULTILINE)
-    table = {}
-    for row in rows:
-        name, places, *dialects = (cell.strip() for cell in row.split('|'))
-        if name != 'number':
-            for place in places.split(', '):
-                for dialect, spellings in zip(('ros2', 'ros1'), dialects, strict=True):
-                    words = set(filter(None, spellings.split(', ')))
-                    table[re.search('`(.*)`', name).group(1), place, dialect] = words
-    return table
-
-
-def spelt(name: str, place: str, dialect: str, spelling: str, value: str) -> str:
-    """Return a robot with a number in one place."""
-    attributes, inside = dict.fromkeys(PLACES, ''), dict.fromkeys(PLACES, '')
-    if spelling == 'attribute':
-        attributes[place] = f' {name}="{value}"'
-    elif spelling == 'element':
-        inside[place] = f'<{name}>{value}</{name}>'
-    else:
-        inside[place] = f'<param name="{name}">{value}</param>'
-    required = '<mechanicalReduction>9</mechanicalReduction>'  # of every actuator in ROS 1
-    if dialect == 'ros1' and not (place == 'actuator' and name == 'mechanicalReduction'):
-        inside['actuator'] += required
-    kind = 'plugin' if dialect == 'ros2' else 'type'
-    transmission = (
-        f'<transmission name="t"{attributes["transmission"]}><{kind}>any/Type</{kind}>'
-        f'<joint name="j"{attributes["joint"]}>{inside["joint"]}</joint>'
-        f'<actuator name="a"{attributes["actuator"]}>{inside["actuator"]}</actuator>'
-        f'{inside["transmission"]}</transmission>'
-    )
-    if dialect == 'ros2':
-        transmission = (
-            '<ros2_control name="b" type="system"><hardware><plugin>h</plugin></hardware>'
-            f'<joint name="j"/>{transmission}</ros2_control>'
-        )
-    return (
-        '<robot name="r"><link name="l"/><link name="m"/><joint name="j" type="continuous">'
-        f'<parent link="l"/><child link="m"/></joint>{transmission}</robot>'
-    )
-
-
-def is_read(name: str, place: str, dialect: str, spelling: str) -> bool:
-    """Whether a number that is spelt so is the one that counts."""
-    value = {'role': 'some', 'read_only': 'true'}.get(name, '4')
-    robot = load_description(spelt(name, place, dialect, spelling, value))
-    if not robot.transmissions:
-        return False
-    (spec,) = robot.transmissions
-    if name == 'lead':
-        scope = {} if place == 'transmission' else {place: 0}
-        return SpecReader(spec).number(name, description='', default=1.0, **scope) == 4.0
-    if place == 'transmission':
-        return False
-    (member,) = spec.joints if place == 'joint' else spec.actuators
-    field = 'mechanical_reduction' if name == 'mechanicalReduction' else name
-    return getattr(member, field) == {'role': 'some', 'read_only': True}.get(name, 4.0)
-
-
-def test_numbers_are_read_where_the_table_says_and_nowhere_else():
-    """Of each number, every spelling in every place, in both dialects."""
-    table = table_of_places()
-    names = {name for name, _, _ in table}
-    assert names == {
-        'mechanical_reduction', 'mechanicalReduction', 'offset', 'role', 'read_only', 'lead',
-    }  # fmt: skip
-    for name, place, dialect in itertools.product(names, PLACES, ('ros2', 'ros1')):
-        found = {each for each in SPELLINGS if is_read(name, place, dialect, each)}
-        assert found == table.get((name, place, dialect), set()), (name, place, dialect)

@@ -5,13 +5,19 @@
 
 from __future__ import annotations
 
+import itertools
+from pathlib import Path
+import re
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 import pytest
 
 from transmission_bridge import LinearTransmission, load_description, RobotTransmissions
 from transmission_bridge.description.values import guess_meant_field
+from transmission_bridge.transmissions import SpecReader
 
+DOCUMENT = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
 SIMPLE = 'transmission_interface/SimpleTransmission'
 DIFFERENTIAL = 'transmission_interface/DifferentialTransmission'
 COUPLED = 'transmission_bridge/CoupledTransmission'
@@ -73,8 +79,9 @@ def members(side: str, parts: list[str], as_element: bool = False) -> str:
     for number, part in enumerate(parts, 1):
         attributes, inside = part.split('>', 1) if part.startswith(' ') else ('', part)
         role = f'{side}{number}'
-        attributes += '' if as_element else f' role="{role}"'
-        inside += tag('role', role) if as_element else ''
+        if 'role' not in part:
+            attributes += '' if as_element else f' role="{role}"'
+            inside += tag('role', role) if as_element else ''
         elements.append(f'\n<{side} name="{role[0]}{number}"{attributes}>{inside}</{side}>')
     return ''.join(elements)
 
@@ -411,3 +418,71 @@ def test_no_ratio_of_a_file_is_run_as_another(
     assert ratios or any(each.severity == 'error' for each in t.findings)
     if dialect == 'ros2' and float(number) == 1.0:
         assert ratios
+
+
+# -- where a number may stand --------------------------------------------------------------------
+
+PLACES = ('transmission', 'joint', 'actuator')
+SPELLINGS = ('attribute', 'element', 'param')
+
+
+def table_of_places() -> dict[tuple[str, str, str], set[str]]:
+    """Return the spellings of the table by name, place and dialect."""
+    section = DOCUMENT.read_text(encoding='utf-8').split('### Where a number may stand\n')[1]
+    rows = re.findall(r'^\| (.*?`.*) \|$', section.split('###')[0], re.MULTILINE)
+    table = {}
+    for row in rows:
+        name, places, *dialects = (cell.strip() for cell in row.split('|'))
+        if name != 'number':
+            for place in places.split(', '):
+                for dialect, spellings in zip(('ros2', 'ros1'), dialects, strict=True):
+                    words = set(filter(None, spellings.split(', ')))
+                    table[re.search('`(.*)`', name).group(1), place, dialect] = words
+    return table
+
+
+def spelt(name: str, place: str, dialect: str, spelling: str, value: str) -> str:
+    """Return a robot with a number in one place."""
+    part = {
+        'attribute': f' {name}="{value}">',
+        'element': tag(name, value),
+        'param': param(name, value),
+    }[spelling]
+    inside = {**dict.fromkeys(PLACES, ''), place: part}
+    attributes = ''
+    if place == 'transmission' and spelling == 'attribute':
+        attributes, inside[place] = part[:-1], ''
+    if dialect == 'ros1' and not (place == 'actuator' and name == 'mechanicalReduction'):
+        inside['actuator'] += tag('mechanicalReduction', '9')  # of every actuator in ROS 1
+    write = ros2 if dialect == 'ros2' else ros1
+    members = ([inside['joint']], [inside['actuator']])
+    return write('any/Type', *members, inside['transmission'], attributes)
+
+
+def is_read(name: str, place: str, dialect: str, spelling: str) -> bool:
+    """Whether a number that is spelt so is the one that counts."""
+    value = {'role': 'some', 'read_only': 'true'}.get(name, '4')
+    robot = load_description(spelt(name, place, dialect, spelling, value))
+    if not robot.transmissions:
+        return False
+    (spec,) = robot.transmissions
+    if name == 'lead':
+        scope = {} if place == 'transmission' else {place: 0}
+        return SpecReader(spec).number(name, description='', default=1.0, **scope) == 4.0
+    if place == 'transmission':
+        return False
+    (member,) = spec.joints if place == 'joint' else spec.actuators
+    field = 'mechanical_reduction' if name == 'mechanicalReduction' else name
+    return getattr(member, field) == {'role': 'some', 'read_only': True}.get(name, 4.0)
+
+
+def test_numbers_are_read_where_the_table_says_and_nowhere_else():
+    """Of each number, every spelling in every place, in both dialects."""
+    table = table_of_places()
+    names = {name for name, _, _ in table}
+    assert names == {
+        'mechanical_reduction', 'mechanicalReduction', 'offset', 'role', 'read_only', 'lead',
+    }  # fmt: skip
+    for name, place, dialect in itertools.product(names, PLACES, ('ros2', 'ros1')):
+        found = {each for each in SPELLINGS if is_read(name, place, dialect, each)}
+        assert found == table.get((name, place, dialect), set()), (name, place, dialect)
