@@ -305,26 +305,44 @@ class FingerLoop(Finger):
 
 
 class Function(PositionDependentTransmission):
-    """Base of the functions below; an equation may be one as well."""
+    """Base of the functions below."""
 
     api_version = 2
+    box: ClassVar = ('joint', (-1.5,), (1.5,))
 
-    def __init__(self, equation: EquationTransmission) -> None:
-        self._equation = equation
-        super().__init__(equation.domain)
-
-    def evaluate(self, x):
-        return self._equation.evaluate(x)
+    def __init__(self, *bounds: float) -> None:
+        space, lower, upper = self.box
+        super().__init__(Domain(space, bounds[:1] or lower, bounds[1:] or upper))
 
 
 class Sine(Function):
     """``a = sin(q)``, which turns back at a quarter turn; the other direction is solved."""
 
-    def __init__(self, lower: float = -1.5, upper: float = 1.5) -> None:
-        PositionDependentTransmission.__init__(self, Domain('joint', (lower,), (upper,)))
-
     def evaluate(self, x):
         return np.sin(x), np.cos(x)[..., np.newaxis]
+
+
+class ArrayTendons(Function):
+    """The tendons."""
+
+    box: ClassVar = ('joint', (-1.0,), (1.0,))
+
+    def evaluate(self, x):
+        s, c = np.sin(x), np.cos(x)
+        values = np.concatenate([s + 0.2 * x, -s + 0.1 * x * x], axis=-1)
+        return values, np.stack([c + 0.2, 0.2 * x - c], axis=-2)
+
+
+class ArrayParallel(Function):
+    """Three by three."""
+
+    box: ClassVar = ('actuator', (-1.0,) * 3, (1.0,) * 3)
+
+    def evaluate(self, x):
+        (a, b, c), one = x.T, np.ones(len(x))
+        rows = [one, 0.1 * c, 0.1 * b], [0.4 * a, one, 0.0 * one], [-0.1 * b, -0.1 * a, one]
+        slope = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+        return np.stack([a + 0.1 * b * c, b + 0.2 * a * a, c - 0.1 * a * b], axis=-1), slope
 
 
 class SineWithInverse(Sine):
@@ -340,9 +358,11 @@ class SineWithInverse(Sine):
 class Cam(Function):
     """A cam of lift 0.02 m that begins and ends without acceleration, behind a gear."""
 
-    def __init__(self, lower: float = 0.0, upper: float = 13.0, dwell: float = 0.0) -> None:
+    box: ClassVar = ('actuator', (0.0,), (13.0,))
+
+    def __init__(self, *bounds: float, dwell: float = 0.0) -> None:
         self.dwell = dwell
-        PositionDependentTransmission.__init__(self, Domain('actuator', (lower,), (upper,)))
+        super().__init__(*bounds)
 
     def evaluate(self, x):
         u = 2.0 * math.pi * np.maximum(x - self.dwell, 0.0) / 13.0
