@@ -197,18 +197,6 @@ def test_wrench_that_a_short_arm_cannot_feel_is_left_out():
     np.testing.assert_allclose(device.actuator_efforts(wrench, a), [0.4], rtol=1e-12)
 
 
-def test_bounds_of_single_joints():
-    """A reversed joint swaps its bounds, also when only one is given; offsets are undone."""
-    device = make_device(*TRANSMISSIONS, end='elbow_link')
-    lower, upper = device.bounds
-    # base: q = a / -50 + 0.25 in [-2, 1]; shoulder: q = a / -2 <= 0.5; elbow passes through.
-    np.testing.assert_allclose(lower, [-50 * (1 - 0.25), -1.0, -0.2], rtol=1e-14)
-    np.testing.assert_allclose(upper, [-50 * (-2 - 0.25), np.inf, 0.3], rtol=1e-14)
-    np.testing.assert_allclose(device.velocity_limits, [100.0, 6.0, 1.0], rtol=1e-14)
-    np.testing.assert_allclose(device.effort_limits, [0.6, 10.0, 9.0], rtol=1e-14)
-    np.testing.assert_array_equal(device.acceleration_limits, np.inf)
-
-
 @given(SEEDS)
 def test_limits_of_coupled_joints_are_tight(linear, seed):
     """No joint position within bounds leaves the box, and its corners touch every side."""

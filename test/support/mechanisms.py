@@ -193,6 +193,17 @@ class Cubed(Equation):
         return a**3
 
 
+class Straight(Equation):
+    """A constant ratio, of which nothing is known outside the range either."""
+
+    def range(self):
+        return self.bare_range('actuator', (-1.0,), (1.0,))
+
+    @staticmethod
+    def joint_position(a, p):
+        return 2.0 * a
+
+
 class FourBar(Equation):
     """A planar four-bar linkage."""
 

@@ -43,6 +43,7 @@ SUBJECTS = {
     'tendons': lambda: m.Tendons(actuator_reduction=(3.0, -2.0), joint_reduction=(-1.5,)),
     'finger': lambda: m.Finger(joint_offset=(0.1, -0.1)),
     'cardan': lambda: m.Cardan(actuator_reduction=(3.0,), joint_offset=(0.3,)),
+    'straight': m.Straight,
     'ankle': lambda: m.ankle(actuator_reduction=(15.0, -12.0), joint_offset=(0.1, -0.05)),
     'another limit': lambda: m.guided(0.04, 0.12, 0.015, 1.6).with_max_gain(7.0),
     'slider by closure': lambda: m.Slider(**GEARS),

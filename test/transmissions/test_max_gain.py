@@ -269,6 +269,8 @@ def test_it_is_live_and_compiles_nothing() -> None:
         mapped = robot.stream('joint_to_actuator').map_state(rows, report)
         assert np.isnan(mapped[2]).tolist() == [is_lost, False, False]
         assert np.isfinite(mapped[:2]).all()
+        expected = robot.joint_to_actuator('position', position)
+        assert mapped[0] == pytest.approx(expected, rel=1e-12)
         assert report.counts == ({('crank', 'singular'): 1} if is_lost else {})
         batch = robot.joint_to_actuator('effort', rows[2], at=position)
         assert np.isnan(batch).tolist() == [is_lost, False, False]

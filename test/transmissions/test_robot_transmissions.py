@@ -16,7 +16,7 @@ import pytest
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.errors import ShapeError, UnsupportedInterfaceError
-from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of
+from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of, quantity_of
 
 MAPS = [(direction, name) for direction in DIRECTIONS for name in interfaces_of(direction)]
 
@@ -226,6 +226,9 @@ def test_an_interface_that_is_not_mapped_is_refused(make_spec, make_robot):
     names = {'position', 'velocity', 'acceleration', 'effort', 'torque', 'force'}
     assert set(interfaces_of('actuator_to_joint')) == names | {'absolute_position'}
     assert set(interfaces_of('joint_to_actuator')) == names
+    for direction in DIRECTIONS:
+        effort = quantity_of('effort', direction)
+        assert {quantity_of(name, direction) for name in ('torque', 'force')} == {effort}
     t = RobotTransmissions(make_robot(make_spec('t', 'simple', ('j',), ('m',))))
     for interface, direction in (
         ('current', 'actuator_to_joint'),

@@ -100,6 +100,15 @@ def test_a_parabola_s_slopes_by_hand() -> None:
     )
 
 
+def test_ratios_and_offset_are_beside_the_table() -> None:
+    """A table may fall, and ratios may be negative."""
+    t = TabulatedTransmission(
+        [0.0, 1.0, 2.5], [4.0, 0.5, -3.1], actuator_reduction=-10.0, joint_reduction=2.0,
+        joint_offset=0.2,
+    )  # fmt: skip
+    assert t.actuator_to_joint('position', [-10.0]) == pytest.approx([0.5 / 2.0 + 0.2], rel=1e-14)
+
+
 @pytest.mark.parametrize(
     ('actuator', 'joint', 'message'),
     [
