@@ -130,7 +130,7 @@ def test_a_pose_is_that_of_the_joints_and_its_derivative_the_jacobian(
         return pose
 
     def close(found, expected):
-        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-13)
 
     poses, jacobians = device.base_t_end(q), device.base_j_end(q)
     assert jacobians.shape == (3, 6, device.dof)
@@ -151,7 +151,7 @@ def test_a_pose_is_that_of_the_joints_and_its_derivative_the_jacobian(
             rate = central_difference(lambda step: device.base_t_end(q + step * direction))
             columns.append(twist_of(rate, pose[:3, :3]))
     expected = np.array(columns).reshape(-1, 6).T
-    np.testing.assert_allclose(jacobians[0], expected, rtol=0.0, atol=1e-8)
+    np.testing.assert_allclose(jacobians[0], expected, rtol=0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize('shape', [(0,), (1,), (2, 0, 3), (2, 3), (5000,)])
