@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
+import small_robots
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.description import load_description
@@ -19,26 +19,20 @@ from transmission_bridge.transmissions import RobotTransmissions
 
 
 @pytest.fixture(scope='module')
-def robots(load):
-    """Return the module with texts of small robots."""
-    return load('bridge_robots', Path(__file__).parents[1] / 'bridge/bridge_robots.py')
-
-
-@pytest.fixture(scope='module')
-def bent(robots) -> RobotTransmissions:
+def bent() -> RobotTransmissions:
     """Return a robot of an ankle and a knee, whose ratios depend on position."""
-    text = robots.urdf(
+    text = small_robots.urdf(
         ('knee', 'pitch', 'roll'),
-        robots.leg('<param name="lower">0.6</param><param name="upper">2.2</param>')
-        + robots.ANKLE,
+        small_robots.leg('<param name="lower">0.6</param><param name="upper">2.2</param>')
+        + small_robots.ANKLE,
     )
     return RobotTransmissions(load_description(text))
 
 
 @pytest.fixture(scope='module')
-def wrist(robots) -> str:
+def wrist() -> str:
     """Return a differential as text, with units of its drivers to be filled in."""
-    return robots.urdf(
+    return small_robots.urdf(
         ('bend', 'twist', 'alone'),
         """
 <transmission name="wrist">

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+import small_robots
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 # rclpy's own report of an incompatible peer uses a method that rclpy has deprecated.
@@ -117,12 +118,14 @@ def test_parameter_and_topic(peer, reference, make_bridge, log, tmp_path):
     assert hinge_of(peer, reference) == 2.0
 
 
-def test_tuned_value_that_a_new_description_cannot_have(peer, robots, make_bridge, capfd):
+def test_tuned_value_that_a_new_description_cannot_have(peer, make_bridge, capfd):
     """It is forgotten with a warning, the node configures, and what still fits is kept."""
     axis = 'transmissions.leg.offset'
     hinge = 'transmissions.gear.joints.hinge.offset'
     first, second = (
-        robots.urdf(('hinge', 'knee'), GEAR.format(ratio='5.0') + robots.leg(distance=distance))
+        small_robots.urdf(
+            ('hinge', 'knee'), GEAR.format(ratio='5.0') + small_robots.leg(distance=distance)
+        )
         for distance in (0.4, 0.2)
     )
     publisher = peer.latch(first)

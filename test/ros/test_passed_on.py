@@ -9,6 +9,7 @@ from dataclasses import replace
 import math
 
 import pytest
+import small_robots
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
@@ -291,7 +292,7 @@ def test_time_of_commands(active_bridge, reference, peer, answer, log):
     peer.spin_until(lambda: log('stopped: no new velocity or effort'), 'the log')
 
 
-def test_transmission_that_raises(make_bridge, robots, reference, peer, monkeypatch, log):
+def test_transmission_that_raises(make_bridge, reference, peer, monkeypatch, log):
     """Its traceback is logged once, and all but its own joints go on."""
     from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission
     from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
@@ -302,7 +303,7 @@ def test_transmission_that_raises(make_bridge, robots, reference, peer, monkeypa
     # As a type that gives a function of arrays.
     make_system = PositionDependentTransmission._make_system
     monkeypatch.setattr(CrankSliderTransmission, '_make_system', make_system)
-    make_bridge({'robot_description': robots.urdf(('knee', 'neck'), robots.leg())})
+    make_bridge({'robot_description': small_robots.urdf(('knee', 'neck'), small_robots.leg())})
     peer.start()
     driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
     message = reference.Message(('cylinder', 'neck'), position=(0.4, 1.5), stamp=(3, 0))

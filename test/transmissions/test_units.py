@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 import math
-from pathlib import Path
 import re
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+import small_robots
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.states import StatePath
@@ -57,15 +57,9 @@ PLACES = {'knee': 1.4, 'pitch': -0.2, 'roll': 0.1}
 
 
 @pytest.fixture(scope='module')
-def robots(load):
-    """Return the module with texts of small robots."""
-    return load('bridge_robots', Path(__file__).parents[1] / 'bridge/bridge_robots.py')
-
-
-@pytest.fixture(scope='module')
-def mixed(robots) -> str:
+def mixed() -> str:
     """Return a robot of linear types, of equations, of a table, and of joints alone."""
-    return robots.urdf(
+    return small_robots.urdf(
         ('swivel', 'alone', 'bend', 'twist', 'knee', 'pitch', 'roll', 'flap'),
         """
 <transmission name="swivel_t">
@@ -89,8 +83,8 @@ def mixed(robots) -> str:
   <param name="actuator">-3 0 1 3</param><param name="joint">-2 0 2 2.5</param>
 </transmission>
 """
-        + robots.leg('<param name="lower">0.6</param><param name="upper">2.2</param>')
-        + robots.ANKLE,
+        + small_robots.leg('<param name="lower">0.6</param><param name="upper">2.2</param>')
+        + small_robots.ANKLE,
     )
 
 
@@ -269,14 +263,14 @@ SHARED = """
 TURN = '<param name="position_unit">turn</param>'
 
 
-def shared(robots, first='', second='', reduction='10') -> RobotTransmissions:
+def shared(first='', second='', reduction='10') -> RobotTransmissions:
     """Return two transmissions that read one actuator."""
     text = SHARED.format(first=first, second=second, reduction=reduction)
-    return RobotTransmissions(load_description(robots.urdf(('j', 'k'), text)))
+    return RobotTransmissions(load_description(small_robots.urdf(('j', 'k'), text)))
 
 
 @pytest.mark.parametrize('place', ['first', 'second'])
-def test_units_of_a_shared_actuator_are_given_once(robots, place):
+def test_units_of_a_shared_actuator_are_given_once(place):
     """The units that one transmission gives hold in the others that read the same actuator."""
     robot = shared(robots, **{place: TURN})
     assert scales_of(robot)[0].tolist() == [math.tau]
@@ -286,14 +280,14 @@ def test_units_of_a_shared_actuator_are_given_once(robots, place):
     close(path.make_joint_state().position, [math.tau / 10.0, math.tau])
 
 
-def test_units_given_by_two_transmissions_are_an_error(robots):
+def test_units_given_by_two_transmissions_are_an_error():
     """Whose units hold would be a guess, and one of them live."""
     robot = shared(robots, first=TURN, second=TURN)
     assert robot.joint_names == ('j',)
     assert "transmission 'first' also sets the units of 'm'" in str(robot.findings)
 
 
-def test_no_transmission_takes_for_si_what_a_refused_one_gives_units_for(robots):
+def test_no_transmission_takes_for_si_what_a_refused_one_gives_units_for():
     """An actuator whose units were lost with a transmission moves no other joint either."""
     for broken in (
         # Refused by the builder, and refused as it is read.
