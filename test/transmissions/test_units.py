@@ -272,7 +272,7 @@ def shared(first='', second='', reduction='10') -> RobotTransmissions:
 @pytest.mark.parametrize('place', ['first', 'second'])
 def test_units_of_a_shared_actuator_are_given_once(place):
     """The units that one transmission gives hold in the others that read the same actuator."""
-    robot = shared(robots, **{place: TURN})
+    robot = shared(**{place: TURN})
     assert scales_of(robot)[0].tolist() == [math.tau]
     path, layouts = StatePath(robot), LayoutTable()
     message = JointStateRecord((1, 0), '', ('m',), np.array([1.0]), EMPTY, EMPTY)
@@ -282,7 +282,7 @@ def test_units_of_a_shared_actuator_are_given_once(place):
 
 def test_units_given_by_two_transmissions_are_an_error():
     """Whose units hold would be a guess, and one of them live."""
-    robot = shared(robots, first=TURN, second=TURN)
+    robot = shared(first=TURN, second=TURN)
     assert robot.joint_names == ('j',)
     assert "transmission 'first' also sets the units of 'm'" in str(robot.findings)
 
@@ -295,7 +295,7 @@ def test_no_transmission_takes_for_si_what_a_refused_one_gives_units_for():
         {'first': TURN, 'reduction': '0'},
         {'first': '<position_unit>turn</position_unit>', 'reduction': 'ten'},
     ):
-        robot = shared(robots, **broken)
+        robot = shared(**broken)
         assert robot.joint_names == ()
         assert "transmission 'first' sets the units of 'm': rejected" in str(robot.findings)
 
