@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The reference model, the robot that it is a model of, and small robots."""
+"""The reference model, and the robot that it is a model of."""
 
 from __future__ import annotations
 
@@ -21,12 +21,6 @@ def reference(load):
 
 
 @pytest.fixture(scope='session')
-def robots(load):
-    """Return the module ``robots`` of this folder."""
-    return load('bridge_robots', Path(__file__).with_name('bridge_robots.py'))
-
-
-@pytest.fixture(scope='session')
 def robot(reference):
     """Return the maps of the reference robot."""
     robot = RobotTransmissions(load_description(reference.URDF))
@@ -34,12 +28,6 @@ def robot(reference):
     assert robot.actuator_names == reference.ACTUATORS
     assert robot.pass_through == ('finger',)
     return robot
-
-
-@pytest.fixture(scope='session')
-def tuned(robot, reference):
-    """Return a function from changes to maps, from the URDF's own numbers on."""
-    return lambda changes: robot.with_parameters(reference.nested(changes))
 
 
 @pytest.fixture(scope='session')

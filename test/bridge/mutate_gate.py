@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import ast
 from concurrent.futures import ThreadPoolExecutor
-import copy
 from pathlib import Path
 import subprocess
 import sys
@@ -41,74 +40,53 @@ _FLIPPED = {
 }
 
 
-def _conditions(node):
-    """Return where conditions stand that are no comparison, as (owner, field, index)."""
-    places = []
-    if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
-        places.append((node, 'test', None))
-    if isinstance(node, ast.comprehension):
-        places += [(node, 'ifs', number) for number in range(len(node.ifs))]
-    if isinstance(node, ast.BoolOp):
-        places += [(node, 'values', number) for number in range(len(node.values))]
-    return [p for p in places if not isinstance(_get(*p), ast.Compare)]
+class _Change(ast.NodeTransformer):
+    """Changes the place of a number, and counts all places."""
 
+    def __init__(self, place=-1):
+        self.place, self.count, self.what = place, 0, ()
 
-def _get(owner, field, index):
-    value = getattr(owner, field)
-    return value if index is None else value[index]
+    def _is_here(self, node, what):
+        self.count += 1
+        if self.count == self.place + 1:
+            self.what = node.lineno, f'{what} {ast.unparse(node)}'
+            return True
+        return False
 
+    def _negated(self, node):
+        is_plain = not isinstance(node, ast.Compare)
+        return ast.UnaryOp(ast.Not(), node) if is_plain and self._is_here(node, 'not') else node
 
-def _set(owner, field, index, value):
-    if index is None:
-        setattr(owner, field, value)
-    else:
-        getattr(owner, field)[index] = value
+    def visit_Compare(self, node):
+        for number, operator in enumerate(node.ops):
+            if self._is_here(node, 'flip'):
+                node.ops[number] = _FLIPPED[type(operator)]()
+        return self.generic_visit(node)
 
+    def visit_Raise(self, node):
+        return ast.Pass() if self._is_here(node, 'no error') else node
 
-def _changes(tree):
-    """Yield (line, what, function that changes the tree in place) in a fixed order."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Compare):
-            for number, operator in enumerate(node.ops):
-
-                def flip(node=node, number=number, operator=operator):
-                    node.ops[number] = _FLIPPED[type(operator)]()
-
-                yield node.lineno, f'flip {ast.unparse(node)}', flip
-        for place in _conditions(node):
-
-            def negate(place=place):
-                value = _get(*place)
-                is_not = isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)
-                _set(*place, value.operand if is_not else ast.UnaryOp(ast.Not(), value))
-
-            value = _get(*place)
-            yield value.lineno, f'negate {ast.unparse(value)}', negate
+    def generic_visit(self, node):
+        super().generic_visit(node)
         if isinstance(node, ast.If) and isinstance(node.body[-1], ast.Return | ast.Continue):
-
-            def leave_out(node=node):
-                node.body = [ast.Pass()]
-
-            yield node.lineno, f'no return if {ast.unparse(node.test)}', leave_out
-        for field in ('body', 'orelse'):
-            statements = getattr(node, field, ())
-            for number, statement in enumerate(statements if type(statements) is list else ()):
-                if isinstance(statement, ast.Raise):
-
-                    def swallow(node=node, field=field, number=number):
-                        getattr(node, field)[number] = ast.Pass()
-
-                    yield statement.lineno, 'no error', swallow
+            node.body = [ast.Pass()] if self._is_here(node.test, 'no return if') else node.body
+        if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
+            node.test = self._negated(node.test)
+        if isinstance(node, ast.comprehension):
+            node.ifs = [self._negated(each) for each in node.ifs]
+        if isinstance(node, ast.BoolOp):
+            node.values = [self._negated(each) for each in node.values]
+        return node
 
 
 def mutants(name):
     """Return (line, what, source) of every change of a file."""
-    tree = ast.parse((_PACKAGE / 'bridge' / name).read_text(encoding='utf-8'))
-    found = []
-    for number, (line, what, _) in enumerate(_changes(tree)):
-        changed = copy.deepcopy(tree)
-        [change for _, _, change in _changes(changed)][number]()
-        found.append((line, what, ast.unparse(ast.fix_missing_locations(changed))))
+    text, counted, found = (_PACKAGE / 'bridge' / name).read_text('utf-8'), _Change(), []
+    counted.visit(ast.parse(text))
+    for place in range(counted.count):
+        change = _Change(place)
+        tree = ast.fix_missing_locations(change.visit(ast.parse(text)))
+        found.append((*change.what, ast.unparse(tree)))
     return found
 
 

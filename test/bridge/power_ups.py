@@ -4,7 +4,7 @@
 """
 Random power-ups of random robots with single-turn encoders, and what a bridge makes of them.
 
-By hand, all of them: ``nice -n 15 python test/bridge/power_ups.py 100000``
+By hand, all of them: ``PYTHONPATH=test/support python test/bridge/power_ups.py 100000``
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ import math
 import sys
 
 import numpy as np
+from small_robots import ankle, params, ratio, transmission, urdf
+from state_paths import record
 
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
-from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
+from transmission_bridge.messages.joint_state import Layout
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.registry import Registry
 
@@ -33,7 +35,6 @@ SEEN = 40
 #: How far, in periods, actuators that are more than the joints may disagree.
 AGREEMENT = 0.1
 
-EMPTY = np.empty(0)
 REGISTRY = Registry()
 
 
@@ -57,47 +58,23 @@ class Robot:
     limits: np.ndarray
 
 
-SIMPLE = """<transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>
-<actuator name="a0" role="actuator1"/>
-<joint name="j0" role="joint1"><mechanical_reduction>{0}</mechanical_reduction>
-<offset>{2}</offset></joint></transmission>"""
-TWO = """<transmission name="t"><plugin>transmission_interface/{4}</plugin>
-<actuator name="a0" role="actuator1"><mechanical_reduction>{0}</mechanical_reduction></actuator>
-<actuator name="a1" role="actuator2"><mechanical_reduction>{1}</mechanical_reduction></actuator>
-<joint name="j0" role="joint1"><offset>{2}</offset></joint>
-<joint name="j1" role="joint2"><offset>{3}</offset></joint></transmission>"""
-COUPLED = """<transmission name="t"><plugin>transmission_bridge/CoupledTransmission</plugin>
-<actuator name="a0" role="actuator1"/><actuator name="a1" role="actuator2"/>
-{more}<joint name="j0" role="joint1"><offset>{2}</offset></joint>
-<joint name="j1" role="joint2"><offset>{3}</offset></joint>
-<param name="matrix">{matrix}</param></transmission>"""
-SLIDER = """<transmission name="t"><plugin>transmission_bridge/CrankSliderTransmission</plugin>
-<param name="crank_radius">0.04</param><param name="rod_length">0.12</param>
-<param name="offset">0.015</param><param name="crank_angle">1.6</param>
-<param name="stroke_at_zero">0.08</param>
-<joint name="j0" role="joint1"><offset>{2}</offset></joint>
-<actuator name="a0" role="actuator1"><mechanical_reduction>{0}</mechanical_reduction></actuator>
-</transmission>"""
-ANKLE = """<transmission name="t"><plugin>transmission_bridge/ParallelAnkleTransmission</plugin>
-<joint name="j0" role="joint1">
-<param name="lower">-0.9</param><param name="upper">0.6</param></joint>
-<joint name="j1" role="joint2">
-<param name="lower">-0.4</param><param name="upper">0.4</param></joint>
-<actuator name="a0" role="actuator1"><param name="motor_position">0 0.05 0.24</param>
-<param name="crank_radius">0.05</param><param name="rod_length">0.24</param>
-<param name="foot_attachment">0.05 0.05 0</param></actuator>
-<actuator name="a1" role="actuator2"><param name="motor_position">0 -0.05 0.15</param>
-<param name="crank_radius">0.05</param><param name="rod_length">0.15</param>
-<param name="foot_attachment">0.05 -0.05 0</param></actuator></transmission>"""
-TEXTS = {
-    'simple': SIMPLE, 'passed': '', 'differential': TWO, 'four_bar': TWO, 'coupled': COUPLED,
-    'redundant': COUPLED, 'slider': SLIDER, 'ankle': ANKLE,
-}  # fmt: skip
-PLUGINS = {'differential': 'DifferentialTransmission', 'four_bar': 'FourBarLinkageTransmission'}
-#: The kinds in turn; one that takes as long as fifty others is rarer.
-KINDS = (*6 * [each for each in TEXTS if each != 'ankle'], 'ankle')
+#: The kinds in turn, with the classes of some; one that takes as long as fifty others is rarer.
+PLUGINS = {
+    'simple': 'Simple',
+    'passed': '',
+    'differential': 'Differential',
+    'four_bar': 'FourBarLinkage',
+    'coupled': 'Coupled',
+    'redundant': 'Coupled',
+    'slider': 'CrankSlider',
+    'ankle': '',
+}
+KINDS = (*6 * [each for each in PLUGINS if each != 'ankle'], 'ankle')
 #: Widest limits of the joints of mechanisms with a variable ratio.
 DOMAINS = {'slider': [(-1.3, 1.2)], 'ankle': [(-0.85, 0.55), (-0.38, 0.38)]}
+SLIDER = params(
+    crank_radius=0.04, rod_length=0.12, offset=0.015, crank_angle=1.6, stroke_at_zero=0.08
+)
 
 
 def make(kind, rng):
@@ -113,34 +90,32 @@ def make(kind, rng):
         # Such as gears have: else every turn is another position.
         ratios = rng.choice([-1, 1], 2) * rng.choice([1.0, 2.0, 3.0, 0.5, 1.0 / 3.0], 2)
         periods = 2.0 * math.pi * rng.choice([1.0, 1.0, 2.0, 0.5], 2)
-    text, rows = TEXTS[kind], rng.uniform(-0.6, 0.6, (2, 2))
+    rows = rng.uniform(-0.6, 0.6, (2, 2))
     np.fill_diagonal(rows, 1.0)
     if kind == 'redundant':
-        text = text.replace('<joint name="j1" role="joint2"><offset>{3}</offset></joint>', '')
         rows = rng.uniform(0.3, 1.0, (1, 2))
     elif kind == 'slider':
         ratios *= 20.0
     elif kind == 'ankle':
         periods *= 0.2
     matrix = ';'.join(' '.join(map(repr, row)) for row in (rows / np.abs(ratios)).tolist())
-    plugin = PLUGINS.get(kind, '')
-    block = text.format(*ratios, *offsets, plugin, more='', matrix=matrix)
+    more = {'Coupled': params(matrix=matrix), 'CrankSlider': SLIDER}.get(PLUGINS[kind], '')
+    joints = {f'j{n}': f'<offset>{offsets[n]}</offset>' for n in range(n_joints)}
+    actuators = {f'a{n}': ratio(ratios[n]) for n in range(n_actuators)}
+    if kind in ('simple', 'coupled', 'redundant'):
+        actuators = dict.fromkeys(actuators, '')
+    if kind == 'simple':
+        joints['j0'] = ratio(ratios[0], offsets[0])
+    block = ankle(joints, actuators) if kind == 'ankle' else ''
+    if PLUGINS[kind]:
+        block = transmission('t', PLUGINS[kind], joints, actuators, more)
 
     def mapped(limits):
-        joints = ''
-        for number, (lower, upper) in enumerate(limits):
+        ends = {}
+        for name, each, (lower, upper) in zip(joints, types, limits, strict=True):
             limit = f'lower="{lower!r}" upper="{upper!r}"' if math.isfinite(lower) else ''
-            joints += (
-                f'<joint name="j{number}" type="{types[number]}"><parent link="b"/>'
-                f'<child link="l{number}"/><limit {limit} velocity="1" effort="1"/></joint>'
-                f'<link name="l{number}"/>'
-            )
-        names = ''.join(f'<joint name="j{number}"/>' for number in range(n_joints))
-        control = f'<ros2_control name="h" type="system">{names}{block}</ros2_control>'
-        maps = RobotTransmissions(
-            load_description(f'<robot name="r"><link name="b"/>{joints}{control}</robot>'),
-            registry=REGISTRY,
-        )
+            ends[name] = f'{each} {limit} velocity="1" effort="1"'
+        maps = RobotTransmissions(load_description(urdf(ends, block)), registry=REGISTRY)
         assert len(maps.actuator_names) == n_actuators, maps.findings
         return maps
 
@@ -205,12 +180,6 @@ def fitting(robot, actuators):
     return np.array(kept).reshape(-1, joints.shape[1])
 
 
-def message(names, positions):
-    """Return a state, and its layout."""
-    record = JointStateRecord((1, 0), '', names, positions, EMPTY, EMPTY)
-    return LayoutTable().find_layout(record.names, record.lengths), record
-
-
 def power_up(robot, path, rng, counts):
     """Power a robot up with a new state path, and count the results."""
     truth = draw(robot, rng)[np.newaxis]
@@ -228,8 +197,9 @@ def power_up(robot, path, rng, counts):
     path.reset()
     path.merged.turns.forget_turns()
     for name, reading in sorted(zip(names, readings, strict=True), key=lambda _: rng.random()):
-        layout, record = message((name,), np.array([reading]))
-        path.merge_message('driver', layout, record, (1, 0), 1.0)
+        message = record((name,), [reading])
+        layout = Layout(message.names, message.lengths)
+        path.merge_message('driver', layout, message, (1, 0), 1.0)
     fit = fitting(robot, actuators + noise)
     measured = robot.maps.actuator_to_joint('position', (actuators + noise)[np.newaxis])
     is_boundary = not inside(robot, measured, 0.0)[0]
@@ -275,7 +245,7 @@ def named(robot, turn, truth):
 def run(count, seed=0, each=25):
     """Return what became of a number of power-ups, some of each robot, by kind."""
     rng = np.random.default_rng(seed)
-    counts = {kind: Counter() for kind in TEXTS}
+    counts = {kind: Counter() for kind in PLUGINS}
     for number in range(count // each):
         kind = KINDS[number % len(KINDS)]
         robot = make(kind, rng)

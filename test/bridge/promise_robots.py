@@ -14,6 +14,7 @@ from pathlib import Path
 import re
 
 import numpy as np
+from small_robots import params, transmission, urdf
 
 from transmission_bridge.description import load_description
 from transmission_bridge.transmissions import (
@@ -27,9 +28,14 @@ from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
 TURN = 2 * math.pi
 
 
+def attributes(limits):
+    """Return the finite ones as in a URDF."""
+    return ' '.join(f'{key}="{value}"' for key, value in limits.items() if math.isfinite(value))
+
+
 @dataclass(frozen=True)
 class Joint:
-    """A joint with its limits; ``None``: no position limits."""
+    """A joint with its limits; infinite: none."""
 
     lower: float = -math.inf
     upper: float = math.inf
@@ -39,17 +45,10 @@ class Joint:
 
     @property
     def text(self):
-        """The limits and the type as in a URDF."""
+        """The type and the limits as in a URDF."""
         kind = 'prismatic' if self.slides else 'revolute'
-        if math.isinf(self.upper):
-            kind = 'continuous'
-        given = {
-            key: getattr(self, key)
-            for key in ('lower', 'upper', 'velocity', 'effort')
-            if math.isfinite(getattr(self, key))
-        }
-        limit = ' '.join(f'{key}="{value}"' for key, value in given.items())
-        return kind, f'<limit {limit}/>' if given else ''
+        limits = {name: value for name, value in vars(self).items() if name != 'slides'}
+        return f'{"continuous" if math.isinf(self.upper) else kind} {attributes(limits)}'.strip()
 
 
 @dataclass(frozen=True)
@@ -67,12 +66,18 @@ class Motor:
     inside: str = ''
     period: float | None = None
 
+    @property
+    def text(self):
+        """What stands in its element."""
+        return self.inside + (f'<limit {attributes(self.limits)}/>' if self.limits else '')
+
 
 #: A driver that speaks turns, rpm and ampere.
 ODD = {
     'unit': (TURN, TURN / 60, 0.5),
-    'inside': '<param name="position_unit">turn</param><param name="velocity_unit">rpm</param>'
-    '<param name="effort_unit">A</param><param name="torque_constant">0.5</param>',
+    'inside': params(
+        position_unit='turn', velocity_unit='rpm', effort_unit='A', torque_constant=0.5
+    ),
 }
 
 
@@ -81,12 +86,11 @@ class Group:
     """
     Joints that one transmission moves.
 
+    :param kind: The class, which names the formula in :meth:`matrix`; others have none.
     :param numbers: Those of the description by the rest of their parameter's name.
-    :param kind: Names the formula in :meth:`matrix`; the others have none.
     """
 
     name: str
-    plugin: str
     kind: str
     joints: tuple[str, ...]
     actuators: tuple[str, ...]
@@ -108,19 +112,19 @@ class Group:
         j = [numbers.get(f'joints.{name}.mechanical_reduction', 1.0) for name in self.joints]
         a = [numbers.get(f'actuators.{name}.mechanical_reduction', 1.0) for name in self.actuators]
         offset = [numbers.get(f'joints.{name}.offset', 0.0) for name in self.joints]
-        if self.kind in ('simple', 'through'):
+        if self.kind in ('Simple', ''):
             return [[1 / (j[0] * a[0])]], offset
-        if self.kind == 'differential':
+        if self.kind == 'Differential':
             return [
                 [1 / (2 * j[0] * a[0]), 1 / (2 * j[0] * a[1])],
                 [1 / (2 * j[1] * a[0]), -1 / (2 * j[1] * a[1])],
             ], offset
-        if self.kind == 'four_bar':
+        if self.kind == 'FourBarLinkage':
             return [
                 [1 / (j[0] * a[0]), 0.0],
                 [-1 / (j[1] * j[0] * a[0]), 1 / (j[1] * a[1])],
             ], offset
-        if self.kind == 'coupled':
+        if self.kind == 'Coupled':
             return [[numbers[f'matrix.joint{n + 1}.actuator1'] / a[0]] for n in range(len(j))], (
                 offset
             )
@@ -128,25 +132,13 @@ class Group:
 
     def text(self, motors):
         """Return the element."""
-        members = []
-        for tag, names in (('joint', self.joints), ('actuator', self.actuators)):
-            for number, name in enumerate(names, start=1):
-                inside = ''.join(
-                    f'<{key.split(".")[2]}>{value}</{key.split(".")[2]}>'
-                    for key, value in self.numbers.items()
-                    if key.startswith(f'{tag}s.{name}.')
-                )
-                if tag == 'actuator':
-                    motor = motors[name]
-                    inside += motor.inside
-                    if motor.limits:
-                        limit = ' '.join(f'{k}="{v}"' for k, v in motor.limits.items())
-                        inside += f'<limit {limit}/>'
-                members.append(f'<{tag} name="{name}" role="{tag}{number}">{inside}</{tag}>')
-        return (
-            f'<transmission name="{self.name}"><plugin>{self.plugin}</plugin>{self.extra}'
-            f'{"".join(members)}</transmission>'
-        )
+        numbers = dict.fromkeys((*self.joints, *self.actuators), '')
+        for key, value in self.numbers.items():
+            if '.' in key and (names := key.split('.'))[1] in numbers:
+                numbers[names[1]] += f'<{names[2]}>{value}</{names[2]}>'
+        actuators = {name: numbers[name] + motors[name].text for name in self.actuators}
+        joints = {name: numbers[name] for name in self.joints}
+        return transmission(self.name, self.kind, joints, actuators, self.extra)
 
 
 @dataclass(eq=False)
@@ -197,67 +189,45 @@ class Facts:
     @property
     def text(self):
         """The description."""
-        parts = ['<robot name="promises"><link name="base"/>']
-        for name, joint in self.joints.items():
-            kind, limit = joint.text
-            parts.append(
-                f'<link name="l_{name}"/><joint name="{name}" type="{kind}">'
-                f'<parent link="base"/><child link="l_{name}"/>{limit}</joint>'
-            )
-        parts.append('<ros2_control name="hardware" type="system">')
-        parts += [f'<joint name="{name}"/>' for name in self.joints]
-        parts += [each.text(self.motors) for each in self.groups if each.kind != 'through']
-        return '\n'.join([*parts, '</ros2_control></robot>'])
+        joints = {name: joint.text for name, joint in self.joints.items()}
+        return urdf(joints, ''.join(each.text(self.motors) for each in self.groups if each.kind))
 
 
 def _simple(name, joint, actuator, reduction, offset=0.0):
     numbers = {f'joints.{joint}.mechanical_reduction': reduction, f'joints.{joint}.offset': offset}
-    plugin = 'transmission_interface/SimpleTransmission'
-    return Group(name, plugin, 'simple', (joint,), (actuator,), numbers)
+    return Group(name, 'Simple', (joint,), (actuator,), numbers)
 
 
 def _through(name):
     """Return a joint that passes through, with a reduction of 1."""
-    return Group(name, '', 'through', (name,), (name,), {})
+    return Group(name, '', (name,), (name,), {})
 
 
 def _two(name, kind, joints, actuators):
-    plugin = {'differential': 'Differential', 'four_bar': 'FourBarLinkage'}[kind]
     numbers = {}
-    for member, reduction, offset in joints:
-        numbers[f'joints.{member}.mechanical_reduction'] = reduction
-        numbers[f'joints.{member}.offset'] = offset
-    for member, reduction in actuators:
-        numbers[f'actuators.{member}.mechanical_reduction'] = reduction
-    return Group(
-        name,
-        f'transmission_interface/{plugin}Transmission',
-        kind,
-        tuple(each[0] for each in joints),
-        tuple(each[0] for each in actuators),
-        numbers,
-    )
+    for joint, (reduction, offset) in joints.items():
+        numbers[f'joints.{joint}.mechanical_reduction'] = reduction
+        numbers[f'joints.{joint}.offset'] = offset
+    for actuator, reduction in actuators.items():
+        numbers[f'actuators.{actuator}.mechanical_reduction'] = reduction
+    return Group(name, kind, tuple(joints), tuple(actuators), numbers)
 
 
 def _coupled(name, ratios, actuator, reduction):
-    numbers = {f'matrix.joint{n}.actuator1': r for n, r in enumerate(ratios.values(), start=1)}
+    entries = {f'joint{n}': ratio for n, ratio in enumerate(ratios.values(), start=1)}
+    numbers = {f'matrix.{joint}.actuator1': ratio for joint, ratio in entries.items()}
     numbers[f'actuators.{actuator}.mechanical_reduction'] = reduction
-    extra = ''.join(
-        f'<param name="joint{n}">{ratio}</param>'
-        for n, ratio in enumerate(ratios.values(), start=1)
-    )
-    plugin = 'transmission_bridge/CoupledTransmission'
-    return Group(name, plugin, 'coupled', tuple(ratios), (actuator,), numbers, extra)
+    return Group(name, 'Coupled', tuple(ratios), (actuator,), numbers, params(**entries))
 
 
-class Moody(PositionDependentTransmission):
-    """A plugin with a variable ratio, ``q = sinh(a)``, that fails sometimes."""
+class _Plugin(PositionDependentTransmission):
+    """A plugin with a variable ratio that fails sometimes."""
 
     api_version = 2
-    fails = False
+    span = (-2.0, 2.0)
 
     def __init__(self):
-        super().__init__(Domain('actuator', (-2.0,), (2.0,)))
+        super().__init__(Domain('actuator', self.span[:1], self.span[1:]))
 
     @classmethod
     def from_spec(cls, reader):
@@ -265,29 +235,29 @@ class Moody(PositionDependentTransmission):
         return cls()
 
     def evaluate(self, x):
-        """Return the position and its slope."""
+        """Return the positions and their slopes."""
         if Moody.fails:
             raise ZeroDivisionError
+        return self.formula(x)
+
+
+class Moody(_Plugin):
+    """``q = sinh(a)``."""
+
+    fails = False
+
+    def formula(self, x):
+        """Return the position and its slope."""
         return np.sinh(x), np.cosh(x)[..., np.newaxis]
 
 
-class Bent(PositionDependentTransmission):
+class Bent(_Plugin):
     """One motor bends a finger with a lagging second joint: ``q = (a, sin(a))``."""
 
-    api_version = 2
+    span = (0.1, 1.2)
 
-    def __init__(self):
-        super().__init__(Domain('actuator', (0.1,), (1.2,)))
-
-    @classmethod
-    def from_spec(cls, reader):
-        """Build it."""
-        return cls()
-
-    def evaluate(self, x):
+    def formula(self, x):
         """Return the angles and their slopes."""
-        if Moody.fails:
-            raise ZeroDivisionError
         slopes = np.stack([np.ones_like(x), np.cos(x)], axis=-2)
         return np.concatenate([x, np.sin(x)], axis=-1), slopes
 
@@ -309,20 +279,21 @@ def _registry():
 
 _KNEE = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
 
+_CYLINDER = params(crank_radius=0.1, pivot_distance=0.4, crank_angle=1.5)
 _HOIST = _simple('hoist', 'lift', 'winch', -4.0, 0.25)
 _LIFT = Joint(-0.5, 0.5, 1.0, 50.0, slides=True)
 _WRIST = _two(
     'wrist',
-    'differential',
-    (('roll', 1.5, 0.1), ('pitch', 0.7, -0.2)),
-    (('left', 2.0), ('right', -3.0)),
+    'Differential',
+    {'roll': (1.5, 0.1), 'pitch': (0.7, -0.2)},
+    {'left': 2.0, 'right': -3.0},
 )
 _WRIST_JOINTS = {'roll': Joint(-1.5, 1.5, 3.0, 20.0), 'pitch': Joint(-1.0, 1.0, 2.0, 15.0)}
 _ARM = _two(
     'arm',
-    'four_bar',
-    (('shoulder', -0.9, 0.25), ('elbow', 1.1, -0.4)),
-    (('hip', 4.0), ('crank', -2.5)),
+    'FourBarLinkage',
+    {'shoulder': (-0.9, 0.25), 'elbow': (1.1, -0.4)},
+    {'hip': 4.0, 'crank': -2.5},
 )
 _ARM_JOINTS = {'shoulder': Joint(velocity=6.0, effort=7.0), 'elbow': Joint(-1.25, 0.75, 9.0, 8.0)}
 
@@ -372,16 +343,7 @@ ROBOTS = {
         {'knee': Joint(-0.8, 0.6, 4.0, 300.0), 'lift': _LIFT},
         {'cylinder': Motor({'velocity': 0.3}), 'winch': Motor()},
         (
-            Group(
-                'leg',
-                'transmission_bridge/CrankSliderTransmission',
-                'crank',
-                ('knee',),
-                ('cylinder',),
-                {'crank_radius': 0.1},
-                '<param name="crank_radius">0.1</param><param name="pivot_distance">0.4</param>'
-                '<param name="crank_angle">1.5</param>',
-            ),
+            Group('leg', 'CrankSlider', ('knee',), ('cylinder',), {}, _CYLINDER),
             _HOIST,
         ),
         orders=(('cylinder', 'winch'), ('winch', 'cylinder'), ()),
@@ -389,7 +351,7 @@ ROBOTS = {
     'linkage': Facts(
         {'knee': Joint(-0.7, 0.7, 10.0, 100.0)},
         {'knee_motor': Motor()},
-        (Group('knee_linkage', '', 'linkage', ('knee',), ('knee_motor',), {}),),
+        (Group('knee_linkage', 'linkage', ('knee',), ('knee_motor',), {}),),
         orders=(('knee_motor',), ()),
         urdf='four_bar_knee.urdf',
     ),
@@ -429,8 +391,8 @@ ROBOTS = {
             'right': Motor({'velocity': 8.0}),
         },
         (
-            Group('mood', 'me/Moody', 'moody', ('bow',), ('archer',), {}),
-            Group('bend', 'me/Bent', 'bent', ('near', 'far'), ('bender',), {}),
+            Group('mood', 'me/Moody', ('bow',), ('archer',), {}),
+            Group('bend', 'me/Bent', ('near', 'far'), ('bender',), {}),
             _WRIST,
         ),
         {'archer': ('left/', 'archer')},

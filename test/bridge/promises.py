@@ -272,7 +272,9 @@ class Promises:
         if not is_way:
             self.chosen = command
             self.chosen = command = self.choose(command)
-        groups, own, told, lost = [*dict.fromkeys(map(self.group, command))], {}, {}, []
+        # Of several that are rejected, the first in the order of the robot is the first.
+        groups = [each for each in self.facts.groups if not command.keys().isdisjoint(each.joints)]
+        own, told, lost = {}, {}, []
         modes = [{*command[joint]} for joint in command]
         if self.options.mixed_commands == 'reject' and any(mode != modes[0] for mode in modes):
             raise No('3')

@@ -10,130 +10,90 @@ absolute terms that they were made of, because that is what a rounding error is 
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 import math
 from types import SimpleNamespace
 
 from hypothesis import strategies as st
 import numpy as np
+from small_robots import ratio
 
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord
 
 FIELDS = ('position', 'velocity', 'effort')
 
+#: Joints in the order of the URDF, actuators in the order of the transmissions and their roles.
+JOINTS = ('finger', 'elbow', 'dial', 'roll', 'lift', 'pitch', 'shoulder')
+ACTUATORS = ('winch', 'left', 'right', 'hip', 'crank', 'finger')
+COMMANDABLE = tuple(name for name in JOINTS if name != 'dial')
+
+
+def _declared(name):
+    """Return a joint of the block, which only reads the dial."""
+    side = 'state' if name == 'dial' else 'command'
+    return f'<joint name="{name}"><{side}_interface name="position"/></joint>'
+
+
+def _link(name):
+    """Return a joint that turns, with its link."""
+    return (
+        f'<link name="l_{name}"/><joint name="{name}" type="continuous"><parent link="base"/>'
+        f'<child link="l_{name}"/></joint>'
+    )
+
+
 #: A lift, a differential wrist and a four-bar arm whose roles stand against the order of the text,
 #: a dial that only reads the lift's motor, and a finger without transmission.
-URDF = """<?xml version="1.0"?>
+URDF = f"""<?xml version="1.0"?>
 <robot name="reference">
   <link name="base"/>
-  <link name="l_finger"/><link name="l_elbow"/><link name="l_dial"/><link name="l_roll"/>
-  <link name="l_lift"/><link name="l_pitch"/><link name="l_shoulder"/>
-  <joint name="finger" type="continuous"><parent link="base"/><child link="l_finger"/></joint>
-  <joint name="elbow" type="continuous"><parent link="base"/><child link="l_elbow"/></joint>
-  <joint name="dial" type="continuous"><parent link="base"/><child link="l_dial"/></joint>
-  <joint name="roll" type="continuous"><parent link="base"/><child link="l_roll"/></joint>
-  <joint name="lift" type="continuous"><parent link="base"/><child link="l_lift"/></joint>
-  <joint name="pitch" type="continuous"><parent link="base"/><child link="l_pitch"/></joint>
-  <joint name="shoulder" type="continuous"><parent link="base"/><child link="l_shoulder"/></joint>
+  {''.join(map(_link, JOINTS))}
   <ros2_control name="hardware" type="system">
     <hardware><plugin>reference/Hardware</plugin></hardware>
-    <joint name="lift"><command_interface name="position"/></joint>
-    <joint name="dial"><state_interface name="position"/></joint>
-    <joint name="roll"><command_interface name="position"/></joint>
-    <joint name="pitch"><command_interface name="position"/></joint>
-    <joint name="shoulder"><command_interface name="position"/></joint>
-    <joint name="elbow"><command_interface name="position"/></joint>
+    {''.join(map(_declared, ('lift', 'dial', 'roll', 'pitch', 'shoulder', 'elbow')))}
     <transmission name="hoist">
       <plugin>transmission_interface/SimpleTransmission</plugin>
       <actuator name="winch" role="actuator1"/>
-      <joint name="lift" role="joint1">
-        <mechanical_reduction>-4.0</mechanical_reduction><offset>0.3</offset>
-      </joint>
+      <joint name="lift" role="joint1">{ratio(-4.0, 0.3)}</joint>
     </transmission>
     <transmission name="gauge">
       <plugin>transmission_interface/SimpleTransmission</plugin>
       <actuator name="winch" role="actuator1"/>
-      <joint name="dial" role="joint1">
-        <mechanical_reduction>10.0</mechanical_reduction><offset>-0.05</offset>
-      </joint>
+      <joint name="dial" role="joint1">{ratio(10.0, -0.05)}</joint>
     </transmission>
     <transmission name="wrist">
       <plugin>transmission_interface/DifferentialTransmission</plugin>
-      <actuator name="right" role="actuator2">
-        <mechanical_reduction>-3.0</mechanical_reduction>
-      </actuator>
-      <actuator name="left" role="actuator1">
-        <mechanical_reduction>2.0</mechanical_reduction>
-      </actuator>
-      <joint name="pitch" role="joint2">
-        <mechanical_reduction>0.7</mechanical_reduction><offset>-0.2</offset>
-      </joint>
-      <joint name="roll" role="joint1">
-        <mechanical_reduction>1.5</mechanical_reduction><offset>0.1</offset>
-      </joint>
+      <actuator name="right" role="actuator2">{ratio(-3.0)}</actuator>
+      <actuator name="left" role="actuator1">{ratio(2.0)}</actuator>
+      <joint name="pitch" role="joint2">{ratio(0.7, -0.2)}</joint>
+      <joint name="roll" role="joint1">{ratio(1.5, 0.1)}</joint>
     </transmission>
     <transmission name="arm">
       <plugin>transmission_interface/FourBarLinkageTransmission</plugin>
-      <actuator name="crank" role="actuator2">
-        <mechanical_reduction>-25.0</mechanical_reduction>
-      </actuator>
-      <actuator name="hip" role="actuator1">
-        <mechanical_reduction>40.0</mechanical_reduction>
-      </actuator>
-      <joint name="elbow" role="joint2">
-        <mechanical_reduction>1.1</mechanical_reduction><offset>-0.4</offset>
-      </joint>
-      <joint name="shoulder" role="joint1">
-        <mechanical_reduction>-0.9</mechanical_reduction><offset>0.25</offset>
-      </joint>
+      <actuator name="crank" role="actuator2">{ratio(-25.0)}</actuator>
+      <actuator name="hip" role="actuator1">{ratio(40.0)}</actuator>
+      <joint name="elbow" role="joint2">{ratio(1.1, -0.4)}</joint>
+      <joint name="shoulder" role="joint1">{ratio(-0.9, 0.25)}</joint>
     </transmission>
   </ros2_control>
 </robot>
 """
 
-#: Joints in the order of the URDF, actuators in the order of the transmissions and their roles.
-JOINTS = ('finger', 'elbow', 'dial', 'roll', 'lift', 'pitch', 'shoulder')
-ACTUATORS = ('winch', 'left', 'right', 'hip', 'crank', 'finger')
-COUPLED = (('wrist', ('roll', 'pitch')), ('arm', ('shoulder', 'elbow')))
-COMMANDABLE = tuple(name for name in JOINTS if name != 'dial')
-
-#: Joints of the ``<ros2_control>`` block that declare a command interface, by interface.
-DECLARED = {
-    'position': ('lift', 'roll', 'pitch', 'shoulder', 'elbow'),
-    'velocity': (),
-    'effort': (),
+#: By member: transmission, side, reduction, offset of a joint.
+_MEMBERS = {
+    'lift': ('hoist', 'joints', -4.0, 0.3),
+    'dial': ('gauge', 'joints', 10.0, -0.05),
+    'left': ('wrist', 'actuators', 2.0, None),
+    'right': ('wrist', 'actuators', -3.0, None),
+    'roll': ('wrist', 'joints', 1.5, 0.1),
+    'pitch': ('wrist', 'joints', 0.7, -0.2),
+    'hip': ('arm', 'actuators', 40.0, None),
+    'crank': ('arm', 'actuators', -25.0, None),
+    'shoulder': ('arm', 'joints', -0.9, 0.25),
+    'elbow': ('arm', 'joints', 1.1, -0.4),
 }
-
-#: Limits of each joint in :func:`limited_urdf`, by field; other joints are free.
-LIMITS = {
-    'lift': {'position': (-2.0, 3.0), 'velocity': (-4.0, 4.0), 'effort': (-50.0, 50.0)},
-    'pitch': {'position': (-1.0, 1.5), 'velocity': (-2.0, 2.0), 'effort': (-30.0, 30.0)},
-    'shoulder': {'velocity': (-6.0, 6.0), 'effort': (-7.0, 7.0)},
-    # The block is narrower than the joint.
-    'elbow': {'position': (-1.25, 0.75), 'velocity': (-9.0, 9.0), 'effort': (-8.0, 8.0)},
-}
-
-
-def limited_urdf():
-    """Return the reference robot with limits."""
-    text = URDF
-    for name, kind, limit in (
-        ('lift', 'prismatic', 'lower="-2" upper="3" velocity="4" effort="50"'),
-        ('pitch', 'revolute', 'lower="-1" upper="1.5" velocity="2" effort="30"'),
-        ('shoulder', 'continuous', 'velocity="6" effort="7"'),
-        ('elbow', 'revolute', 'lower="-2" upper="0.75" velocity="9" effort="8"'),
-    ):
-        end = f'<child link="l_{name}"/>'
-        text = text.replace(end, f'{end}<limit {limit}/>').replace(
-            f'<joint name="{name}" type="continuous">', f'<joint name="{name}" type="{kind}">'
-        )
-    return text.replace(
-        '<joint name="elbow"><command_interface name="position"/>',
-        '<joint name="elbow"><command_interface name="position">'
-        '<param name="min">-1.25</param></command_interface>',
-    )
+_LEAF = {'offset': 'offset', 'reduction': 'mechanical_reduction'}
 
 
 @dataclass
@@ -141,71 +101,32 @@ class Numbers:
     """The numbers of the URDF, or the tuned numbers."""
 
     reduction: dict[str, float] = field(
-        default_factory=lambda: {
-            'lift': -4.0,
-            'dial': 10.0,
-            'left': 2.0,
-            'right': -3.0,
-            'roll': 1.5,
-            'pitch': 0.7,
-            'hip': 40.0,
-            'crank': -25.0,
-            'shoulder': -0.9,
-            'elbow': 1.1,
-        }
+        default_factory=lambda: {name: member[2] for name, member in _MEMBERS.items()}
     )
     offset: dict[str, float] = field(
-        default_factory=lambda: {
-            'lift': 0.3,
-            'dial': -0.05,
-            'roll': 0.1,
-            'pitch': -0.2,
-            'shoulder': 0.25,
-            'elbow': -0.4,
-        }
+        default_factory=lambda: {n: member[3] for n, member in _MEMBERS.items() if member[3]}
     )
 
     def tuned(self, changes):
         """Return other numbers; changes are keyed by (kind, name)."""
         other = Numbers(dict(self.reduction), dict(self.offset))
         for (kind, name), value in changes.items():
-            (other.offset if kind == 'offset' else other.reduction)[name] = value
+            getattr(other, kind)[name] = value
         return other
-
-
-#: Transmission and side of every member, for the nested form of ``with_parameters``.
-_MEMBERS = {
-    'lift': ('hoist', 'joints'),
-    'dial': ('gauge', 'joints'),
-    'roll': ('wrist', 'joints'),
-    'pitch': ('wrist', 'joints'),
-    'left': ('wrist', 'actuators'),
-    'right': ('wrist', 'actuators'),
-    'shoulder': ('arm', 'joints'),
-    'elbow': ('arm', 'joints'),
-    'hip': ('arm', 'actuators'),
-    'crank': ('arm', 'actuators'),
-}
 
 
 def parameter_name(key):
     """Return the ROS parameter of a change."""
     kind, name = key
-    transmission, side = _MEMBERS[name]
+    transmission, side, *_ = _MEMBERS[name]
     return f'transmissions.{transmission}.{side}.{name}.{_LEAF[kind]}'
-
-
-_LEAF = {'offset': 'offset', 'reduction': 'mechanical_reduction'}
 
 
 def nested(changes):
     """Return changes as :meth:`RobotTransmissions.with_parameters` takes them."""
-    result = {}
-    for (kind, name), value in changes.items():
-        transmission, side = _MEMBERS[name]
-        level = result.setdefault(transmission, {}).setdefault(side, {}).setdefault(name, {})
-        level[_LEAF[kind]] = value
-    return result
+    return {
+        parameter_name(key).removeprefix('transmissions.'): value for key, value in changes.items()
+    }
 
 
 def tuning_of(number):
@@ -226,106 +147,51 @@ def tuning_of(number):
 # -- formulas ------------------------------------------------------------------------------------
 
 
-def joint_terms(numbers, interface):
+def _states(n):
     """
-    Return ``{joint: ([(actuator, factor), ...], constant)}``: what a joint is the sum of.
+    Return ``{joint: {actuator: factor}}``: what the rate of a joint is the sum of.
 
     The simple transmission ``j = a/n + off``, the differential
     ``j1 = (a1/ar1 + a2/ar2)/(2 jr1) + off1``, ``j2 = (a1/ar1 - a2/ar2)/(2 jr2) + off2``, the
-    four-bar linkage ``j1 = a1/(jr1 ar1) + off1``, ``j2 = (a2/ar2 - a1/(jr1 ar1))/jr2 + off2``;
-    velocities without offset; efforts by conservation of power.
+    four-bar linkage ``j1 = a1/(jr1 ar1) + off1``, ``j2 = (a2/ar2 - a1/(jr1 ar1))/jr2 + off2``.
     """
-    n, off = numbers.reduction, numbers.offset
-    if interface == 'effort':
-        return {
-            'finger': ([('finger', 1.0)], 0.0),
-            'lift': ([('winch', n['lift'])], 0.0),
-            'dial': ([('winch', n['dial'])], 0.0),
-            'roll': (
-                [('left', n['roll'] * n['left']), ('right', n['roll'] * n['right'])],
-                0.0,
-            ),
-            'pitch': (
-                [('left', n['pitch'] * n['left']), ('right', -n['pitch'] * n['right'])],
-                0.0,
-            ),
-            'shoulder': ([('hip', n['shoulder'] * n['hip']), ('crank', n['crank'])], 0.0),
-            'elbow': ([('crank', n['elbow'] * n['crank'])], 0.0),
-        }
-    at = off if interface == 'position' else dict.fromkeys(off, 0.0)
     return {
-        'finger': ([('finger', 1.0)], 0.0),
-        'lift': ([('winch', 1 / n['lift'])], at['lift']),
-        'dial': ([('winch', 1 / n['dial'])], at['dial']),
-        'roll': (
-            [
-                ('left', 1 / (2 * n['roll'] * n['left'])),
-                ('right', 1 / (2 * n['roll'] * n['right'])),
-            ],
-            at['roll'],
-        ),
-        'pitch': (
-            [
-                ('left', 1 / (2 * n['pitch'] * n['left'])),
-                ('right', -1 / (2 * n['pitch'] * n['right'])),
-            ],
-            at['pitch'],
-        ),
-        'shoulder': ([('hip', 1 / (n['shoulder'] * n['hip']))], at['shoulder']),
-        'elbow': (
-            [
-                ('crank', 1 / (n['elbow'] * n['crank'])),
-                ('hip', -1 / (n['elbow'] * n['shoulder'] * n['hip'])),
-            ],
-            at['elbow'],
-        ),
+        'finger': {'finger': 1.0},
+        'lift': {'winch': 1 / n['lift']},
+        'dial': {'winch': 1 / n['dial']},
+        'roll': {'left': 0.5 / (n['roll'] * n['left']), 'right': 0.5 / (n['roll'] * n['right'])},
+        'pitch': {
+            'left': 0.5 / (n['pitch'] * n['left']),
+            'right': -0.5 / (n['pitch'] * n['right']),
+        },
+        'shoulder': {'hip': 1 / (n['shoulder'] * n['hip'])},
+        'elbow': {
+            'crank': 1 / (n['elbow'] * n['crank']),
+            'hip': -1 / (n['elbow'] * n['shoulder'] * n['hip']),
+        },
     }
 
 
-def actuator_terms(numbers, interface):
+def _commands(n):
     """
-    Return ``{actuator: [(joint, factor, offset), ...]}``: the sum of ``factor (j - offset)``.
+    Return ``{actuator: {joint: factor}}``, with ``q = j - off``.
 
-    ``a = n (j - off)``; ``a1 = (jr1 q1 + jr2 q2) ar1``, ``a2 = (jr1 q1 - jr2 q2) ar2``;
-    ``a1 = jr1 ar1 q1``, ``a2 = (q1 + jr2 q2) ar2``, each with ``q = j - off``.
+    ``a = n q``; ``a1 = (jr1 q1 + jr2 q2) ar1``, ``a2 = (jr1 q1 - jr2 q2) ar2``;
+    ``a1 = jr1 ar1 q1``, ``a2 = (q1 + jr2 q2) ar2``.
     """
-    n, off = numbers.reduction, numbers.offset
-    if interface == 'effort':
-        return {
-            'finger': [('finger', 1.0, 0.0)],
-            'winch': [('lift', 1 / n['lift'], 0.0)],
-            'left': [
-                ('roll', 1 / (2 * n['roll'] * n['left']), 0.0),
-                ('pitch', 1 / (2 * n['pitch'] * n['left']), 0.0),
-            ],
-            'right': [
-                ('roll', 1 / (2 * n['roll'] * n['right']), 0.0),
-                ('pitch', -1 / (2 * n['pitch'] * n['right']), 0.0),
-            ],
-            'hip': [
-                ('shoulder', 1 / (n['shoulder'] * n['hip']), 0.0),
-                ('elbow', -1 / (n['elbow'] * n['shoulder'] * n['hip']), 0.0),
-            ],
-            'crank': [('elbow', 1 / (n['elbow'] * n['crank']), 0.0)],
-        }
-    at = off if interface == 'position' else dict.fromkeys(off, 0.0)
     return {
-        'finger': [('finger', 1.0, 0.0)],
-        'winch': [('lift', n['lift'], at['lift'])],
-        'left': [
-            ('roll', n['roll'] * n['left'], at['roll']),
-            ('pitch', n['pitch'] * n['left'], at['pitch']),
-        ],
-        'right': [
-            ('roll', n['roll'] * n['right'], at['roll']),
-            ('pitch', -n['pitch'] * n['right'], at['pitch']),
-        ],
-        'hip': [('shoulder', n['shoulder'] * n['hip'], at['shoulder'])],
-        'crank': [
-            ('shoulder', n['crank'], at['shoulder']),
-            ('elbow', n['elbow'] * n['crank'], at['elbow']),
-        ],
+        'finger': {'finger': 1.0},
+        'winch': {'lift': n['lift']},
+        'left': {'roll': n['roll'] * n['left'], 'pitch': n['pitch'] * n['left']},
+        'right': {'roll': n['roll'] * n['right'], 'pitch': -n['pitch'] * n['right']},
+        'hip': {'shoulder': n['shoulder'] * n['hip']},
+        'crank': {'shoulder': n['crank'], 'elbow': n['elbow'] * n['crank']},
     }
+
+
+def _powers(factors, name):
+    """Return what an effort is the sum of, by conservation of power."""
+    return {other: terms[name] for other, terms in factors.items() if name in terms}
 
 
 @dataclass(frozen=True)
@@ -347,29 +213,30 @@ UNKNOWN = Number(math.nan, 0.0)
 
 def joint_value(numbers, interface, joint, actuators):
     """Return a :class:`Number`, unknown if an actuator that it depends on is (``None``)."""
-    terms, constant = joint_terms(numbers, interface)[joint]
-    if any(actuators.get(name) is None for name, _ in terms):
+    n, offset = numbers.reduction, numbers.offset.get(joint, 0.0)
+    terms = _states(n)[joint]
+    if interface == 'effort':
+        terms = {'winch': n['dial']} if joint == 'dial' else _powers(_commands(n), joint)
+    if any(actuators.get(name) is None for name in terms):
         return UNKNOWN
-    parts = [factor * actuators[name] for name, factor in terms] + [constant]
-    return Number(sum(parts), sum(abs(part) for part in parts))
+    parts = [factor * actuators[name] for name, factor in terms.items()]
+    parts.append(offset * (interface == 'position'))
+    return Number(sum(parts), sum(map(abs, parts)))
 
 
-def actuator_value(numbers, interface, actuator, joints, sizes=None):
-    """
-    Return a :class:`Number`, unknown if a joint that it depends on has no value (``None``).
-
-    :param sizes: Of the terms that joints were computed from.
-    """
-    sizes = sizes or {}
-    terms = actuator_terms(numbers, interface)[actuator]
-    if any(joints.get(name) is None for name, _, _ in terms):
+def actuator_value(numbers, interface, actuator, joints):
+    """Return a :class:`Number`, unknown if a joint that it depends on has none (``None``)."""
+    n, off = numbers.reduction, numbers.offset if interface == 'position' else {}
+    terms = _commands(n)[actuator]
+    if interface == 'effort':
+        states = _states(n)
+        terms = _powers({name: states[name] for name in COMMANDABLE}, actuator)
+    if any(joints.get(name) is None for name in terms):
         return UNKNOWN
+    offsets = {name: off.get(name, 0.0) for name in terms}
     return Number(
-        sum(factor * (joints[name] - offset) for name, factor, offset in terms),
-        sum(
-            abs(factor) * (sizes.get(name, abs(joints[name])) + abs(offset))
-            for name, factor, offset in terms
-        ),
+        sum(factor * (joints[name] - offsets[name]) for name, factor in terms.items()),
+        sum(abs(f) * (abs(joints[name]) + abs(offsets[name])) for name, f in terms.items()),
     )
 
 
@@ -595,161 +462,19 @@ class ReferenceStates:
 
 
 class ReferenceCommands:
-    """
-    Checks, limits, completes and maps commands, as live tests expect them from a node.
+    """Maps commands to all joints in all modes; the oracle of other ones is ``promises.py``."""
 
-    The oracle of commands in time is ``promises.py``.
-
-    :param limits: How to handle numbers beyond :data:`LIMITS`: ``clamp`` or ``off``.
-    """
-
-    def __init__(self, numbers, *, limits='off', mixed_commands='split'):
-        self.numbers, self.limits, self.mixed_commands = numbers, limits, mixed_commands
-        self.clamped = Counter()
-        self.held = {name: {} for name in COMMANDABLE}
-        self.sent = {name: {} for name in ACTUATORS}
-        #: Sizes of the positions that are held since a tuning.
-        self.sizes = {}
+    def __init__(self, numbers):
+        self.numbers = numbers
 
     def command(self, message, measured):
-        """
-        Return what a message leads to.
-
-        :param measured: Joint positions, ``None`` where unknown.
-        :returns: The messages to be sent, or a :class:`Refused`.
-        """
-        reasons, wanted = set(), {}
-        if any(name not in JOINTS for name in message.names):
-            reasons.add('unknown_joint')
-        if len(set(message.names)) != len(message.names):
-            reasons.add('duplicate_name')
-        for each, array in message.arrays.items():
-            named = message.names
-            if len(array) not in (0, len(named)):
-                # As ros2_control's topic-based hardware sends it.
-                named = tuple(name for name in named if name in DECLARED[each])
-                if len(array) != len(named):
-                    reasons.add('ragged')
-                    continue
-            for name, value in zip(named, array, strict=False):
-                if math.isinf(value):
-                    reasons.add('infinite')
-                if not math.isnan(value):
-                    wanted.setdefault(name, {})[each] = value
-        if any(name not in COMMANDABLE for name in wanted):
-            reasons.add('not_commandable')
-        if reasons:
-            return Refused(reasons)
-        outside = self._bound(wanted)
-        for _, joints in COUPLED:
-            refusal = self._complete(wanted, joints, measured)
-            if refusal:
-                reasons.add(refusal)
-        if reasons:
-            return Refused(reasons)
-        self._end_outward(wanted, measured)
-        self.clamped.update(('joint_commands', name) for name in outside)
-        return self._send(wanted, message.stamp)
-
-    def _bound(self, wanted):
-        """Clamp numbers to the limits; return the joints with clamped numbers."""
-        outside = []
-        for name, modes in wanted.items() if self.limits != 'off' else ():
-            for each, value in modes.items():
-                least, most = LIMITS.get(name, {}).get(each, (-math.inf, math.inf))
-                modes[each] = min(max(value, least), most)
-                if modes[each] != value and name not in outside:
-                    outside.append(name)
-        return outside
-
-    def _end_outward(self, wanted, measured):
-        """Have no velocity lead further beyond a position limit."""
-        for name, modes in wanted.items() if self.limits != 'off' else ():
-            least, most = LIMITS.get(name, {}).get('position', (-math.inf, math.inf))
-            rate, position = modes.get('velocity', 0.0), measured[name]
-            if position is not None and (
-                (position > most and rate > 0.0) or (position < least and rate < 0.0)
-            ):
-                modes['velocity'] = 0.0
-
-    def _complete(self, wanted, joints, measured):
-        commanded = [name for name in joints if name in wanted]
-        if not commanded:
-            return None
-        modes = set(wanted[commanded[0]])
-        if any(set(wanted[name]) != modes for name in commanded):
-            return 'mixed_coupled'
-        missing = [name for name in joints if name not in wanted]
-        for name in missing:
-            fill = {}
-            for each in modes:
-                value = self.held[name].get(each)
-                if value is None and each == 'position':
-                    value = measured[name]
-                if value is None:
-                    return 'partial'
-                fill[each] = value
-            wanted[name] = fill
-        return None
-
-    def tune(self, changes):
-        """Use other numbers; a joint that holds a position keeps the position of its actuators."""
-        self.numbers = self.numbers.tuned(changes)
-        changed = {_MEMBERS[name][0] for _, name in changes}
-        actuators = {
-            name: modes['position'].value if 'position' in modes else None
-            for name, modes in self.sent.items()
-        }
-        for name, modes in self.held.items():
-            if 'position' in modes and name in _MEMBERS and _MEMBERS[name][0] in changed:
-                number = joint_value(self.numbers, 'position', name, actuators)
-                if number is not UNKNOWN:
-                    modes['position'] = number.value
-                    self.sizes[name] = number.size
-
-    def _send(self, wanted, stamp):
-        """Map commands that are complete, and hold them."""
-        sent = {}
-        for name, modes in wanted.items():
-            if 'position' in modes and modes['position'] != self.held[name].get('position'):
-                self.sizes.pop(name, None)
-        for each in FIELDS:
-            joints = {name: modes[each] for name, modes in wanted.items() if each in modes}
-            for actuator in ACTUATORS:
-                sizes = self.sizes if each == 'position' else {}
-                number = actuator_value(self.numbers, each, actuator, joints, sizes)
-                if number is not UNKNOWN:
-                    sent.setdefault(actuator, {})[each] = number
-        self.held.update(wanted)
-        self.sent.update(sent)
-        return self._messages(sent, stamp)
-
-    def _messages(self, sent, stamp):
-        names = tuple(name for name in ACTUATORS if name in sent)
-        if not names:
-            return []
-        modes = {frozenset(sent[name]) for name in names}
-        if self.mixed_commands == 'nan' or len(modes) == 1:
-            return [
-                Expected(
-                    names,
-                    {
-                        each: [sent[name].get(each, UNKNOWN) for name in names]
-                        if any(each in sent[name] for name in names)
-                        else None
-                        for each in FIELDS
-                    },
-                    stamp,
-                )
-            ]
-        messages = []
-        for each in FIELDS:
-            having = tuple(name for name in names if each in sent[name])
-            if having:
-                fields = dict.fromkeys(FIELDS)
-                fields[each] = [sent[name][each] for name in having]
-                messages.append(Expected(having, fields, stamp))
-        return messages
+        """Return the messages that it leads to."""
+        fields = {}
+        for each, values in message.arrays.items():
+            joints = dict(zip(message.names, values, strict=True))
+            assert joints.keys() == {*COMMANDABLE}
+            fields[each] = [actuator_value(self.numbers, each, name, joints) for name in ACTUATORS]
+        return [Expected(ACTUATORS, fields, message.stamp)]
 
 
 # -- what hypothesis draws -----------------------------------------------------------------------

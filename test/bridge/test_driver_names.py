@@ -21,6 +21,7 @@ from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryReco
 
 ACTUATORS = tuple('abcdefg')
 EMPTY = np.empty(0)
+FIELDS = ('position', 'velocity', 'effort')
 
 #: Two arms with drivers that call their motors M1 and M2, and a gripper with its URDF name.
 ARMS = {
@@ -75,19 +76,20 @@ def commands(draw):
 
 @given(robot=robots(), record=commands())
 def test_every_number_reaches_its_driver_and_nobody_else(robot, record):
-    """Each actuator's numbers are in the message of its driver, under its name there, once."""
+    """Under its name there, once; what the drivers echo as states is what was sent."""
     entries, places = robot
     wanted = {
         (*places[name], field, value)
-        for field in ('position', 'velocity', 'effort')
+        for field in FIELDS
         for name, value in zip(record.names, getattr(record, field), strict=False)
         if not np.isnan(value)
     }
     found = []
+    merged = StateBuffer(ACTUATORS, RECORDED, driver_names=entries)
     parts = DriverNames(entries, ACTUATORS).divide_command(record)
     for namespace, part in parts:
         assert (part.stamp, part.frame_id) == (record.stamp, record.frame_id)
-        for field in ('position', 'velocity', 'effort'):
+        for field in FIELDS:
             values = getattr(part, field)
             assert not len(values) or not np.isnan(values).all()
             found += [
@@ -95,24 +97,16 @@ def test_every_number_reaches_its_driver_and_nobody_else(robot, record):
                 for name, value in zip(part.names, values, strict=bool(len(values)))
                 if not np.isnan(value)
             ]
-    assert len(found) == len(set(found))
-    assert set(found) == wanted
-    assert len(dict(parts)) == len(parts)
-
-
-@given(robot=robots(), values=st.lists(st.floats(-9.0, 9.0), min_size=7, max_size=7))
-def test_what_drivers_echo_is_what_was_sent(robot, values):
-    """States with the names and namespaces of commands belong to the same actuators."""
-    entries, _ = robot
-    merged = StateBuffer(ACTUATORS, RECORDED, driver_names=entries)
-    for namespace, part in DriverNames(entries, ACTUATORS).divide_command(
-        record_of(ACTUATORS, values)
-    ):
         # In the bridge's own namespace may be actuators of one topic's driver, and others.
         for source in (f'{namespace}states', *(() if namespace else ('any',))):
             with suppress(MessageError):
                 merged.merge_message(source, Layout(part.names, part.lengths), part, (1, 0), 0.0)
-    assert merged.read_values(0.0)[0].tolist() == values
+    assert len(found) == len(set(found))
+    assert set(found) == wanted
+    assert len(dict(parts)) == len(parts)
+    for field, known in zip(FIELDS, merged.read_values(0.0), strict=True):
+        sent = dict(zip(record.names, getattr(record, field), strict=False))
+        np.testing.assert_array_equal(known, [sent.get(name, np.nan) for name in ACTUATORS])
 
 
 @given(robot=robots(), data=st.data())
@@ -161,6 +155,11 @@ def test_two_arms_by_hand():
         'left/': (('M1',), [1.0], []),
         'right/': (('M1',), [], [2.0]),
     }
+    drivers = DriverNames(ARMS, ACTUATORS)
+    drivers.divide_command(record_of('ab', [1.0, 2.0]))
+    drivers.divide_trajectory(TrajectoryRecord((0, 0), '', ('c', 'g'), ()))
+    assert drivers.reached == ({'left/'}, {'right/', ''})
+    assert DriverNames({}, ACTUATORS).reached == ({''}, {''})
 
 
 def test_a_driver_has_its_own_actuators_only():
@@ -181,15 +180,6 @@ def test_a_driver_has_its_own_actuators_only():
         tell('left/actuator_states', ('c',), [1.0])
 
 
-def test_who_was_reached():
-    """It is known which drivers were sent commands, and which trajectories."""
-    drivers = DriverNames(ARMS, ACTUATORS)
-    drivers.divide_command(record_of('ab', [1.0, 2.0]))
-    drivers.divide_trajectory(TrajectoryRecord((0, 0), '', ('c', 'g'), ()))
-    assert drivers.reached == ({'left/'}, {'right/', ''})
-    assert DriverNames({}, ACTUATORS).reached == ({''}, {''})
-
-
 def test_names_of_sensors_are_beside_those_of_states():
     """Sensors of a driver are in the namespace of its states, with its names."""
     drivers = DriverNames(ARMS | {'axis': 'e', 'actuator_states:can0:1': 'f'}, ACTUATORS)
@@ -203,30 +193,23 @@ def test_names_of_sensors_are_beside_those_of_states():
     }
 
 
-def test_commands_reach_the_driver_under_its_own_names():
+@pytest.mark.parametrize(
+    ('entries', 'names', 'expected'),
+    [
+        ({'a': 'b', 'b': 'a', 'axis_3': 'd'}, 'dacb', ('axis_3', 'b', 'c', 'a')),
+        # A driver may name one actuator in two ways; it is commanded under the first name.
+        ({'left/m': 'd', 'right/m': 'd'}, 'd', ('left/m',)),
+        ({'n': 'd', 'x/y:m1': 'd', 'x/y:m2': 'd'}, 'd', ('m1',)),
+    ],
+)
+def test_commands_reach_the_driver_under_its_own_names(entries, names, expected):
     """Names with a driver's name are exchanged, also crosswise; the others and the rest stay."""
-    actuators = ('a', 'b', 'c', 'elbow_motor')
-    drivers = DriverNames({'a': 'b', 'b': 'a', 'axis_3': 'elbow_motor'}, actuators)
-    record = record_of(('elbow_motor', 'a', 'c', 'b'), np.arange(4.0), effort=np.ones(4))
-    ((namespace, renamed),) = drivers.divide_command(record)
-    assert namespace == ''
-    assert renamed.names == ('axis_3', 'b', 'c', 'a')
+    record = record_of(names, np.arange(len(names)))
+    ((_, renamed),) = DriverNames(entries, ACTUATORS).divide_command(record)
+    assert renamed.names == expected
     assert (renamed.stamp, renamed.frame_id) == ((1, 2), 'f')
     assert renamed.position is record.position
-    ((_, renamed),) = drivers.divide_trajectory(TrajectoryRecord((0, 0), '', ('a',), ()))
-    assert renamed.names == ('b',)
-
-
-def test_of_two_names_for_one_actuator_the_first_is_sent():
-    """A driver may name one actuator in two ways; it is commanded under the first name."""
-    record = record_of('m', np.zeros(1))
-    ((_, renamed),) = DriverNames({'left/m': 'm', 'right/m': 'm'}, ('m',)).divide_command(record)
-    assert renamed.names == ('left/m',)
-    ((_, renamed),) = DriverNames({'n': 'm', 'x/y:m1': 'm', 'x/y:m2': 'm'}, 'm').divide_command(
-        record
-    )
-    assert renamed.names == ('m1',)
-    assert DriverNames({}, ('m',)).divide_command(record) == [('', record)]
+    assert DriverNames({}, ACTUATORS).divide_command(record) == [('', record)]
 
 
 @pytest.mark.parametrize(

@@ -12,50 +12,50 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge import snapshot
 from transmission_bridge.bridge.diagnostics import CHECKS, ERROR, find_troubles, WARN
 from transmission_bridge.bridge.inputs import TopicStatistics
-from transmission_bridge.bridge.snapshot import Moment, Peers
+from transmission_bridge.bridge.snapshot import DriverFacts, Moment, Peers
 
 
-class Driver:
-    """
-    A driver, and the troubles found by a snapshot once a second.
+def still(time):
+    """Return numbers that do not change."""
+    return np.zeros(3)
 
-    :param timeout: The watch's.
-    :param phase: When the watch looks first [s].
-    :param topic: The topic.
-    """
 
-    def __init__(self, timeout=0.0, phase=0.5, topic='/a'):
+def moving(time):
+    """Return numbers that never come again."""
+    return np.array([time, 2.0 * time, math.nan])
+
+
+class _Driver:
+    """A driver, and the troubles found by a snapshot once a second, the first after a phase."""
+
+    def __init__(self, timeout=0.0, phase=0.5, topic='/a', publishers=("'/driver'",), others=()):
         self.statistics = TopicStatistics('a')
-        self.publishers = {1: "'/driver'"}
-        self.others = ()
-        self.refuses = ''
-        self.is_paused = False
+        self.publishers, self.others = dict(enumerate(publishers, 1)), others
+        self.refuses, self.is_paused = '', False
         self._topic, self._timeout = topic, timeout or math.inf
-        self._watch = snapshot.DriverFacts(self.statistics)
-        self._now = phase
-        self._numbers = np.zeros(3)
+        self._watch = DriverFacts(self.statistics)
+        self.now, self._numbers = phase, np.zeros(3)
 
     def look(self):
         """Have a second pass in which nothing comes; return the trouble, or ``None``."""
-        self._now += not self.is_paused
+        self.now += not self.is_paused
         self._watch.update_state(
             Peers(self._topic, publishers=self.publishers, elsewhere=self.others),
             self._numbers,
             self._timeout,
-            Moment(self._now, elapsed=float(not self.is_paused), open_for=self._now),
+            Moment(self.now, elapsed=float(not self.is_paused), open_for=self.now),
         )
-        found = list(find_troubles(self._watch, CHECKS[snapshot.DriverFacts]))
+        found = list(find_troubles(self._watch, CHECKS[DriverFacts]))
         assert len(found) < 2
         return found[0] if found else None
 
-    def run(self, times, numbers=lambda time: np.zeros(3)):
+    def run(self, times, numbers=still):
         """Have messages come at these times; return the troubles of the looks until then."""
         found = []
         for time in times:
-            while self._now + 1.0 < time:
+            while self.now + 1.0 < time:
                 found.append(self.look())
             self.statistics.received += 1
             self.statistics.heard = time
@@ -77,71 +77,57 @@ def every(period, seconds, begin=0.0):
     return begin + np.arange(1, int(seconds / period) + 1) * period
 
 
-def moving(time):
-    """Return numbers that never come again."""
-    return np.array([time, 2.0 * time, math.nan])
-
-
 rates = st.sampled_from([0.2, 0.7, 1.0, 1.3, 3.0, 10.0, 100.0])
 phases = st.floats(0.0, 1.0, exclude_max=True)
+motions = st.sampled_from([still, moving])
+chance = st.randoms(use_true_random=False)
 
 
-@given(rates, phases, st.booleans())
-def test_a_regular_driver_that_falls_silent(rate, phase, moves):
+@given(rates, phases, motions, st.sampled_from([0.0, 0.4]), chance)
+def test_a_regular_driver_is_missed_when_it_falls_silent_and_only_then(
+    rate, phase, numbers, jitter, random
+):
     """A warning comes within 3 s after five periods (at least 1 s), and goes when it is back."""
-    driver = Driver(phase=phase)
-    seconds = max(15.0, 12.0 / rate)
-    times = every(1.0 / rate, seconds)
+    driver, limit = _Driver(phase=phase), max(1.0, 5.0 / rate)
+    times = every(1.0 / rate, max(15.0, 12.0 / rate))
+    times = sorted(time + random.uniform(0.0, jitter) / rate for time in times)
     driver.run(times[:1])
-    assert not any(driver.run(times[1:], moving if moves else lambda time: np.zeros(3)))
-    limit = max(1.0, 5.0 / rate)
+    assert not any(driver.run(times[1:], numbers))
+    if jitter:
+        return
     found = driver.wait(math.ceil(limit) + 3)
-    silent = [time for time, trouble in zip(range(len(found)), found, strict=True) if trouble]
+    silent = [time for time, trouble in enumerate(found) if trouble]
     # The look of this number comes up to a second later than this many seconds.
-    assert silent
     assert limit - 1.0 <= silent[0] + 1 <= limit + 2.0
     assert found[-1].level == WARN
     assert f'a message every {1 / rate:.2g} s' in found[-1].words
     assert "'/driver'" in found[-1].words
-    again = driver._now + every(1.0 / rate, 10.0 / rate)
-    driver.run(again[:1])
+    driver.run(driver.now + every(1.0 / rate, 10.0 / rate)[:1])
     assert driver.look() is None
 
 
 @given(st.sampled_from([3.0, 10.0, 100.0]), phases)
 def test_a_driver_that_stands_still_and_dies_young(rate, phase):
     """A driver that repeats its numbers is regular after three snapshots."""
-    driver = Driver(phase=phase)
+    driver = _Driver(phase=phase)
     driver.run(every(1.0 / rate, 3.5))
-    limit = max(1.0, 5.0 / rate)
-    assert any(driver.wait(math.ceil(limit) + 2))
+    assert any(driver.wait(math.ceil(max(1.0, 5.0 / rate)) + 2))
 
 
-@given(phases, st.randoms(use_true_random=False))
+@given(phases, chance)
 def test_an_uneven_driver_that_falls_silent(phase, random):
     """One that is kept from running now and then is still one that sends again and again."""
-    driver, times = Driver(phase=phase), [0.01]
+    driver, times = _Driver(phase=phase), [0.01]
     while times[-1] < 20.0:
         times.append(times[-1] + random.choice([0.01, 0.1, 0.4, 0.8]))
     assert not any(driver.run(times))
     assert any(driver.wait(7))
 
 
-@given(rates, phases, st.floats(0.0, 0.4), st.randoms(use_true_random=False), st.booleans())
-def test_a_regular_driver_is_no_trouble(rate, phase, jitter, random, moves):
-    """For any rate and jitter, moving or not."""
-    driver = Driver(phase=phase)
-    times = sorted(time + random.uniform(0.0, jitter) / rate for time in every(1.0 / rate, 60.0))
-    if times:
-        driver.run(times[:1])
-        assert not any(driver.run(times[1:], moving if moves else lambda time: np.zeros(3)))
-
-
 @given(st.lists(st.tuples(st.floats(0.02, 6.0), st.floats(3.0, 30.0)), max_size=8), phases)
 def test_a_driver_that_sends_on_change(bursts, phase):
     """A driver that is silent while it stands is no trouble."""
-    driver = Driver(phase=phase)
-    now = 0.1
+    driver, now = _Driver(phase=phase), 0.1
     driver.run([now], moving)
     for length, pause in bursts:
         now += pause
@@ -153,16 +139,19 @@ def test_a_driver_that_sends_on_change(bursts, phase):
 
 def test_a_driver_that_sends_on_change_is_met_in_motion():
     """At most the first pause of a long motion is taken for silence."""
-    driver = Driver()
-    driver.run(every(0.01, 20.0), moving)
-    assert any(driver.wait(20))
-    driver.run(every(0.01, 20.0, driver._now), moving)
-    assert not any(driver.wait(20))
+    driver = _Driver()
+    for is_first in (True, False):
+        driver.run(every(0.01, 20.0, 0.0 if is_first else driver.now), moving)
+        assert any(driver.wait(20)) == is_first
+    # Another publisher is another driver without a history.
+    driver.publishers = {2: "'/driver'"}
+    driver.run(every(0.01, 20.0, driver.now), moving)
+    assert any(driver.wait(4))
 
 
 def test_a_driver_that_is_gone():
-    """A driver without a publisher is gone, regular or not."""
-    driver = Driver()
+    """A driver without a publisher is gone, regular or not, unless it sends messages."""
+    driver = _Driver()
     assert not any(driver.run([0.2, 0.9, 7.0], moving))
     assert not any(driver.wait(10))
     driver.publishers = {}
@@ -170,32 +159,12 @@ def test_a_driver_that_is_gone():
     assert found[0] is None
     assert {trouble.level for trouble in found[1:]} == {WARN}
     assert found[1].words.startswith('the driver is gone, /a has 0 publishers: start it again')
-    driver.publishers = {2: "'/driver'"}
-    assert not any(driver.run(every(1.0, 10.0, driver._now)))
+    assert not any(driver.run(every(0.1, 20.0, driver.now)))
 
 
-def test_a_driver_that_the_graph_does_not_show():
-    """A driver that sends messages is present, whatever the graph contains."""
-    driver = Driver()
-    driver.publishers = {}
-    assert not any(driver.run(every(0.1, 20.0)))
-
-
-def test_a_driver_that_was_started_again():
-    """Another publisher is another driver without a history."""
-    driver = Driver()
-    driver.run(every(0.01, 20.0), moving)
-    assert any(driver.wait(4))
-    driver.publishers = {2: "'/driver'"}
-    driver.run(every(0.01, 20.0, driver._now), moving)
-    assert any(driver.wait(4))
-
-
-def test_never_heard():
+def test_a_driver_that_was_never_heard():
     """After 2 s: how many publishers there are, where else there are any, and what to do."""
-    driver = Driver(phase=-1.0)
-    driver.publishers = {}
-    driver.others = ('/left/a', '/b')
+    driver = _Driver(phase=-1.0, publishers=(), others=('/left/a', '/b'))
     found = driver.wait(4)
     assert found[:3] == [None] * 3
     assert found[3].level == WARN
@@ -226,37 +195,33 @@ def test_never_heard():
 )
 def test_the_namespace_of_a_driver(others, namespace):
     """A topic that differs by its namespace only is named: the commands use it too."""
-    driver = Driver(phase=-1.0, topic='/here/a')
-    driver.publishers = {}
-    driver.others = others
-    words = driver.wait(4)[3].words
-    if namespace is None:
-        assert '__ns' not in words
-    else:
-        assert f'(-r __ns:={namespace})' in words
+    words = _Driver(phase=-1.0, topic='/here/a', publishers=(), others=others).wait(4)[3].words
+    assert ('__ns' in words) == (namespace is not None)
+    assert namespace is None or f'(-r __ns:={namespace})' in words
 
 
-def test_never_heard_with_a_timeout():
-    """It is an error once the timeout has passed too."""
-    driver = Driver(timeout=5.0, phase=-1.0)
-    driver.publishers = {}
+def test_never_heard_is_an_error_once_the_timeout_has_passed_too():
+    """Before, it is a warning."""
+    driver = _Driver(timeout=5.0, phase=-1.0, publishers=())
     levels = [trouble and trouble.level for trouble in driver.wait(9)]
     assert levels == [None] * 3 + [WARN] * 3 + [ERROR] * 3
 
 
 def test_every_message_is_refused():
     """The reason is reported, not a missing message; the log has it already."""
-    driver = Driver()
-    driver.refuses = 'foreign'
-    found = driver.run(every(0.1, 10.0))[-1]
-    assert found.words == ('no usable actuator state yet: every message is rejected: why foreign')
-    assert not found.kind
+    for timeout, level in ((0.0, WARN), (1.0, ERROR)):
+        driver = _Driver(timeout)
+        driver.refuses = 'foreign'
+        found = driver.run(every(0.1, 10.0))[-1]
+        assert found.level == level
+        assert found.words.endswith('every message is rejected: why foreign')
+        assert timeout or not found.kind
 
 
 @pytest.mark.parametrize(('timeout', 'level'), [(0.0, WARN), (1.0, ERROR)])
 def test_a_driver_that_was_started_again_with_other_names(timeout, level):
     """The reason of the rejections is reported, also without a timeout, and logged."""
-    driver = Driver(timeout)
+    driver = _Driver(timeout)
     driver.run(every(0.1, 5.0))
     driver.publishers = {2: "'/driver'"}
     driver.refuses = 'foreign'
@@ -272,7 +237,7 @@ def test_a_driver_that_was_started_again_with_other_names(timeout, level):
 
 def test_a_gripper_on_the_topic_of_a_driver():
     """Messages about others are no trouble while a driver of the robot may have no news."""
-    driver = Driver()
+    driver = _Driver()
     driver.run(every(0.01, 5.0), moving)
     driver.publishers = {1: "'/driver'", 2: "'/gripper'"}
     driver.refuses = 'foreign'
@@ -280,26 +245,18 @@ def test_a_gripper_on_the_topic_of_a_driver():
 
 
 @pytest.mark.parametrize(('used', 'level'), [(8.9, ERROR), (9.1, None), (10.1, ERROR)])
-def test_stale(used, level):
-    """With a timeout, a topic without a usable message within it is an error."""
-    driver = Driver(timeout=1.0, phase=9.0)
-    driver.statistics.heard = 10.0
-    driver.statistics.used = used
+def test_a_topic_without_a_usable_message_within_the_timeout_is_an_error(used, level):
+    """Also one of a time to come."""
+    driver = _Driver(timeout=1.0, phase=9.0)
+    driver.statistics.heard, driver.statistics.used = 10.0, used
     driver.statistics.received = 1
     trouble = driver.look()
     assert (trouble and trouble.level) == level
 
 
-def test_stale_from_the_beginning():
-    """So is a driver with rejected messages only."""
-    driver = Driver(timeout=1.0)
-    driver.refuses = 'ragged'
-    assert driver.run(every(0.1, 10.0))[-1].level == ERROR
-
-
-def test_stale_says_why():
-    """With a timeout, silence is an error, with the same words."""
-    driver = Driver(timeout=0.5)
+def test_silence_beyond_the_timeout_says_why():
+    """With the words that it has without one."""
+    driver = _Driver(timeout=0.5)
     driver.run(every(0.1, 20.0))
     driver.publishers = {}
     driver.look()
@@ -312,7 +269,7 @@ def test_stale_says_why():
 
 def test_time_that_stands_still():
     """While the simulator pauses, nothing is late; a driver that does not resume is late."""
-    driver = Driver()
+    driver = _Driver()
     driver.run(every(0.1, 20.0))
     driver.is_paused = True
     assert not any(driver.wait(20))

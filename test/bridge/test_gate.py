@@ -5,142 +5,125 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 import math
 from pathlib import Path
 import re
 
+from command_paths import reason
 import numpy as np
 import pytest
+from small_robots import ANKLE, maps, params, transmission
+from state_paths import record
 
 from transmission_bridge.bridge import bridge
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.command_plan import find_command_names, plan_command
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
-from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
+from transmission_bridge.messages.joint_state import Layout
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
-from transmission_bridge.transmissions import RobotTransmissions
 
 FIELDS = ('position', 'velocity', 'effort')
 TIMEOUT, TICK = 0.5, 0.125
 
-SIMPLE = """<transmission name="t{0}"><plugin>transmission_interface/SimpleTransmission</plugin>
-<actuator name="m{0}" role="actuator1">{limit}</actuator>
-<joint name="j{0}" role="joint1"/></transmission>"""
 #: One motor bends two joints alike.
-FINGER = """<transmission name="finger"><plugin>transmission_bridge/CoupledTransmission</plugin>
-<param name="matrix">1; 1</param><actuator name="m0" role="actuator1"/>
-<joint name="j0" role="joint1"/><joint name="j1" role="joint2"/></transmission>"""
-WRIST = """<transmission name="wrist">
-<plugin>transmission_interface/DifferentialTransmission</plugin>
-<actuator name="m0" role="actuator1"/><actuator name="m1" role="actuator2"/>
-<joint name="j0" role="joint1"/><joint name="j1" role="joint2"/></transmission>"""
+FINGER = transmission('finger', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 1'))
+WRIST = transmission('wrist', 'Differential', ('j0', 'j1'), ('m0', 'm1'))
+
+
+def simple(number, limit=''):
+    """Return a transmission of the joint of a number."""
+    return transmission(f't{number}', 'Simple', (f'j{number}',), {f'm{number}': limit})
 
 
 def made(
-    *transmissions,
-    limit='lower="-1.5" upper="1.5" velocity="20" effort="50"',
-    count=2,
-    kind='revolute',
-    plugin='two/Hardware',
+    text, limit='revolute lower="-1.5" upper="1.5" velocity="20" effort="50"', count=2, **more
 ):
     """Return a robot of the joints ``j0``, ``j1``, ..."""
-    joints = ''.join(
-        f'<link name="l{n}"/><joint name="j{n}" type="{kind}"><parent link="base"/>'
-        f'<child link="l{n}"/><limit {limit}/></joint>'
-        for n in range(count)
-    )
-    declared = ''.join(f'<joint name="j{n}"/>' for n in range(count))
-    return RobotTransmissions(
-        load_description(
-            f'<robot name="two"><link name="base"/>{joints}<ros2_control name="h" type="system">'
-            f'<hardware><plugin>{plugin}</plugin></hardware>{declared}{"".join(transmissions)}'
-            '</ros2_control></robot>'
-        )
-    )
+    return maps({f'j{number}': limit for number in range(count)}, text, **more)
 
 
-def pair(limit='', **more):
+def pair(motor='', **more):
     """Return a robot of two simple transmissions, the motor ``m1`` with a limit."""
-    return made(SIMPLE.format(0, limit=''), SIMPLE.format(1, limit=limit), **more)
+    return made(simple(0) + simple(1, motor), **more)
 
 
-class World:
-    """
-    A bridge, its driver and its commander, in plain terms.
+def three(plugin='two/Hardware'):
+    """Return a robot of a wrist beside a joint of its own, without position limits."""
+    limit = 'continuous velocity="20" effort="9"'
+    return made(WRIST + simple(2), limit, count=3, plugin=plugin)
 
-    :ivar sent: The messages sent, as ``(topic, numbers by actuator and interface)``.
-    """
+
+class _World:
+    """A bridge, its driver and its commander, in plain terms."""
 
     def __init__(self, robot, **options):
         given = {'command_timeout': TIMEOUT, 'state_timeout': 1.0} | options
         self.robot = robot
         self.bridge = Bridge(robot, BridgeOptions(**given), self._receive)
-        self.orders = given.get('command_actuators', ())
-        self.layouts = LayoutTable()
+        self.gate, self.merged = self.bridge.gate, self.bridge.states.merged
+        self.counts = self.gate.ledger.counts
         self.now = 100.0
         self.sent = []
 
     def _receive(self, outgoing):
         self.sent += [(each.topic, each.content) for each in outgoing]
 
-    def wait(self, seconds):
-        """Let time pass, with ticks; return the messages sent."""
+    def _sent_by(self, act, *given):
         before = len(self.sent)
+        act(*given)
+        return self.words(self.sent[before:])
+
+    def _tick(self, seconds):
         for _ in range(round(seconds / TICK)):
             self.now += TICK
             self.bridge.end_expired_commands((2, 0), self.now)
-        return self.words(self.sent[before:])
 
-    def state(self, names=(), **arrays):
+    def wait(self, seconds):
+        """Let time pass, with ticks; return what is sent."""
+        return self._sent_by(self._tick, seconds)
+
+    def state(self, names=(), **rows):
         """Have the driver give positions, velocities, efforts of its (first) actuators."""
-        rows = [np.array(arrays.get(field, ()), dtype=float) for field in FIELDS]
-        names = names or self.robot.actuator_names[: max(map(len, rows))]
-        record = JointStateRecord((1, 0), '', names, *rows)
-        layout = self.layouts.find_layout(names, record.lengths)
-        self.bridge.states.merge_message('driver', layout, record, (1, 0), self.now)
+        names = names or self.robot.actuator_names[: max(map(len, rows.values()))]
+        message = record(names, **rows)
+        layout = Layout(message.names, message.lengths)
+        self.bridge.states.merge_message('driver', layout, message, (1, 0), self.now)
 
     def command(self, *, topic='joint_commands', **modes):
         """Command joints, each mode as ``{joint: value}``; return what is sent."""
-        before = len(self.sent)
-        names = tuple(dict.fromkeys(name for values in modes.values() for name in values))
-        rows = [
-            np.array([modes[field].get(name, math.nan) for name in names])
-            if field in modes
-            else np.empty(0)
-            for field in FIELDS
-        ]
-        record = JointStateRecord((1, 0), '', names, *rows)
-        layout = self.layouts.find_layout(names, record.lengths)
-        self.bridge.send_joint_command(layout, record, (1, 0), self.now, topic)
-        return self.words(self.sent[before:])
-
-    def trajectory(self, joints, *points, start=None):
-        """Send waypoints ``(time, {array: numbers})``; return those that are sent on."""
-        before = len(self.sent)
-        record = TrajectoryRecord(
-            (0, 0),
-            '',
-            tuple(joints),
-            tuple(
-                Waypoint(
-                    (int(time), round((time % 1) * 1e9)),
-                    *(np.array(given.get(field, ()), dtype=float) for field in POINT_FIELDS),
-                )
-                for time, given in points
-            ),
+        names = dict.fromkeys(name for values in modes.values() for name in values)
+        rows = {
+            field: [values.get(name, math.nan) for name in names]
+            for field, values in modes.items()
+        }
+        message = record(names, **rows)
+        layout = Layout(message.names, message.lengths)
+        return self._sent_by(
+            self.bridge.send_joint_command, layout, message, (1, 0), self.now, topic
         )
-        self.bridge.send_joint_trajectory(record, self.now, start)
+
+    def array(self, **modes):
+        """Command joints; return the plain arrays that are sent."""
+        return self.arrays(self.command(**modes))
+
+    def trajectory(self, joint, *points, start=None):
+        """Send waypoints ``(time, {array: number})``; return those that are sent on."""
+        before = len(self.sent)
+        waypoints = tuple(
+            Waypoint(
+                (int(time), round((time % 1) * 1e9)),
+                *(np.array([given[f]] if f in given else [], dtype=float) for f in POINT_FIELDS),
+            )
+            for time, given in points
+        )
+        trajectory = TrajectoryRecord((0, 0), '', (joint,), waypoints)
+        self.bridge.send_joint_trajectory(trajectory, self.now, start)
         ((_, sent),) = self.sent[before:]
         return sent.points
 
     def stop(self):
         """Deactivate; return what is sent."""
-        before = len(self.sent)
-        self.bridge.send_stop((3, 0), self.now)
-        return self.words(self.sent[before:])
+        return self._sent_by(self.bridge.send_stop, (3, 0), self.now)
 
     def tune(self, changes):
         """Change parameters."""
@@ -148,6 +131,11 @@ class World:
         self.bridge.guard_tuning(after, self.now)
         self.bridge.replace_maps(after)
         self.robot = after
+
+    @staticmethod
+    def arrays(sent):
+        """Return the arrays of what was sent."""
+        return {topic: numbers for topic, numbers in sent.items() if topic.startswith('actuator_')}
 
     @staticmethod
     def words(messages):
@@ -164,13 +152,6 @@ class World:
         return found
 
 
-def reason(act, *given, **modes):
-    """Return why something is rejected."""
-    with pytest.raises(MessageError) as caught:
-        act(*given, **modes)
-    return caught.value.reason
-
-
 # -- ends ----------------------------------------------------------------------------------------
 
 
@@ -178,7 +159,7 @@ def reason(act, *given, **modes):
 @pytest.mark.parametrize('mode', ['velocity', 'effort'])
 def test_a_finger_with_one_motor_stops(mode, both):
     """The velocity of one motor that bends two joints ends, whichever joints were commanded."""
-    world = World(made(FINGER), zero_effort=True)
+    world = _World(made(FINGER), zero_effort=True)
     assert world.command(**{mode: {'j0': 10.0}})[mode]['m0'] == pytest.approx(10.0)
     if both:
         assert world.wait(0.25) == {}
@@ -188,16 +169,10 @@ def test_a_finger_with_one_motor_stops(mode, both):
     assert world.wait(5.0) == {}
 
 
-WINGS = """<transmission name="wings">
-<plugin>transmission_interface/DifferentialTransmission</plugin>
-<actuator name="port" role="actuator1"/><actuator name="starboard" role="actuator2"/>
-<joint name="bow" role="joint1"/><joint name="stern" role="joint2"/></transmission>"""
-
-
-def test_a_partner_that_cannot_be_mapped_ends_at_the_motors(robots):
+def test_a_partner_that_cannot_be_mapped_ends_at_the_motors():
     """If the position that a mechanism needs is unknown, its motors get zero; others go on."""
-    text = robots.urdf(('pitch', 'roll', 'bow', 'stern'), robots.ANKLE + WINGS)
-    world = World(RobotTransmissions(load_description(text, strict=True)))
+    wings = transmission('wings', 'Differential', ('bow', 'stern'), ('port', 'starboard'))
+    world = _World(maps(('pitch', 'roll', 'bow', 'stern'), ANKLE + wings))
     world.state(position=(0.0,) * 4)
     world.command(velocity={'pitch': 0.1, 'roll': 0.2, 'bow': 1.0, 'stern': 2.0})
     world.now += 0.375
@@ -208,13 +183,23 @@ def test_a_partner_that_cannot_be_mapped_ends_at_the_motors(robots):
     assert world.wait(0.5) == {'velocity': {'port': 0.0, 'starboard': 0.0}}
 
 
-# -- what is known -------------------------------------------------------------------------------
+@pytest.mark.parametrize('timeout', [0.0, TIMEOUT])
+def test_no_command_is_completed_from_an_old_position(timeout):
+    """A position older than state_timeout is unknown, also after it was read."""
+    world = _World(made(WRIST), command_timeout=timeout)
+    world.state(position=(0.2, 0.2))
+    for _ in range(2):
+        assert world.command(position={'j0': 0.1}) != {}
+    world.gate.reset()
+    world.now += 3.0
+    world.merged.read_values(world.now)  # as diagnostics do
+    assert reason(world.command, position={'j0': 0.1}) == 'partial'
 
 
 @pytest.mark.parametrize('deactivated', [False, True])
 def test_position_from_before_time_went_back_is_not_used_when_time_has_passed_it(deactivated):
     """A wrist joint is completed by the position of its partner, which is of a minute ago."""
-    world = World(three())
+    world = _World(three())
     world.state(position=(0.2, 0.2))
     world.command(position={'j0': 0.1})
     world.bridge.end_expired_commands((1, 0), 40.0)
@@ -226,80 +211,59 @@ def test_position_from_before_time_went_back_is_not_used_when_time_has_passed_it
     assert reason(world.command, position={'j0': 0.1}) == 'partial'
 
 
-def test_velocity_in_force_ends_when_time_goes_back_before_a_forgotten_trajectory():
-    """Its driver was silent, so that the positions are forgotten: it has nothing to end itself."""
-    world = World(pair(), command_timeout=0.0)
-    world.state(position=(0.0, 0.0))
-    world.command(velocity={'j0': 0.5})
-    world.trajectory(['j0'], (0.5, {'positions': [0.2]}), start=110.0)
-    world.bridge.end_expired_commands((1, 0), 102.0)
-    world.now = 40.0
-    assert world.wait(TICK) == {'velocity': {'m0': 0.0}}
-
-
-@pytest.mark.parametrize('timeout', [0.0, TIMEOUT])
-def test_no_command_is_completed_from_an_old_position(timeout):
-    """A position older than state_timeout is unknown, also after it was read."""
-    world = World(made(WRIST), command_timeout=timeout)
-    world.state(position=(0.2, 0.2))
-    for _ in range(2):
-        assert world.command(position={'j0': 0.1}) != {}
-    world.bridge.gate.reset()
-    world.now += 3.0
-    world.bridge.states.merged.read_values(world.now)  # as diagnostics do
-    assert reason(world.command, position={'j0': 0.1}) == 'partial'
-
-
 # -- plain arrays --------------------------------------------------------------------------------
 
 BOTH = {'command_actuators': ('m0', 'm1')}
 
 
-def arrays(sent):
-    """Return the arrays of what was sent."""
-    return {topic: numbers for topic, numbers in sent.items() if topic.startswith('actuator_')}
-
-
 def test_an_array_waits_for_a_command_of_each_member():
     """It is sent with active commands of its mode only, and counted if it lacks one."""
-    world = World(pair(), **BOTH)
-    assert arrays(world.command(position={'j0': 0.5})) == {}
-    assert world.bridge.gate.unsent_arrays == {'actuator_position_commands': 1}
-    assert world.bridge.gate.missing == {'actuator_position_commands': ('m1',)}
-    sent = world.command(position={'j1': 0.25})
-    assert arrays(sent) == {'actuator_position_commands': [0.5, 0.25]}
-    assert world.bridge.gate.missing == {}
-    assert arrays(world.command(velocity={'j1': 0.25})) == {}
-    assert arrays(world.command(position={'j0': 0.5})) == {}
+    world = _World(pair(), **BOTH)
+    assert world.array(position={'j0': 0.5}) == {}
+    assert world.gate.unsent_arrays == {'actuator_position_commands': 1}
+    assert world.gate.missing == {'actuator_position_commands': ('m1',)}
+    sent = world.array(position={'j1': 0.25})
+    assert sent == {'actuator_position_commands': [0.5, 0.25]}
+    assert world.gate.missing == {}
+    assert world.array(velocity={'j1': 0.25}) == {}
+    assert world.array(position={'j0': 0.5}) == {}
 
 
 def test_an_array_does_not_send_to_an_unknown_turn():
     """The same command alone is also rejected."""
-    limit = 'lower="-9" upper="9" velocity="20" effort="50"'
-    robot = made(SIMPLE.format(0, limit=''), SIMPLE.format(1, limit=''), limit=limit)
-    world = World(robot, **BOTH, wrap_period=('m1=6.283185307179586',))
+    robot = pair(limit='revolute lower="-9" upper="9" velocity="20" effort="50"')
+    world = _World(robot, **BOTH, wrap_period=('m1=6.283185307179586',))
     world.state(position=(0.0, 0.0))
     assert reason(world.command, position={'j1': 0.1}) == 'unknown_turn'
-    world.bridge.states.merged.settle_turns({1: 0.0})
-    assert arrays(world.command(position={'j0': 0.1, 'j1': 0.1})) != {}
-    world.bridge.states.merged.turns.forget_turns()
+    world.merged.settle_turns({1: 0.0})
+    assert world.array(position={'j0': 0.1, 'j1': 0.1}) != {}
+    world.merged.turns.forget_turns()
     world.state(position=(0.0, 0.0))
-    assert arrays(world.command(position={'j0': 0.1})) == {}
+    assert world.array(position={'j0': 0.1}) == {}
 
 
-@pytest.mark.parametrize(
-    ('mode', 'name', 'value'), [('velocity', 'velocity', 5.0), ('effort', 'effort', 40.0)]
-)
-def test_an_array_keeps_limits_that_were_tuned_since(mode, name, value):
+@pytest.mark.parametrize(('mode', 'value'), [('velocity', 5.0), ('effort', 40.0)])
+def test_an_array_keeps_limits_that_were_tuned_since(mode, value):
     """A number beyond its limit is no command; what ends rates is brought within."""
-    world = World(pair('<limit velocity="100" effort="100"/>'), **BOTH, zero_effort=True)
+    world = _World(pair('<limit velocity="100" effort="100"/>'), **BOTH, zero_effort=True)
     world.command(**{mode: {'j0': 1.0, 'j1': value}})
-    after = world.robot.with_parameters({f't1.actuators.m1.limit.{name}': 1.0})
-    world.bridge.replace_maps(after)
-    assert arrays(world.command(**{mode: {'j0': 1.0}})) == {}
-    world.bridge.gate.ledger.expire_rates(np.array([0]))
-    topic = f'actuator_{mode}_commands'
-    assert arrays(world.wait(TICK)) == {topic: [0.0, 1.0]}
+    world.bridge.replace_maps(world.robot.with_parameters({f't1.actuators.m1.limit.{mode}': 1.0}))
+    assert world.array(**{mode: {'j0': 1.0}}) == {}
+    world.gate.ledger.expire_rates(np.array([0]))
+    assert world.arrays(world.wait(TICK)) == {f'actuator_{mode}_commands': [0.0, 1.0]}
+
+
+def test_an_array_leads_no_joint_further_beyond_its_limit():
+    """The velocity of a member becomes zero after its joint has passed its limit."""
+    world = _World(pair(), **BOTH)
+    world.state(position=(0.0, 0.0))
+    world.command(velocity={'j0': 1.0, 'j1': 2.0})
+    world.state(position=(0.0, 1.7))
+    assert world.array(velocity={'j0': 1.0}) == {'actuator_velocity_commands': [1.0, 0.0]}
+    world.now += 0.25
+    world.command(velocity={'j0': 1.0})
+    world.gate.ledger.expire_rates(np.array([0]))
+    assert world.arrays(world.wait(TICK)) == {'actuator_velocity_commands': [0.0, 0.0]}
 
 
 # -- trajectories --------------------------------------------------------------------------------
@@ -307,25 +271,25 @@ def test_an_array_keeps_limits_that_were_tuned_since(mode, name, value):
 
 def test_beyond_a_position_limit_a_trajectory_leads_no_further():
     """Outward velocities of waypoints become zero; with ``limits: reject`` it is rejected."""
-    world = World(pair())
-    world.state(position=(1.7, 0.0), velocity=(0.0, 0.0))
-    (point,) = world.trajectory(['j0'], (1.0, {'velocities': [1.0]}))
-    assert point.velocities.tolist() == [0.0]
-    (point,) = world.trajectory(['j0'], (1.0, {'velocities': [-1.0], 'effort': [3.0]}))
-    assert (point.velocities.tolist(), point.effort.tolist()) == ([-1.0], [3.0])
-    world.state(position=(1.7, 0.0), velocity=(0.5, 0.0))
-    (point,) = world.trajectory(['j0'], (1.0, {'velocities': [-1.0], 'effort': [3.0]}))
-    assert point.effort.tolist() == [0.0]
-    world = World(pair(), limits='reject')
+    for speed, velocity, expected in (
+        (0.0, 1.0, (0.0, 3.0)),
+        (0.0, -1.0, (-1.0, 3.0)),
+        (0.5, -1.0, (-1.0, 0.0)),
+    ):
+        world = _World(pair())
+        world.state(position=(1.7, 0.0), velocity=(speed, 0.0))
+        (point,) = world.trajectory('j0', (1.0, {'velocities': velocity, 'effort': 3.0}))
+        assert (point.velocities[0], point.effort[0]) == expected
+    world = _World(pair(), limits='reject')
     world.state(position=(1.7, 0.0))
-    assert reason(world.trajectory, ['j0'], (1.0, {'velocities': [1.0]})) == 'limit'
+    assert reason(world.trajectory, 'j0', (1.0, {'velocities': 1.0})) == 'limit'
 
 
 @pytest.mark.parametrize('array', ['velocities', 'accelerations'])
 def test_a_trajectory_of_rates_ends(array):
     """Its last velocity ends a timeout after its last waypoint."""
-    world = World(pair())
-    world.trajectory(['j0'], (1.0, {array: [0.5]}), (2.0, {array: [1.0]}))
+    world = _World(pair())
+    world.trajectory('j0', (1.0, {array: 0.5}), (2.0, {array: 1.0}))
     assert world.wait(2.5) == {}
     assert world.wait(TICK) == {'velocity': {'m0': 0.0}}
 
@@ -333,23 +297,23 @@ def test_a_trajectory_of_rates_ends(array):
 @pytest.mark.parametrize('start', [None, 105.0])
 def test_stopping_ends_a_trajectory_of_rates(start):
     """Under way or not started; one with positions stays with its driver."""
-    world = World(pair())
-    world.trajectory(['j0'], (9.0, {'velocities': [1.0]}), start=start)
-    world.trajectory(['j1'], (9.0, {'positions': [1.0]}), start=start)
-    assert world.bridge.gate.find_left_trajectories(world.now) == ('m1',)
+    world = _World(pair())
+    world.trajectory('j0', (9.0, {'velocities': 1.0}), start=start)
+    world.trajectory('j1', (9.0, {'positions': 1.0}), start=start)
+    assert world.gate.find_left_trajectories(world.now) == ('m1',)
     assert world.stop() == {'velocity': {'m0': 0.0}}
 
 
 def test_a_trajectory_is_no_faster_than_its_limits_between_waypoints():
     """The mean speed is compared with joints and motors, and never clamped."""
-    slow = (1.0, {'positions': [-1.0]}), (2.0, {'positions': [1.0]})
-    fast = (1.0, {'positions': [-1.0]}), (1.001, {'positions': [1.0]})
-    world = World(pair())
-    assert len(world.trajectory(['j0'], *slow)) == 2
-    assert reason(world.trajectory, ['j0'], *fast) == 'limit'
-    assert len(World(pair(), limits='off').trajectory(['j0'], *fast)) == 2
-    motor = World(pair('<limit velocity="1.5"/>'))
-    assert reason(motor.trajectory, ['j1'], *slow) == 'actuator_limit'
+    slow = (1.0, {'positions': -1.0}), (2.0, {'positions': 1.0})
+    fast = (1.0, {'positions': -1.0}), (1.001, {'positions': 1.0})
+    world = _World(pair())
+    assert len(world.trajectory('j0', *slow)) == 2
+    assert reason(world.trajectory, 'j0', *fast) == 'limit'
+    assert len(_World(pair(), limits='off').trajectory('j0', *fast)) == 2
+    motor = _World(pair('<limit velocity="1.5"/>'))
+    assert reason(motor.trajectory, 'j1', *slow) == 'actuator_limit'
 
 
 # -- tuning --------------------------------------------------------------------------------------
@@ -357,41 +321,23 @@ def test_a_trajectory_is_no_faster_than_its_limits_between_waypoints():
 
 def test_a_tuned_limit_does_not_move_a_commanded_joint():
     """A limit that would move what is commanded, or what was clamped, is refused."""
-    world = World(pair('<limit lower="-1" upper="1" velocity="5" effort="5"/>'))
+    world = _World(pair('<limit lower="-1" upper="1" velocity="5" effort="5"/>'))
     world.state(position=(0.0, 0.0))
-    world.command(position={'j1': 0.0})
-    for name, value in (('lower', 0.5), ('upper', -0.5)):
-        with pytest.raises(ParameterError, match=r'j1 would shift by 0\.5 rad'):
-            world.tune({f't1.actuators.m1.limit.{name}': value})
-    world.command(position={'j1': 1.4})
-    with pytest.raises(ParameterError, match=r'j1 would shift by 0\.4 rad'):
-        world.tune({'t1.actuators.m1.limit.upper': 2.0})
-    world.command(effort={'j1': 5.0})
-    with pytest.raises(ParameterError, match='effort 1 instead of 5'):
-        world.tune({'t1.actuators.m1.limit.effort': 1.0})
+    for command, limit, value, words in (
+        ({'position': 0.0}, 'lower', 0.5, r'j1 would shift by 0\.5 rad'),
+        ({'position': 0.0}, 'upper', -0.5, r'j1 would shift by 0\.5 rad'),
+        ({'position': 1.4}, 'upper', 2.0, r'j1 would shift by 0\.4 rad'),
+        ({'effort': 5.0}, 'effort', 1.0, 'effort 1 instead of 5'),
+    ):
+        world.command(**{mode: {'j1': number} for mode, number in command.items()})
+        with pytest.raises(ParameterError, match=words):
+            world.tune({f't1.actuators.m1.limit.{limit}': value})
     world.command(velocity={'j1': 15.0})
     world.tune({'t1.actuators.m1.limit.velocity': 1.0})
     with pytest.raises(ParameterError, match='velocity 10 instead of 1'):
         world.tune({'t1.actuators.m1.limit.velocity': 10.0})
     world.wait(1.0)
     world.tune({'t1.actuators.m1.limit.velocity': 10.0})
-
-
-# -- beyond a limit, by array --------------------------------------------------------------------
-
-
-def test_an_array_leads_no_joint_further_beyond_its_limit():
-    """The velocity of a member becomes zero after its joint has passed its limit."""
-    world = World(pair(), **BOTH)
-    world.state(position=(0.0, 0.0))
-    world.command(velocity={'j0': 1.0, 'j1': 2.0})
-    world.state(position=(0.0, 1.7))
-    sent = arrays(world.command(velocity={'j0': 1.0}))
-    assert sent == {'actuator_velocity_commands': [1.0, 0.0]}
-    world.now += 0.25
-    world.command(velocity={'j0': 1.0})
-    world.bridge.gate.ledger.expire_rates(np.array([0]))
-    assert arrays(world.wait(TICK)) == {'actuator_velocity_commands': [0.0, 0.0]}
 
 
 # -- the promises --------------------------------------------------------------------------------
@@ -420,7 +366,7 @@ def test_every_promise_names_a_check_and_a_test_that_exist():
 
 def test_a_step_is_as_large_as_its_velocity_limit_allows():
     """From the last position it has the time since, at most 0.1 s, and 0.05 s more."""
-    world = World(pair(), max_step='reject', limits='off')
+    world = _World(pair(), max_step='reject', limits='off')
     world.state(position=(0.0, 0.0))
     assert reason(world.command, position={'j0': 20 * 0.15 + 1e-3}) == 'jumped'
     assert world.command(position={'j0': 20 * 0.15}) == {'position': {'m0': 3.0}}
@@ -432,11 +378,11 @@ def test_a_step_is_as_large_as_its_velocity_limit_allows():
 
 def test_the_way_to_the_first_waypoint_is_compared():
     """It has the time until then; the bound of 0.1 s is for streams."""
-    world = World(pair(), max_step='reject', limits='off')
+    world = _World(pair(), max_step='reject', limits='off')
     world.state(position=(0.0, 0.0))
-    way = (['j0'], (1.0, {'positions': [21.1]}))
+    way = ('j0', (1.0, {'positions': 21.1}))
     assert reason(world.trajectory, *way) == 'jumped'
-    assert world.trajectory(['j0'], (1.0, {'positions': [20.9]}))
+    assert world.trajectory('j0', (1.0, {'positions': 20.9}))
     assert world.trajectory(*way, start=world.now + 1.0)
 
 
@@ -445,7 +391,7 @@ def test_the_way_to_the_first_waypoint_is_compared():
 
 def test_the_latest_interface_counts():
     """A position that a controller left is not sent beside the velocity of the next one."""
-    world = World(pair(), several_interfaces='latest')
+    world = _World(pair(), several_interfaces='latest')
     for step in range(10):
         world.now += 0.1
         world.command(position={'j0': 0.1 * step})
@@ -459,75 +405,71 @@ def test_the_latest_interface_counts():
     assert world.command(position={'j0': 1.0}, velocity={'j0': 2.0}) == {'position': {'m0': 1.0}}
 
 
+class _Topics(_World):
+    """A world where each interface has a topic of its own."""
+
+    def __init__(self):
+        super().__init__(pair(), several_interfaces='latest', command_timeout=0.0)
+
+    def send(self, mode, value):
+        """Command the first joint; return why it is rejected, or its motor's number, if any."""
+        act = {'topic': f'joint_commands/{mode}', mode: {'j0': value}}
+        try:
+            return self.command(**act).get(mode, {}).get('m0')
+        except MessageError as error:
+            return error.reason
+
+    def cycle(self, wait, position, velocity):
+        """Send both after a while."""
+        self.now += wait
+        return self.send('position', position), self.send('velocity', velocity)
+
+
 def test_the_latest_interface_counts_among_topics():
     """It does also where each interface has a topic of its own, after a silence of all, too."""
-    world = World(pair(), several_interfaces='latest', command_timeout=0.0)
-
-    def cycle(wait, **modes):
-        world.now += wait
-        return [
-            world.command(topic=f'joint_commands/{mode}', **{mode: {'j0': value}})
-            for mode, value in modes.items()
-        ]
-
+    world = _Topics()
     for step in range(10):
-        assert cycle(0.1, position=0.1 * step) == [{'position': {'m0': 0.1 * step}}]
-    sent = [cycle(0.125, position=0.9, velocity=2.0) for _ in range(12)]
-    assert [[sorted(each) for each in both] for both in sent[:3]] == [
-        [['position'], ['velocity']]
-    ] * 3
-    assert sent[3:] == [[{}, {'velocity': {'m0': 2.0}}]] * 9
-    assert cycle(5.0, position=0.9, velocity=2.0) == [{}, {'velocity': {'m0': 2.0}}]
-    assert cycle(0.6, position=1.0, velocity=2.0) == [{'position': {'m0': 1.0}}, {}]
+        world.now += 0.1
+        assert world.send('position', 0.1 * step) == 0.1 * step
+    sent = [world.cycle(0.125, 0.9, 2.0) for _ in range(12)]
+    assert sent == [(0.9, 2.0)] * 3 + [(None, 2.0)] * 9
+    assert world.cycle(5.0, 0.9, 2.0) == (None, 2.0)
+    assert world.cycle(0.6, 1.0, 2.0) == (1.0, None)
 
 
 @pytest.mark.parametrize('modes', [('position', 'velocity'), ('velocity', 'position')])
 def test_topics_without_history_are_rejected(modes):
     """The order of the first messages of two topics is chance; the first change decides."""
-    world = World(pair(), several_interfaces='latest', command_timeout=0.0)
+    world = _Topics()
     first, second = modes
-    world.command(topic=f'joint_commands/{first}', **{first: {'j0': 1.0}})
+    world.send(first, 1.0)
     world.now += 0.001
     for _ in range(8):
         for mode in reversed(modes):
-            found = reason(world.command, topic=f'joint_commands/{mode}', **{mode: {'j0': 1.0}})
-            assert found == 'several_interfaces'
+            assert world.send(mode, 1.0) == 'several_interfaces'
             world.now += 0.05
     world.now += 0.5
-    found = reason(world.command, topic=f'joint_commands/{first}', **{first: {'j0': 1.0}})
-    assert found == 'several_interfaces'
+    assert world.send(first, 1.0) == 'several_interfaces'
     world.now += 0.1
-    sent = world.command(topic=f'joint_commands/{second}', **{second: {'j0': 1.1}})
-    assert sent == {second: {'m0': 1.1}}
-    assert world.command(topic=f'joint_commands/{first}', **{first: {'j0': 1.0}}) == {}
+    assert world.send(second, 1.1) == 1.1
+    assert world.send(first, 1.0) is None
 
 
 def test_a_topic_that_ended_holds_nothing():
     """The one that continues is sent though it stands still and the other one changed since."""
-    world = World(pair(), several_interfaces='latest', command_timeout=0.0)
-
-    def velocity():
-        return world.command(topic='joint_commands/velocity', velocity={'j0': 2.0})
-
+    world = _Topics()
     for step in range(20):
         world.now += 0.1
-        world.command(topic='joint_commands/position', position={'j0': 0.1 * step})
-        found = velocity() if step > 9 else None
-    assert found == {}
-    sent = []
+        world.send('position', 0.1 * step)
+        found = world.send('velocity', 2.0) if step > 9 else None
+    sent = [found]
     for _ in range(12):
         world.now += 0.125
-        sent.append(velocity())
-    assert sent == [{}] * 7 + [{'velocity': {'m0': 2.0}}] * 5
+        sent.append(world.send('velocity', 2.0))
+    assert sent == [None] * 8 + [2.0] * 5
 
 
 # -- joints that are rejected alone --------------------------------------------------------------
-
-
-def three(plugin='two/Hardware'):
-    """Return a robot of a wrist beside a joint of its own, without position limits."""
-    limit, parts = 'velocity="20" effort="9"', (WRIST, SIMPLE.format(2, limit=''))
-    return made(*parts, count=3, limit=limit, kind='continuous', plugin=plugin)
 
 
 @pytest.mark.parametrize(
@@ -545,53 +487,37 @@ def three(plugin='two/Hardware'):
 )
 def test_a_transmission_is_rejected_alone(why, options, command):
     """The others are sent, and the velocities of its joints end at once."""
-    world = World(three(), rejects='transmission', **options)
+    world = _World(three(), rejects='transmission', **options)
     world.state(position=(0.0, 0.0, 0.0))
     world.command(velocity={'j0': 2.0, 'j1': 1.0, 'j2': 0.5})
     world.command(**command)
     *_, sent, end = ([each] for each in world.sent)
     assert world.words(sent) == {'velocity': {'m2': 1.0}}
     assert world.words(end) == {'velocity': {'m0': 0.0, 'm1': 0.0}}
-    counts = world.bridge.gate.ledger.counts['joint_commands'].rejected
     named = {name for values in command.values() for name in values} - {'j2'}
-    assert counts == {f'{name} ({why})': 1 for name in named}
-
-
-def test_an_unknown_joint_is_left_out():
-    """A joint of another robot in the message stops no other joint."""
-    world = World(three(), rejects='transmission')
-    assert world.command(velocity={'stranger': 1.0, 'j2': 1.0}) == {'velocity': {'m2': 1.0}}
-    counts = world.bridge.gate.ledger.counts['joint_commands'].rejected
-    assert counts == {"'stranger' (unknown_joint)": 1}
-    assert reason(world.command, position={'stranger': 9.0}) == 'unknown_joint'
-    assert counts == {"'stranger' (unknown_joint)": 1}
-    for number in range(1000):
-        world.command(velocity={f'stranger {number}': 1.0, 'j2': 1.0})
-    assert len(counts) < 100
-
-
-def test_an_unknown_joint_in_a_shortened_array():
-    """Then the values cannot be assigned, though as many joints declare the interface."""
-    names = find_command_names(three())
-    names = replace(names, declared={'velocity': frozenset({'j0', 'j1'})})
-    layouts = LayoutTable()
-    plan_command(layouts.find_layout(('j0', 'j2', 'j1'), (0, 2, 0)), names, may_be_unknown=True)
-    strange = layouts.find_layout(('j0', 'stranger', 'j1'), (0, 2, 0))
-    assert reason(plan_command, strange, names, may_be_unknown=True) == 'ragged'
+    assert world.counts['joint_commands'].rejected == {f'{name} ({why})': 1 for name in named}
 
 
 @pytest.mark.parametrize(
-    ('plugin', 'is_alone'),
+    ('plugin', 'options', 'is_alone'),
     [
-        ('joint_state_topic_hardware_interface/JointStateTopicSystem', True),
-        ('two/Hardware', False),
+        ('two/Hardware', {'rejects': 'transmission'}, True),
+        # It names all joints in each of its messages.
+        ('joint_state_topic_hardware_interface/JointStateTopicSystem', {}, True),
+        ('two/Hardware', {}, False),
     ],
 )
-def test_a_topic_based_component_has_joints_rejected_alone(plugin, is_alone):
-    """Because it names all joints in each of its messages."""
-    world = World(three(plugin))
-    command = {'velocity': {'stranger': 1.0, 'j2': 1.0}}
-    if is_alone:
-        assert world.command(**command) == {'velocity': {'m2': 1.0}}
-    else:
-        assert reason(world.command, **command) == 'unknown_joint'
+def test_an_unknown_joint_is_left_out(plugin, options, is_alone):
+    """A joint of another robot in the message stops no other joint; few of them are counted."""
+    world = _World(three(plugin), **options)
+    both = {'velocity': {'stranger': 1.0, 'j2': 1.0}}
+    if not is_alone:
+        assert reason(world.command, **both) == 'unknown_joint'
+        return
+    assert world.command(**both) == {'velocity': {'m2': 1.0}}
+    assert reason(world.command, position={'stranger': 9.0}) == 'unknown_joint'
+    counts = world.counts['joint_commands'].rejected
+    assert counts == {"'stranger' (unknown_joint)": 1}
+    for number in range(200):
+        world.command(velocity={f'stranger {number}': 1.0, 'j2': 1.0})
+    assert len(counts) < 100

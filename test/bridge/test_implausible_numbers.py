@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of transmissions that are rather a slip or in other units."""
+"""Numbers of transmissions that are rather a slip, and commands that would have no end."""
 
 from __future__ import annotations
 
@@ -11,47 +11,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from small_robots import maps, params, ratio, transmission, urdf
 
 import transmission_bridge as tb
+from transmission_bridge.bridge.gate import find_command_timeouts
 from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
+from transmission_bridge.bridge.topic_based import find_endless_commands, find_several_interfaces
+from transmission_bridge.description import load_description
+from transmission_bridge.resources import resource
 
-SIMPLE = 'transmission_interface/SimpleTransmission'
-FOUR_BAR = 'transmission_interface/FourBarLinkageTransmission'
-COUPLED = 'transmission_bridge/CoupledTransmission'
-CRANK_SLIDER = 'transmission_bridge/CrankSliderTransmission'
+HALF_TURN = 'revolute lower="-3.14" upper="3.14"'
 
 
-def findings_of(
-    type_name, *, joints, actuators, extra='', limits='lower="-3.14" upper="3.14"',
-    kind='revolute', velocity=1.0,
-):  # fmt: skip
-    """Return the findings of a robot with one transmission; members are what stands in them."""
-    count = range(1, len(joints) + 1)
-    inside = ''.join(
-        f'<{side} name="{side}_{place}" role="{side}{place}">{numbers}</{side}>\n'
-        for side, members in (('joint', joints), ('actuator', actuators))
-        for place, numbers in enumerate(members, 1)
+def findings_of(kind, *, joints=('',), actuators=('',), more='', joint=HALF_TURN, velocity=1.0):
+    """
+    Return the findings of a robot with one transmission.
+
+    :param joints: What stands in the joints; actuators the same.
+    :param joint: Type and ends of the joints.
+    """
+    limit = f'{joint} velocity="{velocity}" effort="1"'
+    members = (
+        {f'{side}_{place}': text for place, text in enumerate(inside, 1)}
+        for side, inside in (('joint', joints), ('actuator', actuators))
     )
-    transmission = (
-        f'<transmission name="t"><plugin>{type_name}</plugin>{extra}\n{inside}</transmission>'
-    )
-    robot = f"""<robot name="r"><link name="l0"/>
-    {''.join(f'<link name="l{place}"/>' for place in count)}
-    {
-        ''.join(
-            f'<joint name="joint_{place}" type="{kind}"><parent link="l{place - 1}"/>'
-            f'<child link="l{place}"/><limit {limits} velocity="{velocity}" effort="1"/></joint>'
-            for place in count
-        )
-    }
-    <ros2_control name="b" type="system"><hardware><plugin>any/Driver</plugin></hardware>
-    {''.join(f'<joint name="joint_{place}"/>' for place in count)}
-    {transmission}</ros2_control></robot>"""
-    transmissions = tb.RobotTransmissions(tb.load_description(robot))
-    assert list(transmissions.transmissions) == ['t'], transmissions.findings
-    assert transmissions.findings == ()
-    found = find_implausible_numbers(transmissions)
-    lines = robot.splitlines()
+    text = transmission('t', kind, *members, more)
+    names = [f'joint_{place}' for place in range(1, len(joints) + 1)]
+    robot = maps(dict.fromkeys(names, limit), text)
+    assert list(robot.transmissions) == ['t'], robot.findings
+    assert robot.findings == ()
+    found = find_implausible_numbers(robot)
+    lines = urdf(dict.fromkeys(names, limit), text).splitlines()
     for finding in found:
         assert finding.severity == 'warning'
         at_joint = finding.path.startswith('/robot/joint')
@@ -62,22 +52,12 @@ def findings_of(
     return found
 
 
-magnitudes = st.floats(-9.0, 9.0).map(lambda exponent: 10.0**exponent)
-signs = st.sampled_from([-1.0, 1.0])
-
-
-@given(magnitudes, signs)
+@given(st.floats(-9.0, 9.0).map(lambda exponent: 10.0**exponent), st.sampled_from([-1.0, 1.0]))
 def test_a_reduction_beyond_gears_is_warned_of_where_it_stands(magnitude, sign):
     """A reduction outside 1e-4 to 1e5, of either sign, is one warning at the joint that has it."""
-    found = findings_of(
-        SIMPLE,
-        joints=[f'<mechanical_reduction>{sign * magnitude!r}</mechanical_reduction>'],
-        actuators=[''],
-    )
-    if 1e-4 <= magnitude <= 1e5:
-        assert found == ()
-    else:
-        (finding,) = found
+    found = findings_of('Simple', joints=[ratio(repr(sign * magnitude))])
+    assert len(found) == (not 1e-4 <= magnitude <= 1e5)
+    for finding in found:
         assert "'joint_1' is implausible" in finding.message
         assert finding.expected == 'a magnitude from 0.0001 to 100000'
         assert float(finding.found) == pytest.approx(sign * magnitude, rel=1e-5)
@@ -85,8 +65,8 @@ def test_a_reduction_beyond_gears_is_warned_of_where_it_stands(magnitude, sign):
 
 def test_reductions_that_are_extreme_together_are_warned_of():
     """Two reductions on one way multiply, and the ratio of that actuator is what counts."""
-    numbers = '<mechanical_reduction>2000</mechanical_reduction>'
-    (finding,) = findings_of(FOUR_BAR, joints=[numbers, ''], actuators=[numbers, ''])
+    numbers = [ratio(2000), '']
+    (finding,) = findings_of('FourBarLinkage', joints=numbers, actuators=numbers)
     assert "the largest ratio of actuator 'actuator_1'" in finding.message
     assert float(finding.found) == 4e6
 
@@ -96,28 +76,21 @@ def test_reductions_that_are_extreme_together_are_warned_of():
     [
         ('1 0; -0.5 0.5', None),
         ('1e-7 1; 1 0', None),
-        ('2e-6 0; 0 2e-6', 'ratio'),
-        ('2e5 0; 0 2e5', 'ratio'),
+        ('2e-6 0; 0 2e-6', 'the largest ratio of actuator'),
+        ('2e5 0; 0 2e5', 'the largest ratio of actuator'),
         ('1 1; 1 1.00001', None),
-        ('1 1; 1 1.0000001', 'condition'),
+        ('1 1; 1 1.0000001', "matrix of transmission 't' is nearly singular"),
     ],
 )
 def test_a_matrix_is_warned_of_for_its_ratios_and_its_condition(matrix, words):
     """The largest entry of a column is its actuator's ratio; a condition over 1e6 is a finding."""
-    found = findings_of(
-        COUPLED,
-        joints=['', ''],
-        actuators=['', ''],
-        extra=f'<param name="matrix">{matrix}</param>',
-    )
+    found = findings_of('Coupled', joints=['', ''], actuators=['', ''], more=params(matrix=matrix))
     assert bool(found) is (words is not None)
     for finding in found:
-        if words == 'condition':
-            assert "matrix of transmission 't' is nearly singular" in finding.message
+        assert words in finding.message
+        if 'singular' in words:
             entries = np.array([row.split() for row in matrix.split(';')], dtype=float)
             assert float(finding.found) == pytest.approx(np.linalg.cond(entries), rel=1e-2)
-        else:
-            assert 'the largest ratio of actuator' in finding.message
 
 
 @given(
@@ -127,13 +100,8 @@ def test_a_matrix_is_warned_of_for_its_ratios_and_its_condition(matrix, words):
 )
 def test_an_offset_in_degrees_or_millimetres_is_warned_of(offset, bound, kind):
     """More than a turn or 4 m on a joint that has half a turn or 4 m at most is a warning."""
-    found = findings_of(
-        SIMPLE,
-        joints=[f'<offset>{offset!r}</offset>'],
-        actuators=[''],
-        limits=f'lower="{-bound}" upper="{bound}"',
-        kind=kind,
-    )
+    ends = f'{kind} lower="{-bound}" upper="{bound}"'
+    found = findings_of('Simple', joints=[f'<offset>{offset!r}</offset>'], joint=ends)
     degrees = kind == 'revolute' and bound < 3.2 and abs(offset) > 2.0 * math.pi
     millimetres = kind == 'prismatic' and bound <= 4.0 and abs(offset) > 4.0
     assert bool(found) is (degrees or millimetres)
@@ -162,38 +130,27 @@ def test_an_offset_in_degrees_or_millimetres_is_warned_of(offset, bound, kind):
 )
 def test_limits_in_degrees_or_millimetres_are_warned_of(kind, ends, velocity, words):
     """The warning stands at the joint and has the value in the other unit."""
-    limits = f'lower="{ends[0]}" upper="{ends[1]}"'
-    found = findings_of(
-        SIMPLE, joints=[''], actuators=[''], limits=limits, kind=kind, velocity=velocity
-    )
+    joint = f'{kind} lower="{ends[0]}" upper="{ends[1]}"'
+    found = findings_of('Simple', joint=joint, velocity=velocity)
     assert [finding.found for finding in found] == [words] * bool(words)
 
 
-CRANK = """<param name="crank_radius">0.04</param>
-<param name="rod_length">0.12</param>
-<param name="crank_angle">1.6</param>"""
-ENDS = '<param name="lower">-0.9</param>\n<param name="upper">0.6</param>'
-
-
 @pytest.mark.parametrize(
-    ('before', 'after', 'words'),
+    ('changed', 'words'),
     [
-        ('1.6', '90', '90 rad; 90 degrees are 1.5708 rad'),
-        ('0.12', '120', '120 m; 120 mm are 0.12 m'),
-        ('-0.9', '-48', '-48 rad; -48 degrees are -0.837758 rad'),
+        ({}, ''),
+        ({'crank_angle': 90}, '90 rad; 90 degrees are 1.5708 rad'),
+        ({'rod_length': 120}, '120 m; 120 mm are 0.12 m'),
+        ({'lower': -48}, '-48 rad; -48 degrees are -0.837758 rad'),
     ],
 )
-def test_dimensions_in_degrees_or_millimetres_are_warned_of(before, after, words):
+def test_dimensions_in_degrees_or_millimetres_are_warned_of(changed, words):
     """The warning stands at the number and has the value in the other unit."""
-
-    def found(change):
-        return findings_of(
-            CRANK_SLIDER, joints=[change(ENDS)], actuators=[''], extra=change(CRANK)
-        )
-
-    assert found(str) == ()
-    (finding,) = found(lambda text: text.replace(before, after))
-    assert finding.found == words
+    given = {'crank_radius': 0.04, 'rod_length': 0.12, 'crank_angle': 1.6} | changed
+    ends = '\n' + params(lower=given.pop('lower', -0.9)) + '\n' + params(upper=0.6)
+    more = ''.join('\n' + params(**{name: value}) for name, value in given.items())
+    found = findings_of('CrankSlider', joints=[ends], more=more)
+    assert [finding.found for finding in found] == [words] * bool(words)
 
 
 def test_a_plugin_that_raises_says_nothing(monkeypatch):
@@ -205,18 +162,88 @@ def test_a_plugin_that_raises_says_nothing(monkeypatch):
     monkeypatch.setattr(
         'transmission_bridge.transmissions.linear.LinearTransmission.jacobian', broken
     )
-    (finding,) = findings_of(
-        SIMPLE,
-        joints=['<mechanical_reduction>2e7</mechanical_reduction>'],
-        actuators=[''],
-    )
+    (finding,) = findings_of('Simple', joints=[ratio(2e7)])
     assert "'joint_1' is implausible" in finding.message
 
 
 @pytest.mark.parametrize('name', ['arm.urdf', 'arm_ros1.urdf', 'one_joint.urdf'])
 def test_a_usual_robot_is_not_warned_of(name):
     """The robots of this package have nothing implausible."""
-    from transmission_bridge.resources import resource
-
     robot = tb.RobotTransmissions(tb.load_description(resource('urdf', name)))
     assert find_implausible_numbers(robot) == ()
+
+
+# -- topic-based hardware components -------------------------------------------------------------
+
+TOPIC_BASED = 'joint_state_topic_hardware_interface/JointStateTopicSystem'
+
+
+def cart(threshold=None, interface='velocity', plugin=TOPIC_BASED, second=''):
+    """Return a cart; a threshold belongs to its component, a second interface to its wheel."""
+    text = urdf(('wheel', 'lift'), plugin=plugin)
+    if threshold is not None:
+        inside = params(trigger_joint_command_threshold=threshold)
+        text = text.replace('</hardware>', f'{inside}</hardware>')
+    for name, own in (('wheel', interface), ('lift', 'position')):
+        both = f'<command_interface name="{own}"/><state_interface name="{own}"/>'
+        if second:
+            other = second if name == 'wheel' else 'acceleration'
+            both += f'<command_interface name="{other}"/>'
+        text = text.replace(f'<joint name="{name}"/>', f'<joint name="{name}">{both}</joint>')
+    return load_description(text)
+
+
+@pytest.mark.parametrize('interface', ['velocity', 'effort'])
+@pytest.mark.parametrize(
+    ('timeout', 'words'),
+    [
+        (-1.0, 'continue when the controller manager stops'),
+        (0.0, 'continue when the controller manager stops'),
+        (0.3, 'end though their controller continues'),
+    ],
+)
+@pytest.mark.parametrize('threshold', [None, '0', '1e-5', 'wrong'])
+def test_a_component_that_is_silent_at_its_target_is_warned_of(
+    threshold, timeout, words, interface
+):
+    """Its velocities and efforts continue when it stops, or end while it is silent."""
+    (finding,) = find_endless_commands(cart(threshold, interface), timeout)
+    assert finding.severity == 'warning'
+    assert finding.line == 4
+    assert f"of 'wheel' {words}" in finding.message
+    assert "component 'hardware' is silent" in finding.message
+    assert '<param name="trigger_joint_command_threshold">-1</param>' in finding.expected
+    assert ('zero_effort' in finding.expected) == (interface == 'effort')
+    assert finding.found == f'a threshold of {0 if threshold == "0" else 1e-5:g}'
+
+
+@pytest.mark.parametrize(
+    ('given', 'timeout', 'found'),
+    [
+        # With threshold -1 only a timeout of 0 is warned of.
+        ({'threshold': '-1'}, -1.0, []),
+        ({'threshold': '-1'}, 0.3, []),
+        ({'threshold': '-1'}, 0.0, ['command_timeout: 0.0']),
+        # Positions are held, and other hardware is not on these topics.
+        ({'interface': 'position'}, 0.0, []),
+        ({'plugin': 'some/Hardware'}, 0.0, []),
+    ],
+)
+def test_a_component_that_repeats_needs_a_timeout(given, timeout, found):
+    """Others are not warned of."""
+    assert [each.found for each in find_endless_commands(cart(**given), timeout)] == found
+
+
+@pytest.mark.parametrize(('plugin', 'number'), [(TOPIC_BASED, 1), ('some/Hardware', 0)])
+def test_several_command_interfaces_are_warned_of(plugin, number):
+    """Topic-based hardware sends those that a message has beside each other."""
+    findings = find_several_interfaces(cart(None, 'position', plugin, 'velocity'))
+    assert [each.found for each in findings] == ["position and velocity of 'wheel'"] * number
+
+
+@pytest.mark.parametrize(('threshold', 'timeout'), [(None, 0.0), ('0', 0.0), ('-1', 0.5)])
+def test_the_timeout_by_default(threshold, timeout):
+    """It is never if the component is silent at its target, as for any robot if it repeats."""
+    robot = tb.RobotTransmissions(cart(threshold))
+    assert find_command_timeouts(robot, -1.0) == [timeout] * 2
+    assert find_command_timeouts(robot, 2.0) == [2.0] * 2

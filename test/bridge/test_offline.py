@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import namedtuple
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from small_robots import params, ratio, transmission, urdf
 from state_paths import state_path
 
 import transmission_bridge as tb
@@ -25,78 +26,35 @@ from transmission_bridge.messages.cdr import (
 )
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 
-LINKS = ''.join(f'<link name="l{n}"/>' for n in range(9))
 MOVING = ('pan', 'lift', 'elbow', 'pitch', 'roll', 'direct')
-JOINTS = ''.join(
-    f'<joint name="{name}" type="continuous"><parent link="l{n}"/><child link="l{n + 1}"/></joint>'
-    for n, name in enumerate(MOVING)
-)
-FINGER = (
-    '<joint name="finger" type="continuous"><parent link="l6"/><child link="l7"/>'
-    '<mimic joint="pan" multiplier="-1.5" offset="0.25"/></joint>'
-)
-TRANSMISSIONS = """
-  <transmission name="simple">
-    <plugin>transmission_interface/SimpleTransmission</plugin>
-    <actuator name="a" role="actuator1"/>
-    <joint name="pan" role="joint1">
-      <mechanical_reduction>101.3</mechanical_reduction><offset>0.7</offset></joint>
-  </transmission>
-  <transmission name="bar">
-    <plugin>transmission_interface/FourBarLinkageTransmission</plugin>
-    <actuator name="b" role="actuator1"><mechanical_reduction>3</mechanical_reduction></actuator>
-    <actuator name="c" role="actuator2"><mechanical_reduction>-7</mechanical_reduction></actuator>
-    <joint name="elbow" role="joint2"><offset>-0.1</offset></joint>
-    <joint name="lift" role="joint1"><mechanical_reduction>0.3</mechanical_reduction></joint>
-  </transmission>
-  <transmission name="differential">
-    <plugin>transmission_interface/DifferentialTransmission</plugin>
-    <actuator name="d" role="actuator1"><mechanical_reduction>11</mechanical_reduction></actuator>
-    <actuator name="e" role="actuator2"><mechanical_reduction>13</mechanical_reduction></actuator>
-    <joint name="pitch" role="joint1"><offset>0.3</offset></joint>
-    <joint name="roll" role="joint2"><offset>1e-3</offset></joint>
-  </transmission>"""
 #: Depends on position, is solved towards the joint's side, and so on the solution before.
-CURVED = """
-  <transmission name="curve">
-    <plugin>transmission_bridge/CrankSliderTransmission</plugin>
-    <actuator name="a" role="actuator1"/>
-    <joint name="pan" role="joint1"/>
-    <param name="crank_length">0.05</param><param name="pivot_distance">0.2</param>
-    <param name="crank_angle">1.2</param>
-  </transmission>"""
-
-
-#: Of one driver.
-UNITS = ''.join(
-    f'<param name="{name}_unit">{unit}</param>'
-    for name, unit in (('position', 'deg'), ('velocity', 'rpm'), ('effort', 'mN m'))
+CURVED = transmission(
+    'curve',
+    'CrankSlider',
+    ('pan',),
+    ('a',),
+    params(crank_length=0.05, pivot_distance=0.2, crank_angle=1.2),
 )
+#: Of one driver.
+UNITS = params(position_unit='deg', velocity_unit='rpm', effort_unit='mN m')
 
 
-def robot(*, plugin='any/Driver', finger=True, curved=False, units=False):
+def robot(*, plugin='any/Driver', finger=True, curved=False, units=''):
     """Return a robot with every kind of place that a number can go to."""
-    blocks = ''.join(
-        f'<joint name="{name}"><command_interface name="position"/>'
-        '<state_interface name="position"/></joint>'
-        for name in MOVING
+    simple = transmission('simple', 'Simple', {'pan': ratio(101.3, 0.7)}, ('a',))
+    bar = {'lift': ratio(0.3), 'elbow': ratio(1, -0.1)}
+    text = (CURVED if curved else simple) + transmission(
+        'bar', 'FourBarLinkage', bar, {'b': ratio(3), 'c': ratio(-7) + units}
     )
-    transmissions = TRANSMISSIONS
-    if curved:
-        start = TRANSMISSIONS.index('<transmission name="bar">')
-        transmissions = CURVED + TRANSMISSIONS[start:]
-    if units:
-        for name, role in (('c', 2), ('d', 1)):
-            element = f'<actuator name="{name}" role="actuator{role}">'
-            assert element in transmissions
-            transmissions = transmissions.replace(element, element + UNITS)
-    return tb.RobotTransmissions(
-        tb.load_description(
-            f'<robot name="r">{LINKS}{JOINTS}{FINGER if finger else ""}'
-            f'<ros2_control name="s" type="system"><hardware><plugin>{plugin}</plugin></hardware>'
-            f'{blocks}{transmissions}</ros2_control></robot>'
-        )
-    )
+    ends = {'pitch': ratio(1, 0.3), 'roll': ratio(1, 1e-3)}
+    text += transmission('both', 'Differential', ends, {'d': ratio(11) + units, 'e': ratio(13)})
+    follow = {'finger': 'joint="pan" multiplier="-1.5" offset="0.25"'} if finger else {}
+    whole = urdf((*MOVING, *follow), text, follow, plugin)
+    declared = '<command_interface name="position"/><state_interface name="position"/>'
+    for name in MOVING:
+        joint = f'<joint name="{name}"'
+        whole = whole.replace(f'{joint}/>', f'{joint}>{declared}</joint>')
+    return tb.RobotTransmissions(tb.load_description(whole))
 
 
 ROBOTS = {
@@ -104,17 +62,12 @@ ROBOTS = {
     'mimic': robot(),
     'hidden': robot(plugin='x/TopicBasedSystem'),
     'curved': robot(curved=True),
-    'units': robot(units=True),
+    'units': robot(units=UNITS),
 }
 
 
-@dataclass
-class Recorded:
-    """A message that was recorded."""
-
-    source: str
-    data: bytes
-    time: int
+#: A message that was recorded.
+Recorded = namedtuple('Recorded', ('source', 'time', 'data'))
 
 
 def refuse(data):
@@ -143,9 +96,8 @@ def live(robot, recorded, **choices):
 def offline(robot, recorded, direction=ACTUATOR_TO_JOINT, options=None):
     """Return what the bridge of a recording publishes."""
     bridge = OfflineBridge(robot, direction, refuse, options)
-    messages = [(each.source, each.time, each.data) for each in recorded]
-    results = list(map_recorded(messages, dict.fromkeys(('one', 'two'), bridge)))
-    assert [message for message, _ in results] == messages
+    results = list(map_recorded(recorded, dict.fromkeys(('one', 'two'), bridge)))
+    assert [message for message, _ in results] == recorded
     return [published for _, published in results]
 
 
@@ -183,72 +135,63 @@ def recordings(draw, names):
             data = writer.write_message(*stamps[int(rng.integers(len(stamps))) if odd else 0])
             if odd and rng.random() < 0.1:
                 data = padded(data, int(rng.integers(256)))
-            recorded.append(Recorded(source, data, time))
+            recorded.append(Recorded(source, time, data))
     return recorded
 
 
 @pytest.mark.parametrize('name', sorted(ROBOTS))
-@settings(max_examples=60, deadline=None)
-@given(data=st.data())
-def test_a_recording_gives_what_the_live_bridge_publishes_to_the_last_bit(name, data):
-    """Whatever drivers, layouts, unknown numbers and stamps: byte for byte the same."""
-    robot = ROBOTS[name]
-    recorded = data.draw(recordings(robot.actuator_names))
-    with np.errstate(all='ignore'):
-        assert offline(robot, recorded) == live(robot, recorded)
-
-
-@pytest.mark.parametrize('name', sorted(ROBOTS))
 @pytest.mark.parametrize('direction', [ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR])
-@pytest.mark.parametrize('interface', range(3))
-@pytest.mark.parametrize('unknown_joints', ['omit', 'nan'])
-@pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
-def test_numbers_that_overflow_are_unknown(
-    name, direction, interface, unknown_joints, unknown_rates
-):
+@pytest.mark.parametrize('unknown', [{}, {'unknown_joints': 'nan', 'unknown_rates': 'zero'}])
+def test_numbers_that_overflow_are_unknown(name, direction, unknown):
     """No infinite number is written, and every message is converted."""
     robot = ROBOTS[name]
     names = robot.actuator_names if direction == ACTUATOR_TO_JOINT else robot.joint_names
-    recorded = []
-    for time in range(5):
-        writer = JointStateWriter(names, '', (True,) * 3)
-        for row in (writer.position, writer.velocity, writer.effort):
-            row[:] = 0.01 * time
-        (writer.position, writer.velocity, writer.effort)[interface][:] = 1.7e308
-        recorded.append(Recorded('one', writer.write_message(5, time), time))
-    options = BridgeOptions(unknown_joints=unknown_joints, unknown_rates=unknown_rates)
-    with np.errstate(all='ignore'):
-        converted = offline(robot, recorded, direction, options)
-    reader = JointStateReader()
-    for data in converted:
-        view = reader.read_message(data)
-        for row in (view.position, view.velocity, view.effort):
-            assert not np.isinf(row).any()
+    for interface in range(3):
+        recorded = []
+        for time in range(5):
+            writer = JointStateWriter(names, '', (True,) * 3)
+            rows = (writer.position, writer.velocity, writer.effort)
+            for row in rows:
+                row[:] = 0.01 * time
+            rows[interface][:] = 1.7e308
+            recorded.append(Recorded('one', time, writer.write_message(5, time)))
+        with np.errstate(all='ignore'):
+            converted = offline(robot, recorded, direction, BridgeOptions(**unknown))
+        for data in converted:
+            view = JointStateReader().read_message(data)
+            for row in (view.position, view.velocity, view.effort):
+                assert not np.isinf(row).any()
 
 
-@pytest.mark.parametrize('name', sorted(ROBOTS))
-@settings(max_examples=40, deadline=None)
-@given(data=st.data())
-def test_options_of_the_bridge_count_in_a_recording_to_the_last_bit(name, data):
-    """Names of the driver, encoders of one turn, and what becomes of the unknown: as live."""
-    robot = ROBOTS[name]
+@st.composite
+def choices(draw, actuators):
+    """Draw options: names of the driver, encoders of one turn, what becomes of the unknown."""
+    if draw(st.booleans()):
+        return {}
     drivers = st.sampled_from([*'ABCDE', 'two:A', 'two:B', 'two:a'])
-    names = data.draw(st.dictionaries(drivers, st.sampled_from(robot.actuator_names)))
-    periods = data.draw(
-        st.dictionaries(st.sampled_from(robot.actuator_names), st.floats(0.1, 7.0), max_size=2)
-    )
-    choices = {
-        'unknown_turn': data.draw(st.sampled_from(['resolve', 'first'])),
-        'unknown_joints': data.draw(st.sampled_from(['omit', 'nan'])),
-        'unknown_rates': data.draw(st.sampled_from(['nan', 'zero'])),
-        'undeclared_interfaces': data.draw(st.sampled_from(['auto', 'publish', 'hide'])),
+    names = draw(st.dictionaries(drivers, st.sampled_from(actuators)))
+    periods = draw(st.dictionaries(st.sampled_from(actuators), st.floats(0.1, 7.0), max_size=2))
+    return {
+        'unknown_turn': draw(st.sampled_from(['resolve', 'first'])),
+        'unknown_joints': draw(st.sampled_from(['omit', 'nan'])),
+        'unknown_rates': draw(st.sampled_from(['nan', 'zero'])),
+        'undeclared_interfaces': draw(st.sampled_from(['auto', 'publish', 'hide'])),
         'actuator_names': tuple(f'{driver}={actuator}' for driver, actuator in names.items()),
         'wrap_period': tuple(f'{name}={period!r}' for name, period in periods.items()),
     }
-    options = BridgeOptions(actuator_state_topics=('/one', 'two'), **choices)
-    recorded = data.draw(recordings((*robot.actuator_names, *'ABC')))
+
+
+@pytest.mark.parametrize('name', sorted(ROBOTS))
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_recording_gives_what_the_live_bridge_publishes_to_the_last_bit(name, data):
+    """Whatever drivers, layouts, options, unknown numbers and stamps: byte for byte the same."""
+    robot = ROBOTS[name]
+    given = data.draw(choices(robot.actuator_names))
+    recorded = data.draw(recordings((*robot.actuator_names, *('ABC' if given else ''))))
+    options = BridgeOptions(actuator_state_topics=('/one', 'two'), **given)
     with np.errstate(all='ignore'):
-        expected = live(robot, recorded, actuator_state_topics=('one', 'two'), **choices)
+        expected = live(robot, recorded, actuator_state_topics=('one', 'two'), **given)
         assert offline(robot, recorded, options=options) == expected
 
 
@@ -259,7 +202,7 @@ def stretch(robot, names, count, seed=1):
     for number in range(count):
         for row in (writer.position, writer.velocity, writer.effort):
             row[:] = rng.uniform(-0.3, 0.3, len(row))
-        recorded.append(Recorded('one', writer.write_message(9, number), number))
+        recorded.append(Recorded('one', number, writer.write_message(9, number)))
     return recorded
 
 
@@ -269,7 +212,7 @@ def test_there_and_back_is_the_input(name):
     robot = ROBOTS[name]
     recorded = stretch(robot, robot.actuator_names, 80)
     joints = [
-        Recorded('one', data, message.time)
+        Recorded('one', message.time, data)
         for message, data in zip(recorded, offline(robot, recorded), strict=True)
     ]
     back = offline(robot, joints, direction=JOINT_TO_ACTUATOR)
@@ -289,43 +232,32 @@ def test_what_is_known_of_an_actuator_is_enough_on_the_way_back():
     robot = ROBOTS['plain']
     writer = JointStateWriter(['pitch', 'pan'], fields=(False, True, False))
     writer.velocity[:] = [1.0, 2.0]
-    (data,) = offline(robot, [Recorded('one', writer.write_message(1, 2), 3)], JOINT_TO_ACTUATOR)
+    (data,) = offline(robot, [Recorded('one', 3, writer.write_message(1, 2))], JOINT_TO_ACTUATOR)
     view = JointStateReader().read_message(data)
     assert (view.names, view.stamp) == (('a',), (1, 2))
     assert view.layout.lengths == (0, 1, 0)
     assert view.velocity[0] == 2.0 * 101.3
 
 
-def test_refused_messages_are_counted_by_source_and_reason():
-    """A doubled name and what nothing decodes cost themselves only."""
-    robot = ROBOTS['plain']
-    good = JointStateWriter(robot.actuator_names).write_message(1, 0)
-    double = JointStateWriter(['a', 'a']).write_message(1, 0)
-    big_endian = b'\0\0' + good[2:]
-    bridge = OfflineBridge(robot, ACTUATOR_TO_JOINT, refuse)
-    messages = [('one', 1, data) for data in (good, double, double, big_endian, good)]
-    result = [published for _, published in map_recorded(messages, {'one': bridge})]
-    assert [data is None for data in result] == [False, True, True, True, False]
-    assert bridge.refused == {('one', 'duplicate_name'): 2, ('one', 'undecodable'): 1}
-    assert 'a' in bridge.sentences['one', 'duplicate_name']
-
-
 @pytest.mark.parametrize('direction', [ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR])
-def test_messages_of_strangers_become_nothing(direction):
-    """Messages that name nothing of the robot are counted and become none, wherever they are."""
+def test_what_cannot_be_used_becomes_nothing_and_is_counted_by_source_and_reason(direction):
+    """A doubled name, what nothing decodes and messages of strangers, wherever they are."""
     robot = ROBOTS['plain']
     names = robot.actuator_names if direction == ACTUATOR_TO_JOINT else robot.joint_names
-    good, strange = (
-        JointStateWriter(names).write_message(1, 0),
-        JointStateWriter(['grip']).write_message(9, 0),
+    first = names[0]
+    good, double, strange = (
+        JointStateWriter(each).write_message(1, 0) for each in (names, [first] * 2, ['grip'])
     )
     bridge = OfflineBridge(robot, direction, refuse)
-    messages = [strange, good, *[strange] * 20, good, *[good] * 20, strange]
+    messages = [strange, good, double, double, b'\0\0' + good[2:], *[strange] * 20, good]
+    messages += [*[good] * 20, strange]
     recorded = [('one', 1, data) for data in messages]
     result = [published for _, published in map_recorded(recorded, {'one': bridge})]
-    assert [data is None for data in result] == [data is strange for data in messages]
-    assert bridge.refused == {('one', 'foreign'): 22}
+    assert [data is not None for data in result] == [data is good for data in messages]
+    counts = {'foreign': 22, 'duplicate_name': 2, 'undecodable': 1}
+    assert bridge.refused == {('one', why): count for why, count in counts.items()}
     assert 'grip' in bridge.sentences['one', 'foreign']
+    assert first in bridge.sentences['one', 'duplicate_name']
 
 
 def test_messages_of_other_sources_pass_and_each_bridge_has_its_own():

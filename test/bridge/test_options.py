@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The table of options: defaults, choices, words."""
+"""The table of options: defaults, choices, words; names of parameters and of types."""
 
 from __future__ import annotations
 
@@ -16,13 +16,18 @@ from transmission_bridge.bridge.options import (
     BridgeOptions,
     describe_option,
     find_option_range,
+    find_parameter_names,
+    find_unused_aliases,
     list_choices,
     Range,
     split_pairs,
 )
+from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError
+from transmission_bridge.transmissions import RobotTransmissions
 
 OPTIONS = {option.name: option for option in fields(BridgeOptions)}
+NUMBERS = [name for name in OPTIONS if isinstance(OPTIONS[name].default, float)]
 
 
 def test_defaults_are_those_of_the_design():
@@ -41,41 +46,29 @@ def test_defaults_are_those_of_the_design():
 
 
 @pytest.mark.parametrize('option', OPTIONS.values(), ids=OPTIONS)
-def test_every_option_is_described(option):
-    """Each option has a sentence, and its default is among its choices."""
+def test_every_option_is_described_and_checked(option):
+    """It has a sentence, a finite range if it is a number, or choices; the default fits."""
     assert describe_option(option).endswith('.')
-    assert not list_choices(option) or option.default in list_choices(option)
-
-
-@pytest.mark.parametrize('name', [name for name in OPTIONS if list_choices(OPTIONS[name])])
-def test_choices(name):
-    """Every choice is taken, anything else is refused with the choices named."""
-    for choice in list_choices(OPTIONS[name]):
-        assert getattr(BridgeOptions(**{name: choice}), name) == choice
-    for wrong in ('', 'Omit', 'anything'):
-        with pytest.raises(ParameterError) as caught:
-            BridgeOptions(**{name: wrong})
-        assert caught.value.parameter == name
-        assert all(choice in str(caught.value) for choice in list_choices(OPTIONS[name]))
-
-
-NUMBERS = [name for name in OPTIONS if isinstance(OPTIONS[name].default, float)]
-
-
-def test_every_number_has_a_range():
-    """No number is without a range, which is finite and holds its default."""
-    for name in NUMBERS:
-        span = find_option_range(OPTIONS[name])
-        assert OPTIONS[name].default in span
+    if option.name in NUMBERS:
+        span = find_option_range(option)
+        assert option.default in span
         assert math.isfinite(span.minimum)
         assert math.isfinite(span.maximum)
+    choices = list_choices(option)
+    assert not choices or option.default in choices
+    for choice in choices:
+        assert getattr(BridgeOptions(**{option.name: choice}), option.name) == choice
+    for wrong in ('', 'Omit', 'anything') if choices else ():
+        with pytest.raises(ParameterError) as caught:
+            BridgeOptions(**{option.name: wrong})
+        assert caught.value.parameter == option.name
+        assert all(choice in str(caught.value) for choice in choices)
 
 
 @given(st.sampled_from(NUMBERS), st.one_of(st.floats(), st.floats(0.0, 1e-3), st.floats(0.0, 1e5)))
 @example('command_timeout', 1e300)
 @example('command_timeout', 1e-9)
 @example('publish_rate', 1e-300)
-@example('publish_rate', 1e9)
 @example('publish_rate', 0.0)
 @example('state_timeout', math.nan)
 def test_ranges(name, value):
@@ -96,37 +89,150 @@ def test_ranges_in_words():
     assert str(Range(-1e6, 1e6)) == '-1000000 to 1000000'
 
 
-@pytest.mark.parametrize('topics', [(), ('',), ('a', '')])
-def test_topics(topics):
-    """There must be a state topic, and each must have a name."""
-    with pytest.raises(ParameterError, match='actuator_state_topics'):
-        BridgeOptions(actuator_state_topics=topics)
-
-
 def test_pairs():
-    """Entries are split at the first equals sign."""
+    """Entries are split at the first equals sign; a name may begin with a topic of states."""
     assert split_pairs('x', ()) == {}
     assert split_pairs('x', ('a=b', 'c=d=e')) == {'a': 'b', 'c': 'd=e'}
-
-
-def test_names_of_one_driver():
-    """An entry may begin with one of the topics of states; a name may hold further colons."""
     BridgeOptions(
         actuator_state_topics=('left/states', 'right/states'),
         actuator_names=('left/states:M1=a', 'right/states:M1=b', 'right/states:can0:1=c'),
     )
 
 
-@pytest.mark.parametrize('entry', ['right/states:M1=a', 'can0:1=a', ':M1=a', 'left/states:=a'])
-def test_names_of_a_driver_that_is_not_there(entry):
-    """A topic that is not a state topic is rejected with a list; so is an empty name."""
-    with pytest.raises(ParameterError, match='left/states') as caught:
-        BridgeOptions(actuator_state_topics=('left/states',), actuator_names=(entry,))
-    assert caught.value.parameter == 'actuator_names'
+@pytest.mark.parametrize(
+    ('name', 'entries', 'words'),
+    [
+        *[('actuator_state_topics', topics, 'actuator_state_topics') for topics in ((), ('',))],
+        ('actuator_state_topics', ('a', ''), 'actuator_state_topics'),
+        # An entry without two sides, or a left side given twice.
+        *[('actuator_names', (entry,), 'actuator_names') for entry in ('a', '=b', 'a=', '')],
+        ('actuator_names', ('a=b', 'a=c'), 'actuator_names'),
+        # A topic that is not a state topic is rejected with a list; so is an empty name.
+        *[
+            ('actuator_names', (entry,), 'left/states')
+            for entry in ('right/states:M1=a', 'can0:1=a', ':M1=a', 'left/states:=a')
+        ],
+    ],
+)
+def test_wrong_entries_are_refused_by_name(name, entries, words):
+    """There must be a state topic, and each must have a name."""
+    with pytest.raises(ParameterError, match=words) as caught:
+        BridgeOptions(**{'actuator_state_topics': ('left/states',), name: entries})
+    assert caught.value.parameter == name
 
 
-@pytest.mark.parametrize('entries', [('a',), ('=b',), ('a=',), ('a=b', 'a=c'), ('',)])
-def test_wrong_pairs(entries):
-    """An entry without two sides, or a left side given twice, is refused by name."""
-    with pytest.raises(ParameterError, match='actuator_names'):
-        BridgeOptions(actuator_names=entries)
+# -- names of parameters -------------------------------------------------------------------------
+
+
+def robot_with(*members):
+    """Return a robot of simple transmissions, each by its name and its joint's."""
+    transmissions = ''.join(
+        f'<transmission name="{name}">'
+        '<type>transmission_interface/SimpleTransmission</type>'
+        f'<actuator name="m{number}"><mechanicalReduction>1</mechanicalReduction></actuator>'
+        f'<joint name="{joint}"/></transmission>\n'
+        for number, (name, joint) in enumerate(members)
+    )
+    return RobotTransmissions(load_description(f'<robot name="r">\n{transmissions}</robot>'))
+
+
+def test_every_number_has_a_name_and_the_value_in_use(robot):
+    """Names say transmission and path; a number and a flag before and after they are changed."""
+    found = find_parameter_names(robot)
+    assert found.findings == ()
+    offset = found.tunables['transmissions.wrist.joints.roll.offset']
+    assert (offset.transmission, offset.path) == ('wrist', ('joints', 'roll', 'offset'))
+    assert robot.parameters[offset.name] is offset
+    assert found.tunables['transmissions.wrist.ignore_absolute_encoder'].is_flag
+    numbers = [each for each in found.tunables.values() if not each.is_flag]
+    assert numbers == [each for tunables in robot.tunables.values() for each in tunables]
+    values = {'wrist.joints.roll.offset': 0.2, 'wrist.ignore_absolute_encoder': True}
+    tuned = robot.with_parameters(values)
+    assert {name: tuned.parameters[name].value for name in values} == values
+    assert [robot.parameters[name].value for name in values] == [0.1, False]
+
+
+@pytest.mark.parametrize(
+    ('members', 'lost', 'kept', 'line', 'subject', 'words'),
+    [
+        # Dots give two numbers one name: a finding at the second.
+        (
+            (('t', 'x.joints.j'), ('t.joints.x', 'j')),
+            't.joints.x.joints.j.offset',
+            't.actuators.m0.mechanical_reduction',
+            3,
+            't.joints.x',
+            'dots',
+        ),
+        (
+            (('s', 'with space'), ('u', 'plain')),
+            's.joints.with space.offset',
+            'u.joints.plain.offset',
+            2,
+            's',
+            '',
+        ),
+    ],
+)
+def test_a_name_of_two_numbers_or_that_no_file_can_hold_is_none(
+    members, lost, kept, line, subject, words
+):
+    """It costs the parameters that would have it, and no others."""
+    found = find_parameter_names(robot_with(*members))
+    assert f'transmissions.{lost}' not in found.tunables
+    assert f'transmissions.{kept}' in found.tunables
+    (finding,) = (each for each in found.findings if f"{lost}'" in each.message)
+    assert (finding.severity, finding.line, finding.subject) == ('warning', line, subject)
+    assert words in finding.message
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.sampled_from(['a', 'a.joints.b', 'b', 'b c', 'joints.b', 'é'])] * 2),
+        max_size=4,
+        unique_by=(lambda member: member[0], lambda member: member[1]),
+    )
+)
+def test_each_number_has_a_name_of_its_own_or_a_finding(members):
+    """No number is lost without a word, and setting one by its name changes that one alone."""
+    robot = robot_with(*members)
+    found = find_parameter_names(robot)
+    lost = {finding.message.split("'")[1] for finding in found.findings}
+    assert lost.isdisjoint(found.tunables)
+    for transmission, tunables in robot.tunables.items():
+        for tunable in tunables:
+            name = '.'.join(('transmissions', transmission, *tunable.path))
+            assert name in lost or found.tunables[name] is tunable
+
+
+# -- aliases of types ----------------------------------------------------------------------------
+
+#: One transmission of a strange type, and one of another that cannot be read.
+STRANGE = """<robot name="r">
+<transmission name="good"><type>their/Gearbox</type>
+  <actuator name="m"><mechanicalReduction>2</mechanicalReduction></actuator>
+  <joint name="j"/></transmission>
+<transmission name="bad"><type>their/Other</type>
+  <actuator name="n"><mechanicalReduction>many</mechanicalReduction></actuator>
+  <joint name="k"/></transmission>
+</robot>"""
+
+
+@pytest.mark.parametrize(
+    ('text', 'types', 'expected'),
+    [
+        (STRANGE, [], []),
+        (STRANGE, ['their/Gearbox'], []),
+        (STRANGE, ['their/Other'], []),
+        (STRANGE, ['their/Gearbox', 'their/Gearbax'], ['their/Gearbax']),
+        ('<robot name="r"/>', ['b', 'a'], ['b', 'a']),
+    ],
+)
+def test_an_alias_that_the_robot_does_not_have_is_a_warning(text, types, expected):
+    """Each type that no transmission of the file has, be it refused."""
+    findings = find_unused_aliases(load_description(text), dict.fromkeys(types, 'our/Type'))
+    assert [finding.message.split("'")[1] for finding in findings] == expected
+    known = 'their/Gearbox, their/Other' if text is STRANGE else 'no types at all'
+    for finding in findings:
+        assert finding.severity == 'warning'
+        assert known in finding.expected

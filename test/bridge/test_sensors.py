@@ -8,13 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 import re
 
+from command_paths import reason
 import numpy as np
 import pytest
+from state_paths import record
 
 from transmission_bridge.bridge.states import SensorPath
 from transmission_bridge.description import load_description
-from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.joint_state import JointStateRecord, Layout
+from transmission_bridge.messages.joint_state import Layout
 from transmission_bridge.transmissions import RobotTransmissions
 
 #: A differential in the ROS 1 dialect, joint2 listed first.
@@ -43,55 +44,62 @@ def roles(robot):
     return {each.spec.name: each.by_role for each in robot.bindings if each.by_role}
 
 
-def measure(path, names, position=(), effort=()):
+#: What the two sensors fill.
+FIELD = {'absolute_position': 'position', 'torque': 'effort'}
+
+
+def measure(path, names, *values):
     """Return what a message becomes, as a dictionary of the field that it fills."""
-    record = JointStateRecord(
-        (3, 4), '', tuple(names), np.array(position, float), np.empty(0), np.array(effort, float)
-    )
-    layout = Layout(record.names, record.lengths)
-    joints = path.map_sensors(layout, record, np.full(2, np.nan), (3, 4))
+    message = record(names, **{path.field: values}, stamp=(3, 4))
+    layout = Layout(message.names, message.lengths)
+    joints = path.map_sensors(layout, message, np.full(2, np.nan), (3, 4))
     if joints is None:
         return None
     assert joints.stamp == (3, 4)
-    assert not len(joints.velocity)
-    values = joints.position if len(joints.position) else joints.effort
-    return dict(zip(joints.names, values.tolist(), strict=True))
+    rows = ('position', 'velocity', 'effort')
+    assert [row for row in rows if len(getattr(joints, row))] == [path.field]
+    return dict(zip(joints.names, getattr(joints, path.field).tolist(), strict=True))
 
 
-def test_absolute_positions_are_mapped_as_positions():
-    """By hand: pitch = (left/50 - right/20) / 4 + 0.5, roll = (left/50 + right/20) / 2 + 0.25."""
-    path = SensorPath(robot_with(), 'absolute_position', 'position')
-    joints = measure(path, ['right', 'left'], position=[20.0, 100.0])
-    assert joints == pytest.approx({'pitch': 0.75, 'roll': 1.75}, rel=1e-14)
+def sensors(interface, robot=None):
+    """Return a path of sensors."""
+    path = SensorPath(robot or robot_with(), interface, FIELD[interface])
+    path.field = FIELD[interface]
+    return path
 
 
-def test_ignored_absolute_encoders_pass_by_role():
-    """With the flag in both joints joint1 reads actuator1; ROS 1 exchanges the two."""
-    path = SensorPath(robot_with(FLAG), 'absolute_position', 'position')
-    assert measure(path, ['right', 'left'], position=[20.0, 100.0]) == {
-        'pitch': 100.0,
-        'roll': 20.0,
-    }
+@pytest.mark.parametrize(
+    ('interface', 'by_role', 'expected'),
+    [
+        # By hand: pitch = (left/50 - right/20) / 4 + 0.5, roll = (left/50 + right/20) / 2 + 0.25;
+        # pitch = 2 (50 left - 20 right), roll = 50 left + 20 right.
+        ('absolute_position', '', {'pitch': 0.75, 'roll': 1.75}),
+        ('torque', '', {'pitch': 9200.0, 'roll': 5400.0}),
+        # joint1 reads actuator1; ROS 1 exchanges the two.
+        ('absolute_position', 'flag', {'pitch': 100.0, 'roll': 20.0}),
+        ('absolute_position', 'ignore_absolute_encoder', {'pitch': 100.0, 'roll': 20.0}),
+        ('torque', 'ignore_torque_sensor', {'pitch': 100.0, 'roll': 20.0}),
+    ],
+)
+def test_sensors_are_mapped_or_pass_by_role(interface, by_role, expected):
+    """The flag of the description is a parameter; until both have spoken nothing is published."""
+    path = sensors(interface, robot_with(FLAG if by_role == 'flag' else ''))
+    if by_role.startswith('ignore'):
+        path.replace_maps(robot_with().with_parameters({f'wrist.{by_role}': True}))
+    alone = measure(path, ['left'], 100.0)
+    assert alone == ({'pitch': 100.0} if by_role else None)
+    assert measure(path, ['right', 'left'], 20.0, 100.0) == pytest.approx(expected, rel=1e-14)
+    assert measure(path, ['right'], 20.0) == pytest.approx(expected, rel=1e-14)
 
 
-def test_the_flag_is_a_parameter():
-    """The same robot with the parameter set maps as if the URDF had the flag, and back."""
-    path = SensorPath(robot_with(), 'absolute_position', 'position')
-    path.replace_maps(robot_with().with_parameters({'wrist': {'ignore_absolute_encoder': True}}))
-    assert measure(path, ['left', 'right'], position=[7.0, 8.0]) == {'pitch': 7.0, 'roll': 8.0}
-
-
-def test_torque_sensors_at_the_joints_pass_by_role():
-    """The flag is for these sensors alone: encoders, efforts and commands are mapped as before."""
+def test_a_flag_is_for_its_sensors_alone():
+    """Encoders, efforts and commands are mapped as before."""
     mapped = robot_with()
     ignoring = mapped.with_parameters({'wrist.ignore_torque_sensor': True})
-    path = SensorPath(ignoring, 'torque', 'effort')
-    assert measure(path, ['right', 'left'], effort=[4.0, 3.0]) == {'pitch': 3.0, 'roll': 4.0}
-    values = np.array([3.0, 4.0])
     for interface in ('effort', 'absolute_position'):
-        both = [each.actuator_to_joint(interface, values) for each in (mapped, ignoring)]
+        both = [each.actuator_to_joint(interface, [3.0, 4.0]) for each in (mapped, ignoring)]
         np.testing.assert_array_equal(*both)
-    both = [each.joint_to_actuator('torque', values) for each in (mapped, ignoring)]
+    both = [each.joint_to_actuator('torque', [3.0, 4.0]) for each in (mapped, ignoring)]
     np.testing.assert_array_equal(*both)
 
 
@@ -140,37 +148,13 @@ def test_the_worked_example_of_the_documents():
         assert found == pytest.approx(expected, rel=1e-12)
 
 
-def test_torques_are_mapped_as_efforts():
-    """By hand: pitch = 2 (50 left - 20 right), roll = 50 left + 20 right."""
-    path = SensorPath(robot_with(), 'torque', 'effort')
-    joints = measure(path, ['left', 'right'], effort=[3.0, 4.0])
-    assert joints == pytest.approx({'pitch': 140.0, 'roll': 230.0}, rel=1e-14)
-
-
-def test_one_sensor_is_not_enough_for_coupled_joints():
-    """Until both encoders have spoken nothing is published; then the newest of both counts."""
-    path = SensorPath(robot_with(), 'absolute_position', 'position')
-    assert measure(path, ['left'], position=[100.0]) is None
-    assert measure(path, ['right'], position=[20.0]) == pytest.approx(
-        {'pitch': 0.75, 'roll': 1.75}, rel=1e-14
-    )
-
-
-def test_a_message_that_cannot_be_used_changes_nothing():
-    """A name given twice is refused; what was known stays."""
-    path = SensorPath(robot_with(), 'torque', 'effort')
-    before = measure(path, ['left', 'right'], effort=[3.0, 4.0])
-    with pytest.raises(MessageError):
-        measure(path, ['left', 'left'], effort=[9.0, 9.0])
-    assert measure(path, ['left'], effort=[3.0]) == before
-
-
-@pytest.mark.parametrize('names', [[], ['gripper']])
-def test_a_message_of_no_actuator_measures_nothing(names):
-    """One that names no actuator of the robot is refused, and older numbers are not repeated."""
-    path = SensorPath(robot_with(), 'torque', 'effort')
-    before = measure(path, ['left', 'right'], effort=[3.0, 4.0])
-    with pytest.raises(MessageError) as caught:
-        measure(path, names, effort=[9.0] * len(names))
-    assert caught.value.reason == 'foreign'
-    assert measure(path, ['left'], effort=[3.0]) == before
+@pytest.mark.parametrize(
+    ('names', 'why'),
+    [(['left', 'left'], 'duplicate_name'), ([], 'foreign'), (['gripper'], 'foreign')],
+)
+def test_a_message_that_cannot_be_used_changes_nothing(names, why):
+    """It is refused, and older numbers are not repeated; what was known stays."""
+    path = sensors('torque')
+    before = measure(path, ['left', 'right'], 3.0, 4.0)
+    assert reason(measure, path, names, *[9.0] * len(names)) == why
+    assert measure(path, ['left'], 3.0) == before

@@ -1,102 +1,77 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The state path against the reference model."""
+"""The state path against the reference model, and when joint states are due."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import math
+import re
 
+from command_paths import Commands
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from state_paths import state_path
+from small_robots import maps, params, ratio, transmission
+from state_paths import record, state_path
 
-from transmission_bridge.bridge.states import StatePath
+from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN
+from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.states import PublishPolicy
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.cdr import JointStateEncoder
-from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
+from transmission_bridge.messages.joint_state import Layout, LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 
-#: Its rods have a second way to be assembled, near enough to be found from a wrong start.
-ANKLE = """
-<transmission name="ankle">
-  <plugin>transmission_bridge/ParallelAnkleTransmission</plugin>
-  <joint name="pitch" role="joint1">
-    <param name="lower">-1.2</param><param name="upper">1.2</param>
-  </joint>
-  <joint name="roll" role="joint2">
-    <param name="lower">-0.7</param><param name="upper">0.7</param>
-  </joint>
-  <actuator name="behind" role="actuator1">
-    <param name="motor_position">0 0.05 0.2</param>
-    <param name="crank_radius">0.04</param>
-    <param name="crank_angle">3.141592653589793</param>
-    <param name="rod_length">0.2</param>
-    <param name="foot_attachment">-0.04 0.05 0</param>
-  </actuator>
-  <actuator name="ahead" role="actuator2">
-    <param name="motor_position">0 -0.05 0.15</param>
-    <param name="crank_radius">0.05</param>
-    <param name="rod_length">0.15</param>
-    <param name="foot_attachment">0.05 -0.05 0</param>
-  </actuator>
-</transmission>
-"""
+NAN = math.nan
 
 
-class Driver:
+def published(path, now=0.0):
+    """Return what is published, the same as a record and in bytes."""
+    found, encoder = path.make_joint_state(now), JointStateEncoder()
+    assert path.encode_state(encoder, now) == (found and encoder.encode_record(found))
+    return found
+
+
+class _Driver:
     """Feeds a path and the reference model, and compares them after every message."""
 
     def __init__(self, reference, robot, unknown_joints='omit', names=None, timeout=0.0):
+        renamed = names or {}
         self.path = state_path(
             robot,
             timeout=timeout,
             unknown_joints=unknown_joints,
-            actuator_names={} if names is None else names,
+            actuator_names=renamed,
             stamp_hold=reference.STAMP_HOLD,
         )
         self.model = reference.ReferenceStates(reference.Numbers(), unknown_joints, timeout)
-        self.now = 100.0
-        self.layouts = LayoutTable()
-        renamed = names or {}
+        self.now, self.layouts = 100.0, LayoutTable()
         own = [name for name in reference.ACTUATORS if name not in renamed.values()]
         self.names = {**{name: name for name in own}, **renamed}
 
     def update(self, source, message):
-        """Send a message to both; return why it was refused, or ``None``."""
-        refused = self.model.update(source, message, self.now, self.names)
+        """Send a message to both."""
+        refused, why = self.model.update(source, message, self.now, self.names), None
         layout = self.layouts.find_layout(message.names, message.lengths)
-        reason = None
         try:
             self.path.merge_message(source, layout, message.received, message.stamp, self.now)
         except MessageError as error:
-            reason = error.reason
-        assert (reason is None) == (refused is None)
-        assert refused is None or reason in refused.reasons
+            why = error.reason
+        assert (why is None) == (refused is None)
+        assert refused is None or why in refused.reasons
         self.compare()
-        return reason
 
     def compare(self):
         """Check what would be published."""
         self.model.now = self.now
-        expected, found = self.model.joint_state(), self.path.make_joint_state(self.now)
+        expected, found = self.model.joint_state(), published(self.path, self.now)
         assert (found is None) == (expected is None)
-        encoder = JointStateEncoder()
-        serialised = self.path.encode_state(encoder, self.now)
-        assert (serialised is None) == (expected is None)
         if expected is not None:
             expected.check(found)
             assert found.frame_id == ''
-            assert serialised == encoder.encode_record(found)
-
-
-@pytest.fixture
-def driver(reference, robot):
-    """Return a :class:`Driver` with the default options."""
-    return Driver(reference, robot)
 
 
 @settings(max_examples=100)
@@ -107,7 +82,7 @@ def driver(reference, robot):
 )
 def test_any_sequence(reference, robot, data, unknown_joints, timeout):
     """After any sequence of messages, pauses, tunings and resets the output equals the model."""
-    driver = Driver(reference, robot, unknown_joints, timeout=timeout)
+    driver = _Driver(reference, robot, unknown_joints, timeout=timeout)
     present = robot
     for step in data.draw(reference.strategies.steps()):
         if step[0] == 'state':
@@ -123,25 +98,18 @@ def test_any_sequence(reference, robot, data, unknown_joints, timeout):
         else:
             driver.path.reset()
             driver.model.forget()
-            assert driver.path.make_joint_state(driver.now) is None
+            driver.compare()
 
 
 @given(data=st.data())
 def test_driver_names(reference, robot, data):
     """With drivers' own names, exchanged ones too, the output equals the model."""
     names = {'left': 'right', 'right': 'left', 'axis_0': 'hip', 'finger': 'crank', 'x': 'finger'}
-    driver = Driver(reference, robot, names=names)
-    known = ('winch', *names)
-    for source, message in data.draw(
-        st.lists(
-            st.tuples(
-                st.sampled_from(['one', 'two']),
-                reference.strategies.messages(known, ('hip', 'stranger')),
-            ),
-            max_size=8,
-        )
-    ):
-        driver.update(source, message)
+    driver = _Driver(reference, robot, names=names)
+    message = reference.strategies.messages(('winch', *names), ('hip', 'stranger'))
+    sources = st.sampled_from(['one', 'two'])
+    for each in data.draw(st.lists(st.tuples(sources, message), max_size=8)):
+        driver.update(*each)
 
 
 def test_name_of_another_actuator(robot):
@@ -149,180 +117,303 @@ def test_name_of_another_actuator(robot):
     with pytest.raises(ParameterError, match='two actuators') as caught:
         state_path(robot, actuator_names={'left': 'right'})
     assert caught.value.parameter == 'actuator_names'
-    for names in (
-        {'left': 'right', 'right': 'left'},
-        {'left': 'left'},
-        {'l': 'left', 'm': 'left'},
-    ):
+    exchanged = {'left': 'right', 'right': 'left'}
+    for names in (exchanged, {'left': 'left'}, {'l': 'left', 'm': 'left'}):
         state_path(robot, actuator_names=names)
-
-
-def test_same_layout_is_refused_again(reference, driver):
-    """A layout that was refused once is refused each time, with a reason of its own."""
-    bad = reference.Message(('winch', 'winch'), position=(8.0, 9.0))
-    layout = driver.layouts.find_layout(bad.names, bad.lengths)
-    errors = []
-    for _ in range(3):
-        with pytest.raises(MessageError, match='winch') as caught:
-            driver.path.merge_message('one', layout, bad.record, bad.stamp)
-        errors.append(caught.value)
-    assert {error.reason for error in errors} == {'duplicate_name'}
-    assert len({id(error) for error in errors}) == 3
 
 
 @pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
 def test_too_large_is_unknown(feed, unknown_rates):
     """A rate that is finite before the transmission and infinite behind it is unknown."""
-    text = Path(__file__).parents[2].joinpath('urdf', 'one_joint.urdf').read_text()
-    plain = RobotTransmissions(load_description(text))
-    (transmission,) = plain.tunables
-    (joint,) = plain.joint_names
-    robot = plain.with_parameters(
-        {transmission: {'joints': {joint: {'mechanical_reduction': 1e-3}}}}
-    )
+    robot = maps(('j',), transmission('t', 'Simple', {'j': ratio(1e-3)}, ('m',)))
     states = state_path(robot, unknown_rates=unknown_rates)
-    rows = np.array([[1.0], [1e308], [1e308]])
-    feed(states, JointStateRecord((1, 0), '', robot.actuator_names, *rows))
+    feed(states, record(('m',), [1.0], [1e308], [1e308]))
     with np.errstate(over='ignore'):
-        found = states.make_joint_state()
-        assert states.encode_state(JointStateEncoder()) == JointStateEncoder().encode_record(found)
+        found = published(states)
     assert found.position.tolist() == [1e3]
     assert found.velocity.tolist() == ([] if unknown_rates == 'nan' else [0.0])
     assert found.effort.tolist() == [1e305]
 
 
-def test_message_of_strangers(reference, driver):
-    """A message that names no actuator of the robot changes nothing but the count of its names."""
-    driver.update('one', reference.Message(('winch',), position=(1.0,), stamp=(5, 0)))
-    strange = reference.Message(('stranger',), position=(1.0,), velocity=(2.0,), stamp=(8, 0))
-    for source in ('one', 'two'):
-        assert driver.update(source, reference.Message((), stamp=(7, 0))) == 'foreign'
-        assert driver.update(source, strange) == 'foreign'
-    assert driver.path.make_joint_state(driver.now).stamp == (5, 0)
-    assert driver.path.merged.given == [True, False, False]
-    assert driver.path.merged.unknown_names == {"'stranger'": 2}
+@pytest.mark.parametrize(
+    ('names', 'lengths', 'sentence'),
+    [
+        ('ab', (1, 0, 0), "1 position value for 2 names ('a', 'b'): give one per name, or none"),
+        ('ab', (0, 3, 2), "3 velocity values for 2 names ('a', 'b'): give one per name, or none"),
+        ('ab', (2, 0, 1), "1 effort value for 2 names ('a', 'b'): give one per name, or none"),
+        (
+            'ab',
+            (3, 3, 1),
+            '3 position values and 3 velocity values and 1 effort value for 2 names',
+        ),
+        ('a', (2, 1, 0), "2 position values for 1 name ('a'): give one per name, or none"),
+        ('', (1, 0, 0), '1 position value for 0 names: give one per name, or none'),
+        ('abcdefg', (1, 0, 0), "'e' and 2 more): give one per name, or none"),
+    ],
+)
+def test_ragged(names, lengths, sentence):
+    """An array of another length than the names is refused, with each such length."""
+    errors = []
+    for _ in range(2):
+        with pytest.raises(MessageError, match=re.escape(sentence)) as caught:
+            find_entries(Layout(tuple(names), lengths), {'a': 0})
+        assert caught.value.reason == 'ragged'
+        errors.append(caught.value)
+    assert errors[0] is not errors[1]
 
 
-def test_ten_thousand_names(reference, driver):
-    """Of ten thousand names the robot's own are found, and repeated ones refused."""
-    names = tuple(f'stranger_{number}' for number in range(9_999))
-    values = tuple(float(number) for number in range(10_000))
-    driver.update('one', reference.Message((*names, 'winch'), position=values))
-    assert driver.path.make_joint_state(driver.now).names == ('dial', 'lift')
-    assert (
-        driver.update('one', reference.Message(('winch', *names[1:], 'winch'), position=values))
-        == 'duplicate_name'
+def test_unknown_names_are_bounded():
+    """Of any number of unknown names the first are reported, each cut and escaped."""
+    names = [f'\x1b[2J{number}' + 'x' * 10_000 for number in range(1000)]
+    found = find_entries(Layout(('a', *names), (0, 0, 0)), {'a': 0})
+    assert found.count == 1
+    assert len(found.unknown) == MOST_UNKNOWN
+    assert all(name.isprintable() and len(name) < 100 for name in found.unknown)
+    assert found.unknown[7].startswith(r"'\x1b[2J7xxx")
+
+
+def test_arrays_are_its_own(reference, robot, feed):
+    """A returned record does not change with the next message, and the input is copied."""
+    path = state_path(robot)
+    message = record(reference.ACTUATORS, (1.0,) * 6)
+    feed(path, message)
+    before = path.make_joint_state()
+    kept = before.position.tolist()
+    message.position[:] = 9.0
+    assert path.make_joint_state().position.tolist() == kept
+    feed(path, message)
+    assert path.make_joint_state().position.tolist() != kept
+    assert before.position.tolist() == kept
+
+
+def test_numbers_grow_old_one_by_one(reference, robot, feed):
+    """An effort that goes on to come does not keep a position alive that another driver gave."""
+    path = state_path(robot, timeout=0.5)
+
+    def send(source, now, **arrays):
+        feed(path, reference.Message(('winch',), **arrays), source, now)
+        known = np.isfinite(path.merged.read_values(now))[:, 0].tolist()
+        return known, path.merged.find_stale_actuators(now)[0]
+
+    encoder = {'position': (1.0,), 'velocity': (0.5,)}
+    send('encoder', 1.0, **encoder)
+    assert send('amplifier', 1.0, effort=(3.0,)) == ([True] * 3, False)
+    assert send('amplifier', 1.75, effort=(3.0,)) == ([False, False, True], True)
+    assert np.isnan(path.find_joint_motion(1.75)[0]).all()
+    assert send('encoder', 1.75, **encoder) == ([True] * 3, False)
+    # Numbers that a driver omits become unknown, and publication does not wait for them.
+    assert send('encoder', 1.8, position=(1.0,)) == ([True, False, True], False)
+
+
+# -- positions that are solved -------------------------------------------------------------------
+
+
+def rod(y, radius, length, angle=0.0, side=1):
+    """Return an actuator of an ankle that can be assembled a second way, near enough."""
+    return params(
+        motor_position=f'0 {y} {length}',
+        crank_radius=radius,
+        crank_angle=angle,
+        rod_length=length,
+        foot_attachment=f'{side * radius} {y} 0',
     )
-    assert len(driver.path.merged.unknown_names) <= 64
 
 
 @pytest.fixture
-def ankle(robots):
-    """Return the maps of the ankle."""
-    return RobotTransmissions(load_description(robots.urdf(('pitch', 'roll'), ANKLE)))
-
-
-def ankle_path(robot, feed, position):
-    """Return a path of the ankle that has found a position, and what feeds it another one."""
-    path = StatePath(robot)
+def moved(feed):
+    """Return a state path of an ankle, its maps, and what moves it and returns its position."""
+    bounds = {'pitch': params(lower=-1.2, upper=1.2), 'roll': params(lower=-0.7, upper=0.7)}
+    rods = {'behind': rod(0.05, 0.04, 0.2, math.pi, -1), 'ahead': rod(-0.05, 0.05, 0.15)}
+    robot = maps(('pitch', 'roll'), transmission('ankle', 'ParallelAnkle', bounds, rods))
+    path = state_path(robot)
 
     def move(joints):
-        actuators = robot.joint_to_actuator('position', joints)
-        assert np.isfinite(actuators).all()
-        nothing = np.empty(0)
-        feed(
-            path,
-            JointStateRecord((1, 0), '', robot.actuator_names, actuators, nothing, nothing),
-        )
-        return path.make_joint_state()
+        feed(path, record(robot.actuator_names, robot.joint_to_actuator('position', joints)))
+        return path.make_joint_state().position
 
-    assert np.allclose(move(position).position, position, rtol=0.0, atol=1e-12)
-    return path, move
+    return path, robot, move
 
 
-def test_tuning_forgets_the_solution(ankle, feed):
+def test_tuning_forgets_the_solution(moved):
     """After a tuning the new maps give a position without a guess, not NaN."""
-    path, _ = ankle_path(ankle, feed, [0.4, 0.3])
-    tuned = ankle.with_parameters(
-        {'ankle': {'joints': {'pitch': {'offset': -0.1}, 'roll': {'offset': -0.2}}}}
-    )
-    path.replace_maps(tuned)
+    path, robot, move = moved
+    move([0.4, 0.3])
+    offsets = {'ankle.joints.pitch.offset': -0.1, 'ankle.joints.roll.offset': -0.2}
+    path.replace_maps(robot.with_parameters(offsets))
     assert np.allclose(path.find_joint_motion()[0], [0.3, 0.1], rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize('elsewhere', [[0.2, 0.5], [-0.5, -0.3], [0.55, -0.35]])
-def test_a_gap_costs_nothing(ankle, feed, elsewhere):
+def test_a_gap_costs_nothing(moved, elsewhere):
     """A position that is not found from the last one is found from the table at once."""
-    path, move = ankle_path(ankle, feed, [0.5, 0.5])
-    assert np.allclose(move(elsewhere).position, elsewhere, rtol=0.0, atol=1e-12)
+    path, _, move = moved
+    for place in ([0.5, 0.5], elsewhere):
+        assert np.allclose(move(place), place, rtol=0.0, atol=1e-12)
     assert not path.report.counts
 
 
-def test_arrays_are_its_own(reference, driver):
-    """A returned record does not change with the next message, and the input is copied."""
-    record = reference.Message(reference.ACTUATORS, position=(1.0,) * 6).record
-    driver.path.merge_message(
-        'one', driver.layouts.find_layout(record.names, record.lengths), record, (1, 0)
+# -- state interfaces that are not declared ------------------------------------------------------
+
+#: Declared interfaces: both rates, position alone, nothing, in two blocks, and in no block.
+BLOCKS = """<ros2_control name="first" type="system">
+  <hardware><plugin>{plugin}</plugin></hardware>
+  <joint name="whole"><state_interface name="position"/><state_interface name="velocity"/>
+    <state_interface name="effort"/></joint>
+  <joint name="part"><command_interface name="position"/><state_interface name="position"/>
+    <state_interface name="temperature"/></joint>
+  <joint name="none"><command_interface name="acceleration"/></joint>
+  <joint name="twice"><state_interface name="effort"/></joint></ros2_control>
+<ros2_control name="second" type="sensor"><hardware><plugin>{plugin}</plugin></hardware>
+  <joint name="twice"><state_interface name="velocity"/></joint></ros2_control></robot>"""
+INTERFACES = ('whole', 'part', 'none', 'twice', 'free')
+DECLARED = [[1.0, 1.0, NAN, NAN, 1.0], [2.0, NAN, NAN, 2.0, 2.0], [3.0, NAN, NAN, 3.0, 3.0]]
+ALL = [[1.0] * 5, [2.0] * 5, [3.0] * 5]
+TOPIC_BASED = (
+    'joint_state_topic_hardware_interface/JointStateTopicSystem',
+    'topic_based_ros2_control/TopicBasedSystem',
+    'joint_command_topic_hardware_interface/JointCommandTopicSystem',
+)
+
+
+def declared(plugin, **options):
+    """Return a state path of the robot of :data:`BLOCKS`."""
+    joints = ''.join(
+        f'<link name="l{name}"/><joint name="{name}" type="continuous"><parent link="base"/>'
+        f'<child link="l{name}"/></joint>'
+        for name in INTERFACES
     )
-    before = driver.path.make_joint_state()
-    kept = before.position.copy()
-    record.position[:] = 9.0
-    assert list(driver.path.make_joint_state().position) == list(kept)
-    driver.path.merge_message(
-        'one', driver.layouts.find_layout(record.names, record.lengths), record, (1, 0)
-    )
-    assert list(driver.path.make_joint_state().position) != list(kept)
-    assert list(before.position) == list(kept)
+    text = f'<robot name="r"><link name="base"/>{joints}{BLOCKS.format(plugin=plugin)}'
+    return state_path(RobotTransmissions(load_description(text, strict=True)), **options)
 
 
-# -- time ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
+@pytest.mark.parametrize(
+    ('plugin', 'choice', 'expected'),
+    [
+        *((plugin, 'auto', DECLARED) for plugin in TOPIC_BASED),
+        *((plugin, 'publish', ALL) for plugin in TOPIC_BASED),
+        ('some/Hardware', 'auto', ALL),
+        ('some/Hardware', 'publish', ALL),
+        ('some/Hardware', 'hide', DECLARED),
+    ],
+)
+def test_undeclared_interfaces(feed, plugin, choice, unknown_rates, expected):
+    """Topic-based hardware is given no number for a state interface that was not declared."""
+    path = declared(plugin, undeclared_interfaces=choice, unknown_rates=unknown_rates)
+    feed(path, record(INTERFACES, *ALL))
+    found = path.make_joint_state()
+    assert found.names == INTERFACES
+    np.testing.assert_array_equal([found.position, found.velocity, found.effort], expected)
 
 
-class Drivers:
-    """Feeds a path with a timeout of half a second."""
-
-    def __init__(self, reference, robot, feed):
-        self.path = state_path(robot, timeout=0.5)
-        self._message = reference.Message
-        self._feed = feed
-
-    def send(self, source, now, *names, **arrays):
-        """Send a message."""
-        self._feed(self.path, self._message(names, stamp=(1, 0), **arrays), source, now)
-
-    def known(self, now):
-        """Return which actuators' positions, velocities and efforts are known."""
-        return np.isfinite(self.path.merged.read_values(now))
-
-    def stale(self, now):
-        """Return which actuators are stale."""
-        return self.path.merged.find_stale_actuators(now).tolist()
+def test_nothing_but_hidden_numbers_is_no_state(feed):
+    """A message without a number would be useless."""
+    path = declared('some/Hardware', undeclared_interfaces='hide', unknown_joints='nan')
+    for position, is_published in (((), False), ((1.0,), True)):
+        feed(path, record(('part',), position, (2.0,)))
+        assert (path.make_joint_state() is not None) == is_published
 
 
-@pytest.fixture
-def drivers(reference, robot, feed):
-    """Return :class:`Drivers`."""
-    return Drivers(reference, robot, feed)
+# -- joints that follow another one --------------------------------------------------------------
+
+#: ``one`` and ``other`` follow each other; ``lost`` follows a joint that has nothing usable.
+FOLLOWERS = {
+    'third': 'joint="second" multiplier="-2" offset="0.25"',
+    'second': 'joint="first" multiplier="0.5" offset="-1"',
+    'one': 'joint="other"',
+    'other': 'joint="one"',
+    'lost': 'joint="broken"',
+}
 
 
-def test_numbers_grow_old_one_by_one(drivers):
-    """An effort that goes on to come does not keep a position alive that another driver gave."""
-    drivers.send('encoder', 1.0, 'winch', position=(1.0,), velocity=(0.5,))
-    drivers.send('amplifier', 1.0, 'winch', effort=(3.0,))
-    assert drivers.known(1.0)[:, 0].all()
-    assert not drivers.stale(1.0)[0]
-    drivers.send('amplifier', 1.75, 'winch', effort=(3.0,))
-    assert drivers.known(1.75)[:, 0].tolist() == [False, False, True]
-    assert np.isnan(drivers.path.find_joint_motion(1.75)[0]).all()
-    assert drivers.stale(1.75)[0]
-    drivers.send('encoder', 1.75, 'winch', position=(1.0,), velocity=(0.5,))
-    assert drivers.known(1.75)[:, 0].all()
-    assert not drivers.stale(1.75)[0]
+@pytest.fixture(scope='module')
+def followers():
+    """Return the maps of a robot of joints in chains and in a loop."""
+    strange = transmission('strange', 'Simple', ('broken',), ('engine',))
+    gear = transmission('gear', 'Simple', {'first': ratio(4.0)}, ('motor',))
+    text = gear + strange.replace('transmission_interface/Simple', 'nobody/Has')
+    joints = ('third', 'second', 'first', 'one', 'other', 'broken', 'lost')
+    return maps(joints, text, FOLLOWERS)
 
 
-def test_left_out_is_not_stale(drivers):
-    """Numbers that a driver omits become unknown, and publication does not wait for them."""
-    drivers.send('encoder', 1.0, 'winch', position=(1.0,), velocity=(0.5,))
-    drivers.send('encoder', 1.75, 'winch', position=(1.0,))
-    assert drivers.known(1.75)[:, 0].tolist() == [True, False, False]
-    assert not drivers.stale(1.75)[0]
+@pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
+def test_a_follower_is_computed_over_any_chain(followers, feed, unknown_rates):
+    """It is multiplier q + offset, its velocity multiplier q'; in a loop it is an error."""
+    path = state_path(followers, unknown_rates=unknown_rates)
+    feed(path, record(('motor',), [6.0], [2.0], [3.0]))
+    found = published(path)
+    assert found.names == ('first', 'third', 'second')
+    assert found.position.tolist() == [1.5, -2.0 * (0.5 * 1.5 - 1.0) + 0.25, 0.5 * 1.5 - 1.0]
+    assert found.velocity.tolist() == [0.5, -0.5, 0.25]
+    effort = 0.0 if unknown_rates == 'zero' else NAN
+    np.testing.assert_array_equal(found.effort, [12.0, effort, effort])
+    loops = [each for each in followers.findings if each.subject in ('one', 'other')]
+    assert {each.severity for each in loops} == {'error'}
+    feed(path, record(('motor',), [NAN], [1.0], [1.0]))
+    assert published(path) is None
+
+
+@pytest.mark.parametrize('name', ['third', 'second', 'lost'])
+def test_a_follower_is_not_commanded(followers, name):
+    """It may be named, as topic-based hardware does, if its value is no command."""
+    commands = Commands(followers)
+    with pytest.raises(MessageError, match=f'{name} .it follows') as caught:
+        commands.send(record(('first', name), [0.25, 0.5]))
+    assert caught.value.reason == 'not_commandable'
+    assert np.isnan(commands.held).all()
+    (sent,) = commands.send(record((name, 'first'), [NAN, 0.5]))
+    assert (sent.names, sent.position.tolist()) == (('motor',), [2.0])
+
+
+# -- when joint states are due -------------------------------------------------------------------
+
+DRIVERS = ('one', 'two', 'three')
+
+
+@pytest.mark.parametrize('policy', ['on_any', 'on_all', 'rate'])
+@given(order=st.lists(st.sampled_from(DRIVERS), max_size=40))
+def test_a_message_is_due(policy, order):
+    """Every one, that which completes a set of one or more from every driver, or none."""
+    trigger = PublishPolicy(BridgeOptions(publish=policy), DRIVERS)
+    seen = set()
+    for name in order:
+        seen.add(name)
+        is_due = {'on_any': True, 'on_all': len(seen) == 3, 'rate': False}[policy]
+        assert trigger.should_publish(name, 1.0) == is_due
+        seen = set() if len(seen) == 3 else seen
+
+
+@pytest.mark.parametrize(
+    ('drivers', 'calls'),
+    [
+        (
+            DRIVERS,
+            [
+                ('one', 1.0, False),
+                ('two', 1.25, False),
+                ('one', 1.5, False),  # three may still come
+                ('one', 1.75, True),  # now it is too late
+                ('one', 1.75, False),  # two may still come
+                ('one', 2.0, True),
+                ('three', 2.0, False),
+                ('one', 2.25, True),
+            ],
+        ),
+        # Time goes back.
+        (
+            ('one', 'two'),
+            [
+                ('two', 100.0, False),
+                ('one', 100.25, True),
+                ('two', 100.5, False),
+                ('one', 40.0, False),
+                ('one', 40.75, True),
+            ],
+        ),
+    ],
+)
+def test_silent_drivers_are_waited_for_no_longer_than_their_timeout(drivers, calls):
+    """With on_all, one that did not come in time is left out until it does."""
+    trigger = PublishPolicy(BridgeOptions(publish='on_all'), drivers, lambda source: 0.5)
+    for name, now, is_due in calls:
+        assert trigger.should_publish(name, now) == is_due

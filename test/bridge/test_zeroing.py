@@ -1,81 +1,73 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Offsets that make the present actuator positions mean wanted joint positions."""
+"""Offsets from wanted positions, calibration marks and absolute encoders."""
 
 from __future__ import annotations
 
+from command_paths import reason
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from small_robots import ANKLE, leg, maps, params, ratio, transmission, urdf
 
+from transmission_bridge.bridge.homing import (
+    find_absolute_targets,
+    find_calibration_offsets,
+    find_double_offsets,
+)
 from transmission_bridge.bridge.zeroing import (
     find_wanted_positions,
     find_zero_offsets,
     find_zeroable_joints,
 )
 from transmission_bridge.description import load_description
-from transmission_bridge.errors import MessageError
 from transmission_bridge.transmissions import RobotTransmissions
 
+NAN = np.nan
 JOINTS = ('elbow', 'dial', 'roll', 'lift', 'pitch', 'shoulder')
 ANGLES = st.floats(-100.0, 100.0)
 RATIOS = st.one_of(st.floats(0.1, 200.0), st.floats(-200.0, -0.1))
 
 
 @pytest.fixture(scope='module')
-def knee(robots):
+def mechanisms(linkages):
+    """Return the maps of robots by the joints that are zeroed."""
+    return {
+        ('knee',): maps(('knee',), leg(params(upper=0.5))),
+        ('pitch', 'roll'): maps(('pitch', 'roll'), ANKLE),
+        ('hip', 'knee'): RobotTransmissions(load_description(linkages['five_bar'], strict=True)),
+    }
+
+
+@pytest.fixture(scope='module')
+def knee(mechanisms):
     """Return the maps of a knee with a bound in joint coordinates."""
-    text = robots.urdf(('knee',), robots.leg('<param name="upper">0.5</param>'))
-    return RobotTransmissions(load_description(text, strict=True))
+    return mechanisms['knee',]
 
 
 @pytest.fixture(scope='module')
-def ankle(robots):
-    """Return the maps of an ankle with solved joint positions."""
-    text = robots.urdf(('pitch', 'roll'), robots.ANKLE)
-    return RobotTransmissions(load_description(text, strict=True))
-
-
-@pytest.fixture(scope='module')
-def leg(linkages):
+def linkage(mechanisms):
     """Return the maps of a linkage that two actuators with offsets move."""
-    return RobotTransmissions(load_description(linkages['five_bar'], strict=True))
+    return mechanisms['hip', 'knee']
 
 
-def zero(robot, wanted, position, velocity=None, held=(), max_velocity=0.01):
-    """Work offsets out; positions and velocities of actuators as given or zero."""
-    size = len(robot.actuator_names)
-    actuators = np.full((3, size), np.nan)
+def zero(robot, wanted, position, velocity=None, held=()):
+    """Work offsets out; positions and velocities of actuators as given, or unknown."""
+    actuators = np.full((3, len(robot.actuator_names)), NAN)
     actuators[0] = position
     if velocity is not None:
         actuators[1] = velocity
-    return find_zero_offsets(
-        robot,
-        wanted,
-        actuators,
-        held=np.array([name in held for name in robot.joint_names]),
-        max_velocity=max_velocity,
-    )
+    is_held = np.array([name in held for name in robot.joint_names])
+    return find_zero_offsets(robot, wanted, actuators, held=is_held, max_velocity=0.01)
 
 
-def applied(robot, changes):
-    """Return the robot with the offsets set."""
-    nested = {}
-    for change in changes:
-        level = nested.setdefault(change.tunable.transmission, {})
-        for part in change.tunable.path[:-1]:
-            level = level.setdefault(part, {})
-        level[change.tunable.path[-1]] = change.new
-    return robot.with_parameters(nested)
-
-
-def refusal(*args, **kwargs):
-    """Return the reason for which zeroing is refused."""
-    with pytest.raises(MessageError) as caught:
-        zero(*args, **kwargs)
-    return caught.value.reason
+def zeroed(robot, changes, position, names=None):
+    """Return the positions of joints with the offsets set."""
+    after = robot.with_parameters({change.tunable.name: change.new for change in changes})
+    found = after.actuator_to_joint('position', position)
+    return found if names is None else found[[robot.joint_names.index(name) for name in names]]
 
 
 @given(
@@ -89,40 +81,46 @@ def refusal(*args, **kwargs):
         | {('offset', name): ANGLES for name in JOINTS}
     ),
 )
-def test_present_position_means_wanted_one(robot, tuned, wanted, position, ratios):
+def test_present_position_means_wanted_one(robot, reference, wanted, position, ratios):
     """With the new offsets, the joints have the wanted positions and no other has moved."""
-    before = tuned(ratios)
+    before = robot.with_parameters(reference.nested(ratios))
     changes = zero(before, wanted, position)
     assert [change.member_name for change in changes] == list(wanted)
-    after = applied(before, changes)
-    old = before.actuator_to_joint('position', position)
-    new = after.actuator_to_joint('position', position)
+    old, new = before.actuator_to_joint('position', position), zeroed(before, changes, position)
+    by_name = {change.member_name: change for change in changes}
     for place, name in enumerate(robot.joint_names):
         if name not in wanted:
             assert new[place] == old[place]
             continue
-        (change,) = (each for each in changes if each.member_name == name)
+        change = by_name[name]
         assert change.old == ratios['offset', name]
         size = sum(map(abs, (wanted[name], old[place], change.old, change.new)))
         assert abs(new[place] - wanted[name]) <= 1e-12 * size
 
 
-@given(present=st.floats(-0.4, 0.4), wanted=st.floats(-0.4, 0.4))
-def test_position_dependent(knee, present, wanted):
-    """The same holds for a mechanism with a ratio that depends on position."""
-    position = knee.joint_to_actuator('position', [present])
-    (change,) = zero(knee, {'knee': wanted}, position)
-    found = applied(knee, [change]).actuator_to_joint('position', position)
-    assert abs(found[0] - wanted) <= 1e-12
+NEAR = st.one_of(st.floats(-0.39, 0.39), st.sampled_from([1e-2, 1e-5, 1e-7, 1e-9, 1e-12]))
 
 
-@pytest.mark.parametrize('present', [1e-2, 1e-5, 1e-7, 1e-9, 1e-12])
-def test_solved_position(ankle, present):
-    """A joint with a solved position is set, also if it is already close."""
-    position = ankle.joint_to_actuator('position', [present, -present])
-    changes = zero(ankle, {'pitch': 0.0, 'roll': 0.0}, position)
-    found = applied(ankle, changes).actuator_to_joint('position', position)
-    assert np.abs(found).max() <= 1e-14
+@given(
+    joints=st.sampled_from([('knee',), ('pitch', 'roll'), ('hip', 'knee')]),
+    present=st.tuples(NEAR, NEAR),
+    wanted=st.tuples(NEAR, NEAR) | st.just((0.0, 0.0)),
+)
+def test_a_mechanism_is_zeroed(mechanisms, joints, present, wanted):
+    """Also if it is close, by offsets of its joints or actuators; passive joints close loops."""
+    robot = mechanisms[joints]
+    size = len(joints)
+    there = np.full((2, len(robot.joint_names)), NAN)
+    there[:, [robot.joint_names.index(name) for name in joints]] = present[:size], wanted[:size]
+    position, other = robot.joint_to_actuator('position', there)
+    changes = zero(robot, dict(zip(joints, wanted, strict=False)), position)
+    found = zeroed(robot, changes, position, joints)
+    is_linkage = 'hip' in joints
+    assert np.abs(found - wanted[:size]).max() <= (1e-9 if is_linkage else 1e-12)
+    if is_linkage:
+        assert [change.member_name for change in changes] == ['hip_motor', 'knee_motor']
+        closed = pytest.approx(robot.actuator_to_joint('position', other), abs=1e-9)
+        assert zeroed(robot, changes, position) == closed
 
 
 def test_moving_where_the_ratio_is_lost(knee):
@@ -130,141 +128,103 @@ def test_moving_where_the_ratio_is_lost(knee):
     domain = knee.transmissions['leg'].domain
     position = knee.joint_to_actuator('position', domain.lower)
     assert np.isnan(knee.actuator_to_joint('velocity', [0.2], at=position)).all()
-    assert refusal(knee, {'knee': domain.lower[0]}, position, [0.2]) == 'moving'
+    assert reason(zero, knee, {'knee': domain.lower[0]}, position, [0.2]) == 'moving'
     assert zero(knee, {'knee': domain.lower[0]}, position, [0.0])
 
 
 def test_out_of_the_domain(knee):
     """An offset with a position that its transmission cannot map is rejected."""
     position = knee.joint_to_actuator('position', [0.0])
-    assert refusal(knee, {'knee': 0.6}, position) == 'not_additive'
+    assert reason(zero, knee, {'knee': 0.6}, position) == 'not_additive'
 
 
-def test_report(robot):
-    """The text of a change has the old and the new number with all digits."""
-    position = np.zeros(6)
-    position[robot.actuator_names.index('winch')] = 1.0
+def test_a_change_in_words(robot):
+    """The text has the old and the new number with all digits."""
+    position = [1.0 if name == 'winch' else 0.0 for name in robot.actuator_names]
     (change,) = zero(robot, {'lift': 0.0}, position)
     assert change.tunable.name == 'hoist.joints.lift.offset'
     assert str(change) == 'lift: offset 0.3 -> 0.25'
 
 
-LEG_ANGLES = st.floats(-0.45, 0.45)
-
-
-@given(present=st.tuples(LEG_ANGLES, LEG_ANGLES), wanted=st.tuples(LEG_ANGLES, LEG_ANGLES))
-def test_a_linkage_is_zeroed_by_the_offsets_of_its_actuators(leg, present, wanted):
-    """All joints have the wanted positions, and passive joints close the loops."""
-    places = [leg.joint_names.index(name) for name in ('hip', 'knee')]
-    there = np.full((2, len(leg.joint_names)), np.nan)
-    there[:, places] = present, wanted
-    a, other = leg.joint_to_actuator('position', there)
-    changes = zero(leg, dict(zip(('hip', 'knee'), wanted, strict=True)), a)
-    assert [change.member_name for change in changes] == ['hip_motor', 'knee_motor']
-    found = applied(leg, changes).actuator_to_joint('position', a)
-    assert found[places] == pytest.approx(wanted, abs=1e-9)
-    assert found == pytest.approx(leg.actuator_to_joint('position', other), abs=1e-9)
-
-
 def test_a_linkage_is_zeroed_from_numbers_in_the_units_of_its_driver(linkages):
     """Its offsets are in SI whatever the driver counts in."""
-    text = linkages['five_bar'].replace(
-        '<param name="joint">hip</param>',
-        '<param name="joint">hip</param><param name="position_unit">turn</param>',
-    )
+    hip = '<param name="joint">hip</param>'
+    text = linkages['five_bar'].replace(hip, hip + params(position_unit='turn'))
     robot = RobotTransmissions(load_description(text, strict=True))
     turn, turns = 2.0 * np.pi, 1.5
     changes = zero(robot, {'hip': 0.1, 'knee': -0.2}, [turn * turns, -3.0])
     assert changes[0].new == pytest.approx(0.1 - turn * turns / 9.0)
-    found = applied(robot, changes).actuator_to_joint('position', [turn * turns, -3.0])
-    assert found[[robot.joint_names.index(name) for name in ('hip', 'knee')]] == pytest.approx(
-        [0.1, -0.2], abs=1e-9
-    )
+    found = zeroed(robot, changes, [turn * turns, -3.0], ('hip', 'knee'))
+    assert found == pytest.approx([0.1, -0.2], abs=1e-9)
 
 
-def test_a_joint_of_a_linkage_is_zeroed_alone(leg):
+def test_a_joint_of_a_linkage_is_zeroed_alone(linkage):
     """The other joints of the linkage stay, though their motors move."""
-    a = np.array([1.0, -2.0])
-    places = [leg.joint_names.index(name) for name in ('hip', 'knee')]
-    before = leg.actuator_to_joint('position', a)[places]
+    a, names = np.array([1.0, -2.0]), ('hip', 'knee')
+    before = dict(zip(names, zeroed(linkage, (), a, names), strict=True))
     for wanted in ({'hip': 0.1}, {'knee': 0.1}):
-        after = applied(leg, zero(leg, wanted, a)).actuator_to_joint('position', a)[places]
-        expected = [wanted.get('hip', before[0]), wanted.get('knee', before[1])]
-        assert after == pytest.approx(expected, abs=1e-9)
+        after = zeroed(linkage, zero(linkage, wanted, a), a, names)
+        assert after == pytest.approx([*(before | wanted).values()], abs=1e-9)
 
 
-def test_a_linkage_far_from_any_position_is_zeroed_whole(leg):
+def test_a_linkage_far_from_any_position_is_zeroed_whole(linkage):
     """Motors that count turns from anywhere need all joints of what moves together."""
     a = np.array([-400.0, 1e4])
-    assert np.isnan(leg.actuator_to_joint('position', a)).all()
-    assert refusal(leg, {'knee': 0.0}, a) == 'unknown'
-    changes = zero(leg, {'hip': 0.2, 'knee': -0.1}, a)
-    found = dict(
-        zip(
-            leg.joint_names,
-            applied(leg, changes).actuator_to_joint('position', a).tolist(),
-            strict=True,
-        )
-    )
-    assert (found['hip'], found['knee']) == pytest.approx((0.2, -0.1), abs=1e-9)
+    assert np.isnan(linkage.actuator_to_joint('position', a)).all()
+    assert reason(zero, linkage, {'knee': 0.0}, a) == 'unknown'
+    changes = zero(linkage, {'hip': 0.2, 'knee': -0.1}, a)
+    found = zeroed(linkage, changes, a, ('hip', 'knee'))
+    assert found == pytest.approx((0.2, -0.1), abs=1e-9)
 
 
 def test_what_a_part_of_a_linkage_leaves_alone_keeps_its_offset(linkages):
     """A joint that another motor moves alone is neither needed nor set."""
     text = linkages['four_bar_knee']
+    waist = (
+        '<link name="chest"/><joint name="waist" type="continuous"><parent link="thigh"/>'
+        '<child link="chest"/><axis xyz="0 0 1"/></joint>'
+    )
     for before, more in (
-        ('<ros2_control', WAIST),
+        ('<ros2_control', waist),
         ('<transmission', '<joint name="waist"/>'),
         ('<joint name="knee" role', '<actuator name="waist" role="actuator2"/>'),
         ('<loop', '<joint name="waist" role="joint2"/>'),
     ):
         text = text.replace(before, more + before)
     robot = RobotTransmissions(load_description(text))
-    assert robot.actuator_names == ('knee_motor', 'waist')
-    for other in (0.3, np.nan):
+    for other in (0.3, NAN):
         (change,) = zero(robot, {'knee': 0.1}, [0.5, other])
         assert (change.member_name, change.tunable.path[0]) == ('knee_motor', 'actuators')
-    (change,) = zero(robot, {'waist': 0.1}, [np.nan, 0.3])
+    (change,) = zero(robot, {'waist': 0.1}, [NAN, 0.3])
     assert (change.member_name, change.new) == ('waist', pytest.approx(-0.2))
 
 
-WAIST = (
-    '<link name="chest"/><joint name="waist" type="continuous"><parent link="thigh"/>'
-    '<child link="chest"/><axis xyz="0 0 1"/></joint>'
-)
-
-
 @pytest.mark.parametrize(
-    ('wanted', 'reason'),
+    ('wanted', 'position', 'velocity', 'held', 'why'),
     [
-        ({'knee': 5.0}, 'unreachable'),
-        ({'hip': 0.0, 'knee': 2.5}, 'unreachable'),
-        ({'knee_rod': 0.0}, 'no_offset'),
-        ({'knee_crank': 0.0}, 'no_offset'),
+        ({'knee': 5.0}, 0.0, 0.0, (), 'unreachable'),
+        ({'hip': 0.0, 'knee': 2.5}, 0.0, 0.0, (), 'unreachable'),
+        # Joints that only follow the commanded ones.
+        ({'knee_rod': 0.0}, 0.0, 0.0, (), 'no_offset'),
+        ({'knee_crank': 0.0}, 0.0, 0.0, (), 'no_offset'),
+        ({'hip': 0.0}, 0.0, 5.0, (), 'moving'),
+        ({'hip': 0.0}, 0.0, 0.0, ('knee',), 'held'),
+        ({'hip': 0.0, 'knee': 0.0}, NAN, 0.0, (), 'unknown'),
     ],
 )
-def test_what_a_linkage_cannot_have_is_refused(leg, wanted, reason):
-    """Nor is a joint set that only follows the commanded ones."""
-    assert refusal(leg, wanted, np.zeros(2)) == reason
+def test_what_a_linkage_cannot_have_is_refused(linkage, wanted, position, velocity, held, why):
+    """Nor is it set while its second motor moves, holds a command or is silent."""
+    given = linkage, wanted, [0.0, position], [0.0, velocity], held
+    assert reason(zero, *given) == why
 
 
-def test_a_linkage_at_rest(leg):
-    """A joint of the linkage that moves or holds a command, or a motor that is silent."""
-    assert refusal(leg, {'hip': 0.0}, np.zeros(2), np.array([0.0, 5.0])) == 'moving'
-    assert refusal(leg, {'hip': 0.0}, np.zeros(2), held=('knee',)) == 'held'
-    wanted = {'hip': 0.0, 'knee': 0.0}
-    assert refusal(leg, wanted, np.array([0.0, np.nan])) == 'unknown'
-    assert find_zeroable_joints(leg) == ('hip', 'knee')
-
-
-NAN = np.nan
 #: Velocities at which ``pitch`` turns and ``roll`` stands, and one velocity that alone is known.
 PITCHING = {'left': 1.4, 'right': 2.1}
 ALONE = dict.fromkeys(('winch', 'right', 'hip', 'crank', 'finger'), NAN)
 
 
 @pytest.mark.parametrize(
-    ('wanted', 'position', 'velocity', 'held', 'reason'),
+    ('wanted', 'position', 'velocity', 'held', 'why'),
     [
         (('roll', 'shoulder'), {'left': NAN, 'winch': NAN}, {}, '', 'unknown'),
         (('lift', 'shoulder'), {'left': NAN, 'winch': NAN}, {}, '', 'unknown'),
@@ -289,7 +249,7 @@ ALONE = dict.fromkeys(('winch', 'right', 'hip', 'crank', 'finger'), NAN)
         (('nobody',), {}, {}, '', 'unknown_joint'),
     ],
 )
-def test_refused(robot, wanted, position, velocity, held, reason):
+def test_refused(robot, wanted, position, velocity, held, why):
     """Joints that are unknown, held, moving or without an offset; the others do not matter."""
     names = robot.actuator_names
     given = (
@@ -297,47 +257,91 @@ def test_refused(robot, wanted, position, velocity, held, reason):
         dict.fromkeys(wanted, 0.0),
         [position.get(name, 1.0) for name in names],
         [velocity.get(name, 0.0) for name in names],
+        (held,),
     )
-    if reason is None:
-        assert len(zero(*given, held=(held,))) == len(wanted)
+    if why is None:
+        assert len(zero(*given)) == len(wanted)
     else:
-        assert refusal(*given, held=(held,)) == reason
-
-
-def test_choice_of_joints(robot):
-    """No names mean all joints with an offset, no positions mean zeros."""
-    assert find_zeroable_joints(robot) == JOINTS
-    assert find_wanted_positions(robot, (), ()) == dict.fromkeys(JOINTS, 0.0)
-    assert find_wanted_positions(robot, ('lift', 'roll'), ()) == {'lift': 0.0, 'roll': 0.0}
-    assert find_wanted_positions(robot, ('lift', 'roll'), (1.0, 2.0)) == {'lift': 1.0, 'roll': 2.0}
-    assert find_wanted_positions(robot, (), tuple(range(6))) == dict(
-        zip(JOINTS, range(6), strict=True)
-    )
+        assert reason(zero, *given) == why
 
 
 @pytest.mark.parametrize(
-    ('names', 'positions', 'reason'),
+    ('names', 'positions', 'found'),
     [
+        ((), (), dict.fromkeys(JOINTS, 0.0)),
+        (('lift', 'roll'), (), {'lift': 0.0, 'roll': 0.0}),
+        (('lift', 'roll'), (1.0, 2.0), {'lift': 1.0, 'roll': 2.0}),
+        ((), tuple(range(6)), dict(zip(JOINTS, range(6), strict=True))),
         (('lift', 'lift'), (), 'duplicate_name'),
         (('lift',), (1.0, 2.0), 'size'),
         ((), (1.0,), 'size'),
     ],
 )
-def test_choice_refused(robot, names, positions, reason):
-    """Doubled names and other numbers of names and positions are refused."""
-    with pytest.raises(MessageError) as caught:
-        find_wanted_positions(robot, names, positions)
-    assert caught.value.reason == reason
+def test_choice_of_joints(robot, linkage, names, positions, found):
+    """No names mean all joints with an offset, no positions mean zeros."""
+    if isinstance(found, str):
+        assert reason(find_wanted_positions, robot, names, positions) == found
+    else:
+        assert find_wanted_positions(robot, names, positions) == found
+    assert find_zeroable_joints(linkage) == ('hip', 'knee')
+    assert reason(find_wanted_positions, maps(('j',)), (), ()) == 'no_offset'
 
 
-def test_robot_without_offsets():
-    """A robot without offsets is an error with this reason."""
-    robot = RobotTransmissions(
-        load_description(
-            '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous">'
-            '<parent link="a"/><child link="b"/></joint></robot>'
-        )
+# -- calibration marks and absolute encoders -----------------------------------------------------
+
+
+def marked(**joints):
+    """Return a robot of joints: mark, offset (``None``: it passes), whose encoder is its own."""
+    text = urdf(
+        dict.fromkeys(joints, 'revolute lower="-3" upper="3" velocity="1" effort="1"'),
+        ''.join(
+            transmission(f'{name}_gear', 'Simple', {name: ratio(10, offset)}, (f'{name}_motor',))
+            for name, (_, offset, _) in joints.items()
+            if offset is not None
+        ),
     )
-    with pytest.raises(MessageError) as caught:
-        find_wanted_positions(robot, (), ())
-    assert caught.value.reason == 'no_offset'
+    for name, (mark, _, _) in joints.items():
+        child = f'<child link="l_{name}"/>'
+        if mark:
+            text = text.replace(child, f'{child}<calibration rising="{mark}"/>')
+    whole = RobotTransmissions(load_description(text))
+    own = [name for name, (_, _, is_own) in joints.items() if is_own]
+    return whole.with_parameters({f'{name}_gear.ignore_absolute_encoder': True for name in own})
+
+
+def test_mark_is_the_offset_where_there_is_none():
+    """The joint is at its mark while its motor reads zero; an offset of its own counts alone."""
+    mapped = marked(a=(0.3, 0.0, False), b=(0.4, 0.25, False), c=(None, 0.0, False))
+    offsets, (finding,) = find_calibration_offsets(mapped)
+    tuned = mapped.with_parameters(offsets)
+    assert tuned.actuator_to_joint('position', np.zeros(3)) == pytest.approx([0.3, 0.25, 0.0])
+    assert finding == find_double_offsets(mapped)[0]
+    assert (finding.severity, finding.subject) == ('warning', 'b')
+    assert 'rising="0.4"' in finding.text
+    assert '0.25' in finding.text
+    assert finding.line
+    # A joint that passes through has none.
+    offsets, (finding,) = find_calibration_offsets(marked(a=(0.3, None, False)))
+    assert offsets == {}
+    assert "of 'a' is not used" in finding.text
+
+
+@pytest.mark.parametrize(
+    ('names', 'found'),
+    [
+        ((), {'a': 0.1}),
+        (('a',), {'a': 0.1}),
+        (('b',), 'mapped_absolute'),
+        (('a', 'c'), 'no_absolute'),
+    ],
+)
+def test_joints_with_an_encoder_of_their_own(names, found):
+    """By default those that have one and a reading; nothing is set where there is none."""
+    mapped = marked(a=(None, 0.5, True), b=(None, 0.5, False), c=(None, 0.5, True))
+    given = mapped, names, np.array([0.1, 0.2, NAN])
+    if isinstance(found, str):
+        assert reason(find_absolute_targets, *given) == found
+    else:
+        assert find_absolute_targets(*given) == found
+    none = marked(a=(None, 0.5, False)), (), np.array([0.1])
+    assert reason(find_absolute_targets, *none) == 'no_absolute'

@@ -110,76 +110,49 @@ PLACES = {
 }
 
 
-def expected() -> dict[str, tuple[str, str]]:
+def expected():
     """Return path and message by file."""
-    found = {}
-    for line in TABLE.split('\n')[1:-1]:
-        name, path, said = line.split(' | ')
-        first, slash, rest = path.partition('/')
-        found[name] = PLACES.get(first, first) + slash + rest, said
-    return found
+    rows = (line.split(' | ') for line in TABLE.strip().split('\n'))
+    places = ((name, path.partition('/'), said) for name, path, said in rows)
+    return {
+        name: (PLACES.get(first, first) + slash + rest, said)
+        for name, (first, slash, rest), said in places
+    }
 
 
 EXPECTED = expected()
 
 
-@pytest.fixture(params=sorted(EXPECTED))
-def name(request: pytest.FixtureRequest) -> str:
-    """The file without its suffix."""
-    return str(request.param)
-
-
-def marked_line(text: str) -> int:
-    """Count to the comment, independently of the reader."""
-    assert text.count('<!-- here -->') == 1
-    return next(
-        number for number, line in enumerate(text.split('\n'), 1) if '<!-- here -->' in line
-    )
-
-
-def test_every_file_is_in_the_table() -> None:
+def test_every_file_is_in_the_table():
     """No malformed description lies about untested."""
     assert {path.stem for path in FOLDER.glob('*.urdf')} == set(EXPECTED)
 
 
-def test_it_costs_one_transmission(name: str) -> None:
-    """The error names line, path, expected and found, and the other transmission loads."""
-    path = FOLDER / f'{name}.urdf'
-    robot = load_description(path)
-    line = marked_line(path.read_text(encoding='utf-8'))
-    element_path, fragment = EXPECTED[name]
-    (finding,) = [each for each in robot.errors if each.line == line]
-    assert finding.path == element_path
-    assert fragment in finding.message
+@pytest.mark.parametrize('name', sorted(EXPECTED))
+def test_one_cause_is_one_error_and_costs_one_transmission(name):
+    """It names line, path, expected and found, strict mode raises it, the other one loads."""
+    text = (FOLDER / f'{name}.urdf').read_text(encoding='utf-8')
+    robot = load_description(text)
+    before, _, _ = text.partition('<!-- here -->')
+    finding, *later = robot.errors
+    path, message = EXPECTED[name]
+    assert (finding.line, finding.path) == (before.count('\n') + 1, path)
+    assert message in finding.message
     assert finding.expected
     assert finding.found
+    # A joint that is lost costs its transmission too.
+    for error in later:
+        assert (finding.subject, error.subject) == ('j1', 'bad')
+        assert "joint 'j1' of line" in error.message
+    assert len(later) == name.startswith('urdf_')
     assert [each.name for each in robot.transmissions] == ['good']
     (rejected,) = robot.rejected
     assert rejected.name == (
         '' if 'no_name' in name else 'good' if 'name_taken' in name else 'bad'
     )
-
-
-def test_one_cause_is_one_error(name: str) -> None:
-    """A fault in a transmission is one error; a joint that is lost costs its transmission too."""
-    path = FOLDER / f'{name}.urdf'
-    errors = load_description(path).errors
-    if not name.startswith('urdf_'):
-        assert len(errors) == 1
-        return
-    joint, transmission = errors
-    assert joint.subject == 'j1'
-    assert transmission.subject == 'bad'
-    assert "joint 'j1' of line" in transmission.message
-
-
-def test_strict_refuses_the_description(name: str) -> None:
-    """In strict mode the first finding is raised, with all it carries."""
-    path = FOLDER / f'{name}.urdf'
-    refusing = [each for each in load_description(path).findings if each.severity != 'info']
+    first = next(each for each in robot.findings if each.severity != 'info')
     with pytest.raises(DescriptionError) as caught:
-        load_description(path, strict=True)
-    first = refusing[0]
+        load_description(text, strict=True)
     error = caught.value
     assert (error.message, error.line, error.path) == (first.message, first.line, first.path)
     assert (error.expected, error.found) == (first.expected, first.found)

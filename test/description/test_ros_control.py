@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+from small_robot import find_only, load_clean, robot
 
 from transmission_bridge.description import load_description
-from transmission_bridge.errors import DescriptionError
 
 INTERFACE = '<hardwareInterface>hardware_interface/PositionJointInterface</hardwareInterface>'
 JOINT = f'<joint name="j1">{INTERFACE}</joint>'
@@ -19,12 +17,12 @@ SIMPLE = '<type>transmission_interface/SimpleTransmission</type>'
 DIFFERENTIAL = '<type>transmission_interface/DifferentialTransmission</type>'
 
 
-def transmission(*inside: str, kind: str = SIMPLE, attributes: str = '') -> str:
+def transmission(*inside, kind=SIMPLE, attributes=''):
     """Return a transmission element."""
     return f'<transmission name="t"{attributes}>{kind}' + ''.join(inside) + '</transmission>'
 
 
-def two(extra1: str = '', extra2: str = '') -> str:
+def two(extra1='', extra2=''):
     """Return a differential with elements in reverse role order."""
     return transmission(
         f'<joint name="j2"><role>joint2</role>{extra2}{INTERFACE}</joint>',
@@ -38,11 +36,9 @@ def two(extra1: str = '', extra2: str = '') -> str:
     )
 
 
-def test_a_transmission_is_read_whole(robot: Callable[..., str]) -> None:
+def test_a_transmission_is_read_whole():
     """Ratios of actuators and joints, offsets and interfaces arrive in role order."""
-    loaded = load_description(robot(two()), strict=True)
-    assert loaded.findings == ()
-    spec = loaded.transmission('t')
+    spec = load_clean(robot(two())).transmission('t')
     assert (spec.dialect, spec.block, spec.can_command) == ('ros_control', '', True)
     assert spec.type == 'transmission_interface/DifferentialTransmission'
     j1, j2 = spec.joints
@@ -58,45 +54,23 @@ def test_a_transmission_is_read_whole(robot: Callable[..., str]) -> None:
     assert j1.parameters == j2.parameters == spec.parameters == ()
 
 
-def test_several_interfaces_are_kept_in_order(robot: Callable[..., str]) -> None:
-    """Empty ones are skipped."""
-    joint = (
-        '<joint name="j1"><hardwareInterface>A</hardwareInterface><hardwareInterface/>'
-        '<hardwareInterface> B </hardwareInterface></joint>'
-    )
-    spec = load_description(robot(transmission(joint, ACTUATOR))).transmission('t')
-    assert spec.joints[0].command_interfaces == ('A', 'B')
-
-
-def test_no_interface_is_a_warning(robot: Callable[..., str]) -> None:
-    """ROS 1 skips such a joint; nothing here needs the interface, and it can be commanded."""
-    text = robot(transmission('<joint name="j1"/>', ACTUATOR))
-    loaded = load_description(text)
-    (finding,) = loaded.findings
-    assert (finding.severity, finding.fatal_if_strict) == ('warning', True)
-    assert finding.expected == '<hardwareInterface>'
-    assert loaded.transmission('t').can_command
-
-
 @pytest.mark.parametrize(
-    ('interfaces', 'expected'),
+    ('interfaces', 'can_command'),
     [
         (['hardware_interface/JointStateInterface'], False),
         (['JointStateInterface'], False),
-        (
-            ['hardware_interface/JointStateInterface', 'hardware_interface/EffortJointInterface'],
-            True,
-        ),
+        (['JointStateInterface', '', ' hardware_interface/EffortJointInterface '], True),
         (['my_package/OwnInterface'], True),
     ],
 )
-def test_joint_state_interfaces_cannot_command(
-    robot: Callable[..., str], interfaces: list[str], expected: bool
-) -> None:
-    """A joint that only has its state taken is not commanded."""
+def test_joint_state_interfaces_cannot_command(interfaces, can_command):
+    """Interfaces are kept in order, empty ones skipped; one for states alone cannot command."""
     inside = ''.join(f'<hardwareInterface>{each}</hardwareInterface>' for each in interfaces)
     text = robot(transmission(f'<joint name="j1">{inside}</joint>', ACTUATOR))
-    assert load_description(text).transmission('t').can_command is expected
+    spec = load_description(text).transmission('t')
+    kept = tuple(each.strip() for each in interfaces if each)
+    assert spec.joints[0].command_interfaces == kept
+    assert spec.can_command is can_command
 
 
 FLAG = '<ignoreTransmissionAbsoluteEncoder>{}</ignoreTransmissionAbsoluteEncoder>'
@@ -112,50 +86,55 @@ FLAG = '<ignoreTransmissionAbsoluteEncoder>{}</ignoreTransmissionAbsoluteEncoder
         (FLAG.format('true'), '', False, 1),
     ],
 )
-def test_the_absolute_encoder_flag_counts_by_presence(
-    robot: Callable[..., str], first: str, second: str, expected: bool, findings: int
-) -> None:
+def test_the_absolute_encoder_flag_counts_by_presence(first, second, expected, findings):
     """It is set if every joint has it, with any text; odd uses are reported."""
     loaded = load_description(robot(two(first, second)))
     assert loaded.transmission('t').ignore_absolute_encoder is expected
-    assert len(loaded.findings) == findings
-    assert {finding.severity for finding in loaded.findings} <= {'warning'}
+    assert [finding.severity for finding in loaded.findings] == ['warning'] * findings
 
 
-def test_a_role_as_an_attribute_is_a_warning(robot: Callable[..., str]) -> None:
-    """The right spelling is named, the value does not count, and strict mode refuses it."""
-    text = robot(transmission(f'<joint name="j1" role="joint1">{INTERFACE}</joint>', ACTUATOR))
-    loaded = load_description(text)
-    (finding,) = loaded.findings
-    assert (finding.severity, finding.expected) == ('warning', '<role>')
-    assert loaded.transmission('t').joints[0].role == ''
-    with pytest.raises(DescriptionError):
-        load_description(text, strict=True)
+@pytest.mark.parametrize(
+    ('joint', 'attributes', 'expected'),
+    [
+        # ROS 1 skips a joint without an interface, reads the role's element and the type's.
+        ('<joint name="j1"/>', '', '<hardwareInterface>'),
+        (JOINT.replace('"j1"', '"j1" role="joint1"'), '', '<role>'),
+        (JOINT, ' type="SimpleTransmission"', ''),
+    ],
+)
+def test_what_ros1_takes_otherwise_is_a_warning(joint, attributes, expected):
+    """The right spelling is named, what is written does not count, and strict mode refuses it."""
+    loaded, finding = find_only(robot(transmission(joint, ACTUATOR, attributes=attributes)))
+    assert (finding.severity, finding.fatal_if_strict) == ('warning', True)
+    assert expected in finding.expected
+    spec = loaded.transmission('t')
+    assert (spec.joints[0].role, spec.parameters, spec.can_command) == ('', (), True)
+    assert finding.path.startswith('/robot/transmission')
 
 
-def test_what_stands_in_place_of_a_missing_ratio_is_named(robot: Callable[..., str]) -> None:
-    """If the ratio of an actuator is missing, the error shows the misplaced number."""
-    for actuator, found in (
-        ('<actuator name="a"><mechanical_reduction>50</mechanical_reduction></actuator>',
-         "'50' in mechanical_reduction"),
+@pytest.mark.parametrize(
+    ('actuator', 'found'),
+    [
+        (
+            '<actuator name="a"><mechanical_reduction>50</mechanical_reduction></actuator>',
+            "'50' in mechanical_reduction",
+        ),
         ('<actuator name="a" mechanicalReduction="50"/>', "'50' in @mechanicalReduction"),
         ('<actuator name="a"><gear>50</gear></actuator>', 'none'),
-    ):  # fmt: skip
-        (error,) = load_description(robot(transmission(JOINT, actuator))).findings
-        assert (error.expected, error.found) == ('the ratio inside <actuator>', found)
+    ],
+)
+def test_what_stands_in_place_of_a_missing_ratio_is_named(actuator, found):
+    """The error shows the misplaced number; what is refused keeps the names that it had."""
+    loaded, error = find_only(robot(transmission(JOINT, actuator)))
+    assert (error.expected, error.found) == ('the ratio inside <actuator>', found)
+    (rejected,) = loaded.rejected
+    assert (rejected.name, rejected.dialect) == ('t', 'ros_control')
+    assert rejected.type == 'transmission_interface/SimpleTransmission'
+    assert (rejected.joints, rejected.actuators) == (('j1',), ('a',))
+    assert rejected.path == '/robot/transmission'
 
 
-def test_a_type_as_an_attribute_beside_one_is_a_warning(robot: Callable[..., str]) -> None:
-    """ROS 1 reads the element."""
-    text = robot(transmission(JOINT, ACTUATOR, attributes=' type="SimpleTransmission"'))
-    loaded = load_description(text)
-    (finding,) = loaded.findings
-    assert (finding.severity, finding.fatal_if_strict) == ('warning', True)
-    assert finding.path == '/robot/transmission'
-    assert loaded.transmission('t').parameters == ()
-
-
-def test_everything_else_is_for_the_plugin(robot: Callable[..., str]) -> None:
+def test_everything_else_is_for_the_plugin():
     """Third-party transmissions find their own elements, as a hand's reducer does."""
     text = robot(
         transmission(
@@ -166,69 +145,45 @@ def test_everything_else_is_for_the_plugin(robot: Callable[..., str]) -> None:
         )
     )
     spec = load_description(text, strict=True).transmission('t')
-    assert [(each.name, each.value) for each in spec.joints[0].parameters] == [
-        ('saturationLower', '0.0')
-    ]
+    (own,) = spec.joints[0].parameters
+    assert (own.name, own.value) == ('saturationLower', '0.0')
     assert spec.parameters[0].attributes == (('arm', '0.1'),)
 
 
-def test_only_direct_children_of_the_robot_count(robot: Callable[..., str]) -> None:
+def test_only_direct_children_of_the_robot_count():
     """Elements inside Gazebo and other elements are ignored."""
     nested = transmission(JOINT, ACTUATOR)
-    loaded = load_description(robot(f'<gazebo>{nested}</gazebo>', f'<group>{nested}</group>'))
-    assert loaded.transmissions == loaded.rejected == loaded.findings == ()
+    loaded = load_clean(robot(f'<gazebo>{nested}</gazebo>', f'<group>{nested}</group>'))
+    assert loaded.transmissions == loaded.rejected == ()
 
 
 PR2 = '<transmission name="t" type="{}">{}</transmission>'
+RATIO = '<mechanicalReduction>-79.2</mechanicalReduction>'
 
 
-@pytest.mark.parametrize(
-    'kind',
-    [
-        'SimpleTransmission',
-        'pr2_mechanism_model/SimpleTransmission',
-        'transmission_interface/SimpleTransmission',
-    ],
-)
+@pytest.mark.parametrize('package', ['', 'pr2_mechanism_model/', 'transmission_interface/'])
 @pytest.mark.parametrize(
     'inside',
     [
-        '<actuator name="a"/><joint name="j1"/><mechanicalReduction>-79.2</mechanicalReduction>',
-        '<mechanicalReduction>-79.2</mechanicalReduction><joint name="j1"/><actuator name="a"/>',
-        '<joint name="j1"/><actuator name="a"><mechanicalReduction>-79.2</mechanicalReduction>'
-        '</actuator>',
+        f'<actuator name="a"/><joint name="j1"/>{RATIO}',
+        f'{RATIO}<joint name="j1"/><actuator name="a"/>',
+        f'<joint name="j1"/><actuator name="a">{RATIO}</actuator>',
     ],
 )
-def test_the_simple_transmission_of_the_pr2_is_read_whole(
-    robot: Callable[..., str], kind: str, inside: str
-) -> None:
+def test_the_simple_transmission_of_the_pr2_is_read_whole(package, inside):
     """Its ratio is the actuator's, its type is ROS 1's, and it is reported."""
-    loaded = load_description(robot(PR2.format(kind, inside)), strict=True)
-    (finding,) = loaded.findings
+    loaded, finding = find_only(robot(PR2.format(f'{package}SimpleTransmission', inside)))
     assert finding.severity == 'info'
     spec = loaded.transmission('t')
-    assert (spec.type, spec.dialect) == (
-        'transmission_interface/SimpleTransmission',
-        'ros_control',
-    )
+    assert spec.type == 'transmission_interface/SimpleTransmission'
+    assert (spec.dialect, spec.can_command, spec.parameters) == ('ros_control', True, ())
     (actuator,) = spec.actuators
     assert (actuator.name, actuator.mechanical_reduction) == ('a', -79.2)
     assert 'mechanical_reduction' in actuator.given
     assert spec.joints[0].mechanical_reduction == 1.0
-    assert spec.can_command
-    assert spec.parameters == ()
 
 
-def test_what_is_refused_is_still_named(robot: Callable[..., str]) -> None:
-    """A transmission that is lost keeps the names that could be read."""
-    (rejected,) = load_description(robot(transmission(JOINT, '<actuator name="a"/>'))).rejected
-    assert (rejected.name, rejected.dialect) == ('t', 'ros_control')
-    assert rejected.type == 'transmission_interface/SimpleTransmission'
-    assert (rejected.joints, rejected.actuators) == (('j1',), ('a',))
-    assert rejected.path == '/robot/transmission'
-
-
-def test_the_joints_of_a_refused_wrist_are_lost_with_it(robot: Callable[..., str]) -> None:
+def test_the_joints_of_a_refused_wrist_are_lost_with_it():
     """Names in <flexJoint>, <gap_joint> and their like count as driven by the refused block."""
     text = robot(
         PR2.format(

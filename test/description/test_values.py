@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
+from functools import partial
 import locale
 import math
-import string
 
-from hypothesis import example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 import pytest
 
@@ -25,10 +25,9 @@ from transmission_bridge.description.values import (
 )
 
 CHARACTERS = '0123456789+-.eE_ xnaif,٣½\u00a0'
-DIGITS = st.text('0123456789', min_size=1, max_size=6)
 
 
-def oracle(text: str) -> float | None:
+def oracle(text):
     """Return the number by decimal arithmetic and set operations only, or None."""
     stripped = text.strip(' \t\r\n')
     if not set(stripped) <= set('0123456789+-.eE') or not stripped:
@@ -45,23 +44,24 @@ def oracle(text: str) -> float | None:
     return value
 
 
-@given(st.text(CHARACTERS, max_size=12) | st.text(max_size=6) | st.floats().map(str))
+GRAMMAR = r'[+-]?([0-9]+\.?|[0-9]*\.[0-9]+)([eE][+-]?[0-9]{1,2})?\s?'
+NUMBERS = st.from_regex(GRAMMAR, fullmatch=True)
+
+
+@given(st.text(CHARACTERS, max_size=12) | st.text(max_size=6) | st.floats().map(str) | NUMBERS)
 @example('1e400')
 @example('-1e-400')
 @example('0e-999')
 @example('5.')
-@example('.5')
 @example('.')
 @example('1e')
-@example('0x10')
 @example('1_000')
 @example('٣')
 @example('\u00a05')
 @example('4.9e-324')
 @example('2e-324')
 @example('1.7976931348623157e308')
-@example('1,5')
-def test_numbers_follow_the_grammar(text: str) -> None:
+def test_numbers_follow_the_grammar(text):
     """Whole text, ASCII, finite, not lost to underflow: as decimal arithmetic sees it."""
     expected = oracle(text)
     if expected is None:
@@ -73,26 +73,7 @@ def test_numbers_follow_the_grammar(text: str) -> None:
         assert read_number(text) == expected
 
 
-@given(
-    st.sampled_from(['', '+', '-']),
-    DIGITS.map(lambda digits: digits + '.') | DIGITS | DIGITS.map(lambda digits: '.' + digits),
-    st.sampled_from(['', 'e5', 'E-3', 'e+02']),
-    st.sampled_from(['', ' ', '\n\t']),
-)
-def test_every_number_of_the_grammar_is_read(
-    sign: str, digits: str, power: str, space: str
-) -> None:
-    """Each combination of parts is the value that Python gives the same literal."""
-    assert read_number(space + sign + digits + power + space) == float(sign + digits + power)
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False))
-def test_numbers_are_read_back_exactly(value: float) -> None:
-    """Numbers written by repr are read exactly."""
-    assert read_number(repr(value)) == value
-
-
-def test_numbers_do_not_depend_on_the_locale() -> None:
+def test_numbers_do_not_depend_on_the_locale():
     """A comma is not a decimal point, even if it is one for the C library."""
     before = locale.setlocale(locale.LC_NUMERIC)
     try:
@@ -108,44 +89,31 @@ def test_numbers_do_not_depend_on_the_locale() -> None:
         locale.setlocale(locale.LC_NUMERIC, before)
 
 
-@pytest.mark.parametrize('text', ['0', '-0', '0.0', '+.0', '0e5'])
-def test_a_ratio_is_not_zero(text: str) -> None:
-    """Zero is a number and no ratio."""
-    assert read_number(text) == 0.0
-    with pytest.raises(ValueFault, match='other than zero'):
-        read_ratio(text)
-    assert read_ratio('-50') == -50.0
+REFUSED = [
+    *((read_ratio, text, 'other than zero') for text in ('0', '-0', '0.0', '+.0', '0e5')),
+    *((read_boolean, text, 'true or false') for text in ('1', 'yes', '', 'truefalse')),
+    *(
+        (partial(read_integer, least=1), text, 'an integer from 1 to')
+        for text in ('', '1.0', 'ILLEGAL', '-4', '0', '12345678901', '9' * 5000, '٣')
+    ),
+    *(
+        (read_vector, text, '.')
+        for text in ('', '1', '1 2', '1 2 3 4', '1,2,3', '1 2 x', '1\u00a02\u00a03')
+    ),
+]
 
 
-@given(st.text(string.ascii_letters + ' 01', max_size=6))
-@example('TRUE')
-@example(' False ')
-@example('1')
-@example('yes')
-@example('')
-def test_booleans_are_two_words_in_any_case(text: str) -> None:
-    """Nothing but true and false is a boolean."""
-    word = text.strip().lower()
-    if word in ('true', 'false'):
-        assert read_boolean(text) is (word == 'true')
-    else:
-        with pytest.raises(ValueFault, match='true or false'):
-            read_boolean(text)
+@pytest.mark.parametrize(('read', 'text', 'expected'), REFUSED)
+def test_what_is_no_such_value_is_refused(read, text, expected):
+    """Zero as a ratio, other words than true and false, parts, other counts and commas."""
+    with pytest.raises(ValueFault, match=expected):
+        read(text)
 
 
-@pytest.mark.parametrize('text', ['', '1.0', 'ILLEGAL', '-4', '0', '12345678901', '9' * 5000, '٣'])
-def test_integers_are_whole_and_in_range(text: str) -> None:
-    """Anything but digits, and anything out of range, is refused."""
-    with pytest.raises(ValueFault, match='an integer from 1 to'):
-        read_integer(text, least=1)
-    assert read_integer(' +7 ', least=1) == 7
-
-
-@pytest.mark.parametrize('text', ['', '1', '1 2', '1 2 3 4', '1,2,3', '1 2 x', '1\u00a02\u00a03'])
-def test_vectors_have_three_numbers(text: str) -> None:
-    """Two, four, commas or words are refused."""
-    with pytest.raises(ValueFault):
-        read_vector(text)
+def test_values_are_read():
+    """Booleans in any case, integers and vectors with space around."""
+    assert (read_ratio('-50'), read_integer(' +7 ', least=1)) == (-50.0, 7)
+    assert [read_boolean(text) for text in ('TRUE', ' False ', 'tRuE')] == [True, False, True]
     assert read_vector(' 1\t2 \n -3e1 ') == (1.0, 2.0, -30.0)
 
 
@@ -176,23 +144,27 @@ def test_vectors_have_three_numbers(text: str) -> None:
         ('', None),
     ],
 )
-def test_names_are_like_a_number_that_matters(names: str, expected: str | None) -> None:
+def test_names_are_like_a_number_that_matters(names, expected):
     """Case, separators and few letters do not matter; whole other words and "ration" do."""
     assert {guess_meant_field(name) for name in names.split() or ['']} == {expected}
 
 
+@settings(max_examples=200)
 @given(
     st.sampled_from([('mechanical_reduction', 'mechanical_reduction'), ('offset', 'offset')]),
     st.lists(
-        st.tuples(st.sampled_from('idrs'), st.integers(0, 40), st.sampled_from('abxyz')),
+        st.tuples(st.sampled_from('idrs'), st.integers(0, 19), st.sampled_from('abxyz')),
         max_size=2,
     ),
 )
-def test_two_edits_are_forgiven(meant: tuple[str, str], edits: list[tuple[str, int, str]]) -> None:
+def test_two_edits_are_forgiven(meant, edits):
     """Whichever two letters are inserted, deleted, replaced or swapped, the name is like it."""
     name, field = meant
+    # A letter put between two that are swapped, or two swapped around a lost one, are three.
+    kinds, places = {kind for kind, _, _ in edits}, [place for _, place, _ in edits]
+    assume('s' not in kinds or len(kinds) == 1 or abs(places[0] - places[1]) > 1)
     for kind, place, letter in edits:
-        place %= len(name)
+        place = min(place, len(name) - 1)
         if kind == 's':
             name = name[:place] + name[place : place + 2][::-1] + name[place + 2 :]
             continue
@@ -202,7 +174,7 @@ def test_two_edits_are_forgiven(meant: tuple[str, str], edits: list[tuple[str, i
 
 
 @pytest.mark.parametrize('text', ['${gear}', '-${gear}', ' ${2 * pi}\n', '$(arg gear)', '1 ${x'])
-def test_a_number_that_xacro_would_compute(text: str) -> None:
+def test_a_number_that_xacro_would_compute(text):
     """An expression of xacro is recognised, and the error has the remedy."""
     with pytest.raises(ValueFault, match='xacro was not run, give the output of "xacro FILE"'):
         read_number(text)

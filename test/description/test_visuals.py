@@ -8,33 +8,36 @@ from __future__ import annotations
 from transmission_bridge.description.specs import Pose
 from transmission_bridge.description.visuals import load_visuals, VisualSpec
 
+BOX = '<geometry><box size="1 2 3"/></geometry>'
+RED = '<material name="m"><color rgba="1 0 0 1"/></material>'
+GREEN = '<material name="m"><color rgba="0 1 0 1"/></material>'
 
-def link(visual: str) -> str:
-    """Return a robot with one link."""
-    return f'<robot name="r"><link name="a">{visual}</link></robot>'
+
+def link(*visuals, name='a'):
+    """Return a link."""
+    return f'<link name="{name}">' + ''.join(f'<visual>{e}</visual>' for e in visuals) + '</link>'
+
+
+def load(*parts):
+    """Return the looks of a robot."""
+    return load_visuals('<robot name="r">' + ''.join(parts) + '</robot>')
 
 
 def test_every_shape_is_read():
     """With origin, size, file and colour."""
-    visuals = load_visuals(
+    visuals = load(
         link(
-            '<visual><origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>'
+            '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>'
             '<geometry><mesh filename="package://p/m.stl" scale="1 1 -1"/></geometry>'
-            '<material name="m"><color rgba="0.1 0.2 0.3 1.5"/></material></visual>'
-            '<visual><geometry><box size="1 2 3"/></geometry></visual>'
-            '<visual><geometry><cylinder radius="1" length="2"/></geometry></visual>'
-            '<visual><geometry><sphere radius="1"/></geometry></visual>'
+            '<material name="m"><color rgba="0.1 0.2 0.3 1.5"/></material>',
+            BOX,
+            '<geometry><cylinder radius="1" length="2"/></geometry>',
+            '<geometry><sphere radius="1"/></geometry>',
         )
     )
+    pose, color = Pose((1.0, 2.0, 3.0), (0.1, 0.2, 0.3)), (0.1, 0.2, 0.3, 1.0)
     assert visuals == (
-        VisualSpec(
-            'a',
-            'mesh',
-            Pose((1.0, 2.0, 3.0), (0.1, 0.2, 0.3)),
-            (1.0, 1.0, -1.0),
-            'package://p/m.stl',
-            (0.1, 0.2, 0.3, 1.0),
-        ),
+        VisualSpec('a', 'mesh', pose, (1.0, 1.0, -1.0), 'package://p/m.stl', color),
         VisualSpec('a', 'box', Pose(), (1.0, 2.0, 3.0)),
         VisualSpec('a', 'cylinder', Pose(), (1.0, 2.0)),
         VisualSpec('a', 'sphere', Pose(), (1.0,)),
@@ -42,41 +45,25 @@ def test_every_shape_is_read():
 
 
 def test_a_material_may_be_named_elsewhere():
-    """Those of the robot are known to all links."""
-    text = link(
-        '<visual><geometry><box size="1 1 1"/></geometry><material name="m"/></visual>'
-    ).replace('<link', '<material name="m"><color rgba="1 0 0 1"/></material><link')
-    assert load_visuals(text)[0].color == (1.0, 0.0, 0.0, 1.0)
-
-
-def test_a_material_may_be_named_in_another_link():
-    """As urdfdom has it, wherever that link stands; what the robot says itself comes first."""
-    box = '<geometry><box size="1 1 1"/></geometry>'
-    named = f'<visual>{box}<material name="m"/></visual>'
-    text = link(named).replace(
-        '</robot>',
-        f'<link name="b"><visual>{box}<material name="m"><color rgba="0 1 0 1"/></material>'
-        '</visual></link></robot>',
-    )
-    assert [each.color for each in load_visuals(text)] == [(0.0, 1.0, 0.0, 1.0)] * 2
-    above = text.replace('<link', '<material name="m"><color rgba="1 0 0 1"/></material><link', 1)
-    assert load_visuals(above)[0].color == (1.0, 0.0, 0.0, 1.0)
+    """As urdfdom has it, in any link; what the robot says itself comes first."""
+    named, there = link(f'{BOX}<material name="m"/>'), link(f'{BOX}{GREEN}', name='b')
+    assert load(RED, named)[0].color == (1.0, 0.0, 0.0, 1.0)
+    assert [each.color for each in load(named, there)] == [(0.0, 1.0, 0.0, 1.0)] * 2
+    assert load(RED, named, there)[0].color == (1.0, 0.0, 0.0, 1.0)
 
 
 def test_what_cannot_be_read_is_left_out():
     """The link is then one without geometry; its others stay."""
-    bad = (
-        '<visual/>',
-        '<visual><geometry/></visual>',
-        '<visual><geometry><box/></geometry></visual>',
-        '<visual><geometry><box size="1 2"/></geometry></visual>',
-        '<visual><geometry><cylinder radius="1"/></geometry></visual>',
-        '<visual><geometry><mesh scale="1 1 1"/></geometry></visual>',
-        '<visual><origin xyz="x"/><geometry><box size="1 2 3"/></geometry></visual>',
-        '<visual><geometry><cone/></geometry></visual>',
-    )
-    good = '<visual><geometry><box size="1 1 1"/></geometry></visual>'
-    assert len(load_visuals(link(''.join(bad) + good))) == 1
-    odd = good.replace('</visual>', '<material><color rgba="1 x 0 1"/></material></visual>')
-    assert load_visuals(link(odd))[0].color is None
+    bad = [
+        '',
+        '<geometry/>',
+        '<geometry><box/></geometry>',
+        '<geometry><box size="1 2"/></geometry>',
+        '<geometry><cylinder radius="1"/></geometry>',
+        '<geometry><mesh scale="1 1 1"/></geometry>',
+        '<geometry><cone/></geometry>',
+        f'<origin xyz="x"/>{BOX}',
+    ]
+    assert len(load(link(*bad, BOX))) == 1
+    assert load(link(f'{BOX}<material><color rgba="1 x 0 1"/></material>'))[0].color is None
     assert load_visuals('<sdf><model name="m"/></sdf>') == ()

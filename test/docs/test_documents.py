@@ -115,7 +115,6 @@ def test_every_member_of_ijoint_is_there():
     }
 
 
-#: What a description says of each type of the document, and what is live of it besides.
 FOUR_BAR = {'base': '0.1', 'crank': '0.04', 'rod': '0.1', 'rocker': '0.06'}
 
 #: Actuators of each type of the document, what a description says of it, what is live of it.
@@ -224,10 +223,14 @@ def test_links_lead_somewhere(name):
             assert anchor in known, target
 
 
-def test_every_document_is_in_the_index():
-    """The first page names all others."""
+def test_every_document_is_in_the_index_and_its_xml_is_xml(documents):
+    """The first page names all others; each snippet is well formed."""
     index = (ROOT / 'docs' / 'index.md').read_text(encoding='utf-8')
     assert [name for name in NAMES if name != 'index.md' and f'({name})' not in index] == []
+    for name in NAMES:
+        for block in documents.blocks(name):
+            if block.language == 'xml':
+                ElementTree.fromstring(block.text)
 
 
 def test_every_yaml_file_is_a_parameter_file(documents):
@@ -244,17 +247,16 @@ def test_every_yaml_file_is_a_parameter_file(documents):
     assert tuned.transmissions['wrist_transmission'].joint_offset[1] == -0.195
 
 
-def test_the_bare_robot_passes_through(documents):
-    """Without its block of ros2_control, its joint passes through to an actuator of its name."""
-    text = documents.files('first_robot.md')['my_robot.urdf']
-    bare = re.sub('<ros2_control.*</ros2_control>', '', text, flags=re.DOTALL)
+def test_the_first_robot(documents, folder):
+    """Bare, its joint passes through; check finds nothing wrong, and the maps print their text."""
+    bare = re.sub(
+        '<ros2_control.*</ros2_control>',
+        '',
+        documents.files('first_robot.md')['my_robot.urdf'],
+        flags=re.DOTALL,
+    )
     robot = RobotTransmissions(load_description(bare))
-    assert robot.actuator_names == ('hinge',)
-    assert robot.transmissions == {}
-
-
-def test_the_commands_of_the_first_robot(documents, folder):
-    """Check finds nothing wrong, and the maps print what the text says."""
+    assert (robot.actuator_names, robot.transmissions) == (('hinge',), {})
     lines = [
         line
         for block in documents.blocks('first_robot.md')
@@ -269,6 +271,9 @@ def test_the_commands_of_the_first_robot(documents, folder):
         )  # fmt: skip
         assert result.returncode == 0, result.stdout + result.stderr
         assert words in result.stdout
+    for name, most in (('driver.py', 30), ('servo_driver.py', 34)):
+        text = documents.files('first_robot.md')[name]
+        assert len([line for line in text.splitlines() if line.strip()]) <= most
 
 
 def test_the_launch_file_of_the_first_robot(folder):
@@ -277,18 +282,3 @@ def test_the_launch_file_of_the_first_robot(folder):
     described = runpy.run_path(str(folder / 'my_robot.launch.py'))
     entities = described['generate_launch_description']().entities
     assert [each.node_executable for each in entities] == ['driver', 'bridge_node']
-
-
-@pytest.mark.parametrize(('name', 'most'), [('driver.py', 30), ('servo_driver.py', 34)])
-def test_the_driver_is_short(name, most, documents):
-    """A newcomer reads it in a minute."""
-    lines = documents.files('first_robot.md')[name].splitlines()
-    assert len([line for line in lines if line.strip()]) <= most
-
-
-def test_the_xml_snippets_are_xml(documents):
-    """Each is well formed; what belongs into a robot description loads."""
-    for name in NAMES:
-        for block in documents.blocks(name):
-            if block.language == 'xml':
-                ElementTree.fromstring(block.text)

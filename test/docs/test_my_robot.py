@@ -39,19 +39,13 @@ def before(path, variable):
     return {variable: os.pathsep.join(filter(None, [str(path), os.environ.get(variable, '')]))}
 
 
-@pytest.mark.parametrize(
-    'path', ['my_robot/driver.py', 'launch/my_robot.launch.py', 'urdf/my_robot.urdf']
-)
-def test_a_file_is_that_of_the_document(path, documents):
-    """Document and package have one text; only the licence is left out in the document."""
-    text = (EXAMPLE / path).read_text(encoding='utf-8')
-    header = HEADERS[Path(path).suffix]
-    assert text.count(header) == 1
-    assert documents.files('first_robot.md')[Path(path).name] == text.replace(header, '')
-
-
-def test_the_document_lists_its_files(documents):
-    """The tree in the document has each file of the package, and nothing else."""
+def test_its_files_are_those_of_the_document(documents):
+    """They have one text but for the licence; the tree in the document has each, and no other."""
+    for path in ('my_robot/driver.py', 'launch/my_robot.launch.py', 'urdf/my_robot.urdf'):
+        text = (EXAMPLE / path).read_text(encoding='utf-8')
+        header = HEADERS[Path(path).suffix]
+        assert text.count(header) == 1
+        assert documents.files('first_robot.md')[Path(path).name] == text.replace(header, '')
     texts = [each.text for each in documents.blocks('first_robot.md')]
     (tree,) = [text for text in texts if text.startswith('my_robot/')]
     found = {
@@ -95,9 +89,11 @@ def installed(source):
     return prefix
 
 
-def test_what_is_installed(installed):
-    """Executable, description and launch file are where ros2 run and ros2 launch look."""
-    assert os.access(installed / 'lib' / 'my_robot' / 'driver', os.X_OK)
+@pytest.mark.ros
+def test_what_is_installed(installed, harness, peer, start_script, message):
+    """Files are where ros2 run and ros2 launch look, and the driver follows a command."""
+    program = installed / 'lib' / 'my_robot' / 'driver'
+    assert os.access(program, os.X_OK)
     share = installed / 'share'
     assert (share / 'ament_index' / 'resource_index' / 'packages' / 'my_robot').exists()
     for name in ('package.xml', 'urdf/my_robot.urdf', 'launch/my_robot.launch.py'):
@@ -106,13 +102,7 @@ def test_what_is_installed(installed):
     assert "parents[1] / 'urdf' / 'my_robot.urdf'" in (
         share / 'my_robot' / 'launch' / 'my_robot.launch.py'
     ).read_text(encoding='utf-8')
-
-
-@pytest.mark.ros
-def test_the_installed_driver_follows_a_command(installed, harness, peer, start_script, message):
-    """It has the text with which the bridge of the first document moves a joint."""
     (site,) = installed.glob('lib/python3*/site-packages')
-    program = installed / 'lib' / 'my_robot' / 'driver'
     driver = start_script(program=program, **before(site, 'PYTHONPATH'))
     motors, publisher = peer.listen('actuator_states'), peer.publisher('actuator_commands')
 

@@ -38,15 +38,11 @@ GOAL = {
 }
 
 
-@pytest.mark.parametrize('name', ['servo_driver.py', 'command.py'])
-def test_a_file_is_that_of_the_document(name, documents):
-    """Document and example have one text; only the licence is left out in the document."""
-    text = (EXAMPLE / name).read_text(encoding='utf-8').partition('Apache-2.0\n')[2]
-    assert documents.files('first_robot.md')[name] == text
-
-
-def test_the_transmission_of_the_document_is_in_the_description(documents):
-    """The snippet is a part of the URDF."""
+def test_its_files_are_those_of_the_document(documents):
+    """One text but for the licence; the transmission of the document is in the description."""
+    for name in ('servo_driver.py', 'command.py'):
+        text = (EXAMPLE / name).read_text(encoding='utf-8').partition('Apache-2.0\n')[2]
+        assert documents.files('first_robot.md')[name] == text
     (snippet,) = [
         block.text
         for block in documents.blocks('first_robot.md')

@@ -67,25 +67,3 @@ def test_two_drivers_with_the_same_names(start_script, start_bridge, peer, folde
     assert (last.names, last.position.tolist(), last.velocity.tolist()) == (('M2',), [], [0.0])
     assert not any(len(each.velocity) for each in commands['left'])
     assert {each.stamp for each in commands['left']} <= {(3, 0)}
-
-
-def test_two_robots_in_namespaces(start_bridge, peer, message):
-    """The same URDF twice: what is commanded to one moves that one only."""
-    robots = ('leader', 'follower')
-    for robot in robots:
-        start_bridge('-r', f'__ns:=/{robot}')
-    joints = {robot: peer.listen(f'{robot}/joint_states') for robot in robots}
-    drivers = {robot: peer.publisher(f'{robot}/actuator_states') for robot in robots}
-    commands = {robot: peer.listen(f'{robot}/actuator_commands') for robot in robots}
-
-    def known():
-        for robot, motor in zip(robots, (-25.0, 50.0), strict=True):
-            peer.send(drivers[robot], message({'hinge_motor': motor}))
-        return [newest(joints[robot], 'hinge') for robot in robots] == [[0.5], [-1.0]]
-
-    peer.spin_until(known, 'both hinges')
-    publisher = peer.publisher('follower/joint_commands')
-    command = message({'hinge': 0.1}, stamp=1)
-    (sent,) = peer.exchange(publisher, command, commands['follower'])
-    assert sent.position.tolist() == [-5.0]
-    assert not commands['leader']

@@ -28,79 +28,57 @@ SECTION = DOCUMENT.read_text(encoding='utf-8').split('\n### SpecReader\n')[1].sp
 </transmission></ros2_control></robot>""").transmissions
 
 NAN, INF = float('nan'), float('inf')
-WRONG, REFUSED = TransmissionError, ParameterError
+SAID = {'description': 'A sentence.'}
 
-
-def given(*arguments, **options):
-    """Return the arguments of a call."""
-    return arguments, options
-
-
-def said(*arguments, **options):
-    """Return the arguments of a call that describes a number."""
-    return arguments, {'description': 'A sentence.', **options}
-
-
-#: Of each method: calls, what is live after them, and calls that fail, with what is set before.
+#: Of each method: calls, what is live after them, and calls that fail, some with what is set
+#: before. A call is its arguments as they are written.
 CALLS = {
-    'require_members': (
-        [given(joints=1, actuators=1)],
-        [],
-        [(WRONG, given(joints=2, actuators=1), {})],
-    ),
+    'require_members': (['joints=1, actuators=1'], [], [('', 'joints=2, actuators=1')]),
     'joint_reductions': (
-        [given()],
+        [''],
         ['joints.q.mechanical_reduction'],
-        [(REFUSED, given(), {('joints', 'q', 'mechanical_reduction'): 0.0})],
+        [({('joints', 'q', 'mechanical_reduction'): 0.0}, '')],
     ),
     'actuator_reductions': (
-        [given()],
+        [''],
         ['actuators.m.mechanical_reduction'],
-        [(REFUSED, given(), {('actuators', 'm', 'mechanical_reduction'): 0.0})],
+        [({('actuators', 'm', 'mechanical_reduction'): 0.0}, '')],
     ),
-    'joint_offsets': (
-        [given()],
-        ['joints.q.offset'],
-        [(REFUSED, given(), {('joints', 'q', 'offset'): NAN})],
-    ),
+    'joint_offsets': ([''], ['joints.q.offset'], [({('joints', 'q', 'offset'): NAN}, '')]),
     'actuator_offsets': (
-        [given('A sentence.')],
+        ['"A sentence."'],
         ['actuators.m.offset'],
-        [(REFUSED, given('A sentence.'), {('actuators', 'm', 'offset'): NAN})],
+        [({('actuators', 'm', 'offset'): NAN}, '"A sentence."')],
     ),
     'number': (
-        [said('length'), said('inside', actuator=0)],
+        ['"length", **SAID', '"inside", actuator=0, **SAID'],
         ['length', 'actuators.m.inside'],
         [
-            *((WRONG, said(name), {}) for name in ('missing', 'word', 'twice')),
-            (REFUSED, said('length', minimum=0.2), {}),
-            (REFUSED, said('length', maximum=0.0), {}),
-            (REFUSED, said('length', nonzero=True), {('length',): 0.0}),
+            *(('', f'"{name}", **SAID') for name in ('missing', 'word', 'twice')),
+            ({}, '"length", minimum=0.2, **SAID'),
+            ({}, '"length", maximum=0.0, **SAID'),
+            ({('length',): 0.0}, '"length", nonzero=True, **SAID'),
         ],
     ),
     'numbers': (
-        [said('vector', 'xy')],
+        ['"vector", "xy", **SAID'],
         ['vector.x', 'vector.y'],
         [
-            *((WRONG, said(name, 'xy'), {}) for name in ('missing', 'word')),
-            (WRONG, said('twice', 'x'), {}),
-            (WRONG, said('vector', 'xyz'), {}),
-            (REFUSED, said('vector', 'xy'), {('vector', 'x'): INF}),
+            *(('', f'"{name}", "xy", **SAID') for name in ('missing', 'word')),
+            ('', '"twice", "x", **SAID'),
+            ('', '"vector", "xyz", **SAID'),
+            ({('vector', 'x'): INF}, '"vector", "xy", **SAID'),
         ],
     ),
-    'text': ([given('word')], [], [(WRONG, given(name), {}) for name in ('missing', 'twice')]),
-    'elements': ([given('twice')], [], []),
-    'parse_numbers': (
-        [given('word', '1, 2 3')],
-        [],
-        [(WRONG, given('word', '1 left'), {})],
-    ),
+    'text': (['"word"'], [], [('', '"missing"'), ('', '"twice"')]),
+    'elements': (['"twice"'], [], []),
+    'parse_numbers': (['"word", "1, 2 3"'], [], [('', '"word", "1 left"')]),
     'declare': (
-        [given(('matrix', 'joint1'), 1.0, 'A sentence.')],
-        ['matrix.joint1'],
-        [(REFUSED, given(('matrix', 'joint1'), 1.0, 'A sentence.'), {('matrix', 'joint1'): NAN})],
+        ['("matrix", "q"), 1.0, "A sentence."'],
+        ['matrix.q'],
+        [({('matrix', 'q'): NAN}, '("matrix", "q"), 1.0, "A sentence."')],
     ),
-    'error': ([given('so', parameter='word', expected='a', found='b')], [], []),
+    'error': (['"so", parameter="word", expected="a", found="b"'], [], []),
 }
 ROWS = {
     name: (names, *map(str.strip, cells.split('|')))
@@ -130,14 +108,17 @@ def test_a_row(name):
     assert [each for each in arguments.split(', ') if each] == names
     calls, paths, failures = CALLS[name]
     reader = SpecReader(SPEC)
-    for positional, options in calls:
-        method(reader, *positional, **options)
+    for call in calls:
+        eval(f'reader.{name}({call})')
     assert ['.'.join(each.path) for each in reader.tunables] == paths
     assert (live == '-') == (not paths)
-    raised = {error.__name__ for error, _, _ in failures}
+    # What is set, or out of the range that is asked for, is a number that is refused.
+    kinds = [TransmissionError if before == '' else ParameterError for before, _ in failures]
+    raised = {kind.__name__ for kind in kinds}
     assert set(re.findall(r'`(\w+Error)`', errors)) == raised
     assert set(re.findall(r':raises (\w+):', method.__doc__)) == raised
-    for error, (positional, options), overrides in failures:
-        with pytest.raises(error) as caught:
-            method(SpecReader(SPEC, overrides), *positional, **options)
-        assert type(caught.value) is error
+    for kind, (before, call) in zip(kinds, failures, strict=True):
+        reader = SpecReader(SPEC, before or {})
+        with pytest.raises(kind) as caught:
+            eval(f'reader.{name}({call})')
+        assert type(caught.value) is kind

@@ -156,11 +156,10 @@ def test_a_recorder_that_hears_nothing_says_so(start_script, peer, harness):
     """Its end names the topics that nobody published."""
     pytest.importorskip('rosbags', reason='rosbags is not installed (extra bags)')
     script = start_script('record.py', 'empty', '/nobody')
-
-    def listeners():
-        return peer.node.get_subscriptions_info_by_topic('/nobody')
-
-    peer.spin_until(lambda: 'record' in [each.node_name for each in listeners()], 'a recorder')
+    listeners = peer.node.get_subscriptions_info_by_topic
+    peer.spin_until(
+        lambda: 'record' in [each.node_name for each in listeners('/nobody')], 'a recorder'
+    )
     script.send_signal(signal.SIGINT)
     _, errors = script.communicate(timeout=harness.PATIENCE)
     assert (script.returncode, errors) == (1, 'no message on /nobody\n')

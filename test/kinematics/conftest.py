@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 SHIPPED = Path(__file__).parents[1] / 'data' / 'vectors'
-TYPES = ('revolute', 'continuous', 'prismatic')
 
 
 def _folder() -> Path:
@@ -45,48 +44,6 @@ def vectors_folder() -> Path:
 def load_vectors() -> Callable[[str], dict[str, Any]]:
     """Return a function that reads a file of reference vectors."""
     return _load
-
-
-def _numbers(values: np.ndarray) -> str:
-    return ' '.join(repr(float(value)) for value in values)
-
-
-def _joint(rng: np.random.Generator, number: int, parent: int, kind: str, mimic: str) -> str:
-    axis = '' if number % 4 == 0 else f'<axis xyz="{_numbers(rng.normal(size=3))}"/>'
-    limit = '<limit lower="-3" upper="3" velocity="2" effort="5"/>'
-    return (
-        f'<link name="link{number}"/><joint name="joint{number}" type="{kind}">'
-        f'<parent link="link{parent}"/><child link="link{number}"/>'
-        f'<origin xyz="{_numbers(rng.normal(scale=0.3, size=3))}" '
-        f'rpy="{_numbers(rng.uniform(-3.0, 3.0, size=3))}"/>'
-        f'{"" if kind == "fixed" else axis + limit + mimic}</joint>'
-    )
-
-
-@pytest.fixture(scope='session')
-def random_urdf() -> Callable[..., str]:
-    """
-    Return a function that writes the URDF of a random robot.
-
-    Links are link0 to linkN; every joint has a random origin and axis, every fourth movable one no
-    axis, every fifth joint is fixed. ``branching`` hangs joints on random earlier links, otherwise
-    the robot is a chain; ``mimics`` lets every third movable joint follow joint1.
-    """
-
-    def write(seed: int, n_joints: int, *, branching: bool = False, mimics: bool = False) -> str:
-        rng = np.random.default_rng(seed)
-        parts = [f'<robot name="random{seed}"><link name="link0"/>']
-        for number in range(1, n_joints + 1):
-            parent = int(rng.integers(number)) if branching else number - 1
-            kind = 'fixed' if number % 5 == 0 else TYPES[int(rng.integers(3))]
-            mimic = ''
-            if mimics and number % 3 == 0:
-                multiplier, offset = rng.uniform(-2.0, 2.0, size=2)
-                mimic = f'<mimic joint="joint1" multiplier="{multiplier}" offset="{offset}"/>'
-            parts.append(_joint(rng, number, parent, kind, mimic))
-        return ''.join(parts) + '</robot>'
-
-    return write
 
 
 @pytest.fixture(scope='session')

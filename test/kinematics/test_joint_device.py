@@ -20,7 +20,6 @@ from transmission_bridge.errors import DescriptionError, ShapeError, UnknownName
 from transmission_bridge.kinematics import (
     ActuatorDevice,
     Joint,
-    joint_from_spec,
     JointDevice,
     JointError,
     MotionLimits,
@@ -81,130 +80,38 @@ def arm():
     return load_description(ARM)
 
 
-def by_joints(robot, values, start, goal):
-    """Return start_t_goal from single joints: the slow way that needs no compiled path."""
-    joints = {spec.name: joint_from_spec(spec) for spec in robot.joints}
-    above = {joint.link2: joint for joint in joints.values()}
-
-    def from_root(link):
-        pose = np.eye(4)
-        while link in above:
-            joint = above[link]
-            q = [values.get(joint.name, 0.0)][: joint.n_positions]
-            pose = joint.transform(q, joint.link1, joint.link2) @ pose
-            link = joint.link1
-        return pose
-
-    return invert_pose(from_root(start)) @ from_root(goal)
-
-
-def mimicked(robot, values):
-    """Return the values with those of the joints that follow them."""
-    full = dict(values)
-    for spec in robot.joints:
-        if spec.mimic and spec.name not in full and spec.mimic.joint in values:
-            full[spec.name] = spec.mimic.multiplier * values[spec.mimic.joint] + spec.mimic.offset
-    return full
-
-
-def any_device(random_urdf, seed, data):
-    """Return a robot, any base, end and joints of a device of it, and a configuration."""
-    robot = load_description(random_urdf(seed, 12, branching=True, mimics=True))
-    movable = [spec.name for spec in robot.joints if spec.is_scalar]
-    links = [link.name for link in robot.links]
-    base, end = data.draw(st.sampled_from(links)), data.draw(st.sampled_from(links))
-    names = data.draw(st.lists(st.sampled_from(movable), unique=True, min_size=1))
-    return robot, base, end, names, np.random.default_rng(seed).uniform(-3.0, 3.0, len(names))
-
-
-@given(SEEDS, st.data())
-def test_transform_is_that_of_the_joints(random_urdf, seed, data):
-    """For any base, end and joints the pose is the product of the joints' own transforms."""
-    robot, base, end, names, q = any_device(random_urdf, seed, data)
-    device = JointDevice.from_description(robot, base=base, end=end, joints=names)
-    values = mimicked(robot, dict(zip(names, q.tolist(), strict=True)))
-    np.testing.assert_allclose(
-        device.base_t_end(q), by_joints(robot, values, base, end), rtol=0.0, atol=1e-13
-    )
-    np.testing.assert_allclose(
-        device.world_t_base(q), by_joints(robot, values, 'link0', base), rtol=0.0, atol=1e-13
-    )
-    np.testing.assert_allclose(
-        device.base_t_frame('link7', q), by_joints(robot, values, base, 'link7'),
-        rtol=0.0, atol=1e-13,
-    )  # fmt: skip
-
-
-@given(SEEDS, st.data())
-def test_jacobian_is_the_difference_quotient(random_urdf, central_difference, seed, data):
-    """For any base, end and joints the Jacobian is the derivative of the pose, mimics included."""
-    robot, base, end, names, q = any_device(random_urdf, seed, data)
-    device = JointDevice.from_description(robot, base=base, end=end, joints=names)
-    jacobian, rotation = device.base_j_end(q), device.base_t_end(q)[:3, :3]
-    for column, unit in enumerate(np.eye(len(names))):
-        rate = central_difference(lambda step: device.base_t_end(q + step * unit))
-        np.testing.assert_allclose(jacobian[:3, column], rate[:3, 3], rtol=0.0, atol=1e-9)
-        spin = rate[:3, :3] @ rotation.T  # [w], in the base's axes
-        expected = (spin[2, 1], spin[0, 2], spin[1, 0])
-        np.testing.assert_allclose(jacobian[3:, column], expected, rtol=0.0, atol=1e-9)
-
-
-@given(SEEDS, st.lists(st.integers(0, 4), max_size=3))
-def test_batches_are_single_configurations(random_urdf, seed, shape):
-    """Leading axes are batches; also empty ones."""
-    robot = load_description(random_urdf(seed, 8))
-    device = JointDevice.from_description(robot, base='link0', end='link8')
-    q = np.random.default_rng(seed).uniform(-3.0, 3.0, (*shape, device.dof))
-    poses, jacobians = device.base_t_end(q), device.base_j_end(q)
-    assert poses.shape == (*shape, 4, 4)
-    assert jacobians.shape == (*shape, 6, device.dof)
-    for index in np.ndindex(*shape):
-        np.testing.assert_allclose(poses[index], device.base_t_end(q[index]), rtol=0.0, atol=1e-14)
-        np.testing.assert_allclose(
-            jacobians[index], device.base_j_end(q[index]), rtol=0.0, atol=1e-13
-        )
-
-
-def test_long_batches_are_cut_without_a_seam(random_urdf):
-    """A batch of several chunks and a rest is computed to the last configuration."""
-    robot = load_description(random_urdf(3, 8))
-    device = JointDevice.from_description(robot, base='link0', end='link8')
-    q = np.random.default_rng(0).uniform(-3.0, 3.0, (5000, device.dof))
-    poses, jacobians = device.base_t_end(q), device.base_j_end(q)
-    for index in (0, 2046, 2047, 2048, 2049, 4095, 4096, 4999):
-        np.testing.assert_allclose(poses[index], device.base_t_end(q[index]), atol=1e-14)
-        np.testing.assert_allclose(jacobians[index], device.base_j_end(q[index]), atol=1e-13)
-
-
 def any_joints(seed):
     """Return a tree of joints of every type with random frames, link numbers as frames."""
     rng = np.random.default_rng(seed)
-    joints = []
-    for number, kind in enumerate(rng.permutation(np.repeat(KINDS, 2)), start=1):
+    joints, kinds = [], rng.permutation(np.repeat(KINDS, 2))
+    leader, *others = (number for number, kind in enumerate(kinds, 1) if kind in KINDS[1:4])
+    for number, kind in enumerate(kinds, start=1):
         rest = make_transform(rotation_from_rpy(rng.uniform(-3, 3, 3)), rng.normal(size=3))
         axis, origin = rng.normal(size=(2, 3))
-        parent = int(rng.integers(number))
-        joints.append(
-            Joint(parent, number, str(kind), rest, axis=axis, origin=origin, name=f'j{number}')
+        mimic = (
+            MimicSpec(f'j{leader}', *rng.uniform(-2.0, 2.0, 2)) if number in others[3:] else None
         )
+        joint = Joint(int(rng.integers(number)), number, str(kind), rest, axis=axis, origin=origin)
+        joints.append(replace(joint, name=f'j{number}', mimic=mimic))
     return joints
 
 
-def any_device_of_joints(seed, data):
-    """Return joints, a device of some of them between any links, and a configuration."""
+def twist_of(rate, rotation):
+    """Return the velocity and the turning, in the base's axes, of a pose that changes."""
+    spin = rate[:3, :3] @ rotation.T
+    return (*rate[:3, 3], spin[2, 1], spin[0, 2], spin[1, 0])
+
+
+@given(SEEDS, st.data())
+def test_a_pose_is_that_of_the_joints_and_its_derivative_the_jacobian(
+    central_difference, seed, data
+):
+    """For any base, end and joints, which others may mimic; one by one and in batches."""
     joints = any_joints(seed)
     base, end = (data.draw(st.integers(0, len(joints))) for _ in range(2))
     names = data.draw(st.lists(st.sampled_from([joint.name for joint in joints]), unique=True))
     device = JointDevice.from_joints(joints, base=base, end=end, joints=names, name='d')
-    rng = np.random.default_rng(seed + 1)
-    q = rng.normal(size=(3, device.n_positions))
-    return joints, device, q
-
-
-@given(SEEDS, st.data())
-def test_device_of_joints_has_any_type_of_joint(seed, data):
-    """For any base and end the pose is the product of the transforms, with batches and alone."""
-    joints, device, q = any_device_of_joints(seed, data)
+    q = np.random.default_rng(seed + 1).normal(size=(3, device.n_positions))
     placed = {joint.name: joint for joint in device.joints}
     above = {joint.link2: joint for joint in joints}
 
@@ -212,28 +119,29 @@ def test_device_of_joints_has_any_type_of_joint(seed, data):
         pose = np.eye(4)
         while link in above:
             joint = above[link]
+            leader = placed.get(joint.mimic.joint) if joint.mimic else None
+            step = joint.rest
             if joint.name in placed:
                 step = placed[joint.name].transform(row, joint.link1, joint.link2)
-            else:
-                step = joint.rest
+            elif leader is not None:
+                value = joint.mimic.multiplier * row[leader.position_offset] + joint.mimic.offset
+                step = joint.transform([value], joint.link1, joint.link2)
             pose, link = step @ pose, joint.link1
         return pose
+
+    def close(found, expected):
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-13)
 
     poses, jacobians = device.base_t_end(q), device.base_j_end(q)
     assert jacobians.shape == (3, 6, device.dof)
     for row, pose, jacobian in zip(q, poses, jacobians, strict=True):
-        expected = invert_pose(from_root(device.base, row)) @ from_root(device.end, row)
-        np.testing.assert_allclose(pose, expected, rtol=0.0, atol=1e-12)
-        np.testing.assert_allclose(device.base_t_end(row), pose, rtol=0.0, atol=1e-12)
-        np.testing.assert_allclose(device.base_j_end(row), jacobian, rtol=0.0, atol=1e-12)
-
-
-@given(SEEDS, st.data())
-def test_columns_are_velocities_of_the_joints(central_difference, seed, data):
-    """Each column is the derivative of the pose along one velocity; a fixed joint has none."""
-    _, device, q = any_device_of_joints(seed, data)
-    q, pose, jacobian = q[0], device.base_t_end(q[0]), device.base_j_end(q[0])
-    columns = []
+        base_t_root = invert_pose(from_root(device.base, row))
+        close(pose, base_t_root @ from_root(device.end, row))
+        close(device.base_t_frame(7, row), base_t_root @ from_root(7, row))
+        close(device.world_t_base(row), from_root(device.base, row))
+        close(device.base_t_end(row), pose)
+        close(device.base_j_end(row), jacobian)
+    q, pose, columns = q[0], device.base_t_end(q[0]), []
     for joint in device.joints:
         part = slice(joint.position_offset, joint.position_offset + joint.n_positions)
         q[part] = joint.normalized_positions(q)
@@ -241,10 +149,24 @@ def test_columns_are_velocities_of_the_joints(central_difference, seed, data):
             direction = np.zeros(q.shape)
             direction[part] = column
             rate = central_difference(lambda step: device.base_t_end(q + step * direction))
-            spin = rate[:3, :3] @ pose[:3, :3].T
-            columns.append((*rate[:3, 3], spin[2, 1], spin[0, 2], spin[1, 0]))
+            columns.append(twist_of(rate, pose[:3, :3]))
     expected = np.array(columns).reshape(-1, 6).T
-    np.testing.assert_allclose(jacobian, expected, rtol=0.0, atol=1e-8)
+    np.testing.assert_allclose(jacobians[0], expected, rtol=0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize('shape', [(0,), (1,), (2, 0, 3), (2, 3), (5000,)])
+def test_batches_are_single_configurations(shape):
+    """Leading axes are batches; also empty ones, and those that are cut into chunks."""
+    device = JointDevice.from_joints(any_joints(3), base=0, end=14, joints=['j3', 'j5', 'j14'])
+    q = np.random.default_rng(0).normal(size=(*shape, device.n_positions))
+    poses, jacobians = device.base_t_end(q), device.base_j_end(q)
+    assert poses.shape == (*shape, 4, 4)
+    assert jacobians.shape == (*shape, 6, device.dof)
+    for index in [*np.ndindex(*shape)] if len(q) < 10 else (0, 2047, 2048, 4095, 4096, 4999):
+        np.testing.assert_allclose(poses[index], device.base_t_end(q[index]), rtol=0, atol=1e-14)
+        np.testing.assert_allclose(
+            jacobians[index], device.base_j_end(q[index]), rtol=0.0, atol=1e-13
+        )
 
 
 def test_unknown_coordinates_of_a_floating_base_touch_what_depends_on_them():
@@ -256,6 +178,10 @@ def test_unknown_coordinates_of_a_floating_base_touch_what_depends_on_them():
     np.testing.assert_allclose(pose[:2, 3], [1.1, 2.2], atol=1e-15)
     assert np.isnan(pose[2, 3])
     assert np.isfinite(pose[:3, :3]).all()
+    # Unless it is named, a floating joint stays at rest.
+    still = JointDevice.from_description(robot, base='a', end='c')
+    assert still.joint_names == ('j',)
+    np.testing.assert_array_equal(still.base_t_end([0.5])[:3, 3], [1, 2, 3])
     up = JointDevice.from_description(robot, base='b', end='a', joints=['f'])
     pose = up.base_t_end(q[:7])
     np.testing.assert_allclose(pose[:2, 3], [-1.1, -2.2], atol=1e-15)
@@ -284,18 +210,6 @@ def test_limits_of_joint_objects_are_those_of_the_device():
         device.with_bounds(np.zeros(4), np.ones(4))
     with pytest.raises(ShapeError, match=r'expected shape \(4,\)'):
         device.with_velocity_limits(np.ones(5))
-
-
-def test_joints_of_a_model_have_names_of_their_own():
-    """A joint without a name and two of one name cannot be told apart."""
-    joint = Joint('a', 'b', 'revolute')
-    with pytest.raises(JointError, match='joint 0 of the model has no name'):
-        JointDevice.from_joints([joint], base='a', end='b')
-    named = [replace(joint, name='j'), Joint('b', 'c', name='j')]
-    with pytest.raises(JointError, match="'j': is the name of two joints"):
-        JointDevice.from_joints(named, base='a', end='c')
-    with pytest.raises(UnknownNameError, match="unknown link '7', known: a, b"):
-        JointDevice.from_joints(named[:1], base='a', end=7)
 
 
 def test_only_joints_with_one_coordinate_follow():
@@ -531,55 +445,69 @@ def test_state_holds_configurations_of_several_devices(arm):
     )
     q[0] = 9.0
     assert whole.get_q(state)[0] == 0.5
-
-
-def test_a_copy_of_a_state_is_a_state_of_its_own(arm):
-    """Positions that are set in one do not show in the other."""
-    device = JointDevice.from_description(arm, base='world', end='lower')
-    state = device.new_state()
-    device.set_q([1, 2, 3], state)
+    # A copy is a state of its own, and what does not fit changes nothing.
     other = copy.copy(state)
-    device.set_q([4, 5, 6], state)
+    whole.set_q([4, 5, 6, 7], state)
     state.register(['more'])
-    np.testing.assert_array_equal(device.get_q(other), [1, 2, 3])
+    np.testing.assert_array_equal(whole.get_q(other), [0.5, 0.2, 0.3, 0.4])
     assert 'more' not in other.names
-
-
-def test_state_refuses_what_does_not_fit(arm):
-    """A configuration of another size and a joint that is not registered change nothing."""
-    device = JointDevice.from_description(arm, base='world', end='lower')
-    state = device.new_state()
-    device.set_q([1, 2, 3], state)
     with pytest.raises(ShapeError):
-        device.set_q([1, 2], state)
-    other = State(['lift', 'shoulder'])
+        whole.set_q([1, 2], state)
+    short = State(['lift', 'shoulder'])
     with pytest.raises(UnknownNameError, match='elbow'):
-        device.set_q([4, 5, 6], other)
+        whole.set_q([4, 5, 6, 7], short)
     with pytest.raises(UnknownNameError, match='elbow'):
-        device.base_t_end(other)
-    np.testing.assert_array_equal(device.get_q(state), [1, 2, 3])
-    np.testing.assert_array_equal(other.get(['lift', 'shoulder']), [0, 0])
+        whole.base_t_end(short)
+    np.testing.assert_array_equal(whole.get_q(state), [4, 5, 6, 7])
+    np.testing.assert_array_equal(short.get(['lift', 'shoulder']), [0, 0])
 
 
-@pytest.mark.parametrize('options', [{'base': 'moon'}, {'end': 'moon'}, {'joints': ['moon']}])
-def test_unknown_names_are_refused(arm, options):
-    """Links and joints that the robot does not have are named."""
-    with pytest.raises(UnknownNameError, match='moon'):
-        JointDevice.from_description(arm, **{'base': 'world', 'end': 'hand', **options})
+JOINT = Joint('a', 'b', 'revolute', name='j')
 
 
-def test_a_joint_that_is_named_twice_is_refused(arm):
-    """Two columns of one joint would be one joint too many."""
-    with pytest.raises(JointError, match='named twice'):
-        JointDevice.from_description(arm, base='world', end='hand', joints=['lift', 'lift'])
-
-
-def test_joints_with_several_coordinates_stay_at_rest_unless_named():
-    """Without names a floating joint on the way is constant; others move as usual."""
-    robot = load_description(FLOATING)
-    device = JointDevice.from_description(robot, base='a', end='c')
-    assert device.joint_names == ('j',)
-    np.testing.assert_array_equal(device.base_t_end([0.5])[:3, 3], [1, 2, 3])
+@pytest.mark.parametrize(
+    ('make', 'error', 'said'),
+    [
+        *(
+            (
+                lambda arm, options=options: JointDevice.from_description(
+                    arm, **{'base': 'world', 'end': 'hand', **options}
+                ),
+                UnknownNameError,
+                'moon',
+            )
+            for options in ({'base': 'moon'}, {'end': 'moon'}, {'joints': ['moon']})
+        ),
+        (
+            lambda arm: JointDevice.from_description(
+                arm, base='world', end='hand', joints=['lift', 'lift']
+            ),
+            JointError,
+            'named twice',
+        ),
+        (
+            lambda _: JointDevice.from_joints([replace(JOINT, name='')], base='a', end='b'),
+            JointError,
+            'joint 0 of the model has no name',
+        ),
+        (
+            lambda _: JointDevice.from_joints(
+                [JOINT, Joint('b', 'c', name='j')], base='a', end='c'
+            ),
+            JointError,
+            "'j': is the name of two joints",
+        ),
+        (
+            lambda _: JointDevice.from_joints([JOINT], base='a', end=7),
+            UnknownNameError,
+            "unknown link '7', known: a, b",
+        ),
+    ],
+)
+def test_names_that_are_unknown_or_not_unique_are_refused(arm, make, error, said):
+    """Links and joints that the robot does not have are named, and so is what is there twice."""
+    with pytest.raises(error, match=said):
+        make(arm)
 
 
 def test_devices_survive_pickling(arm):

@@ -78,68 +78,66 @@ def test_position_limits_where_there_are_none(kind):
             joint.with_limits(lower=-1.0, upper=1.0)
 
 
-@pytest.mark.parametrize('bounds', [(1.0, -1.0), (np.nan, 1.0), (0.0, np.nan)])
-def test_bounds_out_of_order_are_refused(bounds):
-    """Crossed bounds and bounds that are no numbers are errors."""
-    with pytest.raises(JointError, match='not in order'):
-        Joint('a', 'b', 'revolute').with_limits(lower=bounds[0], upper=bounds[1])
+NAN = np.nan
 
 
-@pytest.mark.parametrize('value', [-1.0, np.nan])
-@pytest.mark.parametrize('kind', ['velocity', 'effort'])
-def test_magnitudes_are_not_negative(kind, value):
-    """A speed or effort limit below zero is an error."""
-    with pytest.raises(JointError, match=f'{kind} limit {value} is not a magnitude'):
-        Joint('a', 'b', 'revolute').with_limits(**{kind: value})
-
-
-def test_what_does_not_fit_the_type_is_refused():
-    """Types, limits, losses and arrays that a joint cannot have are errors that say why."""
-    with pytest.raises(JointError, match="'screw' is not one of fixed, revolute"):
-        Joint('a', 'b', 'screw')
-    with pytest.raises(ShapeError, match='limits'):
-        Joint('a', 'b', 'revolute', limits=MotionLimits.unlimited(2))
-    with pytest.raises(ShapeError, match='dynamics'):
-        Joint('a', 'b', 'revolute', dynamics=JointDynamics.lossless(3))
-    with pytest.raises(ShapeError, match='limits'):
-        MotionLimits((1.0,), (1.0, 2.0), (1.0,), (1.0,))
-    with pytest.raises(ShapeError, match='dynamics'):
-        JointDynamics(damping=(1.0,))
-    with pytest.raises(ValueError, match='2 is not a valid JointDynamicsType'):
-        JointDynamics(2)
-    with pytest.raises(ShapeError, match='rest'):
-        Joint('a', 'b', rest=np.eye(3))
-    with pytest.raises(ShapeError, match='axis'):
-        Joint('a', 'b', 'revolute', axis=(1.0, 0.0))
-    with pytest.raises(ShapeError, match='origin'):
-        Joint('a', 'b', 'spherical', origin=(1.0, 0.0))
-    with pytest.raises(JointError, match='offset'):
-        Joint('a', 'b', position_offset=-1)
-    with pytest.raises(JointError, match='origin must be finite'):
-        Joint('a', 'b', 'spherical', origin=(np.nan, 0.0, 0.0))
+def revolute(**options):
+    """Return a joint."""
+    return Joint('a', 'b', 'revolute', **options)
 
 
 @pytest.mark.parametrize(
-    'rest',
+    ('make', 'error', 'said'),
     [
-        np.full((4, 4), np.nan),
-        np.diag([2.0, 2.0, 2.0, 2.0]),
-        np.diag([-1.0, 1.0, 1.0, 1.0]),
-        np.diag([1.0, 1.0, 1.001, 1.0]),
-        np.eye(4)[[0, 1, 3, 2]],
+        *(
+            (
+                lambda b=b: revolute().with_limits(lower=b[0], upper=b[1]),
+                JointError,
+                'not in order',
+            )
+            for b in ((1.0, -1.0), (NAN, 1.0), (0.0, NAN))
+        ),
+        (
+            lambda: revolute().with_limits(velocity=-1.0),
+            JointError,
+            'velocity limit -1.0 is',
+        ),
+        (lambda: revolute().with_limits(effort=NAN), JointError, 'effort limit nan is not'),
+        (lambda: Joint('a', 'b', 'screw'), JointError, "'screw' is not one of fixed, revolute"),
+        (lambda: revolute(limits=MotionLimits.unlimited(2)), ShapeError, 'limits'),
+        (lambda: revolute(dynamics=JointDynamics.lossless(3)), ShapeError, 'dynamics'),
+        (lambda: MotionLimits((1.0,), (1.0, 2.0), (1.0,), (1.0,)), ShapeError, 'limits'),
+        (lambda: JointDynamics(damping=(1.0,)), ShapeError, 'dynamics'),
+        (lambda: JointDynamics(2), ValueError, '2 is not a valid JointDynamicsType'),
+        (lambda: revolute(rest=np.eye(3)), ShapeError, 'rest'),
+        (lambda: revolute(axis=(1.0, 0.0)), ShapeError, 'axis'),
+        (lambda: revolute(origin=(1.0, 0.0)), ShapeError, 'origin'),
+        (lambda: revolute(position_offset=-1), JointError, 'offset'),
+        (lambda: revolute(origin=(NAN, 0.0, 0.0)), JointError, 'origin must be finite'),
+        # Unknown numbers, scales, reflections and other last rows are no poses.
+        *(
+            (lambda rest=rest: revolute(rest=rest), JointError, 'must be a rotation and a transl')
+            for rest in (
+                np.full((4, 4), NAN),
+                np.diag([2.0, 2.0, 2.0, 2.0]),
+                np.diag([-1.0, 1.0, 1.0, 1.0]),
+                np.diag([1.0, 1.0, 1.001, 1.0]),
+                np.eye(4)[[0, 1, 3, 2]],
+            )
+        ),
     ],
 )
-def test_a_rest_pose_is_a_rotation_and_a_translation(rest):
-    """Unknown numbers, scales, reflections and other last rows are refused."""
-    with pytest.raises(JointError, match='rest must be a rotation and a translation, not '):
-        Joint('a', 'b', rest=rest)
+def test_what_does_not_fit_the_type_is_refused(make, error, said):
+    """Types, limits, losses and arrays that a joint cannot have are errors that say why."""
+    with pytest.raises(error, match=said):
+        make()
 
 
 def test_a_rest_pose_may_be_rounded():
     """Four digits of a sine are enough."""
     rest = np.eye(4)
     rest[:2, :2] = [[0.7071, -0.7071], [0.7071, 0.7071]]
-    Joint('a', 'b', rest=rest)
+    revolute(rest=rest)
 
 
 @pytest.mark.parametrize('values', [(-1.0, 0.0), (0.0, -1.0), (np.nan, 0.0), (0.0, np.inf)])

@@ -206,25 +206,18 @@ def two_topic_based_robots(system, peer, folder):
     assert not topics & {f'/{name}' for name in launch_plan.TOPIC_BASED.values()}
 
 
-def driver_crash(system, peer, folder):
-    """A driver that crashed makes its joints unknown; respawned, it is as good as new."""
+def driver_and_bridge_crash(system, peer, folder):
+    """Without its driver joints are unknown; respawned, each is as good as new, and still."""
     # At a rate: it is the bridge that falls silent, because nothing is known any more.
     start(system, bridge={'publish': 'rate', 'state_timeout': 0.4}, respawn='true')
     active(peer)
-    joints = Listener(peer, 'joint_states')
+    joints, orders = Listener(peer, 'joint_states'), Listener(peer, 'actuator_commands')
     move(joints, 0.5)
     system.crash('simulated_driver')
     joints.falls_silent()
     # The new one stands at zero and is not sent elsewhere: a command is not repeated for it.
     joints.at(0.0)
     assert peer.state() == 'active'
-
-
-def bridge_crash(system, peer, folder):
-    """A crashed bridge restarts as active, and sends no command."""
-    start(system, respawn='true')
-    active(peer)
-    joints, orders = Listener(peer, 'joint_states'), Listener(peer, 'actuator_commands')
     move(joints, 0.5)
     system.crash('transmission_bridge')
     joints.falls_silent()
@@ -238,6 +231,6 @@ ALL = {
     scenario.__name__: scenario
     for scenario in (
         whole_life_cycle, parameters_from_file, two_robots,
-        two_topic_based_robots, driver_crash, bridge_crash,
+        two_topic_based_robots, driver_and_bridge_crash,
     )
 }  # fmt: skip

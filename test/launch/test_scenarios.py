@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent
 #: By name, because the module needs rclpy, whose import warns.
 SCENARIOS = (
     'whole_life_cycle', 'parameters_from_file', 'two_robots', 'two_topic_based_robots',
-    'driver_crash', 'bridge_crash',
+    'driver_and_bridge_crash',
 )  # fmt: skip
 
 

@@ -1,41 +1,36 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Reading one JointState after another: views, layouts, and what is remembered."""
+"""Reading one JointState after another: the format, views, layouts, and what is remembered."""
 
 from __future__ import annotations
 
 import gc
+import pickle
+import struct
+import tracemalloc
 import weakref
 
 from hypothesis import given
 from hypothesis import strategies as st
+from joint_states import garbage, make_message, make_sample, plain, samples
 import numpy as np
 import pytest
 
-from transmission_bridge.messages.cdr import JointStateReader, UnusualMessageError
+from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.cdr import (
+    JointStateReader,
+    parse_joint_state,
+    UnusualMessageError,
+)
 from transmission_bridge.messages.joint_state import fill_message, LayoutTable, record_from_message
 
 NAMES = ('shoulder', 'upper_arm', 'elbow')
 
 
 @given(data=st.data())
-def test_rows(samples, garbage, data):
-    """If all three arrays have a number for each name, they are also rows of one array."""
-    sample = data.draw(samples)
-    view = JointStateReader().read_message(sample.encode(garbage(1)))
-    arrays = (view.position, view.velocity, view.effort)
-    lengths = {len(array) for array in arrays}
-    assert (view.rows is None) == (len(lengths) > 1 or lengths == {0})
-    if view.rows is not None:
-        assert view.rows.tobytes() == b''.join(array.tobytes() for array in arrays)
-        assert not view.rows.flags.writeable
-        assert all(np.shares_memory(view.rows, array) for array in arrays)
-
-
-@given(data=st.data())
-def test_any_sequence(samples, garbage, plain, data):
-    """Messages that come and go in any order are read as by a reader that knew none before."""
+def test_any_sequence(data):
+    """Whatever comes in any order, padding and end, is read as by a reader that knew nothing."""
     pool = data.draw(st.lists(samples, min_size=1, max_size=6))
     reader = JointStateReader(limit=data.draw(st.integers(1, 4)))
     layouts = {}
@@ -47,11 +42,19 @@ def test_any_sequence(samples, garbage, plain, data):
         key = (sample.names, tuple(map(len, sample.patterns)))
         assert (view.layout.names, view.layout.lengths) == key
         assert layouts.setdefault(key, view.layout) is view.layout
+        # Of equal and filled arrays there are also rows.
+        arrays = (view.position, view.velocity, view.effort)
+        lengths = {len(array) for array in arrays}
+        assert (view.rows is None) == (len(lengths) > 1 or lengths == {0})
+        if view.rows is not None:
+            assert view.rows.tobytes() == b''.join(array.tobytes() for array in arrays)
+            assert not view.rows.flags.writeable
+            assert all(np.shares_memory(view.rows, array) for array in arrays)
 
 
 @given(data=st.data())
-def test_garbage_hits(samples, garbage, plain, data):
-    """Other numbers, another stamp, garbage in padding and junk at the end: the same view."""
+def test_garbage_hits(data):
+    """Other numbers, stamp and frame of one length, garbage in padding and end: the same view."""
     sample = data.draw(samples)
     reader = JointStateReader()
     first = reader.read_message(sample.encode())
@@ -59,24 +62,11 @@ def test_garbage_hits(samples, garbage, plain, data):
         patterns = tuple(
             tuple((pattern + seed) % 2**64 for pattern in field) for field in sample.patterns
         )
-        other = type(sample)(seed, seed, sample.frame_id, sample.names, patterns)
+        frame_id = chr(97 + seed) * len(sample.frame_id.encode())
+        other = type(sample)(seed, seed, frame_id, sample.names, patterns)
         view = reader.read_message(other.encode(garbage(seed), junk=b'\xff' * seed))
         assert view is first
         assert plain(view) == other.plain
-
-
-FRAMES = ('rear', 'left', 'rear', 'rear', 'left', 'é42')
-
-
-def test_frame_content(make_sample, garbage, plain):
-    """A frame of the same length belongs to the same view, garbage or not."""
-    reader = JointStateReader()
-    first = reader.read_message(make_sample(NAMES, frame_id='left').encode())
-    for seed, frame_id in enumerate(FRAMES):
-        sample = make_sample(NAMES, frame_id=frame_id)
-        view = reader.read_message(sample.encode(garbage(seed)))
-        assert view is first
-        assert plain(view) == sample.plain
 
 
 @pytest.mark.parametrize(
@@ -95,7 +85,7 @@ def test_frame_content(make_sample, garbage, plain):
         ),
     ],
 )
-def test_messages_that_look_alike(make_sample, plain, forms, count):
+def test_messages_that_look_alike(forms, count):
     """Forms that differ in frame, order, boundaries of names or later lengths are told apart."""
     reader, layouts = JointStateReader(), set()
     for turn in range(3):
@@ -107,8 +97,11 @@ def test_messages_that_look_alike(make_sample, plain, forms, count):
     assert len(layouts) == count
 
 
+# -- what is refused -----------------------------------------------------------------------------
+
+
 @given(data=st.data())
-def test_known_form_with_a_fault(samples, plain, data):
+def test_known_form_with_a_fault(data):
     """A fault in a message of a known form is found as it is in the first message."""
     sample = data.draw(samples)
     message = sample.encode()
@@ -129,9 +122,77 @@ def test_known_form_with_a_fault(samples, plain, data):
     assert plain(reader.read_message(message)) == sample.plain
 
 
+@given(data=st.data())
+def test_truncated(data):
+    """A message cut anywhere is refused, never read beyond its end."""
+    message = data.draw(samples).encode()
+    for size in range(len(message)):
+        with pytest.raises(UnusualMessageError):
+            parse_joint_state(message[:size])
+
+
+COUNTS = (0xFFFFFFFF, 0xFFFFFFFE, 0x80000000, 0x7FFFFFFF, 0x20000000, 0x1FFFFFFF, 0x10000)
+
+
+@pytest.mark.parametrize('field', range(7))
+def test_hostile_counts(field):
+    """A count or length beyond the message is refused before anything is allocated for it."""
+    message = bytearray(make_sample(['a', 'bc', 'def']).encode())
+    form = parse_joint_state(bytes(message))
+    names = form.frame_end + 1 + -(form.frame_end + 1) % 4
+    offsets = [12, names, names + 4, message.index(b'def\0') - 4]
+    offsets += [extent.count_offset for extent in form.arrays]
+    for count in COUNTS:
+        struct.pack_into('<I', message, offsets[field], count)
+        hostile = bytes(message)
+        tracemalloc.start()
+        try:
+            with pytest.raises(UnusualMessageError, match=str(count)) as caught:
+                parse_joint_state(hostile)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert caught.value.reason == 'truncated'
+        assert peak < 100_000
+
+
+KINDS = (b'\x00\x00', b'\x00\x03', b'\x00\x07', b'\x01\x01', b'\xff\x01')
+BYTES = ((5, 0x41), (2, 0x00), (0, 0x00), (1, 0xFF), (0, 0x80), (4, 0xC3))
+
+
+@pytest.mark.parametrize(
+    ('marker', 'at', 'new', 'reason'),
+    [
+        # Big endian, parameter lists and XCDR2.
+        *((b'', 0, kind, 'encapsulation') for kind in KINDS),
+        # Without its NUL, with another one, not in UTF-8, without even a NUL.
+        *((each, at, bytes([byte]), 'string') for each in (b'frame\0', b'name1\0')
+          for at, byte in BYTES),
+        (b'', 12, b'\0', 'string'),
+    ],
+)  # fmt: skip
+def test_what_is_left_to_the_typed_path(marker, at, new, reason):
+    """It is refused with the reason, again and again, and changes nothing remembered."""
+    sample = make_sample(['name1', 'name2'], frame_id='frame')
+    good = sample.encode()
+    at += good.index(marker)
+    bad = good[:at] + new + good[at + len(new) :]
+    with pytest.raises(UnusualMessageError) as caught:
+        parse_joint_state(bad)
+    assert caught.value.reason == reason
+    reader = JointStateReader()
+    first = reader.read_message(good)
+    for _ in range(2):
+        with pytest.raises(UnusualMessageError) as caught:
+            reader.read_message(bad)
+        assert caught.value.reason == reason
+        assert reader.read_message(good) is first
+        assert plain(first) == sample.plain
+
+
 @pytest.mark.parametrize('count', [1, 2, 3])
 @pytest.mark.parametrize('fields', [(1, 1, 1), (1, 1, 0)])
-def test_declared_padding(make_sample, plain, count, fields):
+def test_declared_padding(count, fields):
     """Bytes that the options count as padding at the end do not belong to the message."""
     sample = make_sample(NAMES, fields=fields)
     message = bytearray(sample.encode())
@@ -145,28 +206,23 @@ def test_declared_padding(make_sample, plain, count, fields):
         assert caught.value.reason == 'truncated'
 
 
-def test_bad_frame_in_a_known_form(make_sample, plain):
-    """A frame that is not UTF-8 is refused again and again, and changes nothing remembered."""
-    sample = make_sample(NAMES, frame_id='frame')
-    good = sample.encode()
-    reader = JointStateReader()
-    first = reader.read_message(good)
-    for bad_text in (b'fra\xffe', b'fr\0me'):
-        bad = good.replace(b'frame', bad_text)
-        for _ in range(2):
-            with pytest.raises(UnusualMessageError) as caught:
-                reader.read_message(bad)
-            assert caught.value.reason == 'string'
-            view = reader.read_message(good)
-            assert view is first
-            assert plain(view) == sample.plain
+def test_error_is_a_message_error():
+    """The refusal is a MessageError and survives pickling with its reason."""
+    with pytest.raises(MessageError) as caught:
+        parse_joint_state(b'')
+    restored = pickle.loads(pickle.dumps(caught.value))
+    assert isinstance(restored, UnusualMessageError)
+    assert (restored.reason, str(restored)) == ('truncated', str(caught.value))
 
 
-def test_arrays_are_read_only_views(make_sample):
-    """The arrays are aligned, cannot be written, and are the same objects in the next message."""
-    reader = JointStateReader()
-    view = reader.read_message(make_sample(NAMES).encode())
-    arrays = (view.position, view.velocity, view.effort)
+# -- what is kept --------------------------------------------------------------------------------
+
+
+def test_arrays_are_read_only_views():
+    """They are the same objects in the next message; a record that was copied outlives it."""
+    reader, sample = JointStateReader(), make_sample(NAMES)
+    view = reader.read_message(sample.encode())
+    record, arrays = view.copy_record(), (view.position, view.velocity, view.effort)
     for values in arrays:
         assert values.flags.aligned
         with pytest.raises(ValueError, match='read-only'):
@@ -175,57 +231,41 @@ def test_arrays_are_read_only_views(make_sample):
     for now, before in zip((again.position, again.velocity, again.effort), arrays, strict=True):
         assert now is before
     assert arrays[0].tolist() == [2.0, 3.0, 4.0]
-
-
-def test_record_stays(make_sample, plain, make_message):
-    """A record taken from a view outlives the next message, and fills a typed message."""
-    sample = make_sample(NAMES)
-    reader = JointStateReader()
-    record = reader.read_message(sample.encode()).copy_record()
-    reader.read_message(make_sample(NAMES, first=50.0).encode())
-    assert plain(record) == sample.plain
     message = make_message()
     fill_message(message, record)
-    assert plain(record_from_message(message)) == sample.plain
+    assert plain(record) == plain(record_from_message(message)) == sample.plain
 
 
-def test_shared_table(make_sample, make_message):
+def test_shared_table():
     """Two readers and the typed path that share a table have the same layout objects."""
-    layouts = LayoutTable()
-    sample = make_sample(NAMES)
-    first = JointStateReader(layouts).read_message(sample.encode()).layout
-    second = JointStateReader(layouts).read_message(sample.encode()).layout
+    layouts, sample = LayoutTable(), make_sample(NAMES)
+    first, second = (
+        JointStateReader(layouts).read_message(sample.encode()).layout for _ in range(2)
+    )
     record = record_from_message(sample.fill(make_message()))
     assert first is second is layouts.find_layout(record.names, record.lengths)
 
 
-def test_bounded(make_sample):
-    """A flood of layouts leaves as many behind as the limits say."""
+def test_bounded():
+    """A flood of layouts leaves as many behind as the limits say; one in use is kept."""
     reader = JointStateReader(LayoutTable(limit=3), limit=5)
     alive = weakref.WeakSet()
+    kept = reader.read_message(make_sample(NAMES).encode())
     for number in range(100):
         alive.add(reader.read_message(make_sample((f'joint{number}',)).encode()).layout)
+        assert reader.read_message(make_sample(NAMES).encode()) is kept
     gc.collect()
-    # The last three of the table are among the last five of the reader.
-    assert len(alive) == 5
+    # The last ones of the table are among the last ones of the reader.
+    assert len(alive) == 4
     with pytest.raises(ValueError, match='at least 1'):
         JointStateReader(limit=0)
 
 
-def test_most_recent_stays(make_sample):
-    """A form in use is kept while others come and go."""
-    reader = JointStateReader(limit=2)
-    kept = reader.read_message(make_sample(NAMES).encode())
-    for number in range(10):
-        reader.read_message(make_sample((str(number),)).encode())
-        assert reader.read_message(make_sample(NAMES).encode()) is kept
-
-
-def test_too_large_to_be_remembered(make_sample, plain):
+def test_too_large_to_be_remembered():
     """A message that is too large is parsed each time, and cached forms stay cached."""
     small = make_sample(NAMES)
-    large = [make_sample([f'{seed}_{name}' for name in range(6000)]) for seed in range(3)]
-    wide = [make_sample(NAMES, frame_id='f' * (400_000 + seed)) for seed in range(3)]
+    large = [make_sample([f'{seed}_{name}' for name in range(6000)]) for seed in range(2)]
+    wide = [make_sample(NAMES, frame_id='f' * (400_000 + seed)) for seed in range(2)]
     reader = JointStateReader()
     view = reader.read_message(small.encode())
     for sample in (*large, *wide) * 2:

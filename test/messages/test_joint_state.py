@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from joint_states import make_message, plain, samples
 import numpy as np
 import pytest
 
@@ -23,51 +24,29 @@ from transmission_bridge.messages.joint_state import (
 
 
 @given(data=st.data())
-def test_message_to_record(samples, plain, make_message, data):
-    """A record has the stamp, the strings and every bit of the numbers of its message."""
-    sample = data.draw(samples)
+def test_messages_and_records(data):
+    """Stamp, strings and every bit of the numbers stay; nothing is left of what was there."""
+    sample, before = data.draw(samples), data.draw(samples)
     record = record_from_message(sample.fill(make_message()))
     assert plain(record) == sample.plain
     assert record.lengths == tuple(len(patterns) for patterns in sample.patterns)
-
-
-@given(data=st.data())
-def test_record_to_message(samples, plain, make_message, data):
-    """A message filled from a record has nothing left of what it held before."""
-    sample, before = data.draw(samples), data.draw(samples)
     message = before.fill(make_message())
-    fill_message(message, record_from_message(sample.fill(make_message())))
+    fill_message(message, record)
     assert plain(record_from_message(message)) == sample.plain
 
 
 @pytest.mark.parametrize('kind', [list, tuple, np.array])
-def test_other_sequences(make_message, kind):
-    """Lists, tuples and numpy arrays serve as well as array.array."""
+def test_records_and_messages_are_apart(kind):
+    """Any sequence serves; a record is read-only, a message keeps no array."""
     message = make_message()
-    message.position = kind([1.0, 2.5])
-    message.velocity = kind([])
+    message.position, message.velocity = kind([1.0, 2.5]), kind([])
     record = record_from_message(message)
-    assert record.position.tolist() == [1.0, 2.5]
-    assert record.velocity.tolist() == []
-
-
-def test_record_is_read_only(make_sample, make_message):
-    """The arrays of a record cannot be written, whatever they were read from."""
-    message = make_sample(['a', 'b']).fill(make_message())
-    message.effort = [1.0, 2.0]
-    record = record_from_message(message)
-    for values in (record.position, record.velocity, record.effort):
-        with pytest.raises(ValueError, match='read-only'):
-            values[0] = 0.0
-
-
-def test_message_keeps_nothing(make_message):
-    """A filled message does not change with the arrays that it was filled from."""
+    assert (record.position.tolist(), record.velocity.tolist()) == ([1.0, 2.5], [])
+    with pytest.raises(ValueError, match='read-only'):
+        record.position[0] = 0.0
     position = np.array([1.0, 2.0])
-    message = make_message()
     fill_message(
-        message,
-        JointStateRecord((1, 2), '', ('a', 'b'), position, np.empty(0), np.empty(0)),
+        message, JointStateRecord((1, 2), '', ('a', 'b'), position, np.empty(0), np.empty(0))
     )
     position[:] = 9.0
     assert message.position.tolist() == [1.0, 2.0]
@@ -82,7 +61,7 @@ def joint_command(names, interface, values):
 
 
 @pytest.mark.parametrize('interface', ['position', 'velocity', 'effort'])
-def test_joint_command_to_record(plain, interface):
+def test_joint_command_to_record(interface):
     """A JointCommand has the values of one interface, in its order; the other arrays are empty."""
     record = record_from_joint_command(joint_command(['b', 'a'], interface, [1.0, 2.0]), interface)
     arrays = {'position': (), 'velocity': (), 'effort': (), interface: (1.0, 2.0)}

@@ -40,16 +40,11 @@ from transmission_bridge.transmissions.crank_slider import CrankSliderTransmissi
 
 CLOSE = {'rel': 0.0, 'abs': 1e-9}
 GEARED = simple_transmission(50.0, 0.1, reversed=True)
-REVERSED = simple_transmission(reversed=True)
 
 values = st.floats(-100.0, 100.0)
 transmissions = st.builds(
-    simple_transmission,
-    st.floats(0.01, 200.0),
-    st.floats(-3.0, 3.0),
-    reversed=st.booleans(),
+    simple_transmission, st.floats(0.01, 200.0), st.floats(-3.0, 3.0), reversed=st.booleans()
 )
-
 
 POSITION = (apply_position, unapply_position)
 RATE, EFFORT = (apply_rate, unapply_rate), (apply_effort, unapply_effort)
@@ -67,6 +62,9 @@ TURNED = {'reduction': 2.0, 'reversed': True}
         # Rates have no offset, and efforts divide by the reduction.
         (RATE, {'reduction': 50.0, 'offset': 100.0}, 0.01, 0.5),
         (RATE, TURNED, 1.0, -2.0),
+        # Reversed and a negative reduction are two spellings, and both together cancel.
+        (RATE, {'reduction': -2.0}, 1.0, -2.0),
+        (RATE, {'reduction': -2.0, 'reversed': True}, 1.0, 2.0),
         ((apply_acceleration, unapply_rate), TURNED, 1.0, -2.0),
         (EFFORT, {'reduction': 50.0, 'offset': 100.0}, 10.0, 0.2),
         (EFFORT, TURNED, 10.0, -5.0),
@@ -89,51 +87,53 @@ def test_there_and_back(transmission, value, rate):
     assert abs(power - value * rate) <= 1e-13 * (abs(value * rate) + 1.0)
 
 
-def test_reversed_is_a_negative_ratio():
-    """Reversed and a negative reduction are two spellings, and both together cancel."""
-    assert simple_transmission(2.0, reversed=True).joint_reduction == (
-        simple_transmission(-2.0).joint_reduction
-    )
-    assert apply_rate(1.0, simple_transmission(-2.0, reversed=True)) == 2.0
-    with pytest.raises(TransmissionError):
-        simple_transmission(0.0)
+def waypoints(*points):
+    """Return a command of a trajectory that is repeated."""
+    return TrajectoryCommand(points, repeat='forever')
+
+
+COMMANDS = [
+    (
+        PositionCommand(0.75, velocity=0.25, duration=250, command_id='c'),
+        PositionCommand(-0.5, velocity=-0.5, duration=250, command_id='c'),
+    ),
+    (PositionCommand(0.75), PositionCommand(-0.5)),
+    (VelocityCommand(0.25, duration=3), VelocityCommand(-0.5, duration=3)),
+    (EffortCommand(1.0, command_id=1), EffortCommand(-0.5, command_id=1)),
+    (
+        waypoints(JointWaypoint(0.75, 250, velocity=0.25, acceleration=0.5), JointWaypoint(1, 5)),
+        waypoints(JointWaypoint(-0.5, 250, velocity=-0.5, acceleration=-1), JointWaypoint(-1, 5)),
+    ),
+]
+FEEDBACK = [
+    (
+        BeginMotion(5.0, 10.0, expected_arrival=7, peak_velocity=5.0, acceleration=10.0),
+        BeginMotion(-2.0, -4.5, expected_arrival=7, peak_velocity=2.5, acceleration=5.0),
+    ),
+    (BeginMotion(5.0, 10.0), BeginMotion(-2.0, -4.5)),
+]
 
 
 @pytest.mark.parametrize(
-    ('convert', 'message', 'mapped'),
+    ('convert', 'other', 'message', 'mapped'),
     [
-        (
-            apply_to_command,
-            PositionCommand(0.75, velocity=0.25, duration=250, command_id='c'),
-            PositionCommand(-0.5, velocity=-0.5, duration=250, command_id='c'),
-        ),
-        (apply_to_command, PositionCommand(0.75), PositionCommand(-0.5)),
-        (apply_to_command, VelocityCommand(0.25, duration=3), VelocityCommand(-0.5, duration=3)),
-        (apply_to_command, EffortCommand(1.0, command_id=1), EffortCommand(-0.5, command_id=1)),
-        (
-            apply_to_command,
-            TrajectoryCommand(
-                (JointWaypoint(0.75, 250, velocity=0.25, acceleration=0.5), JointWaypoint(1.0, 5)),
-                repeat='forever',
-            ),
-            TrajectoryCommand(
-                (JointWaypoint(-0.5, 250, velocity=-0.5, acceleration=-1.0), JointWaypoint(-1, 5)),
-                repeat='forever',
-            ),
-        ),
-        (
-            unapply_to_feedback,
-            BeginMotion(5.0, 10.0, expected_arrival=7, peak_velocity=5.0, acceleration=10.0),
-            BeginMotion(-2.0, -4.5, expected_arrival=7, peak_velocity=2.5, acceleration=5.0),
-        ),
-        (unapply_to_feedback, BeginMotion(5.0, 10.0), BeginMotion(-2.0, -4.5)),
+        *((apply_to_command, unapply_to_feedback, *pair) for pair in COMMANDS),
+        *((unapply_to_feedback, apply_to_command, *pair) for pair in FEEDBACK),
     ],
 )
-def test_messages(convert, message, mapped):
-    """Each number is mapped, peaks as magnitudes; what is omitted and the rest stay."""
+def test_messages(convert, other, message, mapped):
+    """Each number is mapped, peaks as magnitudes, the rest stays; the wrong way is refused."""
     before = replace(message)
-    assert convert(message, simple_transmission(2.0, 0.5, reversed=True)) == mapped
+    transmission = simple_transmission(2.0, 0.5, reversed=True)
+    assert convert(message, transmission) == mapped
     assert message == before
+    # Returned unmapped, it would be taken for mapped.
+    is_command = convert is apply_to_command
+    said = 'expected feedback, found a command' if is_command else 'expected a command, found feed'
+    with pytest.raises(MessageError, match=f'{said}.*{type(message).__name__}') as caught:
+        other(message, transmission)
+    assert caught.value.reason == 'other_type'
+    assert convert(message, None) is other(message, None) is message
 
 
 @pytest.mark.parametrize('message', [HoldCommand('c'), StopCommand('decelerate'), 'anything'])
@@ -143,61 +143,32 @@ def test_what_has_no_numbers_is_unchanged(message):
     assert unapply_to_feedback(message, GEARED) is message
 
 
-@pytest.mark.parametrize(
-    'message',
-    [
-        PositionCommand(1.0, 2.0),
-        VelocityCommand(1.0),
-        EffortCommand(1.0),
-        TrajectoryCommand((JointWaypoint(1.0, 0),)),
-        BeginMotion(0.5, 1.0),
-    ],
-)
-def test_no_transmission_changes_nothing(message):
-    """Without a transmission every message comes back as the same object."""
-    assert apply_to_command(message, None) is message
-    assert unapply_to_feedback(message, None) is message
-
-
-@pytest.mark.parametrize(
-    ('convert', 'message', 'said'),
-    [
-        *(
-            (unapply_to_feedback, command, 'expected feedback, found a command: ')
-            for command in (
-                PositionCommand(1.0, 2.0),
-                VelocityCommand(1.0),
-                EffortCommand(1.0),
-                TrajectoryCommand((JointWaypoint(1.0, 0),)),
-            )
-        ),
-        (apply_to_command, BeginMotion(0.5, 1.0), 'expected a command, found feedback: '),
-    ],
-)
-def test_a_message_of_the_other_direction_is_refused(convert, message, said):
-    """Returned unmapped, it would be taken for mapped."""
-    with pytest.raises(MessageError, match=said + type(message).__name__) as caught:
-        convert(message, GEARED)
-    assert caught.value.reason == 'other_type'
-
-
 def record(names=('j',), position=(), velocity=(), effort=()):
     """Return a joint state."""
-    arrays = (np.array(values, dtype=float) for values in (position, velocity, effort))
+    arrays = (np.array(numbers, dtype=float) for numbers in (position, velocity, effort))
     return JointStateRecord((1, 2), 'frame', tuple(names), *arrays)
 
 
-def test_joint_state_of_one_joint():
-    """A joint state maps its three numbers; empty lists stay empty."""
-    state = record(position=[5.0], velocity=[2.0], effort=[0.4])
-    mapped = unapply_to_feedback(state, GEARED)
-    np.testing.assert_allclose(mapped.position, [5.0 / -50.0 + 0.1], atol=1e-12)
-    np.testing.assert_allclose(mapped.velocity, [-0.04], atol=1e-12)
-    np.testing.assert_allclose(mapped.effort, [-20.0], atol=1e-12)
-    assert (mapped.stamp, mapped.frame_id, mapped.names) == ((1, 2), 'frame', ('j',))
-    assert unapply_to_feedback(record(effort=[1.0]), GEARED).lengths == (0, 0, 1)
-    assert unapply_to_feedback(record(names=()), GEARED).lengths == (0, 0, 0)
-    np.testing.assert_array_equal(state.position, [5.0])
+def arrays_of(state):
+    """Return the three arrays of a joint state."""
+    return state.position, state.velocity, state.effort
+
+
+@given(transmissions, st.lists(values, max_size=1), st.lists(values, max_size=1))
+def test_joint_state_there_and_back(transmission, position, rates):
+    """Each number is mapped, empty lists stay empty, the state stays, feedback is the inverse."""
+    state = record(position=position, velocity=rates, effort=rates)
+    command = apply_to_command(state, transmission)
+    functions = (apply_position, apply_rate, apply_effort)
+    for numbers, mapped, apply in zip(
+        arrays_of(state), arrays_of(command), functions, strict=True
+    ):
+        assert mapped.tolist() == [apply(value, transmission) for value in numbers.tolist()]
+    assert (command.stamp, command.frame_id, command.names) == ((1, 2), 'frame', ('j',))
+    assert state.position.tolist() == position
+    back = unapply_to_feedback(command, transmission)
+    for found, value in zip(arrays_of(back), arrays_of(state), strict=True):
+        np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -215,138 +186,80 @@ def test_joint_state_of_several_joints_is_refused(state, reason):
         unapply_to_feedback(state, GEARED)
     assert caught.value.reason == reason
     assert unapply_to_feedback(state, None) is state
+    assert unapply_to_feedback(record(names=()), GEARED).lengths == (0, 0, 0)
 
 
-@given(transmissions, values, values, values)
-def test_joint_state_there_and_back(transmission, position, velocity, effort):
-    """A joint state that commands is mapped number by number, and feedback is its inverse."""
-    state = record(position=[position], velocity=[velocity], effort=[effort])
-    command = apply_to_command(state, transmission)
-    assert command.position[0] == apply_position(position, transmission)
-    assert command.velocity[0] == apply_rate(velocity, transmission)
-    assert command.effort[0] == apply_effort(effort, transmission)
-    back = unapply_to_feedback(command, transmission)
-    for found, value in zip(
-        (back.position, back.velocity, back.effort), state_of(state), strict=True
-    ):
-        np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-9)
+# -- messages of ROS ------------------------------------------------------------------------------
 
 
-def state_of(state):
-    """Return the three arrays of a joint state."""
-    return state.position, state.velocity, state.effort
+@pytest.fixture(scope='module')
+def types():
+    """Return the generated types by name."""
+    sensor = pytest.importorskip('sensor_msgs.msg', reason='sensor_msgs is not installed')
+    return vars(sensor) | vars(pytest.importorskip('trajectory_msgs.msg'))
 
 
-class _RosMessage:
-    """The common attributes of generated messages that the mapping uses."""
-
-    FIELDS = ()
-
-    def __init__(self):
-        for name, value in self.FIELDS:
-            setattr(self, name, value())
-
-    @classmethod
-    def get_fields_and_field_types(cls):
-        """Return the fields; only their names matter here."""
-        return dict.fromkeys((name for name, _ in cls.FIELDS), 'any')
-
-
-def ros_type(name, /, **fields):
-    """Return what looks like a generated message, its fields with their types."""
-    return type(name, (_RosMessage,), {'FIELDS': tuple(fields.items())})
-
-
-Stamp = ros_type('Stamp', sec=int, nanosec=int)
-Header = ros_type('Header', stamp=Stamp, frame_id=str)
-JointState = ros_type(
-    'JointState', header=Header, name=list, position=list, velocity=list, effort=list
-)
-Point = ros_type('Point', **dict.fromkeys(POINT_FIELDS, list), time_from_start=Stamp)
-JointTrajectory = ros_type('JointTrajectory', header=Header, joint_names=list, points=list)
-Float64 = ros_type('Float64', data=float)
-
-
-@pytest.mark.parametrize('convert', [apply_to_command, unapply_to_feedback])
-def test_joint_state_of_ros(convert):
-    """A JointState of ROS comes back as a new one, mapped as its record is."""
-    message = JointState()
-    message.header.stamp.sec, message.header.frame_id = 7, 'base'
-    message.name, message.position, message.effort = ['j'], [0.5], [2.0]
-    mapped = convert(message, GEARED)
-    expected = convert(record(position=[0.5], effort=[2.0]), GEARED)
-    assert type(mapped) is JointState
-    assert (mapped.header.stamp.sec, mapped.header.frame_id, mapped.name) == (7, 'base', ['j'])
-    for found, value in zip(state_of(mapped), state_of(expected), strict=True):
-        np.testing.assert_array_equal(found, value)
-    assert message.position == [0.5]
-
-
-def trajectory(positions, velocities=(), accelerations=(), effort=()):
-    """Return a JointTrajectory of ROS with one waypoint."""
-    point = Point()
+def make_trajectory(types, numbers):
+    """Return a JointTrajectory of ROS with one waypoint at 3 s."""
+    point = types['JointTrajectoryPoint']()
     point.time_from_start.sec = 3
-    for field, numbers in zip(
-        POINT_FIELDS, (positions, velocities, accelerations, effort), strict=True
-    ):
-        setattr(point, field, list(numbers))
-    message = JointTrajectory()
+    for field, given_numbers in zip(POINT_FIELDS, numbers, strict=True):
+        setattr(point, field, list(given_numbers))
+    message = types['JointTrajectory']()
     message.joint_names, message.points = ['j'], [point]
     return message
 
 
-def test_trajectory_of_ros():
-    """A JointTrajectory of ROS is mapped waypoint by waypoint, and back."""
-    message = trajectory([0.5], [0.2], [0.3], [4.0])
-    mapped = apply_to_command(message, GEARED)
-    (point,) = mapped.points
-    assert type(mapped) is JointTrajectory
-    assert (mapped.joint_names, point.time_from_start.sec) == (['j'], 3)
-    assert list(point.positions) == [apply_position(0.5, GEARED)]
-    assert list(point.velocities) == [apply_rate(0.2, GEARED)]
-    assert list(point.accelerations) == [apply_acceleration(0.3, GEARED)]
-    assert list(point.effort) == [apply_effort(4.0, GEARED)]
-    (back,) = unapply_to_feedback(mapped, GEARED).points
-    for field, value in zip(POINT_FIELDS, (0.5, 0.2, 0.3, 4.0), strict=True):
-        assert list(getattr(back, field)) == pytest.approx([value], **CLOSE)
-    (bare,) = apply_to_command(trajectory([], [0.2]), GEARED).points
-    assert (len(bare.positions), list(bare.velocities)) == (0, [apply_rate(0.2, GEARED)])
-    assert apply_to_command(JointTrajectory(), GEARED).points == []
-
-
+@pytest.mark.ros
 @pytest.mark.parametrize('convert', [apply_to_command, unapply_to_feedback])
-def test_other_messages_of_ros_are_refused(convert):
-    """An object that cannot be mapped is never returned unchanged."""
-    with pytest.raises(MessageError, match='Float64 cannot be mapped') as caught:
-        convert(Float64(), GEARED)
-    assert caught.value.reason == 'other_type'
-    message = trajectory([0.5])
-    message.joint_names = ['j', 'k']
-    with pytest.raises(MessageError, match="'j'") as caught:
-        convert(message, GEARED)
-    assert caught.value.reason == 'several_joints'
-    with pytest.raises(MessageError, match='more values') as caught:
-        convert(trajectory([0.5, 0.6]), GEARED)
-    assert caught.value.reason == 'ragged'
+def test_messages_of_ros(types, convert):
+    """A JointState comes back as a new one, mapped as its record is; no other one unchanged."""
+    message = types['JointState']()
+    message.header.stamp.sec, message.header.frame_id = 7, 'base'
+    message.name, message.position, message.effort = ['j'], [0.5], [2.0]
+    mapped = convert(message, GEARED)
+    expected = convert(record(position=[0.5], effort=[2.0]), GEARED)
+    assert type(mapped) is types['JointState']
+    assert (mapped.header.stamp.sec, mapped.header.frame_id, mapped.name) == (7, 'base', ['j'])
+    for found, value in zip(arrays_of(mapped), arrays_of(expected), strict=True):
+        np.testing.assert_array_equal(found, value)
+    assert list(message.position) == [0.5]
+    several, ragged = (make_trajectory(types, (each, [], [], [])) for each in ([0.5], [0.5, 0.6]))
+    several.joint_names = ['j', 'k']
+    for wrong, reason, words in (
+        (types['BatteryState'](), 'other_type', 'BatteryState cannot be mapped'),
+        (several, 'several_joints', "'j'"),
+        (ragged, 'ragged', 'more values'),
+    ):
+        with pytest.raises(MessageError, match=words) as caught:
+            convert(wrong, GEARED)
+        assert caught.value.reason == reason
 
 
 @pytest.mark.ros
-def test_messages_of_ros_itself():
-    """The same holds for the generated messages."""
-    sensor = pytest.importorskip('sensor_msgs.msg')
-    generated = pytest.importorskip('trajectory_msgs.msg')
-    state = apply_to_command(sensor.JointState(name=['j'], position=[0.5]), GEARED)
-    assert list(state.position) == [apply_position(0.5, GEARED)]
-    point = generated.JointTrajectoryPoint(positions=[0.5])
-    message = generated.JointTrajectory(joint_names=['j'], points=[point])
-    (mapped,) = apply_to_command(message, GEARED).points
-    assert list(mapped.positions) == [apply_position(0.5, GEARED)]
-    with pytest.raises(MessageError, match='BatteryState cannot be mapped'):
-        apply_to_command(sensor.BatteryState(), GEARED)
+def test_trajectory_of_ros(types):
+    """It is mapped waypoint by waypoint, and back; what is omitted stays so."""
+    numbers = (0.5, 0.2, 0.3, 4.0)
+    functions = (apply_position, apply_rate, apply_acceleration, apply_effort)
+    mapped = apply_to_command(make_trajectory(types, [[each] for each in numbers]), GEARED)
+    (point,), (back,) = mapped.points, unapply_to_feedback(mapped, GEARED).points
+    assert type(mapped) is types['JointTrajectory']
+    assert (mapped.joint_names, point.time_from_start.sec) == (['j'], 3)
+    for field, value, apply in zip(POINT_FIELDS, numbers, functions, strict=True):
+        assert list(getattr(point, field)) == [apply(value, GEARED)]
+        assert list(getattr(back, field)) == pytest.approx([value], **CLOSE)
+    (bare,) = apply_to_command(make_trajectory(types, ([], [0.2], [], [])), GEARED).points
+    assert (len(bare.positions), list(bare.velocities)) == (0, [apply_rate(0.2, GEARED)])
+    assert apply_to_command(types['JointTrajectory'](), GEARED).points == []
 
 
-def test_coupled_transmission_is_refused():
-    """A transmission of two joints cannot map one number."""
+# -- other transmissions -------------------------------------------------------------------------
+
+
+def test_what_is_no_ratio_is_refused():
+    """A ratio of zero, and a transmission of two joints, which cannot map one number."""
+    with pytest.raises(TransmissionError):
+        simple_transmission(0.0)
     wrist = DifferentialTransmission([1.0, 1.0], [1.0, 1.0])
     with pytest.raises(TransmissionError, match='one actuator and one joint'):
         apply_to_command(VelocityCommand(1.0), wrist)
@@ -356,29 +269,31 @@ def test_varying_ratio_takes_the_position_of_the_message():
     """If the ratio varies, the message's position is used, else the given one, else an error."""
     crank = CrankSliderTransmission(GuidedSlider(0.1, 0.3, 0.0), 1.2)
     step = 1e-6
+
+    def velocity_at(position):
+        return apply_to_command(PositionCommand(position, velocity=2.0), crank).velocity
+
     slope = (apply_position(0.3 + step, crank) - apply_position(0.3 - step, crank)) / (2 * step)
-    command = apply_to_command(PositionCommand(0.3, velocity=2.0), crank)
-    assert command.velocity == pytest.approx(2.0 * slope, rel=1e-8)
-    assert apply_to_command(VelocityCommand(2.0), crank, at=0.3) == VelocityCommand(
-        command.velocity
-    )
-    with pytest.raises(TransmissionError):
-        apply_to_command(VelocityCommand(2.0), crank)
+    velocity = velocity_at(0.3)
+    assert velocity == pytest.approx(2.0 * slope, rel=1e-8)
+    assert apply_to_command(VelocityCommand(2.0), crank, at=0.3) == VelocityCommand(velocity)
     point = JointWaypoint(0.3, 0, velocity=2.0, acceleration=0.0)
     (mapped,) = apply_to_command(TrajectoryCommand((point,)), crank).waypoints
-    later = apply_to_command(PositionCommand(0.3 + 2.0 * step, velocity=2.0), crank)
-    earlier = apply_to_command(PositionCommand(0.3 - 2.0 * step, velocity=2.0), crank)
-    change = (later.velocity - earlier.velocity) / (2.0 * step)
+    change = (velocity_at(0.3 + 2.0 * step) - velocity_at(0.3 - 2.0 * step)) / (2.0 * step)
     assert mapped.acceleration == pytest.approx(change, rel=1e-6)
-    with pytest.raises(TransmissionError):
-        apply_to_command(TrajectoryCommand((replace(point, velocity=None),)), crank)
     actuator = apply_position(0.3, crank)
-    state = record(position=[actuator], velocity=[command.velocity], effort=[5.0])
+    state = record(position=[actuator], velocity=[velocity], effort=[5.0])
     joint = unapply_to_feedback(state, crank)
     np.testing.assert_allclose(joint.velocity, [2.0], rtol=1e-9)
     np.testing.assert_allclose(joint.effort, [5.0 * slope], rtol=1e-8)
-    moving = BeginMotion(actuator, actuator, peak_velocity=abs(command.velocity))
-    with pytest.raises(TransmissionError):
-        unapply_to_feedback(moving, crank)
+    moving = BeginMotion(actuator, actuator, peak_velocity=abs(velocity))
     there = unapply_to_feedback(moving, crank, at=actuator)
     assert there.peak_velocity == pytest.approx(2.0, rel=1e-9)
+    without = TrajectoryCommand((replace(point, velocity=None),))
+    for convert, message in (
+        (apply_to_command, VelocityCommand(2.0)),
+        (apply_to_command, without),
+        (unapply_to_feedback, moving),
+    ):
+        with pytest.raises(TransmissionError):
+            convert(message, crank)

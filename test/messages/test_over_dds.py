@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-import os
-import time
-from types import SimpleNamespace
-
+from joint_states import make_sample, plain
 import pytest
 
 from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
@@ -16,66 +13,30 @@ from transmission_bridge.messages.joint_state import fill_message, record_from_m
 
 pytestmark = [pytest.mark.ros, pytest.mark.versions]
 
-SECONDS = 20.0
 
-
-@pytest.fixture
-def node(ros, monkeypatch):
-    """Node in a domain of its own with ``spin_until(condition)``, bounded in time."""
-    rclpy = pytest.importorskip('rclpy', reason='rclpy is not installed')
-    from rclpy.executors import SingleThreadedExecutor
-
-    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    context = rclpy.Context()
-    rclpy.init(context=context, domain_id=1 + os.getpid() % 100)
-    executor = SingleThreadedExecutor(context=context)
-    node = rclpy.create_node('codec_test', context=context)
-    executor.add_node(node)
-
-    def spin_until(condition):
-        deadline = time.monotonic() + SECONDS
-        while not condition():
-            assert time.monotonic() < deadline, 'nothing arrived in time'
-            executor.spin_once(timeout_sec=0.05)
-
-    yield SimpleNamespace(
-        subscribe=node.create_subscription,
-        publisher=node.create_publisher,
-        spin_until=spin_until,
-    )
-    executor.shutdown()
-    node.destroy_node()
-    rclpy.shutdown(context=context)
-
-
-def test_raw_subscription(ros, node, make_sample, plain):
-    """A raw subscription's bytes, of two alternating publishers, read as the typed ones do."""
+def test_raw_subscription(ros, peer):
+    """A raw subscription's bytes, of two alternating layouts, read as the typed ones do."""
     samples = [
         make_sample(['left', 'right_wheel', 'π'], frame_id='base'),
         make_sample(['a', 'bc', 'def', 'ghij'], frame_id='', fields=(True, False, True)),
     ]
     raw, typed = [], []
-    node.subscribe(ros.Message, 'states', raw.append, 10, raw=True)
-    node.subscribe(ros.Message, 'states', typed.append, 10)
-    publisher = node.publisher(ros.Message, 'states', 10)
-    node.spin_until(lambda: publisher.get_subscription_count() == 2)
+    peer.node.create_subscription(ros.Message, 'read', raw.append, 10, raw=True)
+    peer.node.create_subscription(ros.Message, 'read', typed.append, 10)
+    publisher = peer.publisher('read', readers=2)
+    reader = JointStateReader()
     for count in range(1, 9):
         publisher.publish(samples[count % 2].fill(ros.Message()))
-        node.spin_until(lambda: len(raw) == len(typed) == count)
-
-    reader = JointStateReader()
-    for count, (data, message) in enumerate(zip(raw, typed, strict=True), start=1):
-        view = reader.read_message(data)
-        assert plain(view) == samples[count % 2].plain
-        assert plain(view) == plain(record_from_message(message))
+        peer.spin_until(lambda count=count: len(raw) == len(typed) == count)
+        assert plain(reader.read_message(raw[-1])) == samples[count % 2].plain
+        assert plain(record_from_message(typed[-1])) == samples[count % 2].plain
 
 
-def test_raw_publisher(ros, node, plain):
+def test_raw_publisher(ros, peer):
     """Written bytes arrive at a typed subscription as what was written."""
     received = []
-    node.subscribe(ros.Message, 'states', received.append, 10)
-    publisher = node.publisher(ros.Message, 'states', 10)
-    node.spin_until(lambda: publisher.get_subscription_count() == 1)
+    peer.node.create_subscription(ros.Message, 'written', received.append, 10)
+    publisher = peer.publisher('written')
     writer = JointStateWriter(['left', 'right_wheel', 'π'], 'base', (True, False, True))
     empty = JointStateWriter([])
     for sec in range(4):
@@ -85,7 +46,6 @@ def test_raw_publisher(ros, node, plain):
             expected = ros.Message()
             fill_message(expected, JointStateReader().read_message(data))
             publisher.publish(data)
-            node.spin_until(lambda: received)
-            assert plain(record_from_message(received.pop())) == plain(
-                record_from_message(expected)
-            )
+            peer.spin_until(lambda: received)
+            found = plain(record_from_message(received.pop()))
+            assert found == plain(record_from_message(expected))

@@ -33,12 +33,6 @@ def reference(load):
 
 
 @pytest.fixture(scope='session')
-def robots(load):
-    """Return the small robots of the bridge room's tests."""
-    return load('bridge_robots', Path(__file__).parents[1] / 'bridge' / 'bridge_robots.py')
-
-
-@pytest.fixture(scope='session')
 def robot(reference):
     """Return the core's maps of the reference robot."""
     return RobotTransmissions(load_description(reference.URDF))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+import small_robots
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 # rclpy's own report of an incompatible peer uses a method that rclpy has deprecated.
@@ -30,7 +31,7 @@ ONE_JOINT = f"""<robot name="one">
     <joint name="hinge"><command_interface name="position"/></joint>{GEAR}  </ros2_control>
 </robot>
 """
-MENDED = ONE_JOINT.format(ratio='5.0')
+MENDED, FOUR = (ONE_JOINT.format(ratio=ratio) for ratio in ('5.0', '4.0'))
 
 
 def hinge_of(peer, reference):
@@ -82,42 +83,49 @@ def test_no_description(peer, harness, reference, make_bridge, diagnostics, log)
     assert log('WARN', 'the received robot_description is empty') == 1
 
 
-def test_parameter_wins_over_topic(peer, reference, make_bridge):
-    """While the parameter is not empty the topic is not used."""
-    peer.latch(ONE_JOINT.format(ratio='4.0'))
-    node = make_bridge({'robot_description': MENDED})
-    peer.spin_until(lambda: node._description._received, 'arrival of the description')
-    peer.start()
+def test_parameter_and_topic(peer, reference, make_bridge, log, tmp_path):
+    """The parameter wins, and is set while unconfigured only; a new text of the topic waits."""
+    path = tmp_path / 'robot.urdf'
+    path.write_text(MENDED, encoding='utf-8')
+    publisher, node = peer.latch(str(path)), make_bridge()
+
+    def publish(text):
+        publisher.publish(publisher.msg_type(data=text))
+        peer.spin_until(lambda: node._description._received == text, 'arrival')
+
+    # A publisher of the topic cannot choose a file to read.
+    peer.spin_until(lambda: node._description.urdf, 'arrival of the path')
+    assert not peer.change_state('configure')
+    assert log('not a robot description') > 0
+    publish(FOUR)
+    assert peer.set_parameters({'robot_description': MENDED}).successful
+    for transition in ('configure', 'activate'):
+        assert peer.change_state(transition)
+        result = peer.set_parameters({'robot_description': FOUR})
+        assert (result.successful, 'unconfigured' in result.reason) == (False, True)
     assert hinge_of(peer, reference) == 2.0
-    assert peer.change_state('deactivate')
-    assert peer.change_state('cleanup')
+    for transition in ('deactivate', 'cleanup'):
+        assert peer.change_state(transition)
     assert peer.set_parameters({'robot_description': ''}).successful
     peer.start()
     assert hinge_of(peer, reference) == 2.5
-
-
-def test_new_description_while_configured(peer, reference, make_bridge, log):
-    """A description that arrives while configured is a warning, and used at the next configure."""
-    publisher = peer.latch(MENDED)
-    node = make_bridge({'autostart': True})
-    peer.spin_until(lambda: peer.state() == 'active', 'the start')
-    for _ in range(2):  # the same text again is no news
-        publisher.publish(publisher.msg_type(data=MENDED))
-    publisher.publish(publisher.msg_type(data=ONE_JOINT.format(ratio='4.0')))
-    peer.spin_until(lambda: '4.0' in node._description._received, 'arrival of the description')
+    for text in (FOUR, FOUR, MENDED):  # the same text again is no news
+        publish(text)
     peer.spin_until(lambda: log('another robot_description'), 'the log')
     assert log('another robot_description') == 1
-    assert hinge_of(peer, reference) == 2.0
-    reconfigure(peer)
     assert hinge_of(peer, reference) == 2.5
+    reconfigure(peer)
+    assert hinge_of(peer, reference) == 2.0
 
 
-def test_tuned_value_that_a_new_description_cannot_have(peer, robots, make_bridge, capfd):
+def test_tuned_value_that_a_new_description_cannot_have(peer, make_bridge, capfd):
     """It is forgotten with a warning, the node configures, and what still fits is kept."""
     axis = 'transmissions.leg.offset'
     hinge = 'transmissions.gear.joints.hinge.offset'
     first, second = (
-        robots.urdf(('hinge', 'knee'), GEAR.format(ratio='5.0') + robots.leg(distance=distance))
+        small_robots.urdf(
+            ('hinge', 'knee'), GEAR.format(ratio='5.0') + small_robots.leg(distance=distance)
+        )
         for distance in (0.4, 0.2)
     )
     publisher = peer.latch(first)
@@ -130,27 +138,3 @@ def test_tuned_value_that_a_new_description_cannot_have(peer, robots, make_bridg
     reconfigure(peer)
     assert "no longer fit transmission 'leg' and are forgotten" in capfd.readouterr().err
     assert peer.parameters([axis, hinge]) == {axis: 0.0, hinge: 0.5}
-
-
-@pytest.mark.parametrize('state', ['inactive', 'active'])
-def test_parameter_refused_while_configured(peer, make_bridge, state):
-    """The parameter can be set while unconfigured only; otherwise it is refused with a reason."""
-    make_bridge({'robot_description': MENDED})
-    assert peer.change_state('configure')
-    if state == 'active':
-        assert peer.change_state('activate')
-    result = peer.set_parameters({'robot_description': ONE_JOINT.format(ratio='4.0')})
-    assert not result.successful
-    assert 'unconfigured' in result.reason
-    assert peer.parameters(['robot_description'])['robot_description'] == MENDED
-
-
-def test_a_path_on_the_topic_is_not_opened(peer, make_bridge, tmp_path, capfd):
-    """A publisher of the topic cannot choose a file to read."""
-    path = tmp_path / 'robot.urdf'
-    path.write_text(MENDED, encoding='utf-8')
-    node = make_bridge()
-    peer.latch(str(path))
-    peer.spin_until(lambda: node._description.urdf, 'arrival of the description')
-    assert not peer.change_state('configure')
-    assert 'not a robot description' in capfd.readouterr().err

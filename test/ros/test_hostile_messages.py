@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 import pytest
+import small_robots
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
@@ -83,7 +84,7 @@ def test_too_large_or_no_message(peer, reference, active_bridge, repeat, log):
     assert log('bytes, expected at most 1048576; message dropped') > 0
 
 
-def test_larger_robots_may_send_more(peer, robots, make_bridge, repeat):
+def test_larger_robots_may_send_more(peer, make_bridge, repeat):
     """A message up to ten times as large as one of all names of the robot is used."""
     from rclpy.serialization import serialize_message
     from sensor_msgs.msg import JointState
@@ -93,7 +94,7 @@ def test_larger_robots_may_send_more(peer, robots, make_bridge, repeat):
         ('position', 'velocity', 'effort'), [0.0] * len(names)
     ))))  # fmt: skip
     assert 10 * of_all > MIB + 10_000
-    node = make_bridge({'robot_description': robots.urdf(names, '')})
+    node = make_bridge({'robot_description': small_robots.urdf(names, '')})
     peer.start()
     statistics = node._session.inputs.statistics['actuator_states']
     driver = peer.node.create_publisher(JointState, 'actuator_states', 10)

@@ -194,11 +194,14 @@ ZERO_RATES = [(('winch',), 'velocity'), (('finger',), 'effort')]
 
 
 @pytest.mark.parametrize(
-    ('parameters', 'expected'),
-    [({}, ZERO_RATES[:1]), ({'on_stop': 'nothing'}, []), ({'zero_effort': True}, ZERO_RATES)],
+    ('transition', 'parameters', 'expected'),
+    [
+        ('deactivate', {}, ZERO_RATES[:1]),
+        ('active_shutdown', {'zero_effort': True}, ZERO_RATES),
+        ('active_shutdown', {'on_stop': 'nothing'}, []),
+    ],
 )
-@pytest.mark.parametrize('transition', ['deactivate', 'active_shutdown'])
-def test_last_command(peer, command_each_mode, active_bridge, parameters, expected, transition):
+def test_last_command(peer, command_each_mode, active_bridge, transition, parameters, expected):
     """Leaving the active state sends what on_stop says, once, to what was commanded a rate."""
     active_bridge(parameters)
     actuators = peer.listen('actuator_commands')
@@ -207,14 +210,12 @@ def test_last_command(peer, command_each_mode, active_bridge, parameters, expect
     peer.spin_until(lambda: len(actuators) >= len(expected), 'the last command')
     for _ in range(3):
         peer.state()
-    assert [
-        (each.names, mode)
-        for each in actuators
-        for mode in ('position', 'velocity', 'effort')
-        if len(getattr(each, mode))
-    ] == expected
-    assert not any(map(any, (each.velocity for each in actuators)))
-    assert not any(map(any, (each.effort for each in actuators)))
+    fields = ('position', 'velocity', 'effort')
+    sent = [
+        (each.names, mode) for each in actuators for mode in fields if len(getattr(each, mode))
+    ]
+    assert sent == expected
+    assert not any(any(each.velocity) or any(each.effort) for each in actuators)
 
 
 #: Outcome of a callback: success, a mistake of the user, or a bug.

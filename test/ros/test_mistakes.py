@@ -49,32 +49,6 @@ def driver(harness, peer, reference):
         ends[-1]()
 
 
-def test_autostart_forgotten(peer, make_bridge, reference, harness, log):
-    """A bridge that was never started explains how; a bridge stopped on purpose does not."""
-    begin = time.monotonic()
-    line = ['--ros-args', '-r', '__ns:=/left', '-r', '__node:=arm']
-    make_bridge({'robot_description': reference.URDF}, cli_args=line)
-    diagnostics = harness.Diagnostics(peer, 'left/arm')
-    configure, activate = (
-        f'ros2 lifecycle set /left/arm {step}' for step in ('configure', 'activate')
-    )
-    diagnostics.said('life cycle', configure, activate, 'autostart:=true', level=WARN)
-    peer.spin_until(lambda: log('nothing has started the bridge'), 'the log')
-    assert time.monotonic() - begin < SOON
-    assert peer.change_state('configure', 'left/arm')
-    diagnostics.said('life cycle', 'inactive', activate, 'autostart:=true', level=WARN)
-    diagnostics.said('life cycle', 'inactive', level=WARN)
-    for transition, state in (
-        ('activate', 'active'),
-        ('deactivate', 'inactive'),
-        ('cleanup', 'unconfigured'),
-    ):
-        assert peer.change_state(transition, 'left/arm')
-        diagnostics.said('life cycle', state, level=OK)
-    # The whole trouble is one.
-    assert log('WARN', 'nothing has started', configure, activate) == 1
-
-
 def test_the_start_line(active_bridge, log):
     """The log has the active state and the names of the topics after remapping."""
     active_bridge(
@@ -89,13 +63,12 @@ def test_the_start_line(active_bridge, log):
         assert log('active: ', words) == 1
 
 
-@pytest.mark.parametrize(('timeout', 'level'), [(0.0, WARN), (0.5, ERROR)])
-def test_no_driver(active_bridge, diagnostics, driver, log, timeout, level):
+def test_no_driver(active_bridge, diagnostics, driver, log):
     """A missing driver, and one that has gone, is reported until one comes, once in the log."""
-    active_bridge({'state_timeout': timeout})
+    active_bridge({'state_timeout': 0.0})
     words = 'no actuator state yet: /actuator_states has 0 publishers'
     begin = time.monotonic()
-    diagnostics.said('actuator_states', words, 'start the driver', level=level)
+    diagnostics.said('actuator_states', words, 'start the driver', level=WARN)
     assert time.monotonic() - begin < SOON
     for name in ('joint_commands', 'joint_trajectory', 'actuator_torque_sensors'):
         diagnostics.said(name, 'not used', level=OK)
@@ -105,7 +78,7 @@ def test_no_driver(active_bridge, diagnostics, driver, log, timeout, level):
     diagnostics.said('actuators', 'all known', level=OK)
     end()
     begin = time.monotonic()
-    diagnostics.said('actuator_states', 'stale' if timeout else 'is gone', level=level)
+    diagnostics.said('actuator_states', 'is gone', level=WARN)
     assert time.monotonic() - begin < SOON
     driver()
     diagnostics.said('actuator_states', level=OK)
@@ -125,7 +98,7 @@ def test_two_bridges_of_one_name(live, start_bridge, harness):
         process.stop(signal.SIGKILL)
     _, peer = live()
     diagnostics = harness.Diagnostics(peer)
-    for _ in range(5):
+    for _ in range(3):
         assert 'another' not in diagnostics.said('life cycle').message
 
 
@@ -138,14 +111,14 @@ def test_unknown_joints(active_bridge, peer, reference, log):
     def send(*names):
         peer.send(controller, reference.Message(names, position=(0.1,) * len(names)))
 
-    for name, hint in (('rolll', " (closest: 'roll')"), ('zzz', '')):
+    for names, words in (
+        (('rolll',), "no joint 'rolll' (closest: 'roll'); nothing was moved"),
+        (('zzz',), "no joint 'zzz'; nothing was moved"),
+        (('liftt', *'abcd'), "no joint 'liftt' (closest: 'lift'), 'a', 'b' and 2 more; nothing"),
+    ):
         for _ in range(3):
-            send(name)
-        words = f"joint_commands: the robot has no joint '{name}'{hint}; nothing was moved"
-        peer.spin_until(lambda words=words: log(words), words)
-    send('liftt', 'x1', 'x2', 'x3', 'x4')
-    words = "no joint 'liftt' (closest: 'lift'), 'x1', 'x2' and 2 more; nothing"
-    peer.spin_until(lambda: log(words), words)
+            send(*names)
+        peer.spin_until(lambda words=words: log('joint_commands: the robot has', words), words)
     assert log("'rolll'") == 1
     for number in range(300):
         send(f'joint_{number}')
@@ -168,12 +141,14 @@ def test_zero_while_a_position_is_held(active_bridge, peer, reference):
     name = '/transmission_bridge'
     answer = peer.call(Trigger, f'{name}/zero', Trigger.Request())
     assert not answer.success
-    assert 'lift is holding a position command' in answer.message
-    for step in ('deactivate', 'activate'):
-        assert f'"ros2 lifecycle set {name} {step}"' in answer.message
-    assert f'"ros2 service call {name}/zero std_srvs/srv/Trigger"' in answer.message
-    assert f'{name}/change_state' in answer.message
-    assert 'transitions 4 and 3' in answer.message
+    for words in (
+        'lift is holding a position command',
+        *(f'"ros2 lifecycle set {name} {step}"' for step in ('deactivate', 'activate')),
+        f'"ros2 service call {name}/zero std_srvs/srv/Trigger"',
+        f'{name}/change_state',
+        'transitions 4 and 3',
+    ):
+        assert words in answer.message
     for transition in ('deactivate', 'activate'):
         assert peer.change_state(transition, name)
     peer.exchange(driver, state, joints)

@@ -12,7 +12,6 @@ import pytest
 
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.ros.command_line import find_unused_parameter_files
-from transmission_bridge.ros.process import available_executors
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
@@ -84,7 +83,7 @@ def test_life(peer, active_bridge, lift_of):
 
 
 @pytest.mark.parametrize(
-    ('values', 'word'),
+    ('values', 'words'),
     [
         ({LIFT: 0.0}, 'zero'),
         ({LIFT: math.nan}, ''),
@@ -98,34 +97,28 @@ def test_life(peer, active_bridge, lift_of):
         ({'zero_positions': [2**53 + 1]}, 'rounded'),
         ({'zero_positions': [0.0, math.nan]}, '-1000000 to 1000000'),
         ({'zero_joints': [1.0]}, 'a list of texts'),
-        ({'limits': 1}, 'read-only'),
+        ({'on_stop': 'nothing'}, 'read-only'),
+        ({'autostart': True}, 'read-only'),
+        ({'use_sim_time': True}, 'read-only'),
+        ({'use_sim_time': None}, 'read-only'),
         ({'transmissions.wrist.joints.roll.nonsense': 1.0}, ''),
     ],
 )
-def test_bad_value(peer, active_bridge, lift_of, values, word):
+def test_bad_value(peer, active_bridge, lift_of, values, words):
     """A bad value is refused with a reason and changes nothing, alone or with good ones."""
-    active_bridge()
+    node = active_bridge()
     for others in ({}, {PITCH: 0.5, 'transmissions.hoist.joints.lift.offset': 0.5}):
         for order in ({**others, **values}, {**values, **others}):
             result = peer.set_parameters(order)
             assert not result.successful
             assert result.reason
-            assert word in result.reason
+            assert words in result.reason
+    (alone,) = peer.set_each_parameter(values)
+    assert not alone.successful
+    assert words in alone.reason
     assert peer.parameters([LIFT, ROLL, PITCH]) == {LIFT: -4.0, ROLL: 0.1, PITCH: -0.2}
     assert lift_of() == 2.0 / -4.0 + 0.3
-
-
-@pytest.mark.versions
-def test_plain_sets_stand_alone(peer, active_bridge):
-    """Parameters in one plain request are checked separately; a structural one cannot be set."""
-    active_bridge()
-    results = peer.set_each_parameter(
-        {ROLL: 0.5, LIFT: 0.0, PITCH: 0.6, 'on_stop': 'nothing', 'autostart': True}
-    )
-    assert [each.successful for each in results] == [True, False, True, False, False]
-    assert all('read-only' in each.reason for each in results[3:])
-    expected = {LIFT: -4.0, ROLL: 0.5, PITCH: 0.6, 'on_stop': 'zero_rates', 'autostart': False}
-    assert peer.parameters(list(expected)) == expected
+    assert not node.get_clock().ros_time_is_active
 
 
 SLIDE = """
@@ -152,6 +145,12 @@ def with_slide(reference):
     return reference.URDF.replace('</ros2_control>', SLIDE)
 
 
+BUS = ['a/actuator_commands:=/bus', 'b/actuator_commands:=/bus']
+STATES = ['a/actuator_states:=/states', 'b/actuator_states:=/states']
+LINK = '<robot name="a"><link name="a"/></robot>'
+QOS = 'qos_overrides./joint_states.publisher'
+
+
 @pytest.mark.versions
 @pytest.mark.parametrize(
     ('values', 'words'),
@@ -159,7 +158,6 @@ def with_slide(reference):
         ({LIFT: 2**53 + 1}, ('rounded', 'decimal point', LIFT)),
         ({LIFT: True}, ('a number', LIFT)),
         ({LIFT: 0.0}, ('zero', 'hoist')),
-        ({ROLL: 'x'}, ('a number', ROLL)),
         ({IGNORE: 1.0}, ('true or false', IGNORE)),
         ({'limits': 'clip'}, ('clamp', 'limits')),
         ({'actuator_names': ['nonsense']}, ('left=right', 'actuator_names')),
@@ -176,38 +174,14 @@ def with_slide(reference):
         ({'command_actuators': ['slide_motor']}, (f'an actuator of the robot, {REFUSED}',)),
         ({'command_actuators': ['left', 'left']}, ("'left' is repeated",)),
         ({'actuator_state_topics': ['no good']}, ('actuator_state_topics', 'no good')),
-        (
-            {'actuator_state_topics': ['joint_commands']},
-            ("'joint_commands' would have two subscriptions",),
-        ),
-        (
-            {**SIDES, 'rules': ['a/actuator_commands:=/bus', 'b/actuator_commands:=/bus']},
-            ("'a/actuator_commands' and 'b/actuator_commands' would both be /bus",),
-        ),
-        (
-            {
-                **SIDES,
-                'rules': ['a/actuator_states:=/states', 'b/actuator_states:=/states'],
-            },
-            ("'a/actuator_states' and 'b/actuator_states' would both be /states",),
-        ),
-        (
-            {'qos_overrides./joint_states.publisher.reliability': 'perhaps'},
-            ("topic '/joint_states' cannot be created", 'perhaps'),
-        ),
-        (
-            {'qos_overrides./joint_states.publisher.depth': 'many'},
-            ("topic '/joint_states' cannot be created", 'INTEGER'),
-        ),
-        (
-            {'qos_overrides./joint_commands.subscription.depth': -3},
-            ("topic '/joint_commands' cannot be created", 'Failed to create subscription'),
-        ),
+        ({'actuator_state_topics': ['joint_commands']}, ('would have two subscriptions',)),
+        ({**SIDES, 'rules': BUS}, ("and 'b/actuator_commands' would both be /bus",)),
+        ({**SIDES, 'rules': STATES}, ("and 'b/actuator_states' would both be /states",)),
+        ({f'{QOS}.reliability': 'maybe'}, ("'/joint_states' cannot be created", 'maybe')),
+        ({f'{QOS}.depth': 'many'}, ("topic '/joint_states' cannot be created", 'INTEGER')),
+        ({f'{QOS}.depth': -3}, ("topic '/joint_states' cannot be created", 'Failed to create')),
         ({'robot_description': '<robot name="a">\n<link'}, ('line 2', 'well-formed')),
-        (
-            {'robot_description': '<robot name="a"><link name="a"/></robot>'},
-            ('nothing to bridge',),
-        ),
+        ({'robot_description': LINK}, ('nothing to bridge',)),
         ({'robot_description': ''}, ('robot_description',)),
         ({'robot_description': ' '}, ('the robot description is empty',)),
         ({'robot_description': 'a robot'}, ('this is not a robot description', "'a robot'")),
@@ -233,23 +207,8 @@ def test_refused_at_configure(peer, make_bridge, with_slide, log, values, words)
 
 
 @pytest.mark.versions
-def test_motor_of_a_refused_transmission(peer, make_bridge, with_slide, log):
-    """A driver's name for it, and its wrap period, are warned of, and cost no other motor."""
-    make_bridge(
-        {
-            'robot_description': with_slide,
-            'actuator_names': ['M1=left', 'M3=slide_motor', 'M4=slide_motor'],
-            'wrap_period': ['slide_motor=6.28', 'left=6.28'],
-        }
-    )
-    peer.start()
-    for option in ('actuator_names', 'wrap_period'):
-        assert log('WARN', f"{option}: 'slide_motor' is left out, {REFUSED}") == 1
-
-
-@pytest.mark.versions
 def test_parameter_file_of_another_urdf(peer, make_bridge, with_slide, log):
-    """Numbers that differ from the URDF, and names that match nothing, are said once."""
+    """Numbers that differ from the URDF, and what names no part in use, are said once."""
     topics = {'qos_overrides./joint_states.publisher.depth': 7}
     wrong = {
         ROLL.replace('roll', 'rol'): f" (closest: '{ROLL}')",
@@ -259,7 +218,12 @@ def test_parameter_file_of_another_urdf(peer, make_bridge, with_slide, log):
         'qos_overrides./joint_stats.publisher.depth': '',
     }
     numbers = {LIFT: -60.0, ROLL: 0.25, PITCH: -0.2}
-    file = {**topics, **numbers, **dict.fromkeys(wrong, 1)}
+    # Driver's name and wrap period of a motor of the rejected transmission cost no other motor.
+    motors = {
+        'actuator_names': ['M1=left', 'M3=slide_motor', 'M4=slide_motor'],
+        'wrap_period': ['slide_motor=6.28', 'left=6.28'],
+    }
+    file = {**topics, **numbers, **motors, **dict.fromkeys(wrong, 1)}
     make_bridge({'robot_description': with_slide, **file})
     peer.start()
     assert log(
@@ -271,12 +235,13 @@ def test_parameter_file_of_another_urdf(peer, make_bridge, with_slide, log):
     for name, hint in wrong.items():
         assert log('WARN', f"parameter file: '{name}' matches no parameter{hint}") == 1
     assert log('matches no parameter') == len(wrong)
+    for option in motors:
+        assert log('WARN', f"{option}: 'slide_motor' is left out, {REFUSED}") == 1
     assert peer.parameters(list(numbers)) == numbers
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize('executor', available_executors())
-def test_a_file_and_the_command_line(meet, harness, reference, start_process, tmp_path, executor):
+def test_a_file_and_the_command_line(meet, harness, reference, start_process, tmp_path):
     """Of a real file, of ``-p`` and of requests, ``nan``, ``off`` and integers are as meant."""
     path = harness.parameter_file(
         tmp_path / 'bridge.yaml',
@@ -293,7 +258,7 @@ def test_a_file_and_the_command_line(meet, harness, reference, start_process, tm
     )
     process = start_process(
         'transmission_bridge.ros.bridge_main',
-        *('--executor', executor, '--ros-args', '--params-file', path, '-p', f'{ROLL}:=1'),
+        *('--ros-args', '--params-file', path, '-p', f'{ROLL}:=1'),
     )
     peer = meet('transmission_bridge')
     # What may be why it does not start is said at once.
@@ -313,33 +278,6 @@ def test_a_file_and_the_command_line(meet, harness, reference, start_process, tm
     assert values == expected
     assert {type(values[LIFT]), *map(type, values['zero_positions'])} == {float}
     process.ends_well()
-
-
-@pytest.mark.versions
-@pytest.mark.parametrize(
-    ('name', 'value', 'words'),
-    [
-        (
-            'command_timeout',
-            '1e300',
-            'cannot be accepted (expected -1, 0, or 0.001 to 86400',
-        ),
-        ('publish_rate', '1e-300', 'cannot be accepted (expected 0.01 to 10000, found'),
-        ('zero_positions', '[.nan]', 'cannot be accepted (expected -1000000 to 1000000, found'),
-        ('zero_joints', '[1.0]', 'cannot be accepted (expected a list of texts, found [1.0])'),
-        ('state_timeout', "'10'", "has the wrong type (expected a number, found '10')"),
-        ('tip_frames', '[hand]', 'was removed: use transmission_bridge.kinematics.JointDevice'),
-    ],
-)
-def test_values_that_stop_the_start(start_process, harness, tmp_path, name, value, words):
-    """The process ends with a sentence and code 1, without a traceback."""
-    path = harness.parameter_file(tmp_path / 'bridge.yaml', {name: value})
-    process = start_process(
-        'transmission_bridge.ros.bridge_main', '--ros-args', '--params-file', path
-    )
-    assert process.ended() == 1
-    assert f'{name} {words}' in process.output
-    assert 'Traceback' not in process.output
 
 
 #: Names of nodes as a parameter file may give them.

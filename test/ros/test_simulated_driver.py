@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import math
-import signal
 import subprocess
 
 import pytest
+from robots import chain
 
 from transmission_bridge.sim.demo_motion import command_at, MOTIONS
 
@@ -19,29 +19,17 @@ pytestmark = pytest.mark.ros
 NODE = 'simulated_driver'
 NAN = math.nan
 
-URDF = """
-<robot name="two">
-  <link name="base"/><link name="upper"/><link name="lower"/><link name="tool"/>
-  <joint name="shoulder" type="continuous"><parent link="base"/><child link="upper"/></joint>
-  <joint name="elbow" type="continuous"><parent link="upper"/><child link="lower"/></joint>
-  <joint name="slide" type="continuous"><parent link="lower"/><child link="tool"/></joint>
-  <ros2_control name="drive" type="system">
-    <hardware><plugin>some/System</plugin></hardware>
-    <joint name="shoulder"><command_interface name="position"/></joint>
-    <joint name="elbow"><command_interface name="position"/></joint>
-    <transmission name="shoulder">
-      <plugin>transmission_interface/SimpleTransmission</plugin>
-      <joint name="shoulder" role="joint1"><mechanical_reduction>50</mechanical_reduction></joint>
-      <actuator name="shoulder_motor" role="actuator1"/>
-    </transmission>
-    <transmission name="elbow">
-      <plugin>transmission_interface/SimpleTransmission</plugin>
-      <joint name="elbow" role="joint1"><mechanical_reduction>-30</mechanical_reduction></joint>
-      <actuator name="elbow_motor" role="actuator1"/>
-    </transmission>
-  </ros2_control>
-</robot>
-"""
+URDF = chain(
+    {
+        name: f'<plugin>transmission_interface/SimpleTransmission</plugin><joint name="{name}" '
+        f'role="joint1"><mechanical_reduction>{ratio}</mechanical_reduction></joint>'
+        f'<actuator name="{name}_motor" role="actuator1"/>'
+        for name, ratio in (('shoulder', 50), ('elbow', -30))
+    },
+    shoulder='continuous -9 9 9 9',
+    elbow='continuous -9 9 9 9',
+    slide='continuous -9 9 9 9',
+)
 ACTUATORS = ('shoulder_motor', 'elbow_motor', 'slide')
 
 
@@ -170,34 +158,6 @@ def test_values_of_parameters(launch, sees, command, set_them, urdf):
     assert follows_within(50.0)(sees())
 
 
-@pytest.mark.parametrize(
-    ('args', 'code', 'sentence'),
-    [
-        (['--urdf', 'no/such/file.urdf'], 2, 'no/such/file.urdf'),
-        (['--speed', '3'], 2, '--speed'),
-        (
-            ['--urdf', 'URDF', '--ros-args', '-p', "actuators:=['elbow']"],
-            1,
-            f"unknown actuator 'elbow' (closest: '{ACTUATORS[1]}'), known: {', '.join(ACTUATORS)}",
-        ),
-        (['--ros-args', '-p', "robot_description:='<robot'"], 1, 'line 1'),
-        (['--ros-args', '-p', 'rate:=fast'], 1, 'rate has the wrong type (expected a number'),
-        (['--ros-args', '-p', 'rate:=true'], 1, 'rate has the wrong type (expected a number'),
-        (['--ros-args', '-p', 'rate:=0.0'], 1, 'rate'),
-        (['--ros-args', '-p', 'faults.nan:=1'], 1, 'faults.nan was removed: the simulated'),
-        (['--ros-args', '--params-file', 'no/such.yaml'], 1, 'no/such.yaml'),
-        (['--ros-args', '--log-level', 'loud'], 1, 'loud'),
-        (['--ros-args', '--unknown'], 1, '--unknown'),
-    ],
-)
-def test_mistakes_end_it_with_a_sentence(launch, urdf, args, code, sentence):
-    """A mistake of the user is reported without a traceback and with an exit code."""
-    child = launch(*(urdf if each == 'URDF' else each for each in args))
-    assert child.ended() == code
-    assert sentence in child.output
-    assert 'Traceback' not in child.output
-
-
 # -- the processes beside it in the launch files --------------------------------------------------
 
 PLACE = {name: 0.125 * number for number, name in enumerate(MOTIONS)}
@@ -247,36 +207,29 @@ def test_it_moves_until_somebody_else_does(start, peer):
 
 
 LINE = (
-    '-m', 'transmission_bridge.ros.states_waiter', '--ros-args',
-    '-r', '__ns:=/cell', '-r', 'joint_states:=robot_joint_states',
-)  # fmt: skip
+    *('-m', 'transmission_bridge.ros.states_waiter', '--ros-args'),
+    *('-r', '__ns:=/cell', '-r', 'joint_states:=robot_joint_states'),
+)
 WAITING = 'the first joint position on /cell/robot_joint_states'
 
 
 def test_it_ends_with_the_first_position(start, peer):
-    """It ignores states without a known position, and ends with 0 when there is one."""
+    """It ignores states without a known position; stopped before, it does not end with 0."""
     from rclpy.qos import qos_profile_sensor_data
     from sensor_msgs.msg import JointState
 
     states = peer.node.create_publisher(
         JointState, 'cell/robot_joint_states', qos_profile_sensor_data
     )
-    child = start(*LINE)
-    child.wait_for(WAITING)
-    peer.spin_until(states.get_subscription_count)
+    child, stopped = start(*LINE), start(*LINE)
+    for each in (child, stopped):
+        each.wait_for(WAITING)
+    peer.spin_until(lambda: states.get_subscription_count() == 2, 'both')
     states.publish(JointState())
     states.publish(JointState(name=['a', 'b'], position=[math.nan, math.nan]))
     with pytest.raises(subprocess.TimeoutExpired):
         child.ended(within=1.0)
+    assert stopped.stop() == 1
     states.publish(JointState(name=['a', 'b'], position=[math.nan, 0.0]))
     assert child.ended() == 0
-    assert 'Traceback' not in child.output
-
-
-def test_it_tells_that_it_was_stopped(start):
-    """Its exit code is not 0 if no position has come, so that no controllers start."""
-    child = start(*LINE)
-    child.wait_for(WAITING)
-    child.send_signal(signal.SIGINT)
-    assert child.ended() == 1
-    assert 'Traceback' not in child.output
+    assert 'Traceback' not in child.output + stopped.output

@@ -42,8 +42,8 @@ def feed(peer, reference):
     return send
 
 
-def test_all_joints_to_zero(peer, active_bridge, reference, zero, feed):
-    """By default every joint that has an offset is at zero afterwards, others are as before."""
+def test_joints_are_where_they_are_wanted(peer, active_bridge, reference, zero, feed):
+    """All with an offset at zero by default, else those of the parameters; others stay."""
     active_bridge()
     before = feed()
     response = zero()
@@ -53,71 +53,52 @@ def test_all_joints_to_zero(peer, active_bridge, reference, zero, feed):
     assert set(after) == set(reference.JOINTS) - {'finger'}
     assert list(after.values()) == pytest.approx([0.0] * 6, abs=1e-12)
     # The offsets survive cleanup and configure, as parameters do that were set.
-    offset = peer.parameters([LIFT])
+    before = peer.parameters([LIFT, ROLL, PITCH])
     for transition in ('deactivate', 'cleanup', 'configure', 'activate'):
         assert peer.change_state(transition)
-    assert peer.parameters([LIFT]) == offset
-
-
-def test_wanted_positions(peer, active_bridge, zero, feed):
-    """The joints and positions of the parameters are used; the answer has old and new values."""
-    active_bridge()
+    assert peer.parameters([LIFT, ROLL, PITCH]) == before
+    assert peer.set_parameters({'zero_joints': ['lift'], 'zero_positions': [2.0]}).successful
     feed()
-    for wanted in ({'pitch': 0.5, 'lift': -1.25}, {'lift': 2.0}):
-        before = peer.parameters([LIFT, ROLL, PITCH])
-        result = peer.set_parameters(
-            {'zero_joints': list(wanted), 'zero_positions': list(wanted.values())}
-        )
-        assert result.successful, result.reason
-        response = zero()
-        assert response.success, response.message
-        after = peer.parameters([LIFT, ROLL, PITCH])
-        state = feed()
-        for joint, position in wanted.items():
-            assert state[joint] == pytest.approx(position, abs=1e-12)
-        assert after[ROLL] == before[ROLL]
-        assert f'lift: offset {before[LIFT]!r} -> {after[LIFT]!r}' in response.message
-        assert ('pitch' in response.message) == ('pitch' in wanted)
+    response = zero()
+    assert response.success, response.message
+    after = peer.parameters([LIFT, ROLL, PITCH])
+    assert feed()['lift'] == pytest.approx(2.0, abs=1e-12)
+    assert {**after, LIFT: 0.0} == {**before, LIFT: 0.0}
+    assert response.message.count('offset') == 1
+    assert f'lift: offset {before[LIFT]!r} -> {after[LIFT]!r}' in response.message
 
 
-def test_bug(peer, active_bridge, zero, feed, monkeypatch, log):
-    """A bug is answered and logged with its traceback, and the node goes on."""
+def test_refusals(peer, make_bridge, reference, zero, feed, monkeypatch, log):
+    """In other states than active, of unknown joints and by a bug: offsets stay, with a reason."""
 
     def put_bug(*args, **kwargs):
         raise ZeroDivisionError('put there')
 
-    active_bridge()
-    feed()
-    with monkeypatch.context() as patch:
-        patch.setattr('transmission_bridge.ros.zero_service.find_zero_offsets', put_bug)
-        response = zero()
-    assert not response.success
-    assert 'put there' in response.message
-    assert log('Traceback') == 1
-    assert zero().success
-
-
-def test_refusals(peer, make_bridge, reference, zero, feed):
-    """The service is refused in every state but active, and where its joints are unknown."""
     make_bridge({'robot_description': reference.URDF, 'zero_max_age': 0.2})
-    for transition, words in (
+    for step, words in (
         ('', 'not active'),
         ('configure', 'not active'),
         ('activate', 'is unknown: no fresh actuator state'),
         ('silence', 'is stale: no usable message for '),
+        ('bug', 'put there'),
         ('deactivate', 'not active'),
     ):
-        if transition == 'silence':
+        if step in ('silence', 'bug'):
             feed()
+        if step == 'silence':
             silent = time.monotonic() + 0.3
             peer.spin_until(lambda: time.monotonic() > silent, 'time')
-            transition = ''
-        assert not transition or peer.change_state(transition)
+        elif step and step != 'bug':
+            assert peer.change_state(step)
         before = peer.parameters([LIFT, ROLL, PITCH])
-        response = zero()
+        with monkeypatch.context() as patch:
+            if step == 'bug':
+                patch.setattr('transmission_bridge.ros.zero_service.find_zero_offsets', put_bug)
+            response = zero()
         assert not response.success
         assert words in response.message
         assert peer.parameters([LIFT, ROLL, PITCH]) == before
+    assert log('Traceback') == 1
 
 
 def test_lists_of_integers_and_of_nothing(peer, active_bridge, zero, feed):

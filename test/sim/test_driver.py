@@ -12,7 +12,7 @@ import pytest
 
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.sim.driver import Driver, DriverSettings, range_of
+from transmission_bridge.sim.driver import Driver, DriverSettings, Mode, range_of, read_command
 
 NAMES = ('left', 'right')
 EMPTY = np.empty(0)
@@ -27,32 +27,22 @@ def moving(settings=None):
 
 
 def test_samples_depend_on_time_and_not_on_their_number():
-    """However often the driver is asked in between, the sample at a time is the same."""
+    """The sample at a time is the same however often it was asked; commands count from theirs."""
     often, seldom = moving(), moving()
     for now in np.arange(10.0, 11.0, 0.01):
         often.sample(now=now)
     a, b = often.sample(now=11.0), seldom.sample(now=11.0)
     np.testing.assert_allclose(a.position, b.position, rtol=1e-13)
     np.testing.assert_allclose(a.position, np.array([1.0, -2.0]) * (1.0 - 0.05), rtol=1e-8)
-
-
-def test_sample_reports_every_actuator():
-    """A sample holds the names and all three interfaces, without a stamp."""
-    sample = moving().sample(now=10.3)
-    assert (sample.names, sample.stamp, sample.lengths) == (NAMES, (0, 0), (2, 2, 2))
-
-
-def test_command_counts_from_its_own_time():
-    """A command takes effect when it comes, not at the sample after it."""
-    driver = moving()
+    assert (a.names, a.stamp, a.lengths) == (NAMES, (0, 0), (2, 2, 2))
     stop = JointStateRecord((0, 0), '', ('left',), EMPTY, np.array([0.0]), EMPTY)
-    driver.command(stop, now=12.0)
-    sample = driver.sample(now=20.0)
+    seldom.command(stop, now=12.0)
     # Both ramps are delayed by one time constant, so the delays cancel.
-    np.testing.assert_allclose(sample.position, [2.0, -2.0 * (10.0 - 0.05)], rtol=1e-13)
+    position = seldom.sample(now=20.0).position
+    np.testing.assert_allclose(position, [2.0, -2.0 * (10.0 - 0.05)], rtol=1e-13)
 
 
-def test_refused_command_changes_nothing():
+def test_refused_command_changes_nothing_and_names_of_others_are_reported():
     """A message that is refused leaves every actuator following what it followed."""
     driver, undisturbed = moving(), moving()
     ragged = JointStateRecord((0, 0), '', NAMES, np.array([5.0]), EMPTY, EMPTY)
@@ -60,12 +50,8 @@ def test_refused_command_changes_nothing():
         driver.command(ragged, now=10.5)
     a, b = driver.sample(now=11.0), undisturbed.sample(now=11.0)
     np.testing.assert_array_equal(a.position, b.position)
-
-
-def test_names_of_others_are_reported():
-    """A command returns its names that are not the driver's."""
     command = JointStateRecord((0, 0), '', ('x', 'left'), EMPTY, np.array([1.0, 1.0]), EMPTY)
-    assert moving().command(command, now=10.0) == ('x',)
+    assert driver.command(command, now=11.0) == ('x',)
 
 
 @pytest.mark.parametrize('setting', fields(DriverSettings), ids=lambda setting: setting.name)
@@ -101,3 +87,60 @@ def test_numbers_of_a_driver_with_units_are_scaled():
         for place, field in enumerate(('position', 'velocity', 'effort')):
             found = getattr(scaled, field) * scales[place]
             np.testing.assert_allclose(found, getattr(plain, field), rtol=1e-12)
+
+
+# -- reading actuator_commands -------------------------------------------------------------------
+
+ABC = ('a', 'b', 'c')
+NAN, INF = float('nan'), float('inf')
+
+
+def read(names, position=(), velocity=(), effort=()):
+    """Return what is read from a record, and mode and target of what it commands by name."""
+    arrays = (np.array(values, dtype=float) for values in (position, velocity, effort))
+    command = read_command(JointStateRecord((0, 0), '', tuple(names), *arrays), ABC)
+    pairs = zip(ABC, command.mode, command.target, strict=True)
+    return command, {name: (mode, target) for name, mode, target in pairs if mode != Mode.NONE}
+
+
+@pytest.mark.parametrize(
+    ('field', 'mode'),
+    [('position', Mode.POSITION), ('velocity', Mode.VELOCITY), ('effort', Mode.EFFORT)],
+)
+def test_names_decide_not_places(field, mode):
+    """A value goes to the actuator named beside it, in any order and for any subset."""
+    assert read('ca', **{field: (3.0, 1.0)})[1] == {'a': (mode, 1.0), 'c': (mode, 3.0)}
+
+
+def test_first_of_position_velocity_effort_decides():
+    """A hint beside a position is used if that is not finite, which is no command."""
+    assert read(ABC, (1.0, NAN, -INF), (4.0, 5.0, INF), (7.0, 8.0, 9.0))[1] == {
+        'a': (Mode.POSITION, 1.0),
+        'b': (Mode.VELOCITY, 5.0),
+        'c': (Mode.EFFORT, 9.0),
+    }
+
+
+def test_actuators_of_other_drives_are_told_apart():
+    """Unknown names are listed and cost nothing; names without a finite value are no command."""
+    command, told = read('xby', effort=(1.0, 2.0, 3.0))
+    assert told == {'b': (Mode.EFFORT, 2.0)}
+    assert command.unknown == ('x', 'y')
+    assert read(ABC, (NAN, INF, -INF))[1] == read(ABC)[1] == {}
+
+
+@pytest.mark.parametrize(
+    ('names', 'values', 'reason', 'words'),
+    [
+        (ABC, (1.0,), 'ragged', '{} values? for'),
+        (ABC, (1.0, 2.0, 3.0, 4.0), 'ragged', '{} values? for'),
+        (('x', 'a', 'x'), (1.0, 2.0, 3.0), 'duplicate_name', ': x'),
+    ],
+)
+@pytest.mark.parametrize('field', ['position', 'velocity', 'effort'])
+def test_refused_whole(names, values, reason, words, field):
+    """An array of another length than the names, or a repeated name, also if it is not ours."""
+    arrays = {'position': (1.0, 2.0, 3.0), field: values}
+    with pytest.raises(MessageError, match=words.format(field)) as caught:
+        read(names, **arrays)
+    assert caught.value.reason == reason

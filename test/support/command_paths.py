@@ -8,12 +8,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.bridge.gate import Gate, KnownState
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.bridge.tuning_guard import check_tuning
+from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.joint_state import Layout
+
+
+def reason(act, *given, **more):
+    """Return why something is rejected."""
+    with pytest.raises(MessageError) as caught:
+        act(*given, **more)
+    return caught.value.reason
 
 
 class Commands:
@@ -52,6 +62,13 @@ class Commands:
         """Command joints by a JointState."""
         known = self.known(position, now, measured_velocity)
         return self.path.send_message(layout, data, known, stamp, **more)
+
+    def send(self, record, position=None, **more):
+        """Command joints by a record; by default no position is known."""
+        if position is None:
+            position = np.full(self.held.shape[1], np.nan)
+        layout = Layout(record.names, record.lengths)
+        return self.command(layout, record, position, record.stamp, **more)
 
     def command_interface(
         self, interface, names, values, position, stamp, *, source, measured_velocity=None, now=0.0

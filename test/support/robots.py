@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def chain(transmissions: dict[str, str], **joints: str) -> str:
     """
@@ -31,3 +33,19 @@ def chain(transmissions: dict[str, str], **joints: str) -> str:
         f'<transmission name="{n}">{text}</transmission>' for n, text in transmissions.items()
     ]
     return '<robot name="r">' + '\n'.join(parts) + '</ros2_control></robot>'
+
+
+def of_snippet(snippet: str) -> str:
+    """Return a robot of the joints of a transmission's text, which all turn, and of the text."""
+    joints = re.findall(r'<joint name="([^"]+)"', snippet)
+    links = ''.join(f'<link name="{name}_link"/>' for name in ('base', *joints))
+    tree = ''.join(
+        f'<joint name="{name}" type="continuous"><parent link="base_link"/>'
+        f'<child link="{name}_link"/></joint>'
+        for name in joints
+    )
+    declared = ''.join(f'<joint name="{name}"/>' for name in joints)
+    return (
+        f'<robot name="r">{links}{tree}<ros2_control name="block" type="system"><hardware>'
+        f'<plugin>p</plugin></hardware>{declared}{snippet}</ros2_control></robot>'
+    )

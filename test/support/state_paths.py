@@ -5,8 +5,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.states import StatePath
+from transmission_bridge.messages.joint_state import JointStateRecord
+
+
+def record(names, position=(), velocity=(), effort=(), *, stamp=(1, 0)):
+    """Return a message."""
+    rows = (np.array(row, dtype=float) for row in (position, velocity, effort))
+    return JointStateRecord(stamp, '', tuple(names), *rows)
 
 
 def state_path(robot, *, stamp_hold=0.0, timeout=0.0, **options):

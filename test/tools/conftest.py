@@ -16,39 +16,27 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from robots import chain
 
 import transmission_bridge as tb
 from transmission_bridge.tools.main import main
 
 # Roles reversed against the order of the text and of the alphabet.
-REVERSED = """<robot name="reversed">
-  <link name="base"/><link name="first"/><link name="second"/>
-  <joint name="alpha" type="continuous"><parent link="base"/><child link="first"/></joint>
-  <joint name="zed" type="continuous"><parent link="first"/><child link="second"/></joint>
-  <ros2_control name="arm" type="system">
-    <hardware><plugin>any/Driver</plugin></hardware>
-    <joint name="alpha"><command_interface name="position"/></joint>
-    <joint name="zed"><command_interface name="position"/></joint>
-    <transmission name="differential">
-      <plugin>transmission_interface/DifferentialTransmission</plugin>
+REVERSED = chain(
+    {
+        'differential': """<plugin>transmission_interface/DifferentialTransmission</plugin>
       <actuator name="m2" role="actuator2">
-        <mechanical_reduction>-50</mechanical_reduction>
-      </actuator>
+        <mechanical_reduction>-50</mechanical_reduction></actuator>
       <actuator name="m1" role="actuator1">
-        <mechanical_reduction>50</mechanical_reduction>
-      </actuator>
+        <mechanical_reduction>50</mechanical_reduction></actuator>
       <joint name="alpha" role="joint2">
-        <mechanical_reduction>-2</mechanical_reduction><offset>-0.5</offset>
-      </joint>
+        <mechanical_reduction>-2</mechanical_reduction><offset>-0.5</offset></joint>
       <joint name="zed" role="joint1">
-        <mechanical_reduction>2</mechanical_reduction><offset>0.5</offset>
-      </joint>
-    </transmission>
-  </ros2_control>
-</robot>
-"""
+        <mechanical_reduction>2</mechanical_reduction><offset>0.5</offset></joint>"""
+    },
+    **dict.fromkeys(('alpha', 'zed'), 'continuous 0 0 1 1'),
+)
 
-# One transmission that loads, one of an unknown type, one with a bad number, one joint without.
 # One transmission that loads, one of an unknown type, one with a bad number, one joint without.
 _MIXED = (
     ('good', 'transmission_interface/SimpleTransmission', '100'),
@@ -123,19 +111,19 @@ def refuse(run: Run) -> Callable[..., None]:
     return call
 
 
-def _numbers_of(description: str | bytes) -> dict[str, float]:
-    robot = tb.RobotTransmissions(tb.load_description(description))
-    return {
-        '.'.join((name, *each.path)): each.value
-        for name, group in robot.tunables.items()
-        for each in group
-    }
-
-
 @pytest.fixture(scope='session')
 def numbers_of() -> Callable[[str | bytes], dict[str, float]]:
     """Return a function that gives every number of a robot's transmissions by its name."""
-    return _numbers_of
+
+    def call(description: str | bytes) -> dict[str, float]:
+        tunables = tb.RobotTransmissions(tb.load_description(description)).tunables
+        return {
+            '.'.join((name, *each.path)): each.value
+            for name, group in tunables.items()
+            for each in group
+        }
+
+    return call
 
 
 @pytest.fixture

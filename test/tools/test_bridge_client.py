@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 
 import pytest
@@ -42,72 +41,6 @@ def run_until(client, condition, seconds=30.0):
     while not condition():
         assert time.monotonic() < deadline
         client.spin_for(0.05)
-
-
-@pytest.fixture
-def start(harness):
-    """Start a bridge of the example arm in a namespace; what is left of it ends with the test."""
-    processes = []
-
-    def start_bridge():
-        words = ['--urdf', ARM, '--ros-args', '-r', '__ns:=/arm', '-p', 'autostart:=true']
-        processes.append(harness.Process('transmission_bridge.ros.bridge_main', words))
-        processes[-1].wait_for('active')
-        return processes[-1]
-
-    yield start_bridge
-    for process in processes:
-        process.clean_up()
-
-
-@pytest.mark.ros
-def test_a_bridge_is_there_answers_and_is_gone_soon_after_it_was_killed(
-    harness, monkeypatch, start
-):
-    """Within seconds, and when it runs again the client knows that it is another process."""
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(harness.DOMAIN))
-    client = BridgeClient('client', 'arm/transmission_bridge')
-    answers, changes = [], []
-
-    def spin_until(condition, seconds=30.0):
-        run_until(client, condition, seconds)
-
-    try:
-        client.follow_parameters(lambda *change: changes.append(change))
-        client.set_parameters({f'{PREFIX}.offset': 0.5}, answers.append)
-        assert (answers, client.report) == (['the bridge has gone'], None)
-        process = start()
-        spin_until(lambda: client.is_present and client.report.state == 'active')
-        assert client.bridge == '/arm/transmission_bridge'
-        first = client.report.start
-
-        # One request after the other: services of their own may answer in any order.
-        client.set_parameters({f'{PREFIX}.offset': 0.5}, answers.append)
-        spin_until(lambda: len(answers) == 2)
-        client.set_parameters({f'{PREFIX}.mechanical_reduction': 0.0}, answers.append)
-        spin_until(lambda: len(answers) == 3)
-        client.get_parameters(
-            ['autostart', 'unheard_of'], lambda *answer: answers.append(answer), prefix=PREFIX
-        )
-        spin_until(lambda: len(answers) == 4)
-        assert answers[1] == ''
-        assert 'expected a number other than zero, found 0.0' in answers[2]
-        values = {f'{PREFIX}.mechanical_reduction': 101.0, f'{PREFIX}.offset': 0.5}
-        assert answers[3] == ({'autostart': True, **values}, '')
-        spin_until(lambda: ({f'{PREFIX}.offset': 0.5}, []) in changes)
-
-        process.send_signal(signal.SIGSTOP)
-        client.set_parameters({f'{PREFIX}.offset': 0.25}, answers.append)
-        process.stop(signal.SIGKILL)
-        spin_until(lambda: len(answers) == 5, 5.0)
-        assert answers[4] in ('the bridge does not answer', 'the bridge has gone')
-        spin_until(lambda: not client.is_present, 5.0)
-
-        start()
-        spin_until(lambda: client.is_present)
-        assert client.report.start > first
-    finally:
-        client.close()
 
 
 @pytest.mark.ros

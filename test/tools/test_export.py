@@ -13,7 +13,6 @@ import tempfile
 from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
 import pytest
-from robots import chain
 
 yaml = pytest.importorskip('yaml', reason='PyYAML is not installed')
 
@@ -172,7 +171,7 @@ def exported_by(export, description, parameters):
 
 
 @pytest.mark.parametrize('file', EXAMPLES, ids=lambda file: file.name)
-@SETTINGS
+@settings(SETTINGS, max_examples=8)
 @given(st.data())
 def test_the_example_robots_come_out_with_the_numbers_asked_for(export, numbers_of, file, data):
     """Each number of each example can be written, and nothing but numbers and new lines differ."""
@@ -192,37 +191,67 @@ def apart_from_numbers(data):
     return re.sub(rb'>\s*</joint>', b'/>', data)
 
 
-INSERTED = [
-    ('<J role="joint1"><mechanical_reduction>2</mechanical_reduction></J>',
+TEMPLATE = """<robot name="r">
+<ros2_control name="s" type="system"><joint name="q"/>%s<transmission name="t">
+<plugin>transmission_interface/SimpleTransmission</plugin>%s%s</transmission>
+</ros2_control></robot>"""
+PLAIN = '<joint name="q" role="joint1"/>', '<actuator name="a" role="actuator1"/>'
+VELOCITY = '<param name="velocity">5</param>'
+OFFSET = {'joints.q.offset': 0.5}
+
+#: A joint or, by its name, an actuator, and what becomes of it with these numbers.
+WRITTEN = [
+    # A number that had its default, with the line ends and the indentation around it.
+    ('<J role="joint1"><mechanical_reduction>2</mechanical_reduction></J>', OFFSET,
      '<J role="joint1"><mechanical_reduction>2</mechanical_reduction><offset>0.5</offset></J>'),
-    ('<J role="joint1" mechanical_reduction="2"/>',
+    ('<J role="joint1" mechanical_reduction="2"/>', OFFSET,
      '<J role="joint1" mechanical_reduction="2" offset="0.5"/>'),
-    ('<J role="joint1" />', '<J role="joint1"><offset>0.5</offset></J>'),
-    ('\n\t  <J role="joint1"/>',
+    ('<J role="joint1" />', OFFSET, '<J role="joint1"><offset>0.5</offset></J>'),
+    ('\n\t  <J role="joint1"/>', OFFSET,
      '\n\t  <J role="joint1">\n\t  \t  <offset>0.5</offset>\n\t  </J>'),
-    ('\r\n    <J role="joint1"></J>',
+    ('\r\n    <J role="joint1"></J>', OFFSET,
      '\r\n    <J role="joint1">\r\n        <offset>0.5</offset>\r\n    </J>'),
-    ('\n    <J>\n      <role>joint1</role> <!-- first -->\n    </J>',
+    ('\n    <J>\n      <role>joint1</role> <!-- first -->\n    </J>', OFFSET,
      '\n    <J>\n      <role>joint1</role> <!-- first -->\n      <offset>0.5</offset>\n    </J>'),
-    ('\n    <J role="joint1">\n      <!-- none -->\n    </J>',
+    ('\n    <J role="joint1">\n      <!-- none -->\n    </J>', OFFSET,
      '\n    <J role="joint1">\n        <offset>0.5</offset>\n      <!-- none -->\n    </J>'),
+    # Limits of actuators as attribute, as parameter or as both; an open one joins the others.
+    *((f'<A role="actuator1">\n        {before}\n      </A>',
+       {f'actuators.a.limit.{kind}': value for kind, value in values.items()},
+       f'<A role="actuator1">\n        {after}\n      </A>') for before, values, after in (
+        ('<limit velocity = \'5.0\'  lower="-1"/> <!-- kept -->', {'velocity': 6.5, 'lower': -1.0},
+         '<limit velocity = \'6.5\'  lower="-1"/> <!-- kept -->'),
+        (VELOCITY.replace('5', ' 5 '), {'velocity': 6.5}, VELOCITY.replace('5', ' 6.5 ')),
+        (VELOCITY + '<limit velocity="5"/>', {'velocity': 6.5},
+         VELOCITY.replace('5', '6.5') + '<limit velocity="6.5"/>'),
+        ('<limit velocity="5"/>', {'upper': 2.0}, '<limit velocity="5" upper="2.0"/>'),
+        ('<limit velocity="5"/>', {'velocity': math.inf}, '<limit velocity="inf"/>'),
+        ('<limit effort="5" lower="-inf"/>', {'lower': -2.0},
+         '<limit effort="5" lower="-2.0"/>'),
+        (VELOCITY, {'effort': 2.0, 'upper': math.inf},
+         VELOCITY + '\n        <limit effort="2.0"/>'),
+    )),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(('before', 'after'), INSERTED)
-def test_a_number_that_had_its_default_is_inserted_like_its_neighbours(export, before, after):
+@pytest.mark.parametrize(('before', 'values', 'after'), WRITTEN)
+def test_a_number_is_written_where_it_stands_or_like_its_neighbours(
+    export, numbers_of, before, values, after
+):
     """As attribute or element, with the line ends and the indentation around it."""
-    template = """<robot name="r">
-<ros2_control name="s" type="system"><joint name="q"/>{line_end}<transmission name="t">
-<plugin>transmission_interface/SimpleTransmission</plugin><actuator name="a" role="actuator1"/>%s\
-</transmission></ros2_control></robot>"""
-    template = template.replace('{line_end}', '\r\n' if '\r' in before else '\n')
 
-    def made(joint):
-        joint = joint.replace('<J', '<joint name="q"').replace('</J', '</joint')
-        return (template % joint).encode()
+    def made(text):
+        for short, name in (('J', 'joint name="q"'), ('A', 'actuator name="a"')):
+            text = text.replace(f'<{short}', f'<{name}').replace(
+                f'</{short}', f'</{name.split()[0]}'
+            )
+        parts = (PLAIN[0], text) if 'actuator' in text else (text, PLAIN[1])
+        return (TEMPLATE % ('\r\n' if '\r' in before else '\n', *parts)).encode()
 
-    assert exported_by(export, made(before), nested({'t.joints.q.offset': 0.5}))[1] == made(after)
+    names = {f't.{name}': value for name, value in values.items()}
+    exported = exported_by(export, made(before), nested(names))[1]
+    assert exported == made(after)
+    assert names.items() <= numbers_of(exported).items()
 
 
 def test_parameters_of_a_plugin_are_written_and_added(export, numbers_of):
@@ -308,54 +337,3 @@ def test_a_description_is_replaced_by_force_only(refuse, run, tmp_path, numbers_
     assert run(*words, '--force').out == listed + counts.format(1, 0)
     assert run(*words, '--force').out == counts.format(0, 1)
     assert numbers_of(target.read_bytes())[name] == 0.125
-
-
-# -- limits of actuators -------------------------------------------------------------------------
-
-
-LIMITED = chain(
-    {
-        't0': """<plugin>transmission_interface/SimpleTransmission</plugin>
-      <joint name="q0"/>
-      <actuator name="a0">
-        %s
-      </actuator>"""
-    },
-    q0='',
-)
-VELOCITY = '<param name="velocity">5</param>'
-
-
-@pytest.mark.parametrize(
-    ('before', 'values', 'after'),
-    [
-        (
-            '<limit velocity = \'5.0\'  lower="-1"/> <!-- kept -->',
-            {'velocity': 6.5, 'lower': -1.0},
-            '<limit velocity = \'6.5\'  lower="-1"/> <!-- kept -->',
-        ),
-        (VELOCITY.replace('5', ' 5 '), {'velocity': 6.5}, VELOCITY.replace('5', ' 6.5 ')),
-        (
-            VELOCITY + '<limit velocity="5"/>',
-            {'velocity': 6.5},
-            VELOCITY.replace('5', '6.5') + '<limit velocity="6.5"/>',
-        ),
-        ('<limit velocity="5"/>', {'upper': 2.0}, '<limit velocity="5" upper="2.0"/>'),
-        ('<limit velocity="5"/>', {'velocity': math.inf}, '<limit velocity="inf"/>'),
-        ('<limit effort="5" lower="-inf"/>', {'lower': -2.0}, '<limit effort="5" lower="-2.0"/>'),
-        (
-            VELOCITY,
-            {'effort': 2.0, 'upper': math.inf},
-            VELOCITY + '\n        <limit effort="2.0"/>',
-        ),
-    ],
-)
-def test_limits_of_actuators_are_written_where_they_stand(
-    export, numbers_of, before, values, after
-):
-    """As attribute, as parameter or as both; one that was open is added to the others."""
-    names = {f't0.actuators.a0.limit.{kind}': value for kind, value in values.items()}
-    result = export((LIMITED % before).encode(), nested(names))
-    assert (result.code, result.err) == (0, '')
-    assert result.out == LIMITED % after
-    assert names.items() <= numbers_of(result.out).items()

@@ -14,6 +14,7 @@ import argparse
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from pathlib import Path
+import re
 import signal
 import tempfile
 from unittest import mock
@@ -27,16 +28,18 @@ from robots import chain
 import transmission_bridge as tb
 from transmission_bridge.tools.cli import Exit, UsageError
 from transmission_bridge.tools.commands import COMMANDS
+from transmission_bridge.tools.demo import command as demo
 
 for extra in ('scipy', 'matplotlib', 'rosbags', 'yaml'):
     pytest.importorskip(extra)
 
 
+MCAP = b'\x89MCAP0\r\n'
 #: Seconds that no input may take.
 PATIENCE = 60
 
 fuzzed = settings(
-    max_examples=20,
+    max_examples=12,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 
@@ -131,14 +134,8 @@ USUAL = {
     'watch': [['--once'], ['--seconds', '1'], ['--plain']],
 }  # fmt: skip
 
-tame = st.floats(-2.0, 2.0).map(repr)
-numbers = tame | st.sampled_from(
-    ['', 'nan', 'inf', '-inf', '1e308', '-1e308', '5e-324', '0', '-0.0', 'x', '1,', '"', '1e9']
-)
 
-
-def motion() -> list[list[str]]:
-    """Return time, actuators and joints, row by row, of the robot in motion."""
+def _motion() -> list[list[str]]:
     robot = tb.RobotTransmissions(tb.load_description(ROBOT))
     assert (*robot.actuator_names, *robot.joint_names) == NAMES
     time = np.arange(40) * 0.125
@@ -147,53 +144,40 @@ def motion() -> list[list[str]]:
     return [[repr(cell) for cell in row] for row in np.c_[time, actuators, joints].tolist()]
 
 
+#: Time, actuators and joints, row by row, of the robot in motion.
+ROWS = _motion()
+MOTION = '\n'.join([','.join(['time', *COLUMNS]), *(','.join(row) for row in ROWS)])
+
+
+#: What numbers, names and marks of a file become.
+NONSENSE = (
+    *(b'', b'0', b'-1', b'-0.0', b'nan', b'inf', b'1e308', b'1e-300', b'5e-324', b'99', b'x'),
+    *(b'"', b'1,', b'1e9', b'[]', b'{', b'&a [*a]', b'pan.position', b'knee_link', b'<'),
+)
+
+
+@st.composite
 def damaged(draw: st.DrawFn, data: bytes) -> bytes:
-    """Return the bytes as they are, cut off, or with a piece replaced."""
-    kind = draw(st.sampled_from(['whole', 'whole', 'cut', 'replaced']))
+    """Draw the bytes as they are, cut off, with bytes replaced, or with words replaced."""
+    kind = draw(st.sampled_from(['whole', 'cut', 'bytes', 'word', 'word', 'word']))
     place = draw(st.integers(0, max(len(data) - 1, 0)))
     if kind == 'cut':
         return data[:place]
-    if kind == 'replaced':
+    if kind == 'bytes':
         return data[:place] + draw(st.binary(max_size=6)) + data[place + 3 :]
+    if kind == 'word':
+        found = sorted(set(re.findall(rb'[-+.\w]+', data)))
+        word = found[place % len(found)] if found else b'x'
+        count = draw(st.sampled_from([1, -1]))
+        return data.replace(word, draw(st.sampled_from(NONSENSE)), count)
     return data
 
 
-@st.composite
-def changed(draw: st.DrawFn, texts: list[str], old: list[str], new: list[str]) -> bytes:
-    """Draw one of the texts that may have a word replaced, or be damaged."""
-    text = draw(st.sampled_from(texts))
-    if draw(st.booleans()):
-        text = text.replace(draw(st.sampled_from(old)), draw(st.sampled_from(new)))
-    return damaged(draw, text.encode())
-
-
-@st.composite
-def tables(draw: st.DrawFn) -> bytes:
-    """Draw a table that may be right, or wrong in one of the ways that tables are wrong."""
-    if draw(st.booleans()):
-        return damaged(draw, MOTION.encode())
-    names = draw(st.lists(st.sampled_from([*NAMES, 'time', 'x', 'topic', 'pan.position']),
-                          min_size=1, max_size=10))  # fmt: skip
-    cells = draw(st.lists(draw(st.sampled_from([tame, numbers])), min_size=1, max_size=40))
-    # Rows repeat a few drawn numbers: hypothesis should look for kinds of tables, not of numbers.
-    lines = [
-        ','.join(cells[(3 * row + 7 * column) % len(cells)] for column in range(len(names)))
-        for row in range(draw(st.integers(0, 40)))
-    ]
-    return damaged(draw, '\n'.join([','.join(names), *lines]).encode())
-
-
-robots = changed(
-    [ROBOT, ROBOT, ROS1],
-    ['9<', '0.06<', '0.3<', '1.2<', '-1"', 'Simple', 'knee_link"'],
-    ['0<', '-1<', '1e300<', '1e-300<', 'nan"', 'x', '', '99"', '99<'],
-)
-parameters = changed(
-    [PARAMETERS],
-    ['9.5', '0.07', '1.0', 'gear', '/**', '[pan]', 'crank:'],
-    ['0', '-1', '.nan', '1e300', 'x', '""', '[]', '&a [*a]', '{'],
-)
-MOTION = '\n'.join([','.join(['time', *COLUMNS]), *(','.join(row) for row in motion())])
+TEXTS = {
+    'robot.urdf': ROBOT.encode(),
+    'tuned.yaml': PARAMETERS.encode(),
+    'data.csv': MOTION.encode(),
+}
 
 
 @st.composite
@@ -211,14 +195,11 @@ def inputs(draw: st.DrawFn, command: str, recordings: dict[str, bytes]) -> Input
             more += [draw(st.sampled_from(choices) | words if choices else words)]
         place = draw(st.sampled_from([0, len(arguments)]))
         arguments[place:place] = draw(st.sampled_from([more, more, more[:1], [draw(words)]]))
-    files = {'robot.urdf': draw(robots)}
-    if '@data.csv' in arguments:
-        files['data.csv'] = draw(tables())
-    if '@tuned.yaml' in arguments:
-        files['tuned.yaml'] = draw(parameters)
-    for name, data in recordings.items():
-        if '@' + name.partition('/')[0] in arguments:
-            files[name] = damaged(draw, data)
+    given = {**TEXTS, **recordings}
+    used = [name for name in given if '@' + name.partition('/')[0] in (*arguments, '@robot.urdf')]
+    files = {name: draw(damaged(given[name])) for name in used}
+    if draw(st.booleans()):
+        files['robot.urdf'] = draw(damaged(ROS1.encode()))
     return arguments, files
 
 
@@ -243,7 +224,7 @@ def recordings(run, tmp_path_factory) -> dict[str, bytes]:
     """Return recordings in every format, by the name below the folder of an input."""
     folder = tmp_path_factory.mktemp('recordings')
     lines = [','.join(['time', 'topic', *COLUMNS])]
-    for time, *cells in motion():
+    for time, *cells in ROWS:
         lines.append(','.join([time, '/actuator_states', *cells[:4], '', '', '', '']))
         lines.append(','.join([time, '/joint_states', '', '', '', '', *cells[4:]]))
     (folder / 'in.csv').write_text('\n'.join(lines))
@@ -266,25 +247,10 @@ def inside(files: dict[str, bytes], arguments: list[str]) -> Iterator[list[str]]
             (Path(name) / file).write_bytes(data)
         yield [a.replace('@', f'{name}/') if a.startswith('@') else a for a in arguments]
         assert not list(Path(name).rglob('*.partial'))
-
-
-@pytest.fixture(scope='module')
-def survive(run):
-    """Return a function that runs a command with files and checks how it ends."""
-
-    def call(command: str, arguments: list[str], files: dict[str, bytes]) -> None:
-        with inside(files, arguments) as given, guarded():
-            result = run(command, *given, stdin=files.get('robot.urdf', b''))
-        assert result.code in (0, 1, 2)
-        assert 'Traceback' not in result.out + result.err
-        if result.code == 2:
-            assert result.err.count('\n') >= 1
-            assert 'transmission_bridge: ' in result.err
-        if command == 'check' and '--json' in given and result.out.startswith('{'):
-            errors = [each for each in result.json['findings'] if each['severity'] == 'error']
-            assert result.code == int(bool(errors))
-
-    return call
+        # Of a recording there is all or nothing.
+        for path in Path(name).rglob('out*.mcap'):
+            assert path.read_bytes().startswith(MCAP)
+            assert path.read_bytes().endswith(MCAP)
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -308,8 +274,8 @@ def without_ros() -> Iterator[None]:
     interrupted = mock.Mock(**{'return_value.run.side_effect': KeyboardInterrupt})
     for_ros = mock.Mock(side_effect=UsageError('there is no bridge'))
     with (
-        mock.patch(f'{tools}.demo.command.run_demo', return_value=Exit.OK),
-        mock.patch(f'{tools}.watch.WatchClient', hears),  # after a class of demo was derived
+        mock.patch(f'{tools}.watch.WatchClient', hears),
+        mock.patch.object(demo, 'run_demo', return_value=Exit.OK),
         mock.patch(f'{tools}.tune.command.open_server', mock.Mock(**{'get_port.return_value': 1})),
         mock.patch(f'{tools}.tune.command.TuneSession', interrupted),
         mock.patch(f'{tools}.tune.live.BridgeRobot', for_ros),
@@ -317,26 +283,32 @@ def without_ros() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize('command', COMMANDS)
+@pytest.mark.parametrize('command', ['', *COMMANDS])
 @fuzzed
 @given(data=st.data())
-def test_any_input_ends_in_an_exit_code(survive, recordings, command, data):
-    """Any files, any options and words, for every command that there is."""
-    survive(command, *data.draw(inputs(command, recordings)))
-
-
-@fuzzed
-@given(st.lists(words, max_size=4))
-def test_any_words_end_in_an_exit_code(survive, arguments):
-    """Without a command as well."""
-    survive(*(arguments[:1] or ['']), arguments[1:], {})
+def test_any_input_ends_in_an_exit_code(run, recordings, command, data):
+    """Any files, any options and words, for every command that there is, and without one."""
+    if command:
+        arguments, files = data.draw(inputs(command, recordings))
+    else:
+        command, *arguments = data.draw(st.lists(words, min_size=1, max_size=4))
+        files = {}
+    with inside(files, arguments) as given, guarded():
+        result = run(command, *given, stdin=files.get('robot.urdf', b''))
+    assert result.code in (0, 1, 2)
+    assert 'Traceback' not in result.out + result.err
+    if result.code == 2:
+        assert result.err.count('\n') >= 1
+        assert 'transmission_bridge: ' in result.err
+    if command == 'check' and '--json' in given and result.out.startswith('{'):
+        errors = [each for each in result.json['findings'] if each['severity'] == 'error']
+        assert result.code == int(bool(errors))
 
 
 @pytest.mark.parametrize('command', COMMANDS)
 def test_the_usual_inputs_are_usual(run, recordings, command):
     """Undamaged files pass, so that nonsense gets behind the checks of arguments."""
-    texts = {'robot.urdf': ROBOT, 'tuned.yaml': PARAMETERS, 'data.csv': MOTION}
-    files = {name: text.encode() for name, text in texts.items()} | recordings
+    files = {**TEXTS, **recordings}
     for arguments in USUAL[command]:
         with inside(files, arguments) as given:
             result = run(command, *given, stdin=files['robot.urdf'])

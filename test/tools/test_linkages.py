@@ -13,7 +13,6 @@ import pytest
 
 import transmission_bridge as tb
 from transmission_bridge.tools.plot.command import make_curves
-from transmission_bridge.tools.tune.model import TuneModel
 
 COMMANDED = {
     'four_bar_knee': ('knee',),
@@ -83,7 +82,7 @@ def test_what_depends_on_nothing_has_a_ratio_of_zero(run, save):
     assert ratios['hip_motor', 'hip'] == pytest.approx([9.0, 9.0])
 
 
-# -- map and jacobian ----------------------------------------------------------------------------
+# -- map ----------------------------------------------------------------------------------------
 
 
 def test_map_prints_passive_joints_and_takes_the_commanded_ones(run, worked):
@@ -99,19 +98,6 @@ def test_map_prints_passive_joints_and_takes_the_commanded_ones(run, worked):
     assert joints.keys() == set(robot.joint_names)
     for given in (joints, {each: joints[each] for each in commanded}):
         assert mapped('actuator', given) == pytest.approx(values, abs=1e-9)
-
-
-def test_the_jacobian_in_actuator_coordinates_follows_the_loop(run, save):
-    """Both ends of the loop are at one place and move alike."""
-    path, _ = save('five_bar')
-    words = ('--space', 'actuator', '--json', 'hip_motor=1.5', 'knee_motor=-2.0')
-    ends = [
-        run('jacobian', path, '--base', 'body', '--end', end, *words).json
-        for end in ('rod_tip', 'shin_pin')
-    ]
-    for key, rows in (('transform', np.s_[:3, 3]), ('jacobian', np.s_[:3])):
-        one, other = (np.array(end[key])[rows] for end in ends)
-        np.testing.assert_allclose(one, other, atol=1e-9)
 
 
 # -- plot ----------------------------------------------------------------------------------------
@@ -133,14 +119,6 @@ def test_a_linkage_has_curves_of_its_passive_joints(run, worked, tmp_path):
         assert np.isfinite(curves.positions).all(axis=1).mean() > 0.5
     texts = re.findall(r'<!--(.*?)-->', output.read_text(encoding='utf-8'))
     assert {*commanded, *robot.actuator_names} <= {text.strip() for text in texts}
-
-
-def test_curves_begin_where_the_linkage_can_be(save):
-    """The middle of the range may be out of reach."""
-    limits = ('lower="-1.4" upper="1.4" velocity="20"', 'lower="-0.2" upper="5" velocity="20"')
-    _, robot = save('five_bar', limits)
-    for curves in make_curves(robot, robot.bindings[0]):
-        assert np.isfinite(curves.positions).all(axis=1).any()
 
 
 # -- export --------------------------------------------------------------------------------------
@@ -260,22 +238,3 @@ def test_converted_recordings_have_passive_joints(run, worked, tmp_path):
     with back.open() as file:
         found = [[float(row[each]) for each in columns] for row in csv.DictReader(file)]
     np.testing.assert_allclose(found, rows, rtol=1e-9, atol=1e-9)
-
-
-# -- tune ----------------------------------------------------------------------------------------
-
-
-def test_a_change_is_shown_by_what_it_does_to_the_joints(worked):
-    """An offset of a motor moves the commanded joints, and each of the robot's once."""
-    commanded, path, robot = worked
-    (transmission,) = robot.transmissions
-    model = TuneModel(path.read_bytes(), robot)
-    position = np.zeros(len(robot.actuator_names))
-    number = f'transmissions.{transmission}.actuators.{robot.actuator_names[-1]}.offset'
-    preview = model.preview_change({number: 0.02}, position)
-    assert preview.reason == ''
-    shown = [shift.joint for shift in preview.shifts]
-    assert commanded[-1] in shown
-    assert len(set(shown)) == len(shown)
-    assert {*shown} <= {*robot.joint_names}
-    assert all(abs(shift.after - shift.before) < 0.1 for shift in preview.shifts)

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge map``."""
+"""``transmission_bridge map`` and ``jacobian``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,37 @@ import math
 
 from hypothesis import given
 from hypothesis import strategies as st
+import numpy as np
 import pytest
 from robots import chain
 
 import transmission_bridge as tb
-from transmission_bridge.description import load_description
+from transmission_bridge.kinematics import ActuatorDevice, JointDevice
+from transmission_bridge.resources import resource
 
 TO_JOINT = ('--to', 'joint', '--interface')
 TO_ACTUATOR = ('--to', 'actuator', '--interface')
+
+BAR = chain(
+    {
+        't': """<plugin>transmission_interface/FourBarLinkageTransmission</plugin>
+      <actuator name="a" role="actuator1"><mechanical_reduction>3</mechanical_reduction></actuator>
+      <actuator name="b" role="actuator2"><mechanical_reduction>-7</mechanical_reduction>
+      </actuator>
+      <joint name="p" role="joint1"><offset>0.1</offset></joint>
+      <joint name="q" role="joint2"><mechanical_reduction>0.3</mechanical_reduction></joint>"""
+    },
+    p='',
+    q='',
+)
+CRANK = chain(
+    {
+        't': """<plugin>transmission_bridge/CrankSliderTransmission</plugin>
+      <param name="rod_length">0.3</param><param name="crank_radius">0.1</param>
+      <param name="crank_angle">1.2</param><actuator name="slide"/><joint name="knee"/>"""
+    },
+    knee='',
+)
 
 
 def test_roles_decide_against_xml_and_alphabetical_order(run, reversed_robot):
@@ -28,46 +51,34 @@ def test_roles_decide_against_xml_and_alphabetical_order(run, reversed_robot):
     assert result.json == pytest.approx({'m1': 100, 'm2': 20}, rel=1e-14)
 
 
-@given(st.data())
-def test_every_interface_is_the_core_s_answer_to_the_last_bit(run, data):
+@given(
+    st.sampled_from(['position', 'velocity', 'acceleration', 'effort', 'torque', 'force']),
+    st.sampled_from(['joint', 'actuator']),
+    st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=2),
+)
+def test_every_interface_is_the_core_s_answer_to_the_last_bit(run, interface, to, values):
     """JSON carries full precision: what is printed is what the core computes."""
-    text = """<robot name="r"><transmission name="t">
-      <type>transmission_interface/FourBarLinkageTransmission</type>
-      <actuator name="a"><role>actuator1</role>
-        <mechanicalReduction>3</mechanicalReduction></actuator>
-      <actuator name="b"><role>actuator2</role>
-        <mechanicalReduction>-7</mechanicalReduction></actuator>
-      <joint name="p"><role>joint1</role><offset>0.1</offset>
-        <hardwareInterface>EffortJointInterface</hardwareInterface></joint>
-      <joint name="q"><role>joint2</role><mechanicalReduction>0.3</mechanicalReduction>
-        <hardwareInterface>EffortJointInterface</hardwareInterface></joint>
-    </transmission></robot>"""
-    robot = tb.RobotTransmissions(load_description(text))
-    interface = data.draw(
-        st.sampled_from(['position', 'velocity', 'acceleration', 'effort', 'torque', 'force'])
-    )
-    to = data.draw(st.sampled_from(['joint', 'actuator']))
-    values = [data.draw(st.floats(-1e6, 1e6)) for _ in range(2)]
+    robot = tb.RobotTransmissions(tb.load_description(BAR))
     names, others = (('a', 'b'), ('p', 'q'))[:: 1 if to == 'joint' else -1]
     arguments = [f'{name}={value!r}' for name, value in zip(names, values, strict=True)]
     way = ('--to', to, '--interface', interface)
-    result = run('map', '-', *way, '--json', *arguments, stdin=text.encode())
+    result = run('map', '-', *way, '--json', *arguments, stdin=BAR.encode())
     function = robot.actuator_to_joint if to == 'joint' else robot.joint_to_actuator
     assert result.json == dict(zip(others, function(interface, values).tolist(), strict=True))
 
 
 @pytest.mark.parametrize(
-    ('way', 'values', 'found', 'missing'),
+    ('way', 'values', 'missing'),
     [
-        ((*TO_JOINT, 'position'), ['m1=100'], {}, 'alpha, zed'),
+        ((*TO_JOINT, 'position'), ['m1=100'], 'alpha, zed'),
         # Infinity is no JSON number.
-        ((*TO_ACTUATOR, 'velocity'), ['zed=1e308', 'alpha=1'], {}, 'm1, m2'),
+        ((*TO_ACTUATOR, 'velocity'), ['zed=1e308', 'alpha=1'], 'm1, m2'),
     ],
 )
-def test_what_is_not_known_is_left_out(run, reversed_robot, way, values, found, missing):
+def test_what_is_not_known_is_left_out(run, reversed_robot, way, values, missing):
     """Only what is fully known is printed; the text says what is not; nothing at all is a 1."""
     result = run('map', reversed_robot, *way, '--json', *values)
-    assert (result.code, result.json, result.err) == (1, found, '')
+    assert (result.code, result.json, result.err) == (1, {}, '')
     text = run('map', reversed_robot, *way, *values)
     assert (text.code, text.out) == (1, f'not computable from these values: {missing}\n')
 
@@ -88,66 +99,27 @@ def test_a_joint_lost_to_an_error_is_named_with_its_reason(run, mixed_robot):
 
 def test_values_may_stand_anywhere(run, reversed_robot):
     """Values before, between and behind the options mean the same."""
-    expected = run('map', reversed_robot, *TO_JOINT, 'effort', '--json', 'm1=1', 'm2=2').json
     for arguments in (
-        ['m1=1', 'm2=2', '--to', 'joint', '--interface', 'effort', '--json'],
-        ['m1=1', '--to', 'joint', 'm2=2', '--json', '--interface', 'effort'],
-        ['m1=1', 'm2=2', '--at', 'm1=3', 'm2=4', '--json', *TO_JOINT, 'effort'],
-        ['--at', 'm1=3', '--at', 'm2=4', '--json', *TO_JOINT, 'effort', 'm1=1', 'm2=2'],
+        'm1=1 m2=2 --to joint --interface effort --json',
+        'm1=1 --to joint m2=2 --json --interface effort',
+        'm1=1 m2=2 --at m1=3 m2=4 --json --to joint --interface effort',
+        '--at m1=3 --at m2=4 --json --to joint --interface effort m1=1 m2=2',
     ):
-        assert run('map', reversed_robot, *arguments).json == expected
-    assert len(expected) == 2
-    assert all(map(math.isfinite, expected.values()))
+        found = run('map', reversed_robot, *arguments.split()).json
+        assert found == {'alpha': -300.0, 'zed': -100.0}
 
 
-SUPPORTED = 'supported: position, velocity, acceleration, effort, torque, force'
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'words'),
-    [
-        (['position', 'm1'], 'expected actuator=value'),
-        (['position', 'm1='], "found ''"),
-        (['position', 'm1=fast'], "found 'fast'"),
-        (['position', 'm1=nan'], "found 'nan'"),
-        (['position', 'm1=inf'], "found 'inf'"),
-        (['position', 'm1=1_000'], "found '1_000'"),
-        (['position', 'm1=1e999'], 'double precision'),
-        (['position', 'm1=1', 'm1=2'], 'given twice'),
-        (['position', 'zed=1'], "unknown actuator 'zed', known: m1, m2"),
-        (['position', 'm11=1'], "unknown actuator 'm11' (closest: 'm1'), known: m1, m2"),
-        (['position', 'm1=1', '--at', 'other=2'], "unknown actuator 'other', known: m1, m2"),
-        (['position', 'm1=1', '--rate', 'm1=x'], "found 'x'"),
-        (['position'], 'required: NAME=VALUE'),
-        (['absolute_position', '--to', 'actuator', 'zed=1'], SUPPORTED),
-        (['speed', 'm1=1'], f'{SUPPORTED}, absolute_position'),
-        (['', '--to', 'actuator', 'zed=1'], SUPPORTED),
-    ],
-)
-def test_a_value_that_is_none_is_a_usage_error(refuse, reversed_robot, arguments, words):
-    """Unknown and doubled names, bad numbers and interfaces exit with 2 and one sentence."""
-    refuse(words, 'map', reversed_robot, *TO_JOINT, *arguments)
-
-
-def test_a_ratio_that_depends_on_position_takes_at_and_rate(run, refuse, tmp_path):
+def test_a_ratio_that_depends_on_position_takes_at_and_rate(run, refuse):
     """Velocity, effort and acceleration use the positions and velocities given beside them."""
-    text = """<robot name="crank"><transmission name="t">
-      <type>transmission_bridge/CrankSliderTransmission</type>
-      <param name="rod_length">0.3</param><param name="crank_radius">0.1</param>
-      <param name="crank_angle">1.2</param>
-      <actuator name="slide"><mechanicalReduction>1</mechanicalReduction></actuator>
-      <joint name="knee"><hardwareInterface>EffortJointInterface</hardwareInterface></joint>
-    </transmission></robot>"""
-    path = tmp_path / 'crank.urdf'
-    path.write_text(text)
-    robot = tb.RobotTransmissions(load_description(text))
+    robot, data = tb.RobotTransmissions(tb.load_description(CRANK)), CRANK.encode()
     beside = ('--at', 'knee=0.3', '--rate', 'knee=-0.5')
     for interface in ('velocity', 'effort', 'acceleration'):
-        result = run('map', path, *TO_ACTUATOR, interface, '--json', 'knee=2', *beside)
+        way = (*TO_ACTUATOR, interface, '--json', 'knee=2', *beside)
         expected = robot.joint_to_actuator(interface, [2.0], at=[0.3], rate=[-0.5])
-        assert result.json == {'slide': expected[0]}
-    refuse('give positions with --at', 'map', path, *TO_ACTUATOR, 'effort', 'knee=2')
-    beyond = run('map', path, *TO_JOINT, 'position', 'slide=9')
+        assert run('map', '-', *way, stdin=data).json == {'slide': expected[0]}
+    way = ('map', '-', *TO_ACTUATOR, 'effort', 'knee=2')
+    refuse('give positions with --at', *way, stdin=data)
+    beyond = run('map', '-', *TO_JOINT, 'position', 'slide=9', stdin=data)
     assert beyond.out == 'not computable from these values: knee (t: domain)\n'
     assert beyond.code == 1
 
@@ -171,33 +143,57 @@ def test_an_actuator_beyond_its_limits_is_named(run):
     assert run('map', '-', *TO_JOINT, 'position', 'a=6', stdin=text).err == ''
 
 
-def test_units_of_drivers_are_taken_named_and_listed(run, tmp_path):
+def test_units_of_drivers_are_taken_named_and_listed(run):
     """A motor's number and limits are its driver's; ``check`` lists what one of each is in SI."""
-    robot = tmp_path / 'robot.urdf'
-    robot.write_text(
-        """<robot name="r"><link name="a"/><link name="b"/>
-        <joint name="q" type="continuous"><parent link="a"/><child link="b"/></joint>
-        <transmission name="t"><type>transmission_interface/SimpleTransmission</type>
-        <joint name="q"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
-        <actuator name="m"><mechanicalReduction>10</mechanicalReduction><limit velocity="1"/>
+    gear = """<plugin>transmission_interface/SimpleTransmission</plugin>
+      <joint name="q"><mechanical_reduction>10</mechanical_reduction></joint>
+      <actuator name="m"><limit velocity="1"/>
         <param name="position_unit">turn</param><param name="velocity_unit">rpm</param>
-        <param name="effort_unit">A</param><param name="torque_constant">0.5</param>
-        </actuator></transmission></robot>"""
-    )
-    assert run('map', robot, *TO_JOINT, 'position', 'm=10').out.split()[2:] == ['rad']
-    assert run('map', robot, *TO_JOINT, 'position', '--json', 'm=10').json == {'q': math.tau}
-    assert run('map', robot, *TO_ACTUATOR, 'effort', 'q=10').out == 'm  2.0  A\n'
-    fast = run('map', robot, *TO_ACTUATOR, 'velocity', 'q=6.283185307179586')
+        <param name="effort_unit">A</param><param name="torque_constant">0.5</param></actuator>"""
+    text = chain({'t': gear}, q='continuous 0 0 1 1').encode()
+
+    def told(*words):
+        return run('map', '-', *words, stdin=text)
+
+    assert told(*TO_JOINT, 'position', 'm=10').out.split()[2:] == ['rad']
+    assert told(*TO_JOINT, 'position', '--json', 'm=10').json == {'q': math.tau}
+    assert told(*TO_ACTUATOR, 'effort', 'q=10').out == 'm  2.0  A\n'
+    fast = told(*TO_ACTUATOR, 'velocity', 'q=6.283185307179586')
     assert fast.out.split()[0::2] == ['m', 'rpm']
     assert 'm: 600 is beyond its limits -9.5493 to 9.5493 rpm' in fast.err
-    assert run('map', robot, *TO_ACTUATOR, 'acceleration', 'q=0').out == 'm  0.0  rpm/s\n'
-    lines = run('check', robot).out.splitlines()
+    assert told(*TO_ACTUATOR, 'acceleration', 'q=0').out == 'm  0.0  rpm/s\n'
+    lines = run('check', '-', stdin=text).out.splitlines()
     start = lines.index('units of the drivers, and their size at the motor in SI')
     assert lines[start + 2].split() == ['m', 'turn', '6.28319', 'rpm', '0.10472', 'A', '0.5']
-    assert run('check', robot, '--json').json['units'] == {
+    assert run('check', '-', '--json', stdin=text).json['units'] == {
         'm': {
             'position': {'unit': 'turn', 'scale': math.tau},
             'velocity': {'unit': 'rpm', 'scale': pytest.approx(math.tau / 60.0)},
             'effort': {'unit': 'A', 'scale': 0.5},
         }
     }
+
+
+def test_a_jacobian_is_that_of_the_device(run):
+    """To the last bit, of joints and of actuators; the others are at zero, and text names rows."""
+    arm, links = resource('urdf', 'arm.urdf'), ('--base', 'base_link', '--end', 'tool_link')
+    robot, q = tb.load_description(arm), (0.1, -0.2, 0.3, 0.4, -0.5, 0.6)
+    device = JointDevice.from_description(robot, base='base_link', end='tool_link')
+    for positions in (('--', *q), q):
+        result = run('jacobian', arm, *links, '--json', *positions)
+        assert (result.code, result.err) == (0, '')
+        assert result.json['names'] == list(device.joint_names)
+        assert result.json['jacobian'] == device.base_j_end(q).tolist()
+        assert result.json['transform'] == device.base_t_end(q).tolist()
+    heading, *lines = run('jacobian', arm, *links).out.splitlines()
+    assert heading.split() == list(device.joint_names)
+    rows = ['position', 'vx', 'vy', 'vz', 'wx', 'wy', 'wz']
+    assert [line.split()[0] for line in lines[:7]] == rows
+
+    actuators = ActuatorDevice(device, tb.RobotTransmissions(robot))
+    words = ('--space', 'actuator', '--json', 'shoulder_pan_motor=20.0', 'elbow_motor=-30.0')
+    found = run('jacobian', arm, *links, *words).json
+    names, a = list(actuators.actuator_names), np.zeros(6)
+    a[names.index('shoulder_pan_motor')], a[names.index('elbow_motor')] = 20.0, -30.0
+    assert (found['names'], found['position']) == (names, a.tolist())
+    assert found['jacobian'] == actuators.base_j_end(a).tolist()

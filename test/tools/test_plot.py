@@ -122,29 +122,6 @@ def test_fifty_transmissions_are_as_wide_as_high_and_do_not_overlap():
     assert 0.4 <= COLUMN * len(columns) / max(heights) <= 2.5
 
 
-@pytest.mark.parametrize(
-    ('arguments', 'sentence'),
-    [
-        (['--output', 'drive.pdf'], 'must end with .svg or .png'),
-        (['--output', 'no/such/folder/x.svg'], "there is no folder 'no/such/folder'"),
-        (['--transmission', 'none'], "unknown transmission 'none', known: crank"),
-        (['--transmission', 'cranc'], "unknown transmission 'cranc' (closest: 'crank'), known"),
-        (['--output', 'a\0b.svg'], 'cannot write'),
-    ],
-)
-def test_a_mistake_is_one_sentence(refuse, leg, tmp_path, monkeypatch, arguments, sentence):
-    """What is wrong is said once, with exit code 2, and nothing is written."""
-    monkeypatch.chdir(tmp_path)
-    refuse(sentence, 'plot', leg, *arguments)
-    assert [path.name for path in tmp_path.iterdir()] == ['leg.urdf']
-
-
-def test_a_missing_library_is_one_sentence(refuse, leg, tmp_path, hide):
-    """Without matplotlib the extra that installs it is named."""
-    hide('matplotlib')
-    refuse("pip install '.[plot]'", 'plot', leg, '--output', tmp_path / 'x.svg')
-
-
 def test_a_rejected_transmission_is_drawn_as_rejected(run, mixed_robot, tmp_path):
     """Its box says so and where it stands, and the exit code says so too."""
     output = tmp_path / 'mixed.svg'
@@ -194,35 +171,29 @@ def test_numbers_and_units_of_the_documented_ankle_fit_in_its_boxes():
     np.testing.assert_allclose(ankle.curves[0].positions[0], radians / (2.0 * np.pi))
 
 
-def drawn(curves, name):
-    """Return the two panels of curves, drawn."""
+@pytest.mark.parametrize('limits', [(-0.5, 0.4), (-1.1, 1.8), None])
+def test_legend_and_limits_cover_no_curve(linkages, limits):
+    """The legend is beside the panels, names of limits above them, each beside its line."""
+    text = linkages['push_rod_ankle']
+    if limits:
+        text = CRANK.replace('"-0.5"', f'"{limits[0]}"').replace('"0.4"', f'"{limits[1]}"')
+    robot = tb.RobotTransmissions(tb.load_description(text))
     figure = Figure(figsize=(8.5, 2.5))
     panels = figure.add_axes((0.1, 0.2, 0.3, 0.6)), figure.add_axes((0.55, 0.2, 0.3, 0.6))
-    draw_curves(*panels, name, curves)
+    draw_curves(*panels, 'name', make_curves(robot, robot.bindings[0])[0])
     figure.draw_without_rendering()
-    return panels
-
-
-def test_legend_and_limits_cover_no_curve(linkages):
-    """The legend is beside the panels, and names the level lines, in the colours of the joints."""
-    robot = tb.RobotTransmissions(tb.load_description(linkages['push_rod_ankle']))
-    position, ratio = drawn(make_curves(robot, robot.bindings[0])[0], 'ankle')
-    legend = ratio.get_legend()
-    assert position.get_legend() is None
-    assert legend.get_window_extent().x0 >= ratio.bbox.x1
-    assert legend.get_texts()[-1].get_text() == 'limits of positions'
-    levels = [line for line in position.lines if line.get_linestyle() == ':']
-    colours = {to_hex(line.get_color()) for line in levels}
-    assert len(levels) == 4
-    assert colours == {to_hex(line.get_color()) for line in position.lines[:2]}
-
-
-@pytest.mark.parametrize('limits', [(-0.5, 0.4), (-1.1, 1.8)])
-def test_names_of_limits_cover_no_curve(limits):
-    """They stand above the panels, each beside its line."""
-    text = CRANK.replace('"-0.5"', f'"{limits[0]}"').replace('"0.4"', f'"{limits[1]}"')
-    robot = tb.RobotTransmissions(tb.load_description(text))
-    for each in drawn(*make_curves(robot, robot.bindings[0]), 'crank'):
+    if not limits:
+        position, ratio = panels
+        legend = ratio.get_legend()
+        assert position.get_legend() is None
+        assert legend.get_window_extent().x0 >= ratio.bbox.x1
+        assert legend.get_texts()[-1].get_text() == 'limits of positions'
+        levels = [line for line in position.lines if line.get_linestyle() == ':']
+        colours = {to_hex(line.get_color()) for line in levels}
+        assert len(levels) == 4
+        assert colours == {to_hex(line.get_color()) for line in position.lines[:2]}
+        return
+    for each in panels:
         names = [note for note in each.texts if note.get_text().endswith(' limit')]
         boxes = [note.get_window_extent() for note in names]
         assert [note.get_text() for note in names] == ['lower limit', 'upper limit']

@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import math
 import select
-import sys
 import threading
 
 from hypothesis import given
@@ -92,82 +91,64 @@ def test_the_rate_of_a_regular_topic_is_its_rate(hertz, seconds):
     )
     assert state.compute_rate('joint_states', now) == 0.0
     assert state.compute_rate('actuator_states', now + 3.0) == 0.0
-
-
-def test_a_burst_is_no_rate():
-    """Many messages at once count over the time since the topic was first heard."""
-    state = WatchState()
-    state.store_message('joint_states', ['a'], arrays(0.0), 10.0)
-    for number in range(20):
-        state.store_message('joint_states', ['a'], arrays(0.0), 11.0 + number * 1e-6)
+    # A burst counts over the time since the topic was first heard.
+    for number in range(21):
+        state.store_message('joint_states', ['a'], arrays(0.0), 11.0 - (number == 0))
     assert state.compute_rate('joint_states', 12.0) == pytest.approx(10.0)
 
 
-def test_clamps_are_summed_over_the_sources_of_commands():
-    """Counts come from the diagnostics of each source, the newest of each."""
+def test_clamps_are_summed_over_the_sources_and_the_worst_trouble_stands_first():
+    """Counts are the newest of each source; errors before warnings, above the table."""
     state = WatchState()
     state.store_message('joint_states', ['elbow', 'wrist'], arrays(0.0, 0.0), 1.0)
+    second = commands_of('position_commands', elbow=4, wrist='x')
     for count in (2, 3):
         first = commands_of('joint_commands', WARN, elbow=count)
-        second = commands_of('position_commands', elbow=4, wrist='x')
         hear(state, said('active', first, second, name='bridge'), 1.0)
     assert [row.numbers.get(CLAMPED) for row in state.make_rows(1.0)] == [7, None]
-    (trouble,) = state.list_troubles()
-    assert (trouble.name, trouble.message) == ('bridge: commands of joint_commands', 'inside')
+    error = Status('transmission wrist', ERROR, 'failed\nto load', ())
+    hear(state, said('active', first, error, name='bridge'), 1.0)
+    lines = plain_lines(state, 1.0, ['the driver is missing'])
+    assert lines[:4] == [
+        'the driver is missing',
+        'ERROR bridge: transmission wrist: failed\\nto load',
+        'WARN bridge: commands of joint_commands: inside',
+        '',
+    ]
+    assert any(line.startswith('elbow') for line in lines[4:])
     hear(state, said('active', second, name='bridge'), 2.0)
     assert state.list_troubles() == []
 
 
-def test_the_worst_trouble_stands_first():
-    """Errors before warnings, each with its level, above the table."""
-    state = WatchState()
-    state.store_message('joint_states', ['elbow'], arrays(0.0), 1.0)
-    warning = Status('actuators', WARN, 'pale', ())
-    error = Status('transmission wrist', ERROR, 'failed\nto load', ())
-    hear(state, said('active', warning, error), 1.0)
-    lines = plain_lines(state, 1.0, ['the driver is missing'])
-    assert lines[:4] == [
-        'the driver is missing',
-        'ERROR transmission_bridge: transmission wrist: failed\\nto load',
-        'WARN transmission_bridge: actuators: pale',
-        '',
-    ]
-    assert any(line.startswith('elbow') for line in lines[4:])
+def test_topics_and_rows_of_drivers_are_those_that_the_bridge_names():
+    """
+    Nothing is said of the usual topic where drivers have others.
 
-
-def test_topics_of_drivers_are_those_that_the_bridge_names():
-    """Two drivers, and none on the usual topic: nothing is said of that one."""
+    With commands of their own two that use one name are two motors; else the newest number counts.
+    """
     state = WatchState()
     assert state.topics == [*TOPICS]
     drivers = ('left/states', 'right/states')
+    for value, topic in enumerate(drivers, 1):
+        state.store_message(topic, ['M1'], arrays(value), value)
+    commands = ('left/actuator_commands', 'right/actuator_commands')
+    state.store_message(commands[1], ['M1'], arrays(3.0), 3.0)
     parts = [
         *map(input_of, drivers),
         *(input_of(topic, timeout='') for topic in ('joint_commands', 'actuator_torque_sensors')),
-        *map(output_of, ('joint_states', 'left/actuator_commands', 'right/actuator_commands')),
+        *map(output_of, ('joint_states', *commands)),
         commands_of('joint_commands'),
     ]
-    hear(state, said('active', *parts), 1.0)
-    commands = ('left/actuator_commands', 'right/actuator_commands')
+    hear(state, said('active', *parts), 3.0)
     assert state.topics == [*drivers, *commands, 'joint_states', 'joint_commands']
-    state.store_message('actuator_states', ['m'], arrays(0.0), 2.0)
-    assert state.topics[:4] == [*drivers, 'actuator_states', commands[0]]
-
-
-def test_drivers_that_use_the_same_names_have_a_row_each():
-    """With commands of their own they are two motors; else the newest number of a name counts."""
-    state = WatchState()
-    for topic, value in (('left/states', 1.0), ('right/states', 2.0)):
-        state.store_message(topic, ['M1'], arrays(value), value)
-    state.store_message('right/actuator_commands', ['M1'], arrays(3.0), 3.0)
-    inputs = [input_of('left/states'), input_of('right/states')]
-    outputs = [output_of('left/actuator_commands'), output_of('right/actuator_commands')]
-    hear(state, said('active', *inputs, *outputs), 3.0)
     left, right = state.make_rows(3.0)
     assert (left.name, left.numbers) == ('left/M1', {'POS': 1.0, AGE: 2.0})
     assert (right.name, right.numbers) == ('right/M1', {'POS': 2.0, AGE: 1.0, 'CMD POS': 3.0})
-    hear(state, said('active', *inputs, output_of('actuator_commands')), 4.0)
+    hear(state, said('active', *parts[:2], output_of('actuator_commands')), 4.0)
     (row,) = state.make_rows(4.0)
     assert (row.name, row.numbers['POS']) == ('M1', 2.0)
+    state.store_message('actuator_states', ['m'], arrays(0.0), 5.0)
+    assert state.topics[:3] == [*drivers, 'actuator_states']
 
 
 LIVES = ('unconfigured', 'configuring', 'inactive', 'active', 'deactivating', 'finalized')
@@ -212,14 +193,27 @@ def test_what_is_missing_is_said(driver, joints, life, elsewhere, age):
         assert ('the driver is missing' in sentences) == (not driver)
 
 
-def test_a_driver_that_only_the_bridge_hears_is_not_missing():
-    """Its topic may have another name, which diagnostics do not tell."""
+def test_a_driver_that_only_the_bridge_hears_is_not_missing_but_silent_at_its_timeout():
+    """Its topic may have another name; no sentence for drivers that publish on change."""
     state = WatchState()
-    state.store_message('joint_states', ['q'], arrays(0.0), 1.0)
-    hear(state, said('active', input_of('actuator_states', 7)), 1.0)
-    assert find_missing_sides(state, 1.0) == []
-    hear(state, said('active', input_of('actuator_states', 0)), 2.0)
-    (sentence,) = find_missing_sides(state, 2.0)
+    for topic, name in (('actuator_states', 'm'), ('joint_states', 'q')):
+        state.store_message(topic, [name], arrays(0.0), 10.0)
+    for timeout, is_said in (('1', True), ('never', False), ('', False)):
+        hear(state, said('active', input_of('actuator_states', 9, timeout)), 10.0)
+        assert find_missing_sides(state, 10.9) == []
+        sentences = find_missing_sides(state, 11.1)
+        assert len(sentences) == is_said
+        if is_said:
+            assert 'the driver on actuator_states is silent: no message for 1.1 s' in sentences[0]
+    hear(state, said('inactive', input_of('actuator_states', 9, '1')), 11.0)
+    assert 'silent' not in find_missing_sides(state, 11.1)[0]
+
+    unheard = WatchState()
+    unheard.store_message('joint_states', ['q'], arrays(0.0), 1.0)
+    hear(unheard, said('active', input_of('actuator_states', 7)), 1.0)
+    assert find_missing_sides(unheard, 1.0) == []
+    hear(unheard, said('active', input_of('actuator_states', 0)), 2.0)
+    (sentence,) = find_missing_sides(unheard, 2.0)
     assert 'the driver is missing: no message has arrived on actuator_states' in sentence
 
 
@@ -242,34 +236,21 @@ class _Terminal(io.StringIO):
         return True
 
 
-def test_without_rich_a_terminal_gets_plain_lines_and_a_hint(hide):
-    """The extra that installs it is named, and the command goes on."""
-    hide('rich')
-    out, err = _Terminal(), io.StringIO()
-    with open_screen(WatchState(), Console(Stream(out), Stream(err)), is_plain=False) as (
-        _,
-        is_live,
-    ):
-        assert not is_live
-    assert "pip install '.[cli]'" in err.getvalue()
-
-
-def test_a_live_table_shows_names_as_they_are(monkeypatch):
-    """Brackets in names and units are text, not styles."""
-    pytest.importorskip('rich')
+@pytest.mark.parametrize('has_rich', [False, True])
+def test_a_live_table_shows_names_as_they_are_and_needs_rich(monkeypatch, hide, has_rich):
+    """Brackets in names are text, not styles; without rich plain lines and a hint, and it runs."""
+    pytest.importorskip('rich') if has_rich else hide('rich')
     out, err = _Terminal(), io.StringIO()
     monkeypatch.setattr('sys.stdout', out)
-    monkeypatch.setenv('COLUMNS', '160')
-    monkeypatch.setenv('LINES', '24')
-    monkeypatch.setenv('TERM', 'xterm')
+    for name, value in (('COLUMNS', '160'), ('LINES', '24'), ('TERM', 'xterm')):
+        monkeypatch.setenv(name, value)
     state = WatchState()
     state.store_message('joint_states', ['[bold]elbow[/]'], arrays(1.25), 1.0)
     with open_screen(state, Console(Stream(out), Stream(err)), is_plain=False) as (show, is_live):
-        assert is_live
+        assert is_live == has_rich
         assert not show([])
-    assert '[bold]elbow[/]' in out.getvalue()
-    assert 'AGE [s]' in out.getvalue()
-    assert '1.2500' in out.getvalue()
+    assert all(each in out.getvalue() for each in ('[bold]elbow[/]', 'AGE [s]', '1.2500'))
+    assert ("pip install '.[cli]'" in err.getvalue()) == (not has_rich)
 
 
 def page_of(state, pager=None, missing=(), width=80, height=24) -> list[str]:
@@ -295,11 +276,18 @@ def robot_of(count: int, age: float = 0.0) -> WatchState:
     return state
 
 
-@given(st.integers(24, 200), st.integers(8, 60), st.integers(0, 30), st.integers(0, 4))
-def test_a_page_fits_the_terminal(width, height, count, sentences):
+@given(
+    *(st.integers(24, 200), st.integers(8, 60), st.integers(0, 30), st.integers(0, 4)),
+    st.text(max_size=20),
+)
+def test_a_page_fits_the_terminal(width, height, count, sentences, keys):
     """No line is longer and no page higher; each row stands on exactly one page."""
     state, pager = robot_of(count), Pager()
     missing = ['the driver is missing: ' + 'why ' * 20] * sentences
+    # Whatever was pressed, a page can be drawn.
+    pressed = Pager()
+    pressed.handle_keys(keys)
+    assert len(page_of(state, pressed, missing, width, height)) <= height
     seen: list[str] = []
     while not seen or pager.page:
         lines = page_of(state, pager, missing, width, height)
@@ -332,14 +320,14 @@ def test_on_a_narrow_terminal_position_age_and_command_stay():
     assert headings[24] == ['ACTUATOR', 'POS']
 
 
-def test_numbers_fit_their_column_and_zero_has_no_sign():
-    """A large number has fewer digits, and a small negative one is zero."""
-    for lines in (
-        page_of(robot_of(1), width=160),
-        plain_lines(robot_of(1), 10.0),
-    ):
+def test_numbers_fit_their_column_zero_has_no_sign_and_a_filter_leaves_rows_out():
+    """A large number has fewer digits; on a terminal and on a pipe."""
+    for lines in (page_of(robot_of(1), width=160), plain_lines(robot_of(1), 10.0)):
         row = next(line for line in lines if line.startswith('left_finger_000_motor')).split()
         assert row[1:4] == ['0.0000', '0.0000', '1.23e+06']
+    lines = plain_lines(robot_of(12), 10.0, [], '01?_motor')
+    names = [line.split()[0] for line in lines if line.startswith('left')]
+    assert names == [f'left_finger_01{number}_motor' for number in '01']
 
 
 def test_colours_mean_what_the_legend_says():
@@ -383,14 +371,6 @@ def test_keys_turn_pages_and_filter():
     assert pager.is_over
 
 
-@given(st.text(max_size=20))
-def test_any_key_leaves_a_page(keys):
-    """Whatever is pressed, the next page can be drawn."""
-    pager = Pager()
-    pager.handle_keys(keys)
-    assert page_of(robot_of(3), pager)
-
-
 def test_keys_are_read_without_waiting_and_the_terminal_is_given_back():
     """Single keys arrive at once and unechoed; afterwards the terminal is as before."""
     pty, termios = pytest.importorskip('pty'), pytest.importorskip('termios')
@@ -408,134 +388,19 @@ def test_keys_are_read_without_waiting_and_the_terminal_is_given_back():
         assert pressed() == ''
 
 
-def test_a_filter_of_plain_lines():
-    """The option --filter leaves the other rows out, on a pipe as well."""
-    lines = plain_lines(robot_of(12), 10.0, [], '01?_motor')
-    assert [line.split()[0] for line in lines if line.startswith('left')] == [
-        'left_finger_010_motor',
-        'left_finger_011_motor',
-    ]
-
-
-def test_a_silent_driver_is_said_at_its_timeout():
-    """The bridge says how long it waits; no sentence for drivers that publish on change."""
-    state = WatchState()
-    state.store_message('actuator_states', ['m'], arrays(0.0), 10.0)
-    state.store_message('joint_states', ['q'], arrays(0.0), 10.0)
-    for timeout, is_said in (('1', True), ('never', False), ('', False)):
-        hear(state, said('active', input_of('actuator_states', 9, timeout)), 10.0)
-        assert find_missing_sides(state, 10.9) == []
-        sentences = find_missing_sides(state, 11.1)
-        assert len(sentences) == is_said
-        if is_said:
-            assert 'the driver on actuator_states is silent: no message for 1.1 s' in sentences[0]
-    hear(state, said('inactive', input_of('actuator_states', 9, '1')), 11.0)
-    assert 'silent' not in find_missing_sides(state, 11.1)[0]
-
-
-def test_without_ros_the_user_is_told_in_one_sentence(run, monkeypatch):
-    """Exit code 2, and how to get it."""
-    missing = ('rclpy', 'diagnostic_msgs', 'sensor_msgs')
-    # Other tests of the same process may have imported modules of them.
-    loaded = [name for name in sys.modules if name.partition('.')[0] in missing]
-    for name in (*missing, *loaded):
-        monkeypatch.setitem(sys.modules, name, None)
-    result = run('watch', '--once')
-    assert (result.code, result.out) == (2, '')
-    assert 'is not installed' in result.err
-    assert result.err.count('\n') == 1
-
-
-@pytest.mark.ros
-def test_once_shows_what_is_published(run, monkeypatch, harness):
-    """States of both sides in another context are heard, and the snapshot ends the command."""
-    rclpy = pytest.importorskip('rclpy')
-    from rclpy.context import Context
-    from sensor_msgs.msg import JointState
-
-    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(harness.DOMAIN))
-    context = Context()
-    rclpy.init(args=[], context=context)
-    node = rclpy.create_node('publishers', context=context, namespace='left')
-    publishers = {
-        topic: node.create_publisher(JointState, topic, 10)
-        for topic in ('actuator_states', 'joint_states')
-    }
-    stop = threading.Event()
-
-    def publish() -> None:
-        while not stop.wait(0.02):
-            for topic, publisher in publishers.items():
-                publisher.publish(JointState(name=[f'{topic}_name'], position=[0.125]))
-
-    thread = threading.Thread(target=publish)
-    thread.start()
-    try:
-        result = run('watch', '--once', '--node', 'left/transmission_bridge', '--seconds', '30')
-    finally:
-        stop.set()
-        thread.join()
-        node.destroy_node()
-        context.try_shutdown()
-    assert (result.code, result.err) == (0, '')
-    for topic in publishers:
-        assert f'{topic}_name' in result.out
-    assert result.out.count('0.1250') == 2
-
-
-@pytest.mark.ros
-def test_silence_is_exit_code_one(run, monkeypatch):
-    """Where nothing is published the user is told what was listened to."""
-    pytest.importorskip('rclpy')
-    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    result = run('watch', '--seconds', '0.3', '--node', 'nobody_is_here/b')
-    assert (result.code, result.out) == (1, '')
-    assert 'the bridge is missing: no diagnostics of nobody_is_here/b' in result.err
-    assert run('watch', '--seconds', '0.3', '--node', 'no name/b').code == 2
-
-
-# -- with real nodes -----------------------------------------------------------------------------
-
-ROBOT = """<robot name="arm">
-  <link name="l0"/><link name="l1"/><link name="l2"/>
-  <joint name="pan" type="continuous"><parent link="l0"/><child link="l1"/></joint>
-  <joint name="tilt" type="continuous"><parent link="l1"/><child link="l2"/></joint>
-  <transmission name="pan_drive">
-    <type>transmission_interface/SimpleTransmission</type>
-    <joint name="pan"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
-    <actuator name="m1"><mechanicalReduction>10</mechanicalReduction></actuator>
-  </transmission>
-  <transmission name="tilt_drive">
-    <type>transmission_interface/SimpleTransmission</type>
-    <joint name="tilt"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
-    <actuator name="m2"><mechanicalReduction>50abc</mechanicalReduction></actuator>
-  </transmission>
-</robot>
-"""
-
-
 @pytest.fixture
-def robot_file(tmp_path):
-    """Return a file with a robot, one transmission of which is refused."""
-    path = tmp_path / 'arm.urdf'
-    path.write_text(ROBOT)
-    return path
-
-
-@pytest.fixture
-def start(harness, monkeypatch):
+def start(harness, monkeypatch, mixed_robot):
     """Start a node in a namespace as a process; what is left of it ends with the test."""
     monkeypatch.setenv('ROS_DOMAIN_ID', str(harness.DOMAIN))
     processes = []
 
-    def start_process(module, namespace, robot_file, **parameters):
+    def start_process(module, namespace, **parameters):
         settings = [f'{name}:={value}' for name, value in parameters.items()]
         pairs = [word for setting in settings for word in ('-p', setting)]
         processes.append(
             harness.Process(
                 f'transmission_bridge.ros.{module}',
-                ['--urdf', robot_file, '--ros-args', '-r', f'__ns:=/{namespace}', *pairs],
+                ['--urdf', mixed_robot, '--ros-args', '-r', f'__ns:=/{namespace}', *pairs],
             )
         )
         return processes[-1]
@@ -547,24 +412,27 @@ def start(harness, monkeypatch):
 
 
 @pytest.mark.ros
-def test_a_driver_without_a_bridge_is_exit_code_one(run, start, robot_file):
+def test_a_driver_without_a_bridge_is_exit_code_one(run, start):
     """The driver's states are shown, and that it is the bridge that is missing."""
-    start('simulated_driver_main', 'alone', robot_file).wait_for('driving')
+    start('simulated_driver_main', 'alone').wait_for('driving')
     result = run('watch', '--once', '--node', 'alone/transmission_bridge')
     assert result.code == 1
-    assert 'm1' in result.out
+    assert 'good_motor' in result.out
     assert 'the bridge is missing: no diagnostics of alone/transmission_bridge' in result.err
     assert 'the driver is missing' not in result.err
     result = run('watch', '--once', '--node', 'nobody_is_here/b')
+    assert result.code == 1
+    assert 'the bridge is missing: no diagnostics of nobody_is_here/b' in result.err
     assert 'other topics of joint states: /alone/actuator_states' in result.err
+    assert run('watch', '--seconds', '0.3', '--node', 'no name/b').code == 2
 
 
 @pytest.mark.ros
-def test_a_bridge_says_itself_what_it_waits_for(run, start, robot_file, harness, peer):
+def test_a_bridge_says_itself_what_it_waits_for(run, start, harness, peer):
     """Not active, then without a driver, then in order; its errors while no state has arrived."""
     topics = "['left/states','right/states']"
     bridge = 'arm/transmission_bridge'
-    start('bridge_main', 'arm', robot_file, actuator_state_topics=topics, autostart='false')
+    start('bridge_main', 'arm', actuator_state_topics=topics, autostart='false')
     peer.spin_until(lambda: peer.state(f'/{bridge}') == 'unconfigured', 'the bridge')
 
     def watched(words, node=bridge):
@@ -584,14 +452,14 @@ def test_a_bridge_says_itself_what_it_waits_for(run, start, robot_file, harness,
     result = watched('is inactive')
     assert result.code == 1
     assert f"{bridge} is inactive, not active: 'ros2 lifecycle set /{bridge} act" in result.err
-    assert f'ERROR {bridge}: transmission tilt_drive' in result.out
+    assert f'ERROR {bridge}: transmission broken_transmission' in result.out
 
     assert peer.change_state('activate', f'/{bridge}')
     result = watched('the driver is missing: ')
     assert result.code == 1
     assert 'no message has arrived on left/states, right/states in namespace /arm' in result.err
     assert '/arm/left/states has 0 publishers' in result.out
-    assert f'ERROR {bridge}: transmission tilt_drive' in result.out
+    assert f'ERROR {bridge}: transmission broken_transmission' in result.out
     # What the bridge names is all that is listened to: no input of it is taken for a driver's.
     lines = result.out.splitlines()
     assert [line for line in lines if line.endswith(': no message yet')] == [
@@ -607,7 +475,7 @@ def test_a_bridge_says_itself_what_it_waits_for(run, start, robot_file, harness,
 
     def publish() -> None:
         while not stop.wait(0.02):
-            driver.publish(harness.JointState(name=['m1'], position=[1.25]))
+            driver.publish(harness.JointState(name=['good_motor'], position=[12.5]))
 
     thread = threading.Thread(target=publish)
     thread.start()

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from hypothesis import strategies as st
@@ -27,12 +25,6 @@ TYPES = {
     'four_bar_linkage': 'transmission_interface/FourBarLinkageTransmission',
 }
 SIZES = {'simple': 1, 'differential': 2, 'four_bar_linkage': 2}
-
-
-@pytest.fixture(scope='session')
-def vector_check(load) -> ModuleType:
-    """Return the module ``vector_check`` of this folder."""
-    return load('transmissions_vector_check', Path(__file__).with_name('vector_check.py'))
 
 
 def _members(names, prefix, ratios, offsets=()) -> tuple[TransmissionEnd, ...]:

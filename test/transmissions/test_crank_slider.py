@@ -9,6 +9,7 @@ import math
 
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from mechanisms import guided, hinged
 import numpy as np
 import pytest
 
@@ -20,68 +21,13 @@ from transmission_bridge.transmissions.crank_slider import (
     HingedCylinder,
 )
 
-lengths = st.floats(0.02, 0.5)
 angles = st.floats(-9.0, 9.0)
-
-
-def guided(crank: float, rod: float, offset: float, angle: float) -> CrankSliderTransmission:
-    """Return a slider on a guide."""
-    return CrankSliderTransmission(GuidedSlider(crank, rod, offset), angle)
-
-
-def hinged(crank: float, base: float, offset: float, angle: float) -> CrankSliderTransmission:
-    """Return a hinged cylinder."""
-    return CrankSliderTransmission(HingedCylinder(crank, base, offset), angle)
 
 
 def inside(t: CrankSliderTransmission, shares: np.ndarray) -> np.ndarray:
     """Return joint positions at shares of the domain."""
     low, high = t.domain.lower[0], t.domain.upper[0]
     return (low + (high - low) * shares)[:, np.newaxis]
-
-
-@given(lengths, lengths, st.floats(-0.9, 0.9), angles)
-def test_a_guided_slider_by_the_law_of_sines(
-    crank: float, ratio: float, share: float, angle: float
-) -> None:
-    """Stroke, slope and force by the angle of the rod instead of the crank's coordinates."""
-    rod = crank * (1.05 + 10.0 * ratio)
-    offset = share * (rod - crank)
-    t = guided(crank, rod, offset, angle)
-    q = inside(t, np.linspace(0.02, 0.98, 23))
-    phi = angle + q
-    lean = np.arcsin((crank * np.sin(phi) - offset) / rod)
-    stroke = crank * np.cos(phi) + rod * np.cos(lean)
-    # Only the rod's component across the crank turns it, only that along the guide moves it.
-    slope = -crank * np.sin(phi + lean) / np.cos(lean)
-    scale = crank + rod
-    assert np.abs(t.joint_to_actuator('position', q) - stroke).max() <= 1e-14 * scale
-    ones = np.ones_like(q)
-    # Leaning far, the arcsine is the worse of the two derivations.
-    allowed = 1e-13 * scale / np.cos(lean) ** 3
-    assert (np.abs(t.joint_to_actuator('velocity', ones, at=q) - slope) <= allowed).all()
-    assert (np.abs(t.actuator_to_joint('effort', ones, at=stroke) - slope) <= 1e3 * allowed).all()
-
-
-@given(lengths, lengths, st.floats(0.0, 0.9), angles)
-def test_a_hinged_cylinder_in_the_complex_plane(
-    crank: float, base: float, share: float, angle: float
-) -> None:
-    """Hinge and crank as complex numbers: length and lever without cosines."""
-    offset = share * abs(base - crank)
-    t = hinged(crank, base, offset, angle)
-    q = inside(t, np.linspace(0.02, 0.98, 23))
-    tip = crank * np.exp(1j * (angle + q))
-    cylinder = tip - base
-    stroke = np.sqrt(np.abs(cylinder) ** 2 - offset**2)
-    assume(stroke.min() > 1e-3 * base)
-    slope = (np.conj(cylinder) * (1j * tip)).real / stroke
-    scale = crank + base
-    allowed = 1e-14 * scale * scale / stroke
-    assert (np.abs(t.joint_to_actuator('position', q) - stroke) <= allowed).all()
-    ones = np.ones_like(q)
-    allowed = 1e-13 * scale * (scale / stroke) ** 3
-    assert (np.abs(t.joint_to_actuator('velocity', ones, at=q) - slope) <= allowed).all()
 
 
 @example(0.125, 0.125, 0.125, -1e-121)
@@ -160,15 +106,6 @@ def test_at_a_dead_centre(t: CrankSliderTransmission) -> None:
         assert np.isnan(t.joint_to_actuator('effort', [1.0], at=q, report=report)).all()
         assert np.isnan(t.actuator_to_joint('velocity', [1.0], at=a, report=report)).all()
         assert report.counts == {('', 'singular'): 2}
-
-
-def test_beyond_the_stroke_is_the_domain() -> None:
-    """A slider position that the rod does not reach is NaN and counted."""
-    report = MapReport()
-    t = guided(0.04, 0.12, 0.0, 1.0)
-    q = t.actuator_to_joint('position', [[0.1], [0.17], [0.07], [-1.0]], report=report)
-    assert np.isnan(q)[:, 0].tolist() == [False, True, True, True]
-    assert report.counts == {('', 'domain'): 3}
 
 
 def test_limits_narrow_the_domain() -> None:

@@ -11,6 +11,7 @@ from functools import cache
 from itertools import pairwise
 import math
 
+import linkage_robots
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -42,21 +43,11 @@ def joint(
     yaw: float = 0.0,
     roll: float = 0.0,
     kind: str = 'revolute',
-    axis: str = '0 0 1',
+    axis: Sequence[float] = (0, 0, 1),
     limit: tuple[float, float] = (-6.2, 6.2),
 ) -> str:
-    """Return a joint and its child link; ``at`` is x + iy in the parent link."""
-    text = (
-        f'<link name="{child}"/><joint name="{name}" type="{kind}"><parent link="{parent}"/>'
-        f'<child link="{child}"/><origin xyz="{complex(at).real!r} {complex(at).imag!r} 0" '
-        f'rpy="{float(roll)!r} 0 {float(yaw)!r}"/>'
-    )
-    if kind != 'fixed':
-        text += (
-            f'<axis xyz="{axis}"/>'
-            f'<limit lower="{limit[0]}" upper="{limit[1]}" effort="100" velocity="100"/>'
-        )
-    return text + '</joint>'
+    """Return a joint about z by default, and its child link."""
+    return linkage_robots.joint(name, parent, child, at, axis, kind, limit, (roll, 0.0, yaw))
 
 
 def tip(link: str, at: complex, roll: float = 0.0) -> str:
@@ -73,25 +64,9 @@ def robot(
     body: str, driven: Sequence[str], commanded: Sequence[str], loops: str, **start: float
 ) -> RobotTransmissions:
     """Return the transmissions of a robot with one linkage."""
-    members = ''.join(
-        f'<actuator name="{name}_motor" role="actuator{k}"><param name="joint">{name}</param>'
-        '</actuator>'
-        for k, name in enumerate(driven, 1)
-    ) + ''.join(f'<joint name="{name}" role="joint{k}"/>' for k, name in enumerate(commanded, 1))
-    declared = ''.join(
-        f'<joint name="{name}"><command_interface name="position"/></joint>' for name in commanded
-    )
-    starts = ''.join(
-        f'<start joint="{name}" position="{position!r}"/>' for name, position in start.items()
-    )
-    return RobotTransmissions(
-        load_description(
-            f'<robot name="hard"><link name="base"/>{body}<ros2_control name="s" type="system">'
-            f'<hardware><plugin>x/X</plugin></hardware>{declared}<transmission name="linkage">'
-            f'<plugin>transmission_bridge/LinkageTransmission</plugin>{members}{loops}{starts}'
-            '</transmission></ros2_control></robot>'
-        )
-    )
+    motors = {f'{name}_motor': name for name in driven}
+    text = linkage_robots.robot(body, motors, commanded, loops, linkage_robots.starts(**start))
+    return RobotTransmissions(load_description(text))
 
 
 # -- streams and their comparison ----------------------------------------------------------------
@@ -165,26 +140,13 @@ def of_path(
     return Truth(here[motor], here, {name: turned[name] / turned[motor] for name in here})
 
 
-@dataclass
-class Count:
-    """How many samples are answered and how many answers are wrong."""
-
-    answered: npt.NDArray[np.bool_]
-    wrong_position: int
-    wrong_rate: int
-    wrong_effort: int
-
-    @property
-    def wrong(self) -> tuple[int, int, int]:
-        """Return how many positions, rates and efforts are wrong."""
-        return self.wrong_position, self.wrong_rate, self.wrong_effort
-
-
-def compared(stream: Stream, truth: Truth, motor: str, commanded: str) -> Count:
+def assert_right(
+    stream: Stream, truth: Truth, motor: str, commanded: str
+) -> npt.NDArray[np.bool_]:
     """
-    Compare all joints that are published; a NaN is no wrong answer.
+    Compare all joints that are published, and return which samples are answered.
 
-    The commanded joint has the power of the motor.
+    A NaN is no wrong answer. The commanded joint has the power of the motor.
     """
     joints = np.stack([truth.joints[name] for name in stream.names], axis=1)
     rates = np.stack([truth.rates[name] for name in stream.names], axis=1)
@@ -201,10 +163,10 @@ def compared(stream: Stream, truth: Truth, motor: str, commanded: str) -> Count:
         expected[:, column] = 1.0 / gain
     apart = np.abs(effort - expected) * np.minimum(1.0, np.abs(gain))[:, np.newaxis]
     pushed = np.isfinite(effort) & ~(apart <= SHARE)
-    return Count(
-        known.all(axis=1),
-        *(int(each.any(axis=1).sum()) for each in (wrong, off, pushed)),
-    )
+    assert not wrong.any()
+    assert not off.any()
+    assert not pushed.any()
+    return np.asarray(known.all(axis=1))
 
 
 def wrapped(angle: Array | float) -> Array:
@@ -261,25 +223,6 @@ def bennett_truth(at: Array) -> Truth:
     )
 
 
-def test_the_closed_form_of_a_bennett_linkage_closes_it() -> None:
-    """Products of the four links' transforms are the unit matrix."""
-    (one, other), a = TWISTS, SHORT
-    b = a * math.sin(other) / math.sin(one)
-    at = np.linspace(-3.0, 3.0, 7)
-    joints = np.stack(list(bennett_truth(at).joints.values()), axis=1)
-    for angles in joints:
-        product = np.eye(4)
-        for angle, (twist, length) in zip(angles, [(one, a), (other, b)] * 2, strict=True):
-            c, s, ct, st = math.cos(angle), math.sin(angle), math.cos(twist), math.sin(twist)
-            product = product @ [
-                [c, -s * ct, s * st, length * c],
-                [s, c * ct, -c * st, length * s],
-                [0.0, st, ct, 0.0],
-                [0.0, 0.0, 0.0, 1.0],
-            ]
-        assert np.abs(product - np.eye(4)).max() < 1e-14
-
-
 #: Positions of the driven joint at the start [rad].
 BENNETT_STARTS = (0.3, 1.0, 2.0)
 
@@ -301,23 +244,21 @@ def test_a_bennett_linkage_is_answered_on_the_side_of_its_start(
     start: float, direction: Direction
 ) -> None:
     """It is regular everywhere; beyond where the solved rows are dependent nothing is known."""
-    count = bennett_count(start, direction)
-    assert count.wrong == (0, 0, 0)
-    assert count.answered.mean() > 0.35
+    assert bennett_answered(start, direction).mean() > 0.35
 
 
-def bennett_count(start: float, direction: Direction) -> Count:
+def bennett_answered(start: float, direction: Direction) -> npt.NDArray[np.bool_]:
     """Return how a walk over the range is answered."""
     truth = bennett_truth(bennett_path(start))
     if direction == ACTUATOR_TO_JOINT:
         stream = streamed(bennett(start), truth.given, direction)
-        return compared(stream, truth, 'j1', 'j2')
+        return assert_right(stream, truth, 'j1', 'j2')
     # All angles of the second joint are within a turn about pi.
     second = truth.joints['j2']
     stream = streamed(bennett(start), second, direction, 'j2')
     rate = 1.0 / truth.rates['j2']
     motor = Truth(second, {'j1_motor': truth.given}, {'j1_motor': rate})
-    return compared(stream, motor, '', 'j1_motor')
+    return assert_right(stream, motor, '', 'j1_motor')
 
 
 # -- parallelogram -------------------------------------------------------------------------------
@@ -363,10 +304,9 @@ def test_a_parallelogram_is_right_near_its_change_points(direction: Direction) -
     )
     truth, given, commanded = parallelogram_truth(walk, direction)
     stream = streamed(parallelogram(), walk, direction, 'rocker')
-    count = compared(stream, truth, given, commanded)
-    assert count.wrong == (0, 0, 0)
+    answered = assert_right(stream, truth, given, commanded)
     inside = np.abs(walk) <= CHANGE - 0.99e-4
-    assert count.answered[inside].all()
+    assert answered[inside].all()
     assert np.isfinite(stream.found[inside]).all()
 
 
@@ -389,11 +329,11 @@ def commanded_columns(stream: Stream) -> list[int]:
 @pytest.mark.parametrize('direction', DIRECTIONS)
 def test_next_to_a_change_point_no_rate_is_wrong(direction: Direction) -> None:
     """A rate is right or unknown, however near."""
-    for distance in 10.0 ** -np.arange(1.0, 16.0):
+    for distance in 10.0 ** -np.arange(1.0, 16.0, 2.0):
         for walk in (np.array([CHANGE - distance]), np.linspace(0.0, CHANGE - distance, 80)):
             truth, given, commanded = parallelogram_truth(walk, direction)
             stream = streamed(parallelogram(), walk, direction, 'rocker')
-            assert compared(stream, truth, given, commanded).wrong == (0, 0, 0), distance
+            assert_right(stream, truth, given, commanded)
 
 
 @pytest.mark.parametrize('axis', ['', ' axis="0 1 0"'])
@@ -426,8 +366,8 @@ HOME = legs_of(np.zeros(3))
 def platform() -> RobotTransmissions:
     """Return a plate on three legs, each with a pivot, a driven slider and a pin."""
     body = (
-        joint('x', 'base', 'px', kind='prismatic', axis='1 0 0', limit=(-0.5, 0.5))
-        + joint('y', 'px', 'py', kind='prismatic', axis='0 1 0', limit=(-0.5, 0.5))
+        joint('x', 'base', 'px', kind='prismatic', axis=(1, 0, 0), limit=(-0.5, 0.5))
+        + joint('y', 'px', 'py', kind='prismatic', axis=(0, 1, 0), limit=(-0.5, 0.5))
         + joint('phi', 'py', 'plate', yaw=TURNED)
     )
     loops = ''
@@ -436,7 +376,7 @@ def platform() -> RobotTransmissions:
         yaw = float(np.angle(leg)) - math.pi
         body += joint(f'swing{k}', 'base', f's{k}', pivot, yaw=yaw)
         body += joint(
-            f'leg{k}', f's{k}', f'e{k}', abs(leg), kind='prismatic', axis='1 0 0',
+            f'leg{k}', f's{k}', f'e{k}', abs(leg), kind='prismatic', axis=(1, 0, 0),
             limit=(-0.3, 0.3),
         )  # fmt: skip
         body += joint(f'pin{k}', 'plate', f'p{k}', pin, kind='fixed')
@@ -486,7 +426,7 @@ def poses(random: np.random.Generator) -> Array:
 
 @pytest.mark.parametrize(
     ('absent', 'times'),
-    [(10, 12), (1000, 2), pytest.param(10_000, 1, marks=pytest.mark.campaign)],
+    [(10, 4), (1000, 1), pytest.param(10_000, 1, marks=pytest.mark.campaign)],
 )
 def test_a_platform_comes_back_elsewhere_after_an_absence(absent: int, times: int) -> None:
     """No joint is that of another assembly or a turn away, however long nothing was in reach."""
@@ -610,117 +550,14 @@ def watt_walk() -> Truth:
     return of_path(path, 'crank', watt_joints)
 
 
-#: Lengths [m]: crank, coupler, rocker; the coupler's arm and its angle, rod and motor's crank.
-STEPHENSON = (0.06, 0.16, 0.11, 0.12, 0.6, 0.16, 0.09)
-STEPHENSON_PIVOTS = (0.18, 0.02 + 0.28j)
-STEPHENSON_HOME = 1.8
-
-
-def stephenson_angles(crank: Array) -> dict[str, Array]:
-    """Return the joints of Stephenson's six-bar, with the motor beyond the coupler."""
-    a, b, c, d, bend, e, f = STEPHENSON
-    pin = a * np.exp(1j * crank)
-    far = meeting(pin, b, STEPHENSON_PIVOTS[0], c)
-    coupler = np.angle(far - pin)
-    arm = pin + d * np.exp(1j * (coupler + bend))
-    end = meeting(arm, e, STEPHENSON_PIVOTS[1], f)
-    return {
-        'crank': crank,
-        'coupler': coupler - crank,
-        'rocker': np.angle(far - STEPHENSON_PIVOTS[0]),
-        'rod': np.angle(end - arm) - coupler,
-        'motor': np.angle(end - STEPHENSON_PIVOTS[1]),
-    }
-
-
-def stephenson_joints(crank: Array) -> dict[str, Array]:
-    """Return the joints, all zero at home, from the angle of the crank."""
-    home = stephenson_angles(np.array([STEPHENSON_HOME]))
-    return turned(stephenson_angles(crank), home)
-
-
-def stephenson() -> RobotTransmissions:
-    """Return Stephenson's six-bar; no construction gives its joints from the motor."""
-    angles = stephenson_angles(np.array([STEPHENSON_HOME]))
-    home = {name: float(angle[0]) for name, angle in angles.items()}
-    a, b, c, d, bend, e, f = STEPHENSON
-    body = (
-        joint('motor', 'base', 'l5', STEPHENSON_PIVOTS[1], yaw=home['motor'], limit=(-1.0, 1.0))
-        + tip('l5', f)
-        + joint('crank', 'base', 'l1', yaw=home['crank'])
-        + joint('coupler', 'l1', 'l2', a, yaw=home['coupler'])
-        + tip('l2', b)
-        + joint('rocker', 'base', 'l3', STEPHENSON_PIVOTS[0], yaw=home['rocker'])
-        + tip('l3', c)
-        + joint('rod', 'l2', 'l4', d * np.exp(1j * bend), yaw=home['rod'])
-        + tip('l4', e)
-    )
-    loops = hinge('l2_tip', 'l3_tip') + hinge('l4_tip', 'l5_tip')
-    starts = dict.fromkeys(('coupler', 'rocker', 'rod', 'crank'), 0.0)
-    return robot(body, ['motor'], ['rod'], loops, **starts)
-
-
-def stephenson_ends() -> Array:
-    """Return the angles of the crank at the dead centres of the motor on both sides of home."""
-    fine = np.linspace(0.3, 2.6, 230_001)
-    rate = np.diff(stephenson_joints(fine)['motor'])
-    change = np.flatnonzero(np.sign(rate[1:]) != np.sign(rate[:-1])) + 1
-    low, high = fine[change]
-    assert low < STEPHENSON_HOME < high
-    return np.array([low, high])
-
-
-def stephenson_walk() -> Truth:
-    """Return a walk between the dead centres, and beyond both of them and back."""
-    low, high = stephenson_ends() + np.array([1e-3, -1e-3])
-    random = np.random.default_rng(4)
-    steps = np.clip(
-        STEPHENSON_HOME + np.cumsum(random.choice([-0.02, 0.02], 400)), low + 0.1, high - 0.1
-    )
-    path = np.concatenate([there_and_back(low, high, 250, STEPHENSON_HOME), steps])
-    inside = of_path(path, 'motor', stephenson_joints)
-    parts: list[tuple[Array, dict[str, Array], dict[str, Array]]] = [
-        (inside.given, inside.joints, inside.rates)
-    ]
-    for end in (low, high):
-        way = of_path(np.linspace(STEPHENSON_HOME, end, 100), 'motor', stephenson_joints)
-        beyond = way.given[-1] + np.sign(way.given[-1]) * np.linspace(0.01, 0.3, 40)
-        beyond = np.concatenate([beyond, np.full(60, beyond[-1]), beyond[::-1]])
-        unknown = {name: np.full(len(beyond), np.nan) for name in way.joints}
-        parts += [
-            (way.given, way.joints, way.rates),
-            (beyond, unknown, unknown),
-            (
-                way.given[::-1],
-                {name: each[::-1] for name, each in way.joints.items()},
-                {name: each[::-1] for name, each in way.rates.items()},
-            ),
-        ]
-    return Truth(
-        np.concatenate([given for given, _, _ in parts]),
-        *(
-            {name: np.concatenate([each[k][name] for each in parts]) for name in inside.joints}
-            for k in (1, 2)
-        ),
-    )
-
-
-SIX_BARS: dict[str, tuple[Callable[[], RobotTransmissions], Callable[[], Truth], str, str]] = {
-    'Watt': (watt, watt_walk, 'crank', 'output'),
-    'Stephenson': (stephenson, stephenson_walk, 'motor', 'rod'),
-}
-
-
-@pytest.mark.parametrize('name', SIX_BARS)
-def test_no_answer_of_a_six_bar_is_wrong(name: str) -> None:
+def test_no_answer_of_a_six_bar_is_wrong() -> None:
     """Out of reach nothing is answered; behind it the assembly of the start, all that is asked."""
-    make, walk, motor, commanded = SIX_BARS[name]
-    robot, truth = make(), walk()
-    assert list(map(str, robot.findings)) == []
-    stream = streamed(robot, truth.given, ACTUATOR_TO_JOINT)
-    count = compared(stream, truth, motor, commanded)
-    assert count.wrong == (0, 0, 0)
-    assert not count.answered[~truth.is_reachable].any()
+    motor, commanded = 'crank', 'output'
+    found, truth = watt(), watt_walk()
+    assert list(map(str, found.findings)) == []
+    stream = streamed(found, truth.given, ACTUATOR_TO_JOINT)
+    answered = assert_right(stream, truth, motor, commanded)
+    assert not answered[~truth.is_reachable].any()
     # The walk has all that it is meant for.
     rate = truth.rates[commanded][truth.is_reachable]
     assert (rate > 0.05).any()
@@ -730,8 +567,8 @@ def test_no_answer_of_a_six_bar_is_wrong(name: str) -> None:
     rates = truth.rates[commanded]
     steep = np.max([np.abs(rate) for rate in truth.rates.values()], axis=0) > 30.0
     has_turned = rates * rates[0] < 0.05 * rates[0] ** 2
-    assert count.answered[truth.is_reachable & ~steep & ~has_turned].all()
-    assert not count.answered[rates * rates[0] < 0.0].any()
+    assert answered[truth.is_reachable & ~steep & ~has_turned].all()
+    assert not answered[rates * rates[0] < 0.0].any()
 
 
 # -- starts --------------------------------------------------------------------------------------
@@ -750,40 +587,27 @@ def four_bar(**start: float) -> RobotTransmissions:
 
 
 @pytest.mark.parametrize(
-    'start',
+    ('start', 'is_met'),
     [
-        {'rocker': -0.3},
-        {'rocker': 2.5},
-        {'coupler': -1.1},
-    ],
-)
-def test_a_start_chooses_the_assembly(start: dict[str, float]) -> None:
-    """The joint is there to the tenth of a radian by which a start may be off."""
-    found = four_bar(**start)
-    assert list(map(str, found.findings)) == []
-    assert_is_met(found, start)
-
-
-@pytest.mark.parametrize(
-    'start',
-    [
+        ({'rocker': -0.3}, True),
+        ({'rocker': 2.5}, True),
+        ({'coupler': -1.1}, True),
         # Of both assemblies the nearer one is 1.4 rad away.
-        {'rocker': 1.1},
+        ({'rocker': 1.1}, False),
         # Each is of another assembly.
-        {'rocker': 2.5, 'coupler': 0.17},
+        ({'rocker': 2.5, 'coupler': 0.17}, False),
     ],
 )
-def test_a_start_that_no_assembly_has_is_an_error(start: dict[str, float]) -> None:
-    """The error names the joint: which assembly is meant is not known."""
+def test_a_start_chooses_the_assembly(start: dict[str, float], is_met: bool) -> None:
+    """It may be off by a tenth of a radian; where no assembly has it, an error names the joint."""
     found = four_bar(**start)
-    errors = [str(each) for each in found.findings if each.severity == 'error']
+    errors = [str(each) for each in found.findings]
+    if is_met:
+        assert errors == []
+        first = streamed(found, np.zeros(1), ACTUATOR_TO_JOINT)
+        for name, position in start.items():
+            assert abs(first.found[0, 0, first.names.index(name)] - position) < 0.1
+        return
     said = [f"no assembly has joint '{name}' near its <start>" for name in start]
     assert any(each in error for each in said for error in errors)
     assert any('in the nearest assembly found' in error for error in errors)
-
-
-def assert_is_met(found: RobotTransmissions, start: dict[str, float]) -> None:
-    """Hold the first sample against the given starts."""
-    first = streamed(found, np.zeros(1), ACTUATOR_TO_JOINT)
-    for name, position in start.items():
-        assert abs(first.found[0, 0, first.names.index(name)] - position) < 0.1

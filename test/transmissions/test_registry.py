@@ -17,12 +17,12 @@ import pytest
 from transmission_bridge import RobotTransmissions
 from transmission_bridge.errors import PluginError
 from transmission_bridge.transmissions import (
-    DifferentialTransmission,
     Registry,
     SimpleTransmission,
 )
 from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
 
+BUILT_IN = 'transmission_interface/SimpleTransmission'
 SIMPLE = 'transmission_bridge.transmissions.simple:SimpleTransmission'
 PLUGIN = '''
 from transmission_bridge import LinearTransmission, Transmission
@@ -115,29 +115,23 @@ def plugins(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_installed_types_are_found():
-    """The built-in types are installed under their URDF type strings, by entry points."""
-    registry = Registry()
-    names = registry.type_names
-    assert list(names) == sorted(names)
-    cls = registry.load('transmission_interface/SimpleTransmission')
-    assert cls is SimpleTransmission
-    assert (
-        registry.load('transmission_interface/DifferentialTransmission')
-        is DifferentialTransmission
-    )
-
-
 def test_a_type_is_loaded_and_described(plugins):
     """A plugin loads by its name, and its description is the first line of its documentation."""
-    registry = plugins('me/Gear=tb_test_good:Gear', f'me/Simple={SIMPLE}')
-    assert registry.type_names == ('me/Gear', 'me/Simple')
+    # An entry point that an overlaid workspace lists twice is one.
+    gear = 'me/Gear=tb_test_good:Gear'
+    registry = plugins(gear, gear, f'me/Simple={SIMPLE}', 'me/Bare=tb_test_good:BareGear')
+    assert registry.type_names == ('me/Bare', 'me/Gear', 'me/Simple')
     assert registry.load('me/Gear').__name__ == 'Gear'
     assert registry.load('me/Gear') is registry.load('me/Gear')
     info = {each.type_name: each for each in registry.describe()}
     assert info['me/Gear'].description == 'A gear of ratio two.'
     assert info['me/Gear'].target == 'tb_test_good:Gear'
     assert not info['me/Gear'].error
+    # Not that of its base class.
+    assert (info['me/Bare'].description, info['me/Bare'].error) == ('', '')
+    names = Registry().type_names
+    assert list(names) == sorted(names)
+    assert Registry().load(BUILT_IN) is SimpleTransmission
 
 
 def test_an_unknown_type_is_refused_with_the_known(plugins):
@@ -211,19 +205,6 @@ def test_a_failing_import_is_tried_once(plugins, tmp_path):
     assert (tmp_path / 'tb_test_counts.py.log').read_text(encoding='utf-8') == 'x'
 
 
-def test_a_description_is_the_plugins_own(plugins):
-    """A plugin without documentation has no description, not that of its base class."""
-    registry = plugins('me/Bare=tb_test_good:BareGear')
-    (info,) = registry.describe()
-    assert (info.description, info.error) == ('', '')
-
-
-def test_the_same_entry_twice_is_no_conflict(plugins):
-    """An entry point that an overlaid workspace lists twice is one."""
-    registry = plugins('me/Gear=tb_test_good:Gear', 'me/Gear=tb_test_good:Gear')
-    assert registry.load('me/Gear').__name__ == 'Gear'
-
-
 @pytest.fixture
 def install(plugins, tmp_path):
     """Return a function that installs a package ``name`` that provides ``type = target``."""
@@ -240,9 +221,6 @@ def install(plugins, tmp_path):
         importlib.invalidate_caches()
 
     return write
-
-
-BUILT_IN = 'transmission_interface/SimpleTransmission'
 
 
 def test_a_second_provider_of_a_built_in_type_disables_itself(install, make_spec, make_robot):
@@ -323,24 +301,18 @@ def test_what_is_no_transmission_is_refused(plugins, target, reason):
 def test_a_failing_plugin_costs_its_own_joints(plugins, make_spec, make_robot):
     """A robot with a broken plugin has all other joints, and a finding with the traceback."""
     registry = plugins('me/Bad=tb_test_broken:Gear', f'me/Simple={SIMPLE}')
-    robot = RobotTransmissions(
-        make_robot(
-            make_spec('bad', 'me/Bad', ('j1',), ('m1',), line=7, path='/robot/transmission[1]'),
-            make_spec('good', 'me/Simple', ('j2',), ('m2',), joint_reduction=(4.0,)),
-            make_spec('unknown', 'you/What', ('j3',), ('m3',)),
-        ),
-        registry=registry,
+    specs = (
+        make_spec('bad', 'me/Bad', ('j1',), ('m1',), line=7, path='/robot/transmission[1]'),
+        make_spec('good', 'me/Simple', ('j2',), ('m2',), joint_reduction=(4.0,)),
     )
-    assert robot.joint_names == ('j2',)
-    assert robot.actuator_names == ('m2',)
+    robot = RobotTransmissions(make_robot(*specs), registry=registry)
+    assert (robot.joint_names, robot.actuator_names) == (('j2',), ('m2',))
     assert robot.actuator_to_joint('position', [8.0]) == [2.0]
-    findings = {finding.subject: finding for finding in robot.findings}
-    assert set(findings) == {'bad', 'unknown'}
-    assert findings['bad'].severity == 'error'
-    assert 'no_such_module_anywhere' in findings['bad'].message
-    assert 'Traceback' in findings['bad'].message
-    assert (findings['bad'].line, findings['bad'].path) == (7, '/robot/transmission[1]')
-    assert 'not installed' in findings['unknown'].message
+    (finding,) = robot.findings
+    assert (finding.severity, finding.subject) == ('error', 'bad')
+    assert 'no_such_module_anywhere' in finding.message
+    assert 'Traceback' in finding.message
+    assert (finding.line, finding.path) == (7, '/robot/transmission[1]')
 
 
 def test_plugins_are_imported_when_their_type_is_used():
@@ -353,23 +325,15 @@ def test_plugins_are_imported_when_their_type_is_used():
         before = set(sys.modules)
         import transmission_bridge as tb
 
-        robot = tb.RobotTransmissions(tb.load_description('''
-            <robot name="r"><link name="a"/><link name="b"/>
-              <joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>
-              <ros2_control name="x" type="system">
-                <hardware><plugin>a/B</plugin></hardware>
-                <joint name="j"><command_interface name="position"/></joint>
-                <transmission name="t">
-                  <plugin>transmission_interface/SimpleTransmission</plugin>
-                  <joint name="j" role="joint1">
-                    <mechanical_reduction>2</mechanical_reduction>
-                  </joint>
-                  <actuator name="m" role="actuator1"/>
-                </transmission>
-              </ros2_control></robot>'''))
+        simple = 'transmission_interface/SimpleTransmission'
+        robot = tb.RobotTransmissions(tb.load_description(
+            '<robot name="r"><ros2_control name="x" type="system"><hardware><plugin>a/B</plugin>'
+            '</hardware><joint name="j"/><transmission name="t"><plugin>' + simple + '</plugin>'
+            '<joint name="j"><mechanical_reduction>2</mechanical_reduction></joint>'
+            '<actuator name="m"/></transmission></ros2_control></robot>'))
         assert robot.actuator_to_joint('position', [3.0]) == [1.5]
         group = importlib.metadata.entry_points(group='transmission_bridge.transmissions')
-        asked = {'transmission_interface/SimpleTransmission'}
+        asked = {simple}
         # The classes that the package itself exports are there with it.
         exported = {cls.__module__ for cls in vars(tb.transmissions).values()
                     if isinstance(cls, type)}

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 import math
-from pathlib import Path
 import re
-from xml.sax.saxutils import escape, quoteattr
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+import small_robots
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.states import StatePath
@@ -33,32 +32,34 @@ from transmission_bridge.transmissions.units import (
 )
 from transmission_bridge.types import EMPTY
 
-TURNING = {
-    'position_unit': ('rad', 'deg', 'turn', 'tick', '0.5 turn'),
-    'velocity_unit': ('rad/s', 'deg/s', 'turn/s', 'rpm', 'tick/s', '0.229 rpm'),
-    'effort_unit': ('N m', 'mN m', 'A', 'percent', '0.00269 A'),
-}
-SLIDING = {
-    'position_unit': ('m', 'mm'),
-    'velocity_unit': ('m/s', 'mm/s'),
-    'effort_unit': ('N', 'A', 'percent'),
-}
-CONSTANTS = {'ticks_per_turn': '4096', 'torque_constant': '0.08', 'rated_effort': '2.5'}
+#: Units of what turns and of what slides, with the constants that these need.
+TURNING = st.sampled_from(
+    [
+        {},
+        {'position_unit': 'turn', 'velocity_unit': 'rpm', 'effort_unit': 'mN m'},
+        {'position_unit': 'tick', 'ticks_per_turn': '4096'},
+        {'position_unit': '0.5 turn', 'velocity_unit': '0.229 rpm'},
+        {'velocity_unit': 'deg/s', 'effort_unit': '0.00269 A', 'torque_constant': '0.08'},
+        {'effort_unit': 'percent', 'rated_effort': '2.5'},
+    ]
+)
+SLIDING = st.sampled_from(
+    [{'position_unit': 'mm'}, {'effort_unit': 'A', 'torque_constant': '0.08'}]
+)
+CONSTANTS = ('ticks_per_turn', 'torque_constant', 'rated_effort')
+ALL_UNITS = st.fixed_dictionaries(
+    dict.fromkeys(('swivel_m', 'left', 'right', 'flap_m', 'upper', 'lower'), TURNING)
+    | {'cylinder': SLIDING}
+)
 
 #: Another position of each joint, and rates, well inside of what the mechanisms reach.
 PLACES = {'knee': 1.4, 'pitch': -0.2, 'roll': 0.1}
 
 
 @pytest.fixture(scope='module')
-def robots(load):
-    """Return the module with texts of small robots."""
-    return load('bridge_robots', Path(__file__).parents[1] / 'bridge/bridge_robots.py')
-
-
-@pytest.fixture(scope='module')
-def mixed(robots) -> str:
+def mixed() -> str:
     """Return a robot of linear types, of equations, of a table, and of joints alone."""
-    return robots.urdf(
+    return small_robots.urdf(
         ('swivel', 'alone', 'bend', 'twist', 'knee', 'pitch', 'roll', 'flap'),
         """
 <transmission name="swivel_t">
@@ -82,8 +83,8 @@ def mixed(robots) -> str:
   <param name="actuator">-3 0 1 3</param><param name="joint">-2 0 2 2.5</param>
 </transmission>
 """
-        + robots.leg('<param name="lower">0.6</param><param name="upper">2.2</param>')
-        + robots.ANKLE,
+        + small_robots.leg('<param name="lower">0.6</param><param name="upper">2.2</param>')
+        + small_robots.ANKLE,
     )
 
 
@@ -105,35 +106,6 @@ def robot_of(text: str, **options) -> RobotTransmissions:
     robot = RobotTransmissions(load_description(text), **options)
     assert not [str(each) for each in robot.findings if each.severity == 'error']
     return robot
-
-
-def any_units(of: dict[str, tuple[str, ...]]):
-    """Choose some units, with all constants that these may need."""
-    chosen = st.fixed_dictionaries({}, optional={name: st.sampled_from(of[name]) for name in of})
-
-    def needed(texts):
-        words = ' '.join(texts.values())
-        follows = {'turn', 'rad', 'deg', 'tick', 'm', 'mm'}
-        for name, other in (('position', 'velocity'), ('velocity', 'position')):
-            unit = texts.get(f'{name}_unit', 'rad')
-            if unit.removesuffix('/s') not in follows:
-                texts = {f'{other}_unit': of[f'{other}_unit'][1]} | texts
-        return texts | {
-            name: CONSTANTS[name]
-            for name, unit in (
-                ('ticks_per_turn', 'tick'),
-                ('torque_constant', 'A'),
-                ('rated_effort', 'percent'),
-            )
-            if unit in words
-        }
-
-    return chosen.map(needed)
-
-
-MOTORS = {'swivel_m': TURNING, 'left': TURNING, 'right': TURNING, 'flap_m': TURNING,
-          'cylinder': SLIDING, 'upper': TURNING, 'lower': TURNING}  # fmt: skip
-ALL_UNITS = st.fixed_dictionaries({name: any_units(of) for name, of in MOTORS.items()})
 
 
 def samples(robot: RobotTransmissions, count: int, seed: int) -> dict[str, np.ndarray]:
@@ -160,12 +132,11 @@ def close(found, expected) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
 
 
-@given(units=ALL_UNITS, alone=any_units(TURNING), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
+@given(units=ALL_UNITS, alone=TURNING, seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=12)
 def test_units_of_drivers_leave_the_maps_in_si(mixed, units, alone, seed):
     """Whatever the units, maps are those of a robot without, to the last bit."""
-    given_alone = set(alone) & set(UNITS)
-    entry = {'alone': ', '.join(f'{k}:{v}' for k, v in alone.items())} if given_alone else {}
+    entry = {'alone': ', '.join(f'{k}:{v}' for k, v in alone.items())} if alone else {}
     plain = robot_of(mixed)
     robot = robot_of(with_units(mixed, units), actuator_units=entry)
     joints = samples(plain, 5, seed)
@@ -247,37 +218,37 @@ def test_units_that_cannot_be_used_disable_their_transmission(mixed, texts, sent
     assert 'bend' in robot.joint_names
 
 
-def test_a_unit_at_a_joint_or_at_the_transmission_is_an_error(mixed):
-    """Joints are SI, and a unit that stands beside the actuators is none of theirs."""
-    param = '<param name="position_unit">deg</param>'
-    for before in ('<joint name="swivel" role="joint1">', '<transmission name="swivel_t">'):
-        robot = RobotTransmissions(load_description(mixed.replace(before, before + param)))
-        (finding,) = (each for each in robot.findings if each.severity == 'error')
-        assert 'position_unit inside an <actuator>' in str(finding)
-        assert 'swivel' not in robot.joint_names
+SWIVEL = '<actuator name="swivel_m" role="actuator1"/>'
+DEG = '<param name="position_unit">deg</param>'
+TWICE = '<actuator name="swivel_m" role="actuator1"><position_unit>{}</position_unit>{}</actuator>'
 
 
-def test_a_unit_given_twice_is_an_error_where_it_differs(mixed):
-    """One actuator has one unit of each interface."""
-    for second, fine in (('turn', True), ('deg', False)):
-        text = mixed.replace(
-            '<actuator name="swivel_m" role="actuator1"/>',
-            '<actuator name="swivel_m" role="actuator1"><position_unit>turn</position_unit>'
-            f'<param name="position_unit">{second}</param></actuator>',
-        )
-        robot = RobotTransmissions(load_description(text))
-        assert ('swivel' in robot.joint_names) is fine
-        assert fine or 'is given more than once' in str(robot.findings)
-
-
-def test_what_turns_by_its_mechanism_has_no_unit_of_what_slides(robots):
-    """A screw is turned."""
-    screw = """
-<transmission name="t"><plugin>transmission_bridge/ScrewTransmission</plugin>
-  <actuator name="m" role="actuator1"><param name="position_unit">mm</param></actuator>
-  <joint name="j" role="joint1"/><param name="lead">0.005</param></transmission>"""
-    robot = RobotTransmissions(load_description(robots.urdf(('j',), screw)))
-    assert any('the actuator is rotary' in str(finding) for finding in robot.findings)
+@pytest.mark.parametrize(
+    ('before', 'after', 'said'),
+    [
+        # Joints are SI, and a unit that stands beside the actuators is none of theirs.
+        *(
+            (before, before + DEG, 'position_unit inside an <actuator>')
+            for before in ('<joint name="swivel" role="joint1">', '<transmission name="swivel_t">')
+        ),
+        (SWIVEL, TWICE.format('turn', DEG), 'is given more than once'),
+        (SWIVEL, TWICE.format('deg', DEG), ''),
+        # A screw is turned.
+        (
+            '<plugin>transmission_interface/SimpleTransmission</plugin>\n  ' + SWIVEL,
+            '<plugin>transmission_bridge/ScrewTransmission</plugin><param name="lead">1</param>'
+            + SWIVEL.replace('/>', f'>{DEG.replace("deg", "mm")}</actuator>'),
+            'the actuator is rotary',
+        ),
+    ],
+)
+def test_a_unit_that_is_not_the_actuator_s_is_an_error(mixed, before, after, said):
+    """In a wrong place, given twice where it differs, or of another kind of motion."""
+    assert before in mixed
+    robot = RobotTransmissions(load_description(mixed.replace(before, after)))
+    errors = [str(each) for each in robot.findings if each.severity == 'error']
+    assert any(said in each for each in errors) or not said
+    assert ('swivel' in robot.joint_names) is not bool(said)
 
 
 SHARED = """
@@ -292,16 +263,16 @@ SHARED = """
 TURN = '<param name="position_unit">turn</param>'
 
 
-def shared(robots, first='', second='', reduction='10') -> RobotTransmissions:
+def shared(first='', second='', reduction='10') -> RobotTransmissions:
     """Return two transmissions that read one actuator."""
     text = SHARED.format(first=first, second=second, reduction=reduction)
-    return RobotTransmissions(load_description(robots.urdf(('j', 'k'), text)))
+    return RobotTransmissions(load_description(small_robots.urdf(('j', 'k'), text)))
 
 
 @pytest.mark.parametrize('place', ['first', 'second'])
-def test_units_of_a_shared_actuator_are_given_once(robots, place):
+def test_units_of_a_shared_actuator_are_given_once(place):
     """The units that one transmission gives hold in the others that read the same actuator."""
-    robot = shared(robots, **{place: TURN})
+    robot = shared(**{place: TURN})
     assert scales_of(robot)[0].tolist() == [math.tau]
     path, layouts = StatePath(robot), LayoutTable()
     message = JointStateRecord((1, 0), '', ('m',), np.array([1.0]), EMPTY, EMPTY)
@@ -309,14 +280,14 @@ def test_units_of_a_shared_actuator_are_given_once(robots, place):
     close(path.make_joint_state().position, [math.tau / 10.0, math.tau])
 
 
-def test_units_given_by_two_transmissions_are_an_error(robots):
+def test_units_given_by_two_transmissions_are_an_error():
     """Whose units hold would be a guess, and one of them live."""
-    robot = shared(robots, first=TURN, second=TURN)
+    robot = shared(first=TURN, second=TURN)
     assert robot.joint_names == ('j',)
     assert "transmission 'first' also sets the units of 'm'" in str(robot.findings)
 
 
-def test_no_transmission_takes_for_si_what_a_refused_one_gives_units_for(robots):
+def test_no_transmission_takes_for_si_what_a_refused_one_gives_units_for():
     """An actuator whose units were lost with a transmission moves no other joint either."""
     for broken in (
         # Refused by the builder, and refused as it is read.
@@ -324,7 +295,7 @@ def test_no_transmission_takes_for_si_what_a_refused_one_gives_units_for(robots)
         {'first': TURN, 'reduction': '0'},
         {'first': '<position_unit>turn</position_unit>', 'reduction': 'ten'},
     ):
-        robot = shared(robots, **broken)
+        robot = shared(**broken)
         assert robot.joint_names == ()
         assert "transmission 'first' sets the units of 'm': rejected" in str(robot.findings)
 
@@ -372,68 +343,18 @@ WORDS = st.one_of(
 )
 
 
-@given(texts=st.dictionaries(st.sampled_from([*UNITS, *CONSTANTS]), WORDS))
-@settings(max_examples=100, deadline=None)
-def test_any_texts_are_units_or_an_error(texts):
+@given(
+    texts=st.dictionaries(st.sampled_from([*UNITS, *CONSTANTS]), WORDS),
+    text=st.lists(WORDS, max_size=8).map(''.join),
+)
+def test_any_texts_are_units_or_an_error(texts, text):
     """There is no other exception, and what is accepted has scales that can be divided by."""
+    with suppress(TransmissionError):
+        units_from_text(text)
+    assert unit_meant(text) in (None, *UNITS)
+    assert unit_meant('position_limit') is None
     try:
         units = read_units(texts)
     except TransmissionError:
         return
     assert units is None or all(1e-12 <= each.scale <= 1e12 for each in units.units)
-
-
-@given(text=st.lists(WORDS, max_size=8).map(''.join))
-@settings(max_examples=100, deadline=None)
-def test_any_text_of_the_parameter_is_units_or_an_error(text):
-    """The same of the one text that a parameter holds."""
-    with suppress(TransmissionError):
-        units_from_text(text)
-
-
-#: Whatever XML can hold.
-XML_TEXT = st.one_of(
-    WORDS.map(lambda text: ''.join(c for c in text if c.isprintable())),
-    st.sampled_from(
-        ['${unit}', 'turn turn', '1 2 turn', '+turn', '1e-320 turn', 'N\u00a0m', '1e9 A']
-    ),
-)
-NAMES = st.one_of(
-    st.sampled_from([*UNITS, *CONSTANTS, 'positionunit', 'Position_Unit', 'ticks per turn']),
-    st.text(st.characters(categories=['L', 'N']), min_size=1, max_size=8),
-)
-
-
-@given(
-    params=st.lists(st.tuples(NAMES, XML_TEXT), max_size=6),
-    entries=st.dictionaries(st.sampled_from(['alone', 'left', 'x']), XML_TEXT, max_size=2),
-)
-@settings(max_examples=50, deadline=None)
-def test_any_units_in_a_description_are_findings_or_units(mixed, params, entries):
-    """A description is loaded whatever stands there, without the traceback of a bug."""
-    elements = ''.join(
-        f'<param name={quoteattr(name)}>{escape(text)}</param>' for name, text in params
-    )
-    text = mixed.replace(
-        '<actuator name="swivel_m" role="actuator1"/>',
-        f'<actuator name="swivel_m" role="actuator1">{elements}</actuator>',
-    )
-    description = load_description(text)
-    robot = RobotTransmissions(description)
-    assert not any('Traceback' in str(finding) for finding in robot.findings)
-    assert ('swivel' in robot.joint_names) or any(
-        finding.severity == 'error' and finding.subject == 'swivel_t' for finding in robot.findings
-    )
-    assert (scales_of(robot) > 0.0).all()
-    assert np.isfinite(scales_of(robot)).all()
-    with suppress(ParameterError, UnknownNameError):
-        RobotTransmissions(description, actuator_units=entries)
-
-
-@given(name=st.text(max_size=20))
-@settings(max_examples=100, deadline=None)
-def test_other_names_mean_no_unit(name):
-    """Only names near those of units are taken for one."""
-    assert unit_meant(name) in (None, *UNITS)
-    assert unit_meant('position_limit') is None
-    assert unit_meant('effort_limit') is None

@@ -13,37 +13,25 @@ import sys
 
 import pytest
 
-ROBOT = """
-<robot name="leg">
-  <link name="base"/><link name="thigh"/><link name="shank"/><link name="toe"/>
-  <joint name="hip" type="continuous"><parent link="base"/><child link="thigh"/></joint>
-  <joint name="knee" type="continuous"><parent link="thigh"/><child link="shank"/></joint>
-  <joint name="tip" type="continuous"><parent link="shank"/><child link="toe"/></joint>
-  <ros2_control name="leg" type="system">
-    <hardware><plugin>p</plugin></hardware>
-    <joint name="hip"><command_interface name="position"/></joint>
-    <joint name="knee"><command_interface name="position"/></joint>
-    <joint name="tip"><command_interface name="position"/></joint>
-    <transmission name="hip_gear">
-      <plugin>transmission_interface/SimpleTransmission</plugin>
+ROBOT = """<robot name="leg"><link name="base"/><link name="a"/><link name="b"/><link name="c"/>
+  <joint name="hip" type="continuous"><parent link="base"/><child link="a"/></joint>
+  <joint name="knee" type="continuous"><parent link="a"/><child link="b"/></joint>
+  <joint name="tip" type="continuous"><parent link="b"/><child link="c"/></joint>
+  <ros2_control name="leg" type="system"><hardware><plugin>p</plugin></hardware>
+    <joint name="hip"/><joint name="knee"/><joint name="tip"/>
+    <transmission name="hip_gear"><plugin>transmission_interface/SimpleTransmission</plugin>
       <joint name="hip" role="joint1"><mechanical_reduction>50</mechanical_reduction></joint>
       <actuator name="hip_motor" role="actuator1"/>
     </transmission>
-    <transmission name="knee_crank">
-      <plugin>transmission_bridge/CrankSliderTransmission</plugin>
-      <param name="crank_radius">0.04</param>
-      <param name="rod_length">0.12</param>
+    <transmission name="knee_crank"><plugin>transmission_bridge/CrankSliderTransmission</plugin>
+      <param name="crank_radius">0.04</param><param name="rod_length">0.12</param>
       <param name="crank_angle">1.6</param>
-      <joint name="knee" role="joint1"/>
-      <actuator name="knee_slider" role="actuator1"/>
+      <joint name="knee" role="joint1"/><actuator name="knee_slider" role="actuator1"/>
     </transmission>
-    <transmission name="tip_screw">
-      <plugin>transmission_interface/SimpleTransmission</plugin>
+    <transmission name="tip_screw"><plugin>transmission_interface/SimpleTransmission</plugin>
       <joint name="tip" role="joint1"><mechanical_reduction>2</mechanical_reduction></joint>
       <actuator name="tip_motor" role="actuator1"/>
-    </transmission>
-  </ros2_control>
-</robot>
+    </transmission></ros2_control></robot>
 """
 
 EQUATIONS = {

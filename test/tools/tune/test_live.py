@@ -48,7 +48,7 @@ def joint(robot, name: str) -> float:
     return float(robot.read_state().joints[0][robot.model.robot.joint_names.index(name)])
 
 
-def test_states_numbers_and_refusals_of_a_bridge(robot, live_arm, peer):
+def test_states_numbers_refusals_and_commands_of_a_bridge(robot, live_arm, peer):
     """What the page shows is what the bridge has; a refusal leaves everything as it was."""
     spin_until(robot, lambda: robot.model is not None)
     spin_until(robot, lambda: np.isfinite(robot.read_state().joints[0]).all())
@@ -69,22 +69,14 @@ def test_states_numbers_and_refusals_of_a_bridge(robot, live_arm, peer):
     spin_until(robot, lambda: robot.model.find_value(f'{PAN}.offset') == -0.1)
     with pytest.raises(NotPossible):
         robot.model.find_step_values(is_back=True)  # it is not a step of the page
-
-
-def test_joints_of_a_silent_motor_are_unknown(robot, live_arm):
-    """After the timeout of its driver, and known again when it is heard."""
-    spin_until(robot, lambda: robot.model is not None)
-    spin_until(robot, lambda: np.isfinite(robot.read_state().joints[0]).all())
+    # A motor is unknown after the timeout of its driver, and known again when it is heard.
+    spin_until(robot, lambda: joint(robot, 'shoulder_pan') == -0.1)
     position = live_arm.positions.pop('shoulder_pan_motor')
     spin_until(robot, lambda: np.isnan(joint(robot, 'shoulder_pan')))
     assert np.isfinite(joint(robot, 'elbow'))
     live_arm.positions = {**live_arm.positions, 'shoulder_pan_motor': position}
-    spin_until(robot, lambda: joint(robot, 'shoulder_pan') == 0.25)
-
-
-def test_a_command_is_seen_and_where_it_leads(robot, live_arm):
-    """By what the bridge sends to the motors, whatever made it do so."""
-    spin_until(robot, lambda: robot.model is not None)
+    spin_until(robot, lambda: joint(robot, 'shoulder_pan') == -0.1)
+    # A command is seen by what the bridge sends to the motors, whatever made it do so.
     place = robot.model.robot.joint_names.index('shoulder_pan')
     assert not robot.read_state().commanded.any()
     live_arm.commanded = 'shoulder_pan'
@@ -107,8 +99,14 @@ def test_a_bridge_that_dies_is_waited_for(robot, live_arm, sent):
     model, answers = robot.model, []
     robot.apply_values({f'{PAN}.offset': 0.75}, answers.append)
     spin_until(robot, lambda: model.find_value(f'{PAN}.offset') == 0.75)
+    if sent == signal.SIGKILL:
+        os.kill(live_arm.bridge.pid, signal.SIGSTOP)
+        robot.apply_values({f'{PAN}.offset': 0.25}, answers.append)
     os.kill(live_arm.bridge.pid, sent)
     spin_until(robot, lambda: 'is not there' in robot.find_problem(), 12.0)
+    spin_until(robot, lambda: len(answers) == 1 + (sent == signal.SIGKILL))
+    assert {*answers[1:]} <= {'the bridge does not answer', 'the bridge has gone'}
+    del answers[1:]
     assert np.isnan(robot.read_state().joints[0]).all()
     robot.apply_values({f'{PAN}.offset': 0.5}, answers.append)
     assert answers == ['', 'the bridge has gone']
@@ -124,28 +122,21 @@ def test_a_bridge_that_dies_is_waited_for(robot, live_arm, sent):
 
 
 def test_another_description_is_another_robot(robot, live_arm, peer):
-    """Configured anew with it, the bridge has other numbers."""
+    """An offset of its calibration mark is not one of tuning, and nothing to be saved."""
+    live_arm.start(calibration_offsets='true')
     spin_until(robot, lambda: robot.model is not None)
     model, node = robot.model, 'transmission_bridge'
     assert peer.change_state('deactivate', node)
     assert peer.change_state('cleanup', node)
-    other = ARM.read_text(encoding='utf-8').replace(OFFSET, '<offset>0.75</offset>')
+    text, joint = ARM.read_text(encoding='utf-8'), '<joint name="shoulder_pan" type="revolute">'
+    assert OFFSET in text
+    assert joint in text
+    other = text.replace(OFFSET, '').replace(joint, f'{joint}<calibration rising="0.125"/>')
     assert peer.set_parameters({'robot_description': other}).successful
     for transition, before in (('configure', 'unconfigured'), ('activate', 'inactive')):
         if peer.state(node) == before:  # else it has started by itself
             peer.change_state(transition, node)
     spin_until(robot, lambda: robot.model is not model)
-    assert robot.model.find_value(f'{PAN}.offset') == 0.75
-
-
-def test_an_offset_of_a_calibration_mark_is_not_one_of_tuning(robot, live_arm):
-    """With calibration_offsets it is what the description says, and nothing to be saved."""
-    text, joint = ARM.read_text(encoding='utf-8'), '<joint name="shoulder_pan" type="revolute">'
-    assert OFFSET in text
-    assert joint in text
-    text = text.replace(OFFSET, '').replace(joint, f'{joint}<calibration rising="0.125"/>')
-    live_arm.start(text, calibration_offsets='true')
-    spin_until(robot, lambda: robot.model is not None)
     spin_until(robot, lambda: robot.model.find_value(f'{PAN}.offset') == 0.125)
     assert robot.model.find_changes() == {}
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from robots import chain
 
 from transmission_bridge.bridge.options import PREFIX, strip_prefixes
 from transmission_bridge.description import load_description
@@ -27,20 +28,15 @@ ARM = Path(resource('urdf', 'arm.urdf')).read_bytes()
 ARM1 = Path(resource('urdf', 'arm_ros1.urdf')).read_bytes()
 PAN = f'{PREFIX}shoulder_pan_transmission.joints.shoulder_pan'
 
-COUPLED = b"""<robot name="coupled">
-  <link name="l0"/><link name="l1"/><link name="l2"/>
-  <joint name="one" type="continuous"><parent link="l0"/><child link="l1"/></joint>
-  <joint name="two" type="continuous"><parent link="l1"/><child link="l2"/></joint>
-  <ros2_control name="c" type="system"><hardware><plugin>any/Driver</plugin></hardware>
-    <joint name="one"><command_interface name="position"/></joint>
-    <joint name="two"><command_interface name="position"/></joint>
-    <transmission name="belt"><plugin>transmission_bridge/CoupledTransmission</plugin>
+COUPLED = chain(
+    {
+        'belt': """<plugin>transmission_bridge/CoupledTransmission</plugin>
       <actuator name="m1" role="actuator1"/><actuator name="m2" role="actuator2"/>
       <joint name="one" role="joint1"/><joint name="two" role="joint2"/>
-      <param name="joint1">0.01 0.002</param><param name="joint2">0 -0.02</param>
-    </transmission>
-  </ros2_control>
-</robot>"""
+      <param name="joint1">0.01 0.002</param><param name="joint2">0 -0.02</param>"""
+    },
+    **dict.fromkeys(('one', 'two', 'free'), 'continuous 0 0 1 1'),
+).encode()
 
 
 @functools.cache
@@ -87,12 +83,14 @@ def test_turns_wrong_turns_that_joint_and_as_few_others_as_can_be(position, join
     assert all(value == -model.find_value(name) for name, value in values.items())
 
 
-def test_turns_wrong_of_a_matrix_is_its_row():
+def test_turns_wrong_of_a_matrix_is_its_row_and_of_no_transmission_nothing():
     """There is no reduction of one joint alone."""
     model = model_of(COUPLED)
-    values = model.find_reversal('one', np.zeros(2))
+    values = model.find_reversal('one', np.zeros(3))
     assert set(values.values()) == {-0.01, -0.002}
     assert {name.split('.')[-2] for name in values} == {'joint1'}
+    with pytest.raises(NotPossible, match='free has no transmission'):
+        model.find_reversal('free', np.zeros(3))
 
 
 @pytest.mark.parametrize('joint', ['shoulder_pan', 'wrist_roll', 'elbow'])
@@ -131,17 +129,6 @@ def test_numbers_that_a_bridge_lost_by_starting_again_are_known_until_they_are_s
     assert model.lost_values == {f'{PAN}.offset': 0.5}
     model.forget_lost_values()
     assert model.lost_values == {}
-
-
-def test_turns_wrong_of_a_joint_without_transmission_says_so():
-    """Nothing is proposed."""
-    data = COUPLED.replace(
-        b'</robot>',
-        b'<link name="l3"/><joint name="free" type="continuous"><parent link="l2"/>'
-        b'<child link="l3"/></joint></robot>',
-    )
-    with pytest.raises(NotPossible, match='free has no transmission'):
-        model_of(data).find_reversal('free', np.zeros(3))
 
 
 @given(POSITIONS, st.dictionaries(st.sampled_from(JOINTS), st.floats(-3.0, 3.0), min_size=1))
@@ -185,15 +172,10 @@ def test_a_preview_is_what_happens(position, offset, factor):
     for name, was, will in zip(model.robot.joint_names, before, after, strict=True):
         assert moved.get(name, (was, was)) == (was, will)
     assert not any(each.before * each.after < 0.0 for each in preview.ratios)
-
-
-def test_a_preview_of_what_cannot_be_accepted_says_why():
-    """In the words of the bridge."""
-    model = model_of()
-    preview = model.preview_change({f'{PAN}.mechanical_reduction': 0.0}, np.zeros(6))
-    assert preview.robot is None
-    assert 'a number other than zero' in preview.reason
-    assert model.find_value(f'{PAN}.mechanical_reduction') == 101.0
+    # Of what cannot be accepted, why, in the words of the bridge.
+    refused = model.preview_change({f'{PAN}.mechanical_reduction': 0.0}, position)
+    assert refused.robot is None
+    assert 'a number other than zero' in refused.reason
 
 
 @given(st.lists(st.tuples(st.floats(-3.0, 3.0), st.sampled_from([0.5, 2.0])), min_size=1))
@@ -224,8 +206,8 @@ def test_undo_goes_back_all_the_way_and_redo_forth(steps):
         model.find_step_values(is_back=False)
 
 
-def test_a_new_change_ends_what_could_be_made_again():
-    """As everywhere."""
+def test_a_new_change_ends_redo_and_as_in_the_urdf_takes_back_everything():
+    """As everywhere; of one transmission."""
     model = model_of()
     for value in (0.1, 0.2):
         model.record_step({f'{PAN}.offset': 0.0}, {f'{PAN}.offset': value}, 10.0 * value)
@@ -233,11 +215,6 @@ def test_a_new_change_ends_what_could_be_made_again():
     model.record_step({f'{PAN}.offset': 0.0}, {f'{PAN}.offset': 0.3}, 99.0)
     with pytest.raises(NotPossible):
         model.find_step_values(is_back=False)
-
-
-def test_as_in_the_urdf_takes_back_everything():
-    """Of one transmission."""
-    model = model_of()
     model.accept_values({f'{PAN}.offset': 1.0, f'{PAN}.mechanical_reduction': -7.0})
     assert model.find_changes() == {
         f'{PAN}.mechanical_reduction': (101.0, -7.0),
@@ -245,6 +222,7 @@ def test_as_in_the_urdf_takes_back_everything():
     }
     model.accept_values(model.find_reset_values('shoulder_pan_transmission'))
     assert model.find_changes() == {}
+    assert model.render_file('x.urdf').lines == ()
     with pytest.raises(NotPossible):
         model.find_reset_values('shoulder_pan_transmission')
 
@@ -273,11 +251,6 @@ def test_what_is_saved_gives_the_numbers_back(suffix, tmp_path):
     assert tuned.tunables == model.robot.tunables or suffix == 'urdf'
     for name, value in values.items():
         assert TuneModel(data if suffix == 'urdf' else ARM, tuned).find_value(name) == value
-
-
-def test_nothing_to_save_is_no_difference():
-    """The description as it is."""
-    assert model_of().render_file('x.urdf').lines == ()
 
 
 def test_a_robot_of_a_file_begins_inside_its_limits_and_moves_by_its_motors():

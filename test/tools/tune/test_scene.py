@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import MagicMock, Mock
 
 import numpy as np
@@ -32,61 +33,61 @@ TEXT = Path(resource('urdf', 'arm.urdf')).read_bytes()
 HALF = math.radians(37.5)
 
 
-def test_the_arm_stays_in_the_picture_wherever_it_moves():
-    """Also for the camera of a page that was turned away, by Reset view."""
-    server, client = MagicMock(), MagicMock()
-    scene = RobotScene(server, ARM, TEXT, Packages(), Mock())
-    scene.reset_view(client)
-    eye, centre = server.initial_camera.position, server.initial_camera.look_at
-    np.testing.assert_array_equal(client.camera.position, eye)
-    np.testing.assert_array_equal(client.camera.look_at, centre)
-    limits, rng = list_limits(ARM), np.random.default_rng(1)
-    for _ in range(200):
-        ends = [np.clip(limits[name][:2], -math.pi, math.pi) for name in scene.poses.joints]
-        q = [rng.uniform(*each) for each in ends]
-        poses, _ = scene.poses(dict(zip(scene.poses.joints, q, strict=True)))
-        rays = poses[:, :3, 3] - eye
-        cosines = rays @ (centre - eye) / np.linalg.norm(rays, axis=1)
-        assert cosines.min() > math.cos(HALF) * np.linalg.norm(centre - eye)
-
-
-def test_joints_of_unknown_position_are_grey_and_nothing_else_is():
-    """With what hangs on them; no labels, which would cover each other."""
+@pytest.fixture
+def drawn():
+    """Return the scene of the arm, the server that draws it, and its meshes by name."""
     server, meshes = MagicMock(), {}
     server.scene.add_mesh_simple.side_effect = lambda name, *_, **given: meshes.setdefault(
         name, Mock(color=given['color'])
     )
-    scene = RobotScene(server, ARM, TEXT, Packages(), Mock())
-    own = {name: mesh.color for name, mesh in meshes.items()}
-    known = dict.fromkeys(scene.poses.joints, 0.1)
-    for unknown in ((), ('elbow',), scene.poses.joints, ('wrist_roll', 'elbow'), ()):
-        scene.show_poses({**known, **dict.fromkeys(unknown, np.nan)}, known, (0, 0, 0))
-        first = min((scene.poses.joint_of.index(name) for name in unknown), default=99)
-        for name, mesh in meshes.items():
+    clicked = Mock()
+    scene = RobotScene(server, ARM, TEXT, Packages(), clicked)
+    return SimpleNamespace(scene=scene, server=server, meshes=meshes, clicked=clicked)
+
+
+def test_the_arm_stays_in_the_picture_wherever_it_moves(drawn):
+    """Also for the camera of a page that was turned away, by Reset view."""
+    client, camera = MagicMock(), drawn.server.initial_camera
+    drawn.scene.reset_view(client)
+    eye, centre, poses = camera.position, camera.look_at, drawn.scene.poses
+    np.testing.assert_array_equal(client.camera.position, eye)
+    np.testing.assert_array_equal(client.camera.look_at, centre)
+    limits, rng = list_limits(ARM), np.random.default_rng(1)
+    for _ in range(200):
+        ends = [np.clip(limits[name][:2], -math.pi, math.pi) for name in poses.joints]
+        q = [rng.uniform(*each) for each in ends]
+        rays = poses(dict(zip(poses.joints, q, strict=True)))[0][:, :3, 3] - eye
+        cosines = rays @ (centre - eye) / np.linalg.norm(rays, axis=1)
+        assert cosines.min() > math.cos(HALF) * np.linalg.norm(centre - eye)
+
+
+def test_joints_of_unknown_position_are_grey_and_nothing_else_is(drawn):
+    """With what hangs on them; no labels, which would cover each other."""
+    own, poses = {name: mesh.color for name, mesh in drawn.meshes.items()}, drawn.scene.poses
+    known = dict.fromkeys(poses.joints, 0.1)
+    for unknown in ((), ('elbow',), poses.joints, ('wrist_roll', 'elbow'), ()):
+        drawn.scene.show_poses({**known, **dict.fromkeys(unknown, np.nan)}, known, (0, 0, 0))
+        first = min((poses.joint_of.index(name) for name in unknown), default=99)
+        for name, mesh in drawn.meshes.items():
             _, body, place, _ = name.split('/')
             is_grey = body == 'robot' and int(place) >= first
             assert body == 'ghost' or (mesh.color == (205, 205, 205)) == is_grey, name
             assert is_grey or body == 'ghost' or mesh.color == own[name]
-    assert not server.scene.add_label.called
+    assert not drawn.server.scene.add_label.called
 
 
-def test_a_click_on_a_link_selects_the_joint_that_moves_it():
+def test_a_click_on_a_link_selects_the_joint_that_moves_it(drawn):
     """Of the page that was clicked; a link on a fixed joint has the joint above, the base none."""
-    server, clicked = MagicMock(), Mock()
-    meshes = {}
-    server.scene.add_mesh_simple.side_effect = lambda name, *_, **__: meshes.setdefault(
-        name, Mock()
-    )
-    scene = RobotScene(server, ARM, TEXT, Packages(), clicked)
-    place = scene.poses.joint_of.index('elbow')
+    poses, meshes = drawn.scene.poses, drawn.meshes
+    place = poses.joint_of.index('elbow')
     (listener,) = meshes[f'/robot/{place}/0'].on_click.call_args.args
     coroutine = listener(Mock(client_id=7))
     with pytest.raises(StopIteration):  # it awaits nothing
         coroutine.send(None)
-    clicked.assert_called_once_with(7, 'elbow')
+    drawn.clicked.assert_called_once_with(7, 'elbow')
     assert not meshes['/robot/0/0'].on_click.called
     assert not meshes[f'/ghost/{place}/0'].on_click.called
-    assert scene.poses.find_mover(scene.poses.links.index('tool_link')) == 'wrist_roll'
+    assert poses.find_mover(poses.links.index('tool_link')) == 'wrist_roll'
 
 
 def test_a_browser_sets_the_value_of_a_widget_and_nothing_else():

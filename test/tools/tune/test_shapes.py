@@ -19,7 +19,8 @@ from transmission_bridge.tools.tune.shapes import load_shapes, Packages, ShapeEr
 
 pytest.importorskip('trimesh', reason='viser is not installed (extra tune)')
 
-TRIANGLE = b'\0' * 80 + struct.pack('<I', 1) + struct.pack('<12fH', *[0, 0, 1] * 4, 0)
+CORNERS = (0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0)
+TRIANGLE = b'\0' * 80 + struct.pack('<I', 1) + struct.pack('<12fH', *CORNERS, 0)
 
 
 @pytest.fixture
@@ -27,9 +28,8 @@ def packages(tmp_path: Path) -> Packages:
     """Return where one package is, with one mesh of one triangle."""
     folder = tmp_path / 'arm'
     folder.mkdir()
-    triangle = struct.pack('<12fH', 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0)
-    (folder / 'a.stl').write_bytes(b'\0' * 80 + struct.pack('<I', 1) + triangle)
-    (tmp_path / 'secret.stl').write_bytes(TRIANGLE)
+    for path in (folder / 'a.stl', tmp_path / 'secret.stl'):
+        path.write_bytes(TRIANGLE)
     return Packages([f'arm={folder}'])
 
 
@@ -76,25 +76,24 @@ def test_a_package_is_found_by_its_name_and_by_the_ament_index(packages, tmp_pat
         Packages().find_file('package://another/a.stl')
 
 
-@pytest.mark.parametrize('entry', ['arm', '=x', 'arm=/nowhere/at/all'])
+@pytest.mark.parametrize('entry', ['=x', 'arm=/nowhere/at/all'])
 def test_a_package_path_has_to_be_one(entry):
     """Wrong usage is said before anything is served."""
     with pytest.raises(UsageError, match='--package-path: expected NAME=FOLDER'):
         Packages([entry])
 
 
-def test_sizes_are_bounded(packages, tmp_path, monkeypatch):
+def test_sizes_are_bounded(packages, monkeypatch):
     """Of a file, of a mesh and of a robot; what is too large is a frame with its reason."""
-    monkeypatch.setattr(shapes, 'MOST_TRIANGLES', 1)
-    found, reasons = load_shapes([mesh('package://arm/a.stl')] * 2, packages)
-    assert len(found) == 1
-    assert 'more than 1 triangles' in reasons['link']
-    monkeypatch.setattr(shapes, 'MOST_EACH', 0)
-    assert (
-        'more than 0 triangles' in load_shapes([mesh('package://arm/a.stl')], packages)[1]['link']
-    )
-    monkeypatch.setattr(shapes, 'MOST_BYTES', 100)
-    assert 'has more than' in load_shapes([mesh('package://arm/a.stl')], packages)[1]['link']
+    for name, most, count, words in (
+        ('MOST_TRIANGLES', 1, 1, 'more than 1 triangles'),
+        ('MOST_EACH', 0, 0, 'more than 0 triangles'),
+        ('MOST_BYTES', 100, 0, 'has more than'),
+    ):
+        monkeypatch.setattr(shapes, name, most)
+        found, reasons = load_shapes([mesh('package://arm/a.stl')] * 2, packages)
+        assert len(found) == count
+        assert words in reasons['link']
 
 
 @pytest.mark.parametrize('suffix', shapes._SUFFIXES)

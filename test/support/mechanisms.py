@@ -1,0 +1,381 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: D102
+"""Mechanisms by their equations, by closures alone, and as functions of arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import casadi as ca
+import numpy as np
+
+from transmission_bridge.transmissions import (
+    Domain,
+    EquationTransmission,
+    PositionDependentTransmission,
+)
+from transmission_bridge.transmissions.crank_slider import (
+    CrankSliderTransmission,
+    GuidedSlider,
+    HingedCylinder,
+)
+from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
+
+LEFT = {'motor': (0.0, 0.05, 0.24), 'crank': 0.05, 'rod': 0.24, 'foot': (0.05, 0.05, 0.0)}
+RIGHT = {'motor': (0.0, -0.05, 0.15), 'crank': 0.05, 'rod': 0.15, 'foot': (0.05, -0.05, 0.0)}
+TILTED = {**RIGHT, 'axis': (0.3, 2.0, -0.1), 'crank_angle': 0.2, 'motor': (0.01, -0.06, 0.14)}
+
+
+def ankle(*legs: dict, **options) -> ParallelAnkleTransmission:
+    """Return an ankle of two legs, by default well within its reach."""
+    options = {'lower': (-0.4, -0.25), 'upper': (0.4, 0.25), **options}
+    legs = tuple(AnkleLeg(**leg) for leg in legs or (LEFT, TILTED))
+    return ParallelAnkleTransmission(legs, **options)
+
+
+def guided(crank: float, rod: float, offset: float, angle: float) -> CrankSliderTransmission:
+    """Return a slider on a guide."""
+    return CrankSliderTransmission(GuidedSlider(crank, rod, offset), angle)
+
+
+def hinged(crank: float, base: float, offset: float, angle: float) -> CrankSliderTransmission:
+    """Return a hinged cylinder."""
+    return CrankSliderTransmission(HingedCylinder(crank, base, offset), angle)
+
+
+# -- equations -----------------------------------------------------------------------------------
+
+
+class Equation(EquationTransmission):
+    """Base of the equations below."""
+
+    api_version = 2
+
+
+class Cardan(Equation):
+    """A universal joint: the actuator is solved."""
+
+    def __init__(self, cosine: float = 0.8, most: float = 3.0, **options) -> None:
+        super().__init__({'cosine': cosine, 'most': most}, **options)
+
+    def range(self):
+        return self.bare_range('actuator', [-self.p.most], [self.p.most])
+
+    @staticmethod
+    def joint_position(a, p):
+        c, s = ca.cos(a), ca.sin(a)
+        return a + ca.atan2((1.0 - p.cosine) * s * c, p.cosine * c * c + s * s)
+
+
+class Swing(Equation):
+    """``a = q + sin(q) / 2``: the joint is solved."""
+
+    def range(self):
+        return self.bare_range('joint', (-2.0,), (2.0,))
+
+    @staticmethod
+    def actuator_position(q, p):
+        return q + 0.5 * ca.sin(q)
+
+
+class Shear(Equation):
+    """``q = (a1 + a2^3 / 3, a2 + sin(a1) / 2)``, which a singular line splits."""
+
+    members: ClassVar = (2, 2)
+
+    def range(self):
+        return self.bare_range('actuator', (-2.0, -2.0), (2.0, 2.0))
+
+    @staticmethod
+    def joint_position(a, p):
+        return a[0] + a[1] ** 3 / 3.0, a[1] + 0.5 * ca.sin(a[0])
+
+
+class Bent(Equation):
+    """Both ways by equations, with a corner on the singular line: ``q = (a1 + a2, a1 a2)``."""
+
+    members: ClassVar = (2, 2)
+
+    def range(self):
+        return self.bare_range('actuator', (0.5, -0.5), (1.5, 0.5))
+
+    @staticmethod
+    def joint_position(a, p):
+        return a[0] + a[1], a[0] * a[1]
+
+    @staticmethod
+    def actuator_position(q, p):
+        square = q[0] * q[0] - 4.0 * q[1]
+        width = ca.sqrt(ca.if_else(ca.fabs(square) < 1e-15, 0.0, square))
+        return 0.5 * (q[0] + width), 0.5 * (q[0] - width)
+
+
+class Chain(Equation):
+    """Three joints, of which each depends on the actuators before it only."""
+
+    members: ClassVar = (3, 3)
+
+    def range(self):
+        return self.bare_range('actuator', (-1.0,) * 3, (1.0,) * 3)
+
+    @staticmethod
+    def joint_position(a, p):
+        return [ca.sin(a[0]) + a[0], a[1] + 0.3 * a[0] ** 2, a[2] + 0.2 * a[1] ** 3]
+
+
+class Parallel(Equation):
+    """Three actuators and three joints that all depend on each other."""
+
+    members: ClassVar = (3, 3)
+
+    def range(self):
+        return self.bare_range('actuator', (-1.0,) * 3, (1.0,) * 3)
+
+    @staticmethod
+    def joint_position(a, p):
+        return (
+            a[0] + p.bend[0] * a[1] * a[2],
+            a[1] + p.bend[1] * ca.sin(a[0]) + 0.1 * a[2],
+            a[2] - p.bend[2] * a[0] * a[1],
+        )
+
+
+class Tendons(Equation):
+    """Two antagonistic tendons on one joint."""
+
+    members: ClassVar = (2, 1)
+
+    def range(self):
+        return self.bare_range('joint', (-1.0,), (1.0,))
+
+    @staticmethod
+    def actuator_position(q, p):
+        return ca.sin(q) + 0.2 * q, -ca.sin(q) + 0.1 * q * q
+
+
+class Finger(Equation):
+    """One motor bends two joints."""
+
+    members: ClassVar = (1, 2)
+
+    def range(self):
+        return self.bare_range('actuator', (0.0,), (2.0,))
+
+    @staticmethod
+    def joint_position(a, p):
+        return a, 0.5 * a + 0.1 * a * a
+
+
+class Squared(Equation):
+    """``q = a^2`` of complex numbers: of every ``q`` there are two solutions on one branch."""
+
+    members: ClassVar = (2, 2)
+
+    def range(self):
+        return self.bare_range('actuator', (-2.0, -2.0), (2.0, 2.0))
+
+    @staticmethod
+    def joint_position(a, p):
+        return a[0] ** 2 - a[1] ** 2, 2.0 * a[0] * a[1]
+
+
+class Cubed(Equation):
+    """``q = a^3``, which is singular in the middle."""
+
+    def range(self):
+        return self.bare_range('actuator', (-1.0,), (1.0,))
+
+    @staticmethod
+    def joint_position(a, p):
+        return a**3
+
+
+class Straight(Equation):
+    """A constant ratio, of which nothing is known outside the range either."""
+
+    def range(self):
+        return self.bare_range('actuator', (-1.0,), (1.0,))
+
+    @staticmethod
+    def joint_position(a, p):
+        return 2.0 * a
+
+
+class FourBar(Equation):
+    """A planar four-bar linkage."""
+
+    def range(self):
+        return self.bare_range('actuator', [0.6], [2.4])
+
+    @staticmethod
+    def joint_position(a, p):
+        x, y = 0.1 - 0.04 * ca.cos(a), 0.04 * ca.sin(a)
+        square = x * x + y * y
+        corner = ca.acos((square + 0.06**2 - 0.1**2) / (2.0 * 0.06 * ca.sqrt(square)))
+        return math.pi - ca.atan2(y, x) - p.side * corner
+
+
+class Plate(Equation):
+    """Two actuators on two joints."""
+
+    members: ClassVar = (2, 2)
+
+    def range(self):
+        return self.bare_range('joint', [-0.8, -0.6], [0.8, 0.6])
+
+    @staticmethod
+    def actuator_position(q, p):
+        return ca.sin(q[0]) + 0.3 * q[1], q[1] + 0.2 * q[1] ** 3
+
+
+# -- the same by closures alone ------------------------------------------------------------------
+
+
+class Slider(Equation):
+    """A slider, a rod and a crank, by the length of the rod."""
+
+    def range(self):
+        return self.bare_range('joint', [-1.2], [1.2])
+
+    def pose(self):
+        return [0.1], [0.0]
+
+    @staticmethod
+    def closure(a, q, p):
+        phi = 1.5 + q
+        ahead, beside = a - 0.04 * ca.cos(phi), 0.01 - 0.04 * ca.sin(phi)
+        return ahead * ahead + beside * beside - 0.12**2
+
+
+class Pushed(Slider):
+    """The same by positions of the slider."""
+
+    def range(self):
+        return self.bare_range('actuator', [0.085], [0.145])
+
+
+class Crossed(Cardan):
+    """A universal joint: ``cos(bend) tan(q) = tan(a)``, without poles."""
+
+    joint_position = None
+
+    def pose(self):
+        return [0.0], [0.1]
+
+    @staticmethod
+    def closure(a, q, p):
+        return p.cosine * ca.sin(q) * ca.cos(a) - ca.cos(q) * ca.sin(a)
+
+
+class FourBarLoop(FourBar):
+    """A four-bar linkage by its rod; the pose says whether it is open or crossed."""
+
+    joint_position = None
+
+    def pose(self):
+        return [1.5], [2.7 - 1.6 * self.p.side]
+
+    @staticmethod
+    def closure(a, q, p):
+        x = 0.1 + 0.06 * ca.cos(q) - 0.04 * ca.cos(a)
+        y = 0.06 * ca.sin(q) - 0.04 * ca.sin(a)
+        return x * x + y * y - 0.1**2
+
+
+class PlateLoop(Plate):
+    """The second row does not depend on the first joint."""
+
+    actuator_position = None
+
+    def pose(self):
+        return [0.1, 0.1], [0.0, 0.0]
+
+    @staticmethod
+    def closure(a, q, p):
+        b = ca.sin(q[0]) + 0.3 * q[1]
+        return a[0] ** 3 + a[0] - b**3 - b, ca.sinh(a[1] - q[1] - 0.2 * q[1] ** 3)
+
+
+class FingerLoop(Finger):
+    """A finger by two equations."""
+
+    joint_position = None
+
+    def pose(self):
+        return [0.5], [0.5, 0.3]
+
+    @staticmethod
+    def closure(a, q, p):
+        return ca.exp(q[0]) - ca.exp(a), q[1] - 0.5 * q[0] - 0.1 * q[0] * a
+
+
+# -- functions of arrays -------------------------------------------------------------------------
+
+
+class Function(PositionDependentTransmission):
+    """Base of the functions below."""
+
+    api_version = 2
+    box: ClassVar = ('joint', (-1.5,), (1.5,))
+
+    def __init__(self, *bounds: float) -> None:
+        space, lower, upper = self.box
+        super().__init__(Domain(space, bounds[:1] or lower, bounds[1:] or upper))
+
+
+class Sine(Function):
+    """``a = sin(q)``, which turns back at a quarter turn; the other direction is solved."""
+
+    def evaluate(self, x):
+        return np.sin(x), np.cos(x)[..., np.newaxis]
+
+
+class ArrayTendons(Function):
+    """The tendons."""
+
+    box: ClassVar = ('joint', (-1.0,), (1.0,))
+
+    def evaluate(self, x):
+        s, c = np.sin(x), np.cos(x)
+        values = np.concatenate([s + 0.2 * x, -s + 0.1 * x * x], axis=-1)
+        return values, np.stack([c + 0.2, 0.2 * x - c], axis=-2)
+
+
+class ArrayParallel(Function):
+    """Three by three."""
+
+    box: ClassVar = ('actuator', (-1.0,) * 3, (1.0,) * 3)
+
+    def evaluate(self, x):
+        (a, b, c), one = x.T, np.ones(len(x))
+        rows = [one, 0.1 * c, 0.1 * b], [0.4 * a, one, 0.0 * one], [-0.1 * b, -0.1 * a, one]
+        slope = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+        return np.stack([a + 0.1 * b * c, b + 0.2 * a * a, c - 0.1 * a * b], axis=-1), slope
+
+
+class SineWithInverse(Sine):
+    """The same with its second derivative and its inverse given."""
+
+    def slope_rate(self, x, rate):
+        return (-np.sin(x) * rate)[..., np.newaxis]
+
+    def inverse(self, y):
+        return np.arcsin(y)
+
+
+class Cam(Function):
+    """A cam of lift 0.02 m that begins and ends without acceleration, behind a gear."""
+
+    box: ClassVar = ('actuator', (0.0,), (13.0,))
+
+    def __init__(self, *bounds: float, dwell: float = 0.0) -> None:
+        self.dwell = dwell
+        super().__init__(*bounds)
+
+    def evaluate(self, x):
+        u = 2.0 * math.pi * np.maximum(x - self.dwell, 0.0) / 13.0
+        slope = 0.02 / 13.0 * (1.0 - np.cos(u))
+        return 0.01 / math.pi * (u - np.sin(u)), slope[..., np.newaxis]

@@ -1,0 +1,103 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Small robots; a test writes only the part that it checks."""
+
+from __future__ import annotations
+
+from transmission_bridge.description import load_description
+from transmission_bridge.transmissions import RobotTransmissions
+
+
+def ratio(number, offset=0.0):
+    """Return what stands in a joint or an actuator."""
+    more = f'<offset>{offset}</offset>' if offset else ''
+    return f'<mechanical_reduction>{number}</mechanical_reduction>{more}'
+
+
+def params(**values):
+    """Return ``<param>`` elements."""
+    return ''.join(f'<param name="{name}">{value}</param>' for name, value in values.items())
+
+
+def transmission(name, kind, joints, actuators, more=''):
+    """
+    Return an element; roles are in the order of the members.
+
+    :param kind: The class without ``Transmission``, or a whole plugin.
+    :param joints: Names, or what stands in the elements by name; actuators the same.
+    """
+    ends = ''
+    for side, members in (('actuator', actuators), ('joint', joints)):
+        inside = members if isinstance(members, dict) else dict.fromkeys(members, '')
+        for place, (member, text) in enumerate(inside.items(), 1):
+            ends += f'<{side} name="{member}" role="{side}{place}">{text}</{side}>\n'
+    room = 'interface' if kind in ('Simple', 'Differential', 'FourBarLinkage') else 'bridge'
+    plugin = kind if '/' in kind else f'transmission_{room}/{kind}Transmission'
+    return f'<transmission name="{name}"><plugin>{plugin}</plugin>{more}\n{ends}</transmission>\n'
+
+
+def urdf(joints, transmissions='', mimic=None, plugin='small/Hardware'):
+    """
+    Return a robot with one block of hardware.
+
+    :param joints: Names of joints that turn without limits, or by name type and ``<limit>``
+        attributes. Those that follow no other one stand in the block.
+    :param transmissions: Their text.
+    :param mimic: Attributes of ``<mimic>`` by joint.
+    """
+    kinds = joints if isinstance(joints, dict) else dict.fromkeys(joints, 'continuous')
+    follow, parts, declared = mimic or {}, ['<robot name="small"><link name="base"/>'], []
+    for name, text in kinds.items():
+        kind, _, limit = text.partition(' ')
+        inside = f'<limit {limit}/>' if limit else ''
+        if name in follow:
+            inside += f'<mimic {follow[name]}/>'
+        else:
+            declared.append(f'<joint name="{name}"/>')
+        parts.append(
+            f'<link name="l_{name}"/><joint name="{name}" type="{kind}"><parent link="base"/>'
+            f'<child link="l_{name}"/>{inside}</joint>'
+        )
+    parts.append('<ros2_control name="hardware" type="system">')
+    parts.append(f'<hardware><plugin>{plugin}</plugin></hardware>')
+    return '\n'.join([*parts, *declared, transmissions.strip(), '</ros2_control></robot>'])
+
+
+def maps(*robot, **more):
+    """Return the maps of :func:`urdf`."""
+    return RobotTransmissions(load_description(urdf(*robot, **more)))
+
+
+def leg(inside='', distance=0.4, actuator=''):
+    """
+    Return the transmission ``leg``: ``cylinder`` turns ``knee`` at a ratio that varies.
+
+    :param inside: Content of the joint, for example a bound.
+    :param distance: From the knee to the cylinder's end [m].
+    """
+    more = params(crank_radius=0.1, pivot_distance=distance, crank_angle=1.5)
+    return transmission('leg', 'CrankSlider', {'knee': inside}, {'cylinder': actuator}, more)
+
+
+def ankle(joints=('pitch', 'roll'), actuators=('upper', 'lower')):
+    """Return the transmission ``ankle``, whose joint positions are solved."""
+    bounds = (params(lower=-0.9, upper=0.6), params(lower=-0.4, upper=0.4))
+    motors = (
+        params(
+            motor_position=f'0 {y} {length}',
+            crank_radius=0.05,
+            rod_length=length,
+            foot_attachment=f'0.05 {y} 0',
+        )
+        for y, length in ((0.05, 0.24), (-0.05, 0.15))
+    )
+    return transmission(
+        'ankle',
+        'ParallelAnkle',
+        dict(zip(joints, bounds, strict=True)),
+        dict(zip(actuators, motors, strict=True)),
+    )
+
+
+ANKLE = ankle()

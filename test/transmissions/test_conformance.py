@@ -1,0 +1,102 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Transmissions of every kind and shape hold all that the suite and the base classes promise."""
+
+from __future__ import annotations
+
+from base_checks import failures
+import mechanisms as m
+import pytest
+
+from transmission_bridge import (
+    EquationTransmission,
+    LinearTransmission,
+    load_description,
+    RobotTransmissions,
+)
+from transmission_bridge.transmissions.coupled import CoupledTransmission
+from transmission_bridge.transmissions.tabulated import TabulatedTransmission
+
+GEARS = {'actuator_reduction': (-3.0,), 'joint_reduction': (-1.5,), 'joint_offset': (0.2,)}
+PAIR = {'actuator_reduction': (2.0, -3.0), 'joint_offset': (0.1, -0.2)}
+
+
+def table(actuator, joint, actuator_reduction=1.0, joint_reduction=1.0):
+    """Return a table with an offset."""
+    return TabulatedTransmission(
+        actuator,
+        joint,
+        actuator_reduction=actuator_reduction,
+        joint_reduction=joint_reduction,
+        joint_offset=0.2,
+    )
+
+
+SUBJECTS = {
+    'parallel': lambda: m.Parallel(
+        {'bend': (0.1, 0.2, -0.1)},
+        actuator_reduction=(2.0, -1.0, 5.0),
+        joint_reduction=(1.0, -3.0, 0.5),
+    ),
+    'chain': lambda: m.Chain(joint_offset=(0.1, 0.2, -0.3)),
+    'tendons': lambda: m.Tendons(actuator_reduction=(3.0, -2.0), joint_reduction=(-1.5,)),
+    'finger': lambda: m.Finger(joint_offset=(0.1, -0.1)),
+    'cardan': lambda: m.Cardan(actuator_reduction=(3.0,), joint_offset=(0.3,)),
+    'straight': m.Straight,
+    'ankle': lambda: m.ankle(actuator_reduction=(15.0, -12.0), joint_offset=(0.1, -0.05)),
+    'another limit': lambda: m.guided(0.04, 0.12, 0.015, 1.6).with_max_gain(7.0),
+    'slider by closure': lambda: m.Slider(**GEARS),
+    'pushed slider by closure': lambda: m.Pushed(**GEARS),
+    'cardan by closure': lambda: m.Crossed(**GEARS),
+    'ten turns by closure': lambda: m.Crossed(0.6, 31.0),
+    'open four-bar by closure': lambda: m.FourBarLoop({'side': 1.0}),
+    'crossed four-bar by closure': lambda: m.FourBarLoop({'side': -1.0}),
+    'plate by closure': lambda: m.PlateLoop(**PAIR),
+    'finger by closure': m.FingerLoop,
+    'sine': m.Sine,
+    'sine with inverse': m.SineWithInverse,
+    'function of tendons': m.ArrayTendons,
+    'function of three': m.ArrayParallel,
+    'cam': m.Cam,
+    'falling table': lambda: table([2.0, 1.0, 0.0], [0.0, 0.5, 3.0]),
+    'reversed table': lambda: table([0, 1, 2, 2.5], [4, 0.5, -3, -3.1], -10.0, 2.0),
+    'uneven table': lambda: table([0.0, 0.1, 5.0, 5.1], [0.0, 3.0, 3.1, 9.0], 3.0, -1.0),
+    'coupled finger': lambda: CoupledTransmission([[1.0], [0.8], [0.5]]),
+    'antagonists': lambda: CoupledTransmission([[1.0, -1.0, 0.3]]),
+    'triangle': lambda: CoupledTransmission([[0, 2, 0], [3, 0, 0], [0, 5, 7]]),
+    'blocks': lambda: CoupledTransmission([[2, 1, 0, 0], [0, 0, 3, -1]]),
+}
+
+
+@pytest.mark.parametrize('name', SUBJECTS)
+def test_a_transmission_conforms(name: str) -> None:
+    """From matrices, equations, closures, tables and functions every interface follows."""
+    transmission = SUBJECTS[name]()
+    # A function of arrays is called for each sample.
+    count = 1000 if isinstance(transmission, (EquationTransmission, LinearTransmission)) else 24
+    assert failures(transmission, count=count) == {}
+
+
+#: A linkage of the documents, and what an actuator has.
+LINKAGES = [
+    ('four_bar_knee', ''),
+    ('five_bar', ''),
+    ('push_rod_ankle', ''),
+    ('five_bar', '<mechanical_reduction>-3.0</mechanical_reduction><offset>0.2</offset>'),
+]
+
+
+@pytest.mark.parametrize(('name', 'actuator'), LINKAGES)
+def test_a_linkage_conforms(linkages: dict[str, str], name: str, actuator: str) -> None:
+    """So do the linkages of the documents, with other reductions and offsets as well."""
+    # Near a dead centre one direction is singular before the other one, by default.
+    text = linkages[name].replace('<loop', '<param name="max_gain">1e6</param><loop', 1)
+    if actuator:
+        text = text.replace('<mechanical_reduction>9</mechanical_reduction>', '')
+        text = text.replace('</actuator>', f'{actuator}</actuator>')
+    robot = RobotTransmissions(load_description(text, strict=True), passive_joints='none')
+    (linkage,) = robot.transmissions.values()
+    if actuator:
+        assert linkage.actuator_reduction == (-3.0, -3.0)
+    assert failures(linkage, count=200) == {}
