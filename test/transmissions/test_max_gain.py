@@ -25,7 +25,7 @@ from transmission_bridge.transmissions import (
     equation_transmission,
     MapReport,
     PositionDependentTransmission,
-    robot_function,
+    robot_program,
     RobotTransmissions,
 )
 from transmission_bridge.transmissions.builder import build_transmission
@@ -259,7 +259,7 @@ def test_it_is_live_and_compiles_nothing() -> None:
     robot.stream('joint_to_actuator').map_state(rows, MapReport())
     misses = [
         each.cache_info().misses
-        for each in (equation_transmission._compile_equations, robot_function._compile_robot)
+        for each in (equation_transmission._compile_equations, robot_program._compile_robot)
     ]
     for max_gain, is_lost in ((50.0, True), (1e4, False), (10.0, True), (2e3, False)):
         # The dead centre does not depend on the rod.
@@ -276,7 +276,7 @@ def test_it_is_live_and_compiles_nothing() -> None:
         assert np.isnan(batch).tolist() == [is_lost, False, False]
     assert misses == [
         each.cache_info().misses
-        for each in (equation_transmission._compile_equations, robot_function._compile_robot)
+        for each in (equation_transmission._compile_equations, robot_program._compile_robot)
     ]
     for unfit in (0.5, 1e9, -3.0, math.nan):
         with pytest.raises(ParameterError, match='max_gain'):

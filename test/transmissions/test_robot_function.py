@@ -22,7 +22,7 @@ from transmission_bridge.transmissions import (
     DifferentialTransmission,
     equation_transmission,
     MapReport,
-    robot_function,
+    robot_program,
     RobotTransmissions,
     SimpleTransmission,
 )
@@ -441,7 +441,7 @@ def compilations() -> tuple[int, int]:
     """Return how many equations and how many robots have been compiled."""
     return (
         equation_transmission._compile_equations.cache_info().misses,
-        robot_function._compile_robot.cache_info().misses,
+        robot_program._compile_robot.cache_info().misses,
     )
 
 

@@ -33,8 +33,8 @@ _PLUGIN_FILES = (
 )
 
 
-#: CasADi's work arrays keep pointers to local variables, which are read only within a call, and its
-#: functions return at once if a called one fails: both are false alarms of GCC.
+#: CasADi's work arrays keep pointers to local variables, which are read only within a call, and
+#: its functions return at once if a called one fails: both are false alarms of GCC.
 _HEAD = """\
 /* SPDX-License-Identifier: Apache-2.0 AND MIT-0 */
 #if defined(__GNUC__) && !defined(__clang__)
