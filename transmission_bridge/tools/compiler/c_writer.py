@@ -225,14 +225,14 @@ def _direction(compiled: CompiledRobot, direction: Direction) -> str:
 def _rows(rows: Iterable[Sequence[float]]) -> str:
     """Return rows of an array of structures, at least one."""
     found = list(rows) or [(0,)]
-    return _wrap('{' + ', '.join(map(_literal, row)) + '}' for row in found)
+    return _wrap('{' + ', '.join(map(literal, row)) + '}' for row in found)
 
 
 def _numbers(numbers: Iterable[float]) -> str:
-    return _wrap(map(_literal, numbers)) or '  0.0'
+    return _wrap(map(literal, numbers)) or '  0.0'
 
 
-def _literal(number: float) -> str:
+def literal(number: float) -> str:
     """Return a number in C, to the last bit."""
     if isinstance(number, int):
         return str(number)

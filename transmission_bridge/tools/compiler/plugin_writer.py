@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from xml.sax.saxutils import quoteattr
 
-from transmission_bridge.tools.compiler.c_writer import fill_template, quote
+from transmission_bridge.description.specs import TransmissionEnd
+from transmission_bridge.tools.compiler.c_writer import fill_template, literal, quote
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT
@@ -38,51 +39,63 @@ def find_loadable(robot: Robot) -> dict[int, Binding]:
 
 def list_plugin_values(compiled: CompiledRobot) -> Mapping[str, str]:
     """Return the values of the templates with a plugin."""
-    found, name = find_loadable(compiled.robot), compiled.name
+    found = find_loadable(compiled.robot)
+    types = dict.fromkeys(each.spec.type for each in found.values())
+    names = ', '.join(each.spec.name for each in found.values())
+    depends = ('hardware_interface', 'pluginlib', 'transmission_interface')
     classes = [
-        f'  <class name={quoteattr(each)} type="{name}_plugin::Loader"\n'
+        f'  <class name={quoteattr(each)} type="{compiled.name}_plugin::Loader"\n'
         '         base_class_type="transmission_interface::TransmissionLoader"/>'
-        for each in dict.fromkeys(each.spec.type for each in found.values())
+        for each in types
     ]
+    rows = [f'  {_describe(compiled, index, each)}' for index, each in found.items()]
+    texts = {
+        key: fill_template(template, compiled.name, {'ROBOT': ''})
+        for key, template in (('PLUGIN', 'plugin.cmake'), ('PLUGIN_SECTION', 'plugin.md'))
+    }
     return {
-        'PLUGIN': fill_template('plugin.cmake', name, {}),
-        'PLUGIN_SECTION': fill_template('plugin.md', name, {}),
-        'DEPENDS': '  <depend>pluginlib</depend>\n  <depend>transmission_interface</depend>',
+        **texts,
+        'DEPENDS': '\n'.join(f'  <depend>{each}</depend>' for each in depends),
         'CLASSES': '\n'.join(classes),
-        'EXPECTED': quote(f'one of {", ".join(each.spec.name for each in found.values())}'),
-        'TRANSMISSIONS': ',\n'.join(f'  {_describe(compiled, each)}' for each in found.items()),
+        'EXPECTED': quote(f'one of {names}'),
+        'TRANSMISSIONS': ',\n'.join(rows),
     }
 
 
-def _describe(compiled: CompiledRobot, numbered: tuple[int, Binding]) -> str:
+def _describe(compiled: CompiledRobot, index: int, binding: Binding) -> str:
     """Return an initializer of ``Description``."""
-    index, binding = numbered
     spec, joint_names = binding.spec, compiled.robot.joint_names
     # The actuator that a block implies has the path of its transmission. ros2_control names it.
     implied = {each.name: 'actuator1' for each in spec.actuators if each.path == spec.path}
-    facts = [f'plugin {spec.type}']
-    for side, ends in (('joint', spec.joints), ('actuator', spec.actuators)):
-        facts += [
-            f"{side} '{implied.get(each.name, each.name)}', role {each.role}, mechanical_reduction "
-            f'{each.mechanical_reduction:.17g}, offset {each.offset:.17g}'
-            for each in ends
-        ]
-    facts += [
-        f"parameter '{each.name}', {each.value}"
+    infos, members = [], []
+    for ends, places, owned in (
+        (spec.joints, binding.joints, len(spec.joints) * (True,)),
+        (spec.actuators, binding.actuators, binding.owned),
+    ):
+        names = [quote(implied.get(each.name, each.name)) for each in ends]
+        infos.append(_braces(map(_describe_end, names, ends)))
+        rows = zip(names, map(str, places), map(_boolean, owned), strict=True)
+        members.append([_braces(row) for row in rows])
+    members[0] += [_braces((quote(joint_names[k]), str(k), 'true')) for k in binding.passive]
+    parameters = _braces(
+        _braces((quote(each.name), quote(each.value)))
         for each in spec.parameters
         if each.path.rpartition('/')[2].partition('[')[0] == 'param'
-    ]
-    is_varying = index in compiled.owners(ACTUATOR_TO_JOINT)
-    joints = [(joint_names[each], each, True) for each in binding.all_joints]
-    names = [implied.get(each.name, each.name) for each in spec.actuators]
-    actuators = list(zip(names, binding.actuators, binding.owned, strict=True))
-    return _initializer((spec.name, is_varying, len(spec.joints), joints, actuators, facts))
+    )
+    lines = [_braces((quote(spec.name), quote(spec.type), *infos, parameters), ',\n   ')]
+    lines.append(_boolean(index in compiled.owners(ACTUATOR_TO_JOINT)))
+    return _braces((*lines, *map(_braces, members)), ',\n   ')
 
 
-def _initializer(value: object) -> str:
-    """Return a value in C++."""
-    if isinstance(value, str):
-        return quote(value)
-    if isinstance(value, (list, tuple)):
-        return f'{{{", ".join(map(_initializer, value))}}}'
-    return str(value).lower()
+def _describe_end(name: str, end: TransmissionEnd) -> str:
+    """Return an initializer of ``JointInfo`` or ``ActuatorInfo``."""
+    numbers = (end.mechanical_reduction, end.offset)
+    return _braces((name, '{}', '{}', quote(end.role), *map(literal, numbers)))
+
+
+def _braces(words: Iterable[str], separator: str = ', ') -> str:
+    return f'{{{separator.join(words)}}}'
+
+
+def _boolean(value: bool) -> str:
+    return 'true' if value else 'false'

@@ -7,11 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <limits>
-#include <locale>
 #include <memory>
-#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -44,22 +41,24 @@ struct Member
 
 struct Description
 {
-  std::string name;
+  TransmissionInfo info;
   bool needs_positions;
-  std::size_t n_joints;  // in the element of the transmission; passive joints follow
-  std::vector<Member> joints, actuators;
-  std::multiset<std::string> facts;
+  std::vector<Member> joints, actuators;  // passive joints follow those of the info
 };
 
 static const std::vector<Description> descriptions = {
 @TRANSMISSIONS@
 };
 
-static void require(
-  bool is_met, const std::string & place, const std::string & expected, const std::string & found)
+template <typename Expected, typename Found>
+void require(
+  bool is_met, const std::string & place, const Expected & expected, const Found & found)
 {
   if (!is_met) {
-    throw transmission_interface::Exception(place + ": expected " + expected + ", found " + found);
+    std::ostringstream text;
+    text.precision(17);
+    text << place << ": expected " << expected << ", found " << found;
+    throw transmission_interface::Exception(text.str());
   }
 }
 
@@ -70,6 +69,15 @@ struct Wire
   const Member * member;
   std::size_t row;
 };
+
+static std::string list_handles(const std::vector<Wire> & wires)
+{
+  Names names;
+  for (const auto & wire : wires) {
+    names.push_back(wire.handle.get_name());
+  }
+  return transmission_interface::to_string(names);
+}
 
 // Without `override`: some of these functions are new in ros2_control. The class stays abstract,
 // and cannot be built, without one that has to be there.
@@ -86,9 +94,9 @@ public:
     const std::vector<transmission_interface::JointHandle> & joints,
     const std::vector<transmission_interface::ActuatorHandle> & actuators)
   {
-    std::fill(is_mapped_, is_mapped_ + 3, true);
-    wire(joints_, joints, description_.joints, num_joints());
-    wire(actuators_, actuators, description_.actuators, num_actuators());
+    is_mapped_ = {true, true, true};
+    joints_ = wire(joints, description_.joints, num_joints());
+    actuators_ = wire(actuators, description_.actuators, num_actuators());
     const bool maps_other = !description_.needs_positions && (is_mapped_[1] || is_mapped_[2]);
     const std::string expected = description_.needs_positions ? "position" : "one interface";
     require(
@@ -113,9 +121,9 @@ public:
     write(actuator, actuators_);
   }
 
-  std::size_t num_actuators() const { return description_.actuators.size(); }
+  std::size_t num_actuators() const { return description_.info.actuators.size(); }
 
-  std::size_t num_joints() const { return description_.n_joints; }
+  std::size_t num_joints() const { return description_.info.joints.size(); }
 
   Names get_supported_joint_interfaces() const
   {
@@ -126,22 +134,15 @@ public:
 
   std::string get_handles_info() const
   {
-    Names names;
-    for (const auto * wires : {&joints_, &actuators_}) {
-      for (const auto & wire : *wires) {
-        names.push_back(wire.handle.get_name());
-      }
-    }
-    return transmission_interface::to_string(names);
+    return "joints " + list_handles(joints_) + ", actuators " + list_handles(actuators_);
   }
 
 private:
   template <typename Handle>
-  void wire(
-    std::vector<Wire> & wires, const std::vector<Handle> & handles,
-    const std::vector<Member> & members, std::size_t n_own)
+  std::vector<Wire> wire(
+    const std::vector<Handle> & handles, const std::vector<Member> & members, std::size_t n_own)
   {
-    wires.clear();
+    std::vector<Wire> wires;
     for (std::size_t row = 0; row < 3; row++) {
       std::size_t n_wired = 0;
       for (std::size_t k = 0; k < members.size(); k++) {
@@ -157,9 +158,10 @@ private:
       require(
         n_wired == 0 || n_wired == n_own, place_,
         rows_of_map[row][0] + " of all joints or none, and of all actuators or none",
-        get_handles_info());
+        list_handles(wires));
       is_mapped_[row] = is_mapped_[row] && n_wired > 0;
     }
+    return wires;
   }
 
   // The first known value counts.
@@ -185,45 +187,45 @@ private:
   }
 
   const Description & description_;
-  const std::string place_ = "transmission '" + description_.name + "'";
+  const std::string place_ = "transmission '" + description_.info.name + "'";
   NAME_state state_;
   double measured_[NAME_JOINTS];  // by the last actuator_to_joint()
   std::vector<Wire> joints_, actuators_;
-  bool is_mapped_[3] = {};
+  std::array<bool, 3> is_mapped_ = {};
 };
 
-// Return what a loader can compare: a text for the type and each joint, actuator and parameter.
-static std::multiset<std::string> list_facts(const TransmissionInfo & info)
+template <typename Infos>
+void compare_members(const std::string & place, const Infos & compiled, const Infos & infos)
 {
-  std::multiset<std::string> facts = {"plugin " + info.type};
-  const auto add_members = [&facts](const std::string & side, const auto & members) {
-    for (const auto & each : members) {
-      std::ostringstream text;
-      text.imbue(std::locale::classic());
-      text.precision(17);
-      text << side << " '" << each.name << "', role " << each.role << ", mechanical_reduction "
-           << each.mechanical_reduction << ", offset " << each.offset;
-      facts.insert(text.str());
-    }
-  };
-  add_members("joint", info.joints);
-  add_members("actuator", info.actuators);
-  for (const auto & [name, value] : info.parameters) {
-    // Some hardware components add parameters of their own, with two underscores.
-    if (name.rfind("__", 0) != 0) {
-      facts.insert("parameter '" + name + "', " + value);
-    }
+  require(compiled.size() == infos.size(), place + "s", compiled.size(), infos.size());
+  for (const auto & expected : compiled) {
+    const std::string start = place + " '" + expected.name + "'";
+    const auto found = std::find_if(
+      infos.begin(), infos.end(), [&](const auto & each) { return each.name == expected.name; });
+    require(found != infos.end(), start, "in the transmission", "none");
+    require(expected.role == found->role, start + ", role", expected.role, found->role);
+    const auto before = expected.mechanical_reduction, now = found->mechanical_reduction;
+    require(before == now, start + ", mechanical_reduction", before, now);
+    require(expected.offset == found->offset, start + ", offset", expected.offset, found->offset);
   }
-  return facts;
 }
 
-static std::string subtract(
-  const std::multiset<std::string> & facts, const std::multiset<std::string> & others)
+static void compare(const TransmissionInfo & compiled, const TransmissionInfo & info)
 {
-  Names names;
-  std::set_difference(
-    facts.begin(), facts.end(), others.begin(), others.end(), std::back_inserter(names));
-  return names.empty() ? "nothing else" : transmission_interface::to_string(names);
+  const std::string place = "transmission '" + info.name + "' (compiled in package NAME), ";
+  require(compiled.type == info.type, place + "plugin", compiled.type, info.type);
+  compare_members(place + "joint", compiled.joints, info.joints);
+  compare_members(place + "actuator", compiled.actuators, info.actuators);
+  auto found = info.parameters;
+  for (const auto & [name, value] : compiled.parameters) {
+    const auto now = found.count(name) ? found[name] : "none";
+    require(value == now, place + "parameter '" + name + "'", value, now);
+    found.erase(name);
+  }
+  for (const auto & [name, value] : found) {
+    // Some hardware components add parameters of their own, with two underscores.
+    require(name.rfind("__", 0) == 0, place + "parameter '" + name + "'", "none", value);
+  }
 }
 
 class Loader : public transmission_interface::TransmissionLoader
@@ -231,15 +233,13 @@ class Loader : public transmission_interface::TransmissionLoader
 public:
   std::shared_ptr<Transmission> load(const TransmissionInfo & info)
   {
-    const auto each = std::find_if(
+    const auto found = std::find_if(
       descriptions.begin(), descriptions.end(),
-      [&](const Description & each) { return each.name == info.name; });
-    const std::string place = "transmission '" + info.name + "' (compiled in package NAME)";
-    require(each != descriptions.end(), place, @EXPECTED@, "this name");
-    const auto facts = list_facts(info);
+      [&](const Description & each) { return each.info.name == info.name; });
     require(
-      facts == each->facts, place, subtract(each->facts, facts), subtract(facts, each->facts));
-    return std::make_shared<MappedTransmission>(*each);
+      found != descriptions.end(), "transmission (compiled in package NAME)", @EXPECTED@, info.name);
+    compare(found->info, info);
+    return std::make_shared<MappedTransmission>(*found);
   }
 };
 
