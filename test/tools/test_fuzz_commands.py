@@ -107,6 +107,7 @@ USUAL = {
         ['@robot.urdf', '@data.mcap', '--joints', '/joint_states'],
     ],
     'check': [['@robot.urdf'], ['-', '--json', '--limits']],
+    'compile': [['@robot.urdf', '--output', 'out'], ['-', '--output', 'out', '--ros2-control']],
     'convert': [
         ['@robot.urdf', '@data.csv', 'out.csv'],
         ['@robot.urdf', '@data.mcap', 'out', '--topic', 'actuator_states:x'],
