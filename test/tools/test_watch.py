@@ -455,7 +455,7 @@ def test_a_bridge_says_itself_what_it_waits_for(run, start, harness, peer):
     assert f'ERROR {bridge}: transmission broken_transmission' in result.out
 
     assert peer.change_state('activate', f'/{bridge}')
-    result = watched('the driver is missing: ')
+    result = watched('no message has arrived on left/states')
     assert result.code == 1
     assert 'no message has arrived on left/states, right/states in namespace /arm' in result.err
     assert '/arm/left/states has 0 publishers' in result.out
