@@ -105,12 +105,15 @@ class Library:
         found: dict[str, dict[str, Any]] = self.description['transmissions']
         return found
 
-    def require_names(self, robot: Robot) -> None:
+    def require_robot(self, robot: Robot, description: RobotDescription) -> None:
         """
-        Check the names of a robot and their order.
+        Check the names of a robot and their order, and its transmissions.
 
         :raises TransmissionError: If they are others.
         """
+        passed = (each.spec for each in robot.bindings if each.is_identity)
+        for spec in (*description.transmissions, *passed):
+            self.require_transmission(spec, description)
         for side, names in (('actuators', robot.actuator_names), ('joints', robot.joint_names)):
             if list(names) != self.description[side]:
                 raise self.error(', '.join(self.description[side]), ', '.join(names))
@@ -185,7 +188,6 @@ class LibraryMap:
     """A stream of a robot as :class:`~.robot_map.RobotMap`, computed by a library."""
 
     def __init__(self, library: Library, robot: Robot, direction: Direction) -> None:
-        library.require_names(robot)
         values = {name: each.value for name, each in robot.parameters.items()}
         self._state, self._direction = LibraryState(library, values), direction
         self._names = [each.spec.name for each in robot.bindings]

@@ -238,8 +238,6 @@ class RobotTransmissions(Robot):
         mechanisms = (each.transmission for each in self.bindings)
         for mechanism in mechanisms:
             if isinstance(mechanism, LibraryTransmission):
-                for binding in self.bindings:
-                    mechanism.library.require_transmission(binding.spec, self._robot)
                 return LibraryMap(mechanism.library, self, direction)
         return RobotMap(self, direction)
 

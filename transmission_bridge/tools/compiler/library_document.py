@@ -61,7 +61,8 @@ def _describe_mechanism(
     for each in tunables:
         method = _READS.get((each.path[0], each.path[-1])) if len(each.path) == 3 else None
         if method is None:
-            numbers.append((each.path, each.value, each.description))
+            # The bridge sets the number of the description, or that of its parameter file.
+            numbers.append((each.path, each.default, each.description))
         else:
             reads[method] = [each.description] if method == 'actuator_offsets' else []
     transmission = binding.transmission

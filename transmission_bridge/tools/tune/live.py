@@ -106,7 +106,8 @@ class BridgeRobot(BridgeClient):
         named: dict[str, Any] = {
             option.name: tuple(value) if isinstance(option.default, tuple) else value
             for option in fields(BridgeOptions)
-            if (value := values.get(option.name)) is not None
+            # No node of the network chooses a library that is loaded here.
+            if option.name != 'compiled_map' and (value := values.get(option.name)) is not None
         }
         try:
             options = BridgeOptions(**named)
