@@ -302,7 +302,7 @@ def test_only_a_regular_file_is_read(path, kind):
         path.symlink_to(target)
     if kind == 'device':
         path.symlink_to('/dev/zero')
-    file = TunedFile(str(path))
+    file = TunedFile(str(path), NODE)
     with pytest.raises(ParameterError, match='expected a regular file, found a folder, pipe'):
         file.read_tuned_numbers()
     with pytest.raises(MessageError, match='expected a regular file'), file.keep_numbers({}):

@@ -243,6 +243,7 @@ class TunedFile:
             ) from error
 
     def _merge_numbers(self, changes: Mapping[str, tuple[float, float]]) -> bytes:
+        assert self._node, 'a file belongs to one node'
         lines, numbers = [], {**self.read_tuned_numbers(), **changes}
         for node, prefix, place in ((self._node, PREFIX, 0), (_REPLACED, _URDF, 1)):
             lines += [f'{node}:', f'  {PARAMETERS}:']
