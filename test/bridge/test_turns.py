@@ -271,6 +271,22 @@ def test_a_tuned_offset_counts():
     assert bridge.hear(a=3.0) == pytest.approx([3.0])
 
 
+def test_a_tuned_direction_changes_the_turn_without_an_error():
+    """Numbers that another turn fits are no fault of the encoder; numbers that none fits are."""
+    own = robot(-1.92, 1.92).with_parameters({'t.joints.j.offset': -math.pi})
+    bridge = _Bridge(own)
+    bridge.hear(a=3.5)
+    assert bridge.hear(a=3.5) == pytest.approx([3.5 - math.pi])
+    turned = own.with_parameters({'t.joints.j.mechanical_reduction': -1.0})
+    bridge.states.replace_maps(turned)
+    bridge.joints()
+    assert bridge.hear(a=3.5) == pytest.approx([math.pi - 3.5])
+    assert bridge.status().level == OK
+    bridge.states.replace_maps(turned.with_parameters({'t.joints.j.offset': 1.0}))
+    bridge.hear(a=3.5)
+    assert bridge.status().level == ERROR
+
+
 # -- gaps ----------------------------------------------------------------------------------------
 
 

@@ -19,15 +19,21 @@ import pytest
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
-from transmission_bridge.bridge.tuned_file import replace_file, TunedFile  # noqa: E402
+from transmission_bridge.bridge.options import find_parameter_names  # noqa: E402
+from transmission_bridge.bridge.tuned_file import (  # noqa: E402
+    find_position_numbers,
+    replace_file,
+    TunedFile,
+)
 from transmission_bridge.errors import MessageError, ParameterError  # noqa: E402
+from transmission_bridge.ros.command_line import find_unused_parameter_files  # noqa: E402
 from transmission_bridge.tools.parameter_files import read_parameter_file  # noqa: E402
 
 RATIO = 'transmissions.hoist.joints.lift.mechanical_reduction'
 LIFT = 'transmissions.hoist.joints.lift.offset'
 ROLL = 'transmissions.wrist.joints.roll.offset'
 PITCH = 'transmissions.wrist.joints.pitch.offset'
-URDF = {LIFT: 0.5, ROLL: 0.0}
+NODE = '/transmission_bridge'
 
 
 @pytest.fixture
@@ -38,8 +44,14 @@ def path(tmp_path):
 
 def write(path, changes):
     """Keep numbers."""
-    with TunedFile(str(path)).keep_numbers(changes):
+    with TunedFile(str(path), NODE).keep_numbers(changes):
         pass
+
+
+def find_urdf_numbers(robot, transmission):
+    """Return every number of the positions of a transmission, as it replaces itself."""
+    numbers = find_position_numbers(find_parameter_names(robot).tunables, [transmission])
+    return {name: (value, value) for name, value in numbers.items()}
 
 
 # -- the file ------------------------------------------------------------------------------------
@@ -48,31 +60,50 @@ def write(path, changes):
 def test_numbers_come_back_to_the_last_bit(path):
     """Stored numbers are read exactly; later numbers replace earlier ones, others stay."""
     kept = {}
-    assert TunedFile(str(path)).read_tuned_numbers() == {}
+    assert TunedFile(str(path), NODE).read_tuned_numbers() == {}
     chance = random.Random(1)
     for _ in range(30):
         name = chance.choice([LIFT, ROLL, PITCH, 'transmissions.1.joints.yes.offset'])
         kept[name] = (chance.gauss(0.0, 10.0 ** chance.randint(-12, 5)), chance.uniform(-3, 3))
         write(path, {name: kept[name]})
-        assert TunedFile(str(path)).read_tuned_numbers() == kept
+        assert TunedFile(str(path), NODE).read_tuned_numbers() == kept
     # The tools that take a parameter file take it, with the numbers that count.
     counts = {name: number for name, (number, _) in kept.items()}
     assert read_parameter_file(path.read_bytes(), 'tuned') == counts
 
 
-def test_urdf_that_changed(path, robot):
-    """A number that replaced another one than the URDF has now, or that cannot be, is refused."""
-    urdf = {f'transmissions.{t}.{".".join(e.path)}': e.value
-            for t, each in robot.tunables.items() for e in each}  # fmt: skip
-    write(path, {LIFT: (1.5, urdf[LIFT]), ROLL: (0.25, urdf[ROLL] + 0.125), 'transmissions.x.y':
-                 (1.0, 1.0), RATIO: (0.0, urdf[RATIO])})  # fmt: skip
-    values, findings = TunedFile(str(path)).check_numbers(robot, urdf)
-    assert values == {LIFT: 1.5}
-    first, second, refused = sorted(findings, key=lambda each: each.subject, reverse=True)
-    assert first.severity == refused.severity == second.severity == 'error'
-    assert 'other than zero' in refused.text
-    assert 'no such parameter' in first.text
-    assert f'replaced {urdf[ROLL] + 0.125!r}, but the URDF now has {urdf[ROLL]!r}' in second.text
+CHANGED = [
+    # changes of the file, numbers of the parameter file, reason
+    ({LIFT: (1.5, None)}, {}, ''),
+    ({LIFT: (1.5, None), RATIO: (-25.0, None)}, {}, ''),
+    ({LIFT: (1.5, None), RATIO: (-25.0, None)}, {RATIO: -25.0, LIFT: 3.0}, ''),
+    ({LIFT: (1.5, 0.125)}, {}, 'replaced 0.125, but the URDF now has 0.3'),
+    ({LIFT: (1.5, None), RATIO: (-25.0, 25.0)}, {}, 'replaced 25.0, but the URDF now has'),
+    ({LIFT: (1.5, None), RATIO: (-25.0, None)}, {RATIO: 25.0}, 'but 25.0 in the parameter file'),
+    ({LIFT: (1.5, None), RATIO: (0.0, None)}, {}, 'other than zero'),
+    ({RATIO: None}, {}, 'on which its positions depend, is missing'),
+]
+
+
+@pytest.mark.parametrize(('changes', 'given', 'reason'), CHANGED)
+def test_offset_without_the_numbers_it_depends_on(path, robot, changes, given, reason):
+    """The numbers of a transmission are used together, or rejected together with one reason."""
+    numbers = find_urdf_numbers(robot, 'hoist')
+    for name, pair in changes.items():
+        number, replaced = pair or (None, None)
+        numbers[name] = number, numbers[name][1] if replaced is None else replaced
+        if pair is None:
+            del numbers[name]
+    write(path, {**numbers, **find_urdf_numbers(robot, 'wrist'), 'transmissions.x.y': (1.0, 1.0)})
+    values, findings = TunedFile(str(path), NODE).check_numbers(robot, given)
+    *rejected, unknown = sorted(findings, key=lambda each: each.subject)
+    assert 'no such parameter' in unknown.text
+    assert {each.severity for each in findings} == {'error'}
+    assert values.keys() >= find_urdf_numbers(robot, 'wrist').keys()
+    assert [each.subject for each in rejected] == (['hoist'] if reason else [])
+    assert all(reason in each.text for each in rejected)
+    kept = {name: number for name, (number, _) in numbers.items()}
+    assert {name: values[name] for name in kept if name in values} == ({} if reason else kept)
 
 
 def test_block_that_fails_leaves_the_file(path):
@@ -81,7 +112,7 @@ def test_block_that_fails_leaves_the_file(path):
     before = path.read_bytes()
     with (
         pytest.raises(MessageError, match='no'),
-        TunedFile(str(path)).keep_numbers({LIFT: (2.0, 0.5)}),
+        TunedFile(str(path), NODE).keep_numbers({LIFT: (2.0, 0.5)}),
     ):
         raise MessageError('refused', 'no')
     assert path.read_bytes() == before
@@ -93,7 +124,7 @@ import resource, signal, sys
 from transmission_bridge.bridge.tuned_file import replace_file
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
-with replace_file(sys.argv[1], b'new' * 20):
+with replace_file(sys.argv[1], lambda: b'new' * 20):
     pass
 """
 
@@ -113,6 +144,7 @@ def test_end_at_any_byte_of_the_write(path, exists):
             assert (path.read_bytes() if path.exists() else None) == (old if exists else None)
         else:
             assert (code, path.read_bytes()) == (0, new)
+            assert list(path.parent.iterdir()) == [path]
     assert limits.getrlimit(limits.RLIMIT_FSIZE)[0] == limits.RLIM_INFINITY
 
 
@@ -127,7 +159,7 @@ def test_on_the_disk_before_it_counts(path, monkeypatch):
             return real(*args)
 
         monkeypatch.setattr(os, name, noted)
-    with replace_file(str(path), b'x'):
+    with replace_file(str(path), lambda: b'x'):
         assert order == ['fsync']
         assert not path.exists()
     assert order == ['fsync', 'replace', 'fsync']
@@ -142,6 +174,92 @@ def test_permissions_and_links_stay(path):
     write(link, {LIFT: (2.0, 0.5)})
     assert link.is_symlink()
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+STORER = """
+import sys
+from transmission_bridge.bridge.tuned_file import TunedFile
+from transmission_bridge.errors import MessageError
+_, path, mine = sys.argv
+for number in range(60):
+    while True:
+        numbers = {f'transmissions.{mine}.n{number}': (1.0, 0.0)}
+        try:
+            with TunedFile(path, '/b').keep_numbers(numbers):
+                pass
+            break
+        except MessageError as error:
+            assert 'another process is writing it' in str(error)
+"""
+
+
+def test_two_processes_lose_no_number(path):
+    """Of two processes that write at the same time, one fails with the reason; none loses."""
+    processes = [subprocess.Popen([sys.executable, '-c', STORER, path, each]) for each in 'ab']
+    assert [process.wait(timeout=60) for process in processes] == [0, 0]
+    assert len(TunedFile(str(path), '/b').read_tuned_numbers()) == 120
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_another_writer_is_not_waited_for(path):
+    """While a process writes the file, another one fails at once and leaves both files."""
+    with replace_file(str(path), lambda: b'first'):
+        with pytest.raises(MessageError, match='another process is writing it'):
+            write(path, {LIFT: (1.0, 0.5)})
+        assert len(list(path.parent.iterdir())) == 1
+    assert path.read_bytes() == b'first'
+
+
+@pytest.mark.parametrize('owner', ['/left/transmission_bridge', '/transmission_bridge2', '/**'])
+def test_file_of_another_node(path, owner):
+    """The file of another bridge is an error with both names, in reading and writing."""
+    with TunedFile(str(path), owner).keep_numbers({LIFT: (1.0, 0.5)}):
+        pass
+    before = path.read_bytes()
+    words = f"expected numbers of '{NODE}', because a file belongs to one node, found numbers of "
+    with pytest.raises(ParameterError) as caught:
+        TunedFile(str(path), NODE).read_tuned_numbers()
+    assert words + repr(owner) in str(caught.value)
+    with pytest.raises(MessageError, match='cannot be used'):
+        write(path, {LIFT: (1.0, 0.5)})
+    assert path.read_bytes() == before
+    assert TunedFile(str(path)).read_tuned_numbers() == {LIFT: (1.0, 0.5)}
+
+
+def test_folder_that_does_not_exist(path):
+    """It is an error in reading, when the node is configured, and not only in writing."""
+    with pytest.raises(ParameterError, match=r'folder that exists, found no folder .*none'):
+        TunedFile(str(path.parent / 'none' / 'tuned.yaml')).read_tuned_numbers()
+
+
+def repeat_aliases(first, level, each):
+    """Return twelve levels of a text; each has nine aliases of the level before."""
+    lines = [f'a0: &a0 {first}']
+    for n in range(1, 13):
+        aliases = ', '.join(each.format(k, n - 1) for k in range(9))
+        lines.append(f'a{n}: &a{n} {level.format(aliases)}')
+    return '\n'.join(lines).encode()
+
+
+LAUGHS = repeat_aliases('[lol, lol]', '[{}]', '*a{1}')
+MERGES = repeat_aliases('{lol: 1}', '{{<<: [{}]}}', '*a{1}')
+NESTED = repeat_aliases('{lol: 1}', '{{{}}}', 'k{0}: *a{1}')
+
+
+@pytest.mark.parametrize('text', [
+    LAUGHS + b'\n/replaced: {ros__parameters: {urdf.a: *a12}}\n/b: {ros__parameters: {}}',
+    LAUGHS + b'\n/replaced: {ros__parameters: {? *a12 : 1.0}}\n/b: {ros__parameters: {}}',
+    MERGES + b'\n/b: {ros__parameters: *a12}\n/replaced: {ros__parameters: {}}',
+    NESTED + b'\n/b: {ros__parameters: *a12}\n/replaced: {ros__parameters: {}}',
+    NESTED, b'a: &a {b: *a}',
+])  # fmt: skip
+def test_aliases_cost_nothing(path, text):
+    """Aliases that would expand to terabytes are rejected at once, in one short sentence."""
+    path.write_bytes(text)
+    with pytest.raises(ParameterError, match='cannot be used') as caught:
+        TunedFile(str(path)).read_tuned_numbers()
+    assert len(str(caught.value)) < 500
+    assert list(find_unused_parameter_files(['--params-file', str(path)], '/**')) == []
 
 
 BAD = [
@@ -162,7 +280,7 @@ def test_file_that_no_bridge_wrote(path, data):
     """It is refused in one sentence, in reading and before it would be overwritten."""
     path.write_bytes(data)
     with pytest.raises(ParameterError, match='cannot be used') as caught:
-        TunedFile(str(path)).read_tuned_numbers()
+        TunedFile(str(path), NODE).read_tuned_numbers()
     assert '\n' not in str(caught.value)
     with pytest.raises(MessageError, match='cannot be used'):
         write(path, {LIFT: (1.0, 0.5)})
@@ -184,7 +302,7 @@ def test_only_a_regular_file_is_read(path, kind):
         path.symlink_to(target)
     if kind == 'device':
         path.symlink_to('/dev/zero')
-    file = TunedFile(str(path))
+    file = TunedFile(str(path), NODE)
     with pytest.raises(ParameterError, match='expected a regular file, found a folder, pipe'):
         file.read_tuned_numbers()
     with pytest.raises(MessageError, match='expected a regular file'), file.keep_numbers({}):
@@ -216,15 +334,39 @@ def test_offsets_survive_a_restart(live, harness, reference, path):
     process, peer = live(tuned_file=path, **{ROLL: 0.75})
     assert peer.parameters([LIFT, ROLL, PITCH]) == {**offsets, ROLL: 0.75}
     answer = zeroed(peer, reference, POSITIONS)
-    assert 'the parameter file overrides tuned_file for' in answer.message
+    assert 'at the next start the parameter file overrides it for' in answer.message
     assert ROLL in answer.message
     process.ends_well()
     changed = reference.URDF.replace('<offset>0.3</offset>', '<offset>0.625</offset>')
     process, peer = live(urdf=changed, tuned_file=path)
-    words = f'{offsets[LIFT]!r} is rejected: it replaced 0.3, but the URDF now has 0.625'
+    words = f'{offsets[LIFT]!r} replaced 0.3, but the URDF now has 0.625'
     process.wait_for(words)
     assert peer.parameters([LIFT]) == {LIFT: 0.625}
     harness.Diagnostics(peer).said('life cycle', 'but the URDF now has 0.625', level=b'\x02')
+    process.ends_well()
+
+
+def test_direction_survives_a_restart(live, reference, path):
+    """~/zero also keeps a reduction that was reversed live, and returns what is stored."""
+    process, peer = live(tuned_file=path)
+    ratio = peer.parameters([RATIO])[RATIO]
+    assert peer.set_parameters({RATIO: -ratio, 'zero_joints': ['lift'], 'zero_positions': [0.5]})
+    answer = zeroed(peer, reference, POSITIONS)
+    assert f'stored in {str(path)!r} together with' in answer.message
+    assert f'{RATIO.removeprefix("transmissions.")} {-ratio!r} (URDF {ratio!r})' in answer.message
+    kept = peer.parameters([LIFT, RATIO])
+    process.stop(signal.SIGKILL)
+    process, peer = live(tuned_file=path)
+    process.wait_for('numbers of tuned_file differ from the URDF')
+    assert peer.parameters([LIFT, RATIO]) == kept
+    process.ends_well()
+    process, peer = live(tuned_file=path, **{RATIO: ratio})
+    process.wait_for(f"the numbers of 'hoist' are rejected: '{RATIO}' is {-ratio!r}")
+    assert peer.parameters([LIFT, RATIO]) == {LIFT: 0.3, RATIO: ratio}
+    assert peer.set_parameters({RATIO: -ratio, 'zero_joints': ['lift'], 'zero_positions': [0.5]})
+    answer = zeroed(peer, reference, POSITIONS)
+    assert not answer.success
+    assert f'tuned_file cannot keep the offsets, which depend on {RATIO}' in answer.message
     process.ends_well()
 
 
@@ -235,8 +377,13 @@ def test_file_that_cannot_be_used(active_bridge, make_bridge, reference, peer, p
     assert not peer.change_state('configure', 'other/transmission_bridge')
     assert log('tuned_file') > 0
     assert log('Traceback') == 0
-    active_bridge({'tuned_file': str(path.parent / 'none' / 'tuned.yaml')})
+    missing = str(path.parent / 'none' / 'tuned.yaml')
+    make_bridge({'robot_description': reference.URDF, 'tuned_file': missing}, namespace='third')
+    assert not peer.change_state('configure', 'third/transmission_bridge')
+    path.unlink()
+    active_bridge({'tuned_file': str(path)})
     before = peer.parameters([LIFT, ROLL])
+    path.mkdir()
     answer = zeroed(peer, reference, POSITIONS)
     assert not answer.success
     assert 'cannot be written' in answer.message

@@ -509,3 +509,14 @@ def test_units_of_drivers_stand_behind_the_actuators_that_have_any():
     assert line.endswith('turn, rpm, A')
     assert 'turn, rpm, A' in ''.join(page_of(state, width=200))
     assert 'rpm' not in ''.join(page_of(state, width=40))
+
+
+def test_a_driver_that_has_gone_is_not_called_present():
+    """Without joint states, the sentence refers to the diagnostics, which know the driver."""
+    state = WatchState()
+    driver = input_of('actuator_states', 9)
+    hear(state, said('active', Status(driver.name, ERROR, 'gone', driver.values)), 1.0)
+    (sentence,) = find_missing_sides(state, 1.0)
+    assert 'no joint_states arrive' in sentence
+    assert 'see its diagnostics' in sentence
+    assert 'driver' not in sentence

@@ -150,8 +150,8 @@ class BridgeOptions:
     )
     tuned_file: str = _option(
         '',
-        'File for offsets: ~/zero and ~/zero_from_absolute write it, and the node reads it when '
-        'it is configured; empty: no file.',
+        'File for offsets and the numbers that they depend on: ~/zero and ~/zero_from_absolute '
+        'write it, and the node reads it when it is configured; empty: no file.',
     )
     compiled_map: str = _option(
         '',

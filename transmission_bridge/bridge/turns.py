@@ -402,8 +402,8 @@ class TurnCounter:
             self._unwrap.reset()
 
     def replace_maps(self, robot: RobotTransmissions) -> None:
-        """Replace the maps; known turns stay known."""
-        self._robot = robot
+        """Replace the maps; known turns stay known unless other turns fit the new numbers."""
+        self._robot, self._is_tuned = robot, True
         self._wrong.clear()
         limits = find_motor_bounds(robot)[1, FIELDS.index('velocity')]
         # Largest speed in periods per second, and largest distance of a reading from zero: a
@@ -535,6 +535,7 @@ class TurnCounter:
         :param positions: Positions of all actuators; become NaN if the turn is lost.
         :returns: Whether a turn was lost.
         """
+        is_tuned, self._is_tuned = self._is_tuned, False
         beyond = (joints < self._lower) | (joints > self._upper)
         if not beyond.any():
             return False
@@ -545,6 +546,8 @@ class TurnCounter:
                 continue
             group.find_candidates(positions, self._wraps)
             lost[own] = self._wraps[own] & (group.reason != 'none')
+            if is_tuned and group.reason != 'none':
+                continue  # the new numbers explain another turn
             for joint in far:
                 name = self._robot.joint_names[joint]
                 self._beyond[name] = (

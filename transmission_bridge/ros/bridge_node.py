@@ -20,6 +20,7 @@ from transmission_bridge.bridge.options import (
     BridgeOptions,
     find_lost_names,
     find_unused_aliases,
+    PREFIX,
     split_pairs,
 )
 from transmission_bridge.bridge.robot import make_robot_maps
@@ -296,31 +297,42 @@ class TransmissionBridge(LifecycleNode):
             self.get_logger().warning(sentence)
 
     def _read_tuned(
-        self, options: BridgeOptions, robot: RobotTransmissions, urdf: Mapping[str, float | bool]
+        self, options: BridgeOptions, robot: RobotTransmissions, given: Mapping[str, float | bool]
     ) -> dict[str, float]:
         """Return the valid numbers of ``tuned_file``, and log the others."""
         values: dict[str, float] = {}
         self.tuned_findings = ()
         if options.tuned_file:
-            values, self.tuned_findings = TunedFile(options.tuned_file).check_numbers(robot, urdf)
+            file = TunedFile(options.tuned_file, self.get_fully_qualified_name())
+            values, self.tuned_findings = file.check_numbers(robot, given)
             self._log_findings(self.tuned_findings)
         return values
 
     @contextmanager
-    def _keep_tuned_numbers(self, values: Mapping[str, float]) -> Iterator[Sequence[str]]:
+    def _keep_tuned_numbers(self, offsets: Mapping[str, float]) -> Iterator[str]:
         """
-        Write numbers to ``tuned_file`` (if there is one) when the block succeeds.
+        Write offsets, and what they depend on, to ``tuned_file`` when the block succeeds.
 
-        :returns: The parameters that the parameter file will override.
+        :returns: What is stored, in a sentence.
         """
-        session = self._session
-        if session is None or not session.options.tuned_file:
-            yield ()
+        path = self._session.options.tuned_file if self._session is not None else ''
+        if not path:
+            yield 'not stored for the next start, because tuned_file is empty'
             return
-        urdf = self._live.urdf_values
-        changes = {name: (value, float(urdf[name])) for name, value in values.items()}
-        with TunedFile(session.options.tuned_file).keep_numbers(changes):
-            yield tuple(name for name in values if name in self._live.given)
+        numbers = self._live.find_numbers_to_keep(offsets)
+        with TunedFile(path, self.get_fully_qualified_name()).keep_numbers(numbers):
+            others = [
+                f'{name.removeprefix(PREFIX)} {value!r} (URDF {urdf!r})'
+                for name, (value, urdf) in numbers.items()
+                if name not in offsets and value != urdf
+            ]
+            stored = (
+                f'stored in {path!r} together with the numbers that differ from the URDF: '
+                f'{shortened(others, show=str) or "none"}'
+            )
+            if overridden := shortened([name for name in offsets if name in self._live.given]):
+                stored += f'; at the next start the parameter file overrides it for {overridden}'
+            yield stored
 
     def _check_tuned_maps(self, robot: RobotTransmissions) -> None:
         if self._session is not None:

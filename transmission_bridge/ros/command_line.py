@@ -13,7 +13,6 @@ from pathlib import Path
 import re
 import signal
 import sys
-from typing import Any
 
 from transmission_bridge.errors import shortened, shown
 from transmission_bridge.ros.process import NodeT, run
@@ -117,28 +116,19 @@ def find_unused_parameter_files(arguments: Sequence[str], ours: str) -> Iterator
     :param arguments: The command line; rcl has already read its files.
     :param ours: The node's name with its namespace.
     """
-    import yaml  # slow, as in _read_urdf
+    from transmission_bridge.bridge.parameter_file import read_parameters  # as in _read_urdf
 
     for option, name in pairwise(arguments):
-        # A pipe is empty now. A file that PyYAML cannot read is left to rcl.
+        # A pipe is empty now. A file that cannot be read is left to rcl.
         if option == '--params-file' and Path(name).is_file():
-            with suppress(OSError, ValueError, yaml.YAMLError):
-                nodes = tuple(_find_node_names(yaml.safe_load(Path(name).read_bytes())))
+            with suppress(OSError, ValueError):
+                nodes = tuple(read_parameters(Path(name).read_bytes()))
                 if not any(_matches_node(each, ours) for each in nodes):
                     found = f'parameters of {shortened(nodes) or "no node"}'
                     yield (
                         f"parameter file '{name}' is not used: expected parameters of "
                         f"{shown(ours)} or '/**', found {found}"
                     )
-
-
-def _find_node_names(root: Any, above: str = '') -> Iterator[str]:
-    """Yield the name of each node with parameters; a namespace may be a level of its own."""
-    for key, value in root.items() if isinstance(root, dict) else ():
-        if key == 'ros__parameters':
-            yield above
-        else:
-            yield from _find_node_names(value, f'{above}/{str(key).strip("/")}')
 
 
 def _matches_node(name: str, ours: str) -> bool:

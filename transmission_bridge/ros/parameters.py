@@ -38,6 +38,7 @@ from transmission_bridge.bridge.options import (
     REMOVED,
     strip_prefixes,
 )
+from transmission_bridge.bridge.tuned_file import find_position_numbers
 from transmission_bridge.errors import closest, ParameterError, shortened, TransmissionBridgeError
 from transmission_bridge.ros.process import read_given_values
 from transmission_bridge.transmissions import RobotTransmissions
@@ -291,8 +292,7 @@ class LiveParameters:
     :param node: The node of the parameters.
     :param apply: Called with the new maps after parameters have changed.
     :param guard: Called with the new maps before; raises :class:`ParameterError` to reject them.
-    :ivar urdf_values: Values of the URDF by parameter, from the last configure.
-    :ivar given: Parameters with a value in the parameter file, from the last configure.
+    :ivar given: Values of the parameter file by parameter, from the last configure.
     """
 
     def __init__(
@@ -307,8 +307,7 @@ class LiveParameters:
         self._robot: RobotTransmissions | None = None
         self._tunables: Mapping[str, Tunable] = {}
         self._set_since_start: dict[str, float | bool] = {}
-        self.urdf_values: dict[str, float | bool] = {}
-        self.given: frozenset[str] = frozenset()
+        self.given: dict[str, float | bool] = {}
         self._declaring = False
         self._checked: tuple[dict[str, Any], RobotTransmissions] | None = None
 
@@ -323,22 +322,23 @@ class LiveParameters:
         Declare the parameters of a robot and return it with their values.
 
         :param robot: The robot with the numbers of its URDF.
-        :param in_tuned_file: Returns the numbers of ``tuned_file``, by the numbers of the URDF.
+        :param in_tuned_file: Returns the numbers of ``tuned_file``, by those of the parameter
+            file.
         :raises ParameterError: If a value cannot be used. Then nothing is declared.
         """
         names = find_parameter_names(robot)
         for finding in names.findings:
             self._node.get_logger().warning(finding.text)
         tunables = self._tunables = names.tunables
-        self.urdf_values = {name: tunable.value for name, tunable in tunables.items()}
-        given = read_given_values(self._node, tunables)
-        self.given = frozenset(given)
-        from_file: dict[str, float | bool] = {
+        self.given = {
             name: check_type(name, value, tunables[name].value)
-            for name, value in given.items()
-            if name not in self._set_since_start
+            for name, value in read_given_values(self._node, tunables).items()
         }
-        from_files = {**in_tuned_file(self.urdf_values), **from_file}
+        from_file = {
+            name: value for name, value in self.given.items() if name not in self._set_since_start
+        }
+        from_tuned = in_tuned_file(from_file)
+        from_files = {**from_tuned, **from_file}
         values = from_files | self._find_remembered(robot, from_files)
         tuned = robot.with_parameters(strip_prefixes(values))
         self._declaring = True
@@ -351,20 +351,21 @@ class LiveParameters:
         finally:
             self._declaring = False
         self._robot = tuned
-        self._log_differences(from_file)
+        self._log_differences('tuned_file', from_tuned)
+        self._log_differences('the parameter file', from_file)
         return tuned
 
-    def _log_differences(self, from_file: Mapping[str, float | bool]) -> None:
-        """Log the numbers of the file that override the URDF, because the URDF may be newer."""
+    def _log_differences(self, file: str, numbers: Mapping[str, float | bool]) -> None:
+        """Log the numbers of a file that override the URDF, because the URDF may be newer."""
         differences = [
             f'{name.removeprefix(PREFIX)} {_format_number(value)} (URDF {_format_number(urdf)})'
-            for name, value in from_file.items()
-            if value != (urdf := self.urdf_values[name])
+            for name, value in numbers.items()
+            if value != (urdf := self._tunables[name].value)
         ]
         if differences:
             one = len(differences) == 1
             self._node.get_logger().info(
-                f'{len(differences)} number{"" if one else "s"} of the parameter file '
+                f'{len(differences)} number{"" if one else "s"} of {file} '
                 f'differ{"s" if one else ""} from the URDF: {shortened(differences, show=str)}'
             )
 
@@ -401,6 +402,28 @@ class LiveParameters:
             else:
                 kept |= ours
         return kept
+
+    def find_numbers_to_keep(self, changes: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+        """
+        Return the numbers for ``tuned_file``, each with the number of the URDF that it replaces.
+
+        :param changes: New offsets by parameter.
+        :returns: They, and all others on which the positions of their transmissions depend.
+        :raises ParameterError: If the parameter file would override one of these.
+        """
+        transmissions = {self._tunables[name].transmission for name in changes}
+        numbers: dict[str, float] = {
+            name: changes.get(name, self._node.get_parameter(name).value)
+            for name in find_position_numbers(self._tunables, transmissions)
+        }
+        for name, value in numbers.items():
+            if name not in changes and self.given.get(name, value) != value:
+                raise ParameterError(
+                    f'tuned_file cannot keep the offsets, which depend on {name}: it is {value!r} '
+                    f'now, and {self.given[name]!r} in the parameter file for the next start',
+                    parameter=name,
+                )
+        return {name: (value, self._tunables[name].value) for name, value in numbers.items()}
 
     def undeclare_tunables(self) -> None:
         """Undeclare the parameters; values that were set are kept for the next configure."""

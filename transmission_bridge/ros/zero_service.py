@@ -27,12 +27,7 @@ from std_srvs.srv import Trigger
 from transmission_bridge.bridge.homing import find_absolute_targets
 from transmission_bridge.bridge.options import PREFIX, Range
 from transmission_bridge.bridge.zeroing import find_wanted_positions, find_zero_offsets
-from transmission_bridge.errors import (
-    MessageError,
-    ParameterError,
-    shortened,
-    TransmissionBridgeError,
-)
+from transmission_bridge.errors import MessageError, ParameterError, TransmissionBridgeError
 from transmission_bridge.ros.parameters import convert_exactly, Parameters
 from transmission_bridge.ros.session import BridgeSession
 from transmission_bridge.types import Array
@@ -62,8 +57,8 @@ class ZeroService:
 
     :param node: The node of the services.
     :param session: Returns the present session, ``None`` while unconfigured.
-    :param keep: Context that writes numbers for the next start if its block succeeds. It accepts
-        values by parameter, and returns the parameters that the parameter file will override.
+    :param keep: Context that writes offsets for the next start if its block succeeds. It accepts
+        values by parameter, and returns a sentence about what is stored.
     :raises ParameterError: If a given value is invalid.
     """
 
@@ -71,7 +66,7 @@ class ZeroService:
         self,
         node: LifecycleNode,
         session: Callable[[], BridgeSession | None],
-        keep: Callable[[Mapping[str, float]], AbstractContextManager[Sequence[str]]],
+        keep: Callable[[Mapping[str, float]], AbstractContextManager[str]],
     ) -> None:
         self._node = node
         self._session = session
@@ -132,7 +127,7 @@ class ZeroService:
 
     def _set_offsets(self, wanted: Wanted) -> str:
         """
-        Set the offsets, and return a sentence with old and new values.
+        Set the offsets, and return a sentence with old and new values, and what is stored.
 
         :raises MessageError: If they cannot be set; nothing has changed.
         """
@@ -162,20 +157,14 @@ class ZeroService:
                     f"'{name}', the offset of {change.member_name}, cannot be "
                     'a parameter; see the warning at configure',
                 )
-        with self._keep({name: change.new for name, change in offsets.items()}) as overridden:
+        with self._keep({name: change.new for name, change in offsets.items()}) as stored:
             result = self._node.set_parameters_atomically(
                 [Parameter(name, value=change.new) for name, change in offsets.items()]
             )
             if not result.successful:
                 raise MessageError('refused', result.reason)
             session.states.merged.settle_turns(settled)
-        summary = '; '.join(str(change) for change in changes)
-        if overridden:
-            summary += (
-                '; at the next start the parameter file overrides tuned_file for '
-                f'{shortened(overridden)}'
-            )
-        return summary
+        return '; '.join([*map(str, changes), stored])
 
     def _explain_remedy(self, service: str, error: TransmissionBridgeError) -> str:
         """Return a sentence with the commands that cancel a held position."""

@@ -4,8 +4,7 @@
 """
 The numbers of transmissions in a ROS parameter file, and the options of the bridge.
 
-Nested names and names with dots are read, for any number of nodes, as written by hand and by
-``ros2 param dump``::
+As written by hand and by ``ros2 param dump``, for any number of nodes::
 
     /**:
       ros__parameters:
@@ -24,21 +23,20 @@ import re
 from typing import Any
 
 from transmission_bridge.bridge.options import BridgeOptions, format_yaml_number, PREFIX
-from transmission_bridge.description.values import parse_number
+from transmission_bridge.bridge.parameter_file import (
+    describe_leaf,
+    PARAMETERS,
+    read_number,
+    read_parameters,
+)
 from transmission_bridge.tools.cli import optional, UsageError
 from transmission_bridge.transmissions.tunable import ParameterPath
 
-_PARAMETERS = 'ros__parameters'
-#: Limits of nesting and of the number of values; aliases could make a small file endless.
-_DEEPEST, _MOST = 32, 100_000
 _BOOL = 'tag:yaml.org,2002:bool'
 _TEXT = 'tag:yaml.org,2002:str'
 
 #: Expected types, in the words of the node.
 _EXPECTED = {bool: 'true or false', str: 'text', tuple: 'a list of texts'}
-
-#: Infinity in YAML.
-_INFINITE = ('.inf', '+.inf', '-.inf')
 
 
 def read_parameter_file(data: bytes, name: str) -> dict[str, float | bool]:
@@ -90,8 +88,7 @@ def _read_values(data: bytes, name: str, kind_of: Callable[[str], type | None]) 
         try:
             value = _parse_value(leaf, kind)
         except ValueError as error:
-            found = repr(leaf.value) if leaf.id == 'scalar' else f'a {leaf.id}'
-            raise UsageError(f'{place}: expected {error}, found {found}') from None
+            raise UsageError(f'{place}: expected {error}, found {describe_leaf(leaf)}') from None
         if values.setdefault(path, value) != value:
             raise UsageError(f'{place} is given twice, as {values[path]!r} and {value!r}')
     return values
@@ -106,11 +103,7 @@ def _parse_value(leaf: Any, kind: type) -> Any:
     if leaf.tag == _BOOL and kind in (bool, float):
         return leaf.value.lower() in ('true', 'yes', 'on')
     if kind is float:
-        if leaf.id != 'scalar' or leaf.style is not None:
-            raise ValueError('a number')
-        if leaf.value in _INFINITE:  # an open limit
-            return float(leaf.value.replace('.', ''))
-        return parse_number(leaf.value)
+        return read_number(leaf)
     if kind is str and leaf.tag == _TEXT:
         return leaf.value
     if kind is tuple and leaf.id == 'sequence' and all(each.tag == _TEXT for each in leaf.value):
@@ -119,44 +112,16 @@ def _parse_value(leaf: Any, kind: type) -> Any:
 
 
 def _find_leaves(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
-    """
-    Yield name and node of every parameter in the file.
-
-    Unlike plain values, nodes contain line numbers and quotes.
-    """
-    yaml = optional('yaml', 'cli')
+    """Yield name and YAML node of every parameter in the file."""
+    optional('yaml', 'cli')
     try:
-        root = yaml.compose(data.decode('utf-8-sig'), Loader=yaml.SafeLoader)
-    except RecursionError:
-        raise UsageError(f"'{name}' is not YAML: it is nested too deep") from None
-    except Exception as error:  # PyYAML also raises ValueError and others for odd scalars
-        raise UsageError(f"'{name}' is not YAML: {' '.join(str(error).split())}") from None
-    is_known, n_visited = False, 0
-    stack: list[tuple[Any, str | None, int]] = [(root, None, 0)]
-    while stack:
-        node, path, depth = stack.pop()
-        is_known |= path == ''
-        n_visited += 1
-        if depth > _DEEPEST:
-            raise UsageError(f"'{name}' is nested too deep")
-        if n_visited > _MOST:
-            raise UsageError(f"'{name}' holds more than {_MOST} values")
-        if getattr(node, 'id', '') == 'mapping':
-            stack += [
-                (value, _below(path, key.value), depth + 1) for key, value in reversed(node.value)
-            ]
-        elif path:
-            yield path, node
-    if not is_known:
-        raise UsageError(f"'{name}' is not a ROS parameter file: it has no {_PARAMETERS}")
-
-
-def _below(path: str | None, key: Any) -> str | None:
-    """Return the name of an entry, empty at the parameters of a node, ``None`` outside of them."""
-    if path is None:
-        return '' if key == _PARAMETERS else None
-    name = key if isinstance(key, str) else ''
-    return f'{path}.{name}' if path else name
+        nodes = read_parameters(data)
+    except ValueError as error:
+        raise UsageError(f"'{name}' cannot be used: {error}") from None
+    if not nodes:
+        raise UsageError(f"'{name}' is not a ROS parameter file: it has no {PARAMETERS}")
+    for leaves in nodes.values():
+        yield from leaves
 
 
 #: A path below the transmission's name, the value, and a remark.

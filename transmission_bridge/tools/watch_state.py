@@ -269,8 +269,8 @@ def find_missing_sides(state: WatchState, now: float) -> list[str]:
             missing[-1] += f'; other topics of joint states: {shortened(state.others, show=str)}'
     elif not missing and not state.has_joint_states:
         missing.append(
-            f'{present[0].name} is active and the driver is present, but no {_JOINT} arrive '
-            f'{place}: see the diagnostics, or the topic is remapped'
+            f'{present[0].name} is active, but no {_JOINT} arrive {place}: see its diagnostics, '
+            'or the topic is remapped'
         )
     return missing or [
         f'the driver on {topic} is silent: no message for {age:.1f} s, and its values are unknown '

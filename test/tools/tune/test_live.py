@@ -19,6 +19,7 @@ from transmission_bridge.tools.tune.live import BridgeRobot
 from transmission_bridge.tools.tune.model import NotPossible
 
 ARM = Path(resource('urdf', 'arm.urdf'))
+SERVOS = Path(__file__).parents[3] / 'examples' / 'servo_arm' / 'servo_arm.urdf'
 
 pytestmark = pytest.mark.ros
 
@@ -153,3 +154,28 @@ def test_commands_of_a_driver_that_wraps_are_shown_in_its_turn(robot, live_arm):
     place = robot.model.robot.joint_names.index('shoulder_pan')
     spin_until(robot, lambda: np.isfinite(robot.read_state().target[place]))
     assert math.isclose(robot.read_state().target[place], live_arm.target)
+
+
+def test_a_reversed_servo_is_read_in_the_turn_of_the_bridge(robot, live_arm):
+    """The numbers of a question are those of the row above it, and the log has no error."""
+    live_arm.start(SERVOS.read_text(encoding='utf-8'), wrap_period='[shoulder_pan_servo=4096]')
+    spin_until(robot, lambda: robot.model is not None)
+    names = robot.model.robot.actuator_names
+    live_arm.positions = {**dict.fromkeys(names, 2048.0), 'shoulder_pan_servo': 2300.0}
+
+    def is_read_at(position: float) -> bool:
+        state, maps = robot.read_state(), robot.model.robot
+        rows = state.joints[0], maps.actuator_to_joint('position', state.actuators[0])
+        return all(math.isclose(row[0], position, abs_tol=1e-9) for row in rows)
+
+    angle = (2300.0 - 2048.0) / 4096.0 * math.tau
+    spin_until(robot, lambda: is_read_at(angle))
+    reversal = robot.model.find_reversal('shoulder_pan', robot.read_state().actuators[0])
+    answers: list[str] = []
+    robot.apply_values(reversal, answers.append)
+    spin_until(robot, lambda: is_read_at(-angle))
+    assert answers == ['']
+    # The bridge logs what its next diagnostics find.
+    received = robot.report.received
+    spin_until(robot, lambda: robot.report.received > received + 1.0)
+    assert 'beyond its limits' not in live_arm.bridge.output

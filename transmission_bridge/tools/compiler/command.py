@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 import re
 
-from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.cli import (
     aligned,
@@ -103,9 +102,8 @@ def _load_robot(
         from transmission_bridge.bridge.tuned_file import TunedFile
 
         urdf, _ = replace(setup, numbers={}).robot(data)
-        defaults = {PREFIX + name: each.value for name, each in urdf.parameters.items()}
         try:
-            tuned, findings = TunedFile(options.tuned_file).check_numbers(urdf, defaults)
+            tuned, findings = TunedFile(options.tuned_file).check_numbers(urdf, setup.numbers)
         except TransmissionBridgeError as error:
             raise UsageError(str(error)) from None
         for finding in findings:

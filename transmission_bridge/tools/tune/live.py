@@ -139,6 +139,7 @@ class BridgeRobot(BridgeClient):
         }
         turns = TurnCounter(robot, options) if find_wrap_periods(robot, options) else None
         self._actuators = StateBuffer(robot.actuator_names, options, turns=turns, **drivers)
+        self._counted = robot
         self._joints = StateBuffer(robot.joint_names, options)
         self._commands = StateBuffer(robot.actuator_names, RECORDED, **drivers)
         topics = {'joint_states': _make_receiver(self._joints, '')}
@@ -160,8 +161,14 @@ class BridgeRobot(BridgeClient):
         for buffer in (self._actuators, self._commands):
             buffer.replace_units(units)
         newest, turns = self._commands.find_receipt_times(), self._actuators.turns
+        if turns is not None and self._counted is not robot:
+            self._counted = robot
+            turns.replace_maps(robot)
         shift = None if turns is None else turns.driver_shift
         with np.errstate(all='ignore'):
+            # As in the bridge, another turn may fit the new numbers.
+            actuators = self._actuators.read_values(now)
+            self._actuators.reopen_turns(robot.actuator_to_joint('position', actuators[0]))
             # Commands are in the driver's own turns, as its states are.
             sent = self._commands.read_values(now)[0] + (0.0 if shift is None else shift)
             target = robot.actuator_to_joint('position', sent)

@@ -1,0 +1,84 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Read a ROS parameter file.
+
+Nested names and names with dots are read, for any number of nodes. Unlike plain values, nodes of
+YAML contain line numbers and quotes. Aliases are rejected, as by rcl: with them, a few hundred
+bytes expand to gigabytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transmission_bridge.description.values import parse_number
+from transmission_bridge.errors import shown
+
+PARAMETERS = 'ros__parameters'
+
+#: Infinity in YAML.
+_INFINITE = ('.inf', '+.inf', '-.inf')
+
+#: Maximum length of an error of the parser.
+_LONGEST = 200
+
+
+def read_parameters(data: bytes) -> dict[str, list[tuple[str, Any]]]:
+    """
+    Return the name and the YAML node of every parameter, by name of the ROS node.
+
+    :param data: The file.
+    :returns: Empty if it is not a parameter file. Names of ROS nodes are as ``/left/bridge``.
+    :raises ValueError: If it is not YAML, or has aliases.
+    """
+    import yaml  # slow, and only files need it
+
+    try:
+        root = yaml.compose(data.decode('utf-8-sig'), Loader=yaml.SafeLoader)
+    except RecursionError:
+        raise ValueError('it is not YAML: nested too deep') from None
+    except Exception as error:  # PyYAML also raises ValueError and others
+        raise ValueError(f'it is not YAML: {" ".join(str(error).split())[:_LONGEST]}') from None
+    found: dict[str, list[tuple[str, Any]]] = {}
+    visited = set()
+    stack: list[tuple[Any, str, str | None]] = [(root, '', None)]
+    while stack:
+        node, owner, path = stack.pop()
+        if id(node) in visited:  # an alias is the node of its anchor
+            raise ValueError(f'it has an alias of line {node.start_mark.line + 1}')
+        visited.add(id(node))
+        parameters = found.setdefault(owner, []) if path is not None else []
+        if getattr(node, 'id', '') == 'mapping':
+            for key, value in reversed(node.value):
+                if key.id != 'scalar':
+                    raise ValueError(f'line {key.start_mark.line + 1} has a {key.id} as a name')
+                name = key.value
+                if path is not None:
+                    stack.append((value, owner, f'{path}.{name}' if path else name))
+                elif name == PARAMETERS:
+                    stack.append((value, owner, ''))
+                else:  # a namespace may be a level of its own
+                    stack.append((value, f'{owner}/{name.strip("/")}', None))
+        elif path:
+            parameters.append((path, node))
+    return found
+
+
+def read_number(leaf: Any) -> float:
+    """
+    Return the number of a YAML node.
+
+    :raises ValueError: If it is not a number (a quoted number is text), with the expected type.
+    """
+    if leaf.id != 'scalar' or leaf.style is not None:
+        raise ValueError('a number')
+    if leaf.value in _INFINITE:  # an open limit
+        return float(leaf.value.replace('.', ''))
+    return parse_number(leaf.value)
+
+
+def describe_leaf(leaf: Any) -> str:
+    """Return the value of a YAML node for an error."""
+    return shown(leaf.value) if leaf.id == 'scalar' else f'a {leaf.id}'
