@@ -253,5 +253,6 @@ def test_names_that_are_not_known(source, expected, found, entries):
         merged.merge_message(source, Layout(record.names, record.lengths), record, (1, 0), 0.0)
     assert str(caught.value) == (
         f'no name is known: expected some of {expected}, found '
-        f"{', '.join(map(repr, found))}; give the driver's names by actuator_names: [{entries}]"
+        f'{", ".join(map(repr, found))}; check that the topic and the description are of this '
+        f"robot, or give the driver's names by actuator_names: [{entries}]"
     )

@@ -33,6 +33,7 @@ class _Driver:
     def __init__(self, timeout=0.0, phase=0.5, topic='/a', publishers=("'/driver'",), others=()):
         self.statistics = TopicStatistics('a')
         self.publishers, self.others = dict(enumerate(publishers, 1)), others
+        self.bridges = ''
         self.refuses, self.is_paused = '', False
         self._topic, self._timeout = topic, timeout or math.inf
         self._watch = DriverFacts(self.statistics)
@@ -42,7 +43,12 @@ class _Driver:
         """Have a second pass in which nothing comes; return the trouble, or ``None``."""
         self.now += not self.is_paused
         self._watch.update_state(
-            Peers(self._topic, publishers=self.publishers, elsewhere=self.others),
+            Peers(
+                self._topic,
+                publishers=self.publishers,
+                elsewhere=self.others,
+                rivals=self.bridges,
+            ),
             self._numbers,
             self._timeout,
             Moment(self.now, elapsed=float(not self.is_paused), open_for=self.now),
@@ -170,16 +176,33 @@ def test_a_driver_that_was_never_heard():
     assert found[3].level == WARN
     assert found[3].words == (
         "no actuator state yet: /a has 0 publishers; other JointState topics: '/left/a', '/b'; "
-        "start the driver, or the bridge in the driver's namespace (-r __ns:='/left'), or name "
-        'its topic, with its namespace, in the parameter actuator_state_topics'
+        "start the driver with the ROS_DOMAIN_ID of the bridge, or the bridge in the driver's "
+        "namespace (-r __ns:='/left'), or name its topic, with its namespace, in the parameter "
+        'actuator_state_topics'
     )
     driver.publishers = {1: "'/driver' of 'std_msgs/msg/String'"}
     # It is only being found.
     assert not any(driver.wait(3))
     assert driver.look().words == (
         "no actuator state yet: /a has 1 publisher ('/driver' of 'std_msgs/msg/String'), but "
-        'no message was received: check whether the driver publishes'
+        'no message was received: check whether the driver publishes; with use_sim_time it waits '
+        'for /clock'
     )
+
+
+def test_states_that_two_bridges_use():
+    """Another bridge on the topic is a warning at the second look, until it has left."""
+    driver = _Driver()
+    driver.bridges = "'/left/bridge'"
+    first, *found = driver.run(every(0.1, 4.0))
+    assert first is None
+    assert {trouble.level for trouble in found} == {WARN}
+    assert found[0].words.startswith(
+        "another bridge ('/left/bridge') also uses the states on /a: "
+    )
+    assert 'actuator_state_topics' in found[0].words
+    driver.bridges = ''
+    assert not any(driver.run(driver.now + every(0.1, 4.0)))
 
 
 @pytest.mark.parametrize(
@@ -191,11 +214,16 @@ def test_a_driver_that_was_never_heard():
         (('/a',), "'/'"),
         (('/cell/left/a',), "'/cell/left'"),
         (('/left/a', '/right/a'), None),
+        # The bridge is in this namespace.
+        (('/here/a',), None),
     ],
 )
 def test_the_namespace_of_a_driver(others, namespace):
     """A topic that differs by its namespace only is named: the commands use it too."""
-    words = _Driver(phase=-1.0, topic='/here/a', publishers=(), others=others).wait(4)[3].words
+    topic = '/here/here/a'
+    driver = _Driver(phase=-1.0, topic=topic, publishers=(), others=others)
+    driver.statistics.topic = 'here/a'
+    words = driver.wait(4)[3].words
     assert ('__ns' in words) == (namespace is not None)
     assert namespace is None or f'(-r __ns:={namespace})' in words
 

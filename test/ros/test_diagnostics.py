@@ -206,8 +206,43 @@ def test_bridges_that_receive_the_same_commands(peer, make_bridge, reference, ha
     left_is_fine()
 
 
+def test_states_that_two_bridges_use(peer, active_bridge, harness):
+    """Both are warned; a third one is not advised to use a topic of another bridge."""
+    topic, said = '/left/actuator_states', {}
+    for side, used in (('left', ''), ('right', topic), ('middle', '')):
+        active_bridge({'actuator_state_topics': [used]} if used else {}, namespace=side)
+        said[side] = harness.Diagnostics(peer, f'{side}/transmission_bridge')
+    for side, other, name in (
+        ('left', 'right', 'actuator_states'),
+        ('right', 'left', topic),
+    ):
+        words = (
+            f"another bridge ('/{other}/transmission_bridge') also uses the states on {topic}: "
+        )
+        said[side].said(name, words, level=WARN)
+    for each in (topic, '/elsewhere'):
+        peer.node.create_publisher(harness.JointState, each, 10)
+    said['middle'].said('actuator_states', "; other JointState topics: '/elsewhere'; start")
+
+
+def test_a_driver_that_subscribes_to_another_topic(peer, active_bridge, harness, reference):
+    """The topic to which the publisher of the states subscribes is named with the remedy."""
+    active_bridge(namespace='right')
+    diagnostics = harness.Diagnostics(peer, 'right/transmission_bridge')
+    peer.listen('/left/actuator_commands')
+    peer.publisher('/right/actuator_states')
+    controller = peer.publisher('/right/joint_commands')
+    diagnostics.said(
+        'commands of joint_commands',
+        "/right/actuator_commands (the driver subscribes to '/left/actuator_commands') has 0 ",
+        'or remap this topic',
+        level=WARN,
+        act=lambda: peer.send(controller, reference.Message(('lift',), velocity=(0.1,))),
+    )
+
+
 def test_subscribers_of_impossible_names(peer, monkeypatch):
-    """A subscriber with an unknown or invalid name is not a bridge."""
+    """A node with an unknown or invalid name is not a bridge, and has no subscriptions."""
     from std_msgs.msg import String
 
     from transmission_bridge.ros.peers import Graph
@@ -219,6 +254,7 @@ def test_subscribers_of_impossible_names(peer, monkeypatch):
     others = [SimpleNamespace(node_name=each, node_namespace='/', topic_type='') for each in names]
     monkeypatch.setattr(peer.node, 'get_subscriptions_info_by_topic', lambda topic: others)
     assert Graph(peer.node).find_bridges('topic') == []
+    assert Graph(peer.node).find_subscriptions(others, ()) == []
 
 
 # -- and when ------------------------------------------------------------------------------------

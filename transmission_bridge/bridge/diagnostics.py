@@ -299,13 +299,16 @@ def _advise_start(driver: snapshot.DriverFacts) -> str:
     The parameter changes the state topic only; the node's namespace changes the command topic too.
     """
     if driver.peers.publishers:
-        return ', but no message was received: check whether the driver publishes'
+        return (
+            ', but no message was received: check whether the driver publishes; with use_sim_time '
+            'it waits for /clock'
+        )
     place, elsewhere = driver.peers.place, driver.peers.elsewhere
     last = place.rpartition('/')[2]
     found = [each.rpartition('/')[0] for each in elsewhere if each.rpartition('/')[2] == last]
     words = f'; other JointState topics: {shortened(elsewhere)}' if elsewhere else ''
-    words += '; start the driver'
-    if len(found) == 1:
+    words += '; start the driver with the ROS_DOMAIN_ID of the bridge'
+    if len(found) == 1 and place != f'{found[0]}/{driver.statistics.topic}':
         words += f", or the bridge in the driver's namespace (-r __ns:={shown(found[0] or '/')})"
     return (
         f'{words}, or name its topic, with its namespace, in the parameter actuator_state_topics'
@@ -405,6 +408,9 @@ CHECKS[snapshot.DriverFacts] = (
     Check('shared', WARN, fact('peers.shared'),
           'several publishers of {0.peers.place} ({0.peers.senders}) publish {0.peers.shared} in '
           'turn: stop one of them, or let one driver publish each actuator'),
+    Check('other bridges', WARN, fact('bridges'),
+          'another bridge ({0.bridges}) also uses the states on {0.peers.place}: if its robot is '
+          'another one, name the topic of the driver of each robot in actuator_state_topics'),
 )
 CHECKS[snapshot.InputTopic] = (
     _INCOMPATIBLE,
@@ -516,6 +522,7 @@ def _list_input_values(part: snapshot.InputTopic) -> dict[str, object]:
         limit['timeout [s]'] = f'{timeout:.3g}' if math.isfinite(timeout) else 'never'
     return {
         'topic': part.peers.place,
+        'publishers': part.peers.senders,
         'rate [Hz]': f'{part.rate:.1f}',
         'age [s]': f'{part.age:.3f}' if math.isfinite(part.age) else 'never heard',
         **limit,

@@ -251,9 +251,11 @@ class Peers:
     :param place: Full name of the topic after remapping.
     :param incompatible: Nodes with incompatible quality of service.
     :param publishers: Publishers by an identifier.
-    :param elsewhere: Other JointState topics, on which a missing driver may publish.
+    :param elsewhere: Other JointState topics, on which a missing driver may publish, or to which
+        the drivers subscribe.
     :param shared: Actuators that several publishers publish in turn.
-    :param rivals: Other publishers of an output, or other bridges that receive a command.
+    :param rivals: Other publishers of an output, or other bridges that receive a command or the
+        states of a driver.
     :param is_heard: Whether the topic has a subscriber.
     """
 
@@ -281,6 +283,7 @@ class DriverFacts:
     :ivar timeout: Seconds after which it is stale; infinite: never.
     :ivar rhythm: Its period and silence.
     :ivar peers: The nodes on its topic.
+    :ivar bridges: Other bridges that use its states.
     """
 
     def __init__(self, statistics: TopicStatistics) -> None:
@@ -327,6 +330,7 @@ class DriverFacts:
         elif heard > used and (is_late or is_other):
             self.state = 'refused'
         self.is_late, self.age, self.timeout, self.peers = is_late, age, timeout, peers
+        self.bridges = self._window.find_confirmed('bridges', peers.rivals)
 
     @property
     def is_fine(self) -> bool:
@@ -703,8 +707,9 @@ class BridgeWatch:
             unheard = []
             for namespace in sorted(reached):
                 topics = [outputs[each] for name in names if (each := namespace + name) in outputs]
-                place = topics[0].place
+                place, elsewhere = topics[0].place, shortened(topics[0].elsewhere)
                 is_heard = any(peers.is_heard for peers in topics)
-                unheard.append(self._window.find_confirmed(place, '' if is_heard else place))
+                words = f'{place} (the driver subscribes to {elsewhere})' if elsewhere else place
+                unheard.append(self._window.find_confirmed(place, '' if is_heard else words))
             found.append(', '.join(filter(None, unheard)))
         return found

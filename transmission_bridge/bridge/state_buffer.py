@@ -34,7 +34,10 @@ _NOBODY = -1
 #: Automatic timeout of a driver: smallest value [s], and number of periods.
 _LEAST_TIMEOUT, _PERIODS = 1.0, 5.0
 
-_NAMES_HINT = "give the driver's names by actuator_names: [{}]"
+_NAMES_HINT = (
+    "check that the topic and the description are of this robot, or give the driver's names by "
+    'actuator_names: [{}]'
+)
 
 #: Largest number of names in this hint.
 _MOST_NAMES = 32

@@ -242,7 +242,8 @@ class DiagnosticsPublisher:
             names = list_node_names(nodes, JOINT_STATE)
             heard = session.inputs.statistics[topic].heard
             is_missing = shared is not None and not nodes and heard == -math.inf
-            bridges = graph.find_bridges(topic) if topic in session.command_topics else ()
+            is_contested = topic in (*session.command_topics, *session.state_topics)
+            bridges = graph.find_bridges(topic) if is_contested else ()
             found[topic] = Peers(
                 graph.resolve_topic(topic),
                 _join_names(find_incompatible_publishers(nodes, subscription.qos_profile)),
@@ -256,13 +257,18 @@ class DiagnosticsPublisher:
     def _collect_outputs(self, session: BridgeSession, graph: Graph) -> dict[str, Peers]:
         found = {}
         namespaces = session.drivers.namespaces
-        contested = {'joint_states', *(f'{each}actuator_commands' for each in namespaces)}
+        commands = {f'{each}actuator_commands' for each in namespaces}
+        drivers = [peer for each in session.state_topics for peer in graph.find_publishers(each)]
         for topic, publisher in session.outputs.publishers.items():
             nodes = graph.find_subscribers(topic)
-            has_rivals = session.is_open and topic in contested
+            has_rivals = session.is_open and topic in {'joint_states', *commands}
+            is_missing = topic in commands and not nodes
             found[topic] = Peers(
                 graph.resolve_topic(topic),
                 _join_names(find_incompatible_subscribers(nodes, publisher.qos_profile)),
+                elsewhere=graph.find_subscriptions(drivers, session.outputs.publishers)
+                if is_missing
+                else (),
                 rivals=_join_names(graph.find_rivals(topic) if has_rivals else ()),
                 is_heard=bool(nodes),
             )

@@ -109,7 +109,7 @@ class Graph:
 
     def find_joint_state_topics(self, but: Iterable[str], like: str, most: int = 20) -> list[str]:
         """
-        Return published topics of JointState messages.
+        Return published topics of JointState messages that no other bridge uses.
 
         :param but: Topics to exclude.
         :param like: Topics with the same last name come first.
@@ -122,7 +122,33 @@ class Graph:
             for topic, types in self._node.get_topic_names_and_types()
             if JOINT_STATE in types and topic not in left_out
         )
-        return [topic for _, topic in found[:most] if self._node.count_publishers(topic)]
+        return [
+            topic
+            for _, topic in found[:most]
+            if self._node.count_publishers(topic) and not self._has_bridge(topic)
+        ]
+
+    def _has_bridge(self, topic: str) -> bool:
+        # rclpy would remap the name again, and return the peers of another topic.
+        if self.resolve_topic(topic) != topic:
+            return False
+        node = self._node
+        endpoints = node.get_publishers_info_by_topic, node.get_subscriptions_info_by_topic
+        return any(self._is_bridge(peer) for find_peers in endpoints for peer in find_peers(topic))
+
+    def find_subscriptions(self, peers: Iterable[Any], but: Iterable[str]) -> list[str]:
+        """
+        Return the topics of JointState messages to which the nodes of endpoints subscribe.
+
+        :param but: Topics to exclude.
+        """
+        found: set[str] = set()
+        for name, namespace in {(peer.node_name, peer.node_namespace) for peer in peers}:
+            # The node may have gone, and its name may be invalid or not known yet.
+            with suppress(RuntimeError, ValueError):
+                topics = self._node.get_subscriber_names_and_types_by_node(name, namespace)
+                found.update(topic for topic, types in topics if JOINT_STATE in types)
+        return sorted(found.difference(map(self.resolve_topic, but)))
 
     def count_namesakes(self) -> int:
         """Return the number of other nodes with the full name of this one."""
