@@ -9,6 +9,7 @@ import time
 import rclpy
 from sensor_msgs.msg import JointState
 
+STEP = 0.1  # rad, less than velocity limit x 0.15 s (max_step)
 goal = {name: float(number) for name, number in (each.split('=') for each in sys.argv[1:])}
 rclpy.init()
 node = rclpy.create_node('command')
@@ -27,6 +28,9 @@ deadline = time.monotonic() + 10.0
 while any(abs(at.get(name, 99.0) - number) > 0.01 for name, number in goal.items()):
     if time.monotonic() > deadline:
         sys.exit(f'not at {goal}: joint_states has {at or "nothing"}')
-    publisher.publish(JointState(name=list(goal), position=list(goal.values())))
+    # In steps from the measured positions, because a joint cannot jump to its goal.
+    steps = {name: max(-STEP, min(STEP, goal[name] - at[name])) for name in goal.keys() & at}
+    if steps:
+        publisher.publish(JointState(name=list(steps), position=[at[n] + steps[n] for n in steps]))
     rclpy.spin_once(node, timeout_sec=0.1)
 print({name: at[name] for name in goal})

@@ -220,7 +220,7 @@ def test_incompatible_peers_are_named():
         judge_part(OutputTopic('t', Peers('/left/t', peers))),
     ):
         assert status.level == WARN
-        assert status.message == f'incompatible quality of service on /left/t: {peers}'
+        assert status.message == f'incompatible nodes on /left/t: {peers}'
         having(status, topic='/left/t', incompatible=peers)
     assert judge_part(OutputTopic('t', Peers('/t'))).level == OK
 

@@ -16,7 +16,11 @@ from small_robots import maps, params, ratio, transmission, urdf
 import transmission_bridge as tb
 from transmission_bridge.bridge.gate import find_command_timeouts
 from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
-from transmission_bridge.bridge.topic_based import find_endless_commands, find_several_interfaces
+from transmission_bridge.bridge.topic_based import (
+    find_endless_commands,
+    find_other_topics,
+    find_several_interfaces,
+)
 from transmission_bridge.description import load_description
 from transmission_bridge.resources import resource
 
@@ -247,3 +251,33 @@ def test_the_timeout_by_default(threshold, timeout):
     robot = tb.RobotTransmissions(cart(threshold))
     assert find_command_timeouts(robot, -1.0) == [timeout] * 2
     assert find_command_timeouts(robot, 2.0) == [2.0] * 2
+
+
+@pytest.mark.parametrize(
+    ('plugin', 'named', 'own', 'number'),
+    [
+        (TOPIC_BASED, {}, {}, 0),
+        ('some/Hardware', {'joint_states_topic': '/x'}, {}, 0),
+        (TOPIC_BASED, {'joint_states_topic': '/left/a', 'joint_commands_topic': 'b'},
+         {'joint_states': '/left/a', 'joint_commands': '/left/b'}, 0),
+        (TOPIC_BASED, {'joint_states_topic': '/a'}, {'joint_states': '/left/a'}, 1),
+        (TOPIC_BASED, {'joint_states_topic': 'tes'}, {}, 1),
+        # Exchanged, or the names of the bridge were not remapped: both.
+        (TOPIC_BASED, {'joint_states_topic': '/b', 'joint_commands_topic': '/a'},
+         {'joint_states': '/a', 'joint_commands': '/b'}, 2),
+        (TOPIC_BASED, {'joint_states_topic': 'a', 'joint_commands_topic': 'b'}, {}, 2),
+        ('x/JointCommandTopicSystem', {'joint_commands_topic': 'b'},
+         {'joint_commands/position': '/b/position', 'joint_commands': '/c'}, 0),
+        ('x/JointCommandTopicSystem', {'joint_commands_topic': 'b'}, {}, 1),
+    ],
+)  # fmt: skip
+def test_other_topics_of_a_component_are_warned_of(plugin, named, own, number):
+    """Each topic that the component names and the bridge does not have is one warning."""
+    block = f'<ros2_control name="{{}}" type="system"><hardware><plugin>{plugin}</plugin>'
+    block += f'{params(**named)}</hardware></ros2_control>'
+    robot = load_description(f'<robot name="r">{block.format("x")}{block.format("y")}</robot>')
+    findings = find_other_topics(robot, lambda topic: own.get(topic, f'/{topic}'))
+    assert [each.subject for each in findings] == ['x'] * number + ['y'] * number
+    for finding in findings:
+        assert finding.severity == 'warning'
+        assert finding.found.removesuffix('/position') in named.values()

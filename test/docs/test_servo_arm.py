@@ -111,4 +111,5 @@ def test_the_arm_moves_over_the_seam(harness, folder, start_script, start_bridge
     np.testing.assert_allclose(rolls[0], (4000 - TURN - 512) / TURN * math.tau, atol=1e-9)
     assert np.ptp(rolls) < 2.0
     assert bridge.stop() == 0
+    assert 'WARN' not in bridge.output
     assert driver.poll() is None

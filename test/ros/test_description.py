@@ -71,7 +71,7 @@ def test_no_description(peer, harness, reference, make_bridge, diagnostics, log)
         diagnostics.said('life cycle', *each, level=b'\x01')
     # Not latched: it came before the bridge, or does not fit.
     volatile = peer.node.create_publisher(elsewhere.msg_type, 'late_description', harness.RELIABLE)
-    words = ('1 publisher with incompatible quality of service: ', 'peer')
+    words = ('1 publisher, incompatible: ', 'peer')
     diagnostics.said('life cycle', *words, level=b'\x01')
     peer.node.destroy_publisher(volatile)
     publisher = peer.latch('', 'late_description')

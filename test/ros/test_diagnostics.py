@@ -137,7 +137,7 @@ def test_peers_under_another_name(peer, harness, reference, active_bridge):
     ]
     peer.node.create_subscription(harness.JointState, joints, print, harness.LATCHED)
     for name, topic in zip(ROLES[:3], (states, joints, commands), strict=True):
-        diagnostics.said(name, f"incompatible quality of service on {topic}: '/peer' (")
+        diagnostics.said(name, f"incompatible nodes on {topic}: '/peer' (")
         assert '/peer' in diagnostics.values(name)['incompatible']
     for each in unfit:
         peer.node.destroy_publisher(each)
@@ -157,6 +157,26 @@ def test_peers_under_another_name(peer, harness, reference, active_bridge):
     diagnostics.said('commands of joint_commands', f'{actuators} has 0 subscribers: ', act=send)
     peer.node.create_subscription(harness.JointState, actuators, print, 10)
     diagnostics.said('commands of joint_commands', 'OK', act=send)
+
+
+def test_nodes_with_another_message_type(active_bridge, diagnostics, harness):
+    """A publisher or a subscriber with another message type is named, with both types."""
+    active_bridge()
+    # A participant of its own, because one participant has one type for a topic.
+    other = harness.Peer(name='other')
+    publisher = other.node.create_publisher(harness.JointState, 'joint_trajectory', 10)
+    text = other.latch('', 'elsewhere').msg_type
+    other.node.create_subscription(text, 'joint_states', print, 10)
+    for topic, found, expected in (
+        ('joint_trajectory', 'sensor_msgs/msg/JointState', 'trajectory_msgs/msg/JointTrajectory'),
+        ('joint_states', 'std_msgs/msg/String', 'sensor_msgs/msg/JointState'),
+    ):
+        types = f"message type '{found}', expected {expected}"
+        words = f"incompatible nodes on /{topic}: '/other' ({types})"
+        diagnostics.said(topic, words, level=WARN)
+    other.node.destroy_publisher(publisher)
+    diagnostics.said('joint_trajectory', 'not used', level=OK)
+    other.destroy()
 
 
 def test_a_clock_under_another_name(peer, active_bridge, diagnostics):

@@ -9,6 +9,7 @@ from dataclasses import fields
 import math
 
 import pytest
+from small_robots import ratio, transmission, urdf
 
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.ros.command_line import find_unused_parameter_files
@@ -322,3 +323,21 @@ def test_a_file_for_another_node(harness, context, tmp_path, namespace):
             f"' is not used: expected parameters of '{namespace}/b' or '/**', found parameters"
         )
         assert all(expected in each for each in told)
+
+
+def test_a_live_offset_in_degrees_is_a_warning(peer, make_bridge, log):
+    """An implausible number is a warning in the URDF, in a parameter file and live, each once."""
+    limit = 'revolute lower="-3" upper="3" velocity="2" effort="1"'
+    text = urdf({'j': limit}, transmission('t', 'Simple', {'j': ratio(10)}, {'m': ''}))
+    name, words = (
+        'transmissions.t.joints.j.offset',
+        "the offset of joint 'j' is probably in degrees",
+    )
+    rclpy = pytest.importorskip('rclpy')
+    node = make_bridge({'robot_description': text, name: 80.0})
+    peer.start(node.get_fully_qualified_name())
+    assert log('WARN', words, '80 rad') == 1
+    for value in (0.1, 90.0, 90.0):
+        assert node.set_parameters([rclpy.Parameter(name, value=value)])[0].successful
+    assert log('WARN', words, '90 rad') == 1
+    assert log('WARN', words) == 2

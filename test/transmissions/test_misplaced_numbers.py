@@ -309,7 +309,7 @@ def with_plugins(registry_of):
         type(name, (LinearTransmission,), {'api_version': 2, 'from_spec': classmethod(build)})
         for name, build in PLUGINS.items()
     ]
-    return lambda *text: built(ros2(*text), registry=registry_of(*types))
+    return lambda *text, write=ros2: built(write(*text), registry=registry_of(*types))
 
 
 OWN = '<param name="gear_ratio"> inside <joint name="j1">'
@@ -359,6 +359,14 @@ def test_what_a_type_reads_is_never_complained_about(
     assert [each.severity for each in t.findings] == ['warning'] * warnings
     assert t.jacobian([0.0]).tolist() == [[jacobian]]
     assert t.actuator_to_joint('position', [0.0]).tolist() == [offset]
+
+
+@pytest.mark.parametrize(('number', 'count'), [('1', 0), ('1.0', 0), ('2', 1), ('-1', 1)])
+def test_the_ratio_that_ros_1_requires(with_plugins, number: str, count: int) -> None:
+    """ROS 1 requires a ratio of every actuator; 1 is no finding if the type does not read it."""
+    t = with_plugins('me/Bare', [''], [tag('mechanicalReduction', number)], write=ros1)
+    assert [finding.severity for finding in t.findings] == ['warning'] * count
+    assert t.jacobian([0.0]).tolist() == [[0.5]]
 
 
 def test_limits_that_a_type_reads_are_not_refused() -> None:

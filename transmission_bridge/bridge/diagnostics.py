@@ -342,10 +342,10 @@ def _make_count_check(kind: str, words: str) -> Check:
 # -- All troubles --------------------------------------------------------------------------------
 
 _INCOMPATIBLE = Check(
-    'quality of service',
+    'incompatible',
     WARN,
     fact('peers.incompatible'),
-    'incompatible quality of service on {0.peers.place}: {0.peers.incompatible}',
+    'incompatible nodes on {0.peers.place}: {0.peers.incompatible}',
 )
 _REJECTED = Check(
     '', WARN, fact('rejected'), lambda part: f'messages rejected: {_list_reasons(part.rejected)}'
@@ -444,6 +444,7 @@ CHECKS[snapshot.Actuators] = (
           lambda turn: ERROR if turn.reason in ('none', 'wrong', 'fast') else WARN,
           bool, str, fact('turns')),
     Check('beyond {0[0]}', ERROR, bool, '{0[1]}', lambda part: part.beyond.items()),
+    Check('{0[0]}', WARN, bool, '{0[1]}', lambda part: part.contradictions.items()),
 )
 CHECKS[snapshot.TransmissionFacts] = (
     # Logged at configure.

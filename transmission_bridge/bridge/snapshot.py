@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from transmission_bridge.bridge.bridge import Bridge
+from transmission_bridge.bridge.contradictions import find_joints_beyond, find_measured_limits
 from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
 from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.description.specs import RejectedTransmission, TransmissionSpec
@@ -249,7 +250,7 @@ class Peers:
     Other nodes on a topic, as text.
 
     :param place: Full name of the topic after remapping.
-    :param incompatible: Nodes with incompatible quality of service.
+    :param incompatible: Nodes with another message type or incompatible quality of service.
     :param publishers: Publishers by an identifier.
     :param elsewhere: Other JointState topics, on which a missing driver may publish, or to which
         the drivers subscribe.
@@ -509,6 +510,7 @@ class Actuators:
     :param driver_names: Names that drivers use, with their namespace, if they differ.
     :param drivers: The drivers, if the node is active.
     :param coverage: The actuators in their messages, if the node is active.
+    :param contradictions: A sentence for each pair of numbers that contradict each other.
     :ivar known: Whether each position is known.
     :ivar is_told: Whether a trouble of a driver explains stale actuators.
     :ivar turns: Unknown turns.
@@ -524,7 +526,9 @@ class Actuators:
         driver_names: Mapping[str, str] | None = None,
         drivers: Iterable[DriverFacts] = (),
         coverage: Sequence[Coverage] = (),
+        contradictions: Mapping[str, str] | None = None,
     ) -> None:
+        self.contradictions = contradictions or {}
         self.robot, self.merged = robot, merged
         self.driver_names, self.coverage = driver_names or {}, coverage
         self.known = np.isfinite(merged.read_values(now)[0])
@@ -646,6 +650,8 @@ class BridgeWatch:
         self._open_for = 0.0
         self._drivers = {each: DriverFacts(self._statistics[each]) for each in self._state_topics}
         self._coverage = Coverage(self._bridge.robot)
+        self._limits = find_measured_limits(self._bridge.robot)
+        self._beyond: deque[Mapping[str, str]] = deque(maxlen=round(_SHOWN))
 
     def take_snapshot(
         self,
@@ -669,7 +675,7 @@ class BridgeWatch:
         robot, merged, gate = self._bridge.robot, self._bridge.states.merged, self._bridge.gate
         stale = merged.find_stale_actuators(look.now) & look.is_open
         drivers: dict[str, DriverFacts] = {}
-        coverage = []
+        coverage, contradictions = [], {}
         if look.is_open:
             self._open_for += look.elapsed
             look = look._replace(open_for=self._open_for)
@@ -679,6 +685,7 @@ class BridgeWatch:
                 timeout = merged.find_driver_timeout(topic)
                 driver.update_state(inputs[topic], numbers, timeout, look)
             self._coverage.update_coverage(merged, self._active, inputs, self._open_for)
+            contradictions = self._find_contradictions(look.now)
             if self._open_for <= GRACE:
                 stale &= np.isfinite(merged.find_receipt_times())
         for topic, statistics in self._statistics.items():
@@ -688,7 +695,8 @@ class BridgeWatch:
         for topic, peers in outputs.items():
             yield OutputTopic(topic, peers, self._active.find_confirmed(topic, peers.rivals))
         names = gate.drivers.driver_names
-        yield Actuators(robot, merged, look.now, stale, names, drivers.values(), coverage)
+        facts = (stale, names, drivers.values(), coverage, contradictions)
+        yield Actuators(robot, merged, look.now, *facts)
         yield from list_transmission_facts(robot, merged, reports, self._window, stale, misplaced)
         unheard = self._find_unheard_topics(outputs)
         for topic, are_trajectories in commands.items():
@@ -697,6 +705,16 @@ class BridgeWatch:
             yield CommandTopic(statistics, counts, inputs[topic], self._window, places)
         ledger, lacking, unsent = gate.ledger, dict(gate.missing), dict(gate.unsent_arrays)
         yield ActiveCommands(ledger.kept_efforts, ledger.endless_joints, lacking, unsent)
+
+    def _find_contradictions(self, now: float) -> dict[str, str]:
+        robot, states = self._bridge.robot, self._bridge.states
+        states.motion.judge_motion()
+        positions = states.find_joint_motion(now)[0]
+        beyond = find_joints_beyond(robot.joint_names, positions, self._limits)
+        # Confirmed by a second snapshot, because one reading may be wrong.
+        before = {key for each in self._beyond for key in each}
+        self._beyond.append(beyond)
+        return {key: beyond[key] for key in beyond.keys() & before} | states.motion.found
 
     def _find_unheard_topics(self, outputs: Mapping[str, Peers]) -> list[str]:
         """Return topics of commands and of trajectories without subscribers, each as one text."""

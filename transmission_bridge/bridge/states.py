@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from transmission_bridge.bridge.contradictions import MotionWatch
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.gate import KnownState
 from transmission_bridge.bridge.inputs import Stamp
@@ -218,6 +219,7 @@ class StatePath:
     :param stamp_hold: After this time with only older stamps the published stamp goes back [s]; 0,
         for recordings: at once.
     :ivar merged: The latest numbers of all drivers.
+    :ivar motion: Compares their velocities with their positions.
     :ivar view: The joints and interfaces that are published.
     :ivar report: Counts of NaN in position-dependent transmissions, by reason.
     :raises TransmissionBridgeError: If an option does not fit the robot.
@@ -231,12 +233,14 @@ class StatePath:
         stamp_hold: float = 0.0,
     ) -> None:
         self._omit = options.unknown_joints == 'omit'
+        turns = TurnCounter(robot, options) if find_wrap_periods(robot, options) else None
+        self.motion = MotionWatch(robot, np.nan if turns is None else turns.periods)
         self.merged = StateBuffer(
             robot.actuator_names,
             options,
             driver_names=split_pairs('actuator_names', options.actuator_names),
             units=DriverUnits(robot),
-            turns=TurnCounter(robot, options) if find_wrap_periods(robot, options) else None,
+            turns=turns,
             lost=robot.lost_actuators,
             stamp_hold=stamp_hold,
         )
@@ -257,6 +261,7 @@ class StatePath:
     def reset(self) -> None:
         """Forget all messages."""
         self.merged.reset()
+        self.motion.restart()
         self._robot_map.forget_solutions()
         self._mapped_version = -1
 
@@ -274,6 +279,9 @@ class StatePath:
         :raises MessageError: If it is rejected. State is unchanged.
         """
         self.merged.merge_message(source, layout, data, stamp, now)
+        if layout.lengths[1]:
+            position, velocity, _ = self.merged.read_values(now)
+            self.motion(position, velocity, now)
 
     def use_absolute_positions(self, positions: Array, now: float) -> None:
         """

@@ -1,11 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of topic-based hardware components that make their commands dangerous."""
+"""Settings of topic-based hardware components that make commands dangerous, or lose them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from transmission_bridge.bridge.options import AUTO
 from transmission_bridge.description.specs import (
@@ -85,6 +85,34 @@ def find_several_interfaces(robot: RobotDescription) -> tuple[Finding, ...]:
                 found=f"{' and '.join(joints[names[0]])} of '{names[0]}'",
             )
             findings.append(finding)
+    return tuple(findings)
+
+
+def find_other_topics(
+    robot: RobotDescription, resolve: Callable[[str], str]
+) -> tuple[Finding, ...]:
+    """
+    Return a warning for each topic of a topic-based component that is not the bridge's topic.
+
+    A relative name is compared with the end of the bridge's topic, because the namespace of the
+    controller manager is unknown.
+
+    :param resolve: Returns the full name of a topic of the bridge after remapping.
+    """
+    findings = []
+    for block in robot.blocks:
+        for each in block.parameters if block.takes_joint_states else ():
+            if each.name not in ('joint_states_topic', 'joint_commands_topic'):
+                continue
+            topic = each.name.removesuffix('_topic')
+            # JointCommandTopicSystem appends each interface.
+            is_split = block.publishes_joint_commands and topic == 'joint_commands'
+            end = f'/{FIELDS[0]}' if is_split else ''
+            own, name = resolve(topic + end), each.value + end
+            if not (own == name if name.startswith('/') else own.endswith(f'/{name}')):
+                message = f"hardware component '{block.name}' uses another topic than the bridge"
+                expected = f'{each.name} {own}, or remapping {topic + end}:={name}'
+                findings.append(_warn_of_block(block, message, expected=expected, found=name))
     return tuple(findings)
 
 

@@ -360,6 +360,7 @@ class TurnCounter:
 
     Positions and readings are in SI.
 
+    :ivar periods: Period of each actuator in SI, NaN: not wrapped.
     :ivar waited: Number of readings that were not used because of an unknown turn, by actuator.
     """
 
@@ -368,9 +369,9 @@ class TurnCounter:
         self._names = robot.actuator_names
         self._units = DriverUnits(robot)
         given = np.array([periods.get(name, np.nan) for name in self._names])
-        self._periods: Array = self._units.in_si(given, 0)
-        self._wraps: Mask = np.isfinite(self._periods)
-        self._unwrap = Unwrapper(self._periods)
+        self.periods: Array = self._units.in_si(given, 0)
+        self._wraps: Mask = np.isfinite(self.periods)
+        self._unwrap = Unwrapper(self.periods)
         self._resolves = options.unknown_turn == 'resolve'
         self.waited = dict.fromkeys(periods, 0)
         # Expected and found values of actuators if readings do not fit the period.
@@ -408,16 +409,16 @@ class TurnCounter:
         limits = find_motor_bounds(robot)[1, FIELDS.index('velocity')]
         # Largest speed in periods per second, and largest distance of a reading from zero: a
         # driver may count turns from its position at power-up.
-        self._speeds: Array = _HASTE * limits / self._periods
+        self._speeds: Array = _HASTE * limits / self.periods
         self._far: Array = np.full(len(self._names), np.inf)
         self._lower = np.full(len(robot.joint_names), -np.inf)
         self._upper = -self._lower
-        self._groups = list(_group_transmissions(robot, self._periods)) if self._resolves else []
+        self._groups = list(_group_transmissions(robot, self.periods)) if self._resolves else []
         for group in self._groups:
             own = group.actuators
             self._speeds[own] = np.minimum(self._speeds[own], group.speeds)
             travels = group.find_most_periods(group.upper - group.lower)
-            self._far[own] = (1.0 + _AGREEMENT + travels) * self._periods[own]
+            self._far[own] = (1.0 + _AGREEMENT + travels) * self.periods[own]
             self._lower[group.joints] = group.lower - _AGREEMENT * group.travels
             self._upper[group.joints] = group.upper + _AGREEMENT * group.travels
         # Largest step in periods that needs no check of the gap.
@@ -434,7 +435,7 @@ class TurnCounter:
     def _add_turns(self, turns: Array) -> None:
         """Add turns to the totals; NaN: not resolved."""
         is_settled = np.isfinite(turns)
-        self._unwrap.totals[is_settled] += (turns * self._periods)[is_settled]
+        self._unwrap.totals[is_settled] += (turns * self.periods)[is_settled]
         self._lose_turns(is_settled)
         self._open[is_settled] = False
 
@@ -470,7 +471,7 @@ class TurnCounter:
         gap = now - self._times
         gap = np.where(gap < 0.0, gap, np.fmax(gap, sent - self._sent))
         reach = self._find_reach(timeouts, gap)
-        moved = np.abs(self._unwrap.steps) / self._periods
+        moved = np.abs(self._unwrap.steps) / self.periods
         unusual = is_new & ~((moved <= self._usual) & (reach < 0.5) & ~self._open)
         for k in np.flatnonzero(unusual).tolist():
             self._judge_reading(k, float(readings[k]), moved[k], reach[k], gap[k])
@@ -494,7 +495,7 @@ class TurnCounter:
         self, place: int, reading: float, moved: float, reach: float, gap: float
     ) -> None:
         """Record a reading that does not fit the period, and lose a turn that is uncertain."""
-        period = self._periods[place]
+        period = self.periods[place]
         far, last = self._far[place], self._readings[place]
         most = period * (_SPREAD + self._speeds[place] * (gap + _AT_ONCE))
         has_jumped = gap > 0.0 and moved * period > most
@@ -609,7 +610,7 @@ class TurnCounter:
                 own = list(binding.actuators)
                 absolute[own] = back[own]
                 apart[own] = np.ptp([self._times[own], self._absolute_at[own]])
-        away = (absolute - self._unwrap.totals) / self._periods
+        away = (absolute - self._unwrap.totals) / self.periods
         belongs = (apart < self._close) & (np.abs(away - np.rint(away)) <= _AGREEMENT)
         return np.where(belongs, np.rint(away), np.nan)
 
@@ -624,7 +625,7 @@ class TurnCounter:
         """
         joints = np.array([wanted.get(name, np.nan) for name in self._robot.joint_names])
         away = self._robot.joint_to_actuator('position', joints) - self._unwrap.totals
-        positions = self._unwrap.totals + np.rint(away / self._periods) * self._periods
+        positions = self._unwrap.totals + np.rint(away / self.periods) * self.periods
         is_fresh = self._open & (self._times >= oldest)
         found: dict[int, float] = {}
         for group in self._groups:
@@ -643,7 +644,7 @@ class TurnCounter:
         """Accept positions of :meth:`find_nearest_turns` as positions of the actuators."""
         turns = np.full(len(self._names), np.nan)
         for place, position in positions.items():
-            turns[place] = np.rint((position - self._unwrap.totals[place]) / self._periods[place])
+            turns[place] = np.rint((position - self._unwrap.totals[place]) / self.periods[place])
             self._wrong.pop(place, None)
         self._add_turns(turns)
 
@@ -672,6 +673,6 @@ class TurnCounter:
 
         :returns: Shape ``(n_actuators,)``; ``None``: zero.
         """
-        shift = np.rint((self._unwrap.totals - self._readings) / self._periods) * self._periods
+        shift = np.rint((self._unwrap.totals - self._readings) / self.periods) * self.periods
         shift[np.isnan(shift)] = 0.0
         return shift if shift.any() else None

@@ -24,7 +24,7 @@ from transmission_bridge.bridge.options import (
     split_pairs,
 )
 from transmission_bridge.bridge.robot import make_robot_maps
-from transmission_bridge.bridge.topic_based import find_endless_commands
+from transmission_bridge.bridge.topic_based import find_endless_commands, find_other_topics
 from transmission_bridge.bridge.tuned_file import TunedFile
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import (
@@ -144,6 +144,7 @@ class TransmissionBridge(LifecycleNode):
         self._live = LiveParameters(self, self._use_tuned_maps, self._check_tuned_maps)
         self._description = DescriptionSource(self, self._handle_description)
         self.tuned_findings: tuple[Finding, ...] = ()
+        self._implausible: tuple[Finding, ...] = ()
         self._zero = ZeroService(self, lambda: self._session, self._keep_tuned_numbers)
         self._diagnostics = DiagnosticsPublisher(
             self, self._collect_facts, lambda: self._session, self._description, self._log
@@ -173,7 +174,6 @@ class TransmissionBridge(LifecycleNode):
             (
                 *robot.findings,
                 *marks,
-                *find_implausible_numbers(robot),
                 *find_endless_commands(robot.robot, options.command_timeout),
                 *find_unused_aliases(robot.robot, aliases),
                 *find_lost_names(
@@ -198,7 +198,10 @@ class TransmissionBridge(LifecycleNode):
             )
         try:
             tuned = self._live.declare_tunables(robot, partial(self._read_tuned, options, robot))
+            self._implausible = ()
+            self._warn_of_numbers(tuned)
             self._session = BridgeSession(self, tuned, options, self._log)
+            self._log_findings(find_other_topics(robot.robot, self.resolve_topic_name))
         except BaseException:
             self._release_session()
             raise
@@ -341,6 +344,12 @@ class TransmissionBridge(LifecycleNode):
     def _use_tuned_maps(self, robot: RobotTransmissions) -> None:
         if self._session is not None:
             self._session.replace_maps(robot)
+            self._warn_of_numbers(robot)
+
+    def _warn_of_numbers(self, robot: RobotTransmissions) -> None:
+        """Log the implausible numbers that were not logged before."""
+        before, self._implausible = self._implausible, find_implausible_numbers(robot)
+        self._log_findings([each for each in self._implausible if each not in before])
 
     # -- autostart -------------------------------------------------------------------------------
 

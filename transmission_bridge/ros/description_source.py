@@ -22,7 +22,7 @@ from transmission_bridge.ros.channels import (
     report_bad_override,
 )
 from transmission_bridge.ros.parameters import declare_parameter
-from transmission_bridge.ros.peers import find_incompatible_publishers, Graph
+from transmission_bridge.ros.peers import find_incompatible_peers, Graph
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
 PARAMETER = 'robot_description'
@@ -107,9 +107,9 @@ class DescriptionSource:
         publishers = Graph(self._node).find_publishers(PARAMETER)
         count = len(publishers)
         found = f'topic {topic} has {count} publisher' + ('' if count == 1 else 's')
-        unheard = find_incompatible_publishers(publishers, self._subscription.qos_profile)
+        unheard = find_incompatible_peers(publishers, self._subscription)
         if unheard:
-            found += f' with incompatible quality of service: {shortened(unheard, show=str)}'
+            found += f', incompatible: {shortened(unheard, show=str)}'
         elif self._is_empty:
             found = f'the message on topic {topic} is empty'
         others = [

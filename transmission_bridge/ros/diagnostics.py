@@ -31,11 +31,10 @@ from transmission_bridge.ros.channels import describe_endpoint
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.optional_topics import TRAJECTORY_TOPIC
 from transmission_bridge.ros.peers import (
-    find_incompatible_publishers,
-    find_incompatible_subscribers,
+    find_incompatible_peers,
     Graph,
-    JOINT_STATE,
     list_node_names,
+    name_type,
     Namesake,
     SharedTopic,
 )
@@ -239,14 +238,14 @@ class DiagnosticsPublisher:
         own = (*session.inputs.subscriptions, *session.outputs.publishers)
         for topic, subscription in session.inputs.subscriptions.items():
             nodes, shared = graph.find_publishers(topic), self._shared.get(topic)
-            names = list_node_names(nodes, JOINT_STATE)
+            names = list_node_names(nodes, name_type(subscription))
             heard = session.inputs.statistics[topic].heard
             is_missing = shared is not None and not nodes and heard == -math.inf
             is_contested = topic in (*session.command_topics, *session.state_topics)
             bridges = graph.find_bridges(topic) if is_contested else ()
             found[topic] = Peers(
                 graph.resolve_topic(topic),
-                _join_names(find_incompatible_publishers(nodes, subscription.qos_profile)),
+                _join_names(find_incompatible_peers(nodes, subscription)),
                 {bytes(node.endpoint_gid): name for node, name in zip(nodes, names, strict=True)},
                 graph.find_joint_state_topics(own, topic) if is_missing else (),
                 shortened(shared.find_shared_actuators(nodes)) if shared is not None else '',
@@ -265,7 +264,7 @@ class DiagnosticsPublisher:
             is_missing = topic in commands and not nodes
             found[topic] = Peers(
                 graph.resolve_topic(topic),
-                _join_names(find_incompatible_subscribers(nodes, publisher.qos_profile)),
+                _join_names(find_incompatible_peers(nodes, publisher)),
                 elsewhere=graph.find_subscriptions(drivers, session.outputs.publishers)
                 if is_missing
                 else (),

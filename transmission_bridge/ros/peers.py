@@ -22,6 +22,7 @@ from rclpy.duration import Infinite
 from rclpy.exceptions import NameValidationException
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
@@ -169,28 +170,28 @@ def list_node_names(peers: Iterable[Any], message_type: str = '') -> list[str]:
     ]
 
 
-def find_incompatible_publishers(peers: Iterable[Any], ours: QoSProfile) -> list[str]:
-    """Return the publishers with incompatible quality of service, with the reason."""
-    return _describe_incompatible(
-        (peer, *qos_check_compatible(_fill_durations(peer.qos_profile), _fill_durations(ours)))
-        for peer in peers
-    )
+def name_type(ours: Any) -> str:
+    """Return the message type of a publisher or a subscription, as in the graph."""
+    return f'{ours.msg_type.__module__.partition(".")[0]}/msg/{ours.msg_type.__name__}'
 
 
-def find_incompatible_subscribers(peers: Iterable[Any], ours: QoSProfile) -> list[str]:
-    """Return the subscribers with incompatible quality of service, with the reason."""
-    return _describe_incompatible(
-        (peer, *qos_check_compatible(_fill_durations(ours), _fill_durations(peer.qos_profile)))
-        for peer in peers
-    )
+def find_incompatible_peers(peers: Iterable[Any], ours: Any) -> list[str]:
+    """
+    Return the peers with another message type or incompatible quality of service, with the reason.
 
-
-def _describe_incompatible(peers: Iterable[tuple[Any, QoSCompatibility, str]]) -> list[str]:
-    return [
-        f'{shown(_find_full_name(peer))} ({reason.rstrip(";")})'
-        for peer, compatibility, reason in peers
-        if compatibility == QoSCompatibility.ERROR
-    ]
+    :param peers: The publishers of our subscription, or the subscribers of our publisher.
+    """
+    found, expected, own = [], name_type(ours), _fill_durations(ours.qos_profile)
+    for peer in peers:
+        both = own, _fill_durations(peer.qos_profile)
+        both = both if isinstance(ours, Publisher) else both[::-1]
+        compatibility, reason = qos_check_compatible(*both)
+        if peer.topic_type != expected:
+            reason = f'message type {shown(peer.topic_type)}, expected {expected}'
+        elif compatibility != QoSCompatibility.ERROR:
+            continue
+        found.append(f'{shown(_find_full_name(peer))} ({reason.rstrip(";")})')
+    return found
 
 
 def _find_full_name(peer: Any) -> str:

@@ -543,7 +543,10 @@ class SpecReader:
         findings = []
         for scope, member in self._members:
             for field in sorted(member.given & {MECHANICAL_REDUCTION, OFFSET}):
-                if not self._asked_at(field, scope):
+                ours = (self.spec.dialect, scope[0], field, getattr(member, field))
+                # ROS 1 requires this number of every actuator.
+                is_required = ours == ('ros_control', 'actuators', MECHANICAL_REDUCTION, 1.0)
+                if not is_required and not self._asked_at(field, scope):
                     value: float = getattr(member, field)
                     what = f"{field} of {scope[0][:-1]} '{member.name}'"
                     read = self._find_alternatives(field, scope)
