@@ -213,6 +213,7 @@ class TransmissionError(TransmissionBridgeError, ValueError):
     :param parameter: The invalid parameter, empty if the problem is not a single parameter.
     :param expected: Expected value.
     :param found: Given value.
+    :param at: The element, with ``line`` and ``path``; ``None``: the transmission.
     """
 
     def __init__(
@@ -223,12 +224,14 @@ class TransmissionError(TransmissionBridgeError, ValueError):
         parameter: str = '',
         expected: str = '',
         found: str = '',
+        at: Any = None,
     ) -> None:
         self.message = message
         self.transmission = transmission
         self.parameter = parameter
         self.expected = expected
         self.found = found
+        self.at = at
         place = f"transmission '{transmission}'" if transmission else ''
         super().__init__(sentence(message, path=place, expected=expected, found=found))
 

@@ -287,6 +287,17 @@ def test_a_mechanism_that_is_lost_changes_nobody_else(robot, direction: str, nam
         assert report.counts.keys() == reasons_of(robot, direction, rows).keys()
 
 
+@pytest.mark.parametrize('direction', DIRECTIONS)
+def test_a_stream_maps_an_unreachable_position_without_a_report(robot, direction: str) -> None:
+    """Results are the same with and without an object that collects the reasons of NaN."""
+    (rows,) = instants_of(robot, direction, 1, 4)
+    rows[0] = 1e6
+    found = RobotMap(robot, direction).map_state(rows)
+    assert np.isnan(found).any()
+    expected = RobotMap(robot, direction).map_state(rows, MapReport())
+    assert np.array_equal(found, expected, equal_nan=True)
+
+
 def at_rest(robot: RobotTransmissions, direction: str, share: float) -> list[np.ndarray]:
     """Return positions by a share of the range beside dead centres, all mechanisms alike."""
     result = []

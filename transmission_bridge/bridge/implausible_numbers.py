@@ -114,8 +114,13 @@ def _find_large_dimensions(
 ) -> Iterator[Finding]:
     for tunable, member in _list_tunables(robot, binding):
         unit, what = tunable.unit, f"the number '{'.'.join(tunable.path)}'"
+        if tunable.path[0] == 'loops' and tunable.value == tunable.default:
+            continue  # a distance at the start, which the description does not have
         name = '' if member is None else member.name
-        if tunable.path == ('joints', name, OFFSET) and name in units:
+        if member is not None and tunable.path == ('actuators', name, OFFSET):
+            # The actuator of a linkage turns a joint, and its offset is a position of this joint.
+            name = next((x.value for x in member.parameters if x.name == 'joint'), name)
+        if tunable.path[-1] == OFFSET and member is not None and name in units:
             unit, what = units[name], f"the offset of joint '{name}'"
             limits = effective_limits(robot.robot, name)
             if not max(-limits.lower, limits.upper) <= _SMALL[unit]:

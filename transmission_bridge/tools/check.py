@@ -38,6 +38,7 @@ from transmission_bridge.tools.limit_report import (
     transmission_limits,
     TransmissionLimits,
 )
+from transmission_bridge.tools.linkage_mistakes import find_linkage_mistakes
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
@@ -117,6 +118,7 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
         *(Finding('warning', note) for note in notes),
         *_add_closest_types(transmissions, aliases, Registry().type_names),
         *find_implausible_numbers(transmissions),
+        *find_linkage_mistakes(transmissions),
         *find_double_offsets(transmissions),
         *find_endless_commands(robot),
         *find_several_interfaces(robot),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 import math
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,7 +20,7 @@ from transmission_bridge.tools.units import actuator_unit, joint_unit, ratio_uni
 from transmission_bridge.transmissions import RobotTransmissions, Transmission
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.transmissions.ranges import allowed_positions, image_box
+from transmission_bridge.transmissions.ranges import allowed_positions, image_box, sample_box
 from transmission_bridge.types import Array
 
 #: Smallest and largest value; they are equal if the value does not depend on position.
@@ -322,6 +323,9 @@ def _list_regions(binding: Binding, unit: str, limits: Array, own: Array) -> Ite
 #: Relative rounding of a limit.
 _ROUNDING = 1e-9
 
+#: A limit is reached if a position this close to it is reached, as a share of the range.
+_INSET = 1e-6
+
 
 def limit_findings(
     robot: RobotTransmissions, binding: Binding, limits: TransmissionLimits
@@ -329,7 +333,8 @@ def limit_findings(
     """
     Yield a warning for each limit of a joint that is wider than its actuators allow.
 
-    Limits that allow positions near a dead centre are another warning.
+    Limits that allow positions near a dead centre are another warning, and a limit that the
+    mechanism does not reach. The share of positions that it does not reach is information.
 
     A joint without a limit has no warning. A limit of coupled joints has one if no command of
     their partners reaches it; a limit with a varying ratio, if some position does not reach it.
@@ -349,6 +354,20 @@ def limit_findings(
             'positions that the limits of its joints allow: they are near a dead centre; narrow '
             'these limits',
         )
+    share, ends = _compute_reach_share(binding, _read_joint_limits(robot, binding)[:2])
+    for joint, (low, high) in zip(limits.joints, ends, strict=True):
+        if joint.lower < low or high < joint.upper:
+            yield warning(
+                places.get(joint.name, spec),
+                f"the position limit of joint '{joint.name}' is wider than its mechanism reaches",
+                expected=f'about {low:.4g} to {high:.4g} {joint.unit}',
+                found=f'{joint.lower:.4g} to {joint.upper:.4g} {joint.unit}',
+            )
+    if share < 1.0:
+        text = (
+            f"no actuator position of transmission '{spec.name}' reaches {1.0 - share:.1%} of the"
+        )
+        yield replace(warning(spec, f'{text} positions within its joint limits'), severity='info')
     if not limits.allowed:
         return
     reach = _compute_reach(binding, _read_joint_limits(robot, binding))
@@ -397,6 +416,21 @@ def _compute_reach(binding: Binding, limits: Array) -> Array:
     unlimited[0] = -np.inf
     box = _guard_plugin(_compute_joint_box, binding.transmission, limits, unlimited)
     return np.full((limits.shape[1], 2), math.nan) if box is None else box[0]
+
+
+def _compute_reach_share(binding: Binding, box: Array) -> tuple[float, Array]:
+    """Return the share of the joints' box that actuators reach, and its reached ends by joint."""
+    transmission, (lower, upper), ends = binding.transmission, box, box.T
+    if transmission.is_constant or not np.isfinite(box).all() or (lower >= upper).any():
+        return 1.0, ends
+    inset = _INSET * (upper - lower)
+    q = sample_box(lower + inset, upper - inset)
+    a = _guard_plugin(transmission.joint_to_actuator, 'position', q)
+    found = q if a is None else q[np.isfinite(a).all(axis=-1)]
+    if len(found) and np.ptp(found, axis=0).all():
+        reached = np.stack([found.min(axis=0) - inset, found.max(axis=0) + inset], axis=-1)
+        ends = np.where(np.abs(reached - ends) < inset[:, np.newaxis], ends, reached)
+    return len(found) / len(q), ends
 
 
 def _find_wide_limits(

@@ -181,16 +181,17 @@ def _build_aliased(
 
 
 def _to_finding(spec: TransmissionSpec, error: TransmissionBridgeError) -> Finding:
-    message, expected, found = str(error), '', ''
+    message, expected, found, at = str(error), '', '', spec
     if isinstance(error, TransmissionError):
         message, expected, found = error.message, error.expected, error.found
+        at = error.at or spec
     elif isinstance(error, PluginError) and error.details:
         message = f'{message}\n{error.details}'
     return Finding(
         'error',
         f"transmission '{spec.name}' cannot be used: {message}",
-        line=spec.line,
-        path=spec.path,
+        line=at.line,
+        path=at.path,
         expected=expected,
         found=found,
         subject=spec.name,

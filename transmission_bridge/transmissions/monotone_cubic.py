@@ -19,8 +19,8 @@ class MonotoneCubic:
     The slope at an inner point is the weighted harmonic mean of the slopes of the two chords,
     ``(w1 + w2) / (w1 / d1 + w2 / d2)`` with ``w1 = 2 h2 + h1``, ``w2 = h2 + 2 h1``. At the ends it
     is the slope of the parabola through three points, limited to the range from zero to three
-    times the slope of the chord. Each piece is then monotone (Fritsch and Carlson 1980; Fritsch
-    and Butland 1984).
+    times the slope of the chord. Each piece is then monotone. Source: Fritsch and Butland 1984, as
+    in scipy's ``PchipInterpolator``.
 
     :param x: At least two numbers, strictly increasing.
     :param y: As many numbers, strictly increasing or strictly decreasing.

@@ -95,13 +95,13 @@ def allowed_positions(transmission: Transmission, lower: Array, upper: Array) ->
         if domain.space == 'actuator' and transmission.n_joints == transmission.n_actuators == 1:
             ends = np.sort(transmission.actuator_to_joint('position', ends), axis=0)
         elif domain.space == 'actuator':
-            a = _sample_box(*ends)
+            a = sample_box(*ends)
             q = transmission.actuator_to_joint('position', a)
             return a[((q >= lower) & (q <= upper)).all(axis=-1)]
         lower, upper = np.maximum(lower, ends[0]), np.minimum(upper, ends[1])
     if not (np.isfinite([lower, upper]).all() and (lower <= upper).all()):
         return np.empty((0, transmission.n_actuators))
-    a = transmission.joint_to_actuator('position', _sample_box(lower, upper))
+    a = transmission.joint_to_actuator('position', sample_box(lower, upper))
     return a[np.isfinite(a).all(axis=-1)]
 
 
@@ -109,7 +109,8 @@ def _points_per_coordinate(coordinates: int) -> int:
     return _POINTS[coordinates - 1] if coordinates <= len(_POINTS) else 3
 
 
-def _sample_box(lower: Array, upper: Array) -> Array:
+def sample_box(lower: Array, upper: Array) -> Array:
+    """Return a grid of positions within a box, ends included."""
     return make_grid(lower, upper, _points_per_coordinate(len(lower)))
 
 

@@ -56,12 +56,12 @@ class RobotMap:
         for function in self._functions.values():
             function.forget_solutions()
 
-    def map_state(self, values: Array, report: MapReport) -> Array:
+    def map_state(self, values: Array, report: MapReport | None = None) -> Array:
         """
         Map rows position, velocity, effort of one state; Jacobians are evaluated at row 0.
 
         :param values: Shape ``(3, n_in)``, C-contiguous.
-        :param report: Collects failures.
+        :param report: Collects failures, if it is given.
         :returns: Shape ``(3, n_out)``; **overwritten by the next call**.
         """
         if self._is_linear:
@@ -89,8 +89,9 @@ class RobotMap:
         return self._mapped
 
 
-def _call_function(function: RobotFunction, values: Array, report: MapReport) -> Array:
+def _call_function(function: RobotFunction, values: Array, report: MapReport | None) -> Array:
     if function(values):
+        report = MapReport() if report is None else report
         for binding, status in zip(function.bindings, function.status.tolist(), strict=True):
             if status:
                 part = report.for_transmission(binding.spec.name)

@@ -114,7 +114,8 @@ class Component:
         if loose:
             raise TransmissionError(
                 f"the driven joints leave joint '{loose[0]}' undetermined",
-                expected='a joint that no idle freedom moves; check for a missing loop or motor',
+                expected='a joint that no idle freedom moves; check for a missing loop or motor, '
+                'or a frame of a loop on the axis of this joint',
                 found='idle: ' + ', '.join(names[k] for k in structure.idle),
             )
         #: Shared with copies that have other lengths; a change of lengths does not compile.
@@ -133,7 +134,7 @@ class Component:
             if not self._enter_states(step, [structure.start]):
                 raise TransmissionError(
                     f'the linkage is singular at its start for {step.near.what} as inputs',
-                    expected='<start> away from dead centres and other singular positions',
+                    expected='<start> away from dead centres, or joints with other axes or types',
                     found=', '.join(
                         f'{name} {value:.4g}'
                         for name, value in zip(structure.names, structure.start, strict=True)
@@ -404,6 +405,15 @@ def _build_components_once(known: _RobotKey, spec: LinkageSpec) -> tuple[Compone
     for name in spec.commanded:
         _require_no_mimic(tree, name, 'commanded joint')
         _require_loop(name, variables, f"commanded joint '{name}'")
+    for name in {*spec.driven} - {*spec.commanded}:
+        if not any(variables[name] in path.variables for path in paths):
+            raise TransmissionError(
+                f"{DRIVEN} '{name}' is in no loop and not commanded",
+                expected='a joint between the frames of a loop; check for a missing <loop>, the '
+                '<parent> of a joint, or <param name="joint">',
+                found='loops ' + (', '.join(map(str, spec.loops)) or 'none'),
+                at=tree.require_joint(name, DRIVEN),
+            )
     for name, position in spec.start:
         joint = tree.require_joint(name, '<start>')
         _require_loop(name, variables, f"<start>: joint '{name}'")
@@ -515,6 +525,7 @@ def _build_component(
             f'no actuator turns a joint of loop {paths[own[0]].loop}, and none is commanded',
             expected='an actuator for one of its joints, or no such loop',
             found=f'joints {", ".join(local)}',
+            at=paths[own[0]].loop.at,
         )
     slides = frozenset(k for k, joint in enumerate(joints) if joint.type == 'prismatic')
     own_hints = {local[name]: value for name, value in hints.items() if name in local}

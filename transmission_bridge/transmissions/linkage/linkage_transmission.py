@@ -404,7 +404,7 @@ def _read_loop(reader: SpecReader, element: ParameterSpec) -> Loop:
         is_length = length > 1e-6 and not more
         require_that(is_length, f'the length of {where} is invalid', expected, repr(text))
     _refuse_unknown_content(reader, where, given, element)
-    return Loop(cast('LoopType', kind), one, other, axis, length)
+    return Loop(cast('LoopType', kind), one, other, axis, length, element)
 
 
 def _read_tolerance(reader: SpecReader) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.errors import in_other_unit, TransmissionError
+from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.linkage.closures import Closures, find_rod, Rod
 from transmission_bridge.transmissions.linkage.tree import LoopPath
 from transmission_bridge.transmissions.system import Call
@@ -53,9 +53,6 @@ DISTANCES = (0.1, 0.04, 0.01, 0.003)
 #: Singular values below this share of the largest one are zero. Rounded dimensions turn zeros into
 #: numbers of the size of the rounding, so this multiple of the tolerance also counts as zero.
 RANK, RANK_OF_TOLERANCE = 1e-6, 30.0
-
-#: Larger gaps are probably lengths in millimetres [m].
-IN_MILLIMETRES = 4.0
 
 #: Number of steps of a change of rod lengths, and largest number of Newton steps in each.
 LENGTHENINGS = 10
@@ -277,7 +274,7 @@ class _Search:
         known = np.array([0.0 if each is None else each for each in lengths])
         masked = np.array([owner in open_rods for owner in self._closures.owners], dtype=bool)
         random = np.random.default_rng(0)
-        best: tuple[float, Array] = (math.inf, first)
+        best = math.inf
         # Assemblies that violate a hint are last, those beyond the limits before them: the limits
         # of some real files exclude every assembly.
         found: list[tuple[bool, bool, float, float, Array]] = []
@@ -293,8 +290,7 @@ class _Search:
                 z, gap = self._iterate_damped(start, free, known, masked)
                 if lets_driven_move and gap <= tolerance:
                     z, gap = self._draw_inside(self._unwind(z, first), gap, free, known, masked)
-                if gap < best[0]:
-                    best = gap, z
+                best = min(best, gap)
                 if gap <= tolerance and self._is_upright(z):
                     z = self._unwind(z, first)
                     misses, is_beyond = (self._missed_hint(z) is not None, not self._is_within(z))
@@ -305,7 +301,7 @@ class _Search:
             if found and not any(found[0][:2]):
                 break
         if not found:
-            raise self._open_loop_error(*best, known, tolerance, first)
+            raise self._open_loop_error(best, known, masked, tolerance, first)
         misses, *_, gap, z = found[0]
         if misses:
             raise self._hint_error(z, first)
@@ -434,39 +430,36 @@ class _Search:
                 f'loop {self._paths[place].loop}: its frames coincide at the start',
                 expected="a length, or type='point'",
                 found=f'{length:g} m',
+                at=self._paths[place].loop.at,
             )
         return length
 
     def _open_loop_error(
-        self, gap: float, z: Array, lengths: Array, tolerance: float, first: Array
+        self, gap: float, lengths: Array, masked: Array, tolerance: float, first: Array
     ) -> TransmissionError:
+        """Name the loop that is open widest before any iteration, which may shift the gap."""
         lengths = np.where(lengths > 0.0, lengths, 1.0)
-        miss = np.abs(self._stated(z, lengths)[0])
-        worst = int(np.argmax(np.nan_to_num(miss)))
-        loop = self._paths[self._closures.owners[worst]].loop
-        size = f'{gap:.3g} (m or rad)'
-        if IN_MILLIMETRES < gap < math.inf:  # residuals of directions are below 2
-            size = in_other_unit(float(f'{gap:.3g}'), 'm')
-            advice = '<origin>s in metres'
-        elif gap < 1e-4:
+        miss = np.where(masked, 0.0, np.nan_to_num(np.abs(self._stated(first, lengths)[0])))
+        loop = self._paths[self._closures.owners[int(np.argmax(miss))]].loop
+        size = f'{miss.max():.3g} (m or rad) at the start of the search'
+        if gap < miss.max():  # it may diverge
+            size += f', {gap:.3g} at best of {sum(TRIES)} starts'
+        advice = 'its frames and all <origin>s between them, or add a <start> near the assembly'
+        if gap < 1e-4:
             advice = (
-                f'more digits in the URDF, <param name="tolerance"> above {gap:.1e}, or '
+                f'the number of digits in the URDF, <param name="tolerance"> above {gap:.1e}, or '
                 "type='point' instead of 'weld'"
-            )
-        else:
-            advice = (
-                '<start joint="..." position="..."/> near the intended assembly, more '
-                "digits in the URDF, or type='point' instead of 'weld'"
             )
         axis = self._closures.hinge_axes(first).get(loop)
         if axis is not None:
             size += f'; {axis}'
             if 'turn about' in axis:
-                advice = 'another axis of this hinge'
+                advice = 'the axis of this hinge'
         return TransmissionError(
-            f'the linkage does not close: loop {loop} stays open; try {advice}',
+            f'the linkage does not close: loop {loop} stays open; check {advice}',
             expected=f'a gap below {tolerance:g}',
-            found=f'{size}, from {sum(TRIES)} starts',
+            found=size,
+            at=loop.at,
         )
 
     def find_assemblies(self, start: Array, lengths: Array, tolerance: float) -> Iterator[Array]:

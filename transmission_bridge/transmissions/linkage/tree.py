@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 import math
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from transmission_bridge.description.specs import (
     JointSpec,
+    ParameterSpec,
     Pose,
     RobotDescription,
     TransmissionSpec,
@@ -62,7 +63,8 @@ class Loop:
 
     Its frames have a common origin (``point``), origin and axis (``hinge``), origin and axes
     (``weld``), or a constant distance of the origins (``rod``). ``axis`` of a hinge is given in
-    both frames. ``length`` of a rod [m] is ``None`` to keep its length at the start.
+    both frames. ``length`` of a rod [m] is ``None`` to keep its length at the start. ``at`` is its
+    element, for errors.
     """
 
     type: LoopType
@@ -70,6 +72,7 @@ class Loop:
     frame2: str
     axis: tuple[float, float, float] = (1.0, 0.0, 0.0)
     length: float | None = None
+    at: ParameterSpec | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         """Return type and frames."""
@@ -143,6 +146,7 @@ class JointTree:
                 f"{role}: joint '{name}' is {joint.type}",
                 expected='a revolute, continuous or prismatic joint',
                 found=joint.type,
+                at=joint,
             )
         return joint
 
@@ -162,6 +166,7 @@ class JointTree:
                     f"the <mimic> of joint '{joint.name}' follows itself",
                     expected='a joint that does not mimic it',
                     found=', '.join(sorted(seen)),
+                    at=joint,
                 )
             seen.add(joint.name)
         return joint, scale, offset
@@ -187,6 +192,7 @@ class JointTree:
                 f'loop {loop}: no joint moves one frame against the other',
                 expected='frames with a joint between them',
                 found='one rigid body',
+                at=loop.at,
             )
         return path
 
@@ -207,6 +213,7 @@ class JointTree:
                 if joint is None
                 else f"its child link '{joint.child}', because '{frame}' is a joint",
                 found=repr(frame),
+                at=loop.at,
             )
 
     def _chain_to_root(self, frame: str, loop: Loop) -> list[JointSpec]:
@@ -238,6 +245,7 @@ class JointTree:
                     f"loop {loop}: joint '{joint.name}' between its frames is {joint.type}",
                     expected='fixed, revolute, continuous or prismatic joints',
                     found=joint.type,
+                    at=joint,
                 )
             base, scale, offset = self.find_mimicked(joint)
             variable = variables.setdefault(base.name, len(variables))
