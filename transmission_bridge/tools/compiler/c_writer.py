@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
-import json
 import math
 from pathlib import Path
 import re
@@ -51,7 +50,6 @@ def write_folder(
     folder: Path,
     title: str,
     units: Mapping[str, Sequence[str]],
-    document: Mapping[str, object],
     plugin: Mapping[str, str],
 ) -> None:
     """
@@ -59,7 +57,6 @@ def write_folder(
 
     :param title: Name of the robot.
     :param units: Units of the positions of actuators and joints, in their order.
-    :param document: What the bridge has to know of the library.
     :param plugin: Values of the templates for ros2_control, empty without a plugin.
     """
     name = compiled.name
@@ -68,15 +65,12 @@ def write_folder(
         **_list_tables(compiled),
         **_list_texts(compiled, units),
         'ROBOT': _plain(title),
-        # Bytes: a compiler may reject long strings.
-        'DESCRIPTION': _wrap(map(str, json.dumps(document, allow_nan=False).encode() + b'\0')),
         **plugin,
     }
     for template, target in (
         *(_PLUGIN_FILES if plugin else ()),
         ('header.h', 'include/{name}.h'),
         ('source.c', 'src/{name}.c'),
-        ('library.c', 'src/{name}_library.c'),
         ('test.c', 'test/{name}_test.c'),
         ('vectors.h', 'test/{name}_vectors.h'),
         ('CMakeLists.txt', 'CMakeLists.txt'),

@@ -36,7 +36,6 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     optional('casadi', 'mechanisms')
     from transmission_bridge.tools.compiler.c_writer import count_state_bytes, write_folder
     from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
-    from transmission_bridge.tools.compiler.library_document import describe_library
     from transmission_bridge.tools.compiler.live_numbers import find_live_numbers
     from transmission_bridge.tools.compiler.operations import count_operations
     from transmission_bridge.tools.compiler.plugin_writer import find_loadable, list_plugin_values
@@ -66,11 +65,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     _reject_callbacks(robot)
     live = find_live_numbers(robot, lambda values: select(whole.with_parameters(values)))
     compiled = CompiledRobot.build(name, robot, live)
-    document = describe_library(robot, live.tunables, whole.robot, setup.aliases)
     plugin = list_plugin_values(compiled) if options.ros2_control else {}
     with safe_output(options.output, force=options.force, marker=f'src/{name}_map.c') as made:
         units = _find_units(whole, robot)
-        write_folder(compiled, Path(made), whole.robot.name, units, document, plugin)
+        write_folder(compiled, Path(made), whole.robot.name, units, plugin)
     rows = [('FUNCTION', 'OPERATIONS', 'AT MOST')]
     for direction, program in compiled.programs.items():
         near, full = count_operations(program.near), count_operations(program.full)
