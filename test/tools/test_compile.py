@@ -11,9 +11,12 @@ from pathlib import Path
 import re
 import shutil
 import subprocess
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 import pytest
+from robots import chain
 
 from transmission_bridge.description import load_description
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
@@ -70,7 +73,7 @@ def build(tmp_path_factory):
     """Return a function that compiles a description, and builds the shared library."""
     from transmission_bridge.tools.main import main
 
-    def build_robot(text, name='map', *options):
+    def build_robot(text, name='a_map', *options):
         folder = tmp_path_factory.mktemp(name)
         (folder / 'robot.urdf').write_text(text, encoding='utf-8')
         made = folder / 'out'
@@ -95,7 +98,7 @@ def compiled_robot(text):
     """Return a robot and its functions."""
     robot = RobotTransmissions(load_description(text))
     live = find_live_numbers(robot, robot.with_parameters)
-    return robot, CompiledRobot.build('map', robot, live)
+    return robot, CompiledRobot.build('a_map', robot, live)
 
 
 class Maps:
@@ -103,11 +106,11 @@ class Maps:
 
     def __init__(self, folder, compiled):
         self._library, self._programs = ctypes.CDLL(str(folder / 'libmap.so')), compiled.programs
-        self.reason_text = self._library.map_reason_text
+        self.reason_text = self._library.a_map_reason_text
         self.reason_text.restype = ctypes.c_char_p
         self.memory = np.zeros(count_state_bytes(compiled) // 8)
         self.status = self.memory.view(np.uint32)[: len(compiled.robot.bindings)]
-        self._library.map_init(self._point(self.memory))
+        self._library.a_map_init(self._point(self.memory))
 
     @staticmethod
     def _point(array):
@@ -115,13 +118,13 @@ class Maps:
 
     def set_number(self, which, value):
         """Return the reason of the rejection, or 0."""
-        return self._library.map_set(self._point(self.memory), which, ctypes.c_double(value))
+        return self._library.a_map_set(self._point(self.memory), which, ctypes.c_double(value))
 
     def map_rows(self, direction, rows, measured):
         """Return outputs and status of one sample."""
         out = np.empty((3, self._programs[direction].n_out))
         is_state = direction == ACTUATOR_TO_JOINT
-        run = self._library.map_to_joint if is_state else self._library.map_to_actuator
+        run = self._library.a_map_to_joint if is_state else self._library.a_map_to_actuator
         given = [np.ascontiguousarray(each) for each in (rows, *(() if is_state else (measured,)))]
         status = run(*map(self._point, (self.memory, *given, out)))
         return out, status
@@ -153,26 +156,24 @@ def test_c_is_python_to_the_last_bit(name, robots, build, campaign):
 @pytest.mark.parametrize('compiler', COMPILERS)
 def test_the_folder_passes_its_own_test(compiler, build, linkages, campaign):
     """Without a warning, and with sanitizers, also two robots in one program."""
-    one, two = build(ANKLE_AND_BOOM), build(linkages['five_bar'], 'other')
+    one, two = build(ANKLE_AND_BOOM), build(linkages['five_bar'], 'b_map')
     flags = '-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all'
     flags += f' -DBYTES={count_state_bytes(compiled_robot(ANKLE_AND_BOOM)[1])}'
-    compile_c(one, 'src/map.c src/map_map.c test/map_test.c -o t', compiler, flags)
+    compile_c(one, 'src/a_map.c src/a_map_map.c test/a_map_test.c -o t', compiler, flags)
     subprocess.run([one / 't', '0'], check=True, timeout=60)
     (one / 'both.c').write_text(HOSTILE)
-    others = ' '.join(str(two / 'src' / each) for each in ('other.c', 'other_map.c'))
-    words = (
-        f'-DCOUNT={200 * campaign} src/map.c src/map_map.c {others} both.c -I{two}/include -o both'
-    )
-    compile_c(one, words, compiler, flags)
+    others = ' '.join(str(two / 'src' / each) for each in ('b_map.c', 'b_map_map.c'))
+    words = f'-DCOUNT={200 * campaign} src/a_map.c src/a_map_map.c {others} both.c'
+    compile_c(one, f'{words} -I{two}/include -o both', compiler, flags)
     subprocess.run([one / 'both'], check=True, timeout=600)
 
 
 HOSTILE = r"""
-#include "map.h"
-#include "other.h"
+#include "a_map.h"
+#include "b_map.h"
 #include <string.h>
-static map_state a;
-static other_state b;
+static a_map_state a;
+static b_map_state b;
 static uint64_t seed = 7;
 static double any(void)
 {
@@ -183,21 +184,21 @@ static double any(void)
 }
 int main(void)
 {
-  double x[3][map_ACTUATORS], y[3][map_JOINTS], u[3][other_ACTUATORS], v[3][other_JOINTS];
+  double x[3][a_map_ACTUATORS], y[3][a_map_JOINTS], u[3][b_map_ACTUATORS], v[3][b_map_JOINTS];
   int k, i;
-  char is_stated_size[sizeof(map_state) == BYTES ? 1 : -1];
+  char is_stated_size[sizeof(a_map_state) == BYTES ? 1 : -1];
   (void)is_stated_size;
-  map_init(&a);
-  other_init(&b);
+  a_map_init(&a);
+  b_map_init(&b);
   for (k = 0; k < COUNT; k++) {
-    for (i = 0; i < 3 * map_ACTUATORS; i++) x[i / map_ACTUATORS][i % map_ACTUATORS] = any();
-    map_to_joint(&a, (const double(*)[map_ACTUATORS])x, y);
-    for (i = 0; i < 3 * map_JOINTS; i++) y[i / map_JOINTS][i % map_JOINTS] = any();
-    map_to_actuator(&a, (const double(*)[map_JOINTS])y, y[2], x);
-    for (i = 0; i < 3 * other_JOINTS; i++) v[i / other_JOINTS][i % other_JOINTS] = any();
-    other_to_actuator(&b, (const double(*)[other_JOINTS])v, v[1], u);
-    other_to_joint(&b, (const double(*)[other_ACTUATORS])u, v);
-    map_set(&a, (map_number)(k % (map_NUMBERS + 2)), any());
+    for (i = 0; i < 3 * a_map_ACTUATORS; i++) x[i / a_map_ACTUATORS][i % a_map_ACTUATORS] = any();
+    a_map_to_joint(&a, (const double(*)[a_map_ACTUATORS])x, y);
+    for (i = 0; i < 3 * a_map_JOINTS; i++) y[i / a_map_JOINTS][i % a_map_JOINTS] = any();
+    a_map_to_actuator(&a, (const double(*)[a_map_JOINTS])y, y[2], x);
+    for (i = 0; i < 3 * b_map_JOINTS; i++) v[i / b_map_JOINTS][i % b_map_JOINTS] = any();
+    b_map_to_actuator(&b, (const double(*)[b_map_JOINTS])v, v[1], u);
+    b_map_to_joint(&b, (const double(*)[b_map_ACTUATORS])u, v);
+    a_map_set(&a, (a_map_number)(k % (a_map_NUMBERS + 2)), any());
   }
   return 0;
 }
@@ -271,14 +272,69 @@ STRANGE = (
 def test_names_that_are_no_identifiers_are_text_in_c(build):
     """Quotes, ends of comments, trigraphs and bytes; names that become equal stay different."""
     library = ctypes.CDLL(str(build(STRANGE) / 'libmap.so'))
-    names = (ctypes.c_char_p * 3).in_dll(library, 'map_actuator_names')
+    names = (ctypes.c_char_p * 3).in_dll(library, 'a_map_actuator_names')
     assert [each.decode() for each in names] == ['a-b', 'a_b', 'ünd */ "m|1" ??/']
+
+
+#: Words of C and C++, names of what is generated, and characters of C, XML, CMake and templates.
+HOSTILE_NAMES = (
+    'int', 'union', 'class', 'main', 'NAN', 'NULL', 'names', 'names_', 'NAMES', 'JOINTS', 'NAME',
+    'ROBOT', 'to', 'j_near', 'state', 'x@FOO@', '@NAMES@', '${X}', '$ENV{HOME}', '$<1:x>', 'R&D',
+    'a<b>', ']]>', '-->', '&amp;', "it's", 'say "x"', '/*', '*/', '//', '*', '|', 'a\\', '??/',
+    '#if 0', '%s', '1st', 'a b', 'a-b', 'a_b', 'a.b', 'ünd', '\u202e', '(', ';', '`x`',
+)  # fmt: skip
+
+
+@needs_compiler
+def test_every_name_builds(build):
+    """Of joints, actuators and transmissions, in C and in C++."""
+    escaped = [escape(each, {'"': '&quot;'}) for each in HOSTILE_NAMES]
+    simple = '<plugin>transmission_interface/SimpleTransmission</plugin>'
+    members = '<joint name="{0}" role="joint1"/><actuator name="{0}" role="actuator1"/>'
+    text = chain(
+        {each: simple + members.format(each) for each in escaped},
+        **dict.fromkeys(escaped, 'revolute -1 1 1 1'),
+    )
+    made = build(text)
+    (made / 'x.cpp').write_text('#include "a_map.h"')
+    done = subprocess.run(
+        ['g++', '-std=c++17', '-Wall', '-Wextra', '-Werror', '-Iinclude', '-c', 'x.cpp'], cwd=made
+    )
+    assert done.returncode == 0
+    library = ctypes.CDLL(str(made / 'libmap.so'))
+    found = (ctypes.c_char_p * len(HOSTILE_NAMES)).in_dll(library, 'a_map_joint_names')
+    assert tuple(each.decode() for each in found) == HOSTILE_NAMES
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    'name',
+    ['int', 'NAME', '@NAMES@', 'x@FOO@', '${X}', 'R&D', 'a<b>', ']]>', '/*', '*/', '7 axes', 'ä'],
+)
+def test_every_name_of_a_robot_builds_or_is_an_error(name, tmp_path, capsys):
+    """The package is well-formed and has the name as text; another name can be given."""
+    from transmission_bridge.tools.main import main
+
+    text = robot_of([snippets()['hinge_transmission']])
+    text = text.replace('name="robot"', f'name={quoteattr(name)}')
+    (tmp_path / 'robot.urdf').write_text(text, encoding='utf-8')
+    arguments = ['compile', str(tmp_path / 'robot.urdf'), '--output', str(tmp_path / 'out')]
+    code = main(arguments)
+    if code:
+        assert (code, 'name of two words' in capsys.readouterr().err) == (2, True)
+        assert main([*arguments, '--name', 'a_map']) == 0
+    (source,) = (tmp_path / 'out' / 'src').glob('*_map_map.c') or ()
+    compile_c(tmp_path / 'out', f'-c src/{source.stem.removesuffix("_map")}.c -o x.o')
+    package = ElementTree.parse(tmp_path / 'out' / 'package.xml')
+    assert re.search(r'\w*', name)[0] in package.find('description').text
 
 
 @pytest.mark.parametrize(
     ('text', 'options', 'code', 'found'),
     [
-        (ANKLE_AND_BOOM, ['--name', 'Arm'], 2, "found 'Arm'"),
+        (ANKLE_AND_BOOM, ['--name', 'Arm_map'], 2, "found 'Arm_map'"),
+        (ANKLE_AND_BOOM, ['--name', 'string'], 2, "found 'string'"),
+        (ANKLE_AND_BOOM, ['--name', 'edit_cache'], 2, "found 'edit_cache'"),
         (ANKLE_AND_BOOM, ['--transmission', 'leg'], 2, "no transmission 'leg'"),
         (ANKLE_AND_BOOM, ['--tuned-file', '/nowhere/tuned.yaml'], 2, '/nowhere/tuned.yaml'),
         (ANKLE_AND_BOOM.replace('Ankle', 'Knuckle'), [], 1, 'errors (1): nothing is written'),

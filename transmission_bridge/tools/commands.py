@@ -250,7 +250,7 @@ def _compile() -> None:
     transmission computes with numpy, or a file cannot be read or written.
 
       transmission_bridge compile robot.urdf --output arm_map
-      transmission_bridge compile robot.urdf --output ankle --name ankle \
+      transmission_bridge compile robot.urdf --output ankle_map --name ankle_map \
           --transmission left_ankle --transmission right_ankle
 
     :param output: the folder to write

@@ -12,6 +12,7 @@ from pathlib import Path
 import re
 import sys
 from typing import Any
+from xml.sax.saxutils import escape
 
 import casadi as ca
 
@@ -84,11 +85,12 @@ def write_folder(
 
 
 def fill_template(template: str, name: str, values: Mapping[str, str]) -> str:
-    """Return a template with the name and the values in their places."""
+    """Return a template with the name and the values in their places, which are not searched."""
     text = (files(__package__) / 'templates' / template).read_text(encoding='utf-8')
-    text = re.sub(r'\bNAME(?=\b|_|Targets|Config)', name, text)
-    text = re.sub(r'\bROBOT\b', lambda _: values['ROBOT'], text)
-    return re.sub('@([A-Z_]+)@', lambda found: values[found[1]], text)
+    title = escape(values['ROBOT']) if template.endswith('.xml') else values['ROBOT']
+    known = {'NAME': name, 'ROBOT': title, **{f'@{key}@': each for key, each in values.items()}}
+    places = r'\bNAME(?=\b|_|Targets|Config)|\bROBOT\b|@[A-Z_]+@'
+    return re.sub(places, lambda found: known[found[0]], text)
 
 
 def _write_functions(compiled: CompiledRobot, path: Path) -> None:
@@ -303,7 +305,7 @@ def count_state_bytes(compiled: CompiledRobot) -> int:
 
 def _enumeration(name: str, kind: str, names: Sequence[str], units: Sequence[str]) -> str:
     """Return an enumeration with the unit of each element, and their number as the last one."""
-    taken: set[str] = set()
+    taken = {'names'}  # of the array of texts
     lines = []
     for each, unit in zip(names, units, strict=True):
         identifier = re.sub('[^A-Za-z0-9_]', '_', each)
@@ -315,10 +317,9 @@ def _enumeration(name: str, kind: str, names: Sequence[str], units: Sequence[str
 
 
 def _plain(text: str) -> str:
-    """Return a text that ends no comment, table or line."""
-    return ''.join(
-        each if each.isprintable() else '?' for each in text.replace('*/', '*?')
-    ).replace('|', '?')
+    """Return a text that begins or ends no comment, table or line."""
+    plain = ''.join(each if each.isprintable() else '?' for each in text)
+    return re.sub(r'\*/|/\*|\||\\', '?', plain)
 
 
 def quote(text: str) -> str:

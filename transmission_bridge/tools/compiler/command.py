@@ -28,7 +28,9 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions.robot import Robot
 
-_NAME = re.compile('[a-z](_?[a-z0-9]+)*')
+#: One word could be a header, a library or a target of CMake: string, m, test.
+_NAME = re.compile('[a-z][a-z0-9]*(_[a-z0-9]+)+')
+_TARGETS_OF_CMAKE = ('edit_cache', 'package_source', 'rebuild_cache')
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
@@ -119,10 +121,10 @@ def _find_name(given: str | None, robot_name: str) -> str:
     """Return the name of the functions in C, which is also a package name of ROS."""
     words = re.findall('[a-z0-9]+', robot_name.lower())
     name = given or '_'.join([*words, 'map'])
-    if not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(name) or name in _TARGETS_OF_CMAKE:
         raise UsageError(
-            f"--name: expected a package name such as 'arm_map' (a letter, then lower-case "
-            f"letters, digits and single '_'), found '{printable(name)}'"
+            "--name: expected a package name of two words or more such as 'arm_map' (a letter, "
+            f"then lower-case letters, digits and single '_'), found '{printable(name)}'"
         )
     return name
 
