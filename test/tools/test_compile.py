@@ -20,6 +20,7 @@ from robots import chain
 
 from transmission_bridge.description import load_description
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
+from transmission_bridge.transmissions.registry import PluginInfo, Registry
 from transmission_bridge.transmissions.robot_transmissions import RobotTransmissions
 
 pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
@@ -337,7 +338,7 @@ def test_every_name_of_a_robot_builds_or_is_an_error(name, tmp_path, capsys):
         (ANKLE_AND_BOOM, ['--name', 'edit_cache'], 2, "found 'edit_cache'"),
         (ANKLE_AND_BOOM, ['--transmission', 'leg'], 2, "no transmission 'leg'"),
         (ANKLE_AND_BOOM, ['--tuned-file', '/nowhere/tuned.yaml'], 2, '/nowhere/tuned.yaml'),
-        (ANKLE_AND_BOOM.replace('Ankle', 'Knuckle'), [], 1, 'errors (1): nothing is written'),
+        (ANKLE_AND_BOOM.replace('Ankle', 'Knuckle'), [], 1, 'errors (1): nothing is done'),
         ('<robot name="r"/>', [], 1, 'has no transmission'),
         ('no robot', [], 1, ''),
     ],
@@ -351,6 +352,37 @@ def test_what_cannot_be_compiled_is_an_error(tmp_path, capsys, text, options, co
     assert main(arguments) == code
     assert found in capsys.readouterr().err
     assert not (tmp_path / 'out').exists()
+
+
+def test_only_errors_of_what_is_compiled_prevent_it(tmp_path, capsys, monkeypatch):
+    """An error of a package, of another transmission or of another joint is reported only."""
+    from transmission_bridge.tools.main import main
+
+    error = 'other.package is not used'
+    found = (PluginInfo('T', 'm:C', 'other', '1', error=error),)
+    monkeypatch.setattr(Registry, 'disabled', lambda *_: found)
+    broken = ANKLE_AND_BOOM.replace('Ankle', 'Knuckle')
+    bad_axis = ANKLE_AND_BOOM.replace(
+        '<child link="boom_joint_link"/>', '<child link="boom_joint_link"/><axis xyz="0 0 0"/>'
+    )
+    bad_limit = bad_axis.replace('<axis xyz="0 0 0"/>', '<limit lower="x" upper="1"/>')
+    for number, (text, options, code) in enumerate(
+        (
+            (ANKLE_AND_BOOM, [], 0),
+            (broken, [], 1),
+            (broken, ['--transmission', 'boom'], 0),
+            (bad_axis, [], 1),
+            (bad_axis, ['--transmission', 'neck'], 0),
+            (bad_axis, ['--transmission', 'boom'], 1),
+            (broken, ['--transmission', 'left_ankle'], 1),
+            (bad_limit, ['--transmission', 'boom'], 1),
+            (bad_limit, ['--transmission', 'neck'], 0),
+        )
+    ):
+        (tmp_path / 'r.urdf').write_text(text)
+        made = str(tmp_path / f'out{number}')
+        assert main(['compile', str(tmp_path / 'r.urdf'), '--output', made, *options]) == code
+        assert error in capsys.readouterr().err
 
 
 def test_a_type_that_computes_with_numpy_is_named(monkeypatch, tmp_path, capsys):

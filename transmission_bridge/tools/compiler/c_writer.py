@@ -51,14 +51,14 @@ def write_folder(
     folder: Path,
     title: str,
     units: Mapping[str, Sequence[str]],
-    plugin: Mapping[str, str],
+    more: Mapping[str, str],
 ) -> None:
     """
     Write the folder.
 
     :param title: Name of the robot.
     :param units: Units of the positions of actuators and joints, in their order.
-    :param plugin: Values of the templates for ros2_control, empty without a plugin.
+    :param more: The hash of the fingerprint, and values of the plugin for ros2_control.
     """
     name = compiled.name
     values = {
@@ -66,10 +66,10 @@ def write_folder(
         **_list_tables(compiled),
         **_list_texts(compiled, units),
         'ROBOT': _plain(title),
-        **plugin,
+        **more,
     }
     for template, target in (
-        *(_PLUGIN_FILES if plugin else ()),
+        *(_PLUGIN_FILES if 'CLASSES' in more else ()),
         ('header.h', 'include/{name}.h'),
         ('source.c', 'src/{name}.c'),
         ('test.c', 'test/{name}_test.c'),
@@ -81,7 +81,8 @@ def write_folder(
         path = folder / target.format(name=name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(fill_template(template, name, values), encoding='utf-8')
-    _write_functions(compiled, folder / 'src' / f'{name}_map.c')
+    functions = _HEAD + generate_functions(compiled)
+    (folder / 'src' / f'{name}_map.c').write_text(functions, encoding='utf-8')
 
 
 def fill_template(template: str, name: str, values: Mapping[str, str]) -> str:
@@ -93,19 +94,19 @@ def fill_template(template: str, name: str, values: Mapping[str, str]) -> str:
     return re.sub(places, lambda found: known[found[0]], text)
 
 
-def _write_functions(compiled: CompiledRobot, path: Path) -> None:
-    """Write the functions of CasADi."""
+def generate_functions(compiled: CompiledRobot) -> str:
+    """Return the functions of CasADi in C."""
     options: dict[str, Any] = {
         'casadi_int': 'int',
         'with_export': False,
         'with_header': False,
     }
-    generator = ca.CodeGenerator(path.name, options)
+    generator = ca.CodeGenerator(f'{compiled.name}_map.c', options)
     for program in compiled.programs.values():
         generator.add(program.near)
         generator.add(program.full)
-    text = generator.dump()
-    path.write_text(_HEAD + text, encoding='utf-8')
+    text: str = generator.dump()
+    return text
 
 
 # -- numbers -------------------------------------------------------------------------------------

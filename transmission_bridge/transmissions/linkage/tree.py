@@ -283,13 +283,17 @@ def _clean_transform(transform: Array) -> Array:
     return result
 
 
-def linkage_joints(robot: RobotDescription, spec: TransmissionSpec) -> set[str]:
+def linkage_joints(
+    robot: RobotDescription, spec: TransmissionSpec, *, fixed: bool = False
+) -> set[str]:
     """
     Return all joints that a linkage moves, as far as its loops can be read.
 
     If one frame of a loop is not a link, the junction of its two paths is unknown: the other path
     counts up to its last joint that the linkage names. A transmission without loops has no such
     joints.
+
+    :param fixed: Whether to include the fixed joints of the loops.
     """
     loops = [dict(each.attributes) for each in spec.parameters if each.name == 'loop']
     if not loops and not spec.type.endswith('/LinkageTransmission'):
@@ -321,4 +325,4 @@ def linkage_joints(robot: RobotDescription, spec: TransmissionSpec) -> set[str]:
         mimics = (scalar[name].mimic for name in more if name in scalar)
         more = {mimic.joint for mimic in mimics if mimic is not None} - found
         found |= more
-    return found & set(scalar)
+    return found & ({joint.name for joint in robot.joints} if fixed else set(scalar))

@@ -19,6 +19,9 @@ extern "C" {
 /* Version of these functions and structures. */
 #define NAME_ABI 1
 
+/* Hash of fingerprint.json: transmission_bridge compile --check compares it with a robot. */
+#define NAME_FINGERPRINT "@FINGERPRINT@"
+
 /* Indices of the actuators and joints in each row, with their units. */
 @ENUMERATIONS@
 
