@@ -19,6 +19,7 @@ import pytest
 from robots import chain
 
 from transmission_bridge.description import load_description
+from transmission_bridge.errors import ParameterError
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions.registry import PluginInfo, Registry
 from transmission_bridge.transmissions.robot_transmissions import RobotTransmissions
@@ -248,6 +249,32 @@ def test_a_number_is_rejected_with_its_reason(build):
 
 
 @needs_compiler
+@pytest.mark.parametrize('name', NAMES)
+def test_c_accepts_the_numbers_that_python_accepts(name, robots, build, campaign):
+    """One after the other; only C keeps the sign of a reduction of a mechanism."""
+    robot, compiled = compiled_robot(robots[name])
+    maps, random = Maps(build(robots[name]), compiled), np.random.default_rng(4)
+    accepted, counts = {}, [0, 0]
+    for _ in range(100 * campaign):
+        which = int(random.integers(len(compiled.live.tunables)))
+        number = compiled.live.tunables[which]
+        size = random.choice((-1.0, 1.0)) * 10.0 ** random.uniform(-9.0, 9.0)
+        near = number.value * (1.0 + random.uniform(-0.1, 0.1))
+        ends = [each for each in (number.minimum, number.maximum) if each is not None]
+        value = random.choice([size, size, near, 0.0, -0.0, -1.0, math.nan, math.inf, *ends])
+        try:
+            robot.with_parameters(accepted | {number.name: value})
+            is_accepted = True
+        except ParameterError:
+            is_accepted = False
+        code = maps.set_number(which, value)
+        assert code in ((0, 5) if is_accepted else (1, 2, 3, 4, 5)), (number.name, value)
+        accepted |= {number.name: value} if code == 0 else {}
+        counts[is_accepted] += 1
+    assert min(counts) > 5
+
+
+@needs_compiler
 def test_half_a_coupled_transmission_has_no_outputs(build):
     """In a row, one missing partner takes all outputs of its transmission, and no other."""
     text = robot_of([snippets()['neck'], snippets()['hinge_transmission']])
@@ -258,6 +285,28 @@ def test_half_a_coupled_transmission_has_no_outputs(build):
         out, _ = maps.map_rows(direction, rows, rows[0])
         assert np.isnan(out).tolist() == [[False] * 3, [True, True, False], [False] * 3]
         assert maps.status.tolist() == [16, 0]
+
+
+@needs_compiler
+@pytest.mark.parametrize('direction', DIRECTIONS)
+def test_a_rate_at_an_unknown_position_has_a_bit(build, direction):
+    """A mechanism has no result then; a constant ratio needs no position."""
+    text = robot_of([snippets()['neck'], snippets()['boom']])
+    maps = Maps(build(text), compiled_robot(text)[1])
+    rows, unknown = np.full((3, 3), 0.01), np.full(3, math.nan)
+    for row in (1, 2):
+        given = rows.copy()
+        given[0] = math.nan  # no position is known or commanded
+        given[3 - row] = math.nan
+        out, _ = maps.map_rows(direction, given, unknown)
+        assert np.isnan(out[row]).tolist() == [False, False, True]
+        assert maps.status.tolist() == [0, 32]
+    out, status = maps.map_rows(direction, rows[:, :], rows[0])
+    assert (np.isnan(out).any(), status) == (False, 0)
+    if direction != ACTUATOR_TO_JOINT:  # the velocity is mapped at the commanded position
+        out, _ = maps.map_rows(direction, rows, unknown)
+        assert np.isnan(out[:, 2]).tolist() == [False, False, True]
+        assert maps.status.tolist() == [0, 32]
 
 
 STRANGE = (
