@@ -230,6 +230,8 @@ def _is_independent(
     upper = math.inf if tunable.maximum is None else tunable.maximum
     random, (least, most) = np.random.default_rng(0), map(math.log10, RATIOS)
     values = random.choice((-1.0, 1.0), _DRAWS) * 10.0 ** random.uniform(least, most, _DRAWS)
+    # Angles matter within a turn.
+    values = np.append(values, random.uniform(-math.pi, math.pi, _DRAWS))
     if not is_reversible(robot, tunable):
         values = np.copysign(values, tunable.value)
     for value in values[(lower <= values) & (values <= upper)].tolist():

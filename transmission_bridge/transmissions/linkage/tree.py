@@ -170,11 +170,19 @@ class JointTree:
         """
         Return the path of a loop; new joints are added to ``variables``, their indices by name.
 
-        :raises TransmissionError: If a frame is not a link, both are on one rigid body, or a joint
-            between them has several coordinates.
+        :raises TransmissionError: If a frame is not a link, both are on one rigid body or not
+            connected, or a joint between them has several coordinates.
         """
         self.check_frames(loop)
         chains = [self._chain_to_root(frame, loop) for frame in (loop.frame1, loop.frame2)]
+        ends = zip(chains, (loop.frame1, loop.frame2), strict=True)
+        roots = [chain[0].parent if chain else frame for chain, frame in ends]
+        if roots[0] != roots[1]:
+            raise TransmissionError(
+                f'loop {loop}: its frames are not connected, or a joint between them has an error',
+                expected='one link at the end of both paths against the joints',
+                found=' and '.join(map(repr, roots)),
+            )
         common = 0
         for one, other in zip(*chains, strict=False):
             if one is not other:
