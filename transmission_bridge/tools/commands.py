@@ -247,9 +247,9 @@ def _compile() -> None:
     only libm, bounded time, with a test. The printed operations are the numbers that one
     call computes, near the last solution and at most.
 
-    exit code: 0 done, 1 FILE is not a robot description, has errors, or differs from the
-    folder of --check, 2 wrong usage, a transmission computes with numpy, or a file cannot be
-    read or written.
+    exit code: 0 done, 1 FILE is not a robot description, has errors, or differs from
+    the folder of --check, 2 wrong usage, a transmission computes with numpy, or a file
+    cannot be read or written.
 
       transmission_bridge compile robot.urdf --output arm_map
       transmission_bridge compile robot.urdf --check arm_map
