@@ -11,21 +11,21 @@ from pathlib import Path
 import re
 import shutil
 import subprocess
-import sys
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 import pytest
+from robots import chain
 
-from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.robot import make_robot_maps
 from transmission_bridge.description import load_description
-from transmission_bridge.errors import ParameterError, TransmissionError
+from transmission_bridge.errors import ParameterError
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
-from transmission_bridge.transmissions.library import Library, LibraryState
-from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.registry import PluginInfo, Registry
 from transmission_bridge.transmissions.robot_transmissions import RobotTransmissions
 
 pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
+from transmission_bridge.tools.compiler.c_writer import count_state_bytes
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot, iterate_steps
 from transmission_bridge.tools.compiler.live_numbers import find_live_numbers, FunctionNumbers
 
@@ -75,14 +75,13 @@ def build(tmp_path_factory):
     """Return a function that compiles a description, and builds the shared library."""
     from transmission_bridge.tools.main import main
 
-    def build_robot(text, name='map', *options):
+    def build_robot(text, name='a_map', *options):
         folder = tmp_path_factory.mktemp(name)
         (folder / 'robot.urdf').write_text(text, encoding='utf-8')
         made = folder / 'out'
         arguments = [str(folder / 'robot.urdf'), '--output', str(made), '--name', name, *options]
         assert main(['compile', *arguments]) == 0
-        sources = ' '.join(f'src/{name}{each}.c' for each in ('', '_map', '_library'))
-        compile_c(made, f'{sources} -shared -fPIC -o libmap.so')
+        compile_c(made, f'src/{name}.c src/{name}_map.c -shared -fPIC -o libmap.so')
         return made
 
     return build_robot
@@ -101,7 +100,36 @@ def compiled_robot(text):
     """Return a robot and its functions."""
     robot = RobotTransmissions(load_description(text))
     live = find_live_numbers(robot, robot.with_parameters)
-    return robot, CompiledRobot.build('map', robot, live)
+    return robot, CompiledRobot.build('a_map', robot, live)
+
+
+class Maps:
+    """The functions of a folder, with a state."""
+
+    def __init__(self, folder, compiled):
+        self._library, self._programs = ctypes.CDLL(str(folder / 'libmap.so')), compiled.programs
+        self.reason_text = self._library.a_map_reason_text
+        self.reason_text.restype = ctypes.c_char_p
+        self.memory = np.zeros(count_state_bytes(compiled) // 8)
+        self.status = self.memory.view(np.uint32)[: len(compiled.robot.bindings)]
+        self._library.a_map_init(self._point(self.memory))
+
+    @staticmethod
+    def _point(array):
+        return array.ctypes.data_as(ctypes.c_void_p)
+
+    def set_number(self, which, value):
+        """Return the reason of the rejection, or 0."""
+        return self._library.a_map_set(self._point(self.memory), which, ctypes.c_double(value))
+
+    def map_rows(self, direction, rows, measured):
+        """Return outputs and status of one sample."""
+        out = np.empty((3, self._programs[direction].n_out))
+        is_state = direction == ACTUATOR_TO_JOINT
+        run = self._library.a_map_to_joint if is_state else self._library.a_map_to_actuator
+        given = [np.ascontiguousarray(each) for each in (rows, *(() if is_state else (measured,)))]
+        status = run(*map(self._point, (self.memory, *given, out)))
+        return out, status
 
 
 NAMES = [*snippets(), 'all', 'four_bar_knee', 'five_bar', 'push_rod_ankle']
@@ -113,19 +141,15 @@ def test_c_is_python_to_the_last_bit(name, robots, build, campaign):
     """Outputs and status, with unknown and far values and live numbers that change."""
     folder = build(robots[name])
     _, compiled = compiled_robot(robots[name])
-    state = LibraryState(Library(str(folder / 'libmap.so')), {})
-    mapped = {
-        direction: np.empty((3, program.n_out)) for direction, program in compiled.programs.items()
-    }
+    maps = Maps(folder, compiled)
     answered = 0
     for step in iterate_steps(compiled, 300 * campaign, seed=5):
         if step.which >= 0:
-            assert state._table.set(state._pointer, step.which, step.value) == 0
+            assert maps.set_number(step.which, step.value) == 0
             continue
-        rows, out = step.rows.copy(), mapped[step.direction]
-        state.map_rows(step.direction, rows, rows[-1].copy(), out)
+        out, status = maps.map_rows(step.direction, step.rows, step.rows[-1])
         assert np.array_equal(out, step.mapped, equal_nan=True)
-        assert int(np.bitwise_or.reduce(state.status)) == step.status
+        assert status == step.status
         answered += np.isfinite(out).sum()
     assert answered > 300
 
@@ -134,25 +158,24 @@ def test_c_is_python_to_the_last_bit(name, robots, build, campaign):
 @pytest.mark.parametrize('compiler', COMPILERS)
 def test_the_folder_passes_its_own_test(compiler, build, linkages, campaign):
     """Without a warning, and with sanitizers, also two robots in one program."""
-    one, two = build(ANKLE_AND_BOOM), build(linkages['five_bar'], 'other')
+    one, two = build(ANKLE_AND_BOOM), build(linkages['five_bar'], 'b_map')
     flags = '-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all'
-    compile_c(one, 'src/map.c src/map_map.c test/map_test.c -o t', compiler, flags)
+    flags += f' -DBYTES={count_state_bytes(compiled_robot(ANKLE_AND_BOOM)[1])}'
+    compile_c(one, 'src/a_map.c src/a_map_map.c test/a_map_test.c -o t', compiler, flags)
     subprocess.run([one / 't', '0'], check=True, timeout=60)
     (one / 'both.c').write_text(HOSTILE)
-    others = ' '.join(str(two / 'src' / each) for each in ('other.c', 'other_map.c'))
-    words = (
-        f'-DCOUNT={200 * campaign} src/map.c src/map_map.c {others} both.c -I{two}/include -o both'
-    )
-    compile_c(one, words, compiler, flags)
+    others = ' '.join(str(two / 'src' / each) for each in ('b_map.c', 'b_map_map.c'))
+    words = f'-DCOUNT={200 * campaign} src/a_map.c src/a_map_map.c {others} both.c'
+    compile_c(one, f'{words} -I{two}/include -o both', compiler, flags)
     subprocess.run([one / 'both'], check=True, timeout=600)
 
 
 HOSTILE = r"""
-#include "map.h"
-#include "other.h"
+#include "a_map.h"
+#include "b_map.h"
 #include <string.h>
-static map_state a;
-static other_state b;
+static a_map_state a;
+static b_map_state b;
 static uint64_t seed = 7;
 static double any(void)
 {
@@ -163,19 +186,21 @@ static double any(void)
 }
 int main(void)
 {
-  double x[3][map_ACTUATORS], y[3][map_JOINTS], u[3][other_ACTUATORS], v[3][other_JOINTS];
+  double x[3][a_map_ACTUATORS], y[3][a_map_JOINTS], u[3][b_map_ACTUATORS], v[3][b_map_JOINTS];
   int k, i;
-  map_init(&a);
-  other_init(&b);
+  char is_stated_size[sizeof(a_map_state) == BYTES ? 1 : -1];
+  (void)is_stated_size;
+  a_map_init(&a);
+  b_map_init(&b);
   for (k = 0; k < COUNT; k++) {
-    for (i = 0; i < 3 * map_ACTUATORS; i++) x[i / map_ACTUATORS][i % map_ACTUATORS] = any();
-    map_to_joint(&a, (const double(*)[map_ACTUATORS])x, y);
-    for (i = 0; i < 3 * map_JOINTS; i++) y[i / map_JOINTS][i % map_JOINTS] = any();
-    map_to_actuator(&a, (const double(*)[map_JOINTS])y, y[2], x);
-    for (i = 0; i < 3 * other_JOINTS; i++) v[i / other_JOINTS][i % other_JOINTS] = any();
-    other_to_actuator(&b, (const double(*)[other_JOINTS])v, v[1], u);
-    other_to_joint(&b, (const double(*)[other_ACTUATORS])u, v);
-    map_set(&a, (map_number)(k % (map_NUMBERS + 2)), any());
+    for (i = 0; i < 3 * a_map_ACTUATORS; i++) x[i / a_map_ACTUATORS][i % a_map_ACTUATORS] = any();
+    a_map_to_joint(&a, (const double(*)[a_map_ACTUATORS])x, y);
+    for (i = 0; i < 3 * a_map_JOINTS; i++) y[i / a_map_JOINTS][i % a_map_JOINTS] = any();
+    a_map_to_actuator(&a, (const double(*)[a_map_JOINTS])y, y[2], x);
+    for (i = 0; i < 3 * b_map_JOINTS; i++) v[i / b_map_JOINTS][i % b_map_JOINTS] = any();
+    b_map_to_actuator(&b, (const double(*)[b_map_JOINTS])v, v[1], u);
+    b_map_to_joint(&b, (const double(*)[b_map_ACTUATORS])u, v);
+    a_map_set(&a, (a_map_number)(k % (a_map_NUMBERS + 2)), any());
   }
   return 0;
 }
@@ -203,10 +228,10 @@ def test_rules_give_the_numbers_of_a_tuned_robot(name, robots):
 @needs_compiler
 def test_a_number_is_rejected_with_its_reason(build):
     """The codes of NAME_set; the state does not change."""
-    library = Library(str(build(ANKLE_AND_BOOM) / 'libmap.so'))
-    names, table = library.description['numbers'], library.table
-    state = LibraryState(library, {})
-    before = state._memory.copy()
+    _, compiled = compiled_robot(ANKLE_AND_BOOM)
+    maps = Maps(build(ANKLE_AND_BOOM), compiled)
+    names = [each.name for each in compiled.live.tunables]
+    before = maps.memory.copy()
     for name, value, code in (
         ('', 1.0, 1),
         ('boom.joints.boom_joint.offset', math.nan, 2),
@@ -216,24 +241,72 @@ def test_a_number_is_rejected_with_its_reason(build):
         ('boom.joints.boom_joint.mechanical_reduction', -1.0, 5),
     ):
         which = names.index(name) if name else len(names)
-        assert table.set(state._pointer, which, value) == code, name
-        assert table.reason_text(code) not in (b'', b'accepted')
-    assert np.array_equal(state._memory, before, equal_nan=True)
+        assert maps.set_number(which, value) == code, name
+        assert maps.reason_text(code) not in (b'', b'accepted')
+    assert np.array_equal(maps.memory, before, equal_nan=True)
     reverse = names.index('neck.actuators.neck_left_motor.mechanical_reduction')
-    assert table.set(state._pointer, reverse, -50.0) == 0
+    assert maps.set_number(reverse, -50.0) == 0
+
+
+@needs_compiler
+@pytest.mark.parametrize('name', NAMES)
+def test_c_accepts_the_numbers_that_python_accepts(name, robots, build, campaign):
+    """One after the other; only C keeps the sign of a reduction of a mechanism."""
+    robot, compiled = compiled_robot(robots[name])
+    maps, random = Maps(build(robots[name]), compiled), np.random.default_rng(4)
+    accepted, counts = {}, [0, 0]
+    for _ in range(100 * campaign):
+        which = int(random.integers(len(compiled.live.tunables)))
+        number = compiled.live.tunables[which]
+        size = random.choice((-1.0, 1.0)) * 10.0 ** random.uniform(-9.0, 9.0)
+        near = number.value * (1.0 + random.uniform(-0.1, 0.1))
+        ends = [each for each in (number.minimum, number.maximum) if each is not None]
+        value = random.choice([size, size, near, 0.0, -0.0, -1.0, math.nan, math.inf, *ends])
+        try:
+            robot.with_parameters(accepted | {number.name: value})
+            is_accepted = True
+        except ParameterError:
+            is_accepted = False
+        code = maps.set_number(which, value)
+        assert code in ((0, 5) if is_accepted else (1, 2, 3, 4, 5)), (number.name, value)
+        accepted |= {number.name: value} if code == 0 else {}
+        counts[is_accepted] += 1
+    assert min(counts) > 5
 
 
 @needs_compiler
 def test_half_a_coupled_transmission_has_no_outputs(build):
     """In a row, one missing partner takes all outputs of its transmission, and no other."""
-    folder = build(robot_of([snippets()['neck'], snippets()['hinge_transmission']]))
-    state = LibraryState(Library(str(folder / 'libmap.so')), {})
-    rows, out = np.ones((3, 3)), np.empty((3, 3))
+    text = robot_of([snippets()['neck'], snippets()['hinge_transmission']])
+    maps = Maps(build(text), compiled_robot(text)[1])
+    rows = np.ones((3, 3))
     rows[1, 0] = math.nan
     for direction in DIRECTIONS:
-        state.map_rows(direction, rows, rows[0], out)
+        out, _ = maps.map_rows(direction, rows, rows[0])
         assert np.isnan(out).tolist() == [[False] * 3, [True, True, False], [False] * 3]
-        assert state.status.tolist() == [16, 0]
+        assert maps.status.tolist() == [16, 0]
+
+
+@needs_compiler
+@pytest.mark.parametrize('direction', DIRECTIONS)
+def test_a_rate_at_an_unknown_position_has_a_bit(build, direction):
+    """A mechanism has no result then; a constant ratio needs no position."""
+    text = robot_of([snippets()['neck'], snippets()['boom']])
+    maps = Maps(build(text), compiled_robot(text)[1])
+    rows, unknown = np.full((3, 3), 0.01), np.full(3, math.nan)
+    for row in (1, 2):
+        given = rows.copy()
+        given[0] = math.nan  # no position is known or commanded
+        given[3 - row] = math.nan
+        out, _ = maps.map_rows(direction, given, unknown)
+        assert np.isnan(out[row]).tolist() == [False, False, True]
+        assert maps.status.tolist() == [0, 32]
+    out, status = maps.map_rows(direction, rows[:, :], rows[0])
+    assert (np.isnan(out).any(), status) == (False, 0)
+    if direction != ACTUATOR_TO_JOINT:  # the velocity is mapped at the commanded position
+        out, _ = maps.map_rows(direction, rows, unknown)
+        assert np.isnan(out[:, 2]).tolist() == [False, False, True]
+        assert maps.status.tolist() == [0, 32]
 
 
 STRANGE = (
@@ -248,18 +321,73 @@ STRANGE = (
 @needs_compiler
 def test_names_that_are_no_identifiers_are_text_in_c(build):
     """Quotes, ends of comments, trigraphs and bytes; names that become equal stay different."""
-    library = Library(str(build(STRANGE) / 'libmap.so'))
-    names = (ctypes.c_char_p * 3).in_dll(library._library, 'map_actuator_names')
+    library = ctypes.CDLL(str(build(STRANGE) / 'libmap.so'))
+    names = (ctypes.c_char_p * 3).in_dll(library, 'a_map_actuator_names')
     assert [each.decode() for each in names] == ['a-b', 'a_b', 'ünd */ "m|1" ??/']
+
+
+#: Words of C and C++, names of what is generated, and characters of C, XML, CMake and templates.
+HOSTILE_NAMES = (
+    'int', 'union', 'class', 'main', 'NAN', 'NULL', 'names', 'names_', 'NAMES', 'JOINTS', 'NAME',
+    'ROBOT', 'to', 'j_near', 'state', 'x@FOO@', '@NAMES@', '${X}', '$ENV{HOME}', '$<1:x>', 'R&D',
+    'a<b>', ']]>', '-->', '&amp;', "it's", 'say "x"', '/*', '*/', '//', '*', '|', 'a\\', '??/',
+    '#if 0', '%s', '1st', 'a b', 'a-b', 'a_b', 'a.b', 'ünd', '\u202e', '(', ';', '`x`',
+)  # fmt: skip
+
+
+@needs_compiler
+def test_every_name_builds(build):
+    """Of joints, actuators and transmissions, in C and in C++."""
+    escaped = [escape(each, {'"': '&quot;'}) for each in HOSTILE_NAMES]
+    simple = '<plugin>transmission_interface/SimpleTransmission</plugin>'
+    members = '<joint name="{0}" role="joint1"/><actuator name="{0}" role="actuator1"/>'
+    text = chain(
+        {each: simple + members.format(each) for each in escaped},
+        **dict.fromkeys(escaped, 'revolute -1 1 1 1'),
+    )
+    made = build(text)
+    (made / 'x.cpp').write_text('#include "a_map.h"')
+    done = subprocess.run(
+        ['g++', '-std=c++17', '-Wall', '-Wextra', '-Werror', '-Iinclude', '-c', 'x.cpp'], cwd=made
+    )
+    assert done.returncode == 0
+    library = ctypes.CDLL(str(made / 'libmap.so'))
+    found = (ctypes.c_char_p * len(HOSTILE_NAMES)).in_dll(library, 'a_map_joint_names')
+    assert tuple(each.decode() for each in found) == HOSTILE_NAMES
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    'name',
+    ['int', 'NAME', '@NAMES@', 'x@FOO@', '${X}', 'R&D', 'a<b>', ']]>', '/*', '*/', '7 axes', 'ä'],
+)
+def test_every_name_of_a_robot_builds_or_is_an_error(name, tmp_path, capsys):
+    """The package is well-formed and has the name as text; another name can be given."""
+    from transmission_bridge.tools.main import main
+
+    text = robot_of([snippets()['hinge_transmission']])
+    text = text.replace('name="robot"', f'name={quoteattr(name)}')
+    (tmp_path / 'robot.urdf').write_text(text, encoding='utf-8')
+    arguments = ['compile', str(tmp_path / 'robot.urdf'), '--output', str(tmp_path / 'out')]
+    code = main(arguments)
+    if code:
+        assert (code, 'name of two words' in capsys.readouterr().err) == (2, True)
+        assert main([*arguments, '--name', 'a_map']) == 0
+    (source,) = (tmp_path / 'out' / 'src').glob('*_map_map.c') or ()
+    compile_c(tmp_path / 'out', f'-c src/{source.stem.removesuffix("_map")}.c -o x.o')
+    package = ElementTree.parse(tmp_path / 'out' / 'package.xml')
+    assert re.search(r'\w*', name)[0] in package.find('description').text
 
 
 @pytest.mark.parametrize(
     ('text', 'options', 'code', 'found'),
     [
-        (ANKLE_AND_BOOM, ['--name', 'Arm'], 2, "found 'Arm'"),
+        (ANKLE_AND_BOOM, ['--name', 'Arm_map'], 2, "found 'Arm_map'"),
+        (ANKLE_AND_BOOM, ['--name', 'string'], 2, "found 'string'"),
+        (ANKLE_AND_BOOM, ['--name', 'edit_cache'], 2, "found 'edit_cache'"),
         (ANKLE_AND_BOOM, ['--transmission', 'leg'], 2, "no transmission 'leg'"),
         (ANKLE_AND_BOOM, ['--tuned-file', '/nowhere/tuned.yaml'], 2, '/nowhere/tuned.yaml'),
-        (ANKLE_AND_BOOM.replace('Ankle', 'Knuckle'), [], 1, 'errors (1): nothing is written'),
+        (ANKLE_AND_BOOM.replace('Ankle', 'Knuckle'), [], 1, 'errors (1): nothing is done'),
         ('<robot name="r"/>', [], 1, 'has no transmission'),
         ('no robot', [], 1, ''),
     ],
@@ -275,6 +403,37 @@ def test_what_cannot_be_compiled_is_an_error(tmp_path, capsys, text, options, co
     assert not (tmp_path / 'out').exists()
 
 
+def test_only_errors_of_what_is_compiled_prevent_it(tmp_path, capsys, monkeypatch):
+    """An error of a package, of another transmission or of another joint is reported only."""
+    from transmission_bridge.tools.main import main
+
+    error = 'other.package is not used'
+    found = (PluginInfo('T', 'm:C', 'other', '1', error=error),)
+    monkeypatch.setattr(Registry, 'disabled', lambda *_: found)
+    broken = ANKLE_AND_BOOM.replace('Ankle', 'Knuckle')
+    bad_axis = ANKLE_AND_BOOM.replace(
+        '<child link="boom_joint_link"/>', '<child link="boom_joint_link"/><axis xyz="0 0 0"/>'
+    )
+    bad_limit = bad_axis.replace('<axis xyz="0 0 0"/>', '<limit lower="x" upper="1"/>')
+    for number, (text, options, code) in enumerate(
+        (
+            (ANKLE_AND_BOOM, [], 0),
+            (broken, [], 1),
+            (broken, ['--transmission', 'boom'], 0),
+            (bad_axis, [], 1),
+            (bad_axis, ['--transmission', 'neck'], 0),
+            (bad_axis, ['--transmission', 'boom'], 1),
+            (broken, ['--transmission', 'left_ankle'], 1),
+            (bad_limit, ['--transmission', 'boom'], 1),
+            (bad_limit, ['--transmission', 'neck'], 0),
+        )
+    ):
+        (tmp_path / 'r.urdf').write_text(text)
+        made = str(tmp_path / f'out{number}')
+        assert main(['compile', str(tmp_path / 'r.urdf'), '--output', made, *options]) == code
+        assert error in capsys.readouterr().err
+
+
 def test_a_type_that_computes_with_numpy_is_named(monkeypatch, tmp_path, capsys):
     """It cannot become C."""
     from transmission_bridge.tools.compiler import command, operations
@@ -286,115 +445,3 @@ def test_a_type_that_computes_with_numpy_is_named(monkeypatch, tmp_path, capsys)
     robot = RobotTransmissions(load_description(ANKLE_AND_BOOM))
     with pytest.raises(command.UsageError, match="'left_ankle' cannot become C"):
         command._reject_callbacks(robot)
-
-
-# -- the bridge ----------------------------------------------------------------------------------
-
-
-@needs_compiler
-def test_the_bridge_maps_by_a_library_as_by_casadi(build):
-    """States, commands, torques, live numbers and failures; CasADi is not imported."""
-    path = str(build(ANKLE_AND_BOOM) / 'libmap.so')
-    ours, _ = make_robot_maps(load_description(ANKLE_AND_BOOM), BridgeOptions())
-    theirs, findings = make_robot_maps(
-        load_description(ANKLE_AND_BOOM), BridgeOptions(compiled_map=path)
-    )
-    assert (theirs.findings, findings) == (ours.findings, ())
-    assert set(theirs.parameters) <= set(ours.parameters)
-    random = np.random.default_rng(3)
-    for change in ({}, {'boom.joints.boom_joint.offset': 0.1, 'boom.crank_radius': 0.26}):
-        robots = [each.with_parameters(change) if change else each for each in (ours, theirs)]
-        if change:  # a library keeps the range of the description
-            robots = robots[1:]
-        results, reports = [], []
-        x = 0.1 * random.normal(size=(3, len(ours.actuator_names)))
-        for robot in robots:
-            report = MapReport()
-            states, commands = (robot.stream(direction) for direction in DIRECTIONS)
-            joints = states.map_state(x, report).copy()
-            back = commands.map_command(joints, joints[0].copy(), report).copy()
-            torque = robot.actuator_to_joint('torque', x[2], at=x[0], report=report)
-            results.append(np.concatenate([*joints, *back, torque]))
-            reports.append(report.counts)
-        assert all(np.array_equal(results[0], each, equal_nan=True) for each in results)
-        np.testing.assert_allclose(back[0], x[0], atol=1e-9)
-        assert reports[0] == reports[-1]
-    with pytest.raises(ParameterError, match='keeps its sign'):
-        theirs.with_parameters({'boom.joints.boom_joint.mechanical_reduction': -1.0})
-    code = (
-        'import sys; sys.modules["casadi"] = None\n'
-        'from transmission_bridge.bridge.options import BridgeOptions\n'
-        'from transmission_bridge.bridge.robot import make_robot_maps\n'
-        'from transmission_bridge.description import load_description\n'
-        'text, path = open(sys.argv[1]).read(), sys.argv[2]\n'
-        'robot, _ = make_robot_maps(load_description(text), BridgeOptions(compiled_map=path))\n'
-        'robot.stream("actuator_to_joint"); print(len(robot.joint_names))\n'
-    )
-    robot = Path(path).parents[1] / 'robot.urdf'
-    done = subprocess.run(
-        [sys.executable, '-c', code, robot, path], capture_output=True, text=True
-    )
-    assert (done.stdout, done.stderr) == (f'{len(ours.joint_names)}\n', '')
-
-
-@needs_compiler
-@pytest.mark.parametrize(
-    ('change', 'found'),
-    [
-        (('<param name="rod_length">0.24', '<param name="rod_length">0.25'), "'left_ankle' is an"),
-        (('type="continuous"><parent', 'type="revolute"><parent'), "' is another one"),
-        (('name="neck"', 'name="throat"'), "'throat' is new"),
-    ],
-)
-def test_a_library_of_another_robot_is_rejected(build, robots, change, found):
-    """The error names the command to run."""
-    path = str(build(ANKLE_AND_BOOM) / 'libmap.so')
-    assert change[0] in ANKLE_AND_BOOM
-    with pytest.raises(TransmissionError, match=found) as caught:
-        make_robot_maps(
-            load_description(ANKLE_AND_BOOM.replace(*change)), BridgeOptions(compiled_map=path)
-        )
-    assert 'transmission_bridge compile' in str(caught.value)
-
-
-@needs_compiler
-def test_reductions_and_offsets_of_the_description_are_set(build):
-    """They are not part of the hash."""
-    path = str(build(ANKLE_AND_BOOM) / 'libmap.so')
-    text = ANKLE_AND_BOOM.replace('<mechanical_reduction>20.0<', '<mechanical_reduction>21<')
-    assert text != ANKLE_AND_BOOM
-    robots = [
-        make_robot_maps(load_description(text), BridgeOptions(compiled_map=each))[0]
-        for each in ('', path)
-    ]
-    x = np.full((3, len(robots[0].actuator_names)), 0.01)
-    one, two = (
-        robot.stream(ACTUATOR_TO_JOINT).map_state(x, MapReport()).copy() for robot in robots
-    )
-    np.testing.assert_allclose(one, two, rtol=1e-12)
-
-
-@needs_compiler
-def test_a_tuned_length_is_that_of_the_bridge_not_of_the_compilation(build, tmp_path):
-    """Without a parameter file of its own the bridge maps the lengths of the description."""
-    tuned = tmp_path / 'tuned.yaml'
-    tuned.write_text(
-        '/**: {ros__parameters: {transmissions: {boom: {crank_radius: 0.26}}}}', encoding='utf-8'
-    )
-    path = str(build(ANKLE_AND_BOOM, 'map', '--params-file', str(tuned)) / 'libmap.so')
-    x = np.full((3, 6), 0.01)
-    results = []
-    for library in ('', path):
-        options = BridgeOptions(compiled_map=library)
-        robot, _ = make_robot_maps(load_description(ANKLE_AND_BOOM), options)
-        results.append(robot.stream(ACTUATOR_TO_JOINT).map_state(x, MapReport()).copy())
-    np.testing.assert_allclose(*results, rtol=1e-12)
-
-
-@pytest.mark.parametrize('content', [b'', b'\x7fELF nothing'])
-def test_a_file_that_is_no_library_is_an_error(tmp_path, content):
-    """It is named."""
-    path = tmp_path / 'lib.so'
-    path.write_bytes(content)
-    with pytest.raises(TransmissionError, match=r'lib\.so'):
-        Library(str(path))

@@ -60,11 +60,11 @@ ANKLE, LIFT = (
 def compile_robot(run, tmp_path):
     """Return a function that compiles a description to a folder."""
 
-    def call(text, *arguments, folder='legs'):
+    def call(text, *arguments, folder='leg_map'):
         (tmp_path / 'robot.urdf').write_text(text, encoding='utf-8')
         made = tmp_path / folder
         result = run(
-            'compile', tmp_path / 'robot.urdf', '--output', made, '--name', 'legs', *arguments
+            'compile', tmp_path / 'robot.urdf', '--output', made, '--name', 'leg_map', *arguments
         )
         assert result.code == 0, result.err
         return made
@@ -79,15 +79,15 @@ def list_files(folder):
 
 def read_rows(folder):
     """Return what the loader compares, without line breaks."""
-    text = (folder / 'src' / 'legs_transmission.cpp').read_text(encoding='utf-8')
+    text = (folder / 'src' / 'leg_map_transmission.cpp').read_text(encoding='utf-8')
     rows = re.search(r'descriptions = \{\n(.*?)\n\};', text, re.DOTALL)[1]
     return [re.sub(r'\s+', ' ', each).strip() for each in re.split(r',\n  (?=\{\{)', rows)]
 
 
 def read_classes(folder):
     """Return the classes that pluginlib finds."""
-    root = ElementTree.parse(folder / 'legs_plugins.xml').getroot()
-    assert (root.tag, root.get('path')) == ('library', 'legs_transmission')
+    root = ElementTree.parse(folder / 'leg_map_plugins.xml').getroot()
+    assert (root.tag, root.get('path')) == ('library', 'leg_map_transmission')
     return root.findall('class')
 
 
@@ -95,8 +95,8 @@ def test_the_plugin_is_written_only_on_request(compile_robot):
     """Without --ros2-control nothing in the folder needs ROS or C++."""
     plain, plugin = compile_robot(ROBOT, folder='plain'), compile_robot(ROBOT, '--ros2-control')
     assert list_files(plugin) - list_files(plain) == {
-        'src/legs_transmission.cpp',
-        'legs_plugins.xml',
+        'src/leg_map_transmission.cpp',
+        'leg_map_plugins.xml',
     }
     for name in ('CMakeLists.txt', 'package.xml', 'README.md'):
         assert 'transmission_interface' not in (plain / name).read_text()
@@ -111,7 +111,7 @@ def test_one_class_for_each_type_that_ros2_control_lacks(compile_robot):
     """The lookup name of a class is the type in the description."""
     classes = read_classes(compile_robot(ROBOT, '--ros2-control'))
     assert [each.get('name') for each in classes] == [ANKLE, LIFT]
-    assert {each.get('type') for each in classes} == {'legs_plugin::Loader'}
+    assert {each.get('type') for each in classes} == {'leg_map_plugin::Loader'}
     base = {each.get('base_class_type') for each in classes}
     assert base == {'transmission_interface::TransmissionLoader'}
 
@@ -155,7 +155,7 @@ def test_tuned_numbers_are_mapped_but_not_compared(compile_robot, tmp_path):
     tuned = compile_robot(ROBOT, '--ros2-control', '--params-file', numbers)
     plain = compile_robot(ROBOT, '--ros2-control', folder='plain')
     assert read_rows(tuned) == read_rows(plain)
-    assert '0.75' in (tuned / 'src' / 'legs.c').read_text()
+    assert '0.75' in (tuned / 'src' / 'leg_map.c').read_text()
 
 
 def test_only_selected_transmissions_are_loaded(compile_robot):
@@ -239,8 +239,8 @@ def reports(run, tmp_path_factory):
     folder = tmp_path_factory.mktemp('plugin')
     prefix = folder / 'install'
     (folder / 'robot.urdf').write_text(ROBOT, encoding='utf-8')
-    paths = (folder / 'robot.urdf', '--output', folder / 'legs')
-    assert run('compile', *paths, '--name', 'legs', '--ros2-control').code == 0
+    paths = (folder / 'robot.urdf', '--output', folder / 'leg_map')
+    assert run('compile', *paths, '--name', 'leg_map', '--ros2-control').code == 0
 
     def execute(*words, **variables):
         done = subprocess.run(
@@ -253,7 +253,7 @@ def reports(run, tmp_path_factory):
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    for source in (folder / 'legs', PROGRAM):
+    for source in (folder / 'leg_map', PROGRAM):
         build = folder / f'build_{source.name}'
         paths = (f'-DCMAKE_INSTALL_PREFIX={prefix}', f'-DCMAKE_PREFIX_PATH={prefix}')
         execute('cmake', '-S', source, '-B', build, *paths)

@@ -771,6 +771,20 @@ def test_a_misspelt_frame_costs_its_own_linkage_only(loop: str) -> None:
     assert 'is not a link of this URDF (closest: ' in finding.message
 
 
+def test_a_joint_that_cannot_be_read_costs_the_linkage_around_it() -> None:
+    """Without the joint, the frames of the loop have no common link: its place is unknown."""
+    mount = joint('mount', 'base', 'stand', (0.0, 0.0, 0.02), kind='fixed')
+    knee = four_bar_knee()
+    text = knee.replace('<parent link="base"/>', '<parent link="stand"/>', 1)
+    text = text.replace('<link name="base"/>', f'<link name="base"/>{mount}', 1)
+    assert built(text)
+    robot = transmissions_of(text.replace('xyz="0.0 0.0 0.02"', 'xyz="x 0 0.02"', 1))
+    assert not robot.transmissions
+    _, finding = robot.findings
+    assert 'not connected' in finding.message
+    assert finding.found in ("'base' and 'stand'", "'stand' and 'base'")
+
+
 def test_a_driven_joint_may_be_outside_of_all_loops() -> None:
     """It is commanded itself, moves by itself, and is unknown by itself."""
     body = BODY + joint('waist', 'base', 'chest', axis=(0, 0, 1))

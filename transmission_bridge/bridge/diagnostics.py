@@ -67,7 +67,6 @@ REASONS = {
     'unknown_turn': 'an actuator is in an unknown turn, see actuators',
     'no_position': 'a rate without the position that its ratio depends on',
     'no_velocity': 'an acceleration without the velocity that it depends on',
-    'no_acceleration': 'an acceleration that a compiled map does not have',
     'bug': 'an error in the bridge, see its log',
 }
 

@@ -153,11 +153,6 @@ class BridgeOptions:
         'File for offsets and the numbers that they depend on: ~/zero and ~/zero_from_absolute '
         'write it, and the node reads it when it is configured; empty: no file.',
     )
-    compiled_map: str = _option(
-        '',
-        'Shared library of transmission_bridge compile, which maps instead of CasADi; empty: no '
-        'library.',
-    )
     command_joints: tuple[str, ...] = _option(
         (),
         'Order of the joints in position_commands, velocity_commands and effort_commands; the '

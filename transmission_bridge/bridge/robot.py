@@ -9,7 +9,6 @@ from transmission_bridge.bridge.homing import find_calibration_offsets
 from transmission_bridge.bridge.options import BridgeOptions, split_pairs
 from transmission_bridge.description.specs import Finding, RobotDescription
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.library import Library, LibraryRegistry
 
 
 def make_robot_maps(
@@ -19,21 +18,16 @@ def make_robot_maps(
     Return the maps of a robot with the numbers of its description, before any tuning.
 
     :returns: The maps, with the offsets of ``calibration_offsets``, and findings about these.
-    :raises TransmissionError: If ``compiled_map`` does not fit.
     :raises ParameterError: If an option cannot be used with this robot.
     :raises UnknownNameError: If an option contains a name that this robot does not have.
     """
-    library = Library(options.compiled_map) if options.compiled_map else None
     robot = RobotTransmissions(
         description,
         pass_through=options.pass_through,
         passive_joints=options.passive_joints,
-        registry=LibraryRegistry(library) if library else None,
         aliases=split_pairs('plugin_aliases', options.plugin_aliases),
         actuator_units=split_pairs('actuator_units', options.actuator_units),
     )
-    if library:
-        library.require_robot(robot, description)
     if not options.calibration_offsets:
         return robot, ()
     offsets, findings = find_calibration_offsets(robot)

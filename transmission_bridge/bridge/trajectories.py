@@ -18,7 +18,6 @@ from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.interfaces import JOINT_TO_ACTUATOR
 
 # -- The waypoints of a joint trajectory as arrays -----------------------------------------------
 #
@@ -160,7 +159,7 @@ class TrajectoryPath:
         :returns: The message sent, with the names of the URDF and the turns of the drivers.
         :raises MessageError: If it is rejected. State is unchanged. Reasons: see
             :func:`read_trajectory` and :meth:`Gate.send_trajectory`; also ``too_many_points``,
-            ``limit``, ``partial``, ``no_position``, ``no_velocity`` and ``no_acceleration``.
+            ``limit``, ``partial``, ``no_position`` and ``no_velocity``.
         """
         self.check_waypoint_count(len(trajectory.points))
         gate = self._gate
@@ -213,14 +212,6 @@ def _check_needed_arrays(binding: Binding, read: TrajectoryValues) -> None:
     """Reject waypoints without the arrays that a position-dependent mechanism needs."""
     if binding.transmission.is_constant:
         return
-    if not binding.transmission.supports('acceleration', JOINT_TO_ACTUATOR):
-        given = read.given[_ACCELERATION]
-        if given.any():
-            raise MessageError(
-                'no_acceleration',
-                f'waypoint {int(np.argmax(given))} has accelerations, which the compiled map of '
-                f'{binding.spec.name} does not map',
-            )
     missing = ~read.given[_POSITION]
     if missing.any():
         raise MessageError(

@@ -231,7 +231,8 @@ def _check() -> None:
 @_define_command(
     'compiler.command',
     *_ROBOT,
-    _define_argument('--output FOLDER', required=True),
+    _define_argument('--output FOLDER'),
+    _define_argument('--check FOLDER'),
     _define_argument('--name NAME'),
     _define_argument('--transmission NAME', **_REPEATED),
     _define_argument('--tuned-file YAML'),
@@ -246,14 +247,18 @@ def _compile() -> None:
     only libm, bounded time, with a test. The printed operations are the numbers that one
     call computes, near the last solution and at most.
 
-    exit code: 0 done, 1 FILE is not a robot description or has errors, 2 wrong usage, a
-    transmission computes with numpy, or a file cannot be read or written.
+    exit code: 0 done, 1 FILE is not a robot description, has errors, or differs from
+    the folder of --check, 2 wrong usage, a transmission computes with numpy, or a file
+    cannot be read or written.
 
       transmission_bridge compile robot.urdf --output arm_map
-      transmission_bridge compile robot.urdf --output ankle --name ankle \
+      transmission_bridge compile robot.urdf --check arm_map
+      transmission_bridge compile robot.urdf --output ankle_map --name ankle_map \
           --transmission left_ankle --transmission right_ankle
 
     :param output: the folder to write
+    :param check: compare this folder with the robot and print each difference; give the other
+        options as for --output
     :param name: begin of all names in C and name of the package (default: the robot's name
         and '_map')
     :param transmission: only this transmission; may be repeated

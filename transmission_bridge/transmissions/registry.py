@@ -103,6 +103,11 @@ class Registry:
             raise result
         return result
 
+    def find_provider(self, type_name: str) -> str:
+        """Return the distribution, version and class of a type: ``package 1.0 (module:Class)``."""
+        (found,) = self._select_providers(type_name)
+        return f'{" ".join(_distribution_of(found))} ({found.value})'
+
     def describe(self) -> tuple[PluginInfo, ...]:
         """Load every installed plugin and describe it, sorted by type."""
         found: list[PluginInfo] = []

@@ -26,7 +26,6 @@ from transmission_bridge.transmissions.interfaces import (
     Direction,
     JOINT_TO_ACTUATOR,
 )
-from transmission_bridge.transmissions.library import LibraryMap, LibraryTransmission
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.robot import Robot
 from transmission_bridge.transmissions.robot_map import RobotMap
@@ -233,12 +232,8 @@ class RobotTransmissions(Robot):
         """
         return self.map(JOINT_TO_ACTUATOR, interface, values, **options)
 
-    def stream(self, direction: Direction) -> RobotMap | LibraryMap:
+    def stream(self, direction: Direction) -> RobotMap:
         """Return a map of position, velocity and effort for a stream of states."""
-        mechanisms = (each.transmission for each in self.bindings)
-        for mechanism in mechanisms:
-            if isinstance(mechanism, LibraryTransmission):
-                return LibraryMap(mechanism.library, self, direction)
         return RobotMap(self, direction)
 
     # -- tuning ----------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Load the plugin of package `legs` with pluginlib, and compare it with the functions in C.
+// Load the plugin of package `leg_map` with pluginlib, and compare it with the functions in C.
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "hardware_interface/component_parser.hpp"
-#include "legs.h"
+#include "leg_map.h"
 #include "pluginlib/class_loader.hpp"
 #include "transmission_interface/exception.hpp"
 #include "transmission_interface/transmission_loader.hpp"
@@ -26,7 +26,7 @@ using transmission_interface::JointHandle;
 using transmission_interface::Transmission;
 
 static const std::vector<std::string> interfaces = {"position", "velocity", "effort"};
-static double joints[3][legs_JOINTS], actuators[3][legs_ACTUATORS];
+static double joints[3][leg_map_JOINTS], actuators[3][leg_map_ACTUATORS];
 
 static bool is_same(double one, double other)
 {
@@ -51,12 +51,12 @@ std::vector<Handle> make_handles(
 
 static std::vector<JointHandle> make_joints(const TransmissionInfo & info)
 {
-  return make_handles<JointHandle>(info.joints, legs_joint_names, joints);
+  return make_handles<JointHandle>(info.joints, leg_map_joint_names, joints);
 }
 
 static std::vector<ActuatorHandle> make_actuators(const TransmissionInfo & info)
 {
-  return make_handles<ActuatorHandle>(info.actuators, legs_actuator_names, actuators);
+  return make_handles<ActuatorHandle>(info.actuators, leg_map_actuator_names, actuators);
 }
 
 static void report(const std::string & what, const std::function<void()> & call)
@@ -91,41 +91,41 @@ int main(int, char ** argv)
   }
   std::cout << "loaded | " << loaded.size() << "\n";
 
-  static legs_state state;
-  legs_init(&state);
-  double found[3][legs_JOINTS], command[3][legs_ACTUATORS], measured[legs_JOINTS];
+  static leg_map_state state;
+  leg_map_init(&state);
+  double found[3][leg_map_JOINTS], command[3][leg_map_ACTUATORS], measured[leg_map_JOINTS];
   std::mt19937 random(1);
   std::normal_distribution<> normal;
   int n_different = 0, n_known = 0;
   for (int k = 0; k < 3000; k++) {
-    for (int n = 0; n < legs_ACTUATORS; n++) {
+    for (int n = 0; n < leg_map_ACTUATORS; n++) {
       const double phase = 0.01 * k + n;
       actuators[0][n] = k % 20 == 13 ? 90.0 : 4.0 * std::sin(phase);
       actuators[1][n] = k % 10 == 7 ? NAN : std::cos(phase);
       actuators[2][n] = normal(random);
     }
-    legs_to_joint(&state, actuators, found);
+    leg_map_to_joint(&state, actuators, found);
     std::memset(joints, 0, sizeof joints);
     for (const auto & each : loaded) {
       each->actuator_to_joint();
     }
     std::memcpy(measured, found[0], sizeof measured);
-    for (int n = 0; n < 3 * legs_JOINTS; n++) {
-      const bool is_loaded = n % legs_JOINTS != legs_joint_neck_pitch &&
-                             n % legs_JOINTS != legs_joint_neck_roll;
+    for (int n = 0; n < 3 * leg_map_JOINTS; n++) {
+      const bool is_loaded = n % leg_map_JOINTS != leg_map_joint_neck_pitch &&
+                             n % leg_map_JOINTS != leg_map_joint_neck_roll;
       n_different += is_loaded && !is_same(joints[0][n], found[0][n]);
       n_known += is_loaded && std::isfinite(joints[0][n]);
-      joints[0][n] = n / legs_JOINTS == 0 && k % 3 == 1 ? NAN : found[0][n] + 1e-3 * normal(random);
+      joints[0][n] = n / leg_map_JOINTS == 0 && k % 3 == 1 ? NAN : found[0][n] + 1e-3 * normal(random);
     }
-    legs_to_actuator(&state, joints, measured, command);
+    leg_map_to_actuator(&state, joints, measured, command);
     std::memset(actuators, 0, sizeof actuators);
     for (const auto & each : loaded) {
       each->joint_to_actuator();
     }
-    for (int n = 0; n < 3 * legs_ACTUATORS; n++) {
-      const int actuator = n % legs_ACTUATORS;
-      const bool is_loaded = actuator != legs_actuator_neck_left_motor &&
-                             actuator != legs_actuator_neck_right_motor;
+    for (int n = 0; n < 3 * leg_map_ACTUATORS; n++) {
+      const int actuator = n % leg_map_ACTUATORS;
+      const bool is_loaded = actuator != leg_map_actuator_neck_left_motor &&
+                             actuator != leg_map_actuator_neck_right_motor;
       n_different += is_loaded && !is_same(actuators[0][n], command[0][n]);
       n_known += is_loaded && std::isfinite(actuators[0][n]);
     }

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
-import json
 import math
 from pathlib import Path
 import re
 import sys
 from typing import Any
+from xml.sax.saxutils import escape
 
 import casadi as ca
 
@@ -51,16 +51,14 @@ def write_folder(
     folder: Path,
     title: str,
     units: Mapping[str, Sequence[str]],
-    document: Mapping[str, object],
-    plugin: Mapping[str, str],
+    more: Mapping[str, str],
 ) -> None:
     """
     Write the folder.
 
     :param title: Name of the robot.
     :param units: Units of the positions of actuators and joints, in their order.
-    :param document: What the bridge has to know of the library.
-    :param plugin: Values of the templates for ros2_control, empty without a plugin.
+    :param more: The hash of the fingerprint, and values of the plugin for ros2_control.
     """
     name = compiled.name
     values = {
@@ -68,15 +66,12 @@ def write_folder(
         **_list_tables(compiled),
         **_list_texts(compiled, units),
         'ROBOT': _plain(title),
-        # Bytes: a compiler may reject long strings.
-        'DESCRIPTION': _wrap(map(str, json.dumps(document, allow_nan=False).encode() + b'\0')),
-        **plugin,
+        **more,
     }
     for template, target in (
-        *(_PLUGIN_FILES if plugin else ()),
+        *(_PLUGIN_FILES if 'CLASSES' in more else ()),
         ('header.h', 'include/{name}.h'),
         ('source.c', 'src/{name}.c'),
-        ('library.c', 'src/{name}_library.c'),
         ('test.c', 'test/{name}_test.c'),
         ('vectors.h', 'test/{name}_vectors.h'),
         ('CMakeLists.txt', 'CMakeLists.txt'),
@@ -86,30 +81,32 @@ def write_folder(
         path = folder / target.format(name=name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(fill_template(template, name, values), encoding='utf-8')
-    _write_functions(compiled, folder / 'src' / f'{name}_map.c')
+    functions = _HEAD + generate_functions(compiled)
+    (folder / 'src' / f'{name}_map.c').write_text(functions, encoding='utf-8')
 
 
 def fill_template(template: str, name: str, values: Mapping[str, str]) -> str:
-    """Return a template with the name and the values in their places."""
+    """Return a template with the name and the values in their places, which are not searched."""
     text = (files(__package__) / 'templates' / template).read_text(encoding='utf-8')
-    text = re.sub(r'\bNAME(?=\b|_|Targets|Config)', name, text)
-    text = re.sub(r'\bROBOT\b', lambda _: values['ROBOT'], text)
-    return re.sub('@([A-Z_]+)@', lambda found: values[found[1]], text)
+    title = escape(values['ROBOT']) if template.endswith('.xml') else values['ROBOT']
+    known = {'NAME': name, 'ROBOT': title, **{f'@{key}@': each for key, each in values.items()}}
+    places = r'\bNAME(?=\b|_|Targets|Config)|\bROBOT\b|@[A-Z_]+@'
+    return re.sub(places, lambda found: known[found[0]], text)
 
 
-def _write_functions(compiled: CompiledRobot, path: Path) -> None:
-    """Write the functions of CasADi."""
+def generate_functions(compiled: CompiledRobot) -> str:
+    """Return the functions of CasADi in C."""
     options: dict[str, Any] = {
         'casadi_int': 'int',
         'with_export': False,
         'with_header': False,
     }
-    generator = ca.CodeGenerator(path.name, options)
+    generator = ca.CodeGenerator(f'{compiled.name}_map.c', options)
     for program in compiled.programs.values():
         generator.add(program.near)
         generator.add(program.full)
-    text = generator.dump()
-    path.write_text(_HEAD + text, encoding='utf-8')
+    text: str = generator.dump()
+    return text
 
 
 # -- numbers -------------------------------------------------------------------------------------
@@ -309,7 +306,7 @@ def count_state_bytes(compiled: CompiledRobot) -> int:
 
 def _enumeration(name: str, kind: str, names: Sequence[str], units: Sequence[str]) -> str:
     """Return an enumeration with the unit of each element, and their number as the last one."""
-    taken: set[str] = set()
+    taken = {'names'}  # of the array of texts
     lines = []
     for each, unit in zip(names, units, strict=True):
         identifier = re.sub('[^A-Za-z0-9_]', '_', each)
@@ -321,10 +318,9 @@ def _enumeration(name: str, kind: str, names: Sequence[str], units: Sequence[str
 
 
 def _plain(text: str) -> str:
-    """Return a text that ends no comment, table or line."""
-    return ''.join(
-        each if each.isprintable() else '?' for each in text.replace('*/', '*?')
-    ).replace('|', '?')
+    """Return a text that begins or ends no comment, table or line."""
+    plain = ''.join(each if each.isprintable() else '?' for each in text)
+    return re.sub(r'\*/|/\*|\||\\', '?', plain)
 
 
 def quote(text: str) -> str:

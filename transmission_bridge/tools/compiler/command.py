@@ -27,28 +27,29 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions.robot import Robot
 
-_NAME = re.compile('[a-z](_?[a-z0-9]+)*')
+#: One word could be a header, a library or a target of CMake: string, m, test.
+_NAME = re.compile('[a-z][a-z0-9]*(_[a-z0-9]+)+')
+_TARGETS_OF_CMAKE = ('edit_cache', 'package_source', 'rebuild_cache')
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
     optional('casadi', 'mechanisms')
+    from transmission_bridge.tools.compiler import fingerprint
     from transmission_bridge.tools.compiler.c_writer import count_state_bytes, write_folder
     from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
-    from transmission_bridge.tools.compiler.library_document import describe_library
     from transmission_bridge.tools.compiler.live_numbers import find_live_numbers
     from transmission_bridge.tools.compiler.operations import count_operations
     from transmission_bridge.tools.compiler.plugin_writer import find_loadable, list_plugin_values
 
+    if (options.output is None) == (options.check is None):
+        raise UsageError('expected one of --output FOLDER and --check FOLDER')
+    known = fingerprint.read_fingerprint(options.check) if options.check is not None else {}
     setup = bridge_setup(options)
     whole = _load_robot(setup, options, console)
-    name = _find_name(options.name, whole.robot.name)
+    name = _find_name(options.name or known.get('name'), whole.robot.name)
     joints = _find_joints(whole, options.transmission)
-    n_errors = sum(finding.severity == 'error' for finding in whole.findings)
-    if (n_errors and not options.transmission) or not joints:
-        file = printable(options.file)
-        what = f'{file} has errors ({n_errors})' if n_errors else f'{file} has no transmission'
-        console.err.line(f"{what}: nothing is written, see 'transmission_bridge check {file}'")
+    if not _accept_errors(whole, joints, options, console):
         return Exit.ERRORS
 
     def select(robot: RobotTransmissions) -> Robot:
@@ -65,11 +66,16 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     _reject_callbacks(robot)
     live = find_live_numbers(robot, lambda values: select(whole.with_parameters(values)))
     compiled = CompiledRobot.build(name, robot, live)
-    document = describe_library(robot, live.tunables, whole.robot, setup.aliases)
+    fitting = fingerprint.make_fingerprint(compiled, whole, setup.aliases)
+    if known:
+        return _report_differences(fingerprint.list_differences(known, fitting), options, console)
+    text = fingerprint.write_text(fitting)
     plugin = list_plugin_values(compiled) if options.ros2_control else {}
     with safe_output(options.output, force=options.force, marker=f'src/{name}_map.c') as made:
         units = _find_units(whole, robot)
-        write_folder(compiled, Path(made), whole.robot.name, units, document, plugin)
+        more = {**plugin, 'FINGERPRINT': fingerprint.hash_text(text)}
+        write_folder(compiled, Path(made), whole.robot.name, units, more)
+        (Path(made) / fingerprint.FILE).write_text(text, encoding='utf-8')
     rows = [('FUNCTION', 'OPERATIONS', 'AT MOST')]
     for direction, program in compiled.programs.items():
         near, full = count_operations(program.near), count_operations(program.full)
@@ -90,6 +96,45 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     for line in lines:
         console.out.line(line)
     return Exit.OK
+
+
+def _accept_errors(
+    whole: RobotTransmissions,
+    joints: Sequence[str],
+    options: argparse.Namespace,
+    console: Console,
+) -> bool:
+    """
+    Report errors; return whether the maps can be written.
+
+    Errors without a place are of packages. With ``--transmission``, only errors of its
+    transmissions and of their joints prevent the maps.
+    """
+    errors = [finding for finding in whole.findings if finding.severity == 'error']
+    wanted = {*options.transmission, *joints}
+    fatal = [
+        each
+        for each in errors
+        if each.subject in wanted or (each.line is not None and not options.transmission)
+    ]
+    file = printable(options.file)
+    for each in errors:
+        console.err.line(printable(str(each)))
+    if fatal or not joints:
+        what = f'has errors ({len(fatal)})' if fatal else 'has no transmission'
+        console.err.line(f"{file} {what}: nothing is done, see 'transmission_bridge check {file}'")
+    return bool(joints) and not fatal
+
+
+def _report_differences(
+    lines: Sequence[str], options: argparse.Namespace, console: Console
+) -> Exit:
+    folder, file = printable(options.check), printable(options.file)
+    for line in lines:
+        console.out.line(printable(line))
+    result = f'does not fit {file} ({len(lines)} differences)' if lines else f'fits {file}'
+    console.out.line(f'{folder} {result}')
+    return Exit.ERRORS if lines else Exit.OK
 
 
 def _load_robot(
@@ -119,10 +164,10 @@ def _find_name(given: str | None, robot_name: str) -> str:
     """Return the name of the functions in C, which is also a package name of ROS."""
     words = re.findall('[a-z0-9]+', robot_name.lower())
     name = given or '_'.join([*words, 'map'])
-    if not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(name) or name in _TARGETS_OF_CMAKE:
         raise UsageError(
-            f"--name: expected a package name such as 'arm_map' (a letter, then lower-case "
-            f"letters, digits and single '_'), found '{printable(name)}'"
+            "--name: expected a package name of two words or more such as 'arm_map' (a letter, "
+            f"then lower-case letters, digits and single '_'), found '{printable(name)}'"
         )
     return name
 
@@ -130,13 +175,14 @@ def _find_name(given: str | None, robot_name: str) -> str:
 def _find_joints(robot: RobotTransmissions, names: Sequence[str]) -> list[str]:
     """Return the joints of some transmissions, or of all."""
     known = {each.spec.name: each for each in robot.bindings if not each.is_identity}
+    refused = {each.name for each in robot.refused}  # with an error, see _accept_errors
     for name in names:
-        if name not in known:
+        if name not in {*known, *refused}:
             raise UsageError(
                 f"--transmission: there is no transmission '{printable(name)}', expected one of "
                 f'{printable(", ".join(known)) or "none"}'
             )
-    wanted = [known[name] for name in names] or list(robot.bindings)
+    wanted = [known[name] for name in names if name in known] if names else robot.bindings
     places = sorted({place for each in wanted for place in each.all_joints})
     return [robot.joint_names[place] for place in places]
 

@@ -23,8 +23,9 @@ from transmission_bridge.transmissions.robot_function import RobotFunction
 from transmission_bridge.transmissions.robot_program import iterate_parts, RobotProgram
 from transmission_bridge.types import Array
 
-#: Status bit of a coupled transmission with known and unknown inputs, beside those of mechanisms.
-PARTIAL = 16
+#: Status bits beside those of mechanisms: a coupled transmission with known and unknown inputs; a
+#: velocity or an effort of a mechanism at an unknown position.
+PARTIAL, NO_POSITION = 16, 32
 
 
 class Members(NamedTuple):
@@ -134,11 +135,17 @@ class StateModel:
         owners = self._compiled.owners(direction)
         for owner, bits in zip(owners, function.status.tolist(), strict=True):
             status[owner] |= int(bits)
+        places = np.broadcast_to(given[0], (2, given.shape[1]))
+        if measured is not None:
+            places = function.places
         for owner, (inputs, outputs) in enumerate(self._compiled.members(direction)):
             known_of = np.isfinite(given[:, inputs])
             for row in np.flatnonzero(known_of.any(axis=1) & ~known_of.all(axis=1)):
                 mapped[row, outputs] = math.nan
                 status[owner] |= PARTIAL
+            is_lost = np.isnan(places[:, inputs]).any(axis=1)
+            if owner in owners and (known_of[1:].all(axis=1) & is_lost).any():
+                status[owner] |= NO_POSITION
         return mapped, tuple(status)
 
 

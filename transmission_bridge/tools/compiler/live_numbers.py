@@ -6,7 +6,8 @@ How the numbers of a robot's compiled functions depend on its live numbers.
 
 Each number of a function is constant, or equal to a live number, or a product of a constant with
 live numbers and their reciprocals plus at most one offset. The rule of each number is found by
-changing one live number after the other. A live number with another effect is not live in C.
+changing one live number after the other. A live number with another effect is not live in C, nor
+is one that Python rejects inside of its declared range, because of other numbers: C knows ranges.
 """
 
 from __future__ import annotations
@@ -29,10 +30,14 @@ from transmission_bridge.transmissions.interfaces import (
 from transmission_bridge.transmissions.robot import Robot
 from transmission_bridge.transmissions.robot_program import iterate_parts
 from transmission_bridge.transmissions.tunable import Tunable
+from transmission_bridge.transmissions.tuning import RATIOS
 from transmission_bridge.types import Array, Mask
 
 #: Change of a live number that shows its effect, as a share of it.
 _CHANGE = 2.0**-8
+
+#: Random values of each live number that Python has to accept.
+_DRAWS = 24
 
 #: Largest relative errors of a rule, for numbers that are used directly and for bounds.
 _EXACT, _CLOSE = 1e-12, 1e-6
@@ -176,6 +181,11 @@ def find_live_numbers(robot: Robot, retune: Callable[[Mapping[str, float]], Robo
         else:
             changes.append((tunable, *found))
     changes = [each for each in changes if _find_moved(base, each[2]).any()]
+    independent = [_is_independent(robot, tunable, retune) for tunable, *_ in changes]
+    fixed += [
+        each[0].name for each, is_one in zip(changes, independent, strict=True) if not is_one
+    ]
+    changes = [each for each, is_one in zip(changes, independent, strict=True) if is_one]
     # Rules are simplest if no number is disturbed by a live number without a rule.
     while True:
         rules, unruled = _fit_rules(base, changes)
@@ -210,6 +220,27 @@ def _change_number(
         if (found.counts, found.tables) == (base.counts, base.tables):
             return value, found.values
     return None
+
+
+def _is_independent(
+    robot: Robot, tunable: Tunable, retune: Callable[[Mapping[str, float]], Robot]
+) -> bool:
+    """Return whether Python accepts every value in the range of a live number."""
+    lower = -math.inf if tunable.minimum is None else tunable.minimum
+    upper = math.inf if tunable.maximum is None else tunable.maximum
+    random, (least, most) = np.random.default_rng(0), map(math.log10, RATIOS)
+    values = random.choice((-1.0, 1.0), _DRAWS) * 10.0 ** random.uniform(least, most, _DRAWS)
+    # Angles matter within a turn.
+    values = np.append(values, random.uniform(-math.pi, math.pi, _DRAWS))
+    if not is_reversible(robot, tunable):
+        values = np.copysign(values, tunable.value)
+    for value in values[(lower <= values) & (values <= upper)].tolist():
+        try:
+            retune({tunable.name: value})
+        except ParameterError as error:
+            if not error.parameter.endswith('.limit'):  # the maps in C have no limits
+                return False
+    return True
 
 
 def _fit_rules(

@@ -106,8 +106,7 @@ class BridgeRobot(BridgeClient):
         named: dict[str, Any] = {
             option.name: tuple(value) if isinstance(option.default, tuple) else value
             for option in fields(BridgeOptions)
-            # No node of the network chooses a library that is loaded here.
-            if option.name != 'compiled_map' and (value := values.get(option.name)) is not None
+            if (value := values.get(option.name)) is not None
         }
         try:
             options = BridgeOptions(**named)

@@ -175,11 +175,19 @@ class JointTree:
         """
         Return the path of a loop; new joints are added to ``variables``, their indices by name.
 
-        :raises TransmissionError: If a frame is not a link, both are on one rigid body, or a joint
-            between them has several coordinates.
+        :raises TransmissionError: If a frame is not a link, both are on one rigid body or not
+            connected, or a joint between them has several coordinates.
         """
         self.check_frames(loop)
         chains = [self._chain_to_root(frame, loop) for frame in (loop.frame1, loop.frame2)]
+        ends = zip(chains, (loop.frame1, loop.frame2), strict=True)
+        roots = [chain[0].parent if chain else frame for chain, frame in ends]
+        if roots[0] != roots[1]:
+            raise TransmissionError(
+                f'loop {loop}: its frames are not connected, or a joint between them has an error',
+                expected='one link at the end of both paths against the joints',
+                found=' and '.join(map(repr, roots)),
+            )
         common = 0
         for one, other in zip(*chains, strict=False):
             if one is not other:
@@ -291,13 +299,17 @@ def _clean_transform(transform: Array) -> Array:
     return result
 
 
-def linkage_joints(robot: RobotDescription, spec: TransmissionSpec) -> set[str]:
+def linkage_joints(
+    robot: RobotDescription, spec: TransmissionSpec, *, fixed: bool = False
+) -> set[str]:
     """
     Return all joints that a linkage moves, as far as its loops can be read.
 
     If one frame of a loop is not a link, the junction of its two paths is unknown: the other path
     counts up to its last joint that the linkage names. A transmission without loops has no such
     joints.
+
+    :param fixed: Whether to include the fixed joints of the loops.
     """
     loops = [dict(each.attributes) for each in spec.parameters if each.name == 'loop']
     if not loops and not spec.type.endswith('/LinkageTransmission'):
@@ -329,4 +341,4 @@ def linkage_joints(robot: RobotDescription, spec: TransmissionSpec) -> set[str]:
         mimics = (scalar[name].mimic for name in more if name in scalar)
         more = {mimic.joint for mimic in mimics if mimic is not None} - found
         found |= more
-    return found & set(scalar)
+    return found & ({joint.name for joint in robot.joints} if fixed else set(scalar))

@@ -19,6 +19,9 @@ extern "C" {
 /* Version of these functions and structures. */
 #define NAME_ABI 1
 
+/* Hash of fingerprint.json: transmission_bridge compile --check compares it with a robot. */
+#define NAME_FINGERPRINT "@FINGERPRINT@"
+
 /* Indices of the actuators and joints in each row, with their units. */
 @ENUMERATIONS@
 
@@ -31,7 +34,8 @@ enum {
   NAME_NO_CONVERGENCE = 2, /* no certain solution */
   NAME_BRANCH = 4,         /* the solution is on another assembly */
   NAME_SINGULAR = 8,       /* velocity or effort at a dead centre */
-  NAME_PARTIAL = 16        /* coupled members, of which only some are known */
+  NAME_PARTIAL = 16,       /* coupled members, of which only some are known */
+  NAME_NO_POSITION = 32    /* velocity or effort of a mechanism at an unknown position */
 };
 
 /* Reasons why NAME_set rejects a value. */

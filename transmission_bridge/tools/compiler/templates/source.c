@@ -157,8 +157,8 @@ static uint32_t run(NAME_state *state, const struct direction *way, const double
   for (k = 0; k < 3 * way->n_in; k++) {
     state->given[k] = isfinite(rows[k]) ? rows[k] : NAN;
   }
-  for (k = 0; measured && k < way->n_in; k++) {
-    const double place = isfinite(measured[k]) ? measured[k] : NAN;
+  for (k = 0; k < way->n_in; k++) {
+    const double place = measured && isfinite(measured[k]) ? measured[k] : NAN;
 
     state->places[k] = isnan(state->given[k]) ? place : state->given[k];
     state->places[way->n_in + k] = place;
@@ -173,12 +173,20 @@ static uint32_t run(NAME_state *state, const struct direction *way, const double
   }
   for (t = 0; t < NAME_TRANSMISSIONS; t++) {
     const int *outputs = member + 1 + member[0];
+    int is_mechanism = 0;
 
+    for (k = 0; k < way->n_mechanisms; k++) {
+      is_mechanism |= way->owners[k] == t;
+    }
     for (row = 0; row < 3; row++) {
-      int known = 0;
+      int known = 0, is_lost = 0;
 
       for (k = 1; k <= member[0]; k++) {
         known += !isnan(state->given[row * way->n_in + member[k]]);
+        is_lost |= row && isnan(state->places[(row - 1) * way->n_in + member[k]]);
+      }
+      if (is_mechanism && is_lost && known == member[0]) {
+        state->status[t] |= NAME_NO_POSITION;
       }
       for (k = 1; known && known < member[0] && k <= outputs[0]; k++) {
         out[row * way->n_out + outputs[k]] = NAN;
@@ -196,7 +204,7 @@ static uint32_t run(NAME_state *state, const struct direction *way, const double
 uint32_t NAME_to_joint(NAME_state *state, const double actuator[3][NAME_ACTUATORS],
                        double joint[3][NAME_JOINTS])
 {
-  return run(state, &to_joint, actuator[0], NULL, joint[0]);
+  return run(state, &to_joint, actuator[0], actuator[0], joint[0]);
 }
 
 uint32_t NAME_to_actuator(NAME_state *state, const double joint[3][NAME_JOINTS],
@@ -215,6 +223,7 @@ const char *NAME_status_text(uint32_t bit)
     case NAME_BRANCH: return "the solution is on another assembly";
     case NAME_SINGULAR: return "velocity or effort at a dead centre";
     case NAME_PARTIAL: return "only some members of a coupled transmission are known";
+    case NAME_NO_POSITION: return "velocity or effort of a mechanism at an unknown position";
     default: return "not one status bit";
   }
 }
