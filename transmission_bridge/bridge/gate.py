@@ -25,6 +25,7 @@ from transmission_bridge.bridge.command_plan import (
     make_actuator_messages,
 )
 from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.follower_limits import FollowerLimits
 from transmission_bridge.bridge.inputs import JointRejection, Stamp
 from transmission_bridge.bridge.ledger import Ledger, TrajectoryEnd
 from transmission_bridge.bridge.limits import ActuatorLimits, CommandLimits, LimitEffects
@@ -166,7 +167,7 @@ class Gate:
         self._robot_map = robot.stream(JOINT_TO_ACTUATOR)
         self._units = DriverUnits(robot)
         self.patterns = CommandPatterns(robot, self._options)
-        self._following = [g for g in self.patterns.groups if g.underactuated is not None]
+        self._follower_limits = FollowerLimits(robot, self._options)
         self.actuator_limits = ActuatorLimits(robot, self._options)
         self.ledger.hold_actuators(robot)
 
@@ -207,10 +208,11 @@ class Gate:
             ``unknown_turn``, ``unmapped``). If its replacement cannot be mapped, an active
             velocity or effort ends.
         """
+        self._follower_limits.limit_motion(command, known.position, effects)
         if pattern.has_positions and self._options.max_step != 'off':
             self._check_command_step(command[_POSITION], pattern, known, effects)
         if pattern.has_rates:
-            self._stop_outward_rates(command, known, effects)
+            self.limits.zero_outward_rates(command, known.position, known.velocity, effects)
         sent = self._robot_map.map_command(command, known.position, self.report)
         if np.isfinite(sent, self._finite).tobytes() != pattern.result:
             lost = self._map_zero_rates(command, sent, pattern)
@@ -238,13 +240,10 @@ class Gate:
             return
         time = np.minimum(self.ledger.find_command_ages(known.now), _LONGEST_STEP)
         target = np.full(positions.shape, np.nan)
-        target[pattern.given] = positions[pattern.given]  # partners hold
+        for joints in (pattern.given, pattern.following):  # other partners hold
+            if joints is not None:
+                target[joints] = positions[joints]
         self.limits.check_step_size(target, origin, time, effects)
-
-    def _stop_outward_rates(self, rates: Array, known: KnownState, effects: LimitEffects) -> None:
-        for group in self._following:
-            group.project_velocities(rates[_VELOCITY])
-        self.limits.zero_outward_rates(rates, known.position, known.velocity, effects)
 
     def _map_zero_rates(
         self, command: Array, sent: Array, pattern: CommandPattern
@@ -387,6 +386,10 @@ class Gate:
         :raises MessageError: If it is rejected; see :meth:`send_command`.
         """
         robot, values, given, named = self._robot, read.values, read.given, read.named
+        rates = values[_ROWS_OF_WAYPOINTS]
+        self._follower_limits.limit_motion(rates, known.position, effects)
+        self.limits.zero_outward_rates(rates, known.position, known.velocity, effects)
+        values[_ROWS_OF_WAYPOINTS] = rates
         if given[_POSITION].any() and self._options.max_step != 'off':
             first = int(np.argmax(given[_POSITION]))
             seconds, nanoseconds = trajectory.points[first].time
@@ -394,9 +397,6 @@ class Gate:
             target = np.where(named, values[_POSITION, first], np.nan)
             origin = self.ledger.find_step_origins(known.position, known.now)
             self.limits.check_step_size(target, origin, time, effects)
-        rates = values[_ROWS_OF_WAYPOINTS]
-        self._stop_outward_rates(rates, known, effects)
-        values[_ROWS_OF_WAYPOINTS] = rates
         mapped = self._map_waypoints(values, given)
         is_finite = np.isfinite(self._convert_waypoints(mapped))
         for binding in robot.bindings:
