@@ -522,6 +522,16 @@ def test_a_step_is_as_large_as_its_velocity_limit_allows():
     assert reason(world.command, position={'j0': 4.2 + 20 * 0.06 + 1e-3}) == 'jumped'
 
 
+def test_a_rejection_changes_the_steps_of_the_named_joints_only():
+    """After a rejected command the partner that would have held starts at its last command."""
+    world = _World(made(WRIST, NARROW), max_step='reject')
+    world.state(position=(0.0, 0.0))
+    assert world.command(position={'j0': 0.1, 'j1': 0.1})
+    assert reason(world.command, position={'j0': 0.9}) == 'jumped'
+    world.state(position=(1.0, 0.0))  # both joints are at 0.5
+    assert world.command(position={'j0': 0.5, 'j1': 0.1})
+
+
 def test_the_way_to_the_first_waypoint_is_compared():
     """It has the time until then; the bound of 0.1 s is for streams."""
     world = _World(pair(), max_step='reject', limits='off')
