@@ -196,18 +196,19 @@ class Promises:
             for name in group.actuators:
                 told[name][row] *= share
 
-    def follow(self, group, own, rows):
+    def follow(self, group, own):
         """Set joints that fewer motors move, by name and row, to what these give them (1)."""
         places, at = self.measured(group), None
-        for row in sorted(rows):
-            given = {joint: values[row] for joint, values in own.items() if row in values}
-            found = given
+        for row in sorted({*next(iter(own.values()))}):
+            given = found = {joint: values[row] for joint, values in own.items() if row in values}
             if row < 2:
                 try:
                     if row == 1 and at is None and group.name not in self.mechanics.formula:
                         at = self.mechanics.to_actuators(group, places, 0)
                     sent = self.mechanics.to_actuators(group, given, row, places)
                 except No:  # it cannot be mapped
+                    for values in own.values():
+                        values[row] = 0.0 if row and values[row] == 0.0 else math.nan
                     continue
                 sent = self.within(group, sent, row, at)
                 found = self.mechanics.to_joints(group, sent, row, at)
@@ -353,13 +354,13 @@ class Promises:
                 raise Part('3', [group])
             if is_way and varies and (0 not in rows or (3 in rows and 1 not in rows)):
                 raise No('2')
+            for joint in missing if not group.is_few else ():
+                own[joint] = {row: self.partner(group, joint, row, is_way) for row in rows}
+        for group in groups:
             if group.is_few:
-                self.follow(group, mine, rows if missing else rows & {0, 1})
-            for joint in missing:
-                mine[joint] = mine.get(joint) or {
-                    row: self.partner(group, joint, row, is_way) for row in rows
-                }
-            own |= {joint: mine[joint] for joint in group.joints}
+                mine = {joint: own.pop(joint) for joint in group.joints if joint in own}
+                self.follow(group, mine)
+                own |= mine
         if not is_way:
             moved = {j for g in groups for j in g.joints if g.is_few or j in command}
             targets = {joint: own[joint][0] for joint in moved if 0 in own[joint]}

@@ -53,7 +53,8 @@ class FollowerLimits:
         """
         Replace positions and velocities by the motion of the actuators within limits, in place.
 
-        Numbers that cannot be mapped are not changed.
+        Numbers that cannot be mapped become NaN, except velocity zero: the command is rejected,
+        also if the stream could map them from its last solution.
 
         :param command: Rows position, velocity, effort of complete groups of joints, shape ``(3,
             ..., n_joints)``, NaN: no command.
@@ -88,7 +89,9 @@ class FollowerLimits:
                     raise MessageError(
                         'limit', f'outside the {FIELDS[row]} limits of joints that follow: {where}'
                     )
-                np.copyto(own[row], moved, where=given[row] & np.isfinite(moved))
+                is_zero = (own[row] == 0.0) & (row == _VELOCITY)
+                own[row] = np.where(np.isfinite(moved), moved, np.where(is_zero, 0.0, np.nan))
+                own[row][~given[row]] = np.nan
                 if not given[_VELOCITY].any():
                     break
                 values, place, motors = own[_VELOCITY], moved, sent

@@ -217,14 +217,14 @@ class Gate:
         if np.isfinite(sent, self._finite).tobytes() != pattern.result:
             lost = self._map_zero_rates(command, sent, pattern)
             if lost:
-                self._reject_unmapped(lost, command, known, stamp)
+                self._reject_unmapped(lost, pattern, known, stamp)
         if known.open_turns is not None:
             self._check_turns(sent[_POSITION], known.open_turns)
         self.actuator_limits.limit_actuators(sent, effects)
         numbers = self._units.of_drivers(sent)
         if numbers is not sent and 1 in np.isinf(numbers).tobytes():  # too large for its unit
             lost = [b for b in self._robot.bindings if np.isinf(numbers[:, b.actuators]).any()]
-            self._reject_unmapped(lost, command, known, stamp)
+            self._reject_unmapped(lost, pattern, known, stamp)
         effects.count_changes()
         self.ledger.record_command(command, sent, pattern, route, known.now)
         records = pattern.make_records(numbers, stamp)
@@ -262,13 +262,13 @@ class Gate:
         return lost
 
     def _reject_unmapped(
-        self, lost: list[Binding], command: Array, known: KnownState, stamp: Stamp
+        self, lost: list[Binding], pattern: CommandPattern, known: KnownState, stamp: Stamp
     ) -> NoReturn:
         """Reject a command that cannot be mapped, and end the rates that it should replace."""
-        over = np.zeros(command.shape[1], dtype=bool)
+        over = np.zeros(len(pattern.joints), dtype=bool)
+        rates = np.frombuffer(pattern.result, dtype=bool).reshape(self._finite.shape)[_VELOCITY:]
         for binding in lost:
-            joints = list(binding.joints)
-            over[joints] = not np.isnan(command[_VELOCITY:, joints]).all()
+            over[list(binding.joints)] = rates[:, list_owned_actuators(binding)].any()
         self.ledger.expire_rates(over)
         self.end_expired_commands(known, stamp)
         raise MessageError(
