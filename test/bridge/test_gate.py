@@ -22,6 +22,8 @@ from promise_robots import maps as promise_maps
 
 from transmission_bridge.bridge import bridge
 from transmission_bridge.bridge.bridge import Bridge
+from transmission_bridge.bridge.follower_limits import FollowerLimits
+from transmission_bridge.bridge.limits import LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import Layout
@@ -283,6 +285,19 @@ def test_a_varying_ratio_is_compared_at_the_motion_of_the_motor(limits):
     else:
         sent = world.command(velocity=fast)['velocity']
         assert sent == {'bender': pytest.approx(2.0 / np.cos(0.5))}
+
+
+def test_a_motion_that_cannot_be_computed_becomes_no_number():
+    """Positions and velocities without a known motion become NaN: the gate rejects them."""
+    robot = promise_maps('claw')
+    places = [robot.joint_names.index(name) for name in ('near', 'far')]
+    command = np.full((3, len(robot.joint_names)), np.nan)
+    command[:2, places] = [[9.0, 9.0], [0.0, 1.0]]  # the motor ends at 1.2
+    unknown = np.full(len(robot.joint_names), np.nan)
+    rule = FollowerLimits(robot, BridgeOptions(limits='off'))
+    rule.limit_motion(command, unknown, LimitEffects())
+    expected = np.array([[math.nan] * 2, [0.0, math.nan]])
+    np.testing.assert_array_equal(command[:2, places], expected)
 
 
 def test_tuning_does_not_move_joints_to_the_limit_of_one_that_follows():
