@@ -21,7 +21,7 @@ import tempfile
 import campaign
 
 _PACKAGE = Path(__file__).parents[2] / 'transmission_bridge'
-_FILES = ('gate.py', 'ledger.py', 'stalls.py')
+_FILES = ('gate.py', 'follower_limits.py', 'ledger.py', 'stalls.py')
 
 #: Steps of one seed, and seeds.
 _STEPS, _SEEDS = 5000, (1, 2, 3, 4)

@@ -125,9 +125,11 @@ class Group:
                 [-1 / (j[1] * j[0] * a[0]), 1 / (j[1] * a[1])],
             ], offset
         if self.kind == 'Coupled':
-            return [[numbers[f'matrix.joint{n + 1}.actuator1'] / a[0]] for n in range(len(j))], (
-                offset
-            )
+            matrix = [
+                [numbers[f'matrix.joint{n}.actuator{k}'] / a[k - 1] for k in range(1, len(a) + 1)]
+                for n in range(1, len(j) + 1)
+            ]
+            return matrix, offset
         return None
 
     def text(self, motors):
@@ -213,11 +215,22 @@ def _two(name, kind, joints, actuators):
     return Group(name, kind, tuple(joints), tuple(actuators), numbers)
 
 
-def _coupled(name, ratios, actuator, reduction):
-    entries = {f'joint{n}': ratio for n, ratio in enumerate(ratios.values(), start=1)}
-    numbers = {f'matrix.{joint}.actuator1': ratio for joint, ratio in entries.items()}
-    numbers[f'actuators.{actuator}.mechanical_reduction'] = reduction
-    return Group(name, 'Coupled', tuple(ratios), (actuator,), numbers, params(**entries))
+def _coupled(name, rows, actuators, offsets=()):
+    """
+    Return a matrix.
+
+    :param rows: Row of each joint, one number per actuator.
+    :param actuators: Reduction of each actuator.
+    """
+    text, numbers = {}, {}
+    for n, row in enumerate(rows.values(), start=1):
+        text[f'joint{n}'] = ' '.join(map(str, row))
+        numbers |= {f'matrix.joint{n}.actuator{k}': entry for k, entry in enumerate(row, start=1)}
+    for actuator, reduction in actuators.items():
+        numbers[f'actuators.{actuator}.mechanical_reduction'] = reduction
+    for joint, offset in dict(offsets).items():
+        numbers[f'joints.{joint}.offset'] = offset
+    return Group(name, 'Coupled', tuple(rows), tuple(actuators), numbers, params(**text))
 
 
 class _Plugin(PositionDependentTransmission):
@@ -332,12 +345,41 @@ ROBOTS = {
         },
         {'motor': Motor({'velocity': 30.0}), 'pull': Motor(), 'winch': Motor()},
         (
-            _coupled('finger', {'near': 1.0, 'middle': 0.8, 'far': 0.5}, 'motor', 20.0),
-            _coupled('twins', {'one': 1.0, 'two': 1.0}, 'pull', 1.0),
+            _coupled('finger', {'near': [1.0], 'middle': [0.8], 'far': [0.5]}, {'motor': 20.0}),
+            _coupled('twins', {'one': [1.0], 'two': [1.0]}, {'pull': 1.0}),
             _HOIST,
         ),
         {'pull': ('right/', 'pull')},
         (('motor', 'winch'), ('winch', 'pull', 'motor'), ()),
+    ),
+    'claw': Facts(
+        {
+            'thumb': Joint(-1.0, 1.0, 2.0, 10.0),
+            'tip': Joint(-1.0, 1.5, 2.0, 5.0),
+            'base': Joint(-1.0, 1.0, 3.0),
+            'side': Joint(-0.7, 0.7, 2.0),
+            'cup': Joint(-0.5, 0.8, 2.0),
+            'near': Joint(-0.2, 1.0, 4.0),
+            'far': Joint(-0.2, 0.8, 2.0),
+        },
+        {
+            'motor': Motor({'velocity': 25.0}, **ODD),
+            'bow': Motor(),
+            'string': Motor({'effort': 6.0}),
+            'bender': Motor(),
+        },
+        (
+            _coupled('claw', {'thumb': [1.0], 'tip': [-3.0]}, {'motor': 20.0}, {'tip': 0.3}),
+            _coupled(
+                'palm',
+                {'base': [1.0, 0.5], 'side': [-0.5, 1.0], 'cup': [0.7, 0.7]},
+                {'bow': 2.0, 'string': -3.0},
+                {'cup': 0.1},
+            ),
+            Group('bend', 'me/Bent', ('near', 'far'), ('bender',), {}),
+        ),
+        {'bow': ('right/', 'bow')},
+        (('motor', 'string'), ('bow', 'bender'), ('bender', 'motor', 'string'), ()),
     ),
     'leg': Facts(
         {'knee': Joint(-0.8, 0.6, 4.0, 300.0), 'lift': _LIFT},
@@ -554,10 +596,10 @@ class Mechanics:
             values[joint] - bias * (row == 0) if joint in values else None
             for joint, bias in zip(group.joints, offset, strict=True)
         ]
-        if inverse is None:  # one actuator: least squares
-            given = [(line[0], v) for line, v in zip(matrix, moved, strict=True) if v is not None]
-            best = sum(f * v for f, v in given) / sum(f * f for f, _ in given)
-            return {group.actuators[0]: best}
+        if inverse is None:  # least squares of the joints with a value
+            given = [(line, v) for line, v in zip(matrix, moved, strict=True) if v is not None]
+            best = np.linalg.lstsq(*map(np.array, zip(*given, strict=True)), rcond=None)[0]
+            return dict(zip(group.actuators, best.tolist(), strict=True))
         return {
             name: sum(f * v for f, v in zip(line, moved, strict=True))
             for name, line in zip(group.actuators, inverse, strict=True)
@@ -579,15 +621,6 @@ class Mechanics:
             for name, value in self.to_actuators(group, values, row, at, rate).items():
                 result[name][row] = value
         return result
-
-    def follow(self, group, own, rows):
-        """Set joints that one motor moves, by name and row, to what it gives them."""
-        for row in rows:
-            given = {joint: values[row] for joint, values in own.items() if row in values}
-            sent = self.to_actuators(group, given, row)
-            found = self.to_joints(group, sent, row) if row < 2 else given
-            for joint in group.joints:
-                own.setdefault(joint, {})[row] = found.get(joint, 0.0)
 
     def speed(self, before, after):
         """

@@ -196,6 +196,63 @@ class Promises:
             for name in group.actuators:
                 told[name][row] *= share
 
+    def follow(self, group, own):
+        """Set joints that fewer motors move, by name and row, to what these give them (1)."""
+        places, at = self.measured(group), None
+        for row in sorted({*next(iter(own.values()))}):
+            given = found = {joint: values[row] for joint, values in own.items() if row in values}
+            if row < 2:
+                try:
+                    if row == 1 and at is None and group.name not in self.mechanics.formula:
+                        at = self.mechanics.to_actuators(group, places, 0)
+                    sent = self.mechanics.to_actuators(group, given, row, places)
+                except No:  # it cannot be mapped
+                    for values in own.values():
+                        values[row] = 0.0 if row and values[row] == 0.0 else math.nan
+                    continue
+                sent = self.within(group, sent, row, at)
+                found = self.mechanics.to_joints(group, sent, row, at)
+                places, at = (found, sent) if row == 0 else (places, at)
+            for joint in group.joints:
+                own.setdefault(joint, {})[row] = found.get(joint, 0.0)
+
+    def within(self, group, sent, row, at):
+        """Return what motors are sent so that all joints stay within their limits (1)."""
+
+        def beyond(numbers):
+            found = self.mechanics.to_joints(group, numbers, row, at)
+            ends = [(joint, value, *self.joints[joint][row]) for joint, value in found.items()]
+            return {
+                joint: value
+                for joint, value, lower, upper in ends
+                if not lower - slack(lower) <= value <= upper + slack(upper)
+            }
+
+        self.counts['followers'] += 1
+        over = beyond(sent)
+        if not over:
+            return sent
+        self.counts['followers beyond'] += 1
+        is_varying = group.name not in self.mechanics.formula
+        if self.rejects or (row == 0 and (len(sent) > 1 or is_varying)):
+            raise No('1')
+        if row:
+            share = min(self.joints[joint][row][1] / abs(value) for joint, value in over.items())
+            return {name: share * value for name, value in sent.items()}
+        # The nearest motor position is one at which a joint is at its limit.
+        ((name, value),) = sent.items()
+        matrix, offset, _ = self.mechanics.formula[group.name]
+        places = [
+            (end - bias) / line[0]
+            for joint, line, bias in zip(group.joints, matrix, offset, strict=True)
+            for end in self.joints[joint][0]
+            if not math.isinf(end)
+        ]
+        places = [place for place in places if not beyond({name: place})]
+        if not places:
+            raise No('1')
+        return {name: min(places, key=lambda place: abs(place - value))}
+
     def partner(self, group, joint, row, is_way=False):
         """Return what a joint that a command leaves out goes on doing (2, 3)."""
         if row % 2 if is_way else row and self.options.partial_commands == 'zero':
@@ -249,10 +306,12 @@ class Promises:
             group, speed = self.group(joint), self.facts.joints[joint].velocity
             origin = self.held[joint].get(0)
             is_under_way = any(self.arrival.get(n, -_INF) > self.now for n in group.actuators)
-            if origin is None or is_under_way or joint in self.astray:
+            # Joints that fewer motors move are one.
+            one = group.joints if group.is_few else (joint,)
+            if origin is None or is_under_way or not self.astray.isdisjoint(one):
                 is_known = all(turn(name) for name in group.actuators)
                 origin = self.measured(group)[joint] if is_known else None
-            time = min(abs(self.now - self.since.get(joint, _INF)), 0.1)
+            time = min(0.1, *(abs(self.now - self.since.get(each, _INF)) for each in one))
             most = speed * ((time if seconds is None else seconds) + 0.05)
             self.counts['9'] += speed < _INF
             if speed < _INF and origin is None:
@@ -295,15 +354,16 @@ class Promises:
                 raise Part('3', [group])
             if is_way and varies and (0 not in rows or (3 in rows and 1 not in rows)):
                 raise No('2')
-            if follows:
-                self.mechanics.follow(group, mine, rows if missing else rows & {1})
-            for joint in missing:
-                mine[joint] = mine.get(joint) or {
-                    row: self.partner(group, joint, row, is_way) for row in rows
-                }
-            own |= {joint: mine[joint] for joint in group.joints}
+            for joint in missing if not group.is_few else ():
+                own[joint] = {row: self.partner(group, joint, row, is_way) for row in rows}
+        for group in groups:
+            if group.is_few:
+                mine = {joint: own.pop(joint) for joint in group.joints if joint in own}
+                self.follow(group, mine)
+                own |= mine
         if not is_way:
-            targets = {joint: own[joint][0] for joint in command if 0 in own[joint]}
+            moved = {j for g in groups for j in g.joints if g.is_few or j in command}
+            targets = {joint: own[joint][0] for joint in moved if 0 in own[joint]}
             self.far = self.check_steps(targets, turn)
         for group in groups:
             self.outward(group, {joint: own[joint] for joint in group.joints})
@@ -367,6 +427,7 @@ class Promises:
         for joint in joints:
             if self.group(joint).is_few:
                 self.since.pop(joint, None)
+                self.astray.discard(joint)
         self.since |= dict.fromkeys(command, self.now)
         self.kept -= command.keys()
         self.judge_arrays(found, turn)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 import re
+import sys
 
 from command_paths import reason
 import numpy as np
@@ -15,8 +16,14 @@ import pytest
 from small_robots import ANKLE, maps, params, transmission
 from state_paths import record
 
+sys.path.append(str(Path(__file__).parent))
+
+from promise_robots import maps as promise_maps
+
 from transmission_bridge.bridge import bridge
 from transmission_bridge.bridge.bridge import Bridge
+from transmission_bridge.bridge.follower_limits import FollowerLimits
+from transmission_bridge.bridge.limits import LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import Layout
@@ -107,16 +114,16 @@ class _World:
         return self.arrays(self.command(**modes))
 
     def trajectory(self, joint, *points, start=None):
-        """Send waypoints ``(time, {array: number})``; return those that are sent on."""
+        """Send waypoints ``(time, {array: numbers})``; return those that are sent on."""
         before = len(self.sent)
         waypoints = tuple(
             Waypoint(
                 (int(time), round((time % 1) * 1e9)),
-                *(np.array([given[f]] if f in given else [], dtype=float) for f in POINT_FIELDS),
+                *(np.array(given.get(f, ()), dtype=float, ndmin=1) for f in POINT_FIELDS),
             )
             for time, given in points
         )
-        trajectory = TrajectoryRecord((0, 0), '', (joint,), waypoints)
+        trajectory = TrajectoryRecord((0, 0), '', tuple(np.atleast_1d(joint)), waypoints)
         self.bridge.send_joint_trajectory(trajectory, self.now, start)
         ((_, sent),) = self.sent[before:]
         return sent.points
@@ -150,6 +157,160 @@ class _World:
                     numbers = getattr(content, field).tolist()
                     found[field] = dict(zip(content.names, numbers, strict=True))
         return found
+
+
+# -- joints that follow --------------------------------------------------------------------------
+
+#: One motor turns ``j1`` five times as far as ``j0``.
+CLAW = transmission('claw', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 5'))
+#: Two motors move three joints.
+PALM = transmission(
+    'palm', 'Coupled', ('j0', 'j1', 'j2'), ('m0', 'm1'), params(matrix='1 0; 0 1; 2 2')
+)
+NARROW = 'revolute lower="-1" upper="1" velocity="2" effort="50"'
+
+
+@pytest.mark.parametrize('limits', ['clamp', 'reject', 'off'])
+@pytest.mark.parametrize(
+    ('command', 'clamped', 'free'),
+    [
+        ({'position': {'j0': 1.0}}, 0.2, 1.0),
+        ({'position': {'j0': -0.5}}, -0.2, -0.5),
+        ({'position': {'j1': 1.0}}, 0.2, 0.2),
+        ({'position': {'j0': 0.2, 'j1': 1.0}}, 0.2, 0.2),
+        ({'position': {'j0': 1.0, 'j1': 1.0}}, 0.2, 6 / 26),
+        ({'velocity': {'j0': 2.0}}, 0.4, 2.0),
+        ({'velocity': {'j0': -2.0, 'j1': -2.0}}, -0.4, -12 / 26),
+        ({'velocity': {'j1': -2.0}}, -0.4, -0.4),
+        ({'effort': {'j0': 50.0}}, 50.0, 50.0),
+    ],
+)
+def test_a_joint_that_follows_keeps_its_limits(limits, command, clamped, free):
+    """One motor sends no joint that it moves beyond a limit, whichever joint was commanded."""
+    world = _World(made(CLAW, NARROW), limits=limits)
+    ((mode, _),) = command.items()
+    if limits == 'reject' and clamped != free:
+        assert reason(world.command, **command) == 'limit'
+        assert world.counts['joint_commands'].limited == {'j1': 1}
+    else:
+        expected = free if limits == 'off' else clamped
+        assert world.command(**command) == {mode: {'m0': pytest.approx(expected, rel=1e-12)}}
+        is_clamped = limits == 'clamp' and clamped != free
+        assert world.counts['joint_commands'].clamped == ({'j1': 1} if is_clamped else {})
+
+
+def test_joints_without_a_common_position_within_their_limits_are_rejected():
+    """If no motor position keeps all joints within their limits, a position is rejected."""
+    joints = {'j0': '', 'j1': '<offset>2.5</offset>'}
+    pair = transmission('pair', 'Coupled', joints, ('m0',), params(matrix='1; 1'))
+    world = _World(made(pair, NARROW))
+    assert reason(world.command, position={'j0': -0.5}) == 'limit'
+    assert world.command(velocity={'j0': -0.5}) == {'velocity': {'m0': pytest.approx(-0.5)}}
+
+
+def test_two_motors_of_three_joints_are_scaled_together_and_not_clamped():
+    """Velocities keep their direction; which joint should give way is unknown for positions."""
+    world = _World(made(PALM, NARROW, count=3))
+    sent = world.command(velocity={'j0': 1.0, 'j1': 0.5})['velocity']
+    assert sent == pytest.approx({'m0': 2 / 3, 'm1': 1 / 3})
+    assert world.command(position={'j0': 0.3, 'j1': 0.2})['position'] == pytest.approx(
+        {'m0': 0.3, 'm1': 0.2}
+    )
+    assert reason(world.command, position={'j0': 0.3, 'j1': 0.3}) == 'limit'
+
+
+def test_a_joint_that_follows_moves_inward_from_beyond_its_limit():
+    """Inward motion of a joint that follows passes; outward velocity becomes zero."""
+    world = _World(made(CLAW, NARROW))
+    world.state(position=(0.3,))
+    assert world.command(velocity={'j0': -0.1}) == {'velocity': {'m0': pytest.approx(-0.1)}}
+    assert world.command(velocity={'j0': 0.1}) == {'velocity': {'m0': 0.0}}
+    assert world.command(position={'j0': 0.1}) == {'position': {'m0': pytest.approx(0.1)}}
+
+
+def test_a_step_of_a_joint_that_follows_counts():
+    """``max_step`` compares all joints that one motor moves; a command to any of them counts."""
+    world = _World(made(CLAW, NARROW), max_step='reject', limits='off')
+    world.state(position=(0.0,))
+    assert reason(world.command, position={'j0': 0.3 / 5 + 1e-4}) == 'jumped'
+    assert world.command(position={'j0': 0.3 / 5})
+    world.now += 0.01
+    assert reason(world.command, position={'j0': 0.42 / 5 + 1e-4}) == 'jumped'
+    # After a rejection all of these joints start at the measured position.
+    world.state(position=(-0.1,))
+    assert reason(world.command, position={'j0': 0.0}) == 'jumped'
+    assert world.command(position={'j0': -0.1 + 0.12 / 5})
+    assert world.command(position={'j0': -0.1 + 0.2 / 5})
+
+
+@pytest.mark.parametrize('limits', ['clamp', 'reject'])
+def test_waypoints_keep_the_limits_of_joints_that_one_motor_moves(limits):
+    """A trajectory obeys the same limits as a command; the speed is that of the motion."""
+    world = _World(made(CLAW, NARROW), limits=limits)
+    ways = [
+        (1.0, {'positions': (1.0, 1.0), 'velocities': (2.0, 2.0)}),
+        (3.0, {'positions': (0.1, 0.5), 'velocities': (0.1, 0.5)}),
+    ]
+    if limits == 'reject':
+        assert reason(world.trajectory, ('j0', 'j1'), *ways) == 'limit'
+        return
+    points = world.trajectory(('j0', 'j1'), *ways)
+    assert np.array([point.positions for point in points]) == pytest.approx(np.c_[[0.2, 0.1]])
+    assert np.array([point.velocities for point in points]) == pytest.approx(np.c_[[0.4, 0.1]])
+    fast = [(1.0, {'positions': (-0.1, -0.5)}), (1.4, {'positions': (0.1, 0.5)})]
+    assert reason(world.trajectory, ('j0', 'j1'), *fast) == 'limit'
+
+
+def test_a_plain_array_keeps_the_limits_of_joints_that_one_motor_moves():
+    """A plain array to a driver has the numbers within the limits of all joints."""
+    world = _World(made(CLAW, NARROW), command_actuators=('m0',))
+    arrays = world.array(position={'j0': 1.0})
+    assert arrays == {'actuator_position_commands': [pytest.approx(0.2)]}
+    arrays = world.array(velocity={'j0': 2.0})
+    assert arrays == {'actuator_velocity_commands': [pytest.approx(0.4)]}
+
+
+@pytest.mark.parametrize('limits', ['clamp', 'reject'])
+def test_a_varying_ratio_is_compared_at_the_motion_of_the_motor(limits):
+    """Where the ratio varies, positions beyond a limit are rejected and velocities scaled."""
+    robot = promise_maps('claw')  # near = a, far = sin(a)
+    world = _World(robot, limits=limits)
+    place = robot.actuator_names.index('bender')
+    world.state(position=[0.5 if n == place else 0.0 for n in range(len(robot.actuator_names))])
+    assert world.command(position={'near': 0.5, 'far': np.sin(0.5)})
+    assert reason(world.command, position={'near': 1.0, 'far': 0.8}) == 'limit'
+    fast = {'near': 3.0, 'far': 2.0}  # near would turn at 2.68 and far at 2.36
+    if limits == 'reject':
+        assert reason(world.command, velocity=fast) == 'limit'
+    else:
+        sent = world.command(velocity=fast)['velocity']
+        assert sent == {'bender': pytest.approx(2.0 / np.cos(0.5))}
+
+
+def test_a_motion_that_cannot_be_computed_becomes_no_number():
+    """Positions and velocities without a known motion become NaN: the gate rejects them."""
+    robot = promise_maps('claw')
+    places = [robot.joint_names.index(name) for name in ('near', 'far')]
+    command = np.full((3, len(robot.joint_names)), np.nan)
+    command[:2, places] = [[9.0, 9.0], [0.0, 1.0]]  # the motor ends at 1.2
+    unknown = np.full(len(robot.joint_names), np.nan)
+    rule = FollowerLimits(robot, BridgeOptions(limits='off'))
+    rule.limit_motion(command, unknown, LimitEffects())
+    expected = np.array([[math.nan] * 2, [0.0, math.nan]])
+    np.testing.assert_array_equal(command[:2, places], expected)
+
+
+def test_tuning_does_not_move_joints_to_the_limit_of_one_that_follows():
+    """A change by which the limit of one joint would move another joint too far is rejected."""
+    pair = transmission('pair', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 0.2'))
+    limits = {'j0': 'revolute lower="-9" upper="9"', 'j1': 'revolute lower="-1" upper="1"'}
+    world = _World(maps(limits, pair))
+    world.state(position=(4.9,))
+    world.command(position={'j0': 4.9})  # j1 is at 0.98
+    with pytest.raises(ParameterError):
+        world.tune({'pair.joints.j1.offset': 0.05})
+    world.tune({'pair.joints.j1.offset': 0.03})
+    assert world.command(position={'j0': 4.9}) == {'position': {'m0': pytest.approx(4.85)}}
 
 
 # -- ends ----------------------------------------------------------------------------------------
@@ -374,6 +535,16 @@ def test_a_step_is_as_large_as_its_velocity_limit_allows():
     assert world.command(position={'j0': 3.0 + 20 * 0.06}) == {'position': {'m0': 4.2}}
     world.now += 0.01
     assert reason(world.command, position={'j0': 4.2 + 20 * 0.06 + 1e-3}) == 'jumped'
+
+
+def test_a_rejection_changes_the_steps_of_the_named_joints_only():
+    """After a rejected command the partner that would have held starts at its last command."""
+    world = _World(made(WRIST, NARROW), max_step='reject')
+    world.state(position=(0.0, 0.0))
+    assert world.command(position={'j0': 0.1, 'j1': 0.1})
+    assert reason(world.command, position={'j0': 0.9}) == 'jumped'
+    world.state(position=(1.0, 0.0))  # both joints are at 0.5
+    assert world.command(position={'j0': 0.5, 'j1': 0.1})
 
 
 def test_the_way_to_the_first_waypoint_is_compared():

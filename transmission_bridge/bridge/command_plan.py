@@ -115,7 +115,7 @@ class CoupledJoints:
     :param can_hold: Whether there are enough actuators for one joint to hold while another moves.
     """
 
-    transmission: str
+    binding: Binding
     joints: Index
     names: tuple[str, ...]
     underactuated: tuple[Array, Array] | None = None
@@ -151,8 +151,8 @@ class CoupledJoints:
         if not (modes == modes[:, :1]).all():
             raise JointRejection(
                 'mixed_coupled',
-                f'{", ".join(self.names)} are coupled by {self.transmission} and were commanded '
-                'in different modes; command them in the same',
+                f'{", ".join(self.names)} are coupled by {self.binding.spec.name} and were '
+                'commanded in different modes; command them in the same',
                 everyone,
             )
         missing = ~commanded
@@ -165,7 +165,7 @@ class CoupledJoints:
                 )
             return
         names = ', '.join(self.names[place] for place in np.flatnonzero(missing))
-        coupled = f'for {names}, coupled by {self.transmission} to a joint that was commanded'
+        coupled = f'for {names}, coupled by {self.binding.spec.name} to a joint that was commanded'
         if partial == 'reject':
             reason = f'no command {coupled} (partial_commands is reject)'
             raise JointRejection('partial', reason, everyone)
@@ -198,13 +198,6 @@ class CoupledJoints:
             kept = np.nan_to_num(held[field, self.joints]) * self.can_hold
             ending[field, self.joints] = np.where(np.isnan(mine[field]), kept, mine[field])
 
-    def project_velocities(self, velocities: Array) -> None:
-        """Replace velocities by those that the actuators can produce, in place."""
-        assert self.underactuated is not None
-        jacobian = self.underactuated[0]
-        own = velocities[..., self.joints]
-        velocities[..., self.joints] = own @ (jacobian @ np.linalg.pinv(jacobian)).T
-
     def _solve_underactuated(
         self, field: int, values: Array, commanded: Mask, jacobian: Array, offset: Array
     ) -> Array:
@@ -231,7 +224,7 @@ def find_coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
     offset = robot.actuator_to_joint('position', zeros)
     return tuple(
         CoupledJoints(
-            binding.spec.name,
+            binding,
             np.array(binding.joints, dtype=np.intp),
             tuple(member.name for member in binding.spec.joints),
             _find_underactuated_map(binding, jacobian, offset),
@@ -349,6 +342,11 @@ class CommandPatterns:
             result=result.tobytes(),
             messages=find_message_forms(self._robot.actuator_names, result, self._options),
         )
+
+
+def list_underactuated(robot: RobotTransmissions) -> list[list[int]]:
+    """Return the joints that move together, because their transmission has fewer actuators."""
+    return [list(each.joints) for each in robot.bindings if len(each.actuators) < len(each.joints)]
 
 
 def list_owned_actuators(binding: Binding) -> Index:

@@ -117,8 +117,7 @@ class CommandPath:
         try:
             while True:
                 try:
-                    attempt = command.copy() if self._divides else command
-                    return self._complete_and_send(attempt, known, stamp, source)
+                    return self._complete_and_send(command.copy(), known, stamp, source)
                 except MessageError as error:
                     named = ~np.isnan(command).all(axis=0)
                     if not (self._divides and isinstance(error, JointRejection)):

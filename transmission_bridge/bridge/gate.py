@@ -25,6 +25,7 @@ from transmission_bridge.bridge.command_plan import (
     make_actuator_messages,
 )
 from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.follower_limits import FollowerLimits
 from transmission_bridge.bridge.inputs import JointRejection, Stamp
 from transmission_bridge.bridge.ledger import Ledger, TrajectoryEnd
 from transmission_bridge.bridge.limits import ActuatorLimits, CommandLimits, LimitEffects
@@ -166,7 +167,7 @@ class Gate:
         self._robot_map = robot.stream(JOINT_TO_ACTUATOR)
         self._units = DriverUnits(robot)
         self.patterns = CommandPatterns(robot, self._options)
-        self._following = [g for g in self.patterns.groups if g.underactuated is not None]
+        self._follower_limits = FollowerLimits(robot, self._options)
         self.actuator_limits = ActuatorLimits(robot, self._options)
         self.ledger.hold_actuators(robot)
 
@@ -207,22 +208,23 @@ class Gate:
             ``unknown_turn``, ``unmapped``). If its replacement cannot be mapped, an active
             velocity or effort ends.
         """
+        self._follower_limits.limit_motion(command, known.position, effects)
         if pattern.has_positions and self._options.max_step != 'off':
             self._check_command_step(command[_POSITION], pattern, known, effects)
         if pattern.has_rates:
-            self._stop_outward_rates(command, known, effects)
+            self.limits.zero_outward_rates(command, known.position, known.velocity, effects)
         sent = self._robot_map.map_command(command, known.position, self.report)
         if np.isfinite(sent, self._finite).tobytes() != pattern.result:
             lost = self._map_zero_rates(command, sent, pattern)
             if lost:
-                self._reject_unmapped(lost, command, known, stamp)
+                self._reject_unmapped(lost, pattern, known, stamp)
         if known.open_turns is not None:
             self._check_turns(sent[_POSITION], known.open_turns)
         self.actuator_limits.limit_actuators(sent, effects)
         numbers = self._units.of_drivers(sent)
         if numbers is not sent and 1 in np.isinf(numbers).tobytes():  # too large for its unit
             lost = [b for b in self._robot.bindings if np.isinf(numbers[:, b.actuators]).any()]
-            self._reject_unmapped(lost, command, known, stamp)
+            self._reject_unmapped(lost, pattern, known, stamp)
         effects.count_changes()
         self.ledger.record_command(command, sent, pattern, route, known.now)
         records = pattern.make_records(numbers, stamp)
@@ -238,13 +240,10 @@ class Gate:
             return
         time = np.minimum(self.ledger.find_command_ages(known.now), _LONGEST_STEP)
         target = np.full(positions.shape, np.nan)
-        target[pattern.given] = positions[pattern.given]  # partners hold
+        for joints in (pattern.given, pattern.following):  # other partners hold
+            if joints is not None:
+                target[joints] = positions[joints]
         self.limits.check_step_size(target, origin, time, effects)
-
-    def _stop_outward_rates(self, rates: Array, known: KnownState, effects: LimitEffects) -> None:
-        for group in self._following:
-            group.project_velocities(rates[_VELOCITY])
-        self.limits.zero_outward_rates(rates, known.position, known.velocity, effects)
 
     def _map_zero_rates(
         self, command: Array, sent: Array, pattern: CommandPattern
@@ -263,13 +262,13 @@ class Gate:
         return lost
 
     def _reject_unmapped(
-        self, lost: list[Binding], command: Array, known: KnownState, stamp: Stamp
+        self, lost: list[Binding], pattern: CommandPattern, known: KnownState, stamp: Stamp
     ) -> NoReturn:
         """Reject a command that cannot be mapped, and end the rates that it should replace."""
-        over = np.zeros(command.shape[1], dtype=bool)
+        over = np.zeros(len(pattern.joints), dtype=bool)
+        rates = np.frombuffer(pattern.result, dtype=bool).reshape(self._finite.shape)[_VELOCITY:]
         for binding in lost:
-            joints = list(binding.joints)
-            over[joints] = not np.isnan(command[_VELOCITY:, joints]).all()
+            over[list(binding.joints)] = rates[:, list_owned_actuators(binding)].any()
         self.ledger.expire_rates(over)
         self.end_expired_commands(known, stamp)
         raise MessageError(
@@ -387,6 +386,10 @@ class Gate:
         :raises MessageError: If it is rejected; see :meth:`send_command`.
         """
         robot, values, given, named = self._robot, read.values, read.given, read.named
+        rates = values[_ROWS_OF_WAYPOINTS]
+        self._follower_limits.limit_motion(rates, known.position, effects)
+        self.limits.zero_outward_rates(rates, known.position, known.velocity, effects)
+        values[_ROWS_OF_WAYPOINTS] = rates
         if given[_POSITION].any() and self._options.max_step != 'off':
             first = int(np.argmax(given[_POSITION]))
             seconds, nanoseconds = trajectory.points[first].time
@@ -394,9 +397,6 @@ class Gate:
             target = np.where(named, values[_POSITION, first], np.nan)
             origin = self.ledger.find_step_origins(known.position, known.now)
             self.limits.check_step_size(target, origin, time, effects)
-        rates = values[_ROWS_OF_WAYPOINTS]
-        self._stop_outward_rates(rates, known, effects)
-        values[_ROWS_OF_WAYPOINTS] = rates
         mapped = self._map_waypoints(values, given)
         is_finite = np.isfinite(self._convert_waypoints(mapped))
         for binding in robot.bindings:

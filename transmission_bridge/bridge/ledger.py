@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from transmission_bridge.bridge.command_plan import CommandPattern
+from transmission_bridge.bridge.command_plan import CommandPattern, list_underactuated
 from transmission_bridge.bridge.inputs import CommandCounts
 from transmission_bridge.bridge.options import COMMAND_TIMEOUT
 from transmission_bridge.transmissions import RobotTransmissions
@@ -71,6 +71,7 @@ class Ledger:
         self._timeouts: Array = np.where(given > 0.0, given, np.inf)
         # Tuning changes no members.
         self._robot = robot
+        self._together = list_underactuated(robot)
         self.counts: defaultdict[str, CommandCounts] = defaultdict(CommandCounts)
         self.reset()
 
@@ -116,7 +117,7 @@ class Ledger:
         Return the position of each joint before its next position command.
 
         It is the last commanded position. Without one, after a rejection, and during a trajectory
-        it is the measured position.
+        it is the measured position. Joints of an underactuated group have one state.
 
         :param known: Measured positions, shape ``(n_joints,)``, NaN: unknown.
         """
@@ -124,12 +125,21 @@ class Ledger:
         is_measured = np.isnan(held)
         if self._has_astray:
             is_measured |= self._is_astray
+            for joints in self._together:
+                is_measured[joints] = is_measured[joints].any()
         return np.where(is_measured, known, held)
 
     def find_command_ages(self, now: float) -> Array:
-        """Return the seconds since the last accepted command of each joint; infinite: none."""
+        """
+        Return the seconds since the last accepted command of each joint; infinite: none.
+
+        A command to one joint of an underactuated group counts for all.
+        """
         # Times of absent and expired commands are infinite, of either sign.
-        return np.abs(now - self._renewed)
+        ages: Array = np.abs(now - self._renewed)
+        for joints in self._together:
+            ages[joints] = ages[joints].min()
+        return ages
 
     def record_rejection(self, joints: Mask | Index) -> None:
         """Record that a command to joints was rejected: their next step starts as measured."""
@@ -201,6 +211,7 @@ class Ledger:
         # Joints of underactuated groups follow the latest command, and lose their own.
         if pattern.following is not None:
             self._renewed[pattern.following] = _NONE
+            self._is_astray[pattern.following] = False
         if self._has_kept:
             self._keeps_effort[pattern.given] = False
         if self._has_astray:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from transmission_bridge.bridge.command_plan import list_underactuated
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import CommandCounts, JointRejection
 from transmission_bridge.bridge.options import BridgeOptions
@@ -70,10 +71,55 @@ class LimitEffects:
         self._counts.shares.update(self.shares)
 
 
-def _find_outside(values: Array, lower: Array, upper: Array) -> Mask:
+def find_outside(values: Array, lower: Array, upper: Array) -> Mask:
     """Return the mask of the numbers outside; NaN (no command) is not outside."""
     outside: Mask = (values < lower) | (values > upper)
     return outside
+
+
+def find_beyond(values: Array, lower: Array, upper: Array) -> Mask:
+    """Return the mask of the numbers outside by more than the rounding of a map."""
+    return find_outside(
+        values,
+        lower - _ROUNDING * (1.0 + np.abs(lower)),
+        upper + _ROUNDING * (1.0 + np.abs(upper)),
+    )
+
+
+def choose_names(names: tuple[str, ...], mask: Mask) -> tuple[str, ...]:
+    """Return the names in a mask, shape ``(..., n)``."""
+    some = mask.reshape(-1, mask.shape[-1]).any(axis=0)
+    return tuple(names[place] for place in np.flatnonzero(some))
+
+
+def describe_outside(
+    names: tuple[str, ...], values: Array, outside: Mask, lower: Array, upper: Array
+) -> str:
+    """Return sentences about the numbers of joints outside their limits."""
+    lower, upper = np.broadcast_to(lower, values.shape), np.broadcast_to(upper, values.shape)
+    sentences = [
+        f'{names[index[-1]]}: {values[tuple(index)]:g} is not in '
+        f'[{lower[tuple(index)]:g}, {upper[tuple(index)]:g}]'
+        for index in np.argwhere(outside)
+    ]
+    return shortened(sentences, show=str)
+
+
+def find_joint_bounds(robot: RobotTransmissions) -> Array:
+    """
+    Return position bounds, and magnitudes of velocity and effort, of every joint.
+
+    :returns: Lower and upper bounds, shape ``(2, 3, n_joints)``, rows position, velocity, effort;
+        infinite: no bound.
+    """
+    limits = [effective_limits(robot.robot, name) for name in robot.joint_names]
+    bounds: Array = np.array(
+        [
+            [[each.lower, -each.velocity, -each.effort] for each in limits],
+            [[each.upper, each.velocity, each.effort] for each in limits],
+        ]
+    ).reshape(2, len(limits), len(FIELDS))
+    return np.ascontiguousarray(bounds.transpose(0, 2, 1))
 
 
 class CommandLimits:
@@ -87,24 +133,13 @@ class CommandLimits:
         self._names = robot.joint_names
         self._policy, self._max_step = options.limits, options.max_step
         self._moving = options.zero_max_velocity
-        limits = [effective_limits(robot.robot, name) for name in robot.joint_names]
-        bounds: Array = np.array(
-            [
-                [[each.lower, -each.velocity, -each.effort] for each in limits],
-                [[each.upper, each.velocity, each.effort] for each in limits],
-            ]
-        ).reshape(2, len(limits), len(FIELDS))
         self._lower: Array
         self._upper: Array
-        self._lower, self._upper = np.ascontiguousarray(bounds.transpose(0, 2, 1))
+        self._lower, self._upper = find_joint_bounds(robot)
         # Joints of underactuated groups stop together.
-        self._together = [
-            list(binding.joints)
-            for binding in robot.bindings
-            if len(binding.actuators) < len(binding.joints)
-        ]
+        self._together = list_underactuated(robot)
         self._least_step: Array = self._upper[_VELOCITY] * _STEP_TIME
-        self._step: Array = np.empty(len(limits))
+        self._step: Array = np.empty(len(self._names))
 
     def limit_joints(self, command: Array, effects: LimitEffects, row: int | None = None) -> None:
         """
@@ -121,25 +156,17 @@ class CommandLimits:
             return
         lower = self._lower if row is None else self._lower[row]
         upper = self._upper if row is None else self._upper[row]
-        outside = _find_outside(command, lower, upper)
+        outside = find_outside(command, lower, upper)
         if not outside.any():
             return
         impossible = outside & (lower > upper)
         refused = outside if self._policy == 'reject' else impossible
         if refused.any():
-            effects.count_rejected(self._list_joints(refused))
-            self._reject_joints(command, refused, np.broadcast_to(lower, command.shape), upper)
+            effects.count_rejected(choose_names(self._names, refused))
+            where = describe_outside(self._names, command, refused, lower, upper)
+            raise MessageError('limit', f'outside the limits: {where}')
         np.clip(command, lower, upper, out=command)
-        effects.add_change('clamped', self._list_joints(outside))
-
-    def _reject_joints(self, command: Array, refused: Mask, lower: Array, upper: Array) -> None:
-        upper = np.broadcast_to(upper, command.shape)
-        sentences = [
-            f'{self._names[index[-1]]}: {command[tuple(index)]:g} is not in '
-            f'[{lower[tuple(index)]:g}, {upper[tuple(index)]:g}]'
-            for index in np.argwhere(refused)
-        ]
-        raise MessageError('limit', f'outside the limits: {shortened(sentences, show=str)}')
+        effects.add_change('clamped', choose_names(self._names, outside))
 
     def zero_outward_rates(
         self,
@@ -176,15 +203,15 @@ class CommandLimits:
             some = outward[0][..., joints].any(axis=-1, keepdims=True)
             outward[0][..., joints] = some & ~np.isnan(command[_VELOCITY][..., joints])
         if outward.any() and self._policy == 'reject' and effects.may_reject:
-            effects.count_rejected(self._list_joints(outward))
+            effects.count_rejected(choose_names(self._names, outward))
             raise MessageError(
                 'limit',
                 'measured beyond a position limit and commanded further out: '
-                f'{shortened(tuple(self._list_joints(outward)))}',
+                f'{shortened(choose_names(self._names, outward))}',
             )
         command[_VELOCITY:][outward] = 0.0
-        effects.add_change('stopped', self._list_joints(outward))
-        effects.add_change('outward', self._list_joints(passes))
+        effects.add_change('stopped', choose_names(self._names, outward))
+        effects.add_change('outward', choose_names(self._names, passes))
 
     def are_near(self, targets: Array, origin: Array, given: bytes) -> bool:
         """
@@ -217,7 +244,7 @@ class CommandLimits:
         if not far.any():
             return
         if self._max_step == 'warn':
-            effects.add_change('jumped', self._list_joints(far & ~np.isnan(origin)))
+            effects.add_change('jumped', choose_names(self._names, far & ~np.isnan(origin)))
         else:
             sentences = [
                 f'{self._names[place]} from {origin[place]:g} to {target[place]:g}'
@@ -241,10 +268,6 @@ class CommandLimits:
         :raises MessageError: If a speed is above the velocity limit of its joint (``limit``).
         """
         _check_mean_speed('limit', times, positions, self._upper[_VELOCITY], self._names)
-
-    def _list_joints(self, mask: Mask) -> Iterable[str]:
-        some = mask.reshape(-1, mask.shape[-1]).any(axis=0)
-        return (self._names[place] for place in np.flatnonzero(some))
 
 
 def _check_mean_speed(
@@ -343,7 +366,7 @@ class ActuatorLimits:
         :param effects: Records changes. Ends of commands are scaled, never rejected.
         :raises MessageError: If the command is rejected (``actuator_limit``).
         """
-        if not self._groups or not _find_outside(sent, *self.bounds).any():
+        if not self._groups or not find_outside(sent, *self.bounds).any():
             return
         for row in range(len(FIELDS)):
             self.limit_row(sent[row], row, effects)
@@ -358,13 +381,11 @@ class ActuatorLimits:
         for group in self._groups:
             own = sent[..., group.actuators]
             lower, upper = self.bounds[:, row, group.actuators]
-            outside = _find_outside(own, lower, upper)
+            outside = find_outside(own, lower, upper)
             if not outside.any():
                 continue
             # Rounding of the map must not reject a value exactly at a joint's limit.
-            beyond = (own < lower - _ROUNDING * (1.0 + np.abs(lower))) | (
-                own > upper + _ROUNDING * (1.0 + np.abs(upper))
-            )
+            beyond = find_beyond(own, lower, upper)
             if self._policy == 'reject' or (row == _POSITION and not group.is_single):
                 refused = beyond & effects.may_reject
             else:
@@ -389,7 +410,7 @@ class ActuatorLimits:
         """Return the mask of the numbers outside the limits of their actuators."""
         if self._policy == 'off':
             return np.zeros(len(places), dtype=bool)
-        return _find_outside(values, *self.bounds[:, row, places])
+        return find_outside(values, *self.bounds[:, row, places])
 
     def clip_values(self, values: Array, row: int, places: list[int]) -> Array:
         """Return velocities or efforts clipped to the limits of their actuators."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.follower_limits import FollowerLimits
 from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import ParameterError, shortened
@@ -51,10 +52,7 @@ def check_tuning(
     """
     units = DriverUnits(after)
     # The next equal command at the actuators, with the limits before and after.
-    sent = [
-        _map_commands(after, commands, position, ActuatorLimits(each, options))
-        for each in (before, after)
-    ]
+    sent = [_map_commands(after, commands, position, each, options) for each in (before, after)]
     slides = {joint.name for joint in before.robot.joints if joint.type == 'prismatic'}
     for former, binding in zip(before.bindings, after.bindings, strict=True):
         old = former.transmission
@@ -90,13 +88,18 @@ def check_tuning(
 
 
 def _map_commands(
-    robot: RobotTransmissions, commands: Array, position: Array, limits: ActuatorLimits
+    robot: RobotTransmissions,
+    commands: Array,
+    position: Array,
+    limited: RobotTransmissions,
+    options: BridgeOptions,
 ) -> Array:
-    """Return commands of joints mapped to the actuators, within limits."""
+    """Return commands of joints mapped to the actuators, within the limits of another robot."""
+    commands = np.array(commands, order='C')
     measured = robot.actuator_to_joint('position', position)
-    stream = robot.stream(JOINT_TO_ACTUATOR)
-    sent = stream.map_command(np.ascontiguousarray(commands), measured, MapReport()).copy()
-    limits.limit_actuators(sent, LimitEffects())
+    FollowerLimits(limited, options).limit_motion(commands, measured, LimitEffects())
+    sent = robot.stream(JOINT_TO_ACTUATOR).map_command(commands, measured, MapReport()).copy()
+    ActuatorLimits(limited, options).limit_actuators(sent, LimitEffects())
     return sent
 
 
