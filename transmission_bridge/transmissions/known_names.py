@@ -27,6 +27,7 @@ _COMPARED_LETTERS = 100
 
 _BOUNDS = ('limit', 'lower', 'upper', 'min', 'max')
 _LIMITED = ('velocity', 'speed', 'effort', 'torque', 'force', 'position')
+_PAIRS = [each for pair in product(_BOUNDS, _LIMITED) for each in (pair, pair[::-1])]
 
 #: Meanings of complete names and of words, also of words written as one. A word without a meaning
 #: is similar to one that has a meaning.
@@ -36,11 +37,13 @@ _NAMES = {
 }
 _WORDS = {
     **dict.fromkeys((*_BOUNDS, 'minimum', 'maximum', *_LIMITED), LIMIT),
-    **{a + b: LIMIT for pair in product(_BOUNDS, _LIMITED) for a, b in (pair, pair[::-1])},
+    **{a + b: LIMIT for a, b in _PAIRS},
     **dict.fromkeys(('reduction', 'ratio'), MECHANICAL_REDUCTION),
     **{name: name for name in (OFFSET, REVERSED)},
     'power': '',
 }
+#: Words that may be misspelt; words written as one are compared exactly.
+_SINGLE_WORDS = [word for word in _WORDS if word not in {a + b for a, b in _PAIRS}]
 _DECISIVE = ('reduction', 'ratio', 'limit')
 _SEPARATORS = re.compile(r'[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?=(?i:reduction|ratio(?!n)))')
 
@@ -63,7 +66,10 @@ def find_meaning(name: str) -> str:
     if close := get_close_matches(letters, _NAMES, 1, _OF_NAMES):
         return _NAMES[close[0]]
     words = [letters] if letters in _WORDS else words
-    near = [''.join(get_close_matches(word, _WORDS, 1, _OF_WORDS)) for word in words]
+    near = [
+        word if word in _WORDS else ''.join(get_close_matches(word, _SINGLE_WORDS, 1, _OF_WORDS))
+        for word in words
+    ]
     for word in near:
         if word.endswith(_DECISIVE):
             return _WORDS[word]
