@@ -396,9 +396,9 @@ def test_an_array_does_not_send_to_an_unknown_turn():
     world = _World(robot, **BOTH, wrap_period=('m1=6.283185307179586',))
     world.state(position=(0.0, 0.0))
     assert reason(world.command, position={'j1': 0.1}) == 'unknown_turn'
-    world.merged.settle_turns({1: 0.0})
+    world.merged.settle_turns(np.array([math.nan, 0.0]))
     assert world.array(position={'j0': 0.1, 'j1': 0.1}) != {}
-    world.merged.turns.forget_turns()
+    world.merged.turns.forget_turns(world.merged.turn_plan)
     world.state(position=(0.0, 0.0))
     assert world.array(position={'j0': 0.1}) == {}
 

@@ -534,9 +534,9 @@ class Actuators:
         self.known = np.isfinite(merged.read_values(now)[0])
         self.stale = _join_names(robot.actuator_names, stale)
         self.is_told = not all(driver.is_fine for driver in drivers)
-        turns = merged.turns
-        self.turns = [] if turns is None else turns.list_open_turns()
-        self.beyond = {} if turns is None else turns.take_joints_beyond()
+        plan = merged.turn_plan
+        self.turns = [] if plan is None else merged.turns.list_open_turns(plan)
+        self.beyond = {} if plan is None else merged.turns.take_joints_beyond(plan)
 
 
 @dataclass(frozen=True)
