@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -163,62 +164,19 @@ class OpenTurn:
 # -- What follows from the robot -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TurnGroup:
+class TurnGroup(NamedTuple):
     """
     Transmissions that share actuators, of which one at least is wrapped.
 
     :param actuators: Indices of their actuators.
     :param joints: Indices of their joints.
-    :param names: Names of these joints.
-    :param lower: Limits of these joints as measured, without those for commands only.
-    :param is_continuous: Which of these joints have no limits, and equal positions after a turn.
-    :param travels: Largest motion of each joint while every wrapped actuator moves by a period.
     :param ratios: Motion of the joints for a period of each actuator, ``(n_joints, n_actuators)``;
         ``None``: limits do not determine turns.
     """
 
     actuators: Index
     joints: Index
-    names: tuple[str, ...]
-    lower: Array
-    upper: Array
-    is_continuous: Mask
-    travels: Array
     ratios: Array | None
-
-    def find_candidates(self, covered: Array, is_open: Mask) -> Array | None:
-        """
-        Return the turns to add that keep the joints within limits.
-
-        :param covered: Lowest and highest position of each joint in the counted turn, shape
-            ``(2, n_joints)``.
-        :param is_open: Mask of these actuators in an unknown turn.
-        :returns: Shape ``(n, n_open)``, the nearest first, without those that lead to the same
-            positions; ``None``: too many, or not determined by limits.
-        """
-        if self.ratios is None or np.isnan(covered).any():
-            return None
-        # A few turns lead to all different angles of a continuous joint.
-        most = math.pi + 4.0 * self.travels
-        bounds = np.array([self.lower, self.upper]) - covered
-        low, high = np.where(self.is_continuous, [-most, most], np.clip(bounds, -1e12, 1e12))
-        ratios = self.ratios[:, is_open]
-        inverse = np.linalg.pinv(ratios)
-        center, half = inverse @ (low + high) / 2.0, np.abs(inverse) @ (high - low) / 2.0
-        first, last = np.ceil(center - half - _SAME), np.floor(center + half + _SAME)
-        if np.maximum(last - first + 1.0, 0.0).prod() > _MOST:
-            return None
-        turns: Array = np.stack(np.meshgrid(*map(np.arange, first, last + 1.0)), axis=-1)
-        turns = turns.reshape(-1, len(first))
-        turns = turns[np.argsort(np.square(turns).sum(axis=1), kind='stable')]
-        moved = turns @ ratios.T
-        fits = ((moved >= low) & (moved <= high)).all(axis=1)
-        away = moved[fits] - moved[fits][:1]
-        steps = np.where(self.is_continuous, np.exp(1j * away) / _SAME_ANGLE, away / _SAME)
-        distinct = np.sort(np.unique(np.rint(steps), axis=0, return_index=True)[1])
-        found: Array = turns[fits][distinct]
-        return found
 
 
 class TurnPlan:
@@ -227,13 +185,15 @@ class TurnPlan:
 
     :ivar periods: Period of each actuator, NaN: not wrapped; ``wraps`` is the mask.
     :ivar resolves: Whether the first readings are in an unknown turn.
+    :ivar limits: Limits of the joints as measured, without those for commands only, shape
+        ``(2, n_joints)``.
+    :ivar travels: Largest motion of each joint while all wrapped actuators move by a period.
+    :ivar bounds: Positions of the joints beyond which a turn was lost, shape ``(2, n_joints)``.
     :ivar speeds: Largest speed of each actuator [periods/s].
     :ivar usual: Largest step of each actuator that needs no check of the gap [periods].
     :ivar close: Largest time between an absolute position and a reading to compare [s].
     :ivar far: Largest distance of a reading from zero: a driver may count turns from its position
         at power-up.
-    :ivar lower: Positions of the joints beyond which a turn was lost; ``upper`` likewise.
-    :ivar travels: See :class:`TurnGroup`, for all joints; infinite: no wrapped actuator.
     """
 
     def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
@@ -244,12 +204,20 @@ class TurnPlan:
         self.periods: Array = self.units.in_si(periods, 0)
         self.wraps: Mask = np.isfinite(self.periods)
         self.resolves = options.unknown_turn == 'resolve'
-        limits = find_motor_bounds(robot)[1, FIELDS.index('velocity')]
-        self.speeds: Array = _HASTE * limits / self.periods
+        urdf = replace(robot.robot, blocks=())
+        limits = [effective_limits(urdf, name) for name in robot.joint_names]
+        self.limits: Array = np.array([[each.lower, each.upper] for each in limits]).T
+        # A velocity limit of zero means that it is not given.
+        self._velocity = np.array([each.velocity or math.inf for each in limits])
+        types = {joint.name: joint.type for joint in robot.robot.joints}
+        kinds = [types.get(name) for name in robot.joint_names]
+        self._is_continuous: Mask = np.array([kind == 'continuous' for kind in kinds])
+        self.travels: Array = np.full(len(limits), np.inf)
+        most = find_motor_bounds(robot)[1, FIELDS.index('velocity')]
+        self.speeds: Array = _HASTE * most / self.periods
         self.far: Array = np.full(len(self.names), np.inf)
-        self.upper, self.travels = np.full((2, len(robot.joint_names)), np.inf)
-        self.lower = -self.upper
         self.groups = tuple(self._make_groups()) if self.resolves else ()
+        self.bounds = self.limits + _AGREEMENT * np.array([-self.travels, self.travels])
         self.usual = _SPREAD + _AT_ONCE * self.speeds
         self.close = np.where(np.isinf(self.speeds), _AT_ONCE, _AGREEMENT / self.speeds)
 
@@ -262,59 +230,77 @@ class TurnPlan:
             yield self._make_group(np.flatnonzero(labels == label))
 
     def _make_group(self, own: Index) -> TurnGroup:
-        """Return the transmissions of these actuators, and note their speeds and bounds."""
-        robot = self.robot
-        bindings = [each for each in robot.bindings if each.actuators[0] in own]
+        """Return the transmissions of these actuators, and note their speeds and travels."""
+        bindings = [each for each in self.robot.bindings if each.actuators[0] in own]
         joints = np.unique([joint for each in bindings for joint in each.joints])
-        names = tuple(robot.joint_names[joint] for joint in joints)
-        limits = [effective_limits(replace(robot.robot, blocks=()), name) for name in names]
-        # A velocity limit of zero means that it is not given.
-        bounds = [(each.lower, each.upper, each.velocity or math.inf) for each in limits]
-        lower, upper, velocity = np.array(bounds).T
-        types = {joint.name: joint.type for joint in robot.robot.joints}
-        is_continuous = np.array([types.get(name) == 'continuous' for name in names])
         is_constant = all(each.transmission.is_constant for each in bindings)
-        ends = np.where(is_continuous, math.pi, [-lower, upper]) * [[-1.0], [1.0]]
-        rates = self._sample_ratios(own, joints, None if is_constant else ends)
-        scales = np.where(self.wraps[own], self.periods[own], 1.0)
-        shares = np.abs(np.linalg.pinv(rates)) / scales[:, np.newaxis]
+        rates = self._sample_rates(own, joints, is_constant)
+        periods = np.where(self.wraps[own], self.periods[own], 1.0)
+        shares = np.abs(np.linalg.pinv(rates)) / periods[:, np.newaxis]
         shares[shares < 1e-9 * shares.max(initial=0.0)] = 0.0
-
-        def find_periods(amounts: Array) -> Array:
-            """Return the largest motion of each actuator; no joint limits it: infinite."""
-            parts = np.multiply(shares, amounts, out=np.zeros_like(shares), where=shares > 0.0)
-            most = parts.sum(axis=2).max(axis=0, initial=0.0)
-            return np.where(most > 0.0, most, np.inf)
-
+        lower, upper = self.limits[:, joints]
         haste = _HASTE if is_constant else _HASTE_VARYING
-        self.speeds[own] = np.minimum(self.speeds[own], haste * find_periods(velocity))
-        self.far[own] = (1.0 + _AGREEMENT + find_periods(upper - lower)) * self.periods[own]
-        ratios = rates * np.where(self.wraps[own], scales, 0.0)
+        amounts = np.array([haste * self._velocity[joints], upper - lower])[:, None, None]
+        parts = np.zeros((2, *shares.shape))
+        np.multiply(shares, amounts, out=parts, where=shares > 0.0)
+        most = parts.sum(axis=3).max(axis=1, initial=0.0)
+        # An actuator that moves no joint has no limit.
+        speeds, reach = np.where(most > 0.0, most, np.inf)
+        self.speeds[own] = np.minimum(self.speeds[own], speeds)
+        self.far[own] = (1.0 + _AGREEMENT + reach) * self.periods[own]
+        ratios = rates * np.where(self.wraps[own], periods, 0.0)
         travels = np.abs(ratios).sum(axis=2).max(axis=0, initial=0.0)
-        travels[travels == 0.0] = np.inf
-        self.travels[joints] = travels
-        self.lower[joints] = lower - _AGREEMENT * travels
-        self.upper[joints] = upper + _AGREEMENT * travels
+        self.travels[joints] = np.where(travels > 0.0, travels, np.inf)
         is_simple = is_constant and len(bindings) == 1 and len(own) <= min(2, len(joints))
-        constant = ratios[0] if is_simple else None
-        return TurnGroup(own, joints, names, lower, upper, is_continuous, travels, constant)
+        return TurnGroup(own, joints, ratios[0] if is_simple else None)
 
-    def _sample_ratios(self, own: Index, joints: Index, ends: Array | None) -> Array:
-        """
-        Return motions of joints for motions of actuators, ``(n, n_joints, n_actuators)``.
-
-        :param ends: Ends of the range of each joint; ``None``: the ratio is constant.
-        """
-        robot = self.robot
-        points = np.zeros((1, len(self.names)))
-        if ends is not None:
+    def _sample_rates(self, own: Index, joints: Index, is_constant: bool) -> Array:
+        """Return motions of joints for motions of actuators, ``(n, n_joints, n_actuators)``."""
+        robot, points = self.robot, np.zeros((1, len(self.names)))
+        if not is_constant:
             # A third of the positions of each joint are at the ends of its range.
+            ends = np.where(self._is_continuous, [[-math.pi], [math.pi]], self.limits)
+            lower, upper = ends[:, joints]
             dice = np.random.default_rng(0).uniform(-0.25, 1.25, (_POINTS, len(joints)))
-            where = np.full((_POINTS, len(robot.joint_names)), np.nan)
-            where[:, joints] = ends[0] + np.clip(dice, 0.0, 1.0) * (ends[1] - ends[0])
+            where = np.full((_POINTS, len(self.travels)), np.nan)
+            where[:, joints] = lower + np.clip(dice, 0.0, 1.0) * (upper - lower)
             points = robot.joint_to_actuator('position', where)
         rates = robot.jacobian(points)[:, joints][:, :, own]
         found: Array = rates[np.isfinite(rates).all(axis=(1, 2))]
+        return found
+
+    def find_candidates(self, group: TurnGroup, covered: Array, is_open: Mask) -> Array | None:
+        """
+        Return the turns to add to a group that keep its joints within limits.
+
+        :param covered: Lowest and highest position of each joint in the counted turn, shape
+            ``(2, n_joints)``, NaN: none.
+        :param is_open: Mask of its actuators in an unknown turn.
+        :returns: Shape ``(n, n_open)``, the nearest first, without those that lead to the same
+            positions; ``None``: too many, or not determined by limits.
+        """
+        if group.ratios is None or np.isnan(covered).any():
+            return None
+        # A few turns lead to all different angles of a continuous joint.
+        most = math.pi + 4.0 * self.travels[group.joints]
+        is_continuous = self._is_continuous[group.joints]
+        free = np.clip(self.limits[:, group.joints] - covered, -1e12, 1e12)
+        low, high = np.where(is_continuous, [-most, most], free)
+        ratios = group.ratios[:, is_open]
+        inverse = np.linalg.pinv(ratios)
+        center, half = inverse @ (low + high) / 2.0, np.abs(inverse) @ (high - low) / 2.0
+        first, last = np.ceil(center - half - _SAME), np.floor(center + half + _SAME)
+        if np.maximum(last - first + 1.0, 0.0).prod() > _MOST:
+            return None
+        turns: Array = np.stack(np.meshgrid(*map(np.arange, first, last + 1.0)), axis=-1)
+        turns = turns.reshape(-1, len(first))
+        turns = turns[np.argsort(np.square(turns).sum(axis=1), kind='stable')]
+        moved = turns @ ratios.T
+        fits = ((moved >= low) & (moved <= high)).all(axis=1)
+        away = moved[fits] - moved[fits][:1]
+        steps = np.where(is_continuous, np.exp(1j * away) / _SAME_ANGLE, away / _SAME)
+        distinct = np.sort(np.unique(np.rint(steps), axis=0, return_index=True)[1])
+        found: Array = turns[fits][distinct]
         return found
 
 
@@ -464,7 +450,7 @@ class Turns:
         :returns: Whether a turn was lost.
         """
         is_tuned, self._is_tuned = self._is_tuned, False
-        beyond = (joints < plan.lower) | (joints > plan.upper)
+        beyond = (joints < plan.bounds[0]) | (joints > plan.bounds[1])
         if not beyond.any():
             return False
         lost: Mask = np.zeros(len(plan.names), dtype=bool)
@@ -472,8 +458,8 @@ class Turns:
             own, far = group.actuators, group.joints[beyond[group.joints]]
             if not len(far) or not np.isfinite(positions[own]).all():
                 continue
-            covered = _widen(joints[group.joints], _MARGIN * group.travels)
-            turns = group.find_candidates(covered, plan.wraps[own])
+            covered = _widen(joints[group.joints], _MARGIN * plan.travels[group.joints])
+            turns = plan.find_candidates(group, covered, plan.wraps[own])
             is_possible = turns is None or len(turns) > 0
             lost[own] = plan.wraps[own] & is_possible
             if not (is_tuned and is_possible):  # else the new numbers explain another turn
@@ -517,12 +503,12 @@ class Turns:
             if not is_open.any() or np.isnan(base[own]).any():
                 continue
             late = np.nanmax(reach[own], initial=0.0)
-            here = _widen(joints[group.joints], (_MARGIN + late) * group.travels)
+            here = _widen(joints[group.joints], (_MARGIN + late) * plan.travels[group.joints])
             low, high = self._covered[:, group.joints]
             covered = np.array([np.fmin(low, here[0]), np.fmax(high, here[1])])
-            turns = group.find_candidates(covered, is_open)
+            turns = plan.find_candidates(group, covered, is_open)
             if turns is not None and not len(turns):  # go on looking
-                covered, turns = here, group.find_candidates(here, is_open)
+                covered, turns = here, plan.find_candidates(group, here, is_open)
             self._covered[:, group.joints] = covered
             if turns is not None and len(turns) == 1:
                 added = np.full(len(base), np.nan)
@@ -564,7 +550,7 @@ class Turns:
         for group in plan.groups:
             is_named = np.isfinite(joints[group.joints])
             if is_fresh[group.actuators].any() and is_named.any() and not is_named.all():
-                own = f'turns of {shortened(group.names)} are unknown'
+                own = f'turns of {shortened([names[k] for k in group.joints])} are unknown'
                 raise MessageError('unknown_turn', f'{own}: zero all of them')
         turns = np.rint(away / plan.periods)
         return np.where(is_fresh, self._totals + turns * plan.periods, np.nan)
@@ -587,7 +573,7 @@ class Turns:
             words = '; '.join(self._describe_wrong(plan, k) for k in own if k in self._wrong)
             if not own or not (words or np.isfinite(self._totals[group.actuators]).all()):
                 continue
-            turns = group.find_candidates(self._covered[:, group.joints], is_open)
+            turns = plan.find_candidates(group, self._covered[:, group.joints], is_open)
             reason = 'wrong' if words else 'unlimited'
             if turns is not None and group.ratios is not None and not words:
                 reason = 'several' if len(turns) else 'none'
@@ -596,7 +582,8 @@ class Turns:
             if reason in ('several', 'unlimited') and 1.0 <= moves < math.inf:
                 reason, words = 'fast', f'{moves:.3g}'
             names = tuple(plan.names[place] for place in own)
-            found.append(OpenTurn(names, group.names, tuple(map(tuple, at)), reason, words))
+            joint_names = tuple(plan.robot.joint_names[joint] for joint in group.joints)
+            found.append(OpenTurn(names, joint_names, tuple(map(tuple, at)), reason, words))
         return found
 
     def _describe_wrong(self, plan: TurnPlan, place: int) -> str:
