@@ -70,6 +70,8 @@ PLUGINS = {
     'ankle': '',
 }
 KINDS = (*6 * [each for each in PLUGINS if each != 'ankle'], 'ankle')
+#: Mechanisms of which limits determine no turn.
+UNSEARCHED = {'redundant', 'slider', 'ankle'}
 #: Widest limits of the joints of mechanisms with a variable ratio.
 DOMAINS = {'slider': [(-1.3, 1.2)], 'ankle': [(-0.85, 0.55), (-0.38, 0.38)]}
 SLIDER = params(
@@ -195,7 +197,7 @@ def power_up(robot, path, rng, counts):
     there = np.where(np.isfinite(there), there, actuators)
     readings = (actuators + noise) - periods * np.floor(there / periods)
     path.reset()
-    path.merged.turns.forget_turns()
+    path.merged.turns.forget_turns(path.merged.turn_plan)
     for name, reading in sorted(zip(names, readings, strict=True), key=lambda _: rng.random()):
         message = record((name,), [reading])
         layout = Layout(message.names, message.lengths)
@@ -211,7 +213,7 @@ def power_up(robot, path, rng, counts):
     if known:
         counts['wrong'] += not agrees(robot, found, truth[0])
         return
-    (turn,) = path.merged.turns.list_open_turns()
+    (turn,) = path.merged.turns.list_open_turns(path.merged.turn_plan)
     counts['accused'] += turn.reason == 'wrong'
     counts['not named'] += turn.reason == 'several' and not named(robot, turn, truth[0])
     counts[f'open, {turn.reason}'] += 1

@@ -252,7 +252,7 @@ class _Watched:
             self.bridge.states.merge_message('s', layout, message, (1, 0), self._now)
             if step % 100 == 99:
                 look = Moment(self._now, 1.0, 1.0)
-                parts = self._watch.take_snapshot(look, {'s': Peers('/s')}, outputs, [], {}, {})
+                parts = self._watch.take_snapshot(look, {'s': Peers('/s')}, outputs, [], {})
                 statuses += [judge_part(each) for each in parts if isinstance(each, Actuators)]
         return statuses
 

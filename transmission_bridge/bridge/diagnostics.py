@@ -454,7 +454,6 @@ CHECKS[snapshot.TransmissionFacts] = (
     # Exceptions are logged with their traceback.
     Check(lambda part: '' if part.lately == ['exception'] else 'map', WARN, fact('lately'),
           lambda part: f'could not be mapped: {_list_reasons(sorted(part.lately), _UNMAPPED)}'),
-    Check('encoder', WARN, fact('misplaced'), '{0.misplaced}'),
 )
 CHECKS[snapshot.CommandTopic] = (
     Check('other bridges', ERROR, fact('bridges'),

@@ -534,9 +534,9 @@ class Actuators:
         self.known = np.isfinite(merged.read_values(now)[0])
         self.stale = _join_names(robot.actuator_names, stale)
         self.is_told = not all(driver.is_fine for driver in drivers)
-        turns = merged.turns
-        self.turns = [] if turns is None else turns.list_open_turns()
-        self.beyond = {} if turns is None else turns.take_joints_beyond()
+        plan = merged.turn_plan
+        self.turns = [] if plan is None else merged.turns.list_open_turns(plan)
+        self.beyond = {} if plan is None else merged.turns.take_joints_beyond(plan)
 
 
 @dataclass(frozen=True)
@@ -551,7 +551,6 @@ class TransmissionFacts:
     :param unmapped: Counts of samples that could not be mapped, by reason.
     :param lately: Reasons of recent samples that could not be mapped.
     :param error: Traceback of its latest exception.
-    :param misplaced: Sentence about an absolute encoder that is probably at the joint.
     """
 
     name: str
@@ -563,7 +562,6 @@ class TransmissionFacts:
     unmapped: Mapping[str, int] = field(default_factory=dict)
     lately: Sequence[str] = ()
     error: str = ''
-    misplaced: str = ''
 
 
 def list_transmission_facts(
@@ -572,7 +570,6 @@ def list_transmission_facts(
     reports: Iterable[MapReport],
     window: Changes,
     stale: Mask,
-    misplaced: Mapping[str, str],
 ) -> Iterator[TransmissionFacts]:
     """Yield the facts of used, then of unused transmissions; see :class:`BridgeWatch`."""
     counts: defaultdict[str, dict[str, int]] = defaultdict(Counter)
@@ -600,7 +597,6 @@ def list_transmission_facts(
             unmapped,
             window.find_grown_keys(('map', name), unmapped),
             errors.get(name, ''),
-            misplaced.get(name, ''),
         )
     for spec in list_unused_transmissions(robot):
         reasons = (
@@ -659,7 +655,6 @@ class BridgeWatch:
         inputs: Mapping[str, Peers],
         outputs: Mapping[str, Peers],
         reports: Iterable[MapReport],
-        misplaced: Mapping[str, str],
         commands: Mapping[str, bool],
     ) -> Iterator[Any]:
         """
@@ -669,7 +664,6 @@ class BridgeWatch:
         :param inputs: The subscribed topics.
         :param outputs: The published topics.
         :param reports: Counts of NaN in the maps, by reason.
-        :param misplaced: See :class:`TransmissionFacts`, by transmission.
         :param commands: Topics of joint commands; true for trajectories.
         """
         robot, merged, gate = self._bridge.robot, self._bridge.states.merged, self._bridge.gate
@@ -697,7 +691,7 @@ class BridgeWatch:
         names = gate.drivers.driver_names
         facts = (stale, names, drivers.values(), coverage, contradictions)
         yield Actuators(robot, merged, look.now, *facts)
-        yield from list_transmission_facts(robot, merged, reports, self._window, stale, misplaced)
+        yield from list_transmission_facts(robot, merged, reports, self._window, stale)
         unheard = self._find_unheard_topics(outputs)
         for topic, are_trajectories in commands.items():
             statistics, counts = self._statistics[topic], gate.ledger.counts[topic]

@@ -14,7 +14,7 @@ import numpy as np
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import Entries, find_entries, MOST_UNKNOWN, PlanCache, Stamp
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, split_topic
-from transmission_bridge.bridge.turns import TurnCounter
+from transmission_bridge.bridge.turns import TurnPlan, Turns
 from transmission_bridge.errors import (
     MessageError,
     ParameterError,
@@ -83,10 +83,11 @@ class StateBuffer:
     :param driver_names: Driver's name to URDF name, if they differ; ``None``: names are not
         translated. An entry ``source:name`` is for one source, which has no other actuators.
     :param units: Units of the drivers; ``None``: SI.
-    :param turns: Counts the turns of single-turn encoders; ``None``: there are none.
+    :param turn_plan: Single-turn encoders; ``None``: there are none.
     :param stamp_hold: See :class:`StatePath`.
     :param lost: Actuators of rejected transmissions, with the reason; ``driver_names`` may contain
         them.
+    :ivar turns: Turns of the encoders, if there are any.
     :ivar version: Increases with every change of the numbers.
     :ivar given: Whether position, velocity, effort were ever received.
     :ivar names_hint: Advice for errors about names, with ``{}`` for the entries; empty if names
@@ -108,7 +109,7 @@ class StateBuffer:
         *,
         driver_names: Mapping[str, str] | None = None,
         units: DriverUnits | None = None,
-        turns: TurnCounter | None = None,
+        turn_plan: TurnPlan | None = None,
         stamp_hold: float = 0.0,
         lost: Mapping[str, str] | None = None,
     ) -> None:
@@ -120,7 +121,9 @@ class StateBuffer:
                 self._lost.setdefault(split_topic(driver_name)[1], self._lost[name])
         self.names_hint = '' if driver_names is None else _NAMES_HINT
         self._units = units
-        self.turns = turns
+        self.turn_plan = turn_plan
+        if turn_plan is not None:
+            self.turns = Turns(turn_plan)
         self.version = 0
         timeout = options.state_timeout
         self._is_auto = timeout == AUTO
@@ -151,8 +154,8 @@ class StateBuffer:
         self._only: _DriverRecord | None = None
         self._contested = False
         self.given = [False] * len(FIELDS)
-        if self.turns is not None:
-            self.turns.reset()
+        if self.turn_plan is not None:
+            self.turns.reset(self.turn_plan)
         self._published: Stamp = (0, 0)
         self._older_since: float | None = None
 
@@ -220,9 +223,9 @@ class StateBuffer:
                 if length:
                     self.not_finite[row, places] += ~np.isfinite(values[row, places])
             np.copyto(values, np.nan, where=np.isinf(values))
-        if self.turns is not None and layout.lengths[0]:
+        if self.turn_plan is not None and layout.lengths[0]:
             sent = stamp[0] + stamp[1] * 1e-9 if any(stamp) else np.nan
-            self.turns(values[0], places, self._timeouts[0], now, sent)
+            self.turns.count_turns(self.turn_plan, values[0], places, self._timeouts[0], now, sent)
         known.stamp, known.heard = stamp, now
 
     def record_time(self, now: float) -> bool:
@@ -230,8 +233,8 @@ class StateBuffer:
         went_back = now < self._latest
         if went_back:
             self.reset()
-            if self.turns is not None:
-                self.turns.forget_turns()
+            if self.turn_plan is not None:
+                self.turns.forget_turns(self.turn_plan)
         self._latest = now
         return went_back
 
@@ -288,29 +291,50 @@ class StateBuffer:
         """Check only the first rows for NaN and inf: rows that are never received are NaN."""
         self._watched: Array = self._values[:n_rows].reshape(-1)
 
+    # -- turns of single-turn encoders, see the methods of Turns ---------------------------------
+
+    def replace_turn_plan(self, plan: TurnPlan) -> None:
+        """Replace the plan of turns after its numbers were tuned."""
+        self.turn_plan = plan
+        self.turns.accept_tuning()
+
     def use_absolute_positions(self, positions: Array, now: float) -> None:
-        """Use absolute positions; see :meth:`TurnCounter.use_absolute_positions`."""
-        if self.turns is not None:
+        """Use absolute positions; see :meth:`Turns.use_absolute_positions`."""
+        plan = self.turn_plan
+        if plan is not None:
             self.version += 1
-            self.turns.use_absolute_positions(positions, self._values[0], self._timeouts[0], now)
+            row, timeouts = self._values[0], self._timeouts[0]
+            self.turns.use_absolute_positions(plan, positions, row, timeouts, now)
 
     def reopen_turns(self, joints: Array) -> bool:
-        """Lose turns by the positions of joints; see :meth:`TurnCounter.reopen_turns`."""
-        return self.turns is not None and self.turns.reopen_turns(joints, self._values[0])
+        """Lose turns by the positions of joints; see :meth:`Turns.reopen_turns`."""
+        plan = self.turn_plan
+        return plan is not None and self.turns.reopen_turns(plan, joints, self._values[0])
 
-    def settle_turns(self, positions: Mapping[int, float]) -> None:
-        """Accept positions of actuators in unknown turns, by index."""
-        if self.turns is not None:
+    def find_nearest_turns(self, wanted: Mapping[str, float], oldest: float) -> Array:
+        """See :meth:`Turns.find_nearest_turns`."""
+        if self.turn_plan is None:
+            return np.full(len(self._names), np.nan)
+        return self.turns.find_nearest_turns(self.turn_plan, wanted, oldest)
+
+    def settle_turns(self, positions: Array) -> None:
+        """Accept positions of actuators in unknown turns, NaN: none."""
+        if self.turn_plan is not None:
             self.version += 1
-            self.turns.settle_turns(positions)
-            for place, position in positions.items():
-                self._values[0, place] = position
+            self.turns.settle_turns(self.turn_plan, positions)
+            np.copyto(self._values[0], positions, where=np.isfinite(positions))
 
     def find_open_actuators(self, now: float) -> Mask | None:
-        """Return actuators in unknown turns; see :meth:`TurnCounter.find_open_actuators`."""
+        """Return actuators in unknown turns; see :meth:`Turns.find_open_actuators`."""
+        plan = self.turn_plan
         return (
-            None if self.turns is None else self.turns.find_open_actuators(self._timeouts[0], now)
+            None if plan is None else self.turns.find_open_actuators(plan, self._timeouts[0], now)
         )
+
+    def find_driver_shift(self) -> Array | None:
+        """See :meth:`Turns.find_driver_shift`."""
+        plan = self.turn_plan
+        return None if plan is None else self.turns.find_driver_shift(plan)
 
     def read_values(self, now: float) -> Array:
         """Return rows position, velocity, effort, ``(3, n_actuators)``; must not be changed."""

@@ -17,7 +17,7 @@ from transmission_bridge.bridge.gate import KnownState
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions, RECORDED, split_pairs
 from transmission_bridge.bridge.state_buffer import are_finite, StateBuffer
-from transmission_bridge.bridge.turns import find_wrap_periods, TurnCounter
+from transmission_bridge.bridge.turns import TurnPlan
 from transmission_bridge.description.specs import JointSpec, RobotDescription
 from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
@@ -232,30 +232,30 @@ class StatePath:
         *,
         stamp_hold: float = 0.0,
     ) -> None:
-        self._omit = options.unknown_joints == 'omit'
-        turns = TurnCounter(robot, options) if find_wrap_periods(robot, options) else None
+        self._omit, self._options = options.unknown_joints == 'omit', options
+        turns = TurnPlan(robot, options) if options.wrap_period else None
         self.motion = MotionWatch(robot, np.nan if turns is None else turns.periods)
         self.merged = StateBuffer(
             robot.actuator_names,
             options,
             driver_names=split_pairs('actuator_names', options.actuator_names),
             units=DriverUnits(robot),
-            turns=turns,
+            turn_plan=turns,
             lost=robot.lost_actuators,
             stamp_hold=stamp_hold,
         )
         self.view = JointView(robot, options)
 
         self.report = MapReport()
-        self.replace_maps(robot)
+        self._robot_map = robot.stream(ACTUATOR_TO_JOINT)
         self.reset()
 
     def replace_maps(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages; joints and actuators must be the same."""
         self._robot_map = robot.stream(ACTUATOR_TO_JOINT)
         self.merged.replace_units(DriverUnits(robot))
-        if self.merged.turns is not None:
-            self.merged.turns.replace_maps(robot)
+        if self.merged.turn_plan is not None:
+            self.merged.replace_turn_plan(TurnPlan(robot, self._options))
         self._mapped_version = -1
 
     def reset(self) -> None:
@@ -293,11 +293,6 @@ class StatePath:
         """
         self.merged.use_absolute_positions(positions, now)
 
-    def find_nearest_turns(self, wanted: Mapping[str, float], oldest: float) -> dict[int, float]:
-        """See :meth:`TurnCounter.find_nearest_turns`."""
-        turns = self.merged.turns
-        return {} if turns is None else turns.find_nearest_turns(wanted, oldest=oldest)
-
     def find_joint_motion(self, now: float = 0.0) -> Array:
         """
         Return rows position and velocity, shape ``(2, n_joints)``, NaN if unknown or stale.
@@ -312,7 +307,7 @@ class StatePath:
 
     def find_known_state(self, now: float) -> KnownState:
         """Return the known state for a command; it contains the return of a driver once."""
-        merged, turns = self.merged, self.merged.turns
+        merged = self.merged
         merged.record_time(now)
         position, velocity = self.find_joint_motion(now)
         silent, returned = merged.find_silent_actuators(now), merged.take_returned_actuators()
@@ -322,8 +317,8 @@ class StatePath:
             now,
             position,
             velocity,
-            None if turns is None else merged.find_open_actuators(now),
-            None if turns is None else turns.driver_shift,
+            merged.find_open_actuators(now),
+            merged.find_driver_shift(),
             silent,
             silent if returned is None else returned,
         )
@@ -371,7 +366,7 @@ class StatePath:
 
     def _map_values(self, actuators: Array) -> Array:
         joints = self._robot_map.map_state(actuators, self.report)
-        if self.merged.turns is not None and self.merged.reopen_turns(joints[0]):
+        if self.merged.reopen_turns(joints[0]):
             joints = self._robot_map.map_state(actuators, self.report)
         self._joints = joints
         self._all_known = are_finite(joints)

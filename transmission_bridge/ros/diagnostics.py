@@ -129,7 +129,6 @@ class DiagnosticsPublisher:
                 self._collect_inputs(session, graph),
                 self._collect_outputs(session, graph),
                 session.reports,
-                session.misplaced_encoders,
                 {topic: topic == TRAJECTORY_TOPIC for topic in session.command_topics},
             )
         hardware = session.robot.robot.name if session is not None else ''

@@ -253,11 +253,6 @@ class BridgeSession:
         return self._sensors.find_absolute_positions(now, max_age)
 
     @property
-    def misplaced_encoders(self) -> dict[str, str]:
-        """Encoders by transmission, see :meth:`EncoderPlaces.find_misplaced_encoders`."""
-        return self._sensors.encoder_places.find_misplaced_encoders()
-
-    @property
     def is_open(self) -> bool:
         """Whether messages are accepted and published."""
         return self.inputs.is_open

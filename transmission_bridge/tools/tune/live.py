@@ -18,7 +18,7 @@ from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.options import BridgeOptions, PREFIX, RECORDED, split_pairs
 from transmission_bridge.bridge.robot import make_robot_maps
 from transmission_bridge.bridge.state_buffer import StateBuffer
-from transmission_bridge.bridge.turns import find_wrap_periods, TurnCounter
+from transmission_bridge.bridge.turns import TurnPlan
 from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
@@ -136,9 +136,9 @@ class BridgeRobot(BridgeClient):
             'units': DriverUnits(robot),
             'lost': robot.lost_actuators,
         }
-        turns = TurnCounter(robot, options) if find_wrap_periods(robot, options) else None
-        self._actuators = StateBuffer(robot.actuator_names, options, turns=turns, **drivers)
-        self._counted = robot
+        turns = TurnPlan(robot, options) if options.wrap_period else None
+        self._actuators = StateBuffer(robot.actuator_names, options, turn_plan=turns, **drivers)
+        self._options = options
         self._joints = StateBuffer(robot.joint_names, options)
         self._commands = StateBuffer(robot.actuator_names, RECORDED, **drivers)
         topics = {'joint_states': _make_receiver(self._joints, '')}
@@ -159,11 +159,10 @@ class BridgeRobot(BridgeClient):
         units = DriverUnits(robot)
         for buffer in (self._actuators, self._commands):
             buffer.replace_units(units)
-        newest, turns = self._commands.find_receipt_times(), self._actuators.turns
-        if turns is not None and self._counted is not robot:
-            self._counted = robot
-            turns.replace_maps(robot)
-        shift = None if turns is None else turns.driver_shift
+        newest, turns = self._commands.find_receipt_times(), self._actuators.turn_plan
+        if turns is not None and turns.robot is not robot:
+            self._actuators.replace_turn_plan(TurnPlan(robot, self._options))
+        shift = self._actuators.find_driver_shift()
         with np.errstate(all='ignore'):
             # As in the bridge, another turn may fit the new numbers.
             actuators = self._actuators.read_values(now)
