@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 import math
 import time
 from typing import NamedTuple
@@ -84,13 +85,25 @@ def make_status(
     :param fine: The message without troubles.
     :param state: The first words of every message.
     """
-    found = sorted((each for each in troubles if each.sentence), key=lambda each: -each.level)
+    found = tuple(each for each in troubles if each.sentence)
+    return _make_status(name, found, tuple(values.items()), fine, state)
+
+
+@lru_cache(1024)  # most parts are as they were a second ago
+def _make_status(
+    name: str,
+    troubles: tuple[Trouble, ...],
+    values: tuple[tuple[str, object], ...],
+    fine: str,
+    state: str,
+) -> Status:
+    found = sorted(troubles, key=lambda each: -each.level)
     words = [state, *(each.sentence for each in found)]
     return Status(
         clipped(name, NAME_LENGTH),
         found[0].level if found else OK,
         clipped('; '.join(filter(None, words)) or fine),
-        tuple((clipped(key, NAME_LENGTH), clipped(str(value))) for key, value in values.items()),
+        tuple((clipped(key, NAME_LENGTH), clipped(str(value))) for key, value in values),
         tuple(found),
     )
 

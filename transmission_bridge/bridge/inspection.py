@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 import math
 
 import numpy as np
@@ -82,6 +81,9 @@ _UNMAPPED = {
     'branch': 'the solution is on another assembly branch',
     'exception': 'the transmission raised an error, see the log',
 }
+
+#: Keys of the counts of NaN.
+_NAN = tuple(f'NaN {each}' for each in FIELDS)
 
 #: Reasons that concern the form of a message, not its content.
 _MALFORMED = (
@@ -308,35 +310,6 @@ def _list_unused_transmissions(
     return [*specs, *described.rejected]
 
 
-@lru_cache(1024)  # most are as they were a second ago
-def _make_transmission_status(
-    name: str,
-    type_name: str,
-    late: str,
-    not_finite: tuple[int, ...],
-    is_nan: bool,
-    unmapped: tuple[tuple[str, int], ...],
-    lately: tuple[str, ...],
-    error: str,
-) -> Status:
-    error = error.strip()
-    return make_status(f'transmission {name}', [
-        # Logged with the drivers.
-        Trouble('', ERROR, late and f'no fresh state of {late}'),
-        Trouble('NaN', WARN, 'positions of actuators were NaN or infinite' if is_nan else ''),
-        # Exceptions are logged with their traceback.
-        Trouble('' if lately == ('exception',) else 'map', WARN,
-                f'could not be mapped: {_describe(lately, _UNMAPPED)}' if lately else ''),
-    ], {
-        'loaded': True,
-        'type': type_name,
-        'NaN': sum(not_finite),
-        **{f'NaN {each}': count for each, count in zip(FIELDS, not_finite, strict=True)},
-        **dict(unmapped),
-        **({'last exception': error.splitlines()[-1], 'traceback': error} if error else {}),
-    }, 'loaded')
-
-
 def inspect_transmissions(
     robot: RobotTransmissions,
     merged: StateBuffer,
@@ -355,20 +328,33 @@ def inspect_transmissions(
         counts.update(report.counts)
         errors |= report.errors
     names, is_stale, rows = robot.actuator_names, stale.tolist(), merged.not_finite.tolist()
-    used = robot.transmissions
     for binding in robot.bindings:
         name, actuators = binding.spec.name, binding.actuators
-        if name not in used:
+        if binding.is_identity:
             continue
-        late = ', '.join(names[place] for place in actuators if is_stale[place])
-        not_finite = tuple(sum(row[place] for place in actuators) for row in rows)
+        late = ', '.join([names[place] for place in actuators if is_stale[place]])
+        not_finite = [sum([row[place] for place in actuators]) for row in rows]
         # NaN positions make joints unknown; drivers without rates publish NaN rates.
         is_nan = recent.has_grown(('NaN', name), not_finite[0])
-        unmapped = {reason: counts[name, reason] for reason in _UNMAPPED}
+        unmapped = {reason: counts.get((name, reason), 0) for reason in _UNMAPPED}
         counted = {reason: count for reason, count in unmapped.items() if count}
-        lately = tuple(recent.list_grown(('map', name), counted))
-        facts = (late, not_finite, is_nan, tuple(unmapped.items()), lately, errors.get(name, ''))
-        yield _make_transmission_status(name, binding.spec.type, *facts)
+        lately = recent.list_grown(('map', name), counted)
+        error = errors.get(name, '').strip()
+        yield make_status(f'transmission {name}', [
+            # Logged with the drivers.
+            Trouble('', ERROR, late and f'no fresh state of {late}'),
+            Trouble('NaN', WARN, 'positions of actuators were NaN or infinite' if is_nan else ''),
+            # Exceptions are logged with their traceback.
+            Trouble('' if lately == ['exception'] else 'map', WARN,
+                    f'could not be mapped: {_describe(lately, _UNMAPPED)}' if lately else ''),
+        ], {
+            'loaded': True,
+            'type': binding.spec.type,
+            'NaN': sum(not_finite),
+            **dict(zip(_NAN, not_finite, strict=True)),
+            **unmapped,
+            **({'last exception': error.splitlines()[-1], 'traceback': error} if error else {}),
+        }, 'loaded')
     for spec in _list_unused_transmissions(robot):
         reasons = '; '.join(str(finding) for finding in robot.findings
                             if finding.severity == 'error' and finding.subject == spec.name)
