@@ -87,7 +87,7 @@ def test_no_driver(active_bridge, diagnostics, driver, log):
 
 
 def test_a_bridge_that_was_killed_and_started_again(live, harness):
-    """Its killed self, which stays in the graph until its lease expires, is no trouble."""
+    """Its killed self is no trouble."""
     first, _ = live()
     first.stop(signal.SIGKILL)
     _, peer = live()

@@ -123,9 +123,8 @@ class DiagnosticsPublisher:
         self._follow_session(session)
         now = time.monotonic()
         period, self._looked = now - self._looked, now
-        namesake = self._find_namesake()
-        graph = Graph(self._node, bool(namesake))
-        statuses = [self._inspect_life_cycle(session, graph, namesake)]
+        graph = Graph(self._node)
+        statuses = [self._inspect_life_cycle(session, graph)]
         if session is not None and self._watch is not None:
             statuses += self._watch.inspect_bridge(
                 self._read_time(session, graph, period),
@@ -195,18 +194,15 @@ class DiagnosticsPublisher:
                     f'{indented(clipped(report.errors[name]))}'
                 )
 
-    def _find_namesake(self) -> str:
-        own = (self._node.get_name(), self._node.get_namespace())
-        names = self._node.get_node_names_and_namespaces()
-        name = shown('/' + self._name) if names.count(own) > 1 else ''
-        return self._recent.find_confirmed('namesake', name, _LEASE)
-
     # fmt: off
-    def _inspect_life_cycle(
-        self, session: BridgeSession | None, graph: Graph, namesake: str
-    ) -> Status:
-        recent, facts, clock = self._recent, self._facts(), ''
-        if is_simulated(self._node) and not graph.find_publishers('/clock'):
+    def _inspect_life_cycle(self, session: BridgeSession | None, graph: Graph) -> Status:
+        node, recent, facts, clock = self._node, self._recent, self._facts(), ''
+        own = (node.get_name(), node.get_namespace())
+        is_shared = node.get_node_names_and_namespaces().count(own) > 1
+        namesake = (f'another node has the same name {shown("/" + self._name)}; both publish the '
+                    'same topics and answer the same services: stop one of them, or give it '
+                    'another namespace' if is_shared else '')
+        if is_simulated(node) and not graph.find_publishers('/clock'):
             clock = (f'use_sim_time is set and {graph.resolve_topic("/clock")} has 0 publishers: '
                      'start the simulator, or set use_sim_time to false')
             if session is not None and session.options.publish == 'rate':
@@ -216,9 +212,7 @@ class DiagnosticsPublisher:
             # Confirmed over a time, because another process may be starting it.
             Trouble('start', WARN, recent.find_confirmed(('start', facts.state), facts.absence)),
             Trouble('clock', WARN, recent.find_confirmed('clock', clock)),
-            Trouble('name', ERROR, namesake and f'another node has the same name {namesake}; both '
-                    'publish the same topics and answer the same services: stop one of them, or '
-                    'give it another namespace'),
+            Trouble('name', ERROR, recent.find_confirmed('name', namesake, _LEASE)),
         ]
         values = {'state': facts.state, 'description': self._description.origin}
         if session is not None:

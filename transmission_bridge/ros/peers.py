@@ -41,11 +41,10 @@ class Graph:
     another rule may match the result.
 
     :param node: The node that queries the graph.
-    :param has_namesake: Whether another node certainly has its full name.
     """
 
-    def __init__(self, node: Node, has_namesake: bool = False) -> None:
-        self._node, self._has_namesake = node, has_namesake
+    def __init__(self, node: Node) -> None:
+        self._node = node
         self._publishers: dict[str, list[Any]] = {}
 
     def resolve_topic(self, topic: str) -> str:
@@ -83,12 +82,10 @@ class Graph:
         return sorted(set(list_node_names(others)))
 
     def _list_others(self, peers: Iterable[Any]) -> list[Any]:
-        """Return the endpoints of other nodes: of our full name, all but one are a namesake's."""
-        own, peers = self._node.get_fully_qualified_name(), list(peers)
-        # Not before it is certain, because a node that was started again may see its killed self.
-        namesakes = [peer for peer in peers if _find_full_name(peer) == own][1:]
-        others = [peer for peer in peers if _find_full_name(peer) != own]
-        return others + namesakes * self._has_namesake
+        """Return the endpoints of other nodes; of our full name, all but one are a namesake's."""
+        own, ordered = self._node.get_fully_qualified_name(), list(peers)
+        ours = [peer for peer in ordered if _find_full_name(peer) == own]
+        return [peer for peer in ordered if peer not in ours[:1]]
 
     def _is_bridge(self, peer: Any) -> bool:
         # Names come from other processes: they may be invalid, or not known yet.
