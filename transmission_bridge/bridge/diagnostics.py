@@ -89,7 +89,7 @@ def make_status(
     return _make_status(name, found, tuple(values.items()), fine, state)
 
 
-@lru_cache(1024)  # most parts are as they were a second ago
+@lru_cache(256)  # most parts are as they were a second ago
 def _make_status(
     name: str,
     troubles: tuple[Trouble, ...],

@@ -210,7 +210,7 @@ class Coverage:
         self._counts = self._publishers = np.zeros(len(self._names), dtype=int)
 
     def find_troubles(
-        self, merged: StateBuffer, recent: Recent, topics: Mapping[str, Peers], open_for: float
+        self, states: StateBuffer, recent: Recent, topics: Mapping[str, Peers], open_for: float
     ) -> list[Trouble]:
         """
         Return the troubles; called once a second.
@@ -218,18 +218,18 @@ class Coverage:
         :param topics: The topics of the drivers.
         :param open_for: Seconds since the node was activated.
         """
-        newest = merged.find_receipt_times()
+        newest = states.find_receipt_times()
         never = np.isneginf(newest)
         is_due = open_for > GRACE and not never.all()
         missing = _join_names(self._names, never & self._needed & is_due)
-        lost = _join_names(self._names, self._find_lost(merged, newest, topics))
-        rivals = merged.list_rivals() if recent.has_grown('contests', merged.contests) else {}
+        lost = _join_names(self._names, self._find_lost(states, newest, topics))
+        rivals = states.list_rivals() if recent.has_grown('contests', states.contests) else {}
         contested = '; '.join(
             f'{shortened(names)} on '
             + ' and '.join(f'{topics[each].place} ({topics[each].senders})' for each in both)
             for both, names in rivals.items()
         )
-        unknown = shortened(tuple(merged.unknown_names), show=str)
+        unknown = shortened(tuple(states.unknown_names), show=str)
         names = f' or uses other names (unknown: {unknown}), see actuator_names' if unknown else ''
         return [
             Trouble('never heard', WARN, missing and
@@ -240,12 +240,12 @@ class Coverage:
                     f'is used: {contested}; let one driver publish each actuator'),
         ]
 
-    def _find_lost(self, merged: StateBuffer, newest: Array, topics: Mapping[str, Peers]) -> Mask:
+    def _find_lost(self, states: StateBuffer, newest: Array, topics: Mapping[str, Peers]) -> Mask:
         """Return actuators absent for two looks, while others of their topic were present."""
         is_new = newest != self._newest
         self._newest = newest
         self._quiet = np.where(is_new, 0, self._quiet + 1)
-        givers = merged.list_givers()
+        givers = states.list_givers()
         counts = np.array([len(topics[giver].publishers) if giver else 0 for giver in givers])
         # A publisher that left may have sent messages since the last look.
         most = np.maximum(counts, self._counts)
@@ -260,7 +260,7 @@ class Coverage:
 
 def inspect_actuators(
     robot: RobotTransmissions,
-    merged: StateBuffer,
+    states: StateBuffer,
     now: float,
     stale: Mask,
     driver_names: Mapping[str, str],
@@ -275,8 +275,8 @@ def inspect_actuators(
     :param troubles: Those of their messages and measurements.
     :param is_told: Whether a trouble of a driver explains stale actuators.
     """
-    names, counter, unknown = robot.actuator_names, merged.turns, merged.unknown_names
-    known, late = np.isfinite(merged.read_values(now)[0]), _join_names(names, stale)
+    names, counter, unknown = robot.actuator_names, states.turns, states.unknown_names
+    known, late = np.isfinite(states.read_values(now)[0]), _join_names(names, stale)
     turns = [] if counter is None else counter.list_open_turns()
     beyond = {} if counter is None else counter.take_joints_beyond()
     refused = shortened([spec.name for spec in _list_unused_transmissions(robot)], show=str)
@@ -295,8 +295,8 @@ def inspect_actuators(
         **{UNITS_OF + driver_names.get(name, name):
            ', '.join(unit.text or 'SI' for unit in units.all_units)
            for name, units in robot.units.items()},
-        **{f'not finite {names[place]} {FIELDS[row]}': int(merged.not_finite[row, place])
-           for row, place in np.argwhere(merged.not_finite)},
+        **{f'not finite {names[place]} {FIELDS[row]}': int(states.not_finite[row, place])
+           for row, place in np.argwhere(states.not_finite)},
         **{f'unknown name {name}': unknown[name] for name in sorted(unknown)},
         **{f'turn unknown {shortened(turn.actuators, show=str)}': turn.reason for turn in turns},
     }, fine + (refused and f' of the transmissions in use; rejected: {refused}'))
@@ -312,7 +312,7 @@ def _list_unused_transmissions(
 
 def inspect_transmissions(
     robot: RobotTransmissions,
-    merged: StateBuffer,
+    states: StateBuffer,
     reports: Iterable[MapReport],
     recent: Recent,
     stale: Mask,
@@ -327,7 +327,7 @@ def inspect_transmissions(
     for report in reports:
         counts.update(report.counts)
         errors |= report.errors
-    names, is_stale, rows = robot.actuator_names, stale.tolist(), merged.not_finite.tolist()
+    names, is_stale, rows = robot.actuator_names, stale.tolist(), states.not_finite.tolist()
     for binding in robot.bindings:
         name, actuators = binding.spec.name, binding.actuators
         if binding.is_identity:
@@ -477,22 +477,22 @@ class BridgeWatch:
         :param reports: See :func:`inspect_transmissions`.
         :param commands: Topics of joint commands; true for trajectories.
         """
-        robot, merged, gate = self._bridge.robot, self._bridge.states.merged, self._bridge.gate
+        robot, states, gate = self._bridge.robot, self._bridge.states.merged, self._bridge.gate
         ledger, recent, now = gate.ledger, self._recent, look.now
-        stale = merged.find_stale_actuators(now) & look.is_open
-        timeouts = {topic: merged.find_driver_timeout(topic) for topic in self._drivers}
+        stale = states.find_stale_actuators(now) & look.is_open
+        timeouts = {topic: states.find_driver_timeout(topic) for topic in self._drivers}
         drivers: dict[str, list[Trouble]] = {}
         troubles: list[Trouble] = []
         if look.is_open:
             self._open_for += look.elapsed
             look = look._replace(open_for=self._open_for)
             for topic, driver in self._drivers.items():
-                numbers, timeout = merged.find_given_values(topic), timeouts[topic]
+                numbers, timeout = states.find_given_values(topic), timeouts[topic]
                 drivers[topic] = driver.find_troubles(inputs[topic], numbers, timeout, look)
-            troubles = self._coverage.find_troubles(merged, self._active, inputs, self._open_for)
+            troubles = self._coverage.find_troubles(states, self._active, inputs, self._open_for)
             troubles += self._find_contradictions(now)
             if self._open_for <= GRACE:
-                stale &= np.isfinite(merged.find_receipt_times())
+                stale &= np.isfinite(states.find_receipt_times())
         for topic, each in self._statistics.items():
             found, limit = drivers.get(topic, ()), timeouts.get(topic)
             yield inspect_input(each, inputs[topic], recent, look, limit, found)
@@ -500,8 +500,8 @@ class BridgeWatch:
             yield inspect_output(topic, peers, self._active)
         names = gate.drivers.driver_names
         is_told = any(not self._drivers[topic].is_fine for topic in drivers)
-        yield inspect_actuators(robot, merged, now, stale, names, troubles, is_told)
-        yield from inspect_transmissions(robot, merged, reports, recent, stale)
+        yield inspect_actuators(robot, states, now, stale, names, troubles, is_told)
+        yield from inspect_transmissions(robot, states, reports, recent, stale)
         unheard = self._find_unheard_topics(outputs)
         for topic, are_trajectories in commands.items():
             places, counts = unheard[are_trajectories], ledger.counts[topic]
