@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 import math
 import time
 import traceback
@@ -102,7 +103,6 @@ class DiagnosticsPublisher:
         self._recent = Recent()
         self._node_log, self._session_log = TroubleLog(), TroubleLog()
         self._told: set[str] = set()
-        self._sent: dict[tuple[int, str], tuple[Status, Any]] = {}
         self._looked = time.monotonic()
         # A plain publisher, because diagnostics are published in every state.
         self._publisher = node.create_publisher(
@@ -140,21 +140,9 @@ class DiagnosticsPublisher:
                 self._log_troubles(statuses[1:], self._session_log)
         message = DiagnosticArray()
         message.header.stamp = self._node.get_clock().now().to_msg()
-        hardware = session.robot.robot.name if session is not None else ''
-        message.status = self._make_messages(statuses, hardware or 'none')
+        hardware = (session.robot.robot.name if session is not None else '') or 'none'
+        message.status = [_make_status_message(each, self._name, hardware) for each in statuses]
         self._publisher.publish(message)
-
-    def _make_messages(self, statuses: Iterable[Status], hardware: str) -> list[Any]:
-        """Return messages; unchanged ones are reused."""
-        before, self._sent = self._sent, {}
-        for number, status in enumerate(statuses):
-            # Numbered, because two statuses may have one name.
-            key = (number, hardware)
-            known, message = before.get(key, (None, None))
-            if status != known:
-                message = _make_status_message(status, self._name, hardware)
-            self._sent[key] = status, message
-        return [message for _, message in self._sent.values()]
 
     def _follow_session(self, session: BridgeSession | None) -> None:
         """Forget the results of another session, or of the time before it was opened or closed."""
@@ -285,6 +273,7 @@ def _join_names(names: Sequence[str]) -> str:
     return shortened(names, show=str)
 
 
+@lru_cache(256)  # most statuses are as they were a second ago
 def _make_status_message(status: Status, node: str, hardware: str) -> Any:
     return DiagnosticStatus(
         level=bytes([status.level]),
