@@ -17,9 +17,9 @@ import pytest
 from small_robots import leg, maps, params, ratio, transmission
 from state_paths import record, state_path
 
-from transmission_bridge.bridge.diagnostics import ERROR, judge_part, OK, WARN
+from transmission_bridge.bridge.diagnostics import ERROR, OK, WARN
+from transmission_bridge.bridge.inspection import inspect_actuators
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.snapshot import Actuators
 from transmission_bridge.bridge.turns import find_wrap_periods, unwrap_positions
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import LayoutTable
@@ -80,7 +80,7 @@ class _Bridge:
 
     def status(self):
         stale = np.zeros(len(self.maps.actuator_names), dtype=bool)
-        return judge_part(Actuators(self.maps, self.states.merged, 0.0, stale))
+        return inspect_actuators(self.maps, self.states.merged, 0.0, stale, {})
 
 
 def unknown(positions):
