@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from transmission_bridge.bridge.inputs import JointRejection
+from transmission_bridge.bridge.motion import list_names, Motion, Verdict
 from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.readers import SINGLE_TOPICS
 from transmission_bridge.errors import shortened
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Mask
@@ -27,7 +28,7 @@ class InterfaceHistory:
     ros2_control never clears an interface that its controller released: an old position remains
     beside the velocity of the next controller.
 
-    With ``several_interfaces: together`` all interfaces are used. With ``latest`` an interface is
+    With ``latest`` an interface is
     ignored if it has not changed for 0.5 s while another one of its joint changed. With ``reject``
     a joint may have one interface.
     """
@@ -47,16 +48,43 @@ class InterfaceHistory:
         self._heard: Array = np.full(shape, np.nan)
         self._heard_others: Array = np.full(shape[1], np.nan)
 
-    def record_changes(self, command: Array, now: float, *, is_single: bool = False) -> None:
+    def choose_interfaces(self, motion: Motion, now: float) -> Verdict | None:
+        """
+        Record the changes of a command, and remove constant interfaces from it in place.
+
+        :param now: The time [s]; if it goes backwards, everything is forgotten.
+        :returns: The rejection of joints with several interfaces if ``several_interfaces`` is
+            ``reject``, or if it is not known yet which interface changes.
+        """
+        if self._policy == 'latest':
+            self._record_changes(motion.values, now, motion.route in SINGLE_TOPICS)
+        command = motion.values
+        given = ~np.isnan(command)
+        active = given | ~np.isnan(self._last)
+        several: Mask = given.any(axis=0) & (active.sum(axis=0) > 1)
+        if not several.any():
+            return None
+        newest = np.where(active, self._changed, -np.inf).max(axis=0)
+        if self._policy == 'latest':
+            several &= (newest == self._since) | (now - self._since < _PERIOD)
+            stands = (self._changed < newest) & (now - self._changed >= _PERIOD) & ~several
+            command[stands & given & _MAY_BE_LEFT_OUT] = np.nan
+        if not several.any():
+            return None
+        why = 'and it is not known which one changes ' if self._policy == 'latest' else ''
+        return Verdict(
+            'several_interfaces',
+            f'{shortened(list_names(self._names, several))} commanded by several interfaces {why}'
+            f'(several_interfaces is {self._policy})',
+            several,
+        )
+
+    def _record_changes(self, command: Array, now: float, is_single: bool) -> None:
         """
         Record the changes of a command.
 
-        :param command: Rows position, velocity, effort, shape ``(3, n_joints)``, NaN: none.
-        :param now: The time [s]; if it goes backwards, everything is forgotten.
         :param is_single: Whether the message has one interface and leaves the others unchanged.
         """
-        if self._policy != 'latest':
-            return
         if now < self._now:
             self.reset()
         self._now = now
@@ -76,32 +104,3 @@ class InterfaceHistory:
             # The first messages on several topics arrive in any order and are no change.
             np.copyto(self._changed, self._since, where=noted & is_new)
         np.copyto(self._last, command, where=noted)
-
-    def drop_standing_interfaces(self, command: Array) -> None:
-        """
-        Remove constant interfaces from the command that was recorded last, in place.
-
-        :raises JointRejection: If a joint has several interfaces and ``several_interfaces`` is
-            ``reject``, or if it is not known yet which interface changes (``several_interfaces``).
-        """
-        if self._policy == 'together':
-            return
-        given = ~np.isnan(command)
-        active = given | ~np.isnan(self._last)
-        several: Mask = given.any(axis=0) & (active.sum(axis=0) > 1)
-        if not several.any():
-            return
-        newest = np.where(active, self._changed, -np.inf).max(axis=0)
-        if self._policy == 'latest':
-            several &= (newest == self._since) | (self._now - self._since < _PERIOD)
-        if several.any():
-            names = [self._names[joint] for joint in np.flatnonzero(several)]
-            why = 'and it is not known which one changes ' if self._policy == 'latest' else ''
-            raise JointRejection(
-                'several_interfaces',
-                f'{shortened(names)} commanded by several interfaces {why}'
-                f'(several_interfaces is {self._policy})',
-                several,
-            )
-        stands = (self._changed < newest) & (self._now - self._changed >= _PERIOD)
-        command[stands & given & _MAY_BE_LEFT_OUT] = np.nan

@@ -649,8 +649,8 @@ class BridgeWatch:
         self._active = Changes()
         self._open_for = 0.0
         self._drivers = {each: DriverFacts(self._statistics[each]) for each in self._state_topics}
-        self._coverage = Coverage(self._bridge.robot)
-        self._limits = find_measured_limits(self._bridge.robot)
+        self._coverage = Coverage(self._bridge.plan.robot)
+        self._limits = find_measured_limits(self._bridge.plan.robot)
         self._beyond: deque[Mapping[str, str]] = deque(maxlen=round(_SHOWN))
 
     def take_snapshot(
@@ -672,7 +672,8 @@ class BridgeWatch:
         :param misplaced: See :class:`TransmissionFacts`, by transmission.
         :param commands: Topics of joint commands; true for trajectories.
         """
-        robot, merged, gate = self._bridge.robot, self._bridge.states.merged, self._bridge.gate
+        plan, merged, gate = self._bridge.plan, self._bridge.states.merged, self._bridge.gate
+        robot = plan.robot
         stale = merged.find_stale_actuators(look.now) & look.is_open
         drivers: dict[str, DriverFacts] = {}
         coverage, contradictions = [], {}
@@ -694,7 +695,7 @@ class BridgeWatch:
             yield InputTopic(statistics, inputs[topic], self._window, look, limit, own)
         for topic, peers in outputs.items():
             yield OutputTopic(topic, peers, self._active.find_confirmed(topic, peers.rivals))
-        names = gate.drivers.driver_names
+        names = plan.drivers.driver_names
         facts = (stale, names, drivers.values(), coverage, contradictions)
         yield Actuators(robot, merged, look.now, *facts)
         yield from list_transmission_facts(robot, merged, reports, self._window, stale, misplaced)
@@ -703,11 +704,11 @@ class BridgeWatch:
             statistics, counts = self._statistics[topic], gate.ledger.counts[topic]
             places = unheard[are_trajectories]
             yield CommandTopic(statistics, counts, inputs[topic], self._window, places)
-        ledger, lacking, unsent = gate.ledger, dict(gate.missing), dict(gate.unsent_arrays)
+        ledger, lacking, unsent = gate.ledger, dict(gate.arrays.missing), dict(gate.arrays.unsent)
         yield ActiveCommands(ledger.kept_efforts, ledger.endless_joints, lacking, unsent)
 
     def _find_contradictions(self, now: float) -> dict[str, str]:
-        robot, states = self._bridge.robot, self._bridge.states
+        robot, states = self._bridge.plan.robot, self._bridge.states
         states.motion.judge_motion()
         positions = states.find_joint_motion(now)[0]
         beyond = find_joints_beyond(robot.joint_names, positions, self._limits)
@@ -721,7 +722,7 @@ class BridgeWatch:
         arrays = [f'actuator_{each}_commands' for each in FIELDS]
         kinds = ['actuator_commands', *arrays], ['actuator_trajectory']
         found = []
-        for reached, names in zip(self._bridge.gate.drivers.reached, kinds, strict=True):
+        for reached, names in zip(self._bridge.gate.reached, kinds, strict=True):
             unheard = []
             for namespace in sorted(reached):
                 topics = [outputs[each] for name in names if (each := namespace + name) in outputs]

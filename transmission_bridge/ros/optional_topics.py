@@ -16,12 +16,11 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.command_plan import find_command_names
-from transmission_bridge.bridge.commands import SINGLE_TOPICS
 from transmission_bridge.bridge.encoder_places import EncoderPlaces
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.outputs import check_array_order, DriverNames
+from transmission_bridge.bridge.outlets import check_array_order, DriverNames
+from transmission_bridge.bridge.readers import find_command_names, SINGLE_TOPICS
 from transmission_bridge.bridge.states import SensorPath
 from transmission_bridge.messages.cdr import count_waypoints, JointStateEncoder
 from transmission_bridge.messages.joint_state import (
@@ -246,7 +245,7 @@ def subscribe_trajectories(
 
     def check_waypoints(data: bytes) -> None:
         # Checked before the decoding, which takes longer than the mapping.
-        bridge.trajectories.check_waypoint_count(count_waypoints(data))
+        bridge.plan.reader.check_waypoint_count(count_waypoints(data))
 
     def map_trajectory(message: JointTrajectory, now: float) -> None:
         trajectory = trajectory_from_message(message)

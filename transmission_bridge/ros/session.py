@@ -23,9 +23,9 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.gate import Outgoing
 from transmission_bridge.bridge.inputs import check_command_age, Stamp, StampFilter
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
+from transmission_bridge.bridge.outlets import Outgoing
 from transmission_bridge.bridge.stalls import StallWatch
 from transmission_bridge.bridge.states import PublishPolicy
 from transmission_bridge.errors import MessageError, shortened
@@ -186,7 +186,7 @@ class BridgeSession:
         self.bridge = Bridge(robot, options, self._publish_outgoing, _STAMP_HOLD)
         self.states = self.bridge.states
         self.gate = self.bridge.gate
-        self.drivers = self.gate.drivers
+        self.drivers = self.bridge.plan.drivers
         self._stall = self._make_stall_watch()
         self._publishes_any = options.publish == 'on_any'
         timeout_of = self.states.merged.find_driver_timeout
@@ -215,9 +215,8 @@ class BridgeSession:
         # A session is open only while the node is active.
         self._publishers: dict[tuple[str, str], Callable[[Any], object]] = {}
         for namespace, publisher in self._command_publishers.items():
-            command = partial(self._publish_command, publisher.publish)
-            self._publishers['actuator_commands', namespace] = command
-        self._publishers |= make_array_publishers(self.outputs, tuple(self.gate.orders))
+            self._publishers['actuator_commands', namespace] = publisher.publish
+        self._publishers |= make_array_publishers(self.outputs, tuple(self.bridge.plan.orders))
         self._publishers |= make_trajectory_publishers(self.outputs, self.drivers.namespaces)
         check_separate_topics(self._node, self.state_topics)
         inputs, robot = self.inputs, self.robot
@@ -246,7 +245,7 @@ class BridgeSession:
     def reports(self) -> tuple[MapReport, ...]:
         """Reports on values that the maps of states, commands and sensors cannot compute."""
         sensors = (path.report for path in self._sensors.paths.values())
-        return (self.states.report, self.gate.report, *sensors)
+        return (self.states.report, self.gate.ledger.report, *sensors)
 
     def read_absolute_positions(self, now: float, max_age: float) -> Array:
         """Return absolute joint positions; see :meth:`SensorPath.find_joint_values`."""
@@ -295,7 +294,7 @@ class BridgeSession:
             self._node.destroy_timer(timer)
         self._timers = []
         now = self.time()
-        if left := self.gate.find_left_trajectories(now):
+        if left := self.bridge.find_left_trajectories(now):
             self._log.warning('stop', f'trajectories of {shortened(left)} continue in the drivers')
         publishers = (
             self._command_publishers if self.bridge.send_stop(self._read_stamp(), now) else {}
@@ -321,7 +320,7 @@ class BridgeSession:
 
     def _make_stall_watch(self) -> StallWatch:
         """Return the watch for stalls; log the joints without a timeout by default."""
-        timeouts = self.gate.timeouts
+        timeouts = self.bridge.plan.timeouts
         endless = self.gate.ledger.endless_joints
         if endless and self.options.command_timeout == AUTO:
             self._node.get_logger().info(
@@ -333,7 +332,7 @@ class BridgeSession:
     def replace_maps(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages."""
         self.robot = robot
-        self.bridge.replace_maps(robot)
+        self.bridge.replace_robot(robot)
         self._sensors.replace_sensor_maps(robot)
 
     # -- messages --------------------------------------------------------------------------------
@@ -365,16 +364,10 @@ class BridgeSession:
         self._stall.notice_stall()
         ended = self.bridge.end_expired_commands(self._read_stamp(), self.time())
         if ended:
-            names = [name for command in ended for name in command.names]
             self._log.info(
                 'command_timeout',
-                f'{shortened(names)} stopped: no new velocity or effort within command_timeout',
+                f'{shortened(ended)} stopped: no new velocity or effort within command_timeout',
             )
-
-    def _publish_command(
-        self, publish: Callable[[bytes], object], record: JointStateRecord
-    ) -> None:
-        publish(self._encoder.encode_record(record))
 
     def _publish_outgoing(self, outgoing: Sequence[Outgoing]) -> None:
         for topic, namespace, content in outgoing:
