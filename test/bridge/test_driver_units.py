@@ -15,11 +15,11 @@ import pytest
 from small_robots import leg, params, ratio, transmission, urdf
 from state_paths import record
 
-from transmission_bridge.bridge.actuator_rules import find_motor_bounds
 from transmission_bridge.bridge.diagnostics import judge_part
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
 from transmission_bridge.bridge.outlets import DriverNames
+from transmission_bridge.bridge.robot_plan import find_motor_bounds
 from transmission_bridge.bridge.snapshot import Actuators
 from transmission_bridge.bridge.states import SensorPath, StatePath
 from transmission_bridge.bridge.zeroing import find_zero_offsets
