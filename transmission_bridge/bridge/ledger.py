@@ -97,8 +97,7 @@ class Ledger:
 
     def find_moving_actuators(self, now: float) -> Mask:
         """Return the mask of the actuators that execute a trajectory at a time [s]."""
-        under_way: Mask = self._arrival > now
-        return under_way
+        return self._arrival > now
 
     def find_held_commands(self, now: float) -> Array:
         """
