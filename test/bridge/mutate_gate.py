@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Change gate, ledger and stalls in one place at a time, and let the state machine find it.
+Change gate, rules, ledger and stalls in one place at a time, and let the state machine find it.
 
 Comparisons are flipped, conditions negated, early returns and errors removed. The package is not
 touched: each change runs on a copy. Run by hand, for example after a change of the gate.
@@ -21,7 +21,14 @@ import tempfile
 import campaign
 
 _PACKAGE = Path(__file__).parents[2] / 'transmission_bridge'
-_FILES = ('gate.py', 'follower_limits.py', 'ledger.py', 'stalls.py')
+_FILES = (
+    'gate.py',
+    'joint_rules.py',
+    'actuator_rules.py',
+    'arrays.py',
+    'ledger.py',
+    'stalls.py',
+)
 
 #: Steps of one seed, and seeds.
 _STEPS, _SEEDS = 5000, (1, 2, 3, 4)

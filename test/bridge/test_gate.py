@@ -10,7 +10,7 @@ from pathlib import Path
 import re
 import sys
 
-from command_paths import reason
+from command_paths import read_sent, reason
 import numpy as np
 import pytest
 from small_robots import ANKLE, maps, params, transmission
@@ -22,9 +22,11 @@ from promise_robots import maps as promise_maps
 
 from transmission_bridge.bridge import bridge
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.follower_limits import FollowerLimits
-from transmission_bridge.bridge.limits import LimitEffects
+from transmission_bridge.bridge.joint_rules import Followers
+from transmission_bridge.bridge.motion import COMMAND, Motion
 from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.plan import Plan
+from transmission_bridge.bridge.states import KnownState
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import Layout
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
@@ -73,7 +75,7 @@ class _World:
         self.sent = []
 
     def _receive(self, outgoing):
-        self.sent += [(each.topic, each.content) for each in outgoing]
+        self.sent += [(each.topic, read_sent(each).content) for each in outgoing]
 
     def _sent_by(self, act, *given):
         before = len(self.sent)
@@ -136,7 +138,7 @@ class _World:
         """Change parameters."""
         after = self.robot.with_parameters(changes)
         self.bridge.guard_tuning(after, self.now)
-        self.bridge.replace_maps(after)
+        self.bridge.replace_robot(after)
         self.robot = after
 
     @staticmethod
@@ -294,8 +296,11 @@ def test_a_motion_that_cannot_be_computed_becomes_no_number():
     command = np.full((3, len(robot.joint_names)), np.nan)
     command[:2, places] = [[9.0, 9.0], [0.0, 1.0]]  # the motor ends at 1.2
     unknown = np.full(len(robot.joint_names), np.nan)
-    rule = FollowerLimits(robot, BridgeOptions(limits='off'))
-    rule.limit_motion(command, unknown, LimitEffects())
+    plan = Plan(robot, BridgeOptions(limits='off'))
+    pattern = plan.find_pattern(COMMAND, np.isfinite(command).tobytes())
+    motion = Motion('', pattern, command, np.empty(0))
+    for rule in Followers.make(plan, pattern):
+        assert rule.apply(motion, KnownState(0.0, unknown, unknown), None) is None
     expected = np.array([[math.nan] * 2, [0.0, math.nan]])
     np.testing.assert_array_equal(command[:2, places], expected)
 
@@ -381,11 +386,11 @@ def test_an_array_waits_for_a_command_of_each_member():
     """It is sent with active commands of its mode only, and counted if it lacks one."""
     world = _World(pair(), **BOTH)
     assert world.array(position={'j0': 0.5}) == {}
-    assert world.gate.unsent_arrays == {'actuator_position_commands': 1}
-    assert world.gate.missing == {'actuator_position_commands': ('m1',)}
+    assert world.gate.arrays.unsent == {'actuator_position_commands': 1}
+    assert world.gate.arrays.missing == {'actuator_position_commands': ('m1',)}
     sent = world.array(position={'j1': 0.25})
     assert sent == {'actuator_position_commands': [0.5, 0.25]}
-    assert world.gate.missing == {}
+    assert world.gate.arrays.missing == {}
     assert world.array(velocity={'j1': 0.25}) == {}
     assert world.array(position={'j0': 0.5}) == {}
 
@@ -408,7 +413,7 @@ def test_an_array_keeps_limits_that_were_tuned_since(mode, value):
     """A number beyond its limit is no command; what ends rates is brought within."""
     world = _World(pair('<limit velocity="100" effort="100"/>'), **BOTH, zero_effort=True)
     world.command(**{mode: {'j0': 1.0, 'j1': value}})
-    world.bridge.replace_maps(world.robot.with_parameters({f't1.actuators.m1.limit.{mode}': 1.0}))
+    world.bridge.replace_robot(world.robot.with_parameters({f't1.actuators.m1.limit.{mode}': 1.0}))
     assert world.array(**{mode: {'j0': 1.0}}) == {}
     world.gate.ledger.expire_rates(np.array([0]))
     assert world.arrays(world.wait(TICK)) == {f'actuator_{mode}_commands': [0.0, 1.0]}
@@ -461,7 +466,7 @@ def test_stopping_ends_a_trajectory_of_rates(start):
     world = _World(pair())
     world.trajectory('j0', (9.0, {'velocities': 1.0}), start=start)
     world.trajectory('j1', (9.0, {'positions': 1.0}), start=start)
-    assert world.gate.find_left_trajectories(world.now) == ('m1',)
+    assert world.bridge.find_left_trajectories(world.now) == ('m1',)
     assert world.stop() == {'velocity': {'m0': 0.0}}
 
 
@@ -545,6 +550,13 @@ def test_a_rejection_changes_the_steps_of_the_named_joints_only():
     assert reason(world.command, position={'j0': 0.9}) == 'jumped'
     world.state(position=(1.0, 0.0))  # both joints are at 0.5
     assert world.command(position={'j0': 0.5, 'j1': 0.1})
+
+
+def test_a_joint_in_an_unknown_position_makes_no_step():
+    """Its command is rejected as ``jumped``, also if the motion of its motor is not known."""
+    world = _World(promise_maps('claw'), max_step='reject', limits='off')
+    for near, far in ((0.5, np.sin(0.5)), (9.0, 9.0)):  # the motor ends at 1.2
+        assert reason(world.command, position={'near': near, 'far': far}) == 'jumped'
 
 
 def test_the_way_to_the_first_waypoint_is_compared():

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from transmission_bridge.bridge.contradictions import MotionWatch
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.gate import KnownState
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions, RECORDED, split_pairs
 from transmission_bridge.bridge.state_buffer import are_finite, StateBuffer
@@ -24,6 +24,34 @@ from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, FIELDS
 from transmission_bridge.types import Array, EMPTY, Index, Mask
+
+# -- What is known for a command -----------------------------------------------------------------
+
+
+class KnownState(NamedTuple):
+    """
+    The known state of the robot at one moment.
+
+    Masks have shape ``(n_actuators,)``; ``None``: no actuator.
+
+    :param now: The time [s].
+    :param position: Joint positions, shape ``(n_joints,)``, NaN if unknown or too old.
+    :param velocity: Joint velocities, same shape, NaN if unknown or too old.
+    :param open_turns: Actuators in an unknown turn.
+    :param shift: To subtract from actuator positions for the turns of the drivers, shape
+        ``(n_actuators,)``; ``None``: zero.
+    :param silent: Actuators of silent drivers.
+    :param returned: Actuators of drivers that are silent, or were since the last command.
+    """
+
+    now: float
+    position: Array
+    velocity: Array
+    open_turns: Mask | None = None
+    shift: Array | None = None
+    silent: Mask | None = None
+    returned: Mask | None = None
+
 
 # -- When the joint states are published ---------------------------------------------------------
 
