@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from transmission_bridge.bridge.acceleration_rule import Acceleration
 from transmission_bridge.bridge.actuator_rules import ACTUATOR_RULES, find_motor_bounds
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.joint_rules import JOINT_RULES, Outward
@@ -28,7 +29,7 @@ from transmission_bridge.transmissions.interfaces import FIELDS, JOINT_TO_ACTUAT
 from transmission_bridge.types import Array, Index, Mask
 
 #: The rules in the order of their application; some make none for a pattern.
-RULES = (*JOINT_RULES, *ACTUATOR_RULES)
+RULES = (*JOINT_RULES, Acceleration, *ACTUATOR_RULES)
 
 #: Number of cached patterns of each kind; controllers use fewer combinations in practice.
 PATTERNS = 64
