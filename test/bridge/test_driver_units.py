@@ -168,7 +168,7 @@ def test_limits_are_si_at_the_motor_and_said_in_the_driver_s_unit(twins):
     """30 rad are 4.77 turns, and a refusal names the unit; no number is implausible."""
     _, robot = twins
     place = robot.actuator_names.index('winch')
-    lower, upper = find_motor_bounds(robot)[:, :, place]
+    lower, upper = find_motor_bounds(robot)[:, :3, place]
     assert (lower.tolist(), upper.tolist()) == ([-20.0, -40.0, -3.0], [30.0, 40.0, 3.0])
     commands = Commands(robot, limits='reject')
     with pytest.raises(MessageError, match=r'winch: 5 is not in \[-3.1831, 4.77465\] turn'):

@@ -552,6 +552,13 @@ def test_a_rejection_changes_the_steps_of_the_named_joints_only():
     assert world.command(position={'j0': 0.5, 'j1': 0.1})
 
 
+def test_a_joint_in_an_unknown_position_makes_no_step():
+    """Its command is rejected as ``jumped``, also if the motion of its motor is not known."""
+    world = _World(promise_maps('claw'), max_step='reject', limits='off')
+    for near, far in ((0.5, np.sin(0.5)), (9.0, 9.0)):  # the motor ends at 1.2
+        assert reason(world.command, position={'near': near, 'far': far}) == 'jumped'
+
+
 def test_the_way_to_the_first_waypoint_is_compared():
     """It has the time until then; the bound of 0.1 s is for streams."""
     world = _World(pair(), max_step='reject', limits='off')

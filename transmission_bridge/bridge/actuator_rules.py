@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from transmission_bridge.bridge.joint_rules import list_owned_actuators, reject_unmapped
+from transmission_bridge.bridge.joint_rules import list_owned_actuators
 from transmission_bridge.bridge.motion import (
     describe_outside,
     EFFORT,
@@ -68,11 +68,11 @@ def find_motor_bounds(robot: RobotTransmissions) -> Array:
 
     If several transmissions use an actuator, the limits of all of them apply.
 
-    :returns: Lower and upper bounds in SI at the motor, shape ``(2, 3, n_actuators)``, rows
-        position, velocity, effort; infinite: no bound.
+    :returns: Lower and upper bounds in SI at the motor, shape ``(2, 4, n_actuators)``, rows
+        position, velocity, effort, acceleration; infinite: no bound.
     """
     names = robot.actuator_names
-    bounds: Array = np.full((2, len(FIELDS), len(names)), np.inf)
+    bounds: Array = np.full((2, 4, len(names)), np.inf)
     bounds[0] = -np.inf
     for tunables in robot.tunables.values():
         for tunable in tunables:
@@ -166,29 +166,6 @@ class ActuatorLimits(Rule):
         return Verdict('actuator_limit', sentence)
 
 
-class Representable(Rule):
-    """A number is not too large for the unit of its driver."""
-
-    @classmethod
-    def make(cls, plan: Plan, pattern: Pattern) -> Iterator[Rule]:
-        """Yield one rule for all actuators."""
-        if plan.units.scales is not None and not pattern.is_end:
-            yield cls(plan.units.scales, plan, pattern)
-
-    def __init__(self, scales: Array, plan: Plan, pattern: Pattern) -> None:
-        scales = scales[[POSITION, VELOCITY, EFFORT, VELOCITY]]
-        self._largest = pattern.cut_rows(np.finfo(float).max * np.minimum(scales, 1.0))
-        self._bindings = plan.robot.bindings
-
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
-        """Reject what would be infinite."""
-        is_large = np.abs(motion.sent) > self._largest
-        if 1 not in is_large.tobytes():
-            return None
-        lost = [each for each in self._bindings if is_large[..., list(each.actuators)].any()]
-        return reject_unmapped(lost, motion)
-
-
 class Speed(Rule):
     """
     The mean speed between two waypoints is within the velocity limits of joints and actuators.
@@ -246,5 +223,5 @@ def _find_fast(
     )
 
 
-#: In the order of application: numbers are not changed after their limits.
-ACTUATOR_RULES = Turns, ActuatorLimits, Representable, Speed
+#: In the order of application: limits are the last change of a number.
+ACTUATOR_RULES = Turns, ActuatorLimits, Speed

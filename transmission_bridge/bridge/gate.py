@@ -26,7 +26,7 @@ from transmission_bridge.bridge.motion import (
     VELOCITY,
     Verdict,
 )
-from transmission_bridge.bridge.outlets import CommandOutlet, Outgoing, TrajectoryOutlet
+from transmission_bridge.bridge.outlets import Outgoing, Outlets
 from transmission_bridge.bridge.plan import Plan
 from transmission_bridge.bridge.states import KnownState
 from transmission_bridge.errors import MessageError
@@ -53,7 +53,7 @@ class Gate:
         # A single driver in the namespace of the bridge counts as reached.
         known = {''} if plan.drivers.namespaces == ('',) else set()
         self.reached: tuple[set[str], set[str]] = (set(known), set(known))
-        self._outlets: Sequence[CommandOutlet | TrajectoryOutlet] = ()
+        self._outlets: Outlets = ()
 
     def reset(self) -> None:
         """Forget every command; the counts stay."""
@@ -83,7 +83,7 @@ class Gate:
                     self.ledger.record_command(motion, known.now)
                 else:
                     self.ledger.record_trajectory(motion, known.now)
-                self._deliver(plan, motion, motion.pattern.outlets, known, stamp)
+                self._deliver(plan, motion, known, stamp, motion.pattern.outlets)
         finally:
             if motion.over is not None:
                 self.ledger.expire_rates(motion.over)
@@ -111,15 +111,10 @@ class Gate:
         error = MessageError(verdict.reason, verdict.sentence)
         if motion.record is not None:
             raise error
-        robot, named, mine, ends = (
-            plan.robot,
-            motion.pattern.named,
-            motion.pattern.named,
-            verdict.ends,
-        )
+        robot, named, ends = plan.robot, motion.pattern.named, verdict.ends
+        mine = named
         if plan.divides and verdict.joints is not None:
-            mine = verdict.joints | robot.joints_of(robot.actuators_of(verdict.joints))
-            ends = mine
+            mine = ends = verdict.joints | robot.joints_of(robot.actuators_of(verdict.joints))
         self.ledger.record_rejection(mine)
         if ends is not None:
             motion.over = ends if motion.over is None else motion.over | ends
@@ -204,7 +199,7 @@ class Gate:
     ) -> tuple[str, ...]:
         given = ~np.isnan(motion.sent)
         if given.any():
-            self._deliver(plan, motion, plan.find_outlets(given), known, stamp)
+            self._deliver(plan, motion, known, stamp, plan.find_outlets(given.tobytes()))
         return list_names(plan.robot.actuator_names, given)
 
     def _end_replaced_velocities(self, plan: Plan, known: KnownState, stamp: Stamp) -> None:
@@ -213,17 +208,12 @@ class Gate:
         if replaced:
             motion = self._make_end(plan, plan.nothing)
             motion.sent[VELOCITY, replaced] = 0.0
-            self._deliver(plan, motion, (), known, stamp)
+            self._deliver(plan, motion, known, stamp, ())
 
     # -- what is sent ----------------------------------------------------------------------------
 
     def _deliver(
-        self,
-        plan: Plan,
-        motion: Motion,
-        outlets: Sequence[CommandOutlet | TrajectoryOutlet],
-        known: KnownState,
-        stamp: Stamp,
+        self, plan: Plan, motion: Motion, known: KnownState, stamp: Stamp, outlets: Outlets
     ) -> None:
         """Send the messages of outlets, and plain arrays."""
         if outlets is not self._outlets:

@@ -115,27 +115,19 @@ class Partners(Rule):
             commanded = mask.any(axis=0)
             if mask[mask.any(axis=1)].all():
                 continue
-            about = (
-                f'for {", ".join(list_names(group.names, ~commanded))}, coupled by '
-                f'{group.transmission} to a joint that was commanded'
-            )
+            missing = ', '.join(list_names(group.names, ~commanded))
+            about = f'for {missing}, coupled by {group.transmission} to a joint that was commanded'
             if pattern.is_end:
                 yield _KeptPartners(pattern, group)
             elif not (mask[:, commanded] == mask[:, commanded][:, :1]).all():
-                yield Rejected(
-                    'mixed_coupled',
-                    f'{", ".join(group.names)} are coupled by {group.transmission} and were '
-                    'commanded in different modes; command them in the same',
-                    everyone,
-                )
+                names = f'{", ".join(group.names)} are coupled by {group.transmission}'
+                why = 'and were commanded in different modes; command them in the same'
+                yield Rejected('mixed_coupled', f'{names} {why}', everyone)
             elif group.can_hold and not rejects:
                 yield cls(plan, pattern, group, about)
             elif group.can_hold or group.constants is None or not pattern.is_command:
-                why = (
-                    ' (partial_commands is reject)'
-                    if rejects
-                    else ', and it has too few actuators to hold them'
-                )
+                why = ', and it has too few actuators to hold them'
+                why = ' (partial_commands is reject)' if rejects else why
                 yield Rejected('partial', f'no {pattern.kind} {about}{why}', everyone)
 
     def __init__(self, plan: Plan, pattern: Pattern, group: CoupledJoints, about: str) -> None:
@@ -311,7 +303,6 @@ class Step(Rule):
         self._names, self._speeds = plan.robot.joint_names, plan.joint_speeds
         self._least: Array = plan.joint_speeds * _STEP_TIME
         self._positions = pattern.complete[POSITION].tobytes()
-        self._moved = pattern.moved  # partners that hold make no step
         self._warns = plan.options.max_step == 'warn'
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
@@ -330,7 +321,9 @@ class Step(Rule):
             targets = targets[first]
         most = self._speeds * (time + _STEP_TIME) * (1.0 + ROUNDING)
         far = ~(np.abs(targets - origin) <= most)  # NaN is not within
-        far &= self._moved & ~np.isnan(targets) & np.isfinite(self._speeds)
+        far &= motion.pattern.moved & np.isfinite(self._speeds)
+        # Without a target the map rejects; without an origin the step is too large.
+        far &= ~np.isnan(targets) | (np.isnan(origin) & motion.pattern.complete[POSITION])
         if not far.any():
             return None
         if self._warns:
@@ -404,7 +397,8 @@ class Map(Rule):
 
     Velocity is mapped at the commanded position, or at the measured one if no position is
     commanded; effort is mapped at the measured position. Rates of zero are zero at any position.
-    An end that cannot be mapped is zero at its actuators, and also ends the partners.
+    A number that is too large for the unit of its driver cannot be mapped. An end that cannot be
+    mapped is zero at its actuators, and also ends the partners.
     """
 
     @classmethod
@@ -415,48 +409,37 @@ class Map(Rule):
 
     def __init__(self, plan: Plan) -> None:
         self._robot, self._map = plan.robot, plan.stream.map_command
+        self._scales = plan.units.scales
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
-        """Map all joints."""
+        """Map all joints; if it is rejected, the rates that it should replace end."""
         sent = motion.sent = self._map(motion.values, known.position, ledger.report)
-        if np.isfinite(sent).tobytes() == motion.pattern.result:
+        is_finite = np.isfinite(sent if self._scales is None else sent / self._scales)
+        if is_finite.tobytes() == motion.pattern.result:
             return None
         expected = np.frombuffer(motion.pattern.result, dtype=bool).reshape(sent.shape)
-        lost = []
+        lost, over = [], np.zeros(motion.values.shape[1], dtype=bool)
         for binding in self._robot.bindings:
             joints, own = list(binding.joints), list_owned_actuators(binding)
             still = (motion.values[:, joints] == 0.0).all(axis=1)
             still[POSITION] = False
             sent[np.ix_(still, own)] = 0.0
-            if np.isfinite(sent[:, own])[expected[:, own]].all():
+            is_finite[np.ix_(still, own)] = True
+            if is_finite[:, own][expected[:, own]].all():
                 continue
-            lost.append(binding)
+            lost.append(binding.spec.name)
+            over[joints] = expected[VELOCITY:, own].any()
             if motion.due is not None:
                 rows = np.flatnonzero(~np.isnan(motion.values[:, joints]).all(axis=1))
                 active = ~np.isnan(ledger.actuators[np.ix_(rows, own)])
                 sent[np.ix_(rows, own)] = np.where(active, 0.0, np.nan)
                 motion.values[np.ix_(rows, joints)] = 0.0
                 motion.due[joints] = True
-        return reject_unmapped(lost, motion) if lost and motion.due is None else None
-
-
-def list_owned_actuators(binding: Binding) -> list[int]:
-    """Return the indices of the actuators that are commanded through a transmission."""
-    return [each for each, owned in zip(binding.actuators, binding.owned, strict=True) if owned]
-
-
-def reject_unmapped(lost: Sequence[Binding], motion: Motion) -> Verdict:
-    """Return the rejection of a command, which ends the rates that it should replace."""
-    over: Mask = np.zeros(motion.values.shape[-1], dtype=bool)
-    for binding in lost:
-        joints = list(binding.joints)
-        over[joints] = motion.pattern.complete[VELOCITY : EFFORT + 1, joints].any()
-    return Verdict(
-        'unmapped',
-        f'a command cannot be mapped by {shortened([each.spec.name for each in lost])}: out of '
-        'its domain, singular, too large, or its position is unknown',
-        ends=over,
-    )
+        if not lost or motion.due is not None:
+            return None
+        why = 'out of its domain, singular, too large, or its position is unknown'
+        sentence = f'a command cannot be mapped by {shortened(lost)}: {why}'
+        return Verdict('unmapped', sentence, ends=over)
 
 
 class _WaypointMap(Map):
@@ -471,16 +454,23 @@ class _WaypointMap(Map):
                 sent[row, points] = robot.joint_to_actuator(
                     interface, values[row, points], at=at, rate=rate, report=ledger.report
                 )
+        rows = [POSITION, VELOCITY, EFFORT, VELOCITY]
+        scales = 1.0 if self._scales is None else self._scales[rows, np.newaxis]
+        is_finite = np.isfinite(sent / scales)
         for binding in filter(motion.pattern.commands, robot.bindings):
-            own = sent[..., list_owned_actuators(binding)]
-            lost = np.argwhere(given & ~np.isfinite(own).all(axis=-1))
-            if len(lost):
+            is_mapped = is_finite[..., list_owned_actuators(binding)].all(axis=-1)
+            for row, point in np.argwhere(given & ~is_mapped):
                 return Verdict(
                     'unmapped',
-                    f'{ARRAYS[lost[0][0]]} of waypoint {lost[0][1]} cannot be mapped by '
-                    f'{binding.spec.name}: out of its domain, singular, or not supported',
+                    f'{ARRAYS[row]} of waypoint {point} cannot be mapped by {binding.spec.name}: '
+                    'out of its domain, singular, or not supported',
                 )
         return None
+
+
+def list_owned_actuators(binding: Binding) -> list[int]:
+    """Return the indices of the actuators that are commanded through a transmission."""
+    return [each for each, owned in zip(binding.actuators, binding.owned, strict=True) if owned]
 
 
 #: In the order of application. Limits come before partners, because a partner that holds keeps

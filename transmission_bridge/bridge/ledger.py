@@ -33,9 +33,9 @@ class TrajectoryEnd:
 
     :param named: Mask of the joints that it names, shape ``(n_joints,)``.
     :param joints: Mask of these and the coupled joints that hold; it ends their commands.
+    :param actuators: Mask of the actuators that move them, shape ``(n_actuators,)``.
     :param joint_command: Rows position, velocity, effort after the last waypoint, shape ``(3,
         n_joints)``; NaN: none. If it ends with positions, the other rows are NaN.
-    :param actuators: Mask of the actuators that move them, shape ``(n_actuators,)``.
     :param actuator_command: Rows of the actuators, shape ``(3, n_actuators)``.
     :param start: Start time [s]; former commands hold until then.
     :param until: End time [s].
@@ -43,8 +43,8 @@ class TrajectoryEnd:
 
     named: Mask
     joints: Mask
-    joint_command: Array
     actuators: Mask
+    joint_command: Array
     actuator_command: Array
     start: float
     until: float
@@ -226,16 +226,10 @@ class Ledger:
     def record_trajectory(self, motion: Motion, now: float) -> None:
         """Record a trajectory that is about to be sent; it replaces commands when it starts."""
         assert motion.record is not None
-        pattern = motion.pattern
-        end = TrajectoryEnd(
-            named=pattern.named,
-            joints=pattern.joints,
-            joint_command=_find_final_command(motion.values),
-            actuators=pattern.actuators,
-            actuator_command=_find_final_command(motion.sent),
-            start=motion.start,
-            until=motion.start + motion.record.duration,
-        )
+        pattern, until = motion.pattern, motion.start + motion.record.duration
+        commands = _find_final_command(motion.values), _find_final_command(motion.sent)
+        masks = pattern.named, pattern.joints, pattern.actuators
+        end = TrajectoryEnd(*masks, *commands, motion.start, until)
         self.has_trajectories = True
         self._cancel_upcoming(end.joints)
         self.upcoming.append(end)

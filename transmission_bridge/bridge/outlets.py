@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,31 +30,27 @@ class Outgoing(NamedTuple):
     content: bytes | TrajectoryRecord | Array
 
 
+class Share(NamedTuple):
+    """The actuators of one driver in a message: their names there, and their indices."""
+
+    namespace: str
+    names: tuple[str, ...]
+    places: list[int]
+
+
 class CommandOutlet:
     """
     Makes JointState messages to one driver from the numbers of actuators in SI.
 
-    :param names: Its actuators, by the names of the driver.
-    :param places: Their indices.
     :param rows: Whether position, velocity, effort are sent; other arrays are empty.
     """
 
-    is_trajectory = False
-
-    def __init__(
-        self,
-        namespace: str,
-        names: Sequence[str],
-        places: list[int],
-        rows: Sequence[bool],
-        units: DriverUnits,
-    ) -> None:
-        self.namespace = namespace
-        self._places = as_slice(places)
-        position, velocity, effort = rows
-        writer = self._writer = JointStateWriter(names, '', (position, velocity, effort))
+    def __init__(self, share: Share, rows: tuple[bool, bool, bool], units: DriverUnits) -> None:
+        self.namespace, names, places = share
+        self._places, scales = as_slice(places), units.scales
+        writer = self._writer = JointStateWriter(names, '', rows)
         self._arrays = [
-            (row, array, None if units.scales is None else units.scales[row, self._places])
+            (row, array, None if scales is None else scales[row, self._places])
             for row, array in enumerate((writer.position, writer.velocity, writer.effort))
             if len(array)
         ]
@@ -75,19 +71,14 @@ class CommandOutlet:
 
 
 class TrajectoryOutlet:
-    """Makes trajectories to one driver; parameters as of :class:`CommandOutlet`."""
+    """Makes trajectories to one driver."""
 
-    is_trajectory = True
-
-    def __init__(
-        self, namespace: str, names: Sequence[str], places: list[int], units: DriverUnits
-    ) -> None:
-        self.namespace, self._names = namespace, tuple(names)
-        self._places = places
+    def __init__(self, share: Share, units: DriverUnits) -> None:
+        self.namespace, self._names, self._places = share
         self._scales: Array | float = 1.0
         if units.scales is not None:
             rows = [POSITION, VELOCITY, EFFORT, VELOCITY]
-            self._scales = units.scales[rows][:, np.newaxis, places]
+            self._scales = units.scales[rows][:, np.newaxis, self._places]
 
     def make_message(self, motion: Motion, shift: Array | None, stamp: Stamp) -> Outgoing:
         """Return the trajectory; header and times are those of the joints."""
@@ -109,6 +100,10 @@ class TrajectoryOutlet:
         )
         content = TrajectoryRecord(record.stamp, record.frame_id, self._names, points)
         return Outgoing('actuator_trajectory', self.namespace, content)
+
+
+#: Makers of the messages to all drivers.
+Outlets: TypeAlias = tuple[CommandOutlet | TrajectoryOutlet, ...]
 
 
 # -- The drivers of the actuators, and the drivers' names ----------------------------------------
@@ -169,19 +164,15 @@ class DriverNames:
             for topic, driver_name, actuator in self._entries
         }
 
-    def divide_actuators(self, actuators: Mask) -> list[tuple[str, list[str], list[int]]]:
-        """
-        Return the namespace of each driver, and its share of some actuators: names and indices.
-
-        :param actuators: Mask, shape ``(n_actuators,)``.
-        """
-        shares: dict[str, tuple[list[str], list[int]]] = {}
+    def divide_actuators(self, actuators: Mask) -> list[Share]:
+        """Return the share of each driver in some actuators, shape ``(n_actuators,)``."""
+        shares: dict[str, list[int]] = {}
         for place in np.flatnonzero(actuators).tolist():
-            namespace, driver_name = self._places[self._actuators[place]]
-            names, places = shares.setdefault(namespace, ([], []))
-            names.append(driver_name)
-            places.append(place)
-        return [(namespace, *share) for namespace, share in shares.items()]
+            shares.setdefault(self._places[self._actuators[place]][0], []).append(place)
+        return [
+            Share(ns, tuple(self._places[self._actuators[p]][1] for p in places), places)
+            for ns, places in shares.items()
+        ]
 
     def _check_topics(self) -> None:
         topics: dict[str, str] = {}
@@ -215,25 +206,22 @@ def _namespace_of(topic: str) -> str:
 
 
 def check_array_order(
-    option: str,
-    names: Sequence[str],
-    known: Sequence[str],
-    kind: str,
-    lost: Mapping[str, str] | None = None,
+    option: str, names: Sequence[str], known: Collection[str], lost: Mapping[str, str]
 ) -> None:
     """
     Check the names that define the order of an array.
 
     :param option: Name of the option.
     :param known: The names allowed.
-    :param kind: The kind of the names, with its article, for the error.
     :param lost: Names of rejected transmissions, with the reason; an array cannot omit them.
     :raises ParameterError: If a name is not allowed or repeated.
     """
+    kinds = {'command_joints': 'a joint that may be commanded'}
     for number, name in enumerate(names):
         if name not in known:
-            why = f', {lost[name]}' if lost and name in lost else closest(name, known)
-            what, expected = f'is not {kind}{why}', f'names out of {", ".join(known)}'
+            why = f', {lost[name]}' if name in lost else closest(name, known)
+            what = f'is not {kinds.get(option, "an actuator of the robot")}{why}'
+            expected = f'names out of {", ".join(known)}'
         elif name in names[:number]:
             what, expected = 'is repeated', 'each name once'
         else:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from transmission_bridge.bridge.outlets import (
     check_array_order,
     CommandOutlet,
     DriverNames,
+    Outlets,
     TrajectoryOutlet,
 )
 from transmission_bridge.bridge.readers import CommandReader, find_command_names
@@ -31,7 +33,7 @@ from transmission_bridge.types import Array, Index, Mask
 #: The rules in the order of their application; some make none for a pattern.
 RULES = (*JOINT_RULES, Acceleration, *ACTUATOR_RULES)
 
-#: Number of cached patterns of each kind; controllers use fewer combinations in practice.
+#: Number of cached patterns; controllers use fewer combinations in practice.
 PATTERNS = 64
 
 
@@ -54,7 +56,11 @@ class Plan:
     :ivar orders: Indices of the actuators in plain arrays, by the namespace of their driver.
     :ivar ending_rows: Mask of the rows that end after a timeout, shape ``(3, 1)``.
     :ivar nothing: A motion of no joint, all NaN, shape ``(3, n_joints)``; must not be changed.
-    :ivar patterns: Patterns by kind and mask as bytes; see :meth:`find_pattern`.
+    :ivar find_pattern: Returns the pattern of a kind of motion and a mask of its given values as
+        bytes.
+    :ivar find_outlets: Returns the outlets for a mask of numbers of actuators as bytes. With
+        ``mixed_commands: nan`` actuators commanded in different modes share one message, and NaN
+        means no command; otherwise each interface has a message.
     :raises ParameterError: If an option does not fit the robot.
     """
 
@@ -67,8 +73,8 @@ class Plan:
         self.chooses = options.several_interfaces != 'together'
         self.timeouts = find_command_timeouts(robot, options.command_timeout)
         self.units = DriverUnits(robot)
-        self.joint_bounds = _add_accelerations(_find_joint_bounds(robot))
-        self.motor_bounds = _add_accelerations(find_motor_bounds(robot))
+        self.joint_bounds = _find_joint_bounds(robot)
+        self.motor_bounds = find_motor_bounds(robot)
         self.joint_speeds: Array = self.joint_bounds[1, VELOCITY].copy()
         if options.limits == 'off':
             self.joint_bounds[:] = self.motor_bounds[:] = [[[-np.inf]], [[np.inf]]]
@@ -79,16 +85,17 @@ class Plan:
         self.drivers = DriverNames(
             split_pairs('actuator_names', options.actuator_names), robot.actuator_names
         )
-        names, order = robot.actuator_names, options.command_actuators
-        kind = 'an actuator of the robot'
-        check_array_order('command_actuators', order, names, kind, robot.lost_actuators)
+        joints, names = self.names.commandable, robot.actuator_names
+        order = options.command_actuators
+        check_array_order('command_joints', options.command_joints, joints, robot.lost_joints)
+        check_array_order('command_actuators', order, names, robot.lost_actuators)
         self.orders: dict[str, list[int]] = {}
         for name in order:
             self.orders.setdefault(self.drivers.find_namespace(name), []).append(names.index(name))
         self.ending_rows: Mask = np.array([[False], [True], [options.zero_effort]])
         self.nothing: Array = np.full((len(FIELDS), len(robot.joint_names)), np.nan)
-        self.patterns: dict[str, dict[bytes, Pattern]] = {COMMAND: {}, TRAJECTORY: {}, END: {}}
-        self._outlets: dict[bytes, tuple[CommandOutlet, ...]] = {}
+        self.find_pattern = lru_cache(PATTERNS)(partial(Pattern, self))
+        self.find_outlets = lru_cache(PATTERNS)(self._make_outlets)
         self.reader = CommandReader(self)
 
     def make_mask(self, joints: Index) -> Mask:
@@ -97,43 +104,16 @@ class Plan:
         mask[joints] = True
         return mask
 
-    def find_pattern(self, kind: str, key: bytes) -> Pattern:
-        """
-        Return the pattern of a motion.
-
-        :param key: Mask of the values that its message gives, as bytes.
-        """
-        patterns = self.patterns[kind]
-        if key not in patterns:
-            if len(patterns) >= PATTERNS:
-                patterns.clear()
-            patterns[key] = Pattern(self, kind, key)
-        return patterns[key]
-
-    def find_outlets(self, given: Mask) -> tuple[CommandOutlet, ...]:
-        """
-        Return the outlets for numbers of actuators.
-
-        With ``mixed_commands: nan`` actuators commanded in different modes share one message, and
-        NaN means no command; otherwise each interface has a message.
-
-        :param given: Mask of the numbers, rows position, velocity, effort.
-        """
-        key = given.tobytes()
-        if key not in self._outlets:
-            if len(self._outlets) >= PATTERNS:
-                self._outlets.clear()
-            modes = [given]
-            if self.options.mixed_commands != 'nan' and is_mixed(given):
-                modes = [given & row for row in np.eye(len(FIELDS), dtype=bool)[:, :, np.newaxis]]
-            self._outlets[key] = tuple(
-                CommandOutlet(
-                    namespace, names, places, mode[:, places].any(axis=1).tolist(), self.units
-                )
-                for mode in modes
-                for namespace, names, places in self.drivers.divide_actuators(mode.any(axis=0))
-            )
-        return self._outlets[key]
+    def _make_outlets(self, key: bytes) -> Outlets:
+        given: Mask = np.frombuffer(key, dtype=bool).reshape(len(FIELDS), -1)
+        modes = [given]
+        if self.options.mixed_commands != 'nan' and is_mixed(given):
+            modes = [given & row for row in np.eye(len(FIELDS), dtype=bool)[:, :, np.newaxis]]
+        return tuple(
+            CommandOutlet(share, tuple(mode[:, share.places].any(axis=1).tolist()), self.units)
+            for mode in modes
+            for share in self.drivers.divide_actuators(mode.any(axis=0))
+        )
 
 
 class Pattern:
@@ -156,9 +136,8 @@ class Pattern:
     """
 
     def __init__(self, plan: Plan, kind: str, key: bytes) -> None:
-        self.kind = kind
-        self.is_command, self.is_trajectory = kind == COMMAND, kind == TRAJECTORY
-        self.is_end = kind == END
+        self.kind, self.is_command = kind, kind == COMMAND
+        self.is_trajectory, self.is_end = kind == TRAJECTORY, kind == END
         self.mask: Mask = np.frombuffer(key, dtype=bool).reshape(-1, len(plan.robot.joint_names))
         self.is_mixed = is_mixed(self.mask)
         self.complete: Mask = self.mask.copy()
@@ -175,14 +154,12 @@ class Pattern:
         result = plan.robot.actuators_of(self.complete)
         self.result = result.tobytes()
         self.actuators: Mask = result.any(axis=0)
-        self.outlets: tuple[CommandOutlet | TrajectoryOutlet, ...] = (
-            tuple(
-                TrajectoryOutlet(*share, plan.units)
-                for share in plan.drivers.divide_actuators(self.actuators)
-            )
-            if self.is_trajectory
-            else plan.find_outlets(result)
-        )
+        self.outlets: Outlets
+        if self.is_trajectory:
+            shares = plan.drivers.divide_actuators(self.actuators)
+            self.outlets = tuple(TrajectoryOutlet(share, plan.units) for share in shares)
+        else:
+            self.outlets = plan.find_outlets(self.result)
         self.rules = tuple(rule for each in RULES for rule in each.make(plan, self))
 
     def commands(self, binding: Binding) -> bool:
@@ -224,15 +201,9 @@ def find_command_timeouts(robot: RobotTransmissions, timeout: float) -> list[flo
 
 def _find_joint_bounds(robot: RobotTransmissions) -> Array:
     limits = [effective_limits(robot.robot, name) for name in robot.joint_names]
-    upper = np.array([[each.upper, each.velocity, each.effort] for each in limits])
-    lower = np.array([[each.lower, -each.velocity, -each.effort] for each in limits])
-    return np.array([lower, upper]).reshape(2, len(limits), len(FIELDS)).swapaxes(1, 2)
-
-
-def _add_accelerations(bounds: Array) -> Array:
-    """Return bounds with a fourth row without bounds, C-contiguous."""
-    free = np.broadcast_to([[[-np.inf]], [[np.inf]]], (2, 1, bounds.shape[-1]))
-    return np.concatenate([bounds, free], axis=1)
+    upper = [[each.upper, each.velocity, each.effort, np.inf] for each in limits]
+    lower = [[each.lower, -each.velocity, -each.effort, -np.inf] for each in limits]
+    return np.array([lower, upper]).reshape(2, len(limits), 4).swapaxes(1, 2).copy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -104,15 +104,11 @@ def _find_named(
         if length != len(named) or unknown:
             otherwise = ''
             if 0 < len(named) < len(layout.names):
-                otherwise = (
-                    f'; or one for each joint that declares the {interface} command interface '
-                    f'({shortened(named)})'
-                )
+                otherwise = f'; or one for each joint that declares the {interface} command '
+                otherwise += f'interface ({shortened(named)})'
             if unknown:
-                otherwise += (
-                    f'. The robot has no joint {shortened(unknown)}: the sender has another '
-                    'description'
-                )
+                otherwise += f'. The robot has no joint {shortened(unknown)}: the sender has '
+                otherwise += 'another description'
             raise make_ragged_error(layout.names, {interface: length}, otherwise=otherwise)
     return named
 
@@ -138,24 +134,18 @@ def find_command_names(robot: RobotTransmissions) -> CommandNames:
         for binding in robot.bindings
         for place in binding.passive
     }
-    lost = {name: f'not bridged, {reason}' for name, reason in robot.lost_joints.items()}
-    barred = dict(reading)
-    for joint in robot.robot.joints:
-        if joint.name not in robot.joint_names:
-            barred[joint.name] = (
-                f'it follows {joint.mimic.joint}'
-                if joint.mimic is not None
-                else lost.get(joint.name, 'not bridged')
-            )
+    reasons = {name: f'not bridged, {reason}' for name, reason in robot.lost_joints.items()}
+    reasons |= {j.name: f'it follows {j.mimic.joint}' for j in robot.robot.joints if j.mimic}
     components = [
         component
         for block in robot.robot.blocks
         for component in block.components
         if component.kind == 'joint'
     ]
-    for component in components:
-        if component.name not in robot.joint_names:
-            barred.setdefault(component.name, lost.get(component.name, 'not bridged'))
+    others = [each.name for each in robot.robot.joints] + [each.name for each in components]
+    barred = reading | {
+        name: reasons.get(name, 'not bridged') for name in others if name not in robot.joint_names
+    }
     declared = {
         interface: frozenset(
             component.name
@@ -331,9 +321,7 @@ class CommandReader:
         if 1 in np.isinf(values).tobytes():
             names = list_names(self._plan.robot.joint_names, np.isinf(values))
             raise MessageError('infinite', f'infinite command for {shortened(names)}')
-        given = np.isfinite(values).tobytes()
-        commands = self._plan.patterns[COMMAND]
-        pattern = commands.get(given) or self._plan.find_pattern(COMMAND, given)
+        pattern = self._plan.find_pattern(COMMAND, np.isfinite(values).tobytes())
         return Motion(route, pattern, values, EMPTY)
 
     def _plan_layout(self, layout: Layout) -> _Reading:

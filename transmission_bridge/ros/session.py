@@ -33,8 +33,7 @@ from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.ros.channels import check_separate_topics, InputTopics, OutputTopics
 from transmission_bridge.ros.optional_topics import (
-    make_array_publishers,
-    make_trajectory_publishers,
+    make_driver_publishers,
     SensorTopics,
     subscribe_joint_arrays,
     subscribe_joint_commands,
@@ -209,15 +208,8 @@ class BridgeSession:
 
     def _make_topics(self) -> None:
         self._publish_states = self.outputs.add_publisher('joint_states').publish
-        self._command_publishers = self.outputs.add_driver_publishers(
-            'actuator_commands', self.drivers.namespaces
-        )
         # A session is open only while the node is active.
-        self._publishers: dict[tuple[str, str], Callable[[Any], object]] = {}
-        for namespace, publisher in self._command_publishers.items():
-            self._publishers['actuator_commands', namespace] = publisher.publish
-        self._publishers |= make_array_publishers(self.outputs, tuple(self.bridge.plan.orders))
-        self._publishers |= make_trajectory_publishers(self.outputs, self.drivers.namespaces)
+        self._publishers = make_driver_publishers(self.outputs, self.bridge.plan)
         check_separate_topics(self._node, self.state_topics)
         inputs, robot = self.inputs, self.robot
         for topic in self.state_topics:
@@ -227,7 +219,7 @@ class BridgeSession:
         inputs.subscribe_joint_states('joint_commands', take, commands=True)
         singles, self.missing = subscribe_joint_commands(inputs, robot, self._use_command)
         order = self.options.command_joints
-        arrays = subscribe_joint_arrays(inputs, robot, order, self._use_array)
+        arrays = subscribe_joint_arrays(inputs, order, self._use_array)
         self.command_topics = ('joint_commands', *singles, *arrays, TRAJECTORY_TOPIC)
         self._sensors = SensorTopics(
             self.inputs,
@@ -296,12 +288,11 @@ class BridgeSession:
         now = self.time()
         if left := self.bridge.find_left_trajectories(now):
             self._log.warning('stop', f'trajectories of {shortened(left)} continue in the drivers')
-        publishers = (
-            self._command_publishers if self.bridge.send_stop(self._read_stamp(), now) else {}
-        )
+        ended = self.bridge.send_stop(self._read_stamp(), now)
         deadline = time.monotonic() + _ACKNOWLEDGE_PERIOD
-        for publisher in publishers.values():
+        for namespace in self.drivers.namespaces if ended else ():
             remaining = max(deadline - time.monotonic(), 0.0)
+            publisher = self.outputs.publishers[f'{namespace}actuator_commands']
             publisher.wait_for_all_acked(Duration(seconds=remaining))
 
     def destroy_session(self) -> None:

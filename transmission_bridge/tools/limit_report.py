@@ -249,7 +249,7 @@ def _compute_joint_box(transmission: Transmission, limits: Array, own: Array) ->
     """
     Return the limits of the joints that result from the limits of the actuators.
 
-    :param own: Shape ``(2, 3, m)``, as :func:`find_motor_bounds`.
+    :param own: Shape ``(2, 4, m)``, as :func:`find_motor_bounds`.
     :returns: Shape ``(4, n, 2)``.
     """
     (least, greatest), speed, effort = own[:, 0], own[1, 1], own[1, 2]
