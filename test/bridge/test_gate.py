@@ -555,6 +555,18 @@ def test_stopping_ends_a_trajectory_of_rates(start):
     assert world.stop() == {'velocity': {'m0': 0.0}}
 
 
+def test_a_waypoint_has_the_numbers_that_its_ratio_depends_on():
+    """Rates and efforts of a crank need a position, also if they are zero."""
+    world = _World(maps({'knee': 'revolute'}, leg()))
+    for row in ('velocities', 'accelerations', 'effort'):
+        for number in (0.0, 0.1):
+            point = {'velocities': 0.0, row: number}
+            assert reason(world.trajectory, 'knee', (1.0, point)) == 'no_position'
+    point = {'positions': 0.1, 'accelerations': 0.1}
+    assert reason(world.trajectory, 'knee', (1.0, point)) == 'no_velocity'
+    assert world.trajectory('knee', (1.0, point | {'velocities': 0.1, 'effort': 0.1}))
+
+
 def test_a_trajectory_is_no_faster_than_its_limits_between_waypoints():
     """The mean speed is compared with joints and motors, and never clamped."""
     slow = (1.0, {'positions': -1.0}), (2.0, {'positions': 1.0})

@@ -199,16 +199,22 @@ process._CHECK, process._LATE = 0.1, 0.25
 
 def setup(node):
     from std_msgs.msg import String
-    steps = [0.6, 0.1, 0.1, 0.1, 0.1]
+    # The task of the check is created after the first step, and waits for the second one.
+    steps = [0.2, 0.8, 0.1, 0.1]
 
-    def step():
+    def step(data=None):
         if steps:
             time.sleep(steps.pop(0))
             publisher.publish(String())
 
+    def tick():
+        if len(steps) == 4:
+            step()
+        print('tick')
+
     publisher = node.create_publisher(String, 'slow', 10)
-    node.create_subscription(String, 'slow', lambda data: step(), 10, raw=True)
-    node.create_timer(0.05, lambda: print('tick') if not steps else step())
+    node.create_subscription(String, 'slow', step, 10, raw=True)
+    node.create_timer(0.05, tick)
 """
 
 
@@ -217,7 +223,7 @@ def setup(node):
 def test_long_callbacks_are_no_flood(start):
     """Callbacks that each take long neither warn nor change the executor."""
     child = start('-c', PRELUDE + SLOW + MAIN, 'auto')
-    child.wait_for('tick', times=8)  # long enough for one more check after the last step
+    child.wait_for('tick', times=20)  # long enough for one more check after the last step
     child.ends_well(signal.SIGINT, PROMPT)
     assert 'takes over' not in child.output
 

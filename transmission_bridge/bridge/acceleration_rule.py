@@ -6,28 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from transmission_bridge.bridge.motion import (
-    ACCELERATION,
-    list_names,
-    Motion,
-    POSITION,
-    ROUNDING,
-    Rule,
-    VELOCITY,
-    Verdict,
-)
+from transmission_bridge.bridge.ledger import Ledger
+from transmission_bridge.bridge.motion import ACCELERATION, Motion, Pattern, POSITION, VELOCITY
+from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.rule import list_names, ROUNDING, Rule, Verdict
+from transmission_bridge.bridge.states import KnownState
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import shortened
 from transmission_bridge.types import Array, Mask
-
-if TYPE_CHECKING:
-    from transmission_bridge.bridge.ledger import Ledger
-    from transmission_bridge.bridge.plan import Pattern, Plan
-    from transmission_bridge.bridge.states import KnownState
 
 #: Time that a change of speed may take in addition to the available time [s]: messages are late.
 _EXTRA_TIME = 0.15
@@ -52,7 +41,7 @@ class Acceleration(Rule):
     """
 
     @classmethod
-    def make(cls, plan: Plan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all joints with a limit."""
         if plan.options.max_acceleration == 'off' or pattern.is_end:
             return

@@ -6,43 +6,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from transmission_bridge.bridge.joint_rules import list_owned_actuators
-from transmission_bridge.bridge.motion import (
-    describe_outside,
-    EFFORT,
-    find_beyond,
-    Motion,
-    POSITION,
-    ROUNDING,
-    Rule,
-    VELOCITY,
-    Verdict,
-)
+from transmission_bridge.bridge.ledger import Ledger
+from transmission_bridge.bridge.motion import EFFORT, Motion, Pattern, POSITION, VELOCITY
+from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.rule import describe_outside, find_beyond, ROUNDING, Rule, Verdict
+from transmission_bridge.bridge.states import KnownState
 from transmission_bridge.errors import shortened
-from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Mask
-
-if TYPE_CHECKING:
-    from transmission_bridge.bridge.ledger import Ledger
-    from transmission_bridge.bridge.plan import Pattern, Plan
-    from transmission_bridge.bridge.states import KnownState
 
 
 class Turns(Rule):
     """No position is sent to an actuator in an unknown turn: it could be whole turns away."""
 
     @classmethod
-    def make(cls, plan: Plan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all actuators."""
         if plan.options.wrap_period and not pattern.is_end and pattern.mask[POSITION].any():
             yield cls(plan)
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: RobotPlan) -> None:
         self._robot = plan.robot
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
@@ -62,35 +49,6 @@ class Turns(Rule):
         )
 
 
-def find_motor_bounds(robot: RobotTransmissions) -> Array:
-    """
-    Return position bounds, and magnitudes of velocity and effort, of every actuator.
-
-    If several transmissions use an actuator, the limits of all of them apply.
-
-    :returns: Lower and upper bounds in SI at the motor, shape ``(2, 4, n_actuators)``, rows
-        position, velocity, effort, acceleration; infinite: no bound.
-    """
-    names = robot.actuator_names
-    bounds: Array = np.full((2, 4, len(names)), np.inf)
-    bounds[0] = -np.inf
-    for tunables in robot.tunables.values():
-        for tunable in tunables:
-            if not tunable.is_actuator_limit:
-                continue
-            lower, upper = bounds[:, :, names.index(tunable.path[1])]
-            kind, value = tunable.path[-1], tunable.value
-            if kind == 'lower':
-                lower[POSITION] = max(lower[POSITION], value)
-            elif kind == 'upper':
-                upper[POSITION] = min(upper[POSITION], value)
-            else:
-                row = FIELDS.index(kind)
-                upper[row] = min(upper[row], value)
-                lower[row] = -upper[row]
-    return bounds
-
-
 class ActuatorLimits(Rule):
     """
     With ``limits`` every actuator stays within its limits.
@@ -101,12 +59,12 @@ class ActuatorLimits(Rule):
     """
 
     @classmethod
-    def make(cls, plan: Plan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all actuators."""
         if np.isfinite(plan.motor_bounds[..., pattern.actuators]).any():
             yield cls(plan, pattern)
 
-    def __init__(self, plan: Plan, pattern: Pattern) -> None:
+    def __init__(self, plan: RobotPlan, pattern: Pattern) -> None:
         self._plan, self._bounds = plan, plan.motor_bounds
         self._lower, self._upper = pattern.cut_rows(plan.motor_bounds)
         self._may_reject = not pattern.is_end
@@ -174,13 +132,13 @@ class Speed(Rule):
     """
 
     @classmethod
-    def make(cls, plan: Plan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all joints."""
         has_positions = pattern.is_trajectory and pattern.mask[POSITION].any()
         if has_positions and plan.options.limits != 'off':
             yield cls(plan)
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: RobotPlan) -> None:
         self._robot = plan.robot
         self._limits = plan.joint_speeds, plan.motor_bounds[1, VELOCITY]
 

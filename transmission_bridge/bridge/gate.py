@@ -17,17 +17,10 @@ from transmission_bridge.bridge.arrays import Arrays
 from transmission_bridge.bridge.inputs import MOST_UNKNOWN, Stamp
 from transmission_bridge.bridge.interface_history import InterfaceHistory
 from transmission_bridge.bridge.ledger import Ledger
-from transmission_bridge.bridge.motion import (
-    COMMAND,
-    END,
-    list_names,
-    Motion,
-    POSITION,
-    VELOCITY,
-    Verdict,
-)
+from transmission_bridge.bridge.motion import COMMAND, END, Motion, POSITION, VELOCITY
 from transmission_bridge.bridge.outlets import Outgoing, Outlets
 from transmission_bridge.bridge.plan import Plan
+from transmission_bridge.bridge.rule import list_names, Verdict
 from transmission_bridge.bridge.states import KnownState
 from transmission_bridge.errors import MessageError
 from transmission_bridge.types import Array, Mask
@@ -71,19 +64,20 @@ class Gate:
         try:
             if plan.chooses and motion.record is None:
                 self._choose_interfaces(plan, motion, known)
-            for rule in motion.pattern.rules:
+            for rule in plan.find_rules(motion.pattern):
                 verdict = rule.apply(motion, known, self.ledger)
                 if verdict is not None:
                     self._use_verdict(plan, motion, verdict)
             if motion.changes:
                 self._count_changes(motion.route, motion.changes)
                 self.ledger.counts[motion.route].shares.update(motion.shares)
-            if motion.pattern.outlets:
+            outlets = plan.find_outlets(motion.pattern)
+            if outlets:
                 if motion.record is None:
                     self.ledger.record_command(motion, known.now)
                 else:
                     self.ledger.record_trajectory(motion, known.now)
-                self._deliver(plan, motion, known, stamp, motion.pattern.outlets)
+                self._deliver(plan, motion, known, stamp, outlets)
         finally:
             if motion.over is not None:
                 self.ledger.expire_rates(motion.over)
@@ -155,7 +149,7 @@ class Gate:
                 due[joints] |= due[joints].any()
             given = plan.ending_rows & due & ~np.isnan(ledger.joints)
             motion = self._make_end(plan, np.where(given, 0.0, np.nan), due)
-            for rule in motion.pattern.rules:
+            for rule in plan.find_rules(motion.pattern):
                 rule.apply(motion, known, ledger)
             names = self._send_end(plan, motion, known, stamp)
             ledger.close_entries(motion)
@@ -199,7 +193,7 @@ class Gate:
     ) -> tuple[str, ...]:
         given = ~np.isnan(motion.sent)
         if given.any():
-            self._deliver(plan, motion, known, stamp, plan.find_outlets(given.tobytes()))
+            self._deliver(plan, motion, known, stamp, plan.find_command_outlets(given.tobytes()))
         return list_names(plan.robot.actuator_names, given)
 
     def _end_replaced_velocities(self, plan: Plan, known: KnownState, stamp: Stamp) -> None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from transmission_bridge.bridge.motion import list_names, Motion, Verdict
+from transmission_bridge.bridge.motion import Motion
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.readers import SINGLE_TOPICS
+from transmission_bridge.bridge.rule import list_names, Verdict
 from transmission_bridge.errors import shortened
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Mask

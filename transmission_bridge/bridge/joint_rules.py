@@ -6,24 +6,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.motion import (
     ACCELERATION,
     ARRAYS,
-    describe_outside,
     EFFORT,
+    Motion,
+    Pattern,
+    POSITION,
+    VELOCITY,
+)
+from transmission_bridge.bridge.robot_plan import CoupledJoints, RobotPlan
+from transmission_bridge.bridge.rule import (
+    describe_outside,
     find_beyond,
     list_names,
-    Motion,
-    POSITION,
     ROUNDING,
     Rule,
-    VELOCITY,
     Verdict,
 )
+from transmission_bridge.bridge.states import KnownState
 from transmission_bridge.errors import shortened
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import (
@@ -32,11 +37,6 @@ from transmission_bridge.transmissions.interfaces import (
     JOINT_TO_ACTUATOR,
 )
 from transmission_bridge.types import Array, Mask
-
-if TYPE_CHECKING:
-    from transmission_bridge.bridge.ledger import Ledger
-    from transmission_bridge.bridge.plan import CoupledJoints, Pattern, Plan
-    from transmission_bridge.bridge.states import KnownState
 
 #: Time at the velocity limit that a step may take in addition to the available time [s].
 _STEP_TIME = 0.05
@@ -60,7 +60,7 @@ class Mixed(Rule):
     """With ``mixed_commands: reject`` all joints of a message are commanded in one mode."""
 
     @classmethod
-    def make(cls, plan: Plan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
         """Yield a rejection."""
         if pattern.is_command and pattern.is_mixed and plan.options.mixed_commands == 'reject':
             sentence = 'joints commanded in different modes (mixed_commands is reject)'
@@ -71,12 +71,12 @@ class JointLimits(Rule):
     """With ``limits`` a number outside the limits of its joint is clamped or rejected."""
 
     @classmethod
-    def make(cls, plan: Plan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all joints."""
         if not pattern.is_end and plan.options.limits != 'off':
             yield cls(plan, pattern)
 
-    def __init__(self, plan: Plan, pattern: Pattern) -> None:
+    def __init__(self, plan: RobotPlan, pattern: Pattern) -> None:
         self._names = plan.robot.joint_names
         self._lower, self._upper = pattern.cut_rows(plan.joint_bounds)
         self._rejects = plan.options.limits == 'reject'
@@ -107,7 +107,7 @@ class Partners(Rule):
     """
 
     @classmethod
-    def make(cls, plan: Plan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
         """Yield a rule, or a rejection, for each group with commands to some of its joints."""
         rejects = plan.options.partial_commands == 'reject'
         for group in plan.groups:
@@ -130,7 +130,9 @@ class Partners(Rule):
                 why = ' (partial_commands is reject)' if rejects else why
                 yield Rejected('partial', f'no {pattern.kind} {about}{why}', everyone)
 
-    def __init__(self, plan: Plan, pattern: Pattern, group: CoupledJoints, about: str) -> None:
+    def __init__(
+        self, plan: RobotPlan, pattern: Pattern, group: CoupledJoints, about: str
+    ) -> None:
         mask = pattern.mask[:, group.joints]
         commanded = mask.any(axis=0)
         self._lead, self._missing = group.joints[commanded][0], group.joints[~commanded]
@@ -182,13 +184,13 @@ class Followers(Rule):
     """
 
     @classmethod
-    def make(cls, plan: Plan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
         """Yield a rule for each such group with a command."""
         for group in plan.groups:
             if not group.can_hold and pattern.mask[:, group.joints].any():
                 yield cls(plan, pattern, group)
 
-    def __init__(self, plan: Plan, pattern: Pattern, group: CoupledJoints) -> None:
+    def __init__(self, plan: RobotPlan, pattern: Pattern, group: CoupledJoints) -> None:
         self._group, self._joints = group, group.joints
         mask = pattern.mask[:, group.joints]
         self._has_rates, self._has_efforts = mask[VELOCITY].any(), mask[EFFORT].any()
@@ -264,7 +266,7 @@ class NeededArrays(Rule):
     """A waypoint has the arrays that a mechanism with a position-dependent ratio needs."""
 
     @classmethod
-    def make(cls, plan: Plan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
         """Yield a rule for each such mechanism in a trajectory."""
         for binding in plan.robot.bindings if pattern.is_trajectory else ():
             if not binding.transmission.is_constant and pattern.commands(binding):
@@ -293,13 +295,13 @@ class Step(Rule):
     """With ``max_step`` a position too far from the last one is counted, or rejected."""
 
     @classmethod
-    def make(cls, plan: Plan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all joints."""
         has_positions = pattern.mask[POSITION].any() and not pattern.is_end
         if has_positions and plan.options.max_step != 'off':
             yield cls(plan, pattern)
 
-    def __init__(self, plan: Plan, pattern: Pattern) -> None:
+    def __init__(self, plan: RobotPlan, pattern: Pattern) -> None:
         self._names, self._speeds = plan.robot.joint_names, plan.joint_speeds
         self._least: Array = plan.joint_speeds * _STEP_TIME
         self._positions = pattern.complete[POSITION].tobytes()
@@ -349,12 +351,12 @@ class Outward(Rule):
     """
 
     @classmethod
-    def make(cls, plan: Plan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all joints."""
         if pattern.mask[VELOCITY : EFFORT + 1].any() and plan.options.limits != 'off':
             yield cls(plan, may_reject=not pattern.is_end)
 
-    def __init__(self, plan: Plan, *, may_reject: bool) -> None:
+    def __init__(self, plan: RobotPlan, *, may_reject: bool) -> None:
         self._names = plan.robot.joint_names
         self._lower, self._upper = plan.joint_bounds[:, POSITION]
         self._rejects = plan.options.limits == 'reject' and may_reject
@@ -402,12 +404,12 @@ class Map(Rule):
     """
 
     @classmethod
-    def make(cls, plan: Plan, pattern: Pattern) -> Iterator[Rule]:
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
         """Yield the map of single samples, or of waypoints."""
         if pattern.named.any():
             yield (_WaypointMap if pattern.is_trajectory else cls)(plan)
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: RobotPlan) -> None:
         self._robot, self._map = plan.robot, plan.stream.map_command
         self._scales = plan.units.scales
 

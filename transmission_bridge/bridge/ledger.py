@@ -7,20 +7,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from transmission_bridge.bridge.inputs import CommandCounts
 from transmission_bridge.bridge.motion import ACCELERATION, EFFORT, Motion, POSITION, VELOCITY
 from transmission_bridge.bridge.options import COMMAND_TIMEOUT
+from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.states import KnownState
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Index, Mask
-
-if TYPE_CHECKING:
-    from transmission_bridge.bridge.plan import Plan
-    from transmission_bridge.bridge.states import KnownState
 
 #: Times of an absent command and of one that expires at once.
 _NONE, _NOW = np.inf, -np.inf
@@ -70,7 +67,7 @@ class Ledger:
     :ivar report: Counts of NaN in position-dependent transmissions, by reason.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: RobotPlan) -> None:
         self._names = plan.robot.joint_names
         self._reached = plan.robot.reached_actuators
         self._together = plan.together

@@ -1,24 +1,19 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of one message on their way to the drivers, and the form of a rule."""
+"""The numbers of one message on their way to the drivers, and their pattern."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TYPE_CHECKING
 
 import numpy as np
 
-from transmission_bridge.errors import shortened
+from transmission_bridge.bridge.robot_plan import RobotPlan
 from transmission_bridge.messages.trajectory import TrajectoryRecord
-from transmission_bridge.types import Array, Mask
-
-if TYPE_CHECKING:
-    from transmission_bridge.bridge.ledger import Ledger
-    from transmission_bridge.bridge.plan import Pattern, Plan
-    from transmission_bridge.bridge.states import KnownState
+from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.types import Array, Index, Mask
 
 #: Kinds of motions: rules depend on the kind, never on the number of waypoints.
 COMMAND, TRAJECTORY, END = 'command', 'trajectory', 'end'
@@ -29,8 +24,61 @@ POSITION, VELOCITY, EFFORT, ACCELERATION = range(4)
 #: The arrays of a waypoint in this order.
 ARRAYS = ('positions', 'velocities', 'effort', 'accelerations')
 
-#: Largest absolute and relative rounding error of a mapped value.
-ROUNDING = 1e-9
+
+class Pattern:
+    """
+    The structure of a motion, which follows from the values that its message gives.
+
+    Controllers repeat messages with the same structure.
+
+    :ivar mask: Mask of these values, shape ``(3, n_joints)``, in a trajectory ``(4, n_joints)``.
+    :ivar complete: The same with the partners of these joints.
+    :ivar named: Mask of the joints that the message commands.
+    :ivar given: Their indices.
+    :ivar following: Indices of joints that follow those because of too few actuators, or ``None``.
+    :ivar moved: Mask of the joints that may make a step: named ones and followers.
+    :ivar joints: Mask of the commanded joints after completion.
+    :ivar actuators: Mask of the commanded actuators.
+    :ivar result: Mask of the numbers of actuators that have to be finite, as bytes.
+    """
+
+    def __init__(self, plan: RobotPlan, kind: str, key: bytes) -> None:
+        self.kind, self.is_command = kind, kind == COMMAND
+        self.is_trajectory, self.is_end = kind == TRAJECTORY, kind == END
+        self.mask: Mask = np.frombuffer(key, dtype=bool).reshape(-1, len(plan.robot.joint_names))
+        self.is_mixed = is_mixed(self.mask)
+        self.complete: Mask = self.mask.copy()
+        self.named: Mask = self.mask.any(axis=0)
+        self.moved: Mask = self.named.copy()
+        for group in plan.groups:
+            rows = self.mask[:, group.joints].any(axis=1)
+            self.complete[rows[:, np.newaxis] & plan.make_mask(group.joints)] = True
+            self.moved[group.joints] |= rows.any() and not group.can_hold
+        self.given: Index = np.flatnonzero(self.named)
+        self.joints: Mask = self.complete.any(axis=0)
+        following = np.flatnonzero(self.moved & ~self.named)
+        self.following: Index | None = following if len(following) else None
+        result = plan.robot.actuators_of(self.complete)
+        self.result = result.tobytes()
+        self.actuators: Mask = result.any(axis=0)
+
+    def commands(self, binding: Binding) -> bool:
+        """Return whether the message names a joint of a transmission."""
+        return bool(self.named[list(binding.joints)].any())
+
+    def cut_rows(self, numbers: Array) -> Array:
+        """Return numbers for four rows, shape ``(..., 4, n)``, for the rows of these motions."""
+        return (
+            numbers[..., np.newaxis, :]
+            if self.is_trajectory
+            else np.ascontiguousarray(numbers[..., : len(FIELDS), :])
+        )
+
+
+def is_mixed(given: Mask) -> bool:
+    """Return whether a command, shape ``(rows, n)``, has more than one mode."""
+    modes = given[:, given.any(axis=0)]
+    return not bool((modes == modes[:, :1]).all())
 
 
 @dataclass(slots=True, eq=False)
@@ -65,67 +113,3 @@ class Motion:
     changes: set[tuple[str, str]] = field(default_factory=set)
     shares: dict[str, float] = field(default_factory=dict)
     speeds: Array | None = None
-
-
-class Verdict(NamedTuple):
-    """
-    What a rule did with a motion: it changed numbers, or rejects it.
-
-    :param reason: Reason of the rejection; empty: none.
-    :param sentence: Place, expectation and finding.
-    :param joints: Mask of the joints that cause a rejection, if it may concern them alone.
-    :param ends: Mask of the joints with rates that end; ``None``: no end is due.
-    :param changes: Count of :class:`CommandCounts`, and the joints.
-    :param shares: Remaining share of the effort of joints.
-    """
-
-    reason: str = ''
-    sentence: str = ''
-    joints: Mask | None = None
-    ends: Mask | None = None
-    changes: Sequence[tuple[str, Sequence[str]]] = ()
-    shares: dict[str, float] = {}
-
-
-class Rule:
-    """A rule for the motions of one pattern; it ignores NaN, as of joints rejected before."""
-
-    @classmethod
-    def make(cls, plan: Plan, pattern: Pattern) -> Iterator[Rule]:
-        """Yield the rules that a pattern needs."""
-        raise NotImplementedError
-
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
-        """Change a motion in place; return what was done, ``None``: nothing."""
-        raise NotImplementedError
-
-
-def list_names(names: tuple[str, ...], mask: Mask) -> tuple[str, ...]:
-    """Return the names in a mask, shape ``(..., n)``."""
-    some = mask.reshape(-1, mask.shape[-1]).any(axis=0)
-    return tuple(names[place] for place in np.flatnonzero(some))
-
-
-def find_beyond(values: Array, lower: Array, upper: Array) -> Mask:
-    """Return the mask of the numbers outside by more than rounding; NaN is not outside."""
-    below = values < lower - ROUNDING * (1.0 + np.abs(lower))
-    above: Mask = values > upper + ROUNDING * (1.0 + np.abs(upper))
-    return below | above
-
-
-def describe_outside(
-    names: Sequence[str],
-    values: Array,
-    outside: Mask,
-    lower: Array,
-    upper: Array,
-    units: Sequence[str] = (),
-) -> str:
-    """Return sentences about the numbers outside their bounds; units start with a space."""
-    lower, upper = np.broadcast_to(lower, values.shape), np.broadcast_to(upper, values.shape)
-    sentences = [
-        f'{names[index[-1]]}: {values[index]:g} is not in [{lower[index]:g}, {upper[index]:g}]'
-        f'{units[index[-1]] if units else ""}'
-        for index in map(tuple, np.argwhere(outside))
-    ]
-    return shortened(sentences, show=str)

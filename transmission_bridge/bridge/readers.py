@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,12 +18,14 @@ from transmission_bridge.bridge.motion import (
     ACCELERATION,
     ARRAYS,
     COMMAND,
-    list_names,
     Motion,
+    Pattern,
     POSITION,
     TRAJECTORY,
     VELOCITY,
 )
+from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.rule import list_names
 from transmission_bridge.errors import closest, MessageError, shortened, shown
 from transmission_bridge.messages.joint_state import (
     JointStateRecord,
@@ -34,9 +36,6 @@ from transmission_bridge.messages.trajectory import TrajectoryRecord
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, EMPTY, Index
-
-if TYPE_CHECKING:
-    from transmission_bridge.bridge.plan import Plan
 
 # -- Names in joint commands ---------------------------------------------------------------------
 #
@@ -184,10 +183,13 @@ class CommandReader:
     Reads messages with commands of joints; names are looked up once per layout.
 
     Position, velocity and effort of a message are commands, NaN means no command.
+
+    :ivar names: The joint names that commands may use.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan, self._names = plan, plan.names
+    def __init__(self, plan: RobotPlan, find_pattern: Callable[[str, bytes], Pattern]) -> None:
+        self._plan, self._find_pattern = plan, find_pattern
+        self.names = find_command_names(plan.robot)
         self._nothing = plan.nothing
         self._readings = PlanCache(self._plan_layout)
         self._layout: Layout | None = None
@@ -240,7 +242,7 @@ class CommandReader:
         if not finite.all():
             wrong = [name for name, is_finite in zip(names, finite, strict=True) if not is_finite]
             raise MessageError('not_finite', f'no finite {interface} for {shortened(wrong)}')
-        values, commandable = self._nothing.copy(), self._names.commandable
+        values, commandable = self._nothing.copy(), self.names.commandable
         values[FIELDS.index(interface), [commandable[name] for name in names]] = numbers
         return self._make_command(values, route)
 
@@ -261,7 +263,7 @@ class CommandReader:
             the wrong length (``size``), a waypoint has no motion (``empty_point``), times do not
             increase (``times``), or a number is not finite (``not_finite``).
         """
-        known, n_joints = self._names, self._nothing.shape[1]
+        known, n_joints = self.names, self._nothing.shape[1]
         self.check_waypoint_count(len(record.points))
         if not is_possible(record.stamp):
             raise MessageError(
@@ -303,7 +305,7 @@ class CommandReader:
                 'empty_point',
                 f'waypoint {int(np.argmax(still))} has no positions, velocities, accelerations',
             )
-        pattern = self._plan.find_pattern(TRAJECTORY, known_values.any(axis=1).tobytes())
+        pattern = self._find_pattern(TRAJECTORY, known_values.any(axis=1).tobytes())
         return Motion(route, pattern, values, EMPTY, record=record, start=start)
 
     def check_waypoint_count(self, count: int) -> None:
@@ -321,11 +323,11 @@ class CommandReader:
         if 1 in np.isinf(values).tobytes():
             names = list_names(self._plan.robot.joint_names, np.isinf(values))
             raise MessageError('infinite', f'infinite command for {shortened(names)}')
-        pattern = self._plan.find_pattern(COMMAND, np.isfinite(values).tobytes())
+        pattern = self._find_pattern(COMMAND, np.isfinite(values).tobytes())
         return Motion(route, pattern, values, EMPTY)
 
     def _plan_layout(self, layout: Layout) -> _Reading:
-        known = self._names
+        known = self.names
         arrays: list[tuple[int, Index | slice, Index | None]] = []
         barred: list[tuple[int, int, str]] = []
         check_names(layout.names, None if self._plan.divides else known)
@@ -346,9 +348,9 @@ class CommandReader:
     ) -> set[tuple[str, str]]:
         """Return the counts of joints with a value that may not be commanded, or reject them."""
         found = [each for each in reading.barred if not np.isnan(numbers[each[0]][each[1]])]
-        barred = self._names.barred
+        barred = self.names.barred
         if found and not (self._plan.divides and motion.pattern.named.any()):
-            check_names(names, self._names)
+            check_names(names, self.names)
             first = found[0][0]
             sentences = [f'{name} ({barred[name]})' for row, _, name in found if row == first]
             what = f'{FIELDS[first]} command for {shortened(sentences, show=str)}'

@@ -20,9 +20,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.bridge.actuator_rules import find_motor_bounds
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.options import BridgeOptions, split_pairs, WRAP_PERIOD
+from transmission_bridge.bridge.robot_plan import find_motor_bounds
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import (
     MessageError,

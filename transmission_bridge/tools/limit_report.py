@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from transmission_bridge.bridge.actuator_rules import find_motor_bounds
+from transmission_bridge.bridge.robot_plan import find_motor_bounds
 from transmission_bridge.description import Finding
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.kinematics.limits import effort_box, tight_box

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from transmission_bridge.bridge.actuator_rules import find_motor_bounds
 from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.robot_plan import find_motor_bounds
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.cli import (
     aligned,
