@@ -43,9 +43,9 @@ class Gate:
         self.ledger = Ledger(plan)
         self.arrays = Arrays(len(plan.robot.actuator_names))
         self._history = InterfaceHistory(plan.options, plan.robot.joint_names)
-        # A single driver in the namespace of the bridge counts as reached.
-        known = {''} if plan.drivers.namespaces == ('',) else set()
-        self.reached: tuple[set[str], set[str]] = (set(known), set(known))
+        # A single driver that uses the names of the URDF counts as reached.
+        is_plain = all(name == other for name, other in plan.drivers.driver_names.items())
+        self.reached = ({''}, {''}) if is_plain else (set[str](), set[str]())
         self._outlets: Outlets = ()
 
     def reset(self) -> None:

@@ -250,16 +250,14 @@ class Followers(Rule):
         if self._group.constants is None:
             return self._group.binding.map(JOINT_TO_ACTUATOR, FIELDS[row], values, at=at)
         values = values - self._group.constants[1] * (row == POSITION)
-        mapped: Array = values[..., self._given] @ self._inverse.T
-        return mapped
+        return values[..., self._given] @ self._inverse.T
 
     def _to_joints(self, row: int, values: Array, at: Array | None) -> Array:
         if self._group.constants is None:
             found = self._group.binding.map(ACTUATOR_TO_JOINT, FIELDS[row], values, at=at)
             return found[..., : len(self._joints)]  # without passive joints
         jacobian, offset = self._group.constants
-        mapped: Array = values @ jacobian.T + offset * (row == POSITION)
-        return mapped
+        return values @ jacobian.T + offset * (row == POSITION)
 
 
 class NeededArrays(Rule):

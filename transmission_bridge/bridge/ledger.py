@@ -90,7 +90,6 @@ class Ledger:
         self._arrival: Array = np.full(n_actuators, -np.inf)
         self.has_trajectories = False
         self._keeps_effort: Mask = np.zeros(n_joints, dtype=bool)
-        self._has_kept = False
         self._latest = -np.inf
         self._routes = [''] * n_joints
         self._last_joints: Index | None = None
@@ -100,8 +99,7 @@ class Ledger:
 
     def find_moving_actuators(self, now: float) -> Mask:
         """Return the mask of the actuators that execute a trajectory at a time [s]."""
-        under_way: Mask = self._arrival > now
-        return under_way
+        return self._arrival > now
 
     def find_held_commands(self, now: float) -> Array:
         """
@@ -211,8 +209,7 @@ class Ledger:
         # Joints of underactuated groups follow the latest command, and lose their own.
         if pattern.following is not None:
             self._renewed[pattern.following] = _NONE
-        if self._has_kept:
-            self._keeps_effort[pattern.given] = False
+        self._keeps_effort[pattern.given] = False
         if self.has_astray:
             self._is_astray[pattern.moved] = False
             self.has_astray = bool(self._is_astray.any())
@@ -290,7 +287,6 @@ class Ledger:
         self._keeps_effort |= (
             motion.due & ~np.isnan(self.joints[EFFORT]) & np.isnan(ending[EFFORT])
         )
-        self._has_kept = bool(self._keeps_effort.any())
         self._renewed[motion.due] = _NONE
 
     def _forget_positions(self, joints: Mask | slice, actuators: Mask | slice) -> None:
