@@ -37,7 +37,7 @@ _FILES = (
 )
 
 #: The named tests, and those of files that the state machine does not use.
-_TESTS = ('gate', 'stalls', 'commands', 'motor_limits', 'driver_units')
+_TESTS = ('gate', 'stalls', 'commands', 'motor_limits', 'driver_units', 'driver_names')
 _OWN_TESTS = {'acceleration_rule.py': ('acceleration',)}
 
 _FLIPPED = {

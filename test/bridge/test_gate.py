@@ -545,6 +545,26 @@ def test_a_trajectory_to_a_position_does_not_end():
     assert world.wait(5.0) == {}
 
 
+def test_a_partner_under_way_is_held_where_it_is_measured():
+    """During a trajectory only the driver knows its target."""
+    world = _World(made(WRIST))
+    world.state(position=(0.0, 0.0))
+    world.trajectory(('j0', 'j1'), (5.0, {'positions': (1.0, 1.0)}))
+    world.now += 0.5
+    world.state(position=(0.4, 0.0))  # both joints are at 0.2
+    sent = world.command(position={'j0': 0.3})
+    assert sent == {'position': pytest.approx({'m0': 0.5, 'm1': 0.1})}
+
+
+def test_time_that_goes_backwards_ends_trajectories_of_rates():
+    """The driver may still start one; a trajectory of positions needs no end."""
+    world = _World(pair())
+    world.trajectory('j0', (9.0, {'velocities': 1.0}), start=105.0)
+    world.trajectory('j1', (9.0, {'positions': 1.0}), start=105.0)
+    world.now = 50.0
+    assert world.wait(TICK) == {'velocity': {'m0': 0.0}}
+
+
 @pytest.mark.parametrize('start', [None, 105.0])
 def test_stopping_ends_a_trajectory_of_rates(start):
     """Under way or not started; one with positions stays with its driver."""
@@ -616,6 +636,16 @@ def test_a_tuned_limit_does_not_move_a_commanded_joint():
         world.tune({'t1.actuators.m1.limit.velocity': 10.0})
     world.wait(1.0)
     world.tune({'t1.actuators.m1.limit.velocity': 10.0})
+
+
+def test_a_velocity_without_a_timeout_is_guarded():
+    """A limit that would change it is refused, however old its command is."""
+    world = _World(pair('<limit velocity="1"/>'), command_timeout=0.0)
+    world.state(position=(0.0, 0.0))
+    world.command(velocity={'j1': 15.0})
+    world.now += 10.0
+    with pytest.raises(ParameterError, match='velocity 10 instead of 1'):
+        world.tune({'t1.actuators.m1.limit.velocity': 10.0})
 
 
 # -- the promises --------------------------------------------------------------------------------
@@ -764,6 +794,15 @@ def test_a_topic_that_ended_holds_nothing():
     assert sent == [None] * 8 + [2.0] * 5
 
 
+def test_topics_that_command_one_joint_are_counted():
+    """Each command that replaces one of another topic, also if its structure is the same."""
+    world = _World(pair())
+    for topic in ('joint_commands', 'other', 'other', 'joint_commands'):
+        world.command(topic=topic, velocity={'j0': 1.0})
+    for topic in ('joint_commands', 'other'):
+        assert world.counts[topic].contested == {'j0': 1}
+
+
 # -- joints that are rejected alone --------------------------------------------------------------
 
 
@@ -791,6 +830,13 @@ def test_a_transmission_is_rejected_alone(why, options, command):
     assert world.words(end) == {'velocity': {'m0': 0.0, 'm1': 0.0}}
     named = {name for values in command.values() for name in values} - {'j2'}
     assert world.counts['joint_commands'].rejected == {f'{name} ({why})': 1 for name in named}
+
+
+def test_a_change_of_a_joint_that_is_rejected_alone_is_not_counted():
+    """Its velocity was clamped before it was rejected; that of the other joint is counted."""
+    world = _World(three(), rejects='transmission')
+    world.command(position={'j0': 0.1}, velocity={'j1': 50.0, 'j2': 50.0})
+    assert world.counts['joint_commands'].clamped == {'j2': 1}
 
 
 @pytest.mark.parametrize(
