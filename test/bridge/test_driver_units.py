@@ -239,15 +239,19 @@ def test_the_guard_looks_at_the_torque_constant_and_at_positions_in_si(twins, na
 
 
 @pytest.mark.filterwarnings('ignore:overflow')
+@pytest.mark.parametrize('mode', ['position', 'velocity', 'acceleration'])
 @pytest.mark.parametrize('name', ['x', 'y'])
-def test_what_is_too_large_in_the_driver_s_unit_is_refused(name):
+def test_what_is_too_large_in_the_driver_s_unit_is_refused(name, mode):
     """Millimetres overflow where metres do not: a driver is never sent infinity."""
     text = transmission('t', 'Simple', ('x',), {'a': params(position_unit='mm')})
     units = {'y': 'position_unit:deg'}
     robot = RobotTransmissions(load_description(urdf(('x', 'y'), text)), actuator_units=units)
     path = Commands(robot, limits='off')
-    assert reason(path.send, record((name,), [1e308])) == 'unmapped'
-    point = Waypoint((1, 0), np.array([1e308]), EMPTY, EMPTY, EMPTY)
+    if mode != 'acceleration':
+        assert reason(path.send, record((name,), **{mode: [1e308]})) == 'unmapped'
+    arrays = [np.array([1e308]) if each == mode else EMPTY for each in ('position', 'velocity')]
+    rates = np.array([1e308]) if mode == 'acceleration' else EMPTY
+    point = Waypoint((1, 0), *arrays, rates, EMPTY)
     way = TrajectoryRecord((0, 0), '', (name,), (point,))
     with pytest.raises(MessageError, match='cannot be mapped'):
         path.map(way, np.zeros(2))

@@ -58,6 +58,8 @@ class Ledger:
     :ivar joints: Rows position, velocity, effort, shape ``(3, n_joints)``, NaN: none. An expired
         velocity is zero. For a joint that executes a trajectory, the command at its end.
     :ivar actuators: Active numbers, shape ``(3, n_actuators)``, NaN: none.
+    :ivar speeds: For ``max_acceleration``: speed of each joint, time until which the limit covers
+        it, and time of its command, shape ``(3, n_joints)``.
     :ivar upcoming: Trajectories that were sent and have not started.
     :ivar has_trajectories: Whether a trajectory was sent.
     :ivar has_astray: Whether the next step of a joint starts as measured after a rejection.
@@ -80,6 +82,7 @@ class Ledger:
         n_joints, n_actuators = self._reached.shape
         self.joints: Array = np.full((len(FIELDS), n_joints), np.nan)
         self.actuators: Array = np.full((len(FIELDS), n_actuators), np.nan)
+        self.speeds: Array = np.full((3, n_joints), -np.inf)
         self.upcoming: list[TrajectoryEnd] = []
         self._is_astray: Mask = np.zeros(n_joints, dtype=bool)
         self.has_astray = False
@@ -200,6 +203,8 @@ class Ledger:
             self._cancel_upcoming(pattern.joints)
         np.copyto(self.joints, motion.values, where=pattern.joints)
         np.copyto(self.actuators, motion.sent, where=pattern.actuators)
+        if motion.speeds is not None:
+            np.copyto(self.speeds, motion.speeds, where=pattern.joints)
         self._renewed[pattern.given] = now
         # Joints of underactuated groups follow the latest command, and lose their own.
         if pattern.following is not None:

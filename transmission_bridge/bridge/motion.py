@@ -99,6 +99,7 @@ class Motion:
     :param over: Mask of the joints with rates that end after a rejection; ``None``: no end is due.
     :param changes: Count of :class:`CommandCounts` and its key for each change.
     :param shares: Remaining share of the effort of joints.
+    :param speeds: Rows of :attr:`Ledger.speeds` after it; ``None``: not recorded.
     """
 
     route: str
@@ -111,3 +112,4 @@ class Motion:
     over: Mask | None = None
     changes: set[tuple[str, str]] = field(default_factory=set)
     shares: dict[str, float] = field(default_factory=dict)
+    speeds: Array | None = None

@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from transmission_bridge.bridge.acceleration_rule import Acceleration
 from transmission_bridge.bridge.actuator_rules import ACTUATOR_RULES
 from transmission_bridge.bridge.joint_rules import JOINT_RULES, Outward
 from transmission_bridge.bridge.motion import is_mixed, Pattern
@@ -28,7 +29,7 @@ from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Mask
 
 #: The rules in the order of their application; some make none for a pattern.
-RULES = (*JOINT_RULES, *ACTUATOR_RULES)
+RULES = (*JOINT_RULES, Acceleration, *ACTUATOR_RULES)
 
 #: Number of cached patterns; controllers use fewer combinations in practice.
 PATTERNS = 64
