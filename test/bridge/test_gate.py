@@ -751,6 +751,16 @@ def test_a_joint_waits_until_one_interface_changes_alone():
     assert send(0.1, 2.0) == 'several_interfaces'
 
 
+def test_an_interface_that_ended_does_not_decide():
+    """The velocity changed last and is gone: position or effort may be the one that was left."""
+    world = _World(pair(), several_interfaces='latest')
+    both = {'position': {'j0': 0.1}, 'effort': {'j0': 2.0}}
+    assert reason(world.command, **both) == 'several_interfaces'
+    sent = world.command(velocity={'j0': 1.0}, **both)
+    assert sent == {'velocity': {'m0': 1.0}, 'effort': {'m0': 2.0}}
+    assert reason(world.command, **both) == 'several_interfaces'
+
+
 def test_an_effort_is_never_left_out():
     """A constant effort is a command; one that changed last is sent alone."""
     world = _World(pair(), several_interfaces='latest')

@@ -297,11 +297,12 @@ class TurnPlan:
         turns = turns[np.argsort(np.square(turns).sum(axis=1), kind='stable')]
         moved = turns @ ratios.T
         fits = ((moved >= low) & (moved <= high)).all(axis=1)
-        away = moved[fits] - moved[fits][:1]
-        steps = np.where(is_continuous, np.exp(1j * away) / _SAME_ANGLE, away / _SAME)
-        distinct = np.sort(np.unique(np.rint(steps), axis=0, return_index=True)[1])
-        found: Array = turns[fits][distinct]
-        return found
+        turns, moved = turns[fits], moved[fits]
+        if is_continuous.any():
+            away = moved - moved[:1]
+            steps = np.where(is_continuous, np.exp(1j * away) / _SAME_ANGLE, away / _SAME)
+            turns = turns[np.sort(np.unique(np.rint(steps), axis=0, return_index=True)[1])]
+        return turns
 
 
 # -- What messages change ------------------------------------------------------------------------
@@ -506,6 +507,9 @@ class Turns:
             here = _widen(joints[group.joints], (_MARGIN + late) * plan.travels[group.joints])
             low, high = self._covered[:, group.joints]
             covered = np.array([np.fmin(low, here[0]), np.fmax(high, here[1])])
+            grown = np.abs(covered - self._covered[:, group.joints])
+            if (grown < _MARGIN * plan.travels[group.joints]).all():
+                continue
             turns = plan.find_candidates(group, covered, is_open)
             if turns is not None and not len(turns):  # go on looking
                 covered, turns = here, plan.find_candidates(group, here, is_open)
