@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 from small_robots import maps, ratio, transmission
-from state_paths import state_path
+from state_paths import state_path, StatePath
 
 import transmission_bridge
 from transmission_bridge.bridge.diagnostics import (
@@ -43,7 +43,6 @@ from transmission_bridge.bridge.snapshot import (
     OutputTopic,
     Peers,
 )
-from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.transmissions import MapReport
 
 
@@ -300,16 +299,17 @@ def fed(robot, feed):
 
 def of_robot(robot, states, window=None, now=1.0, misplaced=MappingProxyType({}), reports=None):
     """Return the statuses of the transmissions by name."""
-    merged, reports = states.merged, reports or (states.report, MapReport())
-    stale = merged.find_stale_actuators(now)
-    parts = list_transmission_facts(robot, merged, reports, window or Changes(), stale, misplaced)
+    states = states.states
+    reports = reports or (states.report, MapReport())
+    stale = states.find_stale_actuators(now)
+    parts = list_transmission_facts(robot, states, reports, window or Changes(), stale, misplaced)
     return {each.name.removeprefix('transmission '): each for each in map(judge_part, parts)}
 
 
 def of_actuators(robot, states, now=1.0):
     """Return the status of the actuators."""
     return judge_part(
-        Actuators(robot, states.merged, now, states.merged.find_stale_actuators(now))
+        Actuators(robot, states.states, now, states.states.find_stale_actuators(now))
     )
 
 
@@ -359,7 +359,7 @@ def test_stale_actuators(robot, reference, fed):
     assert (status.level, status['stale']) == (ERROR, 'left, right, hip, crank, finger')
     assert (status['known'], status["unknown name 'ghost'"]) == ('1', '1')
     states = fed(reference.Message(('ghost', 'winch'), (1.0, 1.0)))
-    status = judge_part(Actuators(robot, states.merged, 1.0, np.zeros(6, dtype=bool)))
+    status = judge_part(Actuators(robot, states.states, 1.0, np.zeros(6, dtype=bool)))
     assert (status.level, status["unknown name 'ghost'"]) == (OK, '1')
 
 
@@ -426,7 +426,7 @@ class _Watched:
             for topic, publishers in self.publishers.items()
         }
         open_for = self._time.now - self._begun
-        self._watch.update_coverage(self.states.merged, self._window, peers, open_for)
+        self._watch.update_coverage(self.states.states, self._window, peers, open_for)
         found = find_troubles(self._watch, CHECKS[Coverage])
         return {trouble.kind: trouble.words for trouble in found}
 

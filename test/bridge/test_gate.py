@@ -67,7 +67,7 @@ class _World:
         given = {'command_timeout': TIMEOUT, 'state_timeout': 1.0} | options
         self.robot = robot
         self.bridge = Bridge(robot, BridgeOptions(**given), self._receive)
-        self.gate, self.merged = self.bridge.gate, self.bridge.states.merged
+        self.gate, self.states = self.bridge.gate, self.bridge.states
         self.counts = self.gate.ledger.counts
         self.now = 100.0
         self.sent = []
@@ -94,7 +94,9 @@ class _World:
         names = names or self.robot.actuator_names[: max(map(len, rows.values()))]
         message = record(names, **rows)
         layout = Layout(message.names, message.lengths)
-        self.bridge.states.merge_message('driver', layout, message, (1, 0), self.now)
+        self.bridge.states.merge_message(
+            self.bridge.plan.states, 'driver', layout, message, (1, 0), self.now
+        )
 
     def command(self, *, topic='joint_commands', **modes):
         """Command joints, each mode as ``{joint: value}``; return what is sent."""
@@ -353,7 +355,7 @@ def test_no_command_is_completed_from_an_old_position(timeout):
         assert world.command(position={'j0': 0.1}) != {}
     world.gate.reset()
     world.now += 3.0
-    world.merged.read_values(world.now)  # as diagnostics do
+    world.states.read_values(world.now)  # as diagnostics do
     assert reason(world.command, position={'j0': 0.1}) == 'partial'
 
 
@@ -396,9 +398,9 @@ def test_an_array_does_not_send_to_an_unknown_turn():
     world = _World(robot, **BOTH, wrap_period=('m1=6.283185307179586',))
     world.state(position=(0.0, 0.0))
     assert reason(world.command, position={'j1': 0.1}) == 'unknown_turn'
-    world.merged.settle_turns({1: 0.0})
+    world.states.settle_turns({1: 0.0})
     assert world.array(position={'j0': 0.1, 'j1': 0.1}) != {}
-    world.merged.turns.forget_turns()
+    world.states.turns.forget_turns()
     world.state(position=(0.0, 0.0))
     assert world.array(position={'j0': 0.1}) == {}
 

@@ -21,18 +21,10 @@ from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.states import PublishPolicy
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
-from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import Layout, LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 
 NAN = math.nan
-
-
-def published(path, now=0.0):
-    """Return what is published, the same as a record and in bytes."""
-    found, encoder = path.make_joint_state(now), JointStateEncoder()
-    assert path.encode_state(encoder, now) == (found and encoder.encode_record(found))
-    return found
 
 
 class _Driver:
@@ -67,7 +59,7 @@ class _Driver:
     def compare(self):
         """Check what would be published."""
         self.model.now = self.now
-        expected, found = self.model.joint_state(), published(self.path, self.now)
+        expected, found = self.model.joint_state(), self.path.make_joint_state(self.now)
         assert (found is None) == (expected is None)
         if expected is not None:
             expected.check(found)
@@ -89,7 +81,7 @@ def test_any_sequence(reference, robot, data, unknown_joints, timeout):
             driver.update(*step[1:])
         elif step[0] == 'tune':
             present = present.with_parameters(reference.nested(step[1]))
-            driver.path.replace_maps(present)
+            driver.path.replace_robot(present)
             driver.model.numbers = driver.model.numbers.tuned(step[1])
             driver.compare()
         elif step[0] == 'wait':
@@ -129,7 +121,7 @@ def test_too_large_is_unknown(feed, unknown_rates):
     states = state_path(robot, unknown_rates=unknown_rates)
     feed(states, record(('m',), [1.0], [1e308], [1e308]))
     with np.errstate(over='ignore'):
-        found = published(states)
+        found = states.make_joint_state()
     assert found.position.tolist() == [1e3]
     assert found.velocity.tolist() == ([] if unknown_rates == 'nan' else [0.0])
     assert found.effort.tolist() == [1e305]
@@ -192,8 +184,8 @@ def test_numbers_grow_old_one_by_one(reference, robot, feed):
 
     def send(source, now, **arrays):
         feed(path, reference.Message(('winch',), **arrays), source, now)
-        known = np.isfinite(path.merged.read_values(now))[:, 0].tolist()
-        return known, path.merged.find_stale_actuators(now)[0]
+        known = np.isfinite(path.states.read_values(now))[:, 0].tolist()
+        return known, path.states.find_stale_actuators(now)[0]
 
     encoder = {'position': (1.0,), 'velocity': (0.5,)}
     send('encoder', 1.0, **encoder)
@@ -239,7 +231,7 @@ def test_tuning_forgets_the_solution(moved):
     path, robot, move = moved
     move([0.4, 0.3])
     offsets = {'ankle.joints.pitch.offset': -0.1, 'ankle.joints.roll.offset': -0.2}
-    path.replace_maps(robot.with_parameters(offsets))
+    path.replace_robot(robot.with_parameters(offsets))
     assert np.allclose(path.find_joint_motion()[0], [0.3, 0.1], rtol=0.0, atol=1e-12)
 
 
@@ -249,7 +241,7 @@ def test_a_gap_costs_nothing(moved, elsewhere):
     path, _, move = moved
     for place in ([0.5, 0.5], elsewhere):
         assert np.allclose(move(place), place, rtol=0.0, atol=1e-12)
-    assert not path.report.counts
+    assert not path.states.report.counts
 
 
 # -- state interfaces that are not declared ------------------------------------------------------
@@ -341,7 +333,7 @@ def test_a_follower_is_computed_over_any_chain(followers, feed, unknown_rates):
     """It is multiplier q + offset, its velocity multiplier q'; in a loop it is an error."""
     path = state_path(followers, unknown_rates=unknown_rates)
     feed(path, record(('motor',), [6.0], [2.0], [3.0]))
-    found = published(path)
+    found = path.make_joint_state()
     assert found.names == ('first', 'third', 'second')
     assert found.position.tolist() == [1.5, -2.0 * (0.5 * 1.5 - 1.0) + 0.25, 0.5 * 1.5 - 1.0]
     assert found.velocity.tolist() == [0.5, -0.5, 0.25]
@@ -350,7 +342,7 @@ def test_a_follower_is_computed_over_any_chain(followers, feed, unknown_rates):
     loops = [each for each in followers.findings if each.subject in ('one', 'other')]
     assert {each.severity for each in loops} == {'error'}
     feed(path, record(('motor',), [NAN], [1.0], [1.0]))
-    assert published(path) is None
+    assert path.make_joint_state() is None
 
 
 @pytest.mark.parametrize('name', ['third', 'second', 'lost'])

@@ -52,29 +52,29 @@ class _Bridge:
     def __init__(self, maps, periods=None, *, timeout=1.0, **options):
         self.maps = maps
         periods = dict.fromkeys(maps.actuator_names, TURN) if periods is None else periods
-        self.states = state_path(maps, wrap_period=periods, timeout=timeout, **options)
-        self.turns = self.states.merged.turns
-        self.settle = self.states.merged.settle_turns
+        self.path = state_path(maps, wrap_period=periods, timeout=timeout, **options)
+        self.turns = self.path.states.turns
+        self.settle = self.path.states.settle_turns
         self.layouts = LayoutTable()
 
     def joints(self, now=0.0):
-        return self.states.find_joint_motion(now)[0].copy()
+        return self.path.find_joint_motion(now)[0].copy()
 
     def hear(self, now=0.0, source='driver', stamp=(1, 0), **positions):
         """Take readings, and return the joints' positions."""
         message = record(positions, [*positions.values()], stamp=stamp)
         layout = self.layouts.find_layout(message.names, message.lengths)
-        self.states.merge_message(source, layout, message, stamp, now)
+        self.path.merge_message(source, layout, message, stamp, now)
         return self.joints(now)
 
     def absolute(self, *positions, now=0.0):
         """Take absolute positions, and return the joints' positions."""
-        self.states.use_absolute_positions(np.array(positions), now)
+        self.path.states.use_absolute_positions(np.array(positions), now)
         return self.joints(now)
 
     def status(self):
         stale = np.zeros(len(self.maps.actuator_names), dtype=bool)
-        return judge_part(Actuators(self.maps, self.states.merged, 0.0, stale))
+        return judge_part(Actuators(self.maps, self.path.states, 0.0, stale))
 
 
 def unknown(positions):
@@ -199,7 +199,7 @@ def test_open_turns_in_words(given, reading, level, words):
 def test_the_first_reading_counts_as_it_is_where_that_is_chosen(readings):
     """With unknown_turn: first nothing is ever open or judged."""
     bridge = _Bridge(robot(), unknown_turn='first')
-    assert bridge.states.merged.find_open_actuators(0.0) is None
+    assert bridge.path.states.find_open_actuators(0.0) is None
     for number, reading in enumerate(readings):
         assert bridge.hear(a=reading, now=0.01 * number) == pytest.approx([reading])
     assert bridge.hear(a=readings[-1] - TURN, now=100.0) == pytest.approx([readings[-1]])
@@ -265,9 +265,9 @@ def test_a_tuned_offset_counts():
     own = robot()
     bridge = _Bridge(own)
     bridge.hear(a=3.0)
-    bridge.states.replace_maps(own.with_parameters({'t.joints.j.offset': -3.0}))
+    bridge.path.replace_robot(own.with_parameters({'t.joints.j.offset': -3.0}))
     assert bridge.hear(a=3.0) == pytest.approx([0.0])
-    bridge.states.replace_maps(own)
+    bridge.path.replace_robot(own)
     assert bridge.hear(a=3.0) == pytest.approx([3.0])
 
 
@@ -278,11 +278,11 @@ def test_a_tuned_direction_changes_the_turn_without_an_error():
     bridge.hear(a=3.5)
     assert bridge.hear(a=3.5) == pytest.approx([3.5 - math.pi])
     turned = own.with_parameters({'t.joints.j.mechanical_reduction': -1.0})
-    bridge.states.replace_maps(turned)
+    bridge.path.replace_robot(turned)
     bridge.joints()
     assert bridge.hear(a=3.5) == pytest.approx([math.pi - 3.5])
     assert bridge.status().level == OK
-    bridge.states.replace_maps(turned.with_parameters({'t.joints.j.offset': 1.0}))
+    bridge.path.replace_robot(turned.with_parameters({'t.joints.j.offset': 1.0}))
     bridge.hear(a=3.5)
     assert bridge.status().level == ERROR
 
@@ -313,7 +313,7 @@ def test_a_turn_after_a_gap(given, settled, reading, gap, expected, active):
     bridge.settle({0: settled})
     assert bridge.hear(a=settled % TURN, now=0.1) == pytest.approx([settled])
     if not active and timeout:
-        bridge.states.reset()
+        bridge.path.states.reset()
     found = bridge.hear(a=reading, now=gap)
     if expected is None:
         assert unknown(found)
@@ -403,22 +403,22 @@ def test_absolute_position_of_another_time_counts_only_if_it_cannot_have_gone_fa
             bridge.hear(a=0.25, pitch=0.0, now=now)
         else:
             bridge.absolute(*absolute, now=now)
-    assert np.isfinite(bridge.states.merged.read_values(5.0 + apart)[0, place]) == counts
+    assert np.isfinite(bridge.path.states.read_values(5.0 + apart)[0, place]) == counts
 
 
 def test_wanted_positions_settle_it():
     """~/zero takes the turn that comes nearest; all joints of coupled actuators are needed."""
     bridge = _Bridge(robot(**WIDE))
     bridge.hear(a=1.0)
-    assert bridge.states.find_nearest_turns({}, -math.inf) == {}
-    found = bridge.states.find_nearest_turns({'j': 7.0}, -math.inf)
+    assert bridge.path.states.find_nearest_turns({}, -math.inf) == {}
+    found = bridge.path.states.find_nearest_turns({'j': 7.0}, -math.inf)
     assert found == pytest.approx({0: 1.0 + TURN})
     assert unknown(bridge.joints())
     bridge.settle(found)
     assert bridge.joints() == pytest.approx([1.0 + TURN])
     wrist = _Bridge(robot(**WIDE, text=WRIST))
     wrist.hear(left=0.0, right=0.0)
-    why = reason(wrist.states.find_nearest_turns, {'roll': 7.0}, -math.inf)
+    why = reason(wrist.path.states.find_nearest_turns, {'roll': 7.0}, -math.inf)
     assert why == 'unknown_turn'
 
 
@@ -481,7 +481,7 @@ def test_readings_that_do_not_fit_are_an_error(given, readings, position, words)
     assert turn.reason == ('wrong' if words else 'several')
     assert status.level == (ERROR if words else WARN)
     assert all(each in status.message for each in words)
-    known = bridge.states.find_known_state(now)
+    known = bridge.path.states.find_known_state(bridge.path.plan, now)
     commands = Commands(bridge.maps)
     commands.open_turns = known.open_turns
     assert reason(commands.send, record(('j',), [0.5]), known.position) == 'unknown_turn'
@@ -512,8 +512,8 @@ def test_a_driver_is_commanded_in_its_own_turns(turns):
     'settle',
     [
         lambda bridge: bridge.settle({0: 0.1}),
-        lambda bridge: bridge.states.reset(),
-        lambda bridge: bridge.states.replace_maps(robot(-1.0, 1.5)),
+        lambda bridge: bridge.path.states.reset(),
+        lambda bridge: bridge.path.replace_robot(robot(-1.0, 1.5)),
     ],
 )
 def test_what_does_not_fit_is_believed_again_when_somebody_says_so(settle):

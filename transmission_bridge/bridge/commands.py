@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from transmission_bridge.bridge.command_plan import find_command_names, plan_command, read_array
-from transmission_bridge.bridge.gate import Gate, KnownState
+from transmission_bridge.bridge.gate import Gate
 from transmission_bridge.bridge.inputs import JointRejection, MOST_UNKNOWN, PlanCache, Stamp
 from transmission_bridge.bridge.interface_history import InterfaceHistory
 from transmission_bridge.bridge.limits import LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.states import KnownState
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.transmissions import RobotTransmissions

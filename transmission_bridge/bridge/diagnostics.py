@@ -544,7 +544,7 @@ def _describe_actuators(part: snapshot.Actuators) -> str:
 
 
 def _list_actuator_values(part: snapshot.Actuators) -> dict[str, object]:
-    robot, names, merged = part.robot, part.robot.actuator_names, part.merged
+    robot, names, states = part.robot, part.robot.actuator_names, part.states
     return {
         'known': int(part.known.sum()),
         'position unknown': ', '.join(names[place] for place in np.flatnonzero(~part.known)),
@@ -556,10 +556,10 @@ def _list_actuator_values(part: snapshot.Actuators) -> dict[str, object]:
             for name, units in robot.units.items()
         },
         **{
-            f'not finite {names[place]} {FIELDS[row]}': int(merged.not_finite[row, place])
-            for row, place in np.argwhere(merged.not_finite)
+            f'not finite {names[place]} {FIELDS[row]}': int(states.not_finite[row, place])
+            for row, place in np.argwhere(states.not_finite)
         },
-        **{f'unknown name {name}': count for name, count in sorted(merged.unknown_names.items())},
+        **{f'unknown name {name}': count for name, count in sorted(states.unknown_names.items())},
         **{
             f'turn unknown {shortened(turn.actuators, show=str)}': turn.reason
             for turn in part.turns

@@ -31,6 +31,7 @@ from transmission_bridge.bridge.ledger import Ledger, TrajectoryEnd
 from transmission_bridge.bridge.limits import ActuatorLimits, CommandLimits, LimitEffects
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
 from transmission_bridge.bridge.outputs import check_array_order, DriverNames
+from transmission_bridge.bridge.states import KnownState
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
@@ -46,31 +47,6 @@ _LONGEST_STEP = 0.1
 
 #: The rows of a command among the arrays of waypoints.
 _ROWS_OF_WAYPOINTS = [0, 1, 3]
-
-
-class KnownState(NamedTuple):
-    """
-    The known state of the robot at one moment.
-
-    Masks have shape ``(n_actuators,)``; ``None``: no actuator.
-
-    :param now: The time [s].
-    :param position: Joint positions, shape ``(n_joints,)``, NaN if unknown or too old.
-    :param velocity: Joint velocities, same shape, NaN if unknown or too old.
-    :param open_turns: Actuators in an unknown turn.
-    :param shift: To subtract from actuator positions for the turns of the drivers, shape
-        ``(n_actuators,)``; ``None``: zero.
-    :param silent: Actuators of silent drivers.
-    :param returned: Actuators of drivers that are silent, or were since the last command.
-    """
-
-    now: float
-    position: Array
-    velocity: Array
-    open_turns: Mask | None = None
-    shift: Array | None = None
-    silent: Mask | None = None
-    returned: Mask | None = None
 
 
 class Outgoing(NamedTuple):

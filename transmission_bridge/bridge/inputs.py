@@ -54,6 +54,7 @@ class Entries:
     :param unknown: The first unknown names, shortened, because a message may contain any number of
         names of any length.
     :param scales: Scales of these entries to SI, rows position, velocity, effort; ``None``: SI.
+    :param rows: The rows with numbers.
     """
 
     places: Index | slice
@@ -61,6 +62,7 @@ class Entries:
     count: int
     unknown: tuple[str, ...]
     scales: Array | None
+    rows: tuple[int, ...] = ()
 
 
 def find_entries(layout: Layout, index: Mapping[str, int], scales: Array | None = None) -> Entries:
@@ -93,6 +95,7 @@ def find_entries(layout: Layout, index: Mapping[str, int], scales: Array | None 
         len(places),
         tuple(shown(name) for name in islice(unknown, MOST_UNKNOWN)),
         None if scales is None else np.ascontiguousarray(scales[:, places]),
+        tuple(row for row, length in enumerate(layout.lengths) if length),
     )
 
 

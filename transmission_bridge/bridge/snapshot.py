@@ -23,7 +23,7 @@ import numpy as np
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.contradictions import find_joints_beyond, find_measured_limits
 from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
-from transmission_bridge.bridge.state_buffer import StateBuffer
+from transmission_bridge.bridge.states import States
 from transmission_bridge.description.specs import RejectedTransmission, TransmissionSpec
 from transmission_bridge.errors import shortened
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
@@ -463,7 +463,7 @@ class Coverage:
         self._counts = self._publishers = np.zeros(len(self._names), dtype=int)
 
     def update_coverage(
-        self, merged: StateBuffer, window: Changes, topics: Mapping[str, Peers], open_for: float
+        self, states: States, window: Changes, topics: Mapping[str, Peers], open_for: float
     ) -> None:
         """
         Update the facts.
@@ -471,21 +471,25 @@ class Coverage:
         :param topics: The topics of the drivers.
         :param open_for: Seconds since the node was activated.
         """
-        newest = merged.find_receipt_times()
+        newest = states.find_receipt_times()
         never = np.isneginf(newest)
         is_due = open_for > GRACE and not never.all()
         self.missing = _join_names(self._names, never & self._needed & is_due)
-        self.unknown_names = shortened(tuple(merged.unknown_names), show=str)
-        self.lost = _join_names(self._names, self._find_gone(merged, newest, topics))
-        rivals = merged.list_rivals() if window.has_grown('contests', merged.contests) else {}
+        self.unknown_names = shortened(tuple(states.unknown_names), show=str)
+        self.lost = _join_names(self._names, self._find_gone(states, newest, topics))
+        rivals = (
+            states.list_rivals(self._names)
+            if window.has_grown('contests', states.contests)
+            else {}
+        )
         self.contested = [(names, [topics[one] for one in both]) for both, names in rivals.items()]
 
-    def _find_gone(self, merged: StateBuffer, newest: Array, topics: Mapping[str, Peers]) -> Mask:
+    def _find_gone(self, states: States, newest: Array, topics: Mapping[str, Peers]) -> Mask:
         """Return actuators absent for two snapshots, while others of their topic were present."""
         is_new = newest != self._newest
         self._newest = newest
         self._quiet = np.where(is_new, 0, self._quiet + 1)
-        givers = merged.list_givers()
+        givers = states.list_givers()
         counts = np.array([len(topics[giver].publishers) if giver else 0 for giver in givers])
         # A publisher that left may have sent messages since the last snapshot.
         most = np.maximum(counts, self._counts)
@@ -520,7 +524,7 @@ class Actuators:
     def __init__(
         self,
         robot: RobotTransmissions,
-        merged: StateBuffer,
+        states: States,
         now: float,
         stale: Mask,
         driver_names: Mapping[str, str] | None = None,
@@ -529,12 +533,12 @@ class Actuators:
         contradictions: Mapping[str, str] | None = None,
     ) -> None:
         self.contradictions = contradictions or {}
-        self.robot, self.merged = robot, merged
+        self.robot, self.states = robot, states
         self.driver_names, self.coverage = driver_names or {}, coverage
-        self.known = np.isfinite(merged.read_values(now)[0])
+        self.known = np.isfinite(states.read_values(now)[0])
         self.stale = _join_names(robot.actuator_names, stale)
         self.is_told = not all(driver.is_fine for driver in drivers)
-        turns = merged.turns
+        turns = states.turns
         self.turns = [] if turns is None else turns.list_open_turns()
         self.beyond = {} if turns is None else turns.take_joints_beyond()
 
@@ -568,7 +572,7 @@ class TransmissionFacts:
 
 def list_transmission_facts(
     robot: RobotTransmissions,
-    merged: StateBuffer,
+    states: States,
     reports: Iterable[MapReport],
     window: Changes,
     stale: Mask,
@@ -581,7 +585,7 @@ def list_transmission_facts(
         for (name, reason), count in report.counts.items():
             counts[name][reason] += count
         errors |= report.errors
-    names, is_stale, rows = robot.actuator_names, stale.tolist(), merged.not_finite.tolist()
+    names, is_stale, rows = robot.actuator_names, stale.tolist(), states.not_finite.tolist()
     used = robot.transmissions
     for binding in robot.bindings:
         name, actuators = binding.spec.name, binding.actuators
@@ -672,8 +676,8 @@ class BridgeWatch:
         :param misplaced: See :class:`TransmissionFacts`, by transmission.
         :param commands: Topics of joint commands; true for trajectories.
         """
-        robot, merged, gate = self._bridge.robot, self._bridge.states.merged, self._bridge.gate
-        stale = merged.find_stale_actuators(look.now) & look.is_open
+        robot, states, gate = self._bridge.robot, self._bridge.states, self._bridge.gate
+        stale = states.find_stale_actuators(look.now) & look.is_open
         drivers: dict[str, DriverFacts] = {}
         coverage, contradictions = [], {}
         if look.is_open:
@@ -681,23 +685,23 @@ class BridgeWatch:
             look = look._replace(open_for=self._open_for)
             drivers, coverage = self._drivers, [self._coverage]
             for topic, driver in drivers.items():
-                numbers = merged.find_given_values(topic)
-                timeout = merged.find_driver_timeout(topic)
+                numbers = states.find_given_values(topic)
+                timeout = states.find_driver_timeout(topic)
                 driver.update_state(inputs[topic], numbers, timeout, look)
-            self._coverage.update_coverage(merged, self._active, inputs, self._open_for)
+            self._coverage.update_coverage(states, self._active, inputs, self._open_for)
             contradictions = self._find_contradictions(look.now)
             if self._open_for <= GRACE:
-                stale &= np.isfinite(merged.find_receipt_times())
+                stale &= np.isfinite(states.find_receipt_times())
         for topic, statistics in self._statistics.items():
-            limit = merged.find_driver_timeout(topic) if topic in self._state_topics else None
+            limit = states.find_driver_timeout(topic) if topic in self._state_topics else None
             own = [drivers[topic]] if topic in drivers else []
             yield InputTopic(statistics, inputs[topic], self._window, look, limit, own)
         for topic, peers in outputs.items():
             yield OutputTopic(topic, peers, self._active.find_confirmed(topic, peers.rivals))
         names = gate.drivers.driver_names
         facts = (stale, names, drivers.values(), coverage, contradictions)
-        yield Actuators(robot, merged, look.now, *facts)
-        yield from list_transmission_facts(robot, merged, reports, self._window, stale, misplaced)
+        yield Actuators(robot, states, look.now, *facts)
+        yield from list_transmission_facts(robot, states, reports, self._window, stale, misplaced)
         unheard = self._find_unheard_topics(outputs)
         for topic, are_trajectories in commands.items():
             statistics, counts = self._statistics[topic], gate.ledger.counts[topic]
@@ -708,8 +712,9 @@ class BridgeWatch:
 
     def _find_contradictions(self, now: float) -> dict[str, str]:
         robot, states = self._bridge.robot, self._bridge.states
+        assert states.motion is not None
         states.motion.judge_motion()
-        positions = states.find_joint_motion(now)[0]
+        positions = states.find_joint_motion(self._bridge.plan.states, now)[0]
         beyond = find_joints_beyond(robot.joint_names, positions, self._limits)
         # Confirmed by a second snapshot, because one reading may be wrong.
         before = {key for each in self._beyond for key in each}

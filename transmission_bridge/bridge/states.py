@@ -1,29 +1,27 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""From actuator states to published joint states."""
+"""The latest numbers of one or several drivers, and the joint states computed from them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from transmission_bridge.bridge.contradictions import MotionWatch
-from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.gate import KnownState
-from transmission_bridge.bridge.inputs import Stamp
-from transmission_bridge.bridge.options import BridgeOptions, RECORDED, split_pairs
-from transmission_bridge.bridge.state_buffer import are_finite, StateBuffer
-from transmission_bridge.bridge.turns import find_wrap_periods, TurnCounter
-from transmission_bridge.description.specs import JointSpec, RobotDescription
-from transmission_bridge.messages.cdr import JointStateEncoder
+from transmission_bridge.bridge.inputs import Entries, MOST_UNKNOWN, Stamp
+from transmission_bridge.bridge.options import AUTO, BridgeOptions, RECORDED
+from transmission_bridge.bridge.state_plan import NamePlan, StatePlan
+from transmission_bridge.bridge.turns import TurnCounter
+from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
-from transmission_bridge.transmissions import MapReport, RobotTransmissions
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, FIELDS
-from transmission_bridge.types import Array, EMPTY, Index, Mask
+from transmission_bridge.transmissions import MapReport
+from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.types import Array, Index, Mask
 
 # -- When the joint states are published ---------------------------------------------------------
 
@@ -79,194 +77,161 @@ class PublishPolicy:
         return True
 
 
-# -- Published joints and interfaces -------------------------------------------------------------
-#
-# A follower (URDF ``<mimic>``) is computed, never commanded: ``q = multiplier * q_followed +
-# offset``, its velocity without the offset. Its effort is unknown, because the description does
-# not define how the load is shared.
+# -- The latest numbers of one or several drivers ------------------------------------------------
 
 
-class JointView:
+_NOBODY = -1
+
+#: Automatic timeout of a driver: smallest value [s], and number of periods.
+_LEAST_TIMEOUT, _PERIODS = 1.0, 5.0
+
+
+class KnownState(NamedTuple):
     """
-    Adds followers to joint states and hides interfaces that must not be published.
+    The known state of the robot at one moment.
 
-    :param options: ``unknown_rates`` and ``undeclared_interfaces`` are used.
-    :ivar names: The joints, then their followers.
-    :ivar hidden: Mask of the values that are never published, shape ``(3, n)``; ``None``: all are
-        published.
-    """
+    Masks have shape ``(n_actuators,)``; ``None``: no actuator.
 
-    def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
-        self._followers = _find_followers(robot)
-        self._fills = options.unknown_rates == 'zero'
-        followers = self._followers.names if self._followers is not None else ()
-        self.names = (*robot.joint_names, *followers)
-        self.hidden = _find_hidden(robot.robot, self.names, options.undeclared_interfaces)
-        #: Whether known states are published unchanged.
-        self.is_plain = self._followers is None and self.hidden is None
-
-    def __call__(self, joints: Array) -> tuple[Array, Mask]:
-        """
-        Return the values to publish, NaN: none, and the mask of known values, hidden or not.
-
-        :param joints: Rows position, velocity, effort of the robot's joints, ``(..., 3, n)``.
-        :returns: Two arrays ``(..., 3, len(names))``.
-        """
-        if self._followers is not None:
-            joints = self._followers.append_followers(joints)
-        # An overflow is also unknown.
-        known: Mask = np.isfinite(joints)
-        shown = np.where(known, joints, np.nan)
-        if self._fills:
-            np.copyto(shown[..., 1:, :], 0.0, where=~known[..., 1:, :])
-        if self.hidden is not None:
-            shown[..., self.hidden] = np.nan
-        return shown, known
-
-
-@dataclass(frozen=True, slots=True)
-class _Followers:
-    """
-    The followers of a robot, with chains resolved to the bridged joint.
-
-    :param followed: Index of the joint that each follows.
-    :param multiplier: Product over the chain.
-    :param offset: Offset of the chain [rad or m].
+    :param now: The time [s].
+    :param position: Joint positions, shape ``(n_joints,)``, NaN if unknown or too old.
+    :param velocity: Joint velocities, same shape, NaN if unknown or too old.
+    :param open_turns: Actuators in an unknown turn.
+    :param shift: To subtract from actuator positions for the turns of the drivers, shape
+        ``(n_actuators,)``; ``None``: zero.
+    :param silent: Actuators of silent drivers.
+    :param returned: Actuators of drivers that are silent, or were since the last command.
     """
 
-    names: tuple[str, ...]
-    followed: Index
-    multiplier: Array
-    offset: Array
-
-    def append_followers(self, joints: Array) -> Array:
-        """Append the followers to ``(..., 3, n)``."""
-        followed = joints[..., self.followed]
-        added = np.full(followed.shape, np.nan)
-        added[..., 0, :] = self.multiplier * followed[..., 0, :] + self.offset
-        added[..., 1, :] = self.multiplier * followed[..., 1, :]
-        return np.concatenate([joints, added], axis=-1)
+    now: float
+    position: Array
+    velocity: Array
+    open_turns: Mask | None = None
+    shift: Array | None = None
+    silent: Mask | None = None
+    returned: Mask | None = None
 
 
-def _find_followers(robot: RobotTransmissions) -> _Followers | None:
+class _Driver:
     """
-    Return the followers of bridged joints, or ``None``.
+    One driver.
 
-    A follower with a transmission of its own is measured, not computed. A follower is left out if
-    its chain ends at a joint that is not bridged, or in a loop.
+    :ivar usual: Largest gap between messages that changes nothing [s].
+    :ivar layout: Layout of its last message, if the next one needs no look-up.
+    :ivar entries: Their indices and scales.
+    :ivar target: The numbers of its messages, if they are a block; else ``None``.
     """
-    index = {name: place for place, name in enumerate(robot.joint_names)}
-    joints = {joint.name: joint for joint in robot.robot.joints}
-    found: list[tuple[str, int, float, float]] = []
-    for joint in robot.robot.joints:
-        if joint.mimic is None or not joint.is_scalar or joint.name in index:
-            continue
-        chain = _resolve_chain(joint, joints, index)
-        if chain is not None:
-            found.append((joint.name, *chain))
-    if not found:
-        return None
-    names, followed, multiplier, offset = zip(*found, strict=True)
-    return _Followers(
-        names, np.array(followed, dtype=np.intp), np.array(multiplier), np.array(offset)
-    )
+
+    def __init__(self, number: int, entries: Entries, timeout: float, usual: float) -> None:
+        self.number, self.entries, self.timeout, self.usual = number, entries, timeout, usual
+        self.period = 0.0
+        self.stamp: Stamp | None = None
+        self.heard = -math.inf
+        self.layout: Layout | None = None
+        self.target: Array | None = None
 
 
-def _resolve_chain(
-    joint: JointSpec, joints: dict[str, JointSpec], index: dict[str, int]
-) -> tuple[int, float, float] | None:
-    multiplier, offset = 1.0, 0.0
-    seen = set()
-    while joint.name not in index:
-        if joint.mimic is None or joint.name in seen or joint.mimic.joint not in joints:
-            return None
-        seen.add(joint.name)
-        offset += multiplier * joint.mimic.offset
-        multiplier *= joint.mimic.multiplier
-        joint = joints[joint.mimic.joint]
-    return index[joint.name], multiplier, offset
+_STRANGER = _Driver(_NOBODY, Entries(slice(0), None, 0, (), None), 0.0, 0.0)
 
 
-def _find_hidden(robot: RobotDescription, names: tuple[str, ...], choice: str) -> Mask | None:
-    """Return the mask of the values to hide, shape ``(3, n)``; ``None``: nothing."""
-    if choice == 'publish':
-        return None
-    declared: dict[str, set[str]] = {}
-    for block in robot.blocks:
-        if choice == 'auto' and not block.takes_joint_states:
-            continue
-        for component in block.components:
-            if component.kind == 'joint':
-                interfaces = declared.setdefault(component.name, set())
-                interfaces.update(interface.name for interface in component.state_interfaces)
-    hidden = np.array(
-        [[field not in declared.get(name, FIELDS) for name in names] for field in FIELDS]
-    ).reshape(len(FIELDS), len(names))
-    return hidden if hidden.any() else None
-
-
-# -- From the states of one or several drivers to the states of the joints -----------------------
-
-
-class StatePath:
+class States:
     """
-    Merges actuator states by name and maps them to joint states; messages are in drivers' units.
+    The latest number of every actuator and interface in SI, NaN: unknown.
 
-    Every number is the latest from a driver; NaN and inf mean unknown. A message is used
-    atomically.
+    A number becomes unknown if its driver omits its interface, or after the timeout; numbers of
+    other drivers stay. If time goes backwards, everything is forgotten: with a timeout at once,
+    without one at the next message. A message is used atomically.
 
-    :param options: By default numbers never time out.
+    Only indices and numbers are stored; methods that need names, units or maps receive a plan.
+    Joint states are computed from numbers of actuators; numbers may also be those of joints.
+
+    :param count: Number of actuators.
+    :param options: ``state_timeout`` is used; 0: never; -1: for each driver the larger of 1 s and
+        five periods. By default numbers never time out.
+    :param turns: Counts the turns of single-turn encoders; ``None``: there are none.
+    :param motion: Compares velocities with positions, if it is given.
     :param stamp_hold: After this time with only older stamps the published stamp goes back [s]; 0,
         for recordings: at once.
-    :ivar merged: The latest numbers of all drivers.
-    :ivar motion: Compares their velocities with their positions.
-    :ivar view: The joints and interfaces that are published.
     :ivar report: Counts of NaN in position-dependent transmissions, by reason.
-    :raises TransmissionBridgeError: If an option does not fit the robot.
+    :ivar given: Whether position, velocity, effort were ever received.
+    :ivar unknown_names: Counts of unknown names, shortened; their number is limited, because
+        senders may be hostile.
+    :ivar not_finite: Counts of NaN and infinite numbers from drivers, rows position, velocity,
+        effort, shape ``(3, count)``.
+    :ivar contests: Count of numbers that two drivers published in turn.
     """
 
     def __init__(
         self,
-        robot: RobotTransmissions,
+        count: int,
         options: BridgeOptions = RECORDED,
         *,
+        turns: TurnCounter | None = None,
+        motion: MotionWatch | None = None,
         stamp_hold: float = 0.0,
     ) -> None:
-        self._omit = options.unknown_joints == 'omit'
-        turns = TurnCounter(robot, options) if find_wrap_periods(robot, options) else None
-        self.motion = MotionWatch(robot, np.nan if turns is None else turns.periods)
-        self.merged = StateBuffer(
-            robot.actuator_names,
-            options,
-            driver_names=split_pairs('actuator_names', options.actuator_names),
-            units=DriverUnits(robot),
-            turns=turns,
-            lost=robot.lost_actuators,
-            stamp_hold=stamp_hold,
-        )
-        self.view = JointView(robot, options)
-
+        self._shape = len(FIELDS), count
+        self.turns, self.motion = turns, motion
+        self._velocities = deque[Array](maxlen=0) if motion is None else motion.velocities
+        timeout = options.state_timeout
+        self._is_auto = timeout == AUTO
+        self._timeout = _LEAST_TIMEOUT if self._is_auto else timeout or math.inf
+        self._stamp_hold = stamp_hold
         self.report = MapReport()
-        self.replace_maps(robot)
+        self.unknown_names: Counter[str] = Counter()
+        self.not_finite = np.zeros(self._shape, dtype=np.int64)
+        self.contests = 0
+        self._latest = -math.inf
+        self._published: Stamp
+        self._older_since: float | None
         self.reset()
-
-    def replace_maps(self, robot: RobotTransmissions) -> None:
-        """Replace the maps between two messages; joints and actuators must be the same."""
-        self._robot_map = robot.stream(ACTUATOR_TO_JOINT)
-        self.merged.replace_units(DriverUnits(robot))
-        if self.merged.turns is not None:
-            self.merged.turns.replace_maps(robot)
-        self._mapped_version = -1
 
     def reset(self) -> None:
         """Forget all messages."""
-        self.merged.reset()
-        self.motion.restart()
-        self._robot_map.forget_solutions()
-        self._mapped_version = -1
+        self._values: Array = np.full(self._shape, np.nan)
+        # Number of the driver of each value: only that driver may withdraw it.
+        self._givers: Index = np.full(self._shape, _NOBODY, dtype=np.intp)
+        # Number of the previous driver of each value.
+        self._rivals: Index = np.full(self._shape, _NOBODY, dtype=np.intp)
+        # Without the last messages of the drivers, see _find_receipts.
+        self._heard: Array = np.full(self._shape, -np.inf)
+        self._timeouts: Array = np.full(self._shape, self._timeout)
+        # Before this time no number becomes too old.
+        self._fresh_until = math.inf
+        # Actuators of drivers that resumed after silence.
+        self._came_back: Mask | None = None
+        self._drivers: dict[str, _Driver] = {}
+        self._only: _Driver | None = None
+        self._is_contested = self._is_mapped = False
+        self.given = [False] * len(FIELDS)
+        self._watch_rows(0)
+        if self.turns is not None:
+            self.turns.reset()
+        if self.motion is not None:
+            self.motion.restart()
+        self.forget_stamps()
+
+    def replace_plan(self, before: NamePlan, after: NamePlan) -> None:
+        """Convert the known numbers if a new plan has other units; see :attr:`Bridge.plan`."""
+        self._is_mapped = False
+        one = np.ones(self._shape)
+        old, new = (one if plan.scales is None else plan.scales for plan in (before, after))
+        if not np.array_equal(old, new):
+            self._values *= new / old
+        for driver in self._drivers.values():
+            driver.layout = None
+        if self.turns is not None and isinstance(after, StatePlan):
+            self.turns.replace_maps(after.robot)
+
+    # -- messages --------------------------------------------------------------------------------
 
     def merge_message(
-        self, source: str, layout: Layout, data: JointStateRecord, stamp: Stamp, now: float = 0.0
+        self,
+        plan: NamePlan,
+        source: str,
+        layout: Layout,
+        data: JointStateRecord,
+        stamp: Stamp,
+        now: float = 0.0,
     ) -> None:
         """
         Use the message of one driver.
@@ -276,12 +241,147 @@ class StatePath:
         :param data: The message; its numbers are copied.
         :param stamp: Its stamp, never zero.
         :param now: Time of receipt [s].
-        :raises MessageError: If it is rejected. State is unchanged.
+        :raises MessageError: If it is rejected, for example if it names no actuator of the robot
+            (``foreign``). State is unchanged, except for :attr:`unknown_names`.
         """
-        self.merged.merge_message(source, layout, data, stamp, now)
-        if layout.lengths[1]:
-            position, velocity, _ = self.merged.read_values(now)
-            self.motion(position, velocity, now)
+        driver = self._drivers.get(source, _STRANGER)
+        if layout is not driver.layout or now < self._latest or now - driver.heard > driver.usual:
+            driver = self._look_up_driver(plan, source, layout, now)
+        rows, target, entries = data.rows, driver.target, driver.entries
+        if rows is None or target is None:
+            self._write_numbers(entries, data)
+        else:
+            target[...] = rows
+            if entries.scales is not None:
+                target *= entries.scales
+        np.isfinite(self._watched, self._is_finite)
+        if 0 in self._finite_bytes:
+            self._drop_infinite(entries)
+        if self.turns is not None and layout.lengths[0]:
+            sent = stamp[0] + stamp[1] * 1e-9 if any(stamp) else np.nan
+            self.turns(self._values[0], entries.places, self._timeouts[0], now, sent)
+        driver.stamp, driver.heard = stamp, now
+        self._latest, self._is_mapped = now, False
+        self._velocities.append(self._values[1].copy())
+        if self.motion is not None and now >= self.motion.due:
+            self.motion.end_interval(self._values[0], now)
+
+    def _look_up_driver(self, plan: NamePlan, source: str, layout: Layout, now: float) -> _Driver:
+        """Return the driver of a message that is its first one or not like its last one."""
+        # First, because it may reject the message.
+        entries = plan.find_entries(source, layout)
+        if not entries.count:
+            self._count_unknown(entries.unknown)
+            raise MessageError('foreign', plan.describe_foreign(source, layout.names))
+        self.record_time(now)
+        driver = self._drivers.get(source)
+        if driver is None:
+            usual = -1.0 if self._is_auto else self._timeout
+            driver = _Driver(len(self._drivers), entries, self._timeout, usual)
+            self._drivers[source] = driver
+            self._only = driver if len(self._drivers) == 1 else None
+        self._record_period(driver, now)
+        if layout is not driver.layout:
+            self._record_receipt(driver)
+            self._record_giver(driver, layout, entries)
+        return driver
+
+    def _count_unknown(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name in self.unknown_names or len(self.unknown_names) < MOST_UNKNOWN:
+                self.unknown_names[name] += 1
+
+    def _write_numbers(self, entries: Entries, data: JointStateRecord) -> None:
+        """Write numbers that are not a block."""
+        self._count_unknown(entries.unknown)
+        places, picks, scales, rows = entries.places, entries.picks, entries.scales, data.rows
+        if rows is not None:
+            given = rows if picks is None else rows[:, picks]
+            self._values[:, places] = given if scales is None else given * scales
+            return
+        for row, numbers in enumerate((data.position, data.velocity, data.effort)):
+            if len(numbers):
+                given = numbers if picks is None else numbers[picks]
+                self._values[row, places] = given if scales is None else given * scales[row]
+
+    def _drop_infinite(self, entries: Entries) -> None:
+        """Count NaN and infinite numbers of a message, and make infinite ones unknown."""
+        for row in entries.rows:
+            self.not_finite[row, entries.places] += ~np.isfinite(self._values[row, entries.places])
+        np.copyto(self._values, np.nan, where=np.isinf(self._values))
+
+    def record_time(self, now: float) -> bool:
+        """Forget everything if time went backwards; return whether it went backwards."""
+        went_back = now < self._latest
+        if went_back:
+            self.reset()
+            if self.turns is not None:
+                self.turns.forget_turns()
+        self._latest = now
+        return went_back
+
+    def _record_period(self, driver: _Driver, now: float) -> None:
+        """Detect whether a driver resumes after silence, and measure its period."""
+        gap = now - driver.heard
+        if driver.timeout < gap < math.inf:
+            came_back = (self._givers == driver.number).any(axis=0)
+            self._came_back = came_back if self._came_back is None else self._came_back | came_back
+            self._fresh_until = -math.inf
+        if not self._is_auto or gap == math.inf:
+            return
+        # The first gap is the period; later gaps are averaged.
+        period = gap if not driver.period else 0.9 * driver.period + 0.1 * gap
+        driver.period = max(period, _LEAST_TIMEOUT / _PERIODS)
+        timeout = max(_LEAST_TIMEOUT, _PERIODS * driver.period)
+        # Shorter gaps do not change the least timeout.
+        driver.usual = driver.period if timeout == _LEAST_TIMEOUT else -1.0
+        if timeout != driver.timeout:
+            driver.timeout = timeout
+            self._timeouts[self._givers == driver.number] = timeout
+            self._fresh_until = -math.inf
+
+    def _record_giver(self, driver: _Driver, layout: Layout, entries: Entries) -> None:
+        """
+        Record the numbers that a driver publishes, and forget those that it omits.
+
+        Needed if its layout changes, and for every message after two drivers have published the
+        same number.
+        """
+        self._fresh_until = -math.inf
+        is_counted, places = False, entries.places
+        for row, length in enumerate(layout.lengths):
+            givers = self._givers[row, places]
+            mine = givers == driver.number
+            if length:
+                others = ~(mine | (givers == _NOBODY))
+                # Count once per message.
+                if not is_counted and others.any():
+                    self._is_contested = is_counted = True
+                    rivals = self._rivals[row, places]
+                    self.contests += int((others & (rivals == driver.number)).any())
+                    self._rivals[row, places] = np.where(others, givers, rivals)
+                self._givers[row, places] = driver.number
+                self._timeouts[row, places] = driver.timeout
+                self.given[row] = True
+            else:
+                self._values[row, places] = np.where(mine, np.nan, self._values[row, places])
+                self._givers[row, places] = np.where(mine, _NOBODY, givers)
+        driver.entries, driver.layout, driver.target = entries, layout, None
+        if entries.picks is None and isinstance(places, slice):
+            driver.target = self._values[:, places]
+        if self._is_contested or not layout.is_kept:
+            for each in self._drivers.values() if self._is_contested else (driver,):
+                each.layout = None
+        self._watch_rows(max((n for n, given in enumerate(self.given, 1) if given), default=0))
+
+    def _watch_rows(self, n_rows: int) -> None:
+        """Check only the first rows for NaN and inf: rows that are never received are NaN."""
+        self._watched: Array = self._values[:n_rows].reshape(-1)
+        # Testing the bytes takes half the time of all().
+        self._finite_bytes = bytearray(len(self._watched))
+        self._is_finite = np.frombuffer(self._finite_bytes, dtype=bool)
+
+    # -- turns -----------------------------------------------------------------------------------
 
     def use_absolute_positions(self, positions: Array, now: float) -> None:
         """
@@ -291,193 +391,218 @@ class StatePath:
         :param now: Time of receipt [s], by the clock of :meth:`merge_message`. Only readings of
             nearly the same time are compared.
         """
-        self.merged.use_absolute_positions(positions, now)
+        if self.turns is not None:
+            self._is_mapped = False
+            self.turns.use_absolute_positions(positions, self._values[0], self._timeouts[0], now)
 
     def find_nearest_turns(self, wanted: Mapping[str, float], oldest: float) -> dict[int, float]:
         """See :meth:`TurnCounter.find_nearest_turns`."""
-        turns = self.merged.turns
-        return {} if turns is None else turns.find_nearest_turns(wanted, oldest=oldest)
+        return {} if self.turns is None else self.turns.find_nearest_turns(wanted, oldest=oldest)
 
-    def find_joint_motion(self, now: float = 0.0) -> Array:
+    def settle_turns(self, positions: Mapping[int, float]) -> None:
+        """Accept positions of actuators in unknown turns, by index."""
+        if self.turns is not None:
+            self._is_mapped = False
+            self.turns.settle_turns(positions)
+            for place, position in positions.items():
+                self._values[0, place] = position
+
+    def reopen_turns(self, joints: Array) -> bool:
+        """Lose turns by the positions of joints; see :meth:`TurnCounter.reopen_turns`."""
+        return self.turns is not None and self.turns.reopen_turns(joints, self._values[0])
+
+    def find_open_actuators(self, now: float) -> Mask | None:
+        """Return actuators in unknown turns; see :meth:`TurnCounter.find_open_actuators`."""
+        if self.turns is None:
+            return None
+        return self.turns.find_open_actuators(self._timeouts[0], now)
+
+    # -- the joints ------------------------------------------------------------------------------
+
+    def encode_state(self, plan: StatePlan, now: float = 0.0) -> bytes | None:
+        """
+        Return the serialised joint states with the stamp of the latest input.
+
+        :returns: ``None`` while nothing is known.
+        """
+        stamp = self.find_stamp(now)
+        if stamp is None:
+            return None
+        joints = self._map_values(plan, self.read_values(now))
+        np.isfinite(joints, plan.is_finite)
+        if 0 in plan.finite_bytes or not plan.is_plain:
+            record = plan.make_record(stamp, joints)
+            return None if record is None else plan.encoder.encode_record(record)
+        plan.rows[...] = joints
+        return plan.writer.write_message(*stamp)
+
+    def find_joint_motion(self, plan: StatePlan, now: float = 0.0) -> Array:
         """
         Return rows position and velocity, shape ``(2, n_joints)``, NaN if unknown or stale.
 
         **Overwritten** by the next call that maps.
         """
-        values = self.merged.read_values(now)
-        if self._mapped_version != self.merged.version:
-            self._map_values(values)
-        motion: Array = self._joints[:2]
+        values = self.read_values(now)
+        motion: Array = (self._joints if self._is_mapped else self._map_values(plan, values))[:2]
         return motion
 
-    def find_known_state(self, now: float) -> KnownState:
+    def find_known_state(self, plan: StatePlan, now: float) -> KnownState:
         """Return the known state for a command; it contains the return of a driver once."""
-        merged, turns = self.merged, self.merged.turns
-        merged.record_time(now)
-        position, velocity = self.find_joint_motion(now)
-        silent, returned = merged.find_silent_actuators(now), merged.take_returned_actuators()
-        if silent is not None and returned is not None:
-            returned |= silent
-        return KnownState(
-            now,
-            position,
-            velocity,
-            None if turns is None else merged.find_open_actuators(now),
-            None if turns is None else turns.driver_shift,
-            silent,
-            silent if returned is None else returned,
-        )
+        self.record_time(now)
+        position, velocity = self.find_joint_motion(plan, now)
+        silent, returned, self._came_back = self.find_silent_actuators(now), self._came_back, None
+        if silent is not None:
+            returned = silent if returned is None else returned | silent
+        shift = None if self.turns is None else self.turns.driver_shift
+        open_turns = self.find_open_actuators(now)
+        return KnownState(now, position, velocity, open_turns, shift, silent, returned)
 
-    def make_joint_state(self, now: float = 0.0) -> JointStateRecord | None:
-        """
-        Return the state of every known joint, with the stamp of the latest input.
-
-        The array of an interface is empty if it is unknown for all of these joints.
-
-        :returns: ``None`` while nothing is known.
-        """
-        stamp = self.merged.find_stamp(now)
-        if stamp is None:
-            return None
-        return self._make_partial_record(stamp, self._map_values(self.merged.read_values(now)))
-
-    def encode_state(self, encoder: JointStateEncoder, now: float = 0.0) -> bytes | None:
-        """
-        Return :meth:`make_joint_state` serialised.
-
-        If everything is known and published, numbers are copied directly to the message.
-        """
-        stamp = self.merged.find_stamp(now)
-        if stamp is None:
-            return None
-        joints = self._map_values(self.merged.read_values(now))
-        if self.view.is_plain and self._all_known:
-            return encoder.encode_rows(self.view.names, stamp, joints)
-        state = self._make_partial_record(stamp, joints)
-        return None if state is None else encoder.encode_record(state)
-
-    def _make_partial_record(self, stamp: Stamp, joints: Array) -> JointStateRecord | None:
-        """Return the record if not everything is known and published."""
-        shown, known = self.view(joints)
-        names, hidden = self.view.names, self.view.hidden
-        if self._omit and not known[0].all():
-            named = known[0]
-            names = tuple(name for name, is_known in zip(names, named, strict=True) if is_known)
-            shown, known = shown[:, named], known[:, named]
-            hidden = None if hidden is None else hidden[:, named]
-        if not (known if hidden is None else known & ~hidden).any():
-            return None
-        return JointStateRecord(stamp, '', names, *(empty_if_unknown(row) for row in shown))
-
-    def _map_values(self, actuators: Array) -> Array:
-        joints = self._robot_map.map_state(actuators, self.report)
-        if self.merged.turns is not None and self.merged.reopen_turns(joints[0]):
-            joints = self._robot_map.map_state(actuators, self.report)
-        self._joints = joints
-        self._all_known = are_finite(joints)
-        self._mapped_version = self.merged.version
+    def _map_values(self, plan: StatePlan, values: Array) -> Array:
+        joints = plan.map_state(values, self.report)
+        if self.turns is not None and self.reopen_turns(joints[0]):
+            joints = plan.map_state(values, self.report)
+        self._joints, self._is_mapped = joints, values is self._values
         return joints
 
+    # -- the numbers -----------------------------------------------------------------------------
 
-def empty_if_unknown(values: Array) -> Array:
-    """Return an empty array if no value is known."""
-    return EMPTY if np.isnan(values).all() else values
+    def read_values(self, now: float) -> Array:
+        """Return rows position, velocity, effort, ``(3, count)``; must not be changed."""
+        if self._latest <= now <= self._fresh_until:
+            return self._values
+        return self._drop_old_numbers(now)
 
+    def _drop_old_numbers(self, now: float) -> Array:
+        """Forget the numbers that are too old, and find when the next one becomes too old."""
+        if now < self._latest and self._timeout != math.inf:
+            self._is_mapped = False
+            return np.full_like(self._values, np.nan)
+        if now > self._fresh_until:
+            self._is_mapped = False
+            too_old = self._find_old_numbers(now)
+            self._values[too_old] = np.nan
+            fresh = ~too_old & np.isfinite(self._heard)
+            until = self._heard[fresh] + self._timeouts[fresh]
+            self._fresh_until = float(until.min(initial=math.inf))
+        return self._values
 
-# -- Absolute encoders and torque sensors --------------------------------------------------------
+    def _record_receipt(self, driver: _Driver) -> None:
+        """Record the time of the last message of a driver for its numbers."""
+        for row in driver.entries.rows:
+            heard = self._heard[row, driver.entries.places]
+            self._heard[row, driver.entries.places] = np.maximum(heard, driver.heard)
 
+    def _find_receipts(self) -> Array:
+        """Return the time of receipt of each number [s], minus infinity: never."""
+        for driver in self._drivers.values():
+            self._record_receipt(driver)
+        return self._heard
 
-class SensorPath:
-    """
-    Maps absolute encoders or torque sensors of the actuators to the joints.
+    def find_silent_actuators(self, now: float) -> Mask | None:
+        """Return the mask of the actuators of drivers that are silent beyond their timeout."""
+        silent = None
+        for driver in self._drivers.values():
+            if now - driver.heard > driver.timeout:
+                mine = (self._givers == driver.number).any(axis=0)
+                silent = mine if silent is None else silent | mine
+        return silent
 
-    Absolute positions are mapped like positions, torques like efforts. With
-    ``ignore_absolute_encoder`` absolute positions pass to the joint of the same role.
+    def find_driver_timeout(self, source: str) -> float:
+        """Return the timeout of a driver [s]; infinite: never."""
+        driver = self._drivers.get(source)
+        return self._timeout if driver is None else driver.timeout
 
-    :param interface: ``absolute_position`` or ``torque``.
-    :param field: The JointState field that contains it: ``position`` or ``effort``.
-    :param options: By default numbers never time out.
-    :param driver_names: Driver's name to URDF name on its topic, if they differ.
-    :ivar report: Counts of NaN in position-dependent transmissions, by reason.
-    """
-
-    def __init__(
-        self,
-        robot: RobotTransmissions,
-        interface: str,
-        field: str,
-        options: BridgeOptions = RECORDED,
-        *,
-        driver_names: Mapping[str, str] | None = None,
-    ) -> None:
-        self._interface = interface
-        self._row = FIELDS.index(field)
-        self._merged = StateBuffer(
-            robot.actuator_names,
-            options,
-            driver_names=driver_names or {},
-            units=DriverUnits(robot),
-            lost=robot.lost_actuators,
-        )
-        self.report = MapReport()
-        self.replace_maps(robot)
-
-    def replace_maps(self, robot: RobotTransmissions) -> None:
-        """Replace the maps between two messages; joints and actuators must be the same."""
-        self._robot = robot
-        self._merged.replace_units(DriverUnits(robot))
-
-    def reset(self) -> None:
-        """Forget all messages."""
-        self._merged.reset()
-
-    def map_sensors(
-        self,
-        layout: Layout,
-        data: JointStateRecord,
-        actuator_position: Array,
-        stamp: Stamp,
-        now: float = 0.0,
-        source: str = '',
-    ) -> JointStateRecord | None:
+    def find_ages(self, now: float) -> Array:
         """
-        Use a message, and return the latest values of all sensors at the joints.
+        Return the age of each number [s], rows as in :meth:`read_values`; infinite: none.
 
-        :meth:`StatePath.merge_message` documents the other arguments and errors.
-
-        :param actuator_position: Latest actuator positions in SI, shape ``(n_actuators,)``, NaN:
-            unknown; position-dependent transmissions need them for torques.
-        :returns: The known values, in the same field; ``None`` if no value is known.
+        After time went backwards, ages are negative until the next message.
         """
-        self._merged.merge_message(source, layout, data, stamp, now)
-        values = self._map_to_joints(self._merged.read_values(now)[self._row], actuator_position)
-        known = np.isfinite(values)
-        if not known.any():
+        ages: Array = now - self._find_receipts()
+        return ages
+
+    def find_stale_actuators(self, now: float) -> Mask:
+        """
+        Return the mask of the actuators that have timed out, shape ``(n_actuators,)``.
+
+        An actuator has timed out if all its numbers have, or one that a driver published before.
+        """
+        if self._timeout == math.inf:
+            return np.zeros(self._shape[1], dtype=bool)
+        too_old = self._find_old_numbers(now)
+        lost: Mask = (too_old & (self._givers != _NOBODY)).any(axis=0)
+        return lost | too_old.all(axis=0)
+
+    def _find_old_numbers(self, now: float) -> Mask:
+        return (self.find_ages(now) > self._timeouts) | (now < self._latest)
+
+    def find_receipt_times(self) -> Array:
+        """Return the last time of receipt of each actuator [s], minus infinity: never."""
+        newest: Array = self._find_receipts().max(axis=0)
+        return newest
+
+    def find_given_values(self, source: str) -> Array:
+        """Return the numbers of a driver, in the order of the robot."""
+        driver = self._drivers.get(source, _STRANGER)
+        given: Array = self._values[self._givers == driver.number]
+        return given
+
+    def list_givers(self) -> tuple[str, ...]:
+        """Return the driver of each actuator, or an empty string."""
+        names = ['', *self._drivers]
+        return tuple(names[number + 1] for number in self._givers.max(axis=0))
+
+    def list_rivals(self, actuators: Sequence[str]) -> dict[tuple[str, str], tuple[str, ...]]:
+        """
+        Return the actuators that two drivers published in turn, by pair of drivers.
+
+        :param actuators: Names of all actuators.
+        """
+        names = tuple(self._drivers)
+        found: dict[tuple[str, str], dict[str, None]] = {}
+        for row, place in np.argwhere(self._rivals != _NOBODY):
+            first, second = sorted((self._givers[row, place], self._rivals[row, place]))
+            # A driver that withdrew its number is not a rival.
+            if first not in (second, _NOBODY):
+                found.setdefault((names[first], names[second]), {})[actuators[place]] = None
+        return {drivers: tuple(shared) for drivers, shared in found.items()}
+
+    # -- stamps ----------------------------------------------------------------------------------
+
+    def find_stamp(self, now: float) -> Stamp | None:
+        """
+        Return the stamp to publish now, ``None`` before the first message.
+
+        It is the largest of the drivers' latest stamps, without drivers that timed out.
+
+        A single older message does not change it. It goes back after ``stamp_hold`` with only
+        older stamps, for example after a restart of a driver, or if the time of receipt goes
+        backwards. In the latter case it is ``None`` until the next message.
+        """
+        newest = self._find_latest_stamp(now)
+        if newest is None or now < self._latest:
             return None
-        names = tuple(self._robot.joint_names[place] for place in np.flatnonzero(known))
-        fields = [values[known] if row == self._row else EMPTY for row in range(len(FIELDS))]
-        return JointStateRecord(stamp, '', names, *fields)
+        if newest < self._published:
+            if self._older_since is None:
+                self._older_since = now
+            if now - self._older_since < self._stamp_hold:
+                return self._published
+        self._published, self._older_since = newest, None
+        return newest
 
-    def find_joint_values(
-        self, actuator_position: Array, now: float = 0.0, max_age: float = math.inf
-    ) -> Array:
-        """
-        Return the latest values at the joints, shape ``(n_joints,)``, NaN: unknown.
+    def forget_stamps(self) -> None:
+        """Forget the drivers' stamps after the clock was set."""
+        self._published, self._older_since = (0, 0), None
+        for driver in self._drivers.values():
+            driver.stamp = None
 
-        :param actuator_position: See :meth:`map_sensors`.
-        :param now: Time [s].
-        :param max_age: Largest age of a number [s].
-        """
-        return self._map_to_joints(self.find_actuator_values(now, max_age), actuator_position)
-
-    def find_actuator_values(self, now: float = 0.0, max_age: float = math.inf) -> Array:
-        """Return the latest values at the actuators in SI, ``(n_actuators,)``, NaN: unknown."""
-        values = self._merged.read_values(now)[self._row]
-        is_fresh = self._merged.find_ages(now)[self._row] <= max_age
-        fresh: Array = np.where(is_fresh, values, np.nan)
-        return fresh
-
-    def _map_to_joints(self, values: Array, actuator_position: Array) -> Array:
-        return self._robot.actuator_to_joint(
-            self._interface, values, at=actuator_position, report=self.report
-        )
+    def _find_latest_stamp(self, now: float) -> Stamp | None:
+        only = self._only
+        if only is not None:
+            return only.stamp if now - only.heard <= only.timeout else None
+        stamps = [
+            driver.stamp
+            for driver in self._drivers.values()
+            if driver.stamp is not None and now - driver.heard <= driver.timeout
+        ]
+        return max(stamps, default=None)

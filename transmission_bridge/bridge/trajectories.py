@@ -10,10 +10,11 @@ from itertools import pairwise
 import numpy as np
 
 from transmission_bridge.bridge.command_plan import check_names, CommandNames, find_command_names
-from transmission_bridge.bridge.gate import Gate, KnownState, TrajectoryValues
+from transmission_bridge.bridge.gate import Gate, TrajectoryValues
 from transmission_bridge.bridge.inputs import is_possible
 from transmission_bridge.bridge.limits import LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.states import KnownState
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord
 from transmission_bridge.transmissions import RobotTransmissions

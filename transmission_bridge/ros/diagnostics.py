@@ -176,7 +176,7 @@ class DiagnosticsPublisher:
         self._shared = {}
         if session is not None and self._watch is not None and opened is not None:
             self._watch.restart()
-            knows = session.states.merged.knows_name
+            knows = session.bridge.plan.states.knows_name
             for topic in session.state_topics:
                 self._shared[topic] = SharedTopic(self._node, topic, partial(knows, topic))
 

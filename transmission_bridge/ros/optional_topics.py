@@ -22,7 +22,7 @@ from transmission_bridge.bridge.encoder_places import EncoderPlaces
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.outputs import check_array_order, DriverNames
-from transmission_bridge.bridge.states import SensorPath
+from transmission_bridge.bridge.sensors import SensorPath
 from transmission_bridge.messages.cdr import count_waypoints, JointStateEncoder
 from transmission_bridge.messages.joint_state import (
     JointStateRecord,
@@ -99,7 +99,7 @@ class SensorTopics:
     def replace_sensor_maps(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages."""
         for path in self.paths.values():
-            path.replace_maps(robot)
+            path.replace_robot(robot)
         self.encoder_places.replace_maps(robot)
 
     def reset_sensors(self) -> None:

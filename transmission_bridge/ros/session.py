@@ -189,7 +189,7 @@ class BridgeSession:
         self.drivers = self.gate.drivers
         self._stall = self._make_stall_watch()
         self._publishes_any = options.publish == 'on_any'
-        timeout_of = self.states.merged.find_driver_timeout
+        timeout_of = self.states.find_driver_timeout
         self._trigger = PublishPolicy(options, self.state_topics, timeout_of)
         self._encoder = JointStateEncoder()
         self._clock = ReceiptClock(node)
@@ -197,7 +197,7 @@ class BridgeSession:
         self.outputs = OutputTopics(node)
         names = (*robot.actuator_names, *robot.joint_names)
         self.inputs = InputTopics(node, self.time, log, names, self._stall.check_source_time)
-        forget_stamps = self.states.merged.forget_stamps
+        forget_stamps = self.states.forget_stamps
         self._stamp = StampFilter(
             self._read_stamp, self.inputs.count_stamp, forget_stamps
         ).replace_stamp
@@ -236,7 +236,7 @@ class BridgeSession:
             self.robot,
             self.options,
             self.drivers,
-            actuator_position=lambda now: self.states.merged.read_values(now)[0],
+            actuator_position=lambda now: self.states.read_values(now)[0],
             stamp=self._stamp,
             take_absolute=self.states.use_absolute_positions,
         )
@@ -340,12 +340,13 @@ class BridgeSession:
 
     def _use_state(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
         self._stall.notice_stall()
-        self.states.merge_message(topic, layout, data, self._stamp(topic, data.stamp, now), now)
+        plan, stamp = self.bridge.plan.states, self._stamp(topic, data.stamp, now)
+        self.states.merge_message(plan, topic, layout, data, stamp, now)
         if self._publishes_any or self._trigger.should_publish(topic, now):
             self._publish_joint_states(now)
 
     def _publish_joint_states(self, now: float) -> None:
-        message = self.states.encode_state(self._encoder, now)
+        message = self.states.encode_state(self.bridge.plan.states, now)
         if message is not None:
             self._publish_states(message)
 

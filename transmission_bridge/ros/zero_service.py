@@ -163,7 +163,7 @@ class ZeroService:
             )
             if not result.successful:
                 raise MessageError('refused', result.reason)
-            session.states.merged.settle_turns(settled)
+            session.states.settle_turns(settled)
         return '; '.join([*map(str, changes), stored])
 
     def _explain_remedy(self, service: str, error: TransmissionBridgeError) -> str:
@@ -209,11 +209,11 @@ def _find_fresh_values(session: BridgeSession, now: float) -> Array:
 
     One of several drivers on a topic may be stale while the topic is not.
     """
-    merged = session.states.merged
-    values: Array = merged.read_values(now).copy()
+    states = session.states
+    values: Array = states.read_values(now).copy()
     limit = session.options.zero_max_age
     if limit:
-        values[0, merged.find_ages(now)[0] > limit] = math.nan
+        values[0, states.find_ages(now)[0] > limit] = math.nan
     return values
 
 

@@ -62,7 +62,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
                 for target in dict.fromkeys(pairs.values())
             }
             for bridge in bridges.values() if to == 'joint' else ():
-                bridge.path.merged.names_hint = NAMES_HINT
+                bridge.plan.names_hint = NAMES_HINT
             plan = plan_topics(path, source.topics, pairs, keep=options.keep)
             done = Conversion(bridges, plan, own, options.keep, options.keep_readable)
             with (
@@ -104,12 +104,12 @@ def _print_notes(done: Conversion, console: Console) -> None:
         for (source, reason), count in bridge.refused.items():
             sentence = bridge.sentences[source, reason]
             _print_note(console, f'{count} messages of {source} rejected ({reason}): {sentence}')
-        if bridge.path.merged.unknown_names:
-            names = ', '.join(bridge.path.merged.unknown_names)
+        if bridge.states.unknown_names:
+            names = ', '.join(bridge.states.unknown_names)
             _print_note(console, f'unknown names were left out: {names}')
-        for sentence in _list_unknown_turns(bridge.path.merged.turns):
+        for sentence in _list_unknown_turns(bridge.states.turns):
             _print_note(console, sentence)
-        for (name, reason), count in bridge.path.report.counts.items():
+        for (name, reason), count in bridge.states.report.counts.items():
             _print_note(console, f'{count} values of {name} are unknown: {reason}')
     if done.has_others:
         _print_note(
@@ -138,13 +138,13 @@ def _explain_nothing(
     """Return why nothing could be converted."""
     bridges = done.bridges.values()
     others = robot.joint_names if to == 'joint' else robot.actuator_names
-    unknown = {name for bridge in bridges for name in bridge.path.merged.unknown_names}
+    unknown = {name for bridge in bridges for name in bridge.states.unknown_names}
     if any(bridge.refused for bridge in bridges):
         reason = 'no message could be used'
         if not unknown.isdisjoint(map(shown, others)):
             other = {'joint': '--to actuator', 'actuator': '--to joint'}[to]
             reason += f'; they already name {to}s: {other} converts those'
-    elif any(any(bridge.path.merged.given) for bridge in bridges):
+    elif any(any(bridge.states.given) for bridge in bridges):
         reason = f'no {to} is known from the numbers in the messages'
     else:
         reason = f'there is no message with numbers on {", ".join(topics)}'

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 import importlib
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.options import BridgeOptions, PREFIX, RECORDED, split_pairs
+from transmission_bridge.bridge.options import BridgeOptions, PREFIX, split_pairs
 from transmission_bridge.bridge.robot import make_robot_maps
-from transmission_bridge.bridge.state_buffer import StateBuffer
+from transmission_bridge.bridge.state_plan import NamePlan
+from transmission_bridge.bridge.states import States
 from transmission_bridge.bridge.turns import find_wrap_periods, TurnCounter
 from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES
@@ -131,23 +132,23 @@ class BridgeRobot(BridgeClient):
     def _follow_robot(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         """Buffer the latest messages of joints and drivers."""
         names = split_pairs('actuator_names', options.actuator_names)
-        drivers: dict[str, Any] = {
-            'driver_names': names,
-            'units': DriverUnits(robot),
-            'lost': robot.lost_actuators,
-        }
         turns = TurnCounter(robot, options) if find_wrap_periods(robot, options) else None
-        self._actuators = StateBuffer(robot.actuator_names, options, turns=turns, **drivers)
-        self._counted = robot
-        self._joints = StateBuffer(robot.joint_names, options)
-        self._commands = StateBuffer(robot.actuator_names, RECORDED, **drivers)
-        topics = {'joint_states': _make_receiver(self._joints, '')}
+        count = len(robot.actuator_names)
+        self._counted, self._renamed, self._plan = robot, names, _make_plan(robot, names)
+        self._actuators, self._commands = States(count, options, turns=turns), States(count)
+        self._joints, joints = States(len(robot.joint_names), options), NamePlan(robot.joint_names)
+        topics = {'joint_states': _make_receiver(self._joints, lambda: joints, '')}
+
+        def get_plan() -> NamePlan:
+            return self._plan
+
         for topic in options.actuator_state_topics:
-            topics[topic] = _make_receiver(self._actuators, topic)
+            topics[topic] = _make_receiver(self._actuators, get_plan, topic)
             own = any(name.startswith(f'{topic}:') for name in names)
             namespace = topic.rpartition('/')[0]
             commands = f'{namespace}/{_COMMANDS}' if own and namespace else _COMMANDS
-            topics.setdefault(commands, _make_receiver(self._commands, topic if own else ''))
+            sent = _make_receiver(self._commands, get_plan, topic if own else '')
+            topics.setdefault(commands, sent)
         self.follow_topics(topics)
 
     # -- for the page ----------------------------------------------------------------------------
@@ -156,13 +157,14 @@ class BridgeRobot(BridgeClient):
         """Return the robot's state; joints are unknown if the bridge is not present."""
         assert self.model is not None
         now, robot = time.monotonic(), self.model.robot
-        units = DriverUnits(robot)
-        for buffer in (self._actuators, self._commands):
-            buffer.replace_units(units)
         newest, turns = self._commands.find_receipt_times(), self._actuators.turns
-        if turns is not None and self._counted is not robot:
+        if self._counted is not robot:
+            before, self._plan = self._plan, _make_plan(robot, self._renamed)
             self._counted = robot
-            turns.replace_maps(robot)
+            for states in (self._actuators, self._commands):
+                states.replace_plan(before, self._plan)
+            if turns is not None:
+                turns.replace_maps(robot)
         shift = None if turns is None else turns.driver_shift
         with np.errstate(all='ignore'):
             # As in the bridge, another turn may fit the new numbers.
@@ -204,10 +206,15 @@ class BridgeRobot(BridgeClient):
         self.set_parameters(values, done)
 
 
-def _make_receiver(buffer: StateBuffer, source: str) -> Received:
+def _make_plan(robot: RobotTransmissions, driver_names: Mapping[str, str]) -> NamePlan:
+    units = DriverUnits(robot)
+    return NamePlan(robot.actuator_names, driver_names, robot.lost_actuators, units)
+
+
+def _make_receiver(states: States, plan: Callable[[], NamePlan], source: str) -> Received:
     def merge(message: JointStateRecord, layout: Layout, now: float) -> None:
         with suppress(MessageError):  # the bridge reports it in its diagnostics
-            buffer.merge_message(source, layout, message, message.stamp, now)
+            states.merge_message(plan(), source, layout, message, message.stamp, now)
 
     return merge
 

@@ -1,0 +1,324 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""What follows from robot and options for states: names, units, maps, published joints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import compress
+
+import numpy as np
+
+from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.inputs import Entries, find_entries, PlanCache, Stamp
+from transmission_bridge.bridge.options import BridgeOptions, RECORDED, split_pairs, split_topic
+from transmission_bridge.description.specs import JointSpec, RobotDescription
+from transmission_bridge.errors import (
+    ParameterError,
+    shortened,
+    shown,
+    UnknownNameError,
+)
+from transmission_bridge.messages.cdr import JointStateEncoder, JointStateWriter
+from transmission_bridge.messages.joint_state import JointStateRecord, Layout
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, FIELDS
+from transmission_bridge.types import Array, EMPTY, Index, Mask
+
+# -- Names and units of the numbers of drivers ---------------------------------------------------
+
+
+_NAMES_HINT = (
+    "check that the topic and the description are of this robot, or give the driver's names by "
+    'actuator_names: [{}]'
+)
+
+#: Largest number of names in this hint.
+_MOST_NAMES = 32
+
+
+class NamePlan:
+    """
+    Names and units of the numbers that drivers send.
+
+    :param names: The actuators, or the joints.
+    :param driver_names: Driver's name to URDF name, if they differ; ``None``: names are not
+        translated. An entry ``source:name`` is for one source, which has no other actuators.
+    :param lost: Actuators of rejected transmissions, with the reason; ``driver_names`` may contain
+        them.
+    :param units: Units of the drivers; ``None``: SI.
+    :ivar scales: Scales of the numbers to SI, shape ``(3, n)``; ``None``: SI.
+    :ivar names_hint: Advice for errors about names, with ``{}`` for the entries; empty if names
+        are not translated.
+    :raises UnknownNameError: If ``driver_names`` name an actuator that is neither in ``names`` nor
+        lost.
+    :raises ParameterError: If an actuator gets the name that another one keeps.
+    """
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        driver_names: Mapping[str, str] | None = None,
+        lost: Mapping[str, str] | None = None,
+        units: DriverUnits | None = None,
+    ) -> None:
+        self._names = names
+        self._indexes = _driver_indexes(names, driver_names or {}, lost or {})
+        self._lost = dict(lost or {})
+        for driver_name, name in (driver_names or {}).items():
+            if name in self._lost:
+                self._lost.setdefault(split_topic(driver_name)[1], self._lost[name])
+        self.names_hint = '' if driver_names is None else _NAMES_HINT
+        self.scales = scales = None if units is None else units.scales
+        self._caches = {
+            source: PlanCache(partial(find_entries, index=index, scales=scales))
+            for source, index in self._indexes.items()
+        }
+
+    def find_entries(self, source: str, layout: Layout) -> Entries:
+        """
+        Return the indices and scales of a driver's message.
+
+        :raises MessageError: If it is rejected.
+        """
+        return self._caches.get(source, self._caches['']).find_plan(layout)
+
+    def find_driver_names(self, source: str = '') -> dict[str, str]:
+        """
+        Return the URDF name of each name that a driver may use.
+
+        :param source: The driver; by default one without names of its own.
+        """
+        return {name: self._names[place] for name, place in self._find_index(source).items()}
+
+    def knows_name(self, source: str, name: str) -> bool:
+        """Return whether a driver's name stands for an actuator."""
+        return name in self._find_index(source)
+
+    def _find_index(self, source: str) -> dict[str, int]:
+        return self._indexes.get(source, self._indexes[''])
+
+    def describe_foreign(self, source: str, names: tuple[str, ...]) -> str:
+        """Return the error for a message that names nothing of this robot."""
+        lost = [f'{shown(name)} ({self._lost[name]})' for name in names if name in self._lost]
+        if lost:
+            return f'no name is bridged: {shortened(lost, show=str)}'
+        known = self.find_driver_names(source)
+        sentence = (
+            f'no name is known: expected some of {shortened(tuple(known))}, '
+            f'found {shortened(names) or "none"}'
+        )
+        if not self.names_hint or not names:
+            return sentence
+        place = f'{source}:' if source in self._indexes else ''
+        # The user has to assign several names: a guess could move the wrong joint.
+        urdf_name = next(iter(known.values())) if len(known) == len(names) == 1 else '?'
+        entries = [f'{place}{name}={urdf_name}' for name in names]
+        return f'{sentence}; {self.names_hint.format(shortened(entries, _MOST_NAMES))}'
+
+
+def _driver_indexes(
+    names: tuple[str, ...], driver_names: Mapping[str, str], lost: Mapping[str, str]
+) -> dict[str, dict[str, int]]:
+    """Return the indices of names by source; ``''``: sources without names of their own."""
+    entries: dict[str, dict[str, str]] = {'': {}}
+    for driver_name, name in driver_names.items():
+        source, own = split_topic(driver_name)
+        entries.setdefault(source, {})[own] = name
+    return {
+        source: _driver_index(names, own, lost, bool(source)) for source, own in entries.items()
+    }
+
+
+def _driver_index(
+    names: tuple[str, ...],
+    driver_names: Mapping[str, str],
+    lost: Mapping[str, str],
+    alone: bool,
+) -> dict[str, int]:
+    """
+    Return the index of every name that a driver may use.
+
+    A renamed actuator has only the driver's name, because its URDF name may mean another actuator
+    of the driver.
+
+    :param alone: Whether the driver has no other actuators.
+    """
+    index = {name: place for place, name in enumerate(names)}
+    renamed = set(driver_names.values())
+    for driver_name, name in driver_names.items():
+        if name not in index and name not in lost:
+            known = (*names, *lost)
+            raise UnknownNameError('actuator', name, known, parameter='actuator_names')
+        if not alone and driver_name in index and driver_name not in renamed:
+            raise ParameterError(
+                'actuator_names cannot be accepted: two actuators would have one name',
+                parameter='actuator_names',
+                expected=f"also a driver's name for {driver_name}",
+                found=repr(f'{driver_name}={name}'),
+            )
+    own = {} if alone else {n: place for n, place in index.items() if n not in renamed}
+    return own | {
+        driver_name: index[name] for driver_name, name in driver_names.items() if name in index
+    }
+
+
+# -- Published joints and interfaces -------------------------------------------------------------
+#
+# A follower (URDF ``<mimic>``) is computed, never commanded: ``q = multiplier * q_followed +
+# offset``, its velocity without the offset. Its effort is unknown, because the description does
+# not define how the load is shared.
+
+
+class StatePlan(NamePlan):
+    """
+    What follows from robot and options for the states of drivers and joints; immutable.
+
+    Its map and its writer contain working memory: one thread uses them.
+
+    :param options: By default those of recordings.
+    :ivar robot: The robot.
+    :ivar map_state: Maps numbers of the actuators; see :meth:`~.robot_map.RobotMap.map_state`.
+    :ivar names: The published joints: the robot's, then their followers.
+    :ivar forget_solutions: Discards the last solutions of the map.
+    :ivar writer: Writes the message with all of them.
+    :ivar rows: Its numbers, shape ``(3, n)``.
+    :ivar is_finite: Working memory for the mask of the finite numbers of the joints.
+    :ivar finite_bytes: The same memory as bytes.
+    :ivar encoder: Writes other messages.
+    :ivar is_plain: Whether known states are published unchanged.
+    :raises TransmissionBridgeError: If an option does not fit the robot.
+    """
+
+    def __init__(self, robot: RobotTransmissions, options: BridgeOptions = RECORDED) -> None:
+        renamed = split_pairs('actuator_names', options.actuator_names)
+        super().__init__(robot.actuator_names, renamed, robot.lost_actuators, DriverUnits(robot))
+        self.robot = robot
+        stream = robot.stream(ACTUATOR_TO_JOINT)
+        self.map_state, self.forget_solutions = stream.map_state, stream.forget_solutions
+        self._followers = _find_followers(robot)
+        followers = self._followers.names if self._followers is not None else ()
+        self.names = (*robot.joint_names, *followers)
+        self.writer, self.encoder = JointStateWriter(self.names), JointStateEncoder()
+        self.rows = EMPTY if self.writer.rows is None else self.writer.rows
+        # Testing the bytes takes half the time of all().
+        self.finite_bytes = bytearray(len(FIELDS) * len(robot.joint_names))
+        self.is_finite = np.frombuffer(self.finite_bytes, dtype=bool).reshape(len(FIELDS), -1)
+        self._hidden = _find_hidden(robot.robot, self.names, options.undeclared_interfaces)
+        self._fills = options.unknown_rates == 'zero'
+        self._omits = options.unknown_joints == 'omit'
+        self.is_plain = bool(self.names) and self._followers is None and self._hidden is None
+
+    def make_record(self, stamp: Stamp, joints: Array) -> JointStateRecord | None:
+        """
+        Return the state of every known joint.
+
+        The array of an interface is empty if it is unknown for all of these joints.
+
+        :param joints: Rows position, velocity, effort of the robot's joints, shape ``(3, n)``.
+        :returns: ``None`` if nothing is known.
+        """
+        if self._followers is not None:
+            joints = self._followers.append_followers(joints)
+        # An overflow is also unknown.
+        known: Mask = np.isfinite(joints)
+        shown, names = np.where(known, joints, np.nan), self.names
+        if self._fills:
+            np.copyto(shown[1:], 0.0, where=~known[1:])
+        if self._hidden is not None:
+            shown[self._hidden] = np.nan
+        visible = known if self._hidden is None else known & ~self._hidden
+        if self._omits and not known[0].all():
+            names = tuple(compress(names, known[0]))
+            shown, visible = shown[:, known[0]], visible[:, known[0]]
+        if not visible.any():
+            return None
+        return JointStateRecord(stamp, '', names, *map(empty_if_unknown, shown))
+
+
+def empty_if_unknown(values: Array) -> Array:
+    """Return an empty array if no value is known."""
+    return EMPTY if np.isnan(values).all() else values
+
+
+@dataclass(frozen=True, slots=True)
+class _Followers:
+    """
+    The followers of a robot, with chains resolved to the bridged joint.
+
+    :param followed: Index of the joint that each follows.
+    :param multiplier: Product over the chain.
+    :param offset: Offset of the chain [rad or m].
+    """
+
+    names: tuple[str, ...]
+    followed: Index
+    multiplier: Array
+    offset: Array
+
+    def append_followers(self, joints: Array) -> Array:
+        """Append the followers to ``(3, n)``."""
+        added = self.multiplier * joints[:, self.followed]
+        added[0] += self.offset
+        added[2] = np.nan
+        return np.hstack([joints, added])
+
+
+def _find_followers(robot: RobotTransmissions) -> _Followers | None:
+    """
+    Return the followers of bridged joints, or ``None``.
+
+    A follower with a transmission of its own is measured, not computed. A follower is left out if
+    its chain ends at a joint that is not bridged, or in a loop.
+    """
+    index = {name: place for place, name in enumerate(robot.joint_names)}
+    joints = {joint.name: joint for joint in robot.robot.joints}
+    found: list[tuple[str, int, float, float]] = []
+    for joint in robot.robot.joints:
+        if joint.mimic is None or not joint.is_scalar or joint.name in index:
+            continue
+        chain = _resolve_chain(joint, joints, index)
+        if chain is not None:
+            found.append((joint.name, *chain))
+    if not found:
+        return None
+    names, followed, multiplier, offset = zip(*found, strict=True)
+    return _Followers(
+        names, np.array(followed, dtype=np.intp), np.array(multiplier), np.array(offset)
+    )
+
+
+def _resolve_chain(
+    joint: JointSpec, joints: dict[str, JointSpec], index: dict[str, int]
+) -> tuple[int, float, float] | None:
+    multiplier, offset = 1.0, 0.0
+    seen = set()
+    while joint.name not in index:
+        if joint.mimic is None or joint.name in seen or joint.mimic.joint not in joints:
+            return None
+        seen.add(joint.name)
+        offset += multiplier * joint.mimic.offset
+        multiplier *= joint.mimic.multiplier
+        joint = joints[joint.mimic.joint]
+    return index[joint.name], multiplier, offset
+
+
+def _find_hidden(robot: RobotDescription, names: tuple[str, ...], choice: str) -> Mask | None:
+    """Return the mask of the values to hide, shape ``(3, n)``; ``None``: nothing."""
+    if choice == 'publish':
+        return None
+    declared: dict[str, set[str]] = {}
+    for block in robot.blocks:
+        if choice == 'auto' and not block.takes_joint_states:
+            continue
+        for component in block.components:
+            if component.kind == 'joint':
+                interfaces = declared.setdefault(component.name, set())
+                interfaces.update(interface.name for interface in component.state_interfaces)
+    hidden = np.array(
+        [[field not in declared.get(name, FIELDS) for name in names] for field in FIELDS]
+    ).reshape(len(FIELDS), len(names))
+    return hidden if hidden.any() else None
