@@ -339,7 +339,6 @@ class BridgeSession:
     # -- messages --------------------------------------------------------------------------------
 
     def _use_state(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
-        self._stall.notice_stall()
         plan, stamp = self.bridge.plan.states, self._stamp(topic, data.stamp, now)
         self.states.merge_message(plan, topic, layout, data, stamp, now)
         if self._publishes_any or self._trigger.should_publish(topic, now):
