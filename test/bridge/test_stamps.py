@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from state_paths import StatePath
 
-from transmission_bridge.bridge.inputs import StampFilter
+from transmission_bridge.bridge.states import StampFilter
 
 BILLION = 10**9
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import compress
 
@@ -15,7 +14,7 @@ import numpy as np
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import Entries, find_entries, PlanCache, Stamp
 from transmission_bridge.bridge.options import BridgeOptions, RECORDED, split_pairs, split_topic
-from transmission_bridge.description.specs import JointSpec, RobotDescription
+from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import (
     ParameterError,
     shortened,
@@ -65,10 +64,9 @@ class NamePlan:
         lost: Mapping[str, str] | None = None,
         units: DriverUnits | None = None,
     ) -> None:
-        self._names = names
-        self._indexes = _driver_indexes(names, driver_names or {}, lost or {})
-        self._lost = dict(lost or {})
-        for driver_name, name in (driver_names or {}).items():
+        renamed, self._lost = driver_names or {}, dict(lost or {})
+        self._names, self._indexes = names, _find_indexes(names, renamed, self._lost)
+        for driver_name, name in renamed.items():
             if name in self._lost:
                 self._lost.setdefault(split_topic(driver_name)[1], self._lost[name])
         self.names_hint = '' if driver_names is None else _NAMES_HINT
@@ -120,50 +118,38 @@ class NamePlan:
         return f'{sentence}; {self.names_hint.format(shortened(entries, _MOST_NAMES))}'
 
 
-def _driver_indexes(
+def _find_indexes(
     names: tuple[str, ...], driver_names: Mapping[str, str], lost: Mapping[str, str]
 ) -> dict[str, dict[str, int]]:
-    """Return the indices of names by source; ``''``: sources without names of their own."""
-    entries: dict[str, dict[str, str]] = {'': {}}
-    for driver_name, name in driver_names.items():
-        source, own = split_topic(driver_name)
-        entries.setdefault(source, {})[own] = name
-    return {
-        source: _driver_index(names, own, lost, bool(source)) for source, own in entries.items()
-    }
-
-
-def _driver_index(
-    names: tuple[str, ...],
-    driver_names: Mapping[str, str],
-    lost: Mapping[str, str],
-    alone: bool,
-) -> dict[str, int]:
     """
-    Return the index of every name that a driver may use.
+    Return the index of every name that a driver may use, by source.
 
     A renamed actuator has only the driver's name, because its URDF name may mean another actuator
-    of the driver.
-
-    :param alone: Whether the driver has no other actuators.
+    of the driver. A source with names of its own has no other actuators; ``''``: other sources.
     """
     index = {name: place for place, name in enumerate(names)}
-    renamed = set(driver_names.values())
+    entries: dict[str, dict[str, str]] = {'': {}}
     for driver_name, name in driver_names.items():
         if name not in index and name not in lost:
             known = (*names, *lost)
             raise UnknownNameError('actuator', name, known, parameter='actuator_names')
-        if not alone and driver_name in index and driver_name not in renamed:
+        source, own = split_topic(driver_name)
+        entries.setdefault(source, {})[own] = name
+    renamed = set(entries[''].values())
+    for own, name in entries[''].items():
+        if own in index and own not in renamed:
             raise ParameterError(
                 'actuator_names cannot be accepted: two actuators would have one name',
                 parameter='actuator_names',
-                expected=f"also a driver's name for {driver_name}",
-                found=repr(f'{driver_name}={name}'),
+                expected=f"also a driver's name for {own}",
+                found=repr(f'{own}={name}'),
             )
-    own = {} if alone else {n: place for n, place in index.items() if n not in renamed}
-    return own | {
-        driver_name: index[name] for driver_name, name in driver_names.items() if name in index
+    indexes = {
+        source: {own: index[name] for own, name in each.items() if name in index}
+        for source, each in entries.items()
     }
+    kept = {name: place for name, place in index.items() if name not in renamed}
+    return indexes | {'': kept | indexes['']}
 
 
 # -- Published joints and interfaces -------------------------------------------------------------
@@ -199,8 +185,7 @@ class StatePlan(NamePlan):
         self.robot = robot
         stream = robot.stream(ACTUATOR_TO_JOINT)
         self.map_state, self.forget_solutions = stream.map_state, stream.forget_solutions
-        self._followers = _find_followers(robot)
-        followers = self._followers.names if self._followers is not None else ()
+        followers, self._followed, self._chains = _find_followers(robot)
         self.names = (*robot.joint_names, *followers)
         self.writer, self.encoder = JointStateWriter(self.names), JointStateEncoder()
         self.rows = EMPTY if self.writer.rows is None else self.writer.rows
@@ -210,7 +195,7 @@ class StatePlan(NamePlan):
         self._hidden = _find_hidden(robot.robot, self.names, options.undeclared_interfaces)
         self._fills = options.unknown_rates == 'zero'
         self._omits = options.unknown_joints == 'omit'
-        self.is_plain = bool(self.names) and self._followers is None and self._hidden is None
+        self.is_plain = bool(self.names) and not followers and not self._hidden.any()
 
     def make_record(self, stamp: Stamp, joints: Array) -> JointStateRecord | None:
         """
@@ -221,16 +206,17 @@ class StatePlan(NamePlan):
         :param joints: Rows position, velocity, effort of the robot's joints, shape ``(3, n)``.
         :returns: ``None`` if nothing is known.
         """
-        if self._followers is not None:
-            joints = self._followers.append_followers(joints)
+        followers = np.full((len(joints), len(self._followed)), np.nan)
+        followers[:2] = self._chains[0] * joints[:2, self._followed]
+        followers[0] += self._chains[1]
+        joints = np.hstack([joints, followers])
         # An overflow is also unknown.
         known: Mask = np.isfinite(joints)
         shown, names = np.where(known, joints, np.nan), self.names
         if self._fills:
             np.copyto(shown[1:], 0.0, where=~known[1:])
-        if self._hidden is not None:
-            shown[self._hidden] = np.nan
-        visible = known if self._hidden is None else known & ~self._hidden
+        shown[self._hidden] = np.nan
+        visible = known & ~self._hidden
         if self._omits and not known[0].all():
             names = tuple(compress(names, known[0]))
             shown, visible = shown[:, known[0]], visible[:, known[0]]
@@ -244,81 +230,43 @@ def empty_if_unknown(values: Array) -> Array:
     return EMPTY if np.isnan(values).all() else values
 
 
-@dataclass(frozen=True, slots=True)
-class _Followers:
+def _find_followers(robot: RobotTransmissions) -> tuple[tuple[str, ...], Index, Array]:
     """
-    The followers of a robot, with chains resolved to the bridged joint.
-
-    :param followed: Index of the joint that each follows.
-    :param multiplier: Product over the chain.
-    :param offset: Offset of the chain [rad or m].
-    """
-
-    names: tuple[str, ...]
-    followed: Index
-    multiplier: Array
-    offset: Array
-
-    def append_followers(self, joints: Array) -> Array:
-        """Append the followers to ``(3, n)``."""
-        added = self.multiplier * joints[:, self.followed]
-        added[0] += self.offset
-        added[2] = np.nan
-        return np.hstack([joints, added])
-
-
-def _find_followers(robot: RobotTransmissions) -> _Followers | None:
-    """
-    Return the followers of bridged joints, or ``None``.
+    Return the followers of bridged joints, with chains resolved.
 
     A follower with a transmission of its own is measured, not computed. A follower is left out if
     its chain ends at a joint that is not bridged, or in a loop.
+
+    :returns: Their names, the index of the joint that each follows, and rows multiplier and offset
+        [rad or m] of the chain.
     """
     index = {name: place for place, name in enumerate(robot.joint_names)}
-    joints = {joint.name: joint for joint in robot.robot.joints}
+    joints = {joint.name: joint for joint in robot.robot.joints if joint.name not in index}
     found: list[tuple[str, int, float, float]] = []
-    for joint in robot.robot.joints:
-        if joint.mimic is None or not joint.is_scalar or joint.name in index:
-            continue
-        chain = _resolve_chain(joint, joints, index)
-        if chain is not None:
-            found.append((joint.name, *chain))
-    if not found:
-        return None
-    names, followed, multiplier, offset = zip(*found, strict=True)
-    return _Followers(
-        names, np.array(followed, dtype=np.intp), np.array(multiplier), np.array(offset)
-    )
+    for name, joint in joints.items():
+        multiplier, offset, mimic = 1.0, 0.0, joint.mimic
+        for _ in joints:
+            if mimic is None:
+                break
+            offset += multiplier * mimic.offset
+            multiplier *= mimic.multiplier
+            if mimic.joint in index:
+                found.append((name, index[mimic.joint], multiplier, offset))
+                break
+            mimic = joints[mimic.joint].mimic if mimic.joint in joints else None
+    found = [each for each in found if joints[each[0]].is_scalar]
+    numbers = np.array([each[2:] for each in found]).reshape(-1, 2).T
+    return tuple(each[0] for each in found), np.array([each[1] for each in found], int), numbers
 
 
-def _resolve_chain(
-    joint: JointSpec, joints: dict[str, JointSpec], index: dict[str, int]
-) -> tuple[int, float, float] | None:
-    multiplier, offset = 1.0, 0.0
-    seen = set()
-    while joint.name not in index:
-        if joint.mimic is None or joint.name in seen or joint.mimic.joint not in joints:
-            return None
-        seen.add(joint.name)
-        offset += multiplier * joint.mimic.offset
-        multiplier *= joint.mimic.multiplier
-        joint = joints[joint.mimic.joint]
-    return index[joint.name], multiplier, offset
-
-
-def _find_hidden(robot: RobotDescription, names: tuple[str, ...], choice: str) -> Mask | None:
-    """Return the mask of the values to hide, shape ``(3, n)``; ``None``: nothing."""
-    if choice == 'publish':
-        return None
+def _find_hidden(robot: RobotDescription, names: tuple[str, ...], choice: str) -> Mask:
+    """Return the mask of the values to hide, shape ``(3, n)``."""
     declared: dict[str, set[str]] = {}
-    for block in robot.blocks:
-        if choice == 'auto' and not block.takes_joint_states:
-            continue
-        for component in block.components:
-            if component.kind == 'joint':
-                interfaces = declared.setdefault(component.name, set())
-                interfaces.update(interface.name for interface in component.state_interfaces)
-    hidden = np.array(
-        [[field not in declared.get(name, FIELDS) for name in names] for field in FIELDS]
-    ).reshape(len(FIELDS), len(names))
-    return hidden if hidden.any() else None
+    for block in robot.blocks if choice != 'publish' else ():
+        if choice != 'auto' or block.takes_joint_states:
+            for component in block.components:
+                if component.kind == 'joint':
+                    interfaces = (interface.name for interface in component.state_interfaces)
+                    declared.setdefault(component.name, set()).update(interfaces)
+    hidden = [[field not in declared.get(name, FIELDS) for name in names] for field in FIELDS]
+    return np.array(hidden).reshape(len(FIELDS), len(names))

@@ -13,7 +13,18 @@ from typing import NamedTuple
 import numpy as np
 
 from transmission_bridge.bridge.contradictions import MotionWatch
-from transmission_bridge.bridge.inputs import Entries, MOST_UNKNOWN, Stamp
+from transmission_bridge.bridge.inputs import (
+    BILLION,
+    count_nanoseconds,
+    describe_lead,
+    Entries,
+    is_possible,
+    LAST_STAMP,
+    MOST_UNKNOWN,
+    NO_STAMP,
+    Stamp,
+    STAMP_TOLERANCE,
+)
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, RECORDED
 from transmission_bridge.bridge.state_plan import NamePlan, StatePlan
 from transmission_bridge.bridge.turns import TurnCounter
@@ -22,6 +33,91 @@ from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.transmissions import MapReport
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Index, Mask
+
+# -- Valid stamps --------------------------------------------------------------------------------
+
+
+#: Seconds for which one reading of the node's clock is used.
+_VALIDITY = 0.5
+
+
+class StampFilter:
+    """
+    Replaces unusable stamps by the time of receipt.
+
+    A stamp is replaced if it is zero, impossible (``bad_stamp``) or more than 0.5 s ahead of the
+    node's clock (``future_stamp``). Reading the clock takes as long as mapping a message, so one
+    reading is used for half a second. A clock at zero has no time yet: no stamp is ahead of it.
+
+    :param clock: Returns the time of the node's clock.
+    :param note: Called with topic, reason and a sentence for every replaced stamp except zero.
+    :param set_anew: Called if the clock was set back or gets its first time, because earlier
+        stamps may be ahead of it.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], Stamp],
+        note: Callable[[str, str, str], None],
+        set_anew: Callable[[], None],
+    ) -> None:
+        self._clock = clock
+        self._note = note
+        self._set_anew = set_anew
+        self._time = NO_STAMP
+        self._seconds, self._nanoseconds = NO_STAMP
+        self._since = self._until = -math.inf
+
+    def replace_stamp(self, topic: str, stamp: Stamp, now: float) -> Stamp:
+        """
+        Return the stamp of the message, or the time of receipt that replaces it.
+
+        :param topic: Topic of the message.
+        :param stamp: Its stamp.
+        :param now: Time of receipt [s].
+        """
+        # Comparing integers takes half the time of comparing tuples.
+        seconds, nanoseconds = stamp
+        if (
+            0 < seconds <= self._seconds
+            and nanoseconds <= (self._nanoseconds if seconds == self._seconds else LAST_STAMP[1])
+            and self._since <= now <= self._until
+        ):
+            return stamp
+        return self._check_stamp(topic, stamp, now)
+
+    def _check_stamp(self, topic: str, stamp: Stamp, now: float) -> Stamp:
+        before, time = self._time, self._clock()
+        self._time = time
+        if time < before or before == NO_STAMP != time:
+            self._set_anew()
+        latest = divmod(count_nanoseconds(time) + STAMP_TOLERANCE, BILLION)
+        limit = self._seconds, self._nanoseconds = LAST_STAMP if time == NO_STAMP else latest
+        self._since = now
+        # A clock without a time may get one at any moment.
+        self._until = now + _VALIDITY if time != NO_STAMP else now
+        if stamp == NO_STAMP:
+            return time
+        if not is_possible(stamp):
+            self._note(
+                topic,
+                'bad_stamp',
+                f'header.stamp is impossible: expected seconds >= 0 and nanoseconds < {BILLION}, '
+                f'found {stamp[0]} s and {stamp[1]} ns; the time of receipt is used instead. Fill '
+                'header.stamp from the clock of the sending node',
+            )
+            return time
+        if stamp > limit:
+            self._note(
+                topic,
+                'future_stamp',
+                f'{describe_lead(count_nanoseconds(stamp) - count_nanoseconds(time))}; the '
+                'time of receipt is used instead. Synchronise the clocks, and give both nodes the '
+                'same use_sim_time',
+            )
+            return time
+        return stamp
+
 
 # -- When the joint states are published ---------------------------------------------------------
 
@@ -45,15 +141,13 @@ class PublishPolicy:
         timeout_of: Callable[[str], float] = lambda source: math.inf,
     ) -> None:
         self._policy = options.publish
-        self._sources = frozenset(sources)
-        self._timeout_of = timeout_of
+        self._sources, self._timeout_of = frozenset(sources), timeout_of
         self.reset()
 
     def reset(self) -> None:
         """Forget all messages."""
         self._heard: dict[str, float] = {}
-        self._since: set[str] = set()
-        self._latest = -math.inf
+        self._missing = self._sources
 
     def should_publish(self, source: str, now: float) -> bool:
         """
@@ -64,16 +158,13 @@ class PublishPolicy:
         """
         if self._policy != 'on_all':
             return self._policy == 'on_any'
-        if now < self._latest:
+        if now < max(self._heard.values(), default=now):
             self.reset()
-        if not self._heard:
-            self._heard = dict.fromkeys(self._sources, now)
-        self._latest = self._heard[source] = now
-        self._since.add(source)
-        missing = self._sources - self._since
-        if any(now - self._heard[other] <= self._timeout_of(other) for other in missing):
+        self._heard = (self._heard or dict.fromkeys(self._sources, now)) | {source: now}
+        self._missing -= {source}
+        if any(now - self._heard[each] <= self._timeout_of(each) for each in self._missing):
             return False
-        self._since.clear()
+        self._missing = self._sources
         return True
 
 
@@ -152,7 +243,6 @@ class States:
     :param stamp_hold: After this time with only older stamps the published stamp goes back [s]; 0,
         for recordings: at once.
     :ivar report: Counts of NaN in position-dependent transmissions, by reason.
-    :ivar given: Whether position, velocity, effort were ever received.
     :ivar unknown_names: Counts of unknown names, shortened; their number is limited, because
         senders may be hostile.
     :ivar not_finite: Counts of NaN and infinite numbers from drivers, rows position, velocity,
@@ -181,8 +271,6 @@ class States:
         self.not_finite = np.zeros(self._shape, dtype=np.int64)
         self.contests = 0
         self._latest = -math.inf
-        self._published: Stamp
-        self._older_since: float | None
         self.reset()
 
     def reset(self) -> None:
@@ -194,16 +282,13 @@ class States:
         self._rivals: Index = np.full(self._shape, _NOBODY, dtype=np.intp)
         # Without the last messages of the drivers, see _find_receipts.
         self._heard: Array = np.full(self._shape, -np.inf)
-        self._timeouts: Array = np.full(self._shape, self._timeout)
         # Before this time no number becomes too old.
         self._fresh_until = math.inf
         # Actuators of drivers that resumed after silence.
         self._came_back: Mask | None = None
         self._drivers: dict[str, _Driver] = {}
-        self._only: _Driver | None = None
         self._is_contested = self._is_mapped = False
-        self.given = [False] * len(FIELDS)
-        self._watch_rows(0)
+        self._watch_rows()
         if self.turns is not None:
             self.turns.reset()
         if self.motion is not None:
@@ -213,10 +298,9 @@ class States:
     def replace_plan(self, before: NamePlan, after: NamePlan) -> None:
         """Convert the known numbers if a new plan has other units; see :attr:`Bridge.plan`."""
         self._is_mapped = False
-        one = np.ones(self._shape)
-        old, new = (one if plan.scales is None else plan.scales for plan in (before, after))
+        old, new = (1.0 if plan.scales is None else plan.scales for plan in (before, after))
         if not np.array_equal(old, new):
-            self._values *= new / old
+            self._values *= np.divide(new, old)
         for driver in self._drivers.values():
             driver.layout = None
         if self.turns is not None and isinstance(after, StatePlan):
@@ -259,7 +343,7 @@ class States:
             self._drop_infinite(entries)
         if self.turns is not None and layout.lengths[0]:
             sent = stamp[0] + stamp[1] * 1e-9 if any(stamp) else np.nan
-            self.turns(self._values[0], entries.places, self._timeouts[0], now, sent)
+            self.turns(self._values[0], entries.places, self._find_timeouts()[0], now, sent)
         driver.stamp, driver.heard = stamp, now
         self._latest, self._is_mapped = now, False
         self._velocities.append(self._values[1].copy())
@@ -273,16 +357,15 @@ class States:
         if not entries.count:
             self._count_unknown(entries.unknown)
             raise MessageError('foreign', plan.describe_foreign(source, layout.names))
-        self.record_time(now)
+        self._record_time(now)
         driver = self._drivers.get(source)
         if driver is None:
             usual = -1.0 if self._is_auto else self._timeout
             driver = _Driver(len(self._drivers), entries, self._timeout, usual)
             self._drivers[source] = driver
-            self._only = driver if len(self._drivers) == 1 else None
         self._record_period(driver, now)
         if layout is not driver.layout:
-            self._record_receipt(driver)
+            self._find_receipts()  # by the last layout
             self._record_giver(driver, layout, entries)
         return driver
 
@@ -310,15 +393,13 @@ class States:
             self.not_finite[row, entries.places] += ~np.isfinite(self._values[row, entries.places])
         np.copyto(self._values, np.nan, where=np.isinf(self._values))
 
-    def record_time(self, now: float) -> bool:
-        """Forget everything if time went backwards; return whether it went backwards."""
-        went_back = now < self._latest
-        if went_back:
+    def _record_time(self, now: float) -> None:
+        """Forget everything if time went backwards."""
+        if now < self._latest:
             self.reset()
             if self.turns is not None:
                 self.turns.forget_turns()
         self._latest = now
-        return went_back
 
     def _record_period(self, driver: _Driver, now: float) -> None:
         """Detect whether a driver resumes after silence, and measure its period."""
@@ -337,7 +418,6 @@ class States:
         driver.usual = driver.period if timeout == _LEAST_TIMEOUT else -1.0
         if timeout != driver.timeout:
             driver.timeout = timeout
-            self._timeouts[self._givers == driver.number] = timeout
             self._fresh_until = -math.inf
 
     def _record_giver(self, driver: _Driver, layout: Layout, entries: Entries) -> None:
@@ -348,35 +428,28 @@ class States:
         same number.
         """
         self._fresh_until = -math.inf
-        is_counted, places = False, entries.places
-        for row, length in enumerate(layout.lengths):
-            givers = self._givers[row, places]
-            mine = givers == driver.number
-            if length:
-                others = ~(mine | (givers == _NOBODY))
-                # Count once per message.
-                if not is_counted and others.any():
-                    self._is_contested = is_counted = True
-                    rivals = self._rivals[row, places]
-                    self.contests += int((others & (rivals == driver.number)).any())
-                    self._rivals[row, places] = np.where(others, givers, rivals)
-                self._givers[row, places] = driver.number
-                self._timeouts[row, places] = driver.timeout
-                self.given[row] = True
-            else:
-                self._values[row, places] = np.where(mine, np.nan, self._values[row, places])
-                self._givers[row, places] = np.where(mine, _NOBODY, givers)
-        driver.entries, driver.layout, driver.target = entries, layout, None
-        if entries.picks is None and isinstance(places, slice):
-            driver.target = self._values[:, places]
-        if self._is_contested or not layout.is_kept:
-            for each in self._drivers.values() if self._is_contested else (driver,):
-                each.layout = None
-        self._watch_rows(max((n for n, given in enumerate(self.given, 1) if given), default=0))
+        places, values = entries.places, self._values[:, entries.places]
+        givers, rivals = self._givers[:, places], self._rivals[:, places]
+        gives: Mask = np.array(layout.lengths, dtype=bool)[:, np.newaxis]
+        mine = givers == driver.number
+        others = gives & ~mine & (givers != _NOBODY)
+        if others.any():
+            self._is_contested = True
+            self.contests += int((others & (rivals == driver.number)).any())
+            self._rivals[:, places] = np.where(others, givers, rivals)
+        self._values[:, places] = np.where(mine & ~gives, np.nan, values)
+        self._givers[:, places] = np.where(gives, driver.number, np.where(mine, _NOBODY, givers))
+        is_block = entries.picks is None and isinstance(places, slice)
+        driver.entries, driver.target = entries, self._values[:, places] if is_block else None
+        driver.layout = layout if layout.is_kept else None
+        for each in self._drivers.values() if self._is_contested else ():
+            each.layout = None
+        self._watch_rows()
 
-    def _watch_rows(self, n_rows: int) -> None:
-        """Check only the first rows for NaN and inf: rows that are never received are NaN."""
-        self._watched: Array = self._values[:n_rows].reshape(-1)
+    def _watch_rows(self) -> None:
+        """Check only the first rows for NaN and inf: rows without a driver are NaN."""
+        rows = np.flatnonzero((self._givers != _NOBODY).any(axis=1))
+        self._watched: Array = self._values[: rows.max(initial=-1) + 1].reshape(-1)
         # Testing the bytes takes half the time of all().
         self._finite_bytes = bytearray(len(self._watched))
         self._is_finite = np.frombuffer(self._finite_bytes, dtype=bool)
@@ -393,7 +466,9 @@ class States:
         """
         if self.turns is not None:
             self._is_mapped = False
-            self.turns.use_absolute_positions(positions, self._values[0], self._timeouts[0], now)
+            self.turns.use_absolute_positions(
+                positions, self._values[0], self._find_timeouts()[0], now
+            )
 
     def find_nearest_turns(self, wanted: Mapping[str, float], oldest: float) -> dict[int, float]:
         """See :meth:`TurnCounter.find_nearest_turns`."""
@@ -415,7 +490,7 @@ class States:
         """Return actuators in unknown turns; see :meth:`TurnCounter.find_open_actuators`."""
         if self.turns is None:
             return None
-        return self.turns.find_open_actuators(self._timeouts[0], now)
+        return self.turns.find_open_actuators(self._find_timeouts()[0], now)
 
     # -- the joints ------------------------------------------------------------------------------
 
@@ -448,7 +523,7 @@ class States:
 
     def find_known_state(self, plan: StatePlan, now: float) -> KnownState:
         """Return the known state for a command; it contains the return of a driver once."""
-        self.record_time(now)
+        self._record_time(now)
         position, velocity = self.find_joint_motion(plan, now)
         silent, returned, self._came_back = self.find_silent_actuators(now), self._came_back, None
         if silent is not None:
@@ -470,42 +545,38 @@ class States:
         """Return rows position, velocity, effort, ``(3, count)``; must not be changed."""
         if self._latest <= now <= self._fresh_until:
             return self._values
-        return self._drop_old_numbers(now)
-
-    def _drop_old_numbers(self, now: float) -> Array:
-        """Forget the numbers that are too old, and find when the next one becomes too old."""
-        if now < self._latest and self._timeout != math.inf:
-            self._is_mapped = False
-            return np.full_like(self._values, np.nan)
-        if now > self._fresh_until:
-            self._is_mapped = False
-            too_old = self._find_old_numbers(now)
-            self._values[too_old] = np.nan
-            fresh = ~too_old & np.isfinite(self._heard)
-            until = self._heard[fresh] + self._timeouts[fresh]
-            self._fresh_until = float(until.min(initial=math.inf))
+        self._is_mapped, too_old = False, self._find_old_numbers(now)
+        if now < self._latest:
+            return np.where(too_old, np.nan, self._values)
+        self._values[too_old] = np.nan
+        fresh = ~too_old & np.isfinite(self._heard)
+        until = self._heard[fresh] + self._find_timeouts()[fresh]
+        self._fresh_until = float(until.min(initial=math.inf))
         return self._values
 
-    def _record_receipt(self, driver: _Driver) -> None:
-        """Record the time of the last message of a driver for its numbers."""
-        for row in driver.entries.rows:
-            heard = self._heard[row, driver.entries.places]
-            self._heard[row, driver.entries.places] = np.maximum(heard, driver.heard)
+    def _find_old_numbers(self, now: float) -> Mask:
+        timeouts = self._find_timeouts()
+        return (self.find_ages(now) > timeouts) | ((now < self._latest) & np.isfinite(timeouts))
 
     def _find_receipts(self) -> Array:
         """Return the time of receipt of each number [s], minus infinity: never."""
         for driver in self._drivers.values():
-            self._record_receipt(driver)
+            for row in driver.entries.rows:
+                heard = self._heard[row, driver.entries.places]
+                self._heard[row, driver.entries.places] = np.maximum(heard, driver.heard)
         return self._heard
+
+    def _find_timeouts(self) -> Array:
+        """Return the timeout of each number [s]."""
+        # The number of nobody is that of the last one.
+        timeouts = [*(driver.timeout for driver in self._drivers.values()), self._timeout]
+        return np.array(timeouts)[self._givers]
 
     def find_silent_actuators(self, now: float) -> Mask | None:
         """Return the mask of the actuators of drivers that are silent beyond their timeout."""
-        silent = None
-        for driver in self._drivers.values():
-            if now - driver.heard > driver.timeout:
-                mine = (self._givers == driver.number).any(axis=0)
-                silent = mine if silent is None else silent | mine
-        return silent
+        drivers = self._drivers.values()
+        silent = [driver.number for driver in drivers if now - driver.heard > driver.timeout]
+        return np.isin(self._givers, silent).any(axis=0) if silent else None
 
     def find_driver_timeout(self, source: str) -> float:
         """Return the timeout of a driver [s]; infinite: never."""
@@ -527,14 +598,9 @@ class States:
 
         An actuator has timed out if all its numbers have, or one that a driver published before.
         """
-        if self._timeout == math.inf:
-            return np.zeros(self._shape[1], dtype=bool)
         too_old = self._find_old_numbers(now)
         lost: Mask = (too_old & (self._givers != _NOBODY)).any(axis=0)
         return lost | too_old.all(axis=0)
-
-    def _find_old_numbers(self, now: float) -> Mask:
-        return (self.find_ages(now) > self._timeouts) | (now < self._latest)
 
     def find_receipt_times(self) -> Array:
         """Return the last time of receipt of each actuator [s], minus infinity: never."""
@@ -569,6 +635,13 @@ class States:
 
     # -- stamps ----------------------------------------------------------------------------------
 
+    def forget_stamps(self) -> None:
+        """Forget the drivers' stamps after the clock was set."""
+        self._published: Stamp = (0, 0)
+        self._older_since: float | None = None
+        for driver in self._drivers.values():
+            driver.stamp = None
+
     def find_stamp(self, now: float) -> Stamp | None:
         """
         Return the stamp to publish now, ``None`` before the first message.
@@ -579,30 +652,14 @@ class States:
         older stamps, for example after a restart of a driver, or if the time of receipt goes
         backwards. In the latter case it is ``None`` until the next message.
         """
-        newest = self._find_latest_stamp(now)
-        if newest is None or now < self._latest:
+        drivers = self._drivers.values()
+        stamps = [one.stamp for one in drivers if one.stamp and now - one.heard <= one.timeout]
+        if not stamps or now < self._latest:
             return None
+        newest = max(stamps)
         if newest < self._published:
-            if self._older_since is None:
-                self._older_since = now
+            self._older_since = now if self._older_since is None else self._older_since
             if now - self._older_since < self._stamp_hold:
                 return self._published
         self._published, self._older_since = newest, None
         return newest
-
-    def forget_stamps(self) -> None:
-        """Forget the drivers' stamps after the clock was set."""
-        self._published, self._older_since = (0, 0), None
-        for driver in self._drivers.values():
-            driver.stamp = None
-
-    def _find_latest_stamp(self, now: float) -> Stamp | None:
-        only = self._only
-        if only is not None:
-            return only.stamp if now - only.heard <= only.timeout else None
-        stamps = [
-            driver.stamp
-            for driver in self._drivers.values()
-            if driver.stamp is not None and now - driver.heard <= driver.timeout
-        ]
-        return max(stamps, default=None)

@@ -24,10 +24,10 @@ from rclpy.node import Node
 
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.gate import Outgoing
-from transmission_bridge.bridge.inputs import check_command_age, Stamp, StampFilter
+from transmission_bridge.bridge.inputs import check_command_age, Stamp
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
 from transmission_bridge.bridge.stalls import StallWatch
-from transmission_bridge.bridge.states import PublishPolicy
+from transmission_bridge.bridge.states import PublishPolicy, StampFilter
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
@@ -345,8 +345,7 @@ class BridgeSession:
             self._publish_joint_states(now)
 
     def _publish_joint_states(self, now: float) -> None:
-        message = self.states.encode_state(self.bridge.plan.states, now)
-        if message is not None:
+        if message := self.states.encode_state(self.bridge.plan.states, now):
             self._publish_states(message)
 
     def _publish_at_rate(self) -> None:

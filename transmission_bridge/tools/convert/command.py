@@ -144,7 +144,7 @@ def _explain_nothing(
         if not unknown.isdisjoint(map(shown, others)):
             other = {'joint': '--to actuator', 'actuator': '--to joint'}[to]
             reason += f'; they already name {to}s: {other} converts those'
-    elif any(any(bridge.states.given) for bridge in bridges):
+    elif any(any(bridge.states.list_givers()) for bridge in bridges):
         reason = f'no {to} is known from the numbers in the messages'
     else:
         reason = f'there is no message with numbers on {", ".join(topics)}'
