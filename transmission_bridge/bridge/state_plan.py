@@ -170,12 +170,11 @@ class StatePlan(NamePlan):
     :ivar map_state: Maps numbers of the actuators; see :meth:`~.robot_map.RobotMap.map_state`.
     :ivar names: The published joints: the robot's, then their followers.
     :ivar forget_solutions: Discards the last solutions of the map.
-    :ivar writer: Writes the message with all of them.
+    :ivar is_plain: Whether known states are published unchanged.
+    :ivar writer: Writes them.
     :ivar rows: Its numbers, shape ``(3, n)``.
     :ivar is_finite: Working memory for the mask of the finite numbers of the joints.
     :ivar finite_bytes: The same memory as bytes.
-    :ivar encoder: Writes other messages.
-    :ivar is_plain: Whether known states are published unchanged.
     :raises TransmissionBridgeError: If an option does not fit the robot.
     """
 
@@ -187,7 +186,8 @@ class StatePlan(NamePlan):
         self.map_state, self.forget_solutions = stream.map_state, stream.forget_solutions
         followers, self._followed, self._chains = _find_followers(robot)
         self.names = (*robot.joint_names, *followers)
-        self.writer, self.encoder = JointStateWriter(self.names), JointStateEncoder()
+        self._encoder = JointStateEncoder()
+        self.writer = JointStateWriter(self.names)
         self.rows = EMPTY if self.writer.rows is None else self.writer.rows
         # Testing the bytes takes half the time of all().
         self.finite_bytes = bytearray(len(FIELDS) * len(robot.joint_names))
@@ -196,20 +196,35 @@ class StatePlan(NamePlan):
         self._fills = options.unknown_rates == 'zero'
         self._omits = options.unknown_joints == 'omit'
         self.is_plain = bool(self.names) and not followers and not self._hidden.any()
+        # Writers of states with whole rows known, by their mask.
+        self._writers: dict[bytes, JointStateWriter] = {}
+        for rows in ([0], [0, 1], [0, 2]) if self.is_plain else ():
+            known = np.zeros_like(self.is_finite)
+            known[rows] = True
+            position, velocity, effort = (known.any(axis=1) | self._fills).tolist()
+            writer = JointStateWriter(self.names, fields=(position, velocity, effort))
+            self._writers[known.tobytes()] = writer
 
-    def make_record(self, stamp: Stamp, joints: Array) -> JointStateRecord | None:
+    def encode_partial_state(self, stamp: Stamp, joints: Array) -> bytes | None:
         """
-        Return the state of every known joint.
+        Return the serialised state of every known joint.
 
         The array of an interface is empty if it is unknown for all of these joints.
 
-        :param joints: Rows position, velocity, effort of the robot's joints, shape ``(3, n)``.
+        :param joints: Rows position, velocity, effort of the robot's joints, shape ``(3, n)``;
+            :attr:`is_finite` is their mask.
         :returns: ``None`` if nothing is known.
         """
-        followers = np.full((len(joints), len(self._followed)), np.nan)
-        followers[:2] = self._chains[0] * joints[:2, self._followed]
-        followers[0] += self._chains[1]
-        joints = np.hstack([joints, followers])
+        if writer := self._writers.get(bytes(self.finite_bytes)):
+            for row, numbers in enumerate((writer.position, writer.velocity, writer.effort)):
+                if self.is_finite[row, 0]:
+                    numbers[:] = joints[row]
+            return writer.write_message(*stamp)
+        if len(self._followed):
+            followers = np.full((len(joints), len(self._followed)), np.nan)
+            followers[:2] = self._chains[0] * joints[:2, self._followed]
+            followers[0] += self._chains[1]
+            joints = np.hstack([joints, followers])
         # An overflow is also unknown.
         known: Mask = np.isfinite(joints)
         shown, names = np.where(known, joints, np.nan), self.names
@@ -222,7 +237,8 @@ class StatePlan(NamePlan):
             shown, visible = shown[:, known[0]], visible[:, known[0]]
         if not visible.any():
             return None
-        return JointStateRecord(stamp, '', names, *map(empty_if_unknown, shown))
+        record = JointStateRecord(stamp, '', names, *map(empty_if_unknown, shown))
+        return self._encoder.encode_record(record)
 
 
 def empty_if_unknown(values: Array) -> Array:

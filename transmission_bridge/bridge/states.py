@@ -506,8 +506,7 @@ class States:
         joints = self._map_values(plan, self.read_values(now))
         np.isfinite(joints, plan.is_finite)
         if 0 in plan.finite_bytes or not plan.is_plain:
-            record = plan.make_record(stamp, joints)
-            return None if record is None else plan.encoder.encode_record(record)
+            return plan.encode_partial_state(stamp, joints)
         plan.rows[...] = joints
         return plan.writer.write_message(*stamp)
 
