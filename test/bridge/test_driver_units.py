@@ -274,6 +274,9 @@ def test_what_a_driver_said_is_read_by_a_new_torque_constant(twins):
     assert state.effort.tolist() == pytest.approx([2.0 * 0.1 * 50.0])
     assert state.position.tolist() == pytest.approx([0.5 * math.tau / 50.0 + 0.2])
     assert sensor.find_actuator_values()[robot.actuator_names.index('winch')] == pytest.approx(0.2)
+    # The next message as well, though its layout is known.
+    path.merge_message('driver', layout, message, (1, 0))
+    assert path.make_joint_state().effort.tolist() == pytest.approx([2.0 * 0.1 * 50.0])
 
 
 def test_diagnostics_name_the_units_by_the_driver_s_names(twins):

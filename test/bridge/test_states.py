@@ -18,7 +18,8 @@ from state_paths import record, state_path
 
 from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.states import PublishPolicy
+from transmission_bridge.bridge.state_plan import NamePlan
+from transmission_bridge.bridge.states import PublishPolicy, States
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import Layout, LayoutTable
@@ -195,6 +196,71 @@ def test_numbers_grow_old_one_by_one(reference, robot, feed):
     assert send('encoder', 1.75, **encoder) == ([True] * 3, False)
     # Numbers that a driver omits become unknown, and publication does not wait for them.
     assert send('encoder', 1.8, position=(1.0,)) == ([True, False, True], False)
+
+
+@given(
+    st.sampled_from([-1.0, 0.0, 0.5]),
+    st.lists(
+        st.tuples(
+            st.sampled_from(['one', 'other']),
+            st.sampled_from([('a', 'b', 'c'), ('c', 'a', 'x'), ('b',)]),
+            st.integers(1, 3),
+            st.sampled_from([0.0, 0.01, 0.15, 0.3, 0.6, 1.5, -0.1]),
+            st.sampled_from([1.0, NAN, math.inf]),
+        ),
+        max_size=30,
+    ),
+)
+def test_a_message_like_the_last_one_needs_no_look(timeout, messages):
+    """Numbers, ages, timeouts, silence, rivals and counts are as if it were the first."""
+    options, plan = BridgeOptions(state_timeout=timeout), NamePlan(('a', 'b', 'c'))
+    usual, looked, table, now = States(3, options), States(3, options), LayoutTable(), 10.0
+    for source, names, n_rows, gap, value in messages:
+        now += gap
+        message = record(names, *[[value, *range(1, len(names))]] * n_rows)
+        known = table.find_layout(message.names, message.lengths)
+        usual.merge_message(plan, source, known, message, (1, 0), now)
+        looked.merge_message(
+            plan, source, Layout(known.names, known.lengths), message, (1, 0), now
+        )
+        later = now + 0.4
+        for look in (
+            lambda each: each.find_ages(now),
+            lambda each: each.find_silent_actuators(later),
+            lambda each: each.find_stale_actuators(later),
+            lambda each: each.read_values(now).copy(),
+            lambda each: [each.find_driver_timeout(name) for name in ('one', 'other')],
+            lambda each: each.list_rivals('abc'),
+            lambda each: (each.unknown_names, each.contests, each.find_stamp(now)),
+            lambda each: each.not_finite.copy(),
+        ):
+            np.testing.assert_equal(look(usual), look(looked))
+
+
+def test_ages_of_a_driver_that_alternates_two_layouts():
+    """Each number is as old as the last message that had it."""
+    states, plan = States(2), NamePlan(('a', 'b'))
+    for now, name in ((1.0, 'a'), (2.0, 'b'), (4.0, 'a'), (5.0, 'b')):
+        message = record((name,), [now])
+        layout = Layout(message.names, message.lengths)
+        states.merge_message(plan, 'driver', layout, message, (1, 0), now)
+    assert states.find_ages(5.5)[0].tolist() == [1.5, 0.5]
+
+
+def test_drivers_that_return_and_drivers_that_are_silent():
+    """A command learns of both, and of a return once."""
+    own = [transmission(j, 'Simple', (j,), (f'{j}_motor',)) for j in 'ij']
+    robot = maps(('i', 'j'), ''.join(own))
+    path = state_path(robot, timeout=0.5)
+    messages = {name: record((name,), [1.0]) for name in robot.actuator_names}
+    layouts = {name: Layout(each.names, each.lengths) for name, each in messages.items()}
+    for now, name in ((1.0, 'i_motor'), (1.0, 'j_motor'), (2.0, 'i_motor')):
+        path.merge_message(name, layouts[name], messages[name], (1, 0), now)
+    known = path.states.find_known_state(path.plan, 2.0)
+    assert known.silent.tolist() == [name == 'j_motor' for name in robot.actuator_names]
+    assert known.returned.tolist() == [True, True]
+    known = path.states.find_known_state(path.plan, 2.0)
+    assert known.returned.tolist() == known.silent.tolist()
 
 
 # -- positions that are solved -------------------------------------------------------------------

@@ -44,11 +44,9 @@ class SensorPath:
         *,
         driver_names: Mapping[str, str] | None = None,
     ) -> None:
-        self._interface = interface
-        self._row = FIELDS.index(field)
-        self._driver_names = driver_names or {}
+        self._interface, self._row = interface, FIELDS.index(field)
+        self._driver_names, self.report = driver_names or {}, MapReport()
         self._states = States(len(robot.actuator_names), options)
-        self.report = MapReport()
         self._robot, self._plan = robot, self._make_plan(robot)
 
     def _make_plan(self, robot: RobotTransmissions) -> NamePlan:
@@ -91,9 +89,7 @@ class SensorPath:
         fields = [values[known] if row == self._row else EMPTY for row in range(len(FIELDS))]
         return JointStateRecord(stamp, '', names, *fields)
 
-    def find_joint_values(
-        self, actuator_position: Array, now: float = 0.0, max_age: float = math.inf
-    ) -> Array:
+    def find_joint_values(self, actuator_position: Array, now: float, max_age: float) -> Array:
         """
         Return the latest values at the joints, shape ``(n_joints,)``, NaN: unknown.
 
@@ -110,7 +106,5 @@ class SensorPath:
         fresh: Array = np.where(is_fresh, values, np.nan)
         return fresh
 
-    def _map_to_joints(self, values: Array, actuator_position: Array) -> Array:
-        return self._robot.actuator_to_joint(
-            self._interface, values, at=actuator_position, report=self.report
-        )
+    def _map_to_joints(self, values: Array, at: Array) -> Array:
+        return self._robot.actuator_to_joint(self._interface, values, at=at, report=self.report)

@@ -466,9 +466,8 @@ class States:
         """
         if self.turns is not None:
             self._is_mapped = False
-            self.turns.use_absolute_positions(
-                positions, self._values[0], self._find_timeouts()[0], now
-            )
+            timeouts = self._find_timeouts()[0]
+            self.turns.use_absolute_positions(positions, self._values[0], timeouts, now)
 
     def find_nearest_turns(self, wanted: Mapping[str, float], oldest: float) -> dict[int, float]:
         """See :meth:`TurnCounter.find_nearest_turns`."""
