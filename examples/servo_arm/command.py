@@ -13,7 +13,7 @@ STEP = 0.1  # rad, less than velocity limit x 0.15 s (max_step)
 goal = {name: float(number) for name, number in (each.split('=') for each in sys.argv[1:])}
 rclpy.init()
 node = rclpy.create_node('command')
-at = {}  # joint positions, from the bridge
+at, sent = {}, {}  # joint positions: from the bridge, and commanded
 
 
 def receive(message):
@@ -25,12 +25,12 @@ node.create_subscription(JointState, 'joint_states', receive, 10)
 publisher = node.create_publisher(JointState, 'joint_commands', 10)
 deadline = time.monotonic() + 10.0
 # Repeatedly, because messages before the discovery of driver and bridge are lost.
-while any(abs(at.get(name, 99.0) - number) > 0.01 for name, number in goal.items()):
+while sent != goal or any(abs(at[name] - goal[name]) > 0.01 for name in goal):
     if time.monotonic() > deadline:
         sys.exit(f'not at {goal}: joint_states has {at or "nothing"}')
     # In steps from the measured positions, because a joint cannot jump to its goal.
-    steps = {name: max(-STEP, min(STEP, goal[name] - at[name])) for name in goal.keys() & at}
-    if steps:
-        publisher.publish(JointState(name=list(steps), position=[at[n] + steps[n] for n in steps]))
+    sent = {n: max(at[n] - STEP, min(at[n] + STEP, goal[n])) for n in goal.keys() & at}
+    if sent:
+        publisher.publish(JointState(name=list(sent), position=list(sent.values())))
     rclpy.spin_once(node, timeout_sec=0.1)
 print({name: at[name] for name in goal})

@@ -69,6 +69,8 @@ PLUGINS = {
     'ankle': '',
 }
 KINDS = (*6 * [each for each in PLUGINS if each != 'ankle'], 'ankle')
+#: Mechanisms of which limits determine no turn.
+UNSEARCHED = {'redundant', 'slider', 'ankle'}
 #: Widest limits of the joints of mechanisms with a variable ratio.
 DOMAINS = {'slider': [(-1.3, 1.2)], 'ankle': [(-0.85, 0.55), (-0.38, 0.38)]}
 SLIDER = params(
@@ -194,7 +196,7 @@ def power_up(robot, path, rng, counts):
     there = np.where(np.isfinite(there), there, actuators)
     readings = (actuators + noise) - periods * np.floor(there / periods)
     path.reset()
-    path.states.turns.forget_turns()
+    path.states.turns.forget_turns(path.plan.turns)
     for name, reading in sorted(zip(names, readings, strict=True), key=lambda _: rng.random()):
         message = record((name,), [reading])
         layout = Layout(message.names, message.lengths)
@@ -210,7 +212,7 @@ def power_up(robot, path, rng, counts):
     if known:
         counts['wrong'] += not agrees(robot, found, truth[0])
         return
-    (turn,) = path.states.turns.list_open_turns()
+    (turn,) = path.states.turns.list_open_turns(path.plan.turns)
     counts['accused'] += turn.reason == 'wrong'
     counts['not named'] += turn.reason == 'several' and not named(robot, turn, truth[0])
     counts[f'open, {turn.reason}'] += 1
@@ -218,7 +220,7 @@ def power_up(robot, path, rng, counts):
         assert (turn.reason == 'none') == ('no turn keeps' in str(turn))
         counts['not said'] += name not in str(turn)
     path.states.use_absolute_positions(
-        actuators + 0.05 * periods * rng.uniform(-1.0, 1.0, len(periods)), 1.0
+        path.plan, actuators + 0.05 * periods * rng.uniform(-1.0, 1.0, len(periods)), 1.0
     )
     found = path.find_joint_motion(1.0)[0]
     counts['absolute'] += 1

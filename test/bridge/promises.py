@@ -266,15 +266,14 @@ class Promises:
         return found
 
     def note_changes(self, command):
-        """Note when each interface of the joints of a command changed."""
+        """Note which interfaces of the joints of a command changed last."""
         if self.now < self.noted:
             self.values, self.changes = {}, {}
         self.noted = self.now
         for joint, given in command.items():
-            changes = self.changes.setdefault(joint, {None: self.now})
             former = self.values.get(joint, {})
-            moved = {row for row in {*given, *former} if given.get(row) != former.get(row)}
-            changes |= dict.fromkeys(moved, self.now)
+            changed = {row for row, value in given.items() if former.get(row) != value}
+            self.changes[joint] = changed or self.changes[joint]
             self.values[joint] = dict(given)
 
     def choose(self, command):
@@ -284,16 +283,12 @@ class Promises:
             return command
         lost, chosen = [], {}
         for joint, given in command.items():
-            changes, age = self.changes[joint], self.now - self.changes[joint][None]
-            newest = max((changes[row] for row in given), default=None)
-            is_unknown = age < 0.5 or newest == changes[None]
+            changed = self.changes[joint]
+            is_unknown = len(changed) > 1 or changed.isdisjoint(given)
             if len(given) > 1 and (policy == 'reject' or is_unknown):
                 lost.append(self.group(joint))
-            chosen[joint] = {
-                row: value
-                for row, value in given.items()
-                if row == 2 or changes[row] == newest or self.now - changes[row] < 0.5
-            }
+            is_one = len(given) == 1
+            chosen[joint] = {r: v for r, v in given.items() if is_one or r == 2 or r in changed}
             self.counts['10'] += len(given) > 1
         if lost:
             raise Part('10', lost)

@@ -22,10 +22,11 @@ from transmission_bridge.bridge.contradictions import (
     find_measured_limits,
     MotionWatch,
 )
-from transmission_bridge.bridge.diagnostics import judge_part, OK, WARN
+from transmission_bridge.bridge.diagnostics import OK, WARN
+from transmission_bridge.bridge.driver_watch import Look, Peers
 from transmission_bridge.bridge.inputs import TopicStatistics
+from transmission_bridge.bridge.inspection import BridgeWatch
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.snapshot import Actuators, BridgeWatch, Moment, Peers
 from transmission_bridge.messages.joint_state import LayoutTable
 
 #: A joint that reaches 1 rad at 2 rad/s, and a motor with a gear of 10; units inside the motor.
@@ -262,9 +263,9 @@ class _Watched:
                 self.bridge.plan.states, 's', layout, message, (1, 0), self._now
             )
             if step % 100 == 99:
-                look = Moment(self._now, 1.0, 1.0)
-                parts = self._watch.take_snapshot(look, {'s': Peers('/s')}, outputs, [], {}, {})
-                statuses += [judge_part(each) for each in parts if isinstance(each, Actuators)]
+                look = Look(self._now, 1.0, 1.0)
+                found = self._watch.inspect_bridge(look, {'s': Peers('/s')}, outputs, [], {})
+                statuses += [each for each in found if each.name == 'actuators']
         return statuses
 
 
@@ -288,7 +289,7 @@ def test_wrong_units_are_a_warning(inside, unit, speed_unit, kind):
         lambda t: 8.0 * math.sin(t) * unit, lambda t: 8.0 * math.cos(t) * speed_unit, seconds=6
     )
     assert max(each.level for each in statuses) == (WARN if kind else OK)
-    found = {trouble.kind for each in statuses for trouble in each.troubles}
+    found = {trouble.name for each in statuses for trouble in each.troubles}
     assert found == ({kind} if kind else set())
 
 
@@ -296,12 +297,12 @@ def test_a_period_in_other_units_is_a_warning():
     """With wrap_period 360 and a driver in turns the joint is off after a turn, and it is said."""
     watched = _Watched(UNITS.format('turn', 'turn/s'), wrap_period=('m=360',))
     status = watched.run(lambda t: 0.5 * t % 1.0, lambda t: 0.5)[-1]
-    assert [each.kind for each in status.troubles] == ['period of m']
+    assert [each.name for each in status.troubles] == ['period of m']
     assert status.level == WARN
 
 
 def test_one_reading_beyond_a_limit_is_no_trouble():
-    """A joint has to be beyond its limit at two snapshots within five seconds."""
+    """A joint has to be beyond its limit at two looks within five seconds."""
     watched = _Watched()
     looks = [
         watched.run(lambda t, at=at: at, lambda t: 0.0, seconds=1)[0].level

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Diagnostics: totals, and the troubles since the last snapshot."""
+"""Diagnostics: totals, and the troubles since the last look."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import itertools
 import math
 from pathlib import Path
 import re
-from types import MappingProxyType
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,27 +20,23 @@ from state_paths import state_path, StatePath
 
 import transmission_bridge
 from transmission_bridge.bridge.diagnostics import (
-    CHECKS,
     ERROR,
-    find_troubles,
-    judge_part,
     make_status,
     OK,
+    Recent,
     Trouble,
     TroubleLog,
     WARN,
 )
+from transmission_bridge.bridge.driver_watch import Look, Peers
 from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
-from transmission_bridge.bridge.snapshot import (
-    Actuators,
-    Changes,
-    CommandTopic,
+from transmission_bridge.bridge.inspection import (
     Coverage,
-    InputTopic,
-    list_transmission_facts,
-    Moment,
-    OutputTopic,
-    Peers,
+    inspect_actuators,
+    inspect_commands,
+    inspect_input,
+    inspect_output,
+    inspect_transmissions,
 )
 from transmission_bridge.transmissions import MapReport
 
@@ -65,7 +60,7 @@ def time():
 def look(statistics, window, now=10.0, period=2.0, incompatible=''):
     """Return the status of an input."""
     peers = Peers('/left/t', incompatible)
-    return judge_part(InputTopic(statistics, peers, window, Moment(now, period)))
+    return inspect_input(statistics, peers, window, Look(now, period))
 
 
 def having(status, **values):
@@ -75,30 +70,46 @@ def having(status, **values):
 
 
 @given(st.lists(st.integers(0, 100), max_size=6), st.lists(st.booleans(), min_size=1))
-def test_what_has_changed_between_snapshots(totals, looks):
-    """A count that is smaller was set to zero; a fact is settled when two snapshots agree."""
-    window, before, settled = Changes(), 0, False
+def test_what_has_changed_between_looks(totals, looks):
+    """A count that is smaller was set to zero; a fact is confirmed when two looks find it."""
+    window, before = Recent(), 0
     for total in totals:
         assert window.count_growth('a', total) == (total - before if total >= before else total)
         assert window.count_growth('b', 2 * total) >= 0
         before = total
     for last, is_so in zip([False, *looks], looks, strict=False):
-        settled = is_so if last == is_so else settled
-        assert window.find_settled('a', is_so) == settled
+        found = window.find_confirmed('a', 'words' if is_so else '')
+        assert found == ('words' if last and is_so else '')
+
+
+def test_what_lasts_without_interruption(time):
+    """A fact that has to last some seconds starts anew after each look without it."""
+    recent, found = Recent(time), []
+    for is_so in (*[True] * 3, False, *[True] * 4):
+        found.append(bool(recent.find_confirmed('a', 'words' * is_so, 2.5)))
+        time.now += 1.0
+    assert found == [*[False] * 7, True]
 
 
 # -- statuses and the log ------------------------------------------------------------------------
 
 
 def test_the_worst_trouble_counts():
-    """The message has all troubles, the worst first; further ones come behind it."""
-    status = make_status('x', [(WARN, 'late'), (ERROR, 'lost'), (WARN, 'odd')], {'n': 1}, 'fine')
-    assert (status.level, status.message) == (ERROR, 'lost; late; odd')
-    fine = make_status('x', [], {'n': 1}, 'active')
-    assert fine.with_troubles([]) == fine
-    status = fine.with_troubles([Trouble(WARN, 'odd', 'odd')])
-    assert (status.level, status.message, status['n']) == (WARN, 'active; odd', '1')
-    assert status.troubles == (Trouble(WARN, 'odd', 'odd'),)
+    """The message has the state, then all troubles with a sentence, the worst first."""
+    late, lost, odd = (
+        Trouble(name, level, name)
+        for name, level in (('late', WARN), ('lost', ERROR), ('odd', WARN))
+    )
+    status = make_status('x', [late, lost, odd], {'n': 1}, 'fine')
+    assert (status.level, status.message, status['n']) == (ERROR, 'lost; late; odd', '1')
+    for troubles, level, message in (
+        ([], OK, 'active'),
+        ([Trouble('none', ERROR, '')], OK, 'active'),
+        ([odd], WARN, 'active; odd'),
+    ):
+        status = make_status('x', troubles, {}, state='active')
+        assert (status.level, status.message) == (level, message)
+    assert status.troubles == (odd,)
 
 
 def statuses_of(troubles):
@@ -110,14 +121,14 @@ def test_the_log_says_begin_and_end(time):
     """A trouble is logged at its start, when it gets worse and at its end, not between."""
     log = TroubleLog(time)
     for trouble, said in (
-        ((WARN, 'late by 1 s', 'late'), [(WARN, 'x: late by 1 s')]),
-        ((WARN, 'late by 2 s', 'late'), []),
-        ((ERROR, 'lost', 'late'), [(ERROR, 'x: lost')]),
-        ((WARN, 'late again', 'late'), []),
+        (Trouble('late', WARN, 'late by 1 s'), [(WARN, 'x: late by 1 s')]),
+        (Trouble('late', WARN, 'late by 2 s'), []),
+        (Trouble('late', ERROR, 'lost'), [(ERROR, 'x: lost')]),
+        (Trouble('late', WARN, 'late again'), []),
         (None, [(OK, 'x: over after 30 s: lost')]),
         (None, []),
-        # Without a kind it is logged elsewhere.
-        ((ERROR, 'refused'), []),
+        # Without a name it is logged elsewhere.
+        (Trouble('', ERROR, 'refused'), []),
     ):
         time.now += 10.0
         assert log.find_log_lines(statuses_of({'x': [trouble] if trouble else []})) == said
@@ -131,7 +142,9 @@ def test_what_comes_and_goes_floods_no_log(looks):
     looks = [*looks, *[looks[-1]] * 11]
     for is_there in looks:
         time.now += 1.0
-        lines = log.find_log_lines(statuses_of({'x': [(WARN, 'odd', 'odd')] if is_there else []}))
+        lines = log.find_log_lines(
+            statuses_of({'x': [Trouble('odd', WARN, 'odd')] if is_there else []})
+        )
         times += [(time.now, level) for level, _ in lines]
     assert all(b - a >= 5.0 for (a, _), (b, _) in itertools.pairwise(times))
     assert [level for _, level in times] == ([WARN, OK] * len(times))[: len(times)]
@@ -142,7 +155,7 @@ def test_the_same_trouble_of_a_hundred_parts_is_one_line(time):
     """The first five are named."""
     names = [f'part {number}' for number in range(100)]
     lines = TroubleLog(time).find_log_lines(
-        statuses_of({name: [(WARN, 'odd', 'odd')] for name in names})
+        statuses_of({name: [Trouble('odd', WARN, 'odd')] for name in names})
     )
     assert lines == [(WARN, 'part 0, part 1, part 2, part 3, part 4 and 95 more: odd')]
 
@@ -163,7 +176,7 @@ def test_every_reason_is_explained():
     for reason in reasons:
         statistics = TopicStatistics('t')
         statistics.rejected[reason] = 1
-        assert re.search(rf'{reason} \(.+\)', look(statistics, Changes()).message), reason
+        assert re.search(rf'{reason} \(.+\)', look(statistics, Recent()).message), reason
 
 
 # -- topics --------------------------------------------------------------------------------------
@@ -171,7 +184,7 @@ def test_every_reason_is_explained():
 
 def test_an_input(time):
     """Rate and warnings are of the last period, counts of the whole time."""
-    statistics, window = TopicStatistics('actuator_states'), Changes(time)
+    statistics, window = TopicStatistics('actuator_states'), Recent(time)
     status = look(statistics, window)
     assert (status.name, status.level, status.message) == ('actuator_states', OK, 'not used')
     assert status['age [s]'] == 'never heard'
@@ -200,13 +213,13 @@ def test_messages_of_others_are_no_trouble():
     """A message without an actuator is counted as rejected; it is a warning if all are such."""
     statistics = TopicStatistics('actuator_states')
     statistics.received, statistics.heard, statistics.rejected['foreign'] = 3, 9.5, 2
-    status = look(statistics, Changes())
+    status = look(statistics, Recent())
     assert status.level == WARN
     assert status.message == (
         'messages rejected: foreign (they name no actuator of this robot, see actuator_names)'
     )
     statistics.used = 9.0
-    status = look(statistics, Changes())
+    status = look(statistics, Recent())
     assert (status.level, status.message) == (OK, 'receiving')
     having(status, accepted='1', rejected_foreign='2', malformed='0')
 
@@ -215,22 +228,22 @@ def test_incompatible_peers_are_named():
     """Of an input and of an output."""
     peers = '/driver (Best effort publisher and reliable subscription)'
     for status in (
-        look(TopicStatistics('t'), Changes(), incompatible=peers),
-        judge_part(OutputTopic('t', Peers('/left/t', peers))),
+        look(TopicStatistics('t'), Recent(), incompatible=peers),
+        inspect_output('t', Peers('/left/t', peers), Recent()),
     ):
         assert status.level == WARN
         assert status.message == f'incompatible nodes on /left/t: {peers}'
         having(status, topic='/left/t', incompatible=peers)
-    assert judge_part(OutputTopic('t', Peers('/t'))).level == OK
+    assert inspect_output('t', Peers('/t'), Recent()).level == OK
 
 
 def test_commands(time):
     """A source's clamps, refusals and contests are counted by joint and warned of for 5 s."""
     statistics, counts = TopicStatistics('joint_commands'), CommandCounts()
-    window = Changes(time)
+    window = Recent(time)
 
     def found():
-        return judge_part(CommandTopic(statistics, counts, Peers('/left/t'), window, ''))
+        return inspect_commands(statistics, counts, Peers('/left/t'), window, '')
 
     statistics.received = 5
     statistics.rejected['limit'] = 2
@@ -261,12 +274,10 @@ def test_commands(time):
 
 def test_commands_that_nobody_hears(time):
     """A topic without subscribers is a warning while commands are accepted."""
-    statistics, window = TopicStatistics('joint_commands'), Changes(time)
+    statistics, window = TopicStatistics('joint_commands'), Recent(time)
 
     def found(unheard):
-        return judge_part(
-            CommandTopic(statistics, CommandCounts(), Peers('/left/t'), window, unheard)
-        )
+        return inspect_commands(statistics, CommandCounts(), Peers('/left/t'), window, unheard)
 
     assert found('actuator_commands').level == OK
     statistics.received = 1
@@ -297,40 +308,36 @@ def fed(robot, feed):
     return make
 
 
-def of_robot(robot, states, window=None, now=1.0, misplaced=MappingProxyType({}), reports=None):
+def of_robot(robot, states, window=None, now=1.0, reports=None):
     """Return the statuses of the transmissions by name."""
-    states = states.states
-    reports = reports or (states.report, MapReport())
-    stale = states.find_stale_actuators(now)
-    parts = list_transmission_facts(robot, states, reports, window or Changes(), stale, misplaced)
-    return {each.name.removeprefix('transmission '): each for each in map(judge_part, parts)}
+    latest, reports = states.states, reports or (states.states.report, MapReport())
+    stale = latest.find_stale_actuators(now)
+    found = inspect_transmissions(robot, latest, reports, window or Recent(), stale)
+    return {each.name.removeprefix('transmission '): each for each in found}
 
 
 def of_actuators(robot, states, now=1.0):
     """Return the status of the actuators."""
-    return judge_part(
-        Actuators(robot, states.states, now, states.states.find_stale_actuators(now))
-    )
+    latest = states.states
+    return inspect_actuators(robot, latest, now, latest.find_stale_actuators(now), {})
 
 
 def test_transmissions_that_are_loaded(robot, fed):
-    """They are OK; a misplaced absolute encoder is a warning of its own while it lasts."""
-    looks = [of_robot(robot, fed(), misplaced=each) for each in ({}, {'hoist': 'words'}, {})]
-    assert set(looks[0]) == {'hoist', 'gauge', 'wrist', 'arm'}
-    for wrist in (each['wrist'] for each in looks):
-        assert (wrist.level, wrist.message, wrist['loaded']) == (OK, 'loaded', 'True')
-        having(
-            wrist,
-            type='transmission_interface/DifferentialTransmission',
-            **dict.fromkeys(('NaN', 'domain', 'singular', 'exception'), '0'),
-        )
-    assert [each['hoist'].level for each in looks] == [OK, WARN, OK]
-    assert looks[1]['hoist'].troubles == (Trouble(WARN, 'words', 'encoder'),)
+    """They are OK."""
+    statuses = of_robot(robot, fed())
+    assert set(statuses) == {'hoist', 'gauge', 'wrist', 'arm'}
+    wrist = statuses['wrist']
+    assert (wrist.level, wrist.message, wrist['loaded']) == (OK, 'loaded', 'True')
+    having(
+        wrist,
+        type='transmission_interface/DifferentialTransmission',
+        **dict.fromkeys(('NaN', 'domain', 'singular', 'exception'), '0'),
+    )
 
 
 def test_nan_is_counted(robot, reference, fed, time):
     """NaN and infinite numbers are counted for their transmissions; positions are a warning."""
-    nan, window = math.nan, Changes(time)
+    nan, window = math.nan, Recent(time)
     states = fed(
         reference.Message(('left', 'winch'), position=(nan, 1.0)),
         reference.Message(('winch', 'left'), position=(1.0, math.inf), velocity=(nan, 0.0)),
@@ -359,7 +366,7 @@ def test_stale_actuators(robot, reference, fed):
     assert (status.level, status['stale']) == (ERROR, 'left, right, hip, crank, finger')
     assert (status['known'], status["unknown name 'ghost'"]) == ('1', '1')
     states = fed(reference.Message(('ghost', 'winch'), (1.0, 1.0)))
-    status = judge_part(Actuators(robot, states.states, 1.0, np.zeros(6, dtype=bool)))
+    status = inspect_actuators(robot, states.states, 1.0, np.zeros(6, dtype=bool), {})
     assert (status.level, status["unknown name 'ghost'"]) == (OK, '1')
 
 
@@ -368,7 +375,7 @@ def test_a_transmission_that_cannot_be_used():
     strange = transmission('nowhere', 'Simple', ('one',), ('m1',))
     strange = strange.replace('transmission_interface/Simple', 'nowhere/No')
     zero = transmission('zero', 'Simple', {'two': ratio(0.0)}, ('m2',))
-    robot, window = maps(('one', 'two'), strange + zero), Changes()
+    robot, window = maps(('one', 'two'), strange + zero), Recent()
     states = StatePath(robot)
     for _ in range(2):
         statuses = of_robot(robot, states, window)
@@ -390,7 +397,7 @@ def test_map_troubles(robot, time):
     second.counts['wrist', 'domain'] = 1
     second.counts['wrist', 'exception'] = 1
     second.errors['wrist'] = 'Traceback\n  line\nValueError: no'
-    states, window, looks = StatePath(robot), Changes(time), []
+    states, window, looks = StatePath(robot), Recent(time), []
     for _ in range(2):
         looks.append(of_robot(robot, states, window, -1.0, reports=(first, second))['wrist'])
         time.now += 5.0
@@ -412,7 +419,7 @@ class _Watched:
     def __init__(self, robot, feed, time):
         self.states = StatePath(robot)
         self._feed, self._time = feed, time
-        self._watch, self._window = Coverage(robot), Changes(time)
+        self._watch, self._window = Coverage(robot), Recent(time)
         self._begun = time.now
         self.publishers = {'a': ['/first'], 'b': ['/second']}
 
@@ -426,9 +433,8 @@ class _Watched:
             for topic, publishers in self.publishers.items()
         }
         open_for = self._time.now - self._begun
-        self._watch.update_coverage(self.states.states, self._window, peers, open_for)
-        found = find_troubles(self._watch, CHECKS[Coverage])
-        return {trouble.kind: trouble.words for trouble in found}
+        found = self._watch.find_troubles(self.states.states, self._window, peers, open_for)
+        return {trouble.name: trouble.sentence for trouble in found if trouble.sentence}
 
 
 @pytest.fixture

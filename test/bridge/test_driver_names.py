@@ -85,7 +85,8 @@ def test_every_number_reaches_its_driver_and_nobody_else(robot, record):
         if not np.isnan(value)
     }
     found = []
-    states, plan = States(len(ACTUATORS)), NamePlan(ACTUATORS, entries)
+    plan = NamePlan(ACTUATORS, entries)
+    states = States(plan)
     parts = DriverNames(entries, ACTUATORS).divide_command(record)
     for namespace, part in parts:
         assert (part.stamp, part.frame_id) == (record.stamp, record.frame_id)
@@ -164,7 +165,8 @@ def test_two_arms_by_hand():
 
 def test_a_driver_has_its_own_actuators_only():
     """On its topic no other name is known; on others the URDF's names are."""
-    states, plan = States(len(ACTUATORS)), NamePlan(ACTUATORS, ARMS)
+    plan = NamePlan(ACTUATORS, ARMS)
+    states = States(plan)
 
     def tell(source, names, values):
         record = record_of(names, values)
@@ -247,7 +249,8 @@ def test_unknown_actuators_of_a_driver():
 )
 def test_names_that_are_not_known(source, expected, found, entries):
     """There is an entry to copy for each, complete where nothing is left to choose."""
-    states, plan = States(3), NamePlan(('a', 'b', 'c'), {'right/s:M': 'b', 'N': 'c'})
+    plan = NamePlan(('a', 'b', 'c'), {'right/s:M': 'b', 'N': 'c'})
+    states = States(plan)
     record = record_of(found, np.zeros(len(found)))
     with pytest.raises(MessageError) as caught:
         states.merge_message(plan, source, Layout(record.names, record.lengths), record, (1, 0))

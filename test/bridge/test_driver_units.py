@@ -15,15 +15,14 @@ import pytest
 from small_robots import leg, params, ratio, transmission, urdf
 from state_paths import record, StatePath
 
-from transmission_bridge.bridge.diagnostics import judge_part
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
 from transmission_bridge.bridge.inputs import CommandCounts
+from transmission_bridge.bridge.inspection import inspect_actuators
 from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.outputs import DriverNames
 from transmission_bridge.bridge.sensors import SensorPath
-from transmission_bridge.bridge.snapshot import Actuators
 from transmission_bridge.bridge.zeroing import find_zero_offsets
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
@@ -284,7 +283,7 @@ def test_diagnostics_name_the_units_by_the_driver_s_names(twins):
     _, robot = twins
     names = DriverNames({'left/actuator_states:m7': 'winch'}, robot.actuator_names).driver_names
     stale = np.zeros(len(robot.actuator_names), bool)
-    status = judge_part(Actuators(robot, StatePath(robot).states, 0.0, stale, names))
+    status = inspect_actuators(robot, StatePath(robot).states, 0.0, stale, names)
     assert {key: value for key, value in status.values if key.startswith('units ')} == {
         'units left/m7': 'turn, rpm, A',
         'units left': 'tick, tick/s, 0.1 percent',

@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 import math
+import re
 
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.diagnostics import CHECKS, ERROR, find_troubles, WARN
+from transmission_bridge.bridge.diagnostics import ERROR, WARN
+from transmission_bridge.bridge.driver_watch import DriverWatch, Look, Peers
 from transmission_bridge.bridge.inputs import TopicStatistics
-from transmission_bridge.bridge.snapshot import DriverFacts, Moment, Peers
 
 
 def still(time):
@@ -28,7 +29,7 @@ def moving(time):
 
 
 class _Driver:
-    """A driver, and the troubles found by a snapshot once a second, the first after a phase."""
+    """A driver, and the troubles found once a second, the first after a phase."""
 
     def __init__(self, timeout=0.0, phase=0.5, topic='/a', publishers=("'/driver'",), others=()):
         self.statistics = TopicStatistics('a')
@@ -36,13 +37,13 @@ class _Driver:
         self.bridges = ''
         self.refuses, self.is_paused = '', False
         self._topic, self._timeout = topic, timeout or math.inf
-        self._watch = DriverFacts(self.statistics)
+        self._watch = DriverWatch(self.statistics)
         self.now, self._numbers = phase, np.zeros(3)
 
     def look(self):
         """Have a second pass in which nothing comes; return the trouble, or ``None``."""
         self.now += not self.is_paused
-        self._watch.update_state(
+        troubles = self._watch.find_troubles(
             Peers(
                 self._topic,
                 publishers=self.publishers,
@@ -51,9 +52,9 @@ class _Driver:
             ),
             self._numbers,
             self._timeout,
-            Moment(self.now, elapsed=float(not self.is_paused), open_for=self.now),
+            Look(self.now, elapsed=float(not self.is_paused), open_for=self.now),
         )
-        found = list(find_troubles(self._watch, CHECKS[DriverFacts]))
+        found = [trouble for trouble in troubles if trouble.sentence]
         assert len(found) < 2
         return found[0] if found else None
 
@@ -106,15 +107,17 @@ def test_a_regular_driver_is_missed_when_it_falls_silent_and_only_then(
     # The look of this number comes up to a second later than this many seconds.
     assert limit - 1.0 <= silent[0] + 1 <= limit + 2.0
     assert found[-1].level == WARN
-    assert f'a message every {1 / rate:.2g} s' in found[-1].words
-    assert "'/driver'" in found[-1].words
+    assert re.fullmatch(
+        r"silent for \d+ s, /a has 1 publisher \('/driver'\): check whether the driver publishes",
+        found[-1].sentence,
+    )
     driver.run(driver.now + every(1.0 / rate, 10.0 / rate)[:1])
     assert driver.look() is None
 
 
 @given(st.sampled_from([3.0, 10.0, 100.0]), phases)
 def test_a_driver_that_stands_still_and_dies_young(rate, phase):
-    """A driver that repeats its numbers is regular after three snapshots."""
+    """A driver that repeats its numbers is regular after three looks."""
     driver = _Driver(phase=phase)
     driver.run(every(1.0 / rate, 3.5))
     assert any(driver.wait(math.ceil(max(1.0, 5.0 / rate)) + 2))
@@ -164,7 +167,7 @@ def test_a_driver_that_is_gone():
     found = driver.wait(4)
     assert found[0] is None
     assert {trouble.level for trouble in found[1:]} == {WARN}
-    assert found[1].words.startswith('the driver is gone, /a has 0 publishers: start it again')
+    assert found[1].sentence.startswith('the driver is gone, /a has 0 publishers: start it again')
     assert not any(driver.run(every(0.1, 20.0, driver.now)))
 
 
@@ -174,7 +177,7 @@ def test_a_driver_that_was_never_heard():
     found = driver.wait(4)
     assert found[:3] == [None] * 3
     assert found[3].level == WARN
-    assert found[3].words == (
+    assert found[3].sentence == (
         "no actuator state yet: /a has 0 publishers; other JointState topics: '/left/a', '/b'; "
         "start the driver with the ROS_DOMAIN_ID of the bridge, or the bridge in the driver's "
         "namespace (-r __ns:='/left'), or name its topic, with its namespace, in the parameter "
@@ -183,7 +186,7 @@ def test_a_driver_that_was_never_heard():
     driver.publishers = {1: "'/driver' of 'std_msgs/msg/String'"}
     # It is only being found.
     assert not any(driver.wait(3))
-    assert driver.look().words == (
+    assert driver.look().sentence == (
         "no actuator state yet: /a has 1 publisher ('/driver' of 'std_msgs/msg/String'), but "
         'no message was received: check whether the driver publishes; with use_sim_time it waits '
         'for /clock'
@@ -197,10 +200,10 @@ def test_states_that_two_bridges_use():
     first, *found = driver.run(every(0.1, 4.0))
     assert first is None
     assert {trouble.level for trouble in found} == {WARN}
-    assert found[0].words.startswith(
+    assert found[0].sentence.startswith(
         "another bridge ('/left/bridge') also uses the states on /a: "
     )
-    assert 'actuator_state_topics' in found[0].words
+    assert 'actuator_state_topics' in found[0].sentence
     driver.bridges = ''
     assert not any(driver.run(driver.now + every(0.1, 4.0)))
 
@@ -223,7 +226,7 @@ def test_the_namespace_of_a_driver(others, namespace):
     topic = '/here/here/a'
     driver = _Driver(phase=-1.0, topic=topic, publishers=(), others=others)
     driver.statistics.topic = 'here/a'
-    words = driver.wait(4)[3].words
+    words = driver.wait(4)[3].sentence
     assert ('__ns' in words) == (namespace is not None)
     assert namespace is None or f'(-r __ns:={namespace})' in words
 
@@ -242,8 +245,8 @@ def test_every_message_is_refused():
         driver.refuses = 'foreign'
         found = driver.run(every(0.1, 10.0))[-1]
         assert found.level == level
-        assert found.words.endswith('every message is rejected: why foreign')
-        assert timeout or not found.kind
+        assert found.sentence.endswith('every message is rejected: why foreign')
+        assert timeout or not found.name
 
 
 @pytest.mark.parametrize(('timeout', 'level'), [(0.0, WARN), (1.0, ERROR)])
@@ -255,10 +258,10 @@ def test_a_driver_that_was_started_again_with_other_names(timeout, level):
     driver.refuses = 'foreign'
     found = driver.run(every(0.1, 5.0, 5.0))[-1]
     assert found.level == level
-    assert found.words.endswith(
+    assert found.sentence.endswith(
         "every message (from '/driver') has been rejected for 4 s: why foreign"
     )
-    assert found.kind == 'refused'  # 'silent' may be in the log already
+    assert found.name == 'refused'  # 'silent' may be in the log already
     driver.refuses = ''
     assert driver.run(every(0.1, 2.5, 10.0))[-1] is None
 
@@ -269,7 +272,25 @@ def test_a_gripper_on_the_topic_of_a_driver():
     driver.run(every(0.01, 5.0), moving)
     driver.publishers = {1: "'/driver'", 2: "'/gripper'"}
     driver.refuses = 'foreign'
-    assert not any(driver.run(every(0.1, 20.0, 5.0), moving))
+    first, *found = driver.run(every(0.1, 20.0, 5.0), moving)
+    assert first is None
+    assert {trouble.name for trouble in found} == {'shared'}
+
+
+def test_several_publishers_of_a_topic():
+    """They are a warning with their nodes from the second look, until one has left."""
+    driver = _Driver()
+    assert not any(driver.run(every(0.1, 4.0)))
+    driver.publishers = {1: "'/driver'", 2: "'/driver'"}
+    first, *found = driver.run(driver.now + every(0.1, 4.0))
+    assert first is None
+    assert {(trouble.name, trouble.level) for trouble in found} == {('shared', WARN)}
+    assert found[0].sentence == (
+        "/a has 2 publishers ('/driver', '/driver'): stop one of them if both publish the same "
+        'actuator'
+    )
+    driver.publishers = {1: "'/driver'"}
+    assert not any(driver.run(driver.now + every(0.1, 4.0)))
 
 
 @pytest.mark.parametrize(('used', 'level'), [(8.9, ERROR), (9.1, None), (10.1, ERROR)])
@@ -290,7 +311,7 @@ def test_silence_beyond_the_timeout_says_why():
     driver.look()
     found = driver.wait(3)
     assert [trouble.level for trouble in found] == [ERROR] * 3
-    assert found[2].words.startswith(
+    assert found[2].sentence.startswith(
         'stale: no usable message within 0.5 s; the driver is gone, /a has 0 publishers'
     )
 

@@ -195,7 +195,7 @@ class _Machine(RuleBasedStateMachine):
         """Tell whether the turn of an actuator is known; if it may be, the bridge knows."""
         known = self.known[name]
         if known is None:
-            open_turns = self.bridge.states.find_open_actuators(self.now)
+            open_turns = self.bridge.states.find_open_actuators(self.bridge.plan.states, self.now)
             known = open_turns is None or not open_turns[self.robot.actuator_names.index(name)]
         return known
 
@@ -623,7 +623,7 @@ class _Machine(RuleBasedStateMachine):
                 total = self.mechanics.readings[name][0]
                 positions[self.robot.actuator_names.index(name)] = total
                 self.known[name] = True
-        self.bridge.states.use_absolute_positions(positions, self.now)
+        self.bridge.states.use_absolute_positions(self.bridge.plan.states, positions, self.now)
 
     @rule(dice=DICE)
     def silence(self, dice):

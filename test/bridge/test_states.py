@@ -214,7 +214,8 @@ def test_numbers_grow_old_one_by_one(reference, robot, feed):
 def test_a_message_like_the_last_one_needs_no_look(timeout, messages):
     """Numbers, ages, timeouts, silence, rivals and counts are as if it were the first."""
     options, plan = BridgeOptions(state_timeout=timeout), NamePlan(('a', 'b', 'c'))
-    usual, looked, table, now = States(3, options), States(3, options), LayoutTable(), 10.0
+    usual, looked = States(plan, options), States(plan, options)
+    table, now = LayoutTable(), 10.0
     for source, names, n_rows, gap, value in messages:
         now += gap
         message = record(names, *[[value, *range(1, len(names))]] * n_rows)
@@ -239,7 +240,8 @@ def test_a_message_like_the_last_one_needs_no_look(timeout, messages):
 
 def test_ages_of_a_driver_that_alternates_two_layouts():
     """Each number is as old as the last message that had it."""
-    states, plan = States(2), NamePlan(('a', 'b'))
+    plan = NamePlan(('a', 'b'))
+    states = States(plan)
     for now, name in ((1.0, 'a'), (2.0, 'b'), (4.0, 'a'), (5.0, 'b')):
         message = record((name,), [now])
         layout = Layout(message.names, message.lengths)

@@ -18,6 +18,7 @@ from transmission_bridge.bridge.homing import (
     find_double_offsets,
 )
 from transmission_bridge.bridge.zeroing import (
+    find_settled_joints,
     find_wanted_positions,
     find_zero_offsets,
     find_zeroable_joints,
@@ -345,3 +346,55 @@ def test_joints_with_an_encoder_of_their_own(names, found):
         assert find_absolute_targets(*given) == found
     none = marked(a=(None, 0.5, False)), (), np.array([0.1])
     assert reason(find_absolute_targets, *none) == 'no_absolute'
+
+
+# -- unknown turns -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('away', 'travel', 'settled'),
+    [
+        ({'roll': 0.019}, 6.0, ('roll', 'pitch')),
+        ({'roll': 0.021}, 6.0, ()),
+        ({'pitch': -0.021}, 6.0, ()),
+        # A quarter of what the joint moves in a turn of its encoder.
+        ({'roll': 0.009}, 0.04, ('roll', 'pitch')),
+        ({'roll': 0.011}, 0.04, ()),
+        ({'pitch': np.nan}, 6.0, ()),
+    ],
+)
+def test_a_joint_that_is_there_but_for_whole_turns_keeps_its_offset(away, travel, settled):
+    """All wanted joints of a transmission or none; others get offsets."""
+    wrist = transmission('wrist', 'Differential', ('roll', 'pitch'), ('left', 'right'))
+    robot = maps(('roll', 'pitch', 'j'), wrist)
+    wanted = {'roll': 0.4, 'pitch': -0.2, 'j': 1.0}
+    joints = [wanted[name] + away.get(name, 0.0) for name in robot.joint_names]
+    positions = robot.joint_to_actuator('position', joints)
+    is_open = np.array([name in ('left', 'right') for name in robot.actuator_names])
+    travels = np.full(len(joints), travel)
+    assert find_settled_joints(robot, wanted, positions, is_open, travels) == settled
+    del wanted['j']  # it passes, and has no offset
+    actuators = np.full((3, len(positions)), NAN)
+    actuators[0] = np.nan_to_num(positions)
+    held = np.zeros(len(joints), dtype=bool)
+    changes = find_zero_offsets(
+        robot, wanted, actuators, held=held, max_velocity=0.01, settled=settled
+    )
+    assert [change.member_name for change in changes] == ([] if settled else [*wanted])
+    held[robot.joint_names.index('roll')] = True
+    why = reason(
+        find_zero_offsets, robot, wanted, actuators, held=held, max_velocity=0.01, settled=settled
+    )
+    assert why == 'held'
+
+
+def test_a_joint_without_an_offset_can_be_settled():
+    """It passes the bridge, and only its turn was unknown."""
+    robot = maps(('j',))
+    known = np.array([True])
+    there = find_settled_joints(robot, {'j': 1.0}, np.array([1.01]), known, np.array([6.0]))
+    assert there == ('j',)
+    more = {'held': ~known, 'max_velocity': 0.01}
+    actuators = np.array([[1.01], [NAN], [NAN]])
+    assert find_zero_offsets(robot, {'j': 1.0}, actuators, settled=there, **more) == ()
+    assert reason(find_zero_offsets, robot, {'j': 1.0}, actuators, **more) == 'no_offset'

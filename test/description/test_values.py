@@ -10,12 +10,11 @@ from functools import partial
 import locale
 import math
 
-from hypothesis import assume, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 import pytest
 
 from transmission_bridge.description.values import (
-    guess_meant_field,
     read_boolean,
     read_integer,
     read_number,
@@ -115,62 +114,6 @@ def test_values_are_read():
     assert (read_ratio('-50'), read_integer(' +7 ', least=1)) == (-50.0, 7)
     assert [read_boolean(text) for text in ('TRUE', ' False ', 'tRuE')] == [True, False, True]
     assert read_vector(' 1\t2 \n -3e1 ') == (1.0, 2.0, -30.0)
-
-
-@pytest.mark.parametrize(
-    ('names', 'expected'),
-    [
-        (
-            'mechanical_reduction mechanicalReduction MECHANICAL-REDUCTION mechanical_reducton '
-            'mechnical_reductoin mecanical_reductio reduction gear_ratio gearRatio RATIO '
-            'jointReduction ratio_2 gear_ratio_n',
-            'mechanical_reduction',
-        ),
-        ('offset Offset off_set OFFSET ofset offest offse ofsett joffset offset1', 'offset'),
-        (
-            'limit limits Limit LIMITS limt min max minimum lower upper uper velocity velocty '
-            'effort efort torque max_velocity maxVelocity maxvelocity max-velosity velocity_max '
-            'MAX_EFFORT min_position position_lower velocity_limit effortLimit joint_limits '
-            'soft_lower_limit current_limit upper_joint_velocity',
-            'limit',
-        ),
-        (
-            'offset_x offsetX joint_offset rod-offset off set reset onse acceleration '
-            'saturationLower calibration duration rate radius mechanical lead matrix joint1 param '
-            'max_gain max_acceleration position power lever follower delimiter upper_leg_length '
-            'torque_constant velocity_unit imit',
-            None,
-        ),
-        ('', None),
-    ],
-)
-def test_names_are_like_a_number_that_matters(names, expected):
-    """Case, separators and few letters do not matter; whole other words and "ration" do."""
-    assert {guess_meant_field(name) for name in names.split() or ['']} == {expected}
-
-
-@settings(max_examples=200)
-@given(
-    st.sampled_from([('mechanical_reduction', 'mechanical_reduction'), ('offset', 'offset')]),
-    st.lists(
-        st.tuples(st.sampled_from('idrs'), st.integers(0, 19), st.sampled_from('abxyz')),
-        max_size=2,
-    ),
-)
-def test_two_edits_are_forgiven(meant, edits):
-    """Whichever two letters are inserted, deleted, replaced or swapped, the name is like it."""
-    name, field = meant
-    # A letter put between two that are swapped, or two swapped around a lost one, are three.
-    kinds, places = {kind for kind, _, _ in edits}, [place for _, place, _ in edits]
-    assume('s' not in kinds or len(kinds) == 1 or abs(places[0] - places[1]) > 1)
-    for kind, place, letter in edits:
-        place = min(place, len(name) - 1)
-        if kind == 's':
-            name = name[:place] + name[place : place + 2][::-1] + name[place + 2 :]
-            continue
-        name = name[:place] + ('' if kind == 'd' else letter) + name[place + (kind != 'i') :]
-    assert guess_meant_field(name) == field
-    assert guess_meant_field(name.upper()) == field
 
 
 @pytest.mark.parametrize('text', ['${gear}', '-${gear}', ' ${2 * pi}\n', '$(arg gear)', '1 ${x'])

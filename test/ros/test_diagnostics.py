@@ -148,12 +148,13 @@ def test_peers_under_another_name(peer, harness, reference, active_bridge):
     controller = peer.publisher(commands)
 
     def send():
-        for publisher in (first, second):
-            peer.send(publisher, reference.Message(('winch',), position=(0.5,)))
+        peer.send(first, reference.Message(('winch',), position=(0.5,)))
         peer.send(controller, reference.Message(('lift',), position=(0.5,)))
 
-    words = f"several publishers of {states} ('/peer', '/peer') publish 'winch'"
-    diagnostics.said('actuator_states', words, act=send)
+    words = f"{states} has 2 publishers ('/peer', '/peer'): stop one of them"
+    diagnostics.said('actuator_states', words, level=WARN)
+    peer.node.destroy_publisher(second)
+    diagnostics.said('actuator_states', level=OK, act=send)
     diagnostics.said('commands of joint_commands', f'{actuators} has 0 subscribers: ', act=send)
     peer.node.create_subscription(harness.JointState, actuators, print, 10)
     diagnostics.said('commands of joint_commands', 'OK', act=send)
@@ -224,6 +225,26 @@ def test_bridges_that_receive_the_same_commands(peer, make_bridge, reference, ha
         said[side].said('commands of position_commands', level=OK)
     assert peer.change_state('cleanup', 'right/transmission_bridge')
     left_is_fine()
+
+
+def test_a_node_of_the_same_name(peer, make_bridge, reference, harness, monkeypatch):
+    """It is an error on their topics, and in the life cycle once it is older than a lease."""
+    from transmission_bridge.ros import diagnostics
+
+    monkeypatch.setattr(diagnostics, '_LEASE', math.inf)
+    for _ in range(2):
+        node = make_bridge({'robot_description': reference.URDF})
+        node.trigger_configure()
+        node.trigger_activate()
+    said = harness.Diagnostics(peer)
+    words = "/joint_states has other publishers: '/transmission_bridge'; "
+    said.said('joint_states', words, level=WARN)
+    words = "another bridge ('/transmission_bridge') also subscribes to /joint_commands; "
+    said.said('commands of joint_commands', words, level=ERROR)
+    said.said('life cycle', level=OK)
+    monkeypatch.setattr(diagnostics, '_LEASE', 1.0)
+    words = "another node has the same name '/transmission_bridge'; both publish the same topics"
+    said.said('life cycle', words, 'another namespace', level=ERROR)
 
 
 def test_states_that_two_bridges_use(peer, active_bridge, harness):

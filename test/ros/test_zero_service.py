@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import pytest
@@ -66,6 +67,23 @@ def test_joints_are_where_they_are_wanted(peer, active_bridge, reference, zero, 
     assert {**after, LIFT: 0.0} == {**before, LIFT: 0.0}
     assert response.message.count('offset') == 1
     assert f'lift: offset {before[LIFT]!r} -> {after[LIFT]!r}' in response.message
+
+
+def test_an_unknown_turn_is_settled_without_an_offset(peer, active_bridge, zero, feed):
+    """If the joints are there but for whole turns; otherwise the offset corrects the rest."""
+    options = {'wrap_period': [f'winch={math.tau}'], 'state_timeout': 60.0}
+    active_bridge({'zero_joints': ['lift', 'dial'], **options})
+    assert 'lift' not in feed()
+    before = peer.parameters([LIFT])
+    there = [0.3 - (0.4 + 2.0 * math.tau) / 4.0, (0.4 + 2.0 * math.tau) / 10.0 - 0.05]
+    for away, words in ((0.001, 'lift: the turn is known, its offset is kept'), (1.0, '-> ')):
+        assert peer.set_parameters({'zero_positions': [there[0] + away, there[1]]}).successful
+        response = zero()
+        assert response.success, response.message
+        assert words in response.message
+        assert (peer.parameters([LIFT]) == before) == (away < 0.01)
+        expected = there[0] + (0.0 if away < 0.01 else away)
+        assert feed()['lift'] == pytest.approx(expected, abs=1e-9)
 
 
 def test_refusals(peer, make_bridge, reference, zero, feed, monkeypatch, log):

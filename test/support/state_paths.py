@@ -10,7 +10,6 @@ import numpy as np
 from transmission_bridge.bridge.options import BridgeOptions, RECORDED
 from transmission_bridge.bridge.state_plan import StatePlan
 from transmission_bridge.bridge.states import States
-from transmission_bridge.bridge.turns import find_wrap_periods, TurnCounter
 from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord
 
@@ -31,15 +30,16 @@ class StatePath:
 
     def __init__(self, robot, options=RECORDED, *, stamp_hold=0.0):
         self._options, self.plan = options, StatePlan(robot, options)
-        turns = TurnCounter(robot, options) if find_wrap_periods(robot, options) else None
-        count = len(robot.actuator_names)
-        self.states = States(count, options, turns=turns, stamp_hold=stamp_hold)
-        self.reset, self.turns = self.states.reset, turns
+        self.states = States(self.plan, options, stamp_hold=stamp_hold)
 
     def replace_robot(self, robot):
         """Tune."""
         before, self.plan = self.plan, StatePlan(robot, self._options)
         self.states.replace_plan(before, self.plan)
+
+    def reset(self):
+        """Forget all messages."""
+        self.states.reset(self.plan)
 
     def merge_message(self, source, layout, data, stamp, now=0.0):
         """Use a message."""

@@ -104,7 +104,7 @@ def test_the_plugin_is_written_only_on_request(compile_robot):
     for file in list_files(plugin):
         text = (plugin / file).read_text()
         assert re.search(r'@[A-Z0-9_]+@|\bNAME_|\bROBOT\b', text) is None
-        assert file == 'README.md' or 'SPDX-License-Identifier' in text
+        assert file in ('README.md', 'fingerprint.json') or 'SPDX-License-Identifier' in text
 
 
 def test_one_class_for_each_type_that_ros2_control_lacks(compile_robot):

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 import pytest
 
 from transmission_bridge import LinearTransmission, load_description, RobotTransmissions
-from transmission_bridge.description.values import guess_meant_field
 from transmission_bridge.transmissions import SpecReader
+from transmission_bridge.transmissions.known_names import find_meaning
+from transmission_bridge.transmissions.tunable import BY_ROLE
+from transmission_bridge.transmissions.units import UNITS
 
 DOCUMENT = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
 SIMPLE = 'transmission_interface/SimpleTransmission'
@@ -118,6 +120,7 @@ READ = tag('mechanicalReduction', '20')
 RATIO = tag('mechanical_reduction')
 SENSORS = 'ignoreTransmissionAbsoluteEncoder'
 IN_WHOLE = '<param name="ignore_absolute_encoder">true</param> inside the <transmission>'
+IN_WHOLE_TORQUE = IN_WHOLE.replace('absolute_encoder', 'torque_sensor')
 IN_JOINTS = f'<{SENSORS}/> inside every <joint>'
 OF_MOTOR = '<limit> inside <actuator name="a1">'
 OF_JOINT = 'the URDF\'s <limit> inside <joint name="j1">'
@@ -130,18 +133,19 @@ OF_JOINT = 'the URDF\'s <limit> inside <joint name="j1">'
         (ros2(SIMPLE, [param('mechanical_reduction')], ['']), IN_JOINT, "'50'"),
         (ros2(SIMPLE, [tag('mechanicalReduction')], ['']), IN_JOINT, "'50'"),
         (ros2(SIMPLE, [tag('mechanical_reducton')], ['']), IN_JOINT, "'50'"),
-        (ros2(SIMPLE, [''], [tag('mechanical_reduction')]), IN_JOINT, '50'),
+        (ros2(SIMPLE, [''], [tag('mechanical_reduction')]), IN_JOINT, "'50'"),
         # What is no number for certain.
         (ros2(SIMPLE, [tag('mechanicalReduction', '50:1')], ['']), IN_JOINT, "'50:1'"),
         (ros2(SIMPLE, ['<mechanicalReduction value="50"/>'], ['']), IN_JOINT, "''"),
         # Offsets, in both dialects.
         (ros2(SIMPLE, [tag('ofset', '0.1')], ['']), OFFSET, "'0.1'"),
         (ros2(SIMPLE, [param('offset', '0.1')], ['']), OFFSET, "'0.1'"),
-        (ros2(SIMPLE, [''], [tag('offset', '-0.1')]), OFFSET, '-0.1'),
+        (ros2(SIMPLE, [''], [tag('offset', '-0.1')]), OFFSET, "'-0.1'"),
         (ros2(SIMPLE, [''], [''], tag('off_set', '0.1')), OFFSET, "'0.1'"),
         (ros1(SIMPLE, [' offset="0.1">'], [READ]), OFFSET, "'0.1'"),
         (ros1(SIMPLE, [tag('Offset', '0.1')], [READ]), OFFSET, "'0.1'"),
-        (ros1(SIMPLE, [''], [READ + tag('offset', '0.1')]), OFFSET, '0.1'),
+        (ros1(SIMPLE, [''], [READ + tag('offset', '0.1')]), OFFSET, "'0.1'"),
+        (ros1(SIMPLE, [''], [READ + tag('offset', '1')]), OFFSET, "'1'"),
         # A differential reads both sides, each member its own.
         (
             ros2(DIFFERENTIAL, [tag('mechanical_reducton', '2'), ''], ['', '']),
@@ -171,15 +175,15 @@ OF_JOINT = 'the URDF\'s <limit> inside <joint name="j1">'
         # Types that read the actuators' reduction only.
         (
             ros2(COUPLED, [tag('mechanical_reduction'), ''], [''] * 2, IDENTITY),
-            '<mechanical_reduction> inside <actuator name="a1"> or <actuator name="a2">', '50',
+            '<mechanical_reduction> inside <actuator name="a1"> or <actuator name="a2">', "'50'",
         ),
         (
             ros2(SCREW, [tag('mechanical_reduction')], [''], param('lead', '0.01')),
-            '<mechanical_reduction> inside <actuator name="a1">', '50',
+            '<mechanical_reduction> inside <actuator name="a1">', "'50'",
         ),
         (
             ros2(CRANK, [''], [''], CRANK_SIZES + param('ofset', '0.01')),
-            f'{OFFSET}, or <param name="offset"> inside <transmission name="t">', "'0.01'",
+            f'<param name="offset"> inside <transmission name="t">, or {OFFSET}', "'0.01'",
         ),
         # A limit is not run without, however it is written, whatever other limit there is.
         (ros2(SIMPLE, [''], ['<limits velocity="1"/>']), OF_MOTOR, None),
@@ -206,8 +210,9 @@ OF_JOINT = 'the URDF\'s <limit> inside <joint name="j1">'
         (ros1(SIMPLE, [f' {SENSORS}="true">'], [READ]), IN_JOINTS, None),
         (
             ros1(SIMPLE, [tag('ignore_torque_sensor', 'true')], [READ]),
-            '<param name="ignore_torque_sensor">true</param> inside the <transmission>', None,
+            IN_WHOLE_TORQUE, None,
         ),
+        (ros2(SIMPLE, [''], [''], param('ignore_torqe_sensor', 'true')), IN_WHOLE_TORQUE, None),
         # In both dialects, wherever it stands: ros2_control ignores it and turns the other way.
         (ros2(SIMPLE, [RATIO + '<reversed/>'], ['']), f'a negative {IN_JOINT}', None),
         (ros2(SIMPLE, [' Reversed="1">' + RATIO], ['']), f'a negative {IN_JOINT}', None),
@@ -291,6 +296,15 @@ PLUGINS = {
         [[1.0 / reader.number('gear_ratio', description='Ratio.', default=10.0, joint=0)]],
         reader.joint_offsets(),
     ),
+    'TwoGears': lambda cls, reader: cls(
+        [
+            [
+                1.0
+                / reader.actuator_reductions()[0]
+                / reader.number('gear_ratio', description='Ratio.', joint=0)
+            ]
+        ]
+    ),
     'Bare': lambda cls, reader: cls([[0.5]]),
     'Turned': lambda cls, reader: cls(
         [[-1.0 if reader.text('reversed', joint=0) == 'true' else 1.0]]
@@ -322,6 +336,11 @@ OWN = '<param name="gear_ratio"> inside <joint name="j1">'
         (('me/Gear', [tag('gearRatio')], ['']), OWN),
         (('me/Gear', [''], [tag('mechanical_reduction', '1')]), OWN),
         (('me/Gear', [''], [''], param('gear_ratio')), OWN),
+        # A given ratio does not stand for the missing reduction of the actuator.
+        (
+            ('me/TwoGears', [param('gear_ratio', '5') + RATIO], ['']),
+            '<mechanical_reduction> inside <actuator name="a1">',
+        ),
         # One without a reduction is not told to write one.
         (('me/Bare', [tag('reversed', 'true')], ['']), "no 'reversed'"),
     ],
@@ -408,7 +427,7 @@ def test_no_ratio_of_a_file_is_run_as_another(
     inside = {'element': tag(name, number), 'param': param(name, number)}.get(form, '')
     attribute = f' {name}="{number}"' if form == 'attribute' else ''
     part = f'{attribute}>{inside}' if attribute else inside
-    assert guess_meant_field(name) == 'mechanical_reduction'
+    assert find_meaning(name) == 'mechanical_reduction'
     write = ros2 if dialect == 'ros2' else ros1
     t = built(
         write(SIMPLE, [part], [''])
@@ -426,6 +445,92 @@ def test_no_ratio_of_a_file_is_run_as_another(
     assert ratios or any(each.severity == 'error' for each in t.findings)
     if dialect == 'ros2' and float(number) == 1.0:
         assert ratios
+
+
+# -- names ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('names', 'expected'),
+    [
+        (
+            'mechanical_reduction mechanicalReduction MECHANICAL-REDUCTION mechanical_reducton '
+            'mechnical_reductoin mecanical_reductio reduction gear_ratio gearRatio RATIO '
+            'jointReduction ratio_2 gear_ratio_n belt_ratio beltratio reducton gear_ratoi',
+            'mechanical_reduction',
+        ),
+        ('offset Offset off_set OFFSET ofset offest offse ofsett joffset offset1', 'offset'),
+        (
+            'limit limits Limit LIMITS limt limir min max minimum lower lowur upper uper velocity '
+            'velocty effort efort torque max_velocity maxVelocity maxvelocity max-velosity '
+            'velocity_max MAX_EFFORT min_position position_lower velocity_limit effortLimit '
+            'joint_limits soft_lower_limit current_limit upper_joint_velocity max_motor_torque '
+            'velocity_limt',
+            'limit',
+        ),
+        ('position_unit positionUnit postion_unit position_units', 'position_unit'),
+        ('ignore_torque_sensor ignoreTorqueSensor ignore_torqe_sensor', 'ignore_torque_sensor'),
+        ('reverse Reversed', 'reversed'),
+        (
+            'offset_x offsetX joint_offset rod-offset off set reset onse acceleration '
+            'saturationLower calibration duration rate radius mechanical lead matrix joint1 param '
+            'max_gain max_acceleration position power lever follower delimiter upper_leg_length '
+            'torque_constant velocity_gain velocity_p direction friction rotation torque_sensor',
+            '',
+        ),
+        ('', ''),
+    ],
+)
+def test_a_misspelt_name_has_the_meaning_of_the_closest_known_one(names, expected) -> None:
+    """Case, separators and a wrong letter do not matter; other numbers have no meaning."""
+    for name in names.split() or ['']:
+        assert find_meaning(name) == expected, name
+
+
+def edited(name: str, edit: str, place: int, letter: str) -> str:
+    """Return a name with a letter inserted, deleted, replaced, or swapped with the next."""
+    if edit == 'swap':
+        return name[:place] + name[place : place + 2][::-1] + name[place + 2 :]
+    return name[:place] + letter * (edit != 'delete') + name[place + (edit != 'insert') :]
+
+
+@pytest.mark.parametrize(
+    ('name', 'meaning', 'most'),
+    [
+        ('mechanical_reduction', 'mechanical_reduction', 2),
+        ('mechanicalReduction', 'mechanical_reduction', 2),
+        ('reduction', 'mechanical_reduction', 1),
+        ('offset', 'offset', 1),
+        ('limit', 'limit', 1),
+        ('velocity', 'limit', 1),
+        ('max_velocity', 'limit', 0),
+        *((unit, unit, 1) for unit in UNITS),
+        *((flag, flag, 1) for flag in BY_ROLE),
+    ],
+)
+@given(data=st.data())
+def test_wrong_letters_do_not_hide_a_number(data, name: str, meaning: str, most: int) -> None:
+    """One wrong letter of any name, and two of ``mechanical_reduction``, keep its meaning."""
+    edits = st.tuples(
+        st.sampled_from(['insert', 'delete', 'replace', 'swap']),
+        st.integers(0, len(name) - 2),
+        st.sampled_from('abxyz'),
+    )
+    for edit in data.draw(st.lists(edits, max_size=most)):
+        name = edited(name, *edit)
+    assert find_meaning(name) == meaning
+    assert find_meaning(name.upper()) == meaning
+
+
+@pytest.mark.parametrize(
+    ('name', 'expected'), [('leed', "'lead'"), ('lead_1', "'lead'"), ('inertia', '')]
+)
+def test_an_unused_name_is_reported_with_the_closest_one_that_is_read(name, expected) -> None:
+    """A number without a meaning of its own is a warning, and the type has what it needs."""
+    t = built(ros2(SCREW, [''], [''], param('lead', '0.01') + param(name)))
+    (finding,) = t.findings
+    assert (finding.severity, finding.expected) == ('warning', expected)
+    assert t.joint_names == ('j1',)
 
 
 # -- where a number may stand --------------------------------------------------------------------

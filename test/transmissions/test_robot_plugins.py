@@ -191,7 +191,7 @@ def test_an_alias_builds_another_type(make_spec, make_robot):
     ('target', 'more', 'said'),
     [
         ('transmission_interface/DifferentialTransmission', {}, 'other numbers of'),
-        (SIMPLE, {'actuator_reduction': (5.0,)}, "mechanical_reduction of actuator 'm'"),
+        (SIMPLE, {'actuator_reduction': (5.0,)}, "'mechanical_reduction' of actuator 'm'"),
         (SIMPLE, {'parameters': (ParameterSpec('lead', '0'),)}, "parameter 'lead' is not used"),
         ('transmission_bridge/ScrewTransmission', {}, 'lead is missing'),
         ('nobody/Nothing', {}, "'nobody/Nothing' is not installed"),
@@ -235,7 +235,7 @@ def test_what_a_type_does_not_use_is_a_warning(make_spec, make_robot):
         t = RobotTransmissions(make_robot(spec))
         (finding,) = t.findings
         assert finding.severity == 'warning'
-        assert f'mechanical_reduction of {unused} is not used' in finding.message
+        assert f"'mechanical_reduction' of {unused} is not used" in finding.message
         expected = 2.0 if dialect == 'ros2_control' else 4.0
         assert t.actuator_to_joint('position', [8.0]) == [expected]
 

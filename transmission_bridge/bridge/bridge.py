@@ -20,7 +20,6 @@ from transmission_bridge.bridge.state_plan import StatePlan
 from transmission_bridge.bridge.states import KnownState, States
 from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.bridge.tuning_guard import check_tuning
-from transmission_bridge.bridge.turns import find_wrap_periods, TurnCounter
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.messages.trajectory import TrajectoryRecord
 from transmission_bridge.transmissions import RobotTransmissions
@@ -55,10 +54,9 @@ class Bridge:
         self.robot = robot
         self._options = options
         self.plan = Plan(StatePlan(robot, options))
-        turns = TurnCounter(robot, options) if find_wrap_periods(robot, options) else None
-        motion = MotionWatch(robot, np.nan if turns is None else turns.periods)
-        count = len(robot.actuator_names)
-        self.states = States(count, options, turns=turns, motion=motion, stamp_hold=stamp_hold)
+        plan = self.plan.states
+        motion = MotionWatch(robot, np.nan if plan.turns is None else plan.turns.periods)
+        self.states = States(plan, options, motion=motion, stamp_hold=stamp_hold)
         names = split_pairs('actuator_names', options.actuator_names)
         drivers = DriverNames(names, robot.actuator_names)
         self.gate = Gate(robot, options, drivers=drivers, send=send)
@@ -67,7 +65,7 @@ class Bridge:
 
     def reset(self) -> None:
         """Forget every state and command."""
-        self.states.reset()
+        self.states.reset(self.plan.states)
         self.plan.states.forget_solutions()
         self.gate.reset()
         self._commands.reset()

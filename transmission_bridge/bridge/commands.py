@@ -12,7 +12,10 @@ import numpy as np
 from transmission_bridge.bridge.command_plan import find_command_names, plan_command, read_array
 from transmission_bridge.bridge.gate import Gate
 from transmission_bridge.bridge.inputs import JointRejection, MOST_UNKNOWN, PlanCache, Stamp
-from transmission_bridge.bridge.interface_history import InterfaceHistory
+from transmission_bridge.bridge.interface_history import (
+    find_several_interfaces,
+    InterfaceHistory,
+)
 from transmission_bridge.bridge.limits import LimitEffects
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.states import KnownState
@@ -53,7 +56,8 @@ class CommandPath:
         self._plans = PlanCache(
             lambda layout: plan_command(layout, names, may_be_unknown=self._divides)
         )
-        self._history = InterfaceHistory(self._options, robot.joint_names)
+        self._history = InterfaceHistory(len(robot.joint_names))
+        self._undecided: Mask | None = None
         self._given: Mask = np.empty(gate.ledger.joints.shape, dtype=bool)
 
     def reset(self) -> None:
@@ -85,7 +89,7 @@ class CommandPath:
             if np.isnan(command).all():  # reject the message
                 plan_command(layout, self._names).extract_command(data)
             self._count_rejections(source, rejected)
-        self._history.record_changes(command, known.now, is_single=source in SINGLE_TOPICS)
+        self._choose_interfaces(command, known.now, is_single=source in SINGLE_TOPICS)
         return self._send_acceptable(command, known, stamp, source)
 
     def send_array(
@@ -106,8 +110,15 @@ class CommandPath:
         """
         self._gate.update_ledger(known)
         command = read_array(interface, names, values, self._names)
-        self._history.record_changes(command, known.now)
+        self._choose_interfaces(command, known.now)
         return self._send_acceptable(command, known, stamp, source)
+
+    def _choose_interfaces(self, command: Array, now: float, *, is_single: bool = False) -> None:
+        policy, self._undecided = self._options.several_interfaces, None
+        if policy == 'latest':
+            self._undecided = self._history.choose_interfaces(command, now, is_single=is_single)
+        elif policy == 'reject':
+            self._undecided = find_several_interfaces(command)
 
     def _send_acceptable(
         self, command: Array, known: KnownState, stamp: Stamp, source: str
@@ -149,7 +160,18 @@ class CommandPath:
     def _complete_and_send(
         self, command: Array, known: KnownState, stamp: Stamp, source: str
     ) -> list[JointStateRecord]:
-        self._history.drop_standing_interfaces(command)
+        if self._undecided is not None:
+            several = self._undecided & ~np.isnan(command).all(axis=0)
+            if several.any():
+                policy = self._options.several_interfaces
+                names = [self._robot.joint_names[joint] for joint in np.flatnonzero(several)]
+                why = 'and it is not known which one changed last ' if policy == 'latest' else ''
+                raise JointRejection(
+                    'several_interfaces',
+                    f'{shortened(names)} commanded by several interfaces {why}'
+                    f'(several_interfaces is {policy})',
+                    several,
+                )
         gate, ledger = self._gate, self._gate.ledger
         pattern = gate.patterns.find_pattern(np.isfinite(command, self._given))
         if np.isinf(command).any():

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 import math
 from typing import TypeAlias
 
@@ -33,6 +33,9 @@ Place: TypeAlias = JointSpec | ParameterSpec | TransmissionEnd | TransmissionSpe
 _RATIOS = (1e-4, 1e5)
 #: Condition of a matrix above which positions lose six digits in the inverse direction.
 _CONDITION = 1e6
+
+#: Units of the joints with one position.
+_UNITS = {'revolute': 'rad', 'continuous': 'rad', 'prismatic': 'm'}
 #: Larger dimensions, and larger offsets of joints with small limits, are probably in other units
 #: (``3.1416`` and ``3.15`` mean half a turn).
 _LARGE = {'rad': 2.0 * math.pi, 'm': 4.0}
@@ -51,125 +54,95 @@ def find_implausible_numbers(robot: RobotTransmissions) -> tuple[Finding, ...]:
     and prismatic joints, dimensions of more than a turn or 4 m, and offsets of that size if the
     limits of the joint are smaller.
     """
-    units = {
-        joint.name: 'm' if joint.type == 'prismatic' else 'rad'
-        for joint in robot.robot.joints
-        if joint.is_scalar
-    }
     # The robot's Jacobian is NaN if a plugin raises an error.
     whole = robot.jacobian(np.zeros(len(robot.actuator_names)))
     findings: list[Finding] = []
     for binding in robot.bindings:
-        extreme = list(_find_extreme_reductions(robot, binding))
         matrix = whole[np.ix_(binding.joints, binding.actuators)]
-        if binding.transmission.is_constant and np.isfinite(matrix).all():
-            turns = [units.get(member.name) == 'rad' for member in binding.spec.joints]
-            if not extreme and all(turns):
-                extreme += _find_extreme_ratios(binding, matrix)
-            # Extreme ratios alone lead to a large condition.
-            extreme = extreme or list(_find_singular_matrix(binding, matrix))
-        findings += [*extreme, *_find_large_dimensions(robot, binding, units)]
-    bridged = [joint for joint in robot.robot.joints if joint.name in robot.joint_names]
-    findings += [found for joint in bridged for found in _find_limits_in_degrees(robot, joint)]
-    return tuple(findings)
+        findings += _find_extreme_ratios(robot, binding, matrix)
+    return (*findings, *_find_other_units(robot))
 
 
-def _find_limits_in_degrees(robot: RobotTransmissions, joint: JointSpec) -> Iterator[Finding]:
-    unit = {'revolute': 'rad', 'prismatic': 'm'}.get(joint.type, '')
-    limits = effective_limits(robot.robot, joint.name)
-    ends = max(limits.lower, limits.upper, key=abs)
-    for what, value, of in (('position', ends, unit), ('velocity', limits.velocity, f'{unit}/s')):
-        least, most = _TYPICAL.get(of, (math.inf, math.inf))
-        is_typical = least < abs(value) <= most and (2.0 * value).is_integer()
-        if is_typical and not math.log10(abs(value)).is_integer():
-            text = f"the {what} limit of '{joint.name}'"
-            yield _make_unit_finding(joint, joint.name, text, value, of)
-
-
-def _find_extreme_reductions(robot: RobotTransmissions, binding: Binding) -> Iterator[Finding]:
-    for tunable, member in _list_tunables(robot, binding):
-        if member is None or tunable.path[2:] != (MECHANICAL_REDUCTION,):
-            continue
-        if not _RATIOS[0] <= abs(tunable.value) <= _RATIOS[1]:
-            what = f"the reduction of '{member.name}'"
-            yield _report_ratio(binding, member, what, tunable.value)
-
-
-def _find_extreme_ratios(binding: Binding, matrix: Array) -> Iterator[Finding]:
-    for member, gain in zip(binding.spec.actuators, np.abs(matrix).max(axis=0), strict=True):
-        # An actuator that moves no joint has no ratio.
-        if gain > 0.0 and not _RATIOS[0] <= 1.0 / gain <= _RATIOS[1]:
-            what = f"the largest ratio of actuator '{member.name}' to a joint"
-            yield _report_ratio(binding, member, what, 1.0 / gain)
-
-
-def _report_ratio(binding: Binding, member: TransmissionEnd, what: str, value: float) -> Finding:
-    expected = f'a magnitude from {_RATIOS[0]:g} to {_RATIOS[1]:g}'
-    message = f'{what} is implausible; check it'
-    return _make_warning(member, binding.spec.name, message, expected, f'{value:g}')
-
-
-def _find_large_dimensions(
-    robot: RobotTransmissions, binding: Binding, units: Mapping[str, str]
+def _find_extreme_ratios(
+    robot: RobotTransmissions, binding: Binding, matrix: Array
 ) -> Iterator[Finding]:
-    for tunable, member in _list_tunables(robot, binding):
-        unit, what = tunable.unit, f"the number '{'.'.join(tunable.path)}'"
-        if tunable.path[0] == 'loops' and tunable.value == tunable.default:
-            continue  # a distance at the start, which the description does not have
-        name = '' if member is None else member.name
-        if member is not None and tunable.path == ('actuators', name, OFFSET):
-            # The actuator of a linkage turns a joint, and its offset is a position of this joint.
-            name = next((x.value for x in member.parameters if x.name == 'joint'), name)
-        if tunable.path[-1] == OFFSET and member is not None and name in units:
-            unit, what = units[name], f"the offset of joint '{name}'"
-            limits = effective_limits(robot.robot, name)
-            if not max(-limits.lower, limits.upper) <= _SMALL[unit]:
-                continue
-        if abs(tunable.value) > _LARGE.get(unit, math.inf):
-            end = member or binding.spec
-            own = [each for each in end.parameters if each.name in tunable.path]
-            yield _make_unit_finding((*own, end)[0], binding.spec.name, what, tunable.value, unit)
-
-
-def _make_unit_finding(place: Place, subject: str, what: str, value: float, unit: str) -> Finding:
-    other = 'degrees' if unit.startswith('rad') else 'millimetres'
-    message = f'{what} is probably in {other}; check it'
-    return _make_warning(place, subject, message, unit, in_other_unit(value, unit))
-
-
-def _find_singular_matrix(binding: Binding, matrix: Array) -> Iterator[Finding]:
-    condition = float(np.linalg.cond(matrix))
+    """Yield the extreme reductions; if there are none, the extreme ratios, or the condition."""
+    spec, types = binding.spec, {each.name: each.type for each in robot.robot.joints}
+    reductions = [
+        (place, f"the reduction of '{place.name}'", tunable.value)
+        for tunable, place in _list_numbers(robot, spec)
+        if tunable.path[2:] == (MECHANICAL_REDUCTION,)
+    ]
+    is_constant = binding.transmission.is_constant and np.isfinite(matrix).all()
+    turns = all(_UNITS.get(types.get(each.name, '')) == 'rad' for each in spec.joints)
+    gains = zip(spec.actuators, np.abs(matrix).max(axis=0), strict=True)
+    ratios = [
+        (end, f"the largest ratio of actuator '{end.name}' to a joint", 1.0 / gain)
+        for end, gain in (gains if is_constant and turns else ())
+        if gain > 0.0  # an actuator that moves no joint has no ratio
+    ]
+    for numbers in (reductions, ratios):
+        extreme = [each for each in numbers if not _RATIOS[0] <= abs(each[2]) <= _RATIOS[1]]
+        for place, what, value in extreme:
+            expected = f'a magnitude from {_RATIOS[0]:g} to {_RATIOS[1]:g}'
+            message = f'{what} is implausible; check it'
+            yield _make_warning(place, spec.name, message, expected, f'{value:g}')
+        if extreme:  # they alone lead to extreme ratios, and these to a large condition
+            return
+    condition = float(np.linalg.cond(matrix)) if is_constant else 0.0
     if condition > _CONDITION:
-        name = binding.spec.name
-        yield _make_warning(
-            binding.spec,
-            name,
-            f"the matrix of transmission '{name}' is nearly singular and amplifies small errors; "
-            'check its ratios',
-            f'a condition of at most {_CONDITION:g}',
-            f'{condition:.3g}',
-        )
+        message = f"the matrix of transmission '{spec.name}' is nearly singular and amplifies"
+        message += ' small errors; check its ratios'
+        expected = f'a condition of at most {_CONDITION:g}'
+        yield _make_warning(spec, spec.name, message, expected, f'{condition:.3g}')
 
 
-def _list_tunables(
-    robot: RobotTransmissions, binding: Binding
-) -> Iterator[tuple[Tunable, TransmissionEnd | None]]:
-    """Yield each number that is read, and the joint or actuator that contains it."""
-    sides = {'joints': binding.spec.joints, 'actuators': binding.spec.actuators}
-    members: dict[tuple[str, ...], TransmissionEnd] = {
-        (side, member.name): member for side, ends in sides.items() for member in ends
-    }
-    for tunable in robot.tunables.get(binding.spec.name, ()):
-        yield tunable, members.get(tunable.path[:2])
+def _find_other_units(robot: RobotTransmissions) -> Iterator[Finding]:
+    """Yield a warning for each number that is too large for its kind and unit."""
+    units = {each.name: _UNITS[each.type] for each in robot.robot.joints if each.is_scalar}
+    limits = {name: effective_limits(robot.robot, name) for name in units}
+    numbers: list[tuple[Place, str, str, float, str]] = []
+    for joint in robot.robot.joints:
+        name, unit = joint.name, units.get(joint.name, '')
+        if name in robot.joint_names and joint.type in ('revolute', 'prismatic'):
+            end = max(limits[name].lower, limits[name].upper, key=abs)
+            speed = limits[name].velocity
+            for kind, value, of in (('position', end, unit), ('velocity', speed, f'{unit}/s')):
+                least, most = _TYPICAL[of]
+                is_typical = least < abs(value) <= most and (2.0 * value).is_integer()
+                if is_typical and not math.log10(abs(value)).is_integer():
+                    numbers.append((joint, name, f"the {kind} limit of '{name}'", value, of))
+    for spec in (binding.spec for binding in robot.bindings):
+        for tunable, place in _list_numbers(robot, spec):
+            what, unit, name = f"the number '{'.'.join(tunable.path)}'", tunable.unit, place.name
+            if tunable.path == ('actuators', name, OFFSET):
+                # The actuator of a linkage turns a joint; its offset is a position of this joint.
+                name = next((x.value for x in place.parameters if x.name == 'joint'), name)
+            if place is not spec and tunable.path[-1] == OFFSET and name in units:
+                what, unit = f"the offset of joint '{name}'", units[name]
+                if not max(-limits[name].lower, limits[name].upper) <= _SMALL[unit]:
+                    continue
+            # The description does not have the distances of a loop at the start.
+            is_derived = tunable.path[0] == 'loops' and tunable.value == tunable.default
+            if abs(tunable.value) > _LARGE.get(unit, math.inf) and not is_derived:
+                own = [each for each in place.parameters if each.name in tunable.path]
+                numbers.append(((*own, place)[0], spec.name, what, tunable.value, unit))
+    for element, subject, what, value, unit in numbers:
+        other = 'degrees' if unit.startswith('rad') else 'millimetres'
+        message, found = f'{what} is probably in {other}; check it', in_other_unit(value, unit)
+        yield _make_warning(element, subject, message, unit, found)
+
+
+def _list_numbers(
+    robot: RobotTransmissions, spec: TransmissionSpec
+) -> Iterator[tuple[Tunable, TransmissionEnd | TransmissionSpec]]:
+    """Yield each number that is read, and the joint, actuator or transmission that contains it."""
+    places: dict[tuple[str, ...], TransmissionEnd] = {}
+    places |= {('joints', each.name): each for each in spec.joints}
+    places |= {('actuators', each.name): each for each in spec.actuators}
+    for tunable in robot.tunables.get(spec.name, ()):
+        yield tunable, places.get(tunable.path[:2], spec)
 
 
 def _make_warning(place: Place, subject: str, message: str, expected: str, found: str) -> Finding:
-    return Finding(
-        'warning',
-        message,
-        line=place.line,
-        path=place.path,
-        expected=expected,
-        found=found,
-        subject=subject,
-    )
+    return Finding('warning', message, place.line, place.path, expected, found, subject)

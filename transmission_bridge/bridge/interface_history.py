@@ -7,101 +7,79 @@ from __future__ import annotations
 
 import numpy as np
 
-from transmission_bridge.bridge.inputs import JointRejection
-from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.errors import shortened
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Mask
 
-#: Time that an interface may stay constant while another one of its joint changes [s].
-_PERIOD = 0.5
+#: Time without a message after which a topic expires if another one of its joint continues [s].
+_EXPIRY = 1.0
 
 #: A constant effort is still a command.
 _MAY_BE_LEFT_OUT = np.array([[True], [True], [False]])
 
 
+def find_several_interfaces(command: Array) -> Mask:
+    """Return the joints with several interfaces in a command; see :class:`InterfaceHistory`."""
+    several: Mask = (~np.isnan(command)).sum(axis=0) > 1
+    return several
+
+
 class InterfaceHistory:
     """
-    The times at which the command interfaces of each joint changed.
+    The interface of each joint that changed last (``several_interfaces: latest``).
 
     ros2_control never clears an interface that its controller released: an old position remains
-    beside the velocity of the next controller.
-
-    With ``several_interfaces: together`` all interfaces are used. With ``latest`` an interface is
-    ignored if it has not changed for 0.5 s while another one of its joint changed. With ``reject``
-    a joint may have one interface.
+    beside the velocity of the next controller. The interface that changed last counts. It is
+    unknown if several interfaces changed in one message, also in the first one, and if a topic of
+    one interface begins beside another one, because first messages arrive in any order.
     """
 
-    def __init__(self, options: BridgeOptions, names: tuple[str, ...]) -> None:
-        self._policy = options.several_interfaces
-        self._names = names
+    def __init__(self, n_joints: int) -> None:
+        self._shape = len(FIELDS), n_joints
         self.reset()
 
     def reset(self) -> None:
         """Forget all commands."""
-        shape = (len(FIELDS), len(self._names))
         self._now = -np.inf
-        self._last: Array = np.full(shape, np.nan)
-        self._changed: Array = np.full(shape, -np.inf)
-        self._since: Array = np.full(shape[1], np.nan)
-        self._heard: Array = np.full(shape, np.nan)
-        self._heard_others: Array = np.full(shape[1], np.nan)
+        self._last, self._heard = np.full((2, *self._shape), np.nan)
+        self._named: Array = np.full(self._shape[1], np.nan)
+        # No row of a joint: unknown.
+        self._latest: Mask = np.zeros(self._shape, dtype=bool)
 
-    def record_changes(self, command: Array, now: float, *, is_single: bool = False) -> None:
+    def choose_interfaces(
+        self, command: Array, now: float, *, is_single: bool = False
+    ) -> Mask | None:
         """
-        Record the changes of a command.
+        Record a command, and remove positions and velocities that are not the latest, in place.
 
         :param command: Rows position, velocity, effort, shape ``(3, n_joints)``, NaN: none.
         :param now: The time [s]; if it goes backwards, everything is forgotten.
         :param is_single: Whether the message has one interface and leaves the others unchanged.
+        :returns: Joints with several interfaces of which the latest is unknown, shape
+            ``(n_joints,)``; they are not changed. ``None``: no joint.
         """
-        if self._policy != 'latest':
-            return
         if now < self._now:
             self.reset()
         self._now = now
         given = ~np.isnan(command)
         named = given.any(axis=0)
-        noted = given if is_single else named & np.ones_like(given)
-        is_same = (command == self._last) | (~given & np.isnan(self._last))
-        is_new = np.isinf(self._changed) & (now - self._since < _PERIOD)
+        noted = given
         if is_single:
-            # A silent topic holds nothing if another topic of the joint continues.
-            is_late = named & ~given & (now - self._heard >= 2.0 * _PERIOD)
-            self._last[is_late & (self._heard_others - self._heard >= _PERIOD)] = np.nan
-        self._heard[noted] = self._heard_others[named] = now
-        self._changed[noted & ~is_same] = now
-        self._since[named & np.isnan(self._since)] = now
+            self._last[named & ~given & (self._named - self._heard >= _EXPIRY)] = np.nan
+        else:
+            noted = np.broadcast_to(named, given.shape)
+        changed = given & (command != self._last)
+        is_known = changed.sum(axis=0) == 1
         if is_single:
-            # The first messages on several topics arrive in any order and are no change.
-            np.copyto(self._changed, self._since, where=noted & is_new)
+            begins = changed & np.isnan(self._last)
+            is_known &= ~begins.any(axis=0) | np.isnan(self._last).all(axis=0)
+        np.copyto(self._latest, changed & is_known, where=changed.any(axis=0))
         np.copyto(self._last, command, where=noted)
-
-    def drop_standing_interfaces(self, command: Array) -> None:
-        """
-        Remove constant interfaces from the command that was recorded last, in place.
-
-        :raises JointRejection: If a joint has several interfaces and ``several_interfaces`` is
-            ``reject``, or if it is not known yet which interface changes (``several_interfaces``).
-        """
-        if self._policy == 'together':
-            return
-        given = ~np.isnan(command)
-        active = given | ~np.isnan(self._last)
-        several: Mask = given.any(axis=0) & (active.sum(axis=0) > 1)
+        self._heard[noted] = now
+        self._named[named] = now
+        active = ~np.isnan(self._last)
+        several = named & (active.sum(axis=0) > 1)
         if not several.any():
-            return
-        newest = np.where(active, self._changed, -np.inf).max(axis=0)
-        if self._policy == 'latest':
-            several &= (newest == self._since) | (self._now - self._since < _PERIOD)
-        if several.any():
-            names = [self._names[joint] for joint in np.flatnonzero(several)]
-            why = 'and it is not known which one changes ' if self._policy == 'latest' else ''
-            raise JointRejection(
-                'several_interfaces',
-                f'{shortened(names)} commanded by several interfaces {why}'
-                f'(several_interfaces is {self._policy})',
-                several,
-            )
-        stands = (self._changed < newest) & (self._now - self._changed >= _PERIOD)
-        command[stands & given & _MAY_BE_LEFT_OUT] = np.nan
+            return None
+        is_lost: Mask = several & ~(active & self._latest).any(axis=0)
+        command[several & ~is_lost & ~self._latest & _MAY_BE_LEFT_OUT] = np.nan
+        return is_lost if is_lost.any() else None

@@ -18,7 +18,6 @@ from transmission_bridge.bridge.inputs import is_possible
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.state_plan import empty_if_unknown, NamePlan, StatePlan
 from transmission_bridge.bridge.states import States
-from transmission_bridge.bridge.turns import find_wrap_periods, TurnCounter
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import (
     JointStateEncoder,
@@ -109,16 +108,15 @@ class OfflineBridge:
         self._drivers = {topic.strip('/'): topic for topic in options.actuator_state_topics}
         # Needed in both directions, because it checks the options.
         plan, options = StatePlan(robot, options), replace(options, state_timeout=0.0)
-        turns = TurnCounter(robot, options) if find_wrap_periods(robot, options) else None
         self.plan: StatePlan | ReversePlan = plan
-        self.states = States(len(robot.actuator_names), options, turns=turns)
+        self.states = States(plan, options)
         self._encode_state = partial(self.states.encode_state, plan)
         if direction == JOINT_TO_ACTUATOR:
             names = plan.find_driver_names(self._find_driver(driver))
             # Use the first of several names of an actuator.
             own = {actuator: name for name, actuator in reversed(names.items())}
             reverse = self.plan = ReversePlan(robot, own)
-            self.states = States(len(robot.joint_names))
+            self.states = States(reverse)
             self._encode_state = partial(reverse.encode_state, self.states)
         self.names = self.plan.names
         self._read_unusual = read_unusual

@@ -249,8 +249,8 @@ class BridgeOptions:
     )
     several_interfaces: str = _option(
         'together',
-        'How to handle commands to several interfaces of a joint: use all; ignore a position or '
-        'velocity that has not changed for 0.5 s while another interface changed; or reject them.',
+        'How to handle commands to several interfaces of a joint: use all; ignore positions '
+        'and velocities that are not the interface that changed last; or reject them.',
         ('together', 'latest', 'reject'),
     )
     rejects: str = _option(

@@ -46,8 +46,8 @@ class SensorPath:
     ) -> None:
         self._interface, self._row = interface, FIELDS.index(field)
         self._driver_names, self.report = driver_names or {}, MapReport()
-        self._states = States(len(robot.actuator_names), options)
         self._robot, self._plan = robot, self._make_plan(robot)
+        self._states = States(self._plan, options)
 
     def _make_plan(self, robot: RobotTransmissions) -> NamePlan:
         names, lost = robot.actuator_names, robot.lost_actuators
@@ -60,7 +60,7 @@ class SensorPath:
 
     def reset(self) -> None:
         """Forget all messages."""
-        self._states.reset()
+        self._states.reset(self._plan)
 
     def map_sensors(
         self,

@@ -14,6 +14,7 @@ import numpy as np
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import Entries, find_entries, PlanCache, Stamp
 from transmission_bridge.bridge.options import BridgeOptions, RECORDED, split_pairs, split_topic
+from transmission_bridge.bridge.turns import TurnPlan
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import (
     ParameterError,
@@ -49,6 +50,8 @@ class NamePlan:
     :param lost: Actuators of rejected transmissions, with the reason; ``driver_names`` may contain
         them.
     :param units: Units of the drivers; ``None``: SI.
+    :param turns: Single-turn encoders; ``None``: there are none.
+    :ivar count: Number of names.
     :ivar scales: Scales of the numbers to SI, shape ``(3, n)``; ``None``: SI.
     :ivar names_hint: Advice for errors about names, with ``{}`` for the entries; empty if names
         are not translated.
@@ -63,8 +66,10 @@ class NamePlan:
         driver_names: Mapping[str, str] | None = None,
         lost: Mapping[str, str] | None = None,
         units: DriverUnits | None = None,
+        turns: TurnPlan | None = None,
     ) -> None:
         renamed, self._lost = driver_names or {}, dict(lost or {})
+        self.turns, self.count = turns, len(names)
         self._names, self._indexes = names, _find_indexes(names, renamed, self._lost)
         for driver_name, name in renamed.items():
             if name in self._lost:
@@ -91,10 +96,6 @@ class NamePlan:
         :param source: The driver; by default one without names of its own.
         """
         return {name: self._names[place] for name, place in self._find_index(source).items()}
-
-    def knows_name(self, source: str, name: str) -> bool:
-        """Return whether a driver's name stands for an actuator."""
-        return name in self._find_index(source)
 
     def _find_index(self, source: str) -> dict[str, int]:
         return self._indexes.get(source, self._indexes[''])
@@ -166,7 +167,6 @@ class StatePlan(NamePlan):
     Its map and its writer contain working memory: one thread uses them.
 
     :param options: By default those of recordings.
-    :ivar robot: The robot.
     :ivar map_state: Maps numbers of the actuators; see :meth:`~.robot_map.RobotMap.map_state`.
     :ivar names: The published joints: the robot's, then their followers.
     :ivar forget_solutions: Discards the last solutions of the map.
@@ -180,8 +180,9 @@ class StatePlan(NamePlan):
 
     def __init__(self, robot: RobotTransmissions, options: BridgeOptions = RECORDED) -> None:
         renamed = split_pairs('actuator_names', options.actuator_names)
-        super().__init__(robot.actuator_names, renamed, robot.lost_actuators, DriverUnits(robot))
-        self.robot = robot
+        turns = TurnPlan(robot, options) if options.wrap_period else None
+        lost, units = robot.lost_actuators, DriverUnits(robot)
+        super().__init__(robot.actuator_names, renamed, lost, units, turns)
         stream = robot.stream(ACTUATOR_TO_JOINT)
         self.map_state, self.forget_solutions = stream.map_state, stream.forget_solutions
         followers, self._followed, self._chains = _find_followers(robot)

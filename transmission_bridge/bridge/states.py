@@ -27,7 +27,7 @@ from transmission_bridge.bridge.inputs import (
 )
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, RECORDED
 from transmission_bridge.bridge.state_plan import NamePlan, StatePlan
-from transmission_bridge.bridge.turns import TurnCounter
+from transmission_bridge.bridge.turns import Turns
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.transmissions import MapReport
@@ -235,10 +235,9 @@ class States:
     Only indices and numbers are stored; methods that need names, units or maps receive a plan.
     Joint states are computed from numbers of actuators; numbers may also be those of joints.
 
-    :param count: Number of actuators.
+    :param plan: Names of the actuators, and single-turn encoders.
     :param options: ``state_timeout`` is used; 0: never; -1: for each driver the larger of 1 s and
         five periods. By default numbers never time out.
-    :param turns: Counts the turns of single-turn encoders; ``None``: there are none.
     :param motion: Compares velocities with positions, if it is given.
     :param stamp_hold: After this time with only older stamps the published stamp goes back [s]; 0,
         for recordings: at once.
@@ -252,15 +251,14 @@ class States:
 
     def __init__(
         self,
-        count: int,
+        plan: NamePlan,
         options: BridgeOptions = RECORDED,
         *,
-        turns: TurnCounter | None = None,
         motion: MotionWatch | None = None,
         stamp_hold: float = 0.0,
     ) -> None:
-        self._shape = len(FIELDS), count
-        self.turns, self.motion = turns, motion
+        self._shape, self.motion = (len(FIELDS), plan.count), motion
+        self.turns = None if plan.turns is None else Turns(plan.turns)
         self._velocities = deque[Array](maxlen=0) if motion is None else motion.velocities
         timeout = options.state_timeout
         self._is_auto = timeout == AUTO
@@ -271,9 +269,9 @@ class States:
         self.not_finite = np.zeros(self._shape, dtype=np.int64)
         self.contests = 0
         self._latest = -math.inf
-        self.reset()
+        self.reset(plan)
 
-    def reset(self) -> None:
+    def reset(self, plan: NamePlan) -> None:
         """Forget all messages."""
         self._values: Array = np.full(self._shape, np.nan)
         # Number of the driver of each value: only that driver may withdraw it.
@@ -289,8 +287,8 @@ class States:
         self._drivers: dict[str, _Driver] = {}
         self._is_contested = self._is_mapped = False
         self._watch_rows()
-        if self.turns is not None:
-            self.turns.reset()
+        if self.turns is not None and plan.turns is not None:
+            self.turns.reset(plan.turns)
         if self.motion is not None:
             self.motion.restart()
         self.forget_stamps()
@@ -303,8 +301,8 @@ class States:
             self._values *= np.divide(new, old)
         for driver in self._drivers.values():
             driver.layout = None
-        if self.turns is not None and isinstance(after, StatePlan):
-            self.turns.replace_maps(after.robot)
+        if self.turns is not None:
+            self.turns.accept_tuning()
 
     # -- messages --------------------------------------------------------------------------------
 
@@ -341,9 +339,10 @@ class States:
         np.isfinite(self._watched, self._is_finite)
         if 0 in self._finite_bytes:
             self._drop_infinite(entries)
-        if self.turns is not None and layout.lengths[0]:
+        if self.turns is not None and plan.turns is not None and layout.lengths[0]:
             sent = stamp[0] + stamp[1] * 1e-9 if any(stamp) else np.nan
-            self.turns(self._values[0], entries.places, self._find_timeouts()[0], now, sent)
+            positions, timeouts = self._values[0], self._find_timeouts()[0]
+            self.turns.count_turns(plan.turns, positions, entries.places, timeouts, now, sent)
         driver.stamp, driver.heard = stamp, now
         self._latest, self._is_mapped = now, False
         self._velocities.append(self._values[1].copy())
@@ -357,7 +356,7 @@ class States:
         if not entries.count:
             self._count_unknown(entries.unknown)
             raise MessageError('foreign', plan.describe_foreign(source, layout.names))
-        self._record_time(now)
+        self._record_time(plan, now)
         driver = self._drivers.get(source)
         if driver is None:
             usual = -1.0 if self._is_auto else self._timeout
@@ -393,12 +392,12 @@ class States:
             self.not_finite[row, entries.places] += ~np.isfinite(self._values[row, entries.places])
         np.copyto(self._values, np.nan, where=np.isinf(self._values))
 
-    def _record_time(self, now: float) -> None:
+    def _record_time(self, plan: NamePlan, now: float) -> None:
         """Forget everything if time went backwards."""
         if now < self._latest:
-            self.reset()
-            if self.turns is not None:
-                self.turns.forget_turns()
+            self.reset(plan)
+            if self.turns is not None and plan.turns is not None:
+                self.turns.forget_turns(plan.turns)
         self._latest = now
 
     def _record_period(self, driver: _Driver, now: float) -> None:
@@ -454,9 +453,9 @@ class States:
         self._finite_bytes = bytearray(len(self._watched))
         self._is_finite = np.frombuffer(self._finite_bytes, dtype=bool)
 
-    # -- turns -----------------------------------------------------------------------------------
+    # -- turns of single-turn encoders, see the methods of Turns ---------------------------------
 
-    def use_absolute_positions(self, positions: Array, now: float) -> None:
+    def use_absolute_positions(self, plan: NamePlan, positions: Array, now: float) -> None:
         """
         Use absolute positions of actuators in unknown turns.
 
@@ -464,32 +463,43 @@ class States:
         :param now: Time of receipt [s], by the clock of :meth:`merge_message`. Only readings of
             nearly the same time are compared.
         """
-        if self.turns is not None:
+        if self.turns is not None and plan.turns is not None:
+            self._is_mapped, timeouts = False, self._find_timeouts()[0]
+            known = self._values[0]
+            self.turns.use_absolute_positions(plan.turns, positions, known, timeouts, now)
+
+    def find_nearest_turns(
+        self, plan: NamePlan, wanted: Mapping[str, float], oldest: float
+    ) -> Array:
+        """See :meth:`Turns.find_nearest_turns`."""
+        if self.turns is None or plan.turns is None:
+            return np.full(plan.count, np.nan)
+        return self.turns.find_nearest_turns(plan.turns, wanted, oldest)
+
+    def settle_turns(self, plan: NamePlan, positions: Array) -> None:
+        """Accept positions of actuators in unknown turns, NaN: none."""
+        if self.turns is not None and plan.turns is not None:
             self._is_mapped = False
-            timeouts = self._find_timeouts()[0]
-            self.turns.use_absolute_positions(positions, self._values[0], timeouts, now)
+            self.turns.settle_turns(plan.turns, positions)
+            np.copyto(self._values[0], positions, where=np.isfinite(positions))
 
-    def find_nearest_turns(self, wanted: Mapping[str, float], oldest: float) -> dict[int, float]:
-        """See :meth:`TurnCounter.find_nearest_turns`."""
-        return {} if self.turns is None else self.turns.find_nearest_turns(wanted, oldest=oldest)
+    def reopen_turns(self, plan: NamePlan, joints: Array) -> bool:
+        """Lose turns by the positions of joints; see :meth:`Turns.reopen_turns`."""
+        if self.turns is None or plan.turns is None:
+            return False
+        return self.turns.reopen_turns(plan.turns, joints, self._values[0])
 
-    def settle_turns(self, positions: Mapping[int, float]) -> None:
-        """Accept positions of actuators in unknown turns, by index."""
-        if self.turns is not None:
-            self._is_mapped = False
-            self.turns.settle_turns(positions)
-            for place, position in positions.items():
-                self._values[0, place] = position
-
-    def reopen_turns(self, joints: Array) -> bool:
-        """Lose turns by the positions of joints; see :meth:`TurnCounter.reopen_turns`."""
-        return self.turns is not None and self.turns.reopen_turns(joints, self._values[0])
-
-    def find_open_actuators(self, now: float) -> Mask | None:
-        """Return actuators in unknown turns; see :meth:`TurnCounter.find_open_actuators`."""
-        if self.turns is None:
+    def find_open_actuators(self, plan: NamePlan, now: float) -> Mask | None:
+        """Return actuators in unknown turns; see :meth:`Turns.find_open_actuators`."""
+        if self.turns is None or plan.turns is None:
             return None
-        return self.turns.find_open_actuators(self._find_timeouts()[0], now)
+        return self.turns.find_open_actuators(plan.turns, self._find_timeouts()[0], now)
+
+    def find_driver_shift(self, plan: NamePlan) -> Array | None:
+        """Return the shift to the turns of drivers; see :meth:`Turns.find_driver_shift`."""
+        if self.turns is None or plan.turns is None:
+            return None
+        return self.turns.find_driver_shift(plan.turns)
 
     # -- the joints ------------------------------------------------------------------------------
 
@@ -521,18 +531,17 @@ class States:
 
     def find_known_state(self, plan: StatePlan, now: float) -> KnownState:
         """Return the known state for a command; it contains the return of a driver once."""
-        self._record_time(now)
+        self._record_time(plan, now)
         position, velocity = self.find_joint_motion(plan, now)
         silent, returned, self._came_back = self.find_silent_actuators(now), self._came_back, None
         if silent is not None:
             returned = silent if returned is None else returned | silent
-        shift = None if self.turns is None else self.turns.driver_shift
-        open_turns = self.find_open_actuators(now)
+        shift, open_turns = self.find_driver_shift(plan), self.find_open_actuators(plan, now)
         return KnownState(now, position, velocity, open_turns, shift, silent, returned)
 
     def _map_values(self, plan: StatePlan, values: Array) -> Array:
         joints = plan.map_state(values, self.report)
-        if self.turns is not None and self.reopen_turns(joints[0]):
+        if self.turns is not None and self.reopen_turns(plan, joints[0]):
             joints = plan.map_state(values, self.report)
         self._joints, self._is_mapped = joints, values is self._values
         return joints

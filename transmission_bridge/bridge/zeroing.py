@@ -14,7 +14,7 @@ the joint that the actuator turns. The inverse map of the wanted positions is ``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 import math
 
@@ -29,6 +29,10 @@ from transmission_bridge.types import Array, Mask
 #: Largest difference between the mapped and the wanted position, relative to one plus the numbers
 #: involved; the second value is for solved positions.
 _TOLERANCE, _SOLVED = 1e-12, 1e-9
+
+#: Distance from the wanted position up to which an unknown turn is settled without an offset, for
+#: turning [rad] and sliding joints [m], and as a share of the motion during one period.
+_NEAR, _NEAR_SLIDING, _NEAR_SHARE = 0.02, 0.002, 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,36 @@ def find_wanted_positions(
     return dict(zip(names, positions or (0.0,) * len(names), strict=True))
 
 
+def find_settled_joints(
+    robot: RobotTransmissions,
+    wanted: Mapping[str, float],
+    positions: Array,
+    is_open: Mask,
+    travels: Array,
+) -> tuple[str, ...]:
+    """
+    Return the joints that are where they are wanted once their turns are settled.
+
+    All wanted joints of a transmission, or none.
+
+    :param wanted: Joint to position [rad or m].
+    :param positions: Positions of the actuators in the turns that come nearest.
+    :param is_open: Mask of the actuators whose turns were unknown.
+    :param travels: Largest motion of each joint during one period, shape ``(n_joints,)``.
+    """
+    slides = {joint.name for joint in robot.robot.joints if joint.type == 'prismatic'}
+    most = [_NEAR_SLIDING if name in slides else _NEAR for name in robot.joint_names]
+    goal = np.array([wanted.get(name, math.nan) for name in robot.joint_names])
+    away = np.abs(robot.actuator_to_joint('position', positions) - goal)
+    is_near = away <= np.minimum(most, _NEAR_SHARE * travels)
+    found: list[int] = []
+    for binding in robot.bindings:
+        own = [joint for joint in binding.joints if robot.joint_names[joint] in wanted]
+        if is_open[list(binding.actuators)].any() and is_near[own].all():
+            found += own
+    return tuple(robot.joint_names[joint] for joint in found)
+
+
 def find_zero_offsets(
     robot: RobotTransmissions,
     wanted: Mapping[str, float],
@@ -91,6 +125,7 @@ def find_zero_offsets(
     *,
     held: Mask,
     max_velocity: float,
+    settled: Collection[str] = (),
 ) -> tuple[OffsetChange, ...]:
     """
     Return the changes of offsets.
@@ -101,6 +136,7 @@ def find_zero_offsets(
     :param held: Mask of the joints that hold a position command, shape ``(n_joints,)``.
     :param max_velocity: Speed above which a joint is moving [rad/s or m/s]. If the velocity of a
         joint is unknown, the velocities of its actuators are compared.
+    :param settled: Joints that keep their offset, see :func:`find_settled_joints`.
     :raises MessageError: If a joint does not exist (``unknown_joint``) or has no offset
         (``no_offset``); if the joint, or a joint coupled to it, holds a position command
         (``held``) or is moving (``moving``); if its position is unknown (``unknown``); if the
@@ -112,6 +148,11 @@ def find_zero_offsets(
         member.name: binding
         for binding in _find_actuator_offset_bindings(robot)
         for member in binding.spec.joints
+    }
+    owners = {
+        robot.joint_names[joint]: binding.spec.name
+        for binding in robot.bindings
+        for joint in binding.joints
     }
     position = robot.actuator_to_joint('position', actuators[0])
     velocity = robot.actuator_to_joint('velocity', actuators[1], at=actuators[0])
@@ -125,14 +166,10 @@ def find_zero_offsets(
                 if joint not in lost
                 else f'{shown(joint)} is not bridged, {lost[joint]}',
             )
-        if joint in solved:
-            transmission = solved[joint].spec.name
-        elif joint in offsets:
-            transmission = offsets[joint].transmission
-        else:
+        if joint not in {*solved, *offsets, *settled}:
             raise MessageError('no_offset', f'{joint} has no offset{_advise_joints(robot, joint)}')
-        _check_at_rest(robot, transmission, joint, held, velocity, actuators[1], max_velocity)
-        if joint in solved:
+        _check_at_rest(robot, owners[joint], joint, held, velocity, actuators[1], max_velocity)
+        if joint in solved or joint in settled:
             continue
         present = float(position[robot.joint_names.index(joint)])
         if not math.isfinite(present):
@@ -141,6 +178,7 @@ def find_zero_offsets(
             )
         offset = offsets[joint]
         changes.append(OffsetChange(offset, offset.value + (target - present)))
+    wanted = {joint: target for joint, target in wanted.items() if joint not in settled}
     concerned = {solved[joint].spec.name: solved[joint] for joint in wanted if joint in solved}
     for binding in concerned.values():
         changes += _solve_actuator_offsets(robot, binding, wanted, actuators[0], position)

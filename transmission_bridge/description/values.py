@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Read the values of descriptions: numbers, booleans, vectors; recognise misspelt names."""
+"""Read the values of descriptions: numbers, booleans, vectors."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ import re
 #: White space of XML; ``str.strip()`` without it would also remove no-break spaces.
 XML_SPACE = ' \t\n\r'
 
-# -- Numbers and their names ---------------------------------------------------------------------
+# -- Numbers --------------------------------------------------------------------------------------
 
 
 #: The two numbers that both dialects define for the joints and actuators of a transmission.
 MECHANICAL_REDUCTION = 'mechanical_reduction'
 OFFSET = 'offset'
-
-#: Every limit of a joint or an actuator.
-LIMIT = 'limit'
 
 #: Values of a limit that is off.
 INFINITE = ('inf', '-inf')
@@ -28,14 +25,6 @@ INFINITE = ('inf', '-inf')
 _NUMBER = re.compile(r'[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
 #: Expressions of xacro.
 _XACRO = re.compile(r'\$[({]')
-_SEPARATORS = re.compile(r'[\W_]+')
-_CAMEL_CASE = re.compile('(?<=[a-z0-9])(?=[A-Z])')
-_RATIO = re.compile('reduction|ratio(?!n)')
-_MOST_EDITS = 2
-#: Parts of the names of limits, also without a separator between them.
-_BOUND = re.compile('limit(?!e)|min(?:imum)?|max(?:imum)?|lower|upper')
-_BOUNDS = ('limit', 'lower', 'upper', 'min', 'max', 'minimum', 'maximum')
-_LIMITED = ('velocity', 'speed', 'effort', 'torque', 'force', 'position')
 
 
 def parse_number(text: str) -> float:
@@ -65,69 +54,6 @@ def parse_number(text: str) -> float:
     if value == 0.0 and re.search('[1-9]', re.split('[eE]', stripped)[0]):
         raise ValueError('a number within the range of double precision')
     return value
-
-
-def guess_meant_field(name: str) -> str | None:
-    """
-    Guess the number that a misspelt name means.
-
-    Case and separators are ignored.
-
-    - A name means ``mechanical_reduction`` or ``offset`` if at most two letters are wrong,
-      missing, inserted or swapped with the next. ``offset_x`` is the name of another number.
-    - A name means ``mechanical_reduction`` if it contains ``reduction`` or ``ratio``;
-      ``acceleration`` does not contain ``ratio`` as a word.
-    - A name means a limit if it contains ``limit``, or a bound and a bounded quantity
-      (``max_velocity``), or only such words. Each word may have one wrong letter. ``position``
-      alone is another number.
-
-    :returns: :data:`MECHANICAL_REDUCTION`, :data:`OFFSET`, :data:`LIMIT`, or ``None``.
-    """
-    words = [word for word in _SEPARATORS.split(_CAMEL_CASE.sub('_', name).lower()) if word]
-    if any(_RATIO.search(word) for word in words):
-        return MECHANICAL_REDUCTION
-    letters = ''.join(words)
-    if is_similar_word(letters, 'mechanicalreduction'):
-        return MECHANICAL_REDUCTION
-    if is_similar_word(letters, OFFSET) and (OFFSET not in words or len(words) == 1):
-        return OFFSET
-    return LIMIT if _means_limit('_'.join(words)) else None
-
-
-def _means_limit(name: str) -> bool:
-    words = [word for word in _SEPARATORS.split(_BOUND.sub(r'_\g<0>_', name)) if word]
-    bounds = [like for word in words if (like := _find_similar_word(word, _BOUNDS))]
-    limited = [like for word in words if (like := _find_similar_word(word, _LIMITED))]
-    return (
-        'limit' in bounds
-        or bool(bounds and limited)
-        or (len(bounds + limited) == len(words) and limited != ['position'] * len(words))
-    )
-
-
-def _find_similar_word(word: str, known: tuple[str, ...]) -> str:
-    for other in known:  # short words must be equal
-        if word == other or (
-            len(other) > 4 and word[0] == other[0] and is_similar_word(word, other, 1)
-        ):
-            return other
-    return ''
-
-
-def is_similar_word(text: str, other: str, most: int = _MOST_EDITS) -> bool:
-    """Return whether few edits differ: insert, delete, replace, or swap two letters."""
-    if abs(len(text) - len(other)) > most:
-        return False
-    rows = [list(range(len(other) + 1))]
-    for i, letter in enumerate(text, 1):
-        row = [i]
-        for k, wanted in enumerate(other, 1):
-            edits = min(rows[-1][k] + 1, row[-1] + 1, rows[-1][k - 1] + (letter != wanted))
-            if i > 1 and k > 1 and text[i - 2 : i] == other[k - 1] + other[k - 2]:
-                edits = min(edits, rows[-2][k - 2] + 1)
-            row.append(edits)
-        rows.append(row)
-    return rows[-1][-1] <= most
 
 
 # -- Values of attributes and texts --------------------------------------------------------------

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 import re
 from typing import Any
 
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.rows import Row, Value
 from transmission_bridge.description.specs import ParameterSpec
-from transmission_bridge.description.values import guess_meant_field, ValueFault
+from transmission_bridge.description.values import ValueFault
 from transmission_bridge.description.xml import Element
 
 #: Values of an element by the fields of its spec.
@@ -238,7 +239,7 @@ def _describe_substitute(element: Element, row: Row, value: Value, texts: Texts)
         return 'an empty one' if texts else 'none'
     if element.find_all(value.foreign):
         return f'<{value.foreign}>, which is for the other dialect'
-    for parameter in collect_parameters(element, row):
-        if guess_meant_field(parameter.name) == value.target:
-            return f"'{parameter.value}' in {parameter.path.rpartition('/')[2]}"
+    others = {parameter.name: parameter for parameter in collect_parameters(element, row)}
+    for name in get_close_matches(value.name, others, 1):
+        return f"'{others[name].value}' in {others[name].path.rpartition('/')[2]}"
     return 'none'

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from functools import partial
+from functools import lru_cache
 import math
 import time
 import traceback
@@ -18,13 +18,16 @@ from rclpy.lifecycle import LifecycleNode
 
 from transmission_bridge.bridge.diagnostics import (
     ERROR,
-    judge_part,
+    make_status,
     NAME_LENGTH,
+    Recent,
     Status,
+    Trouble,
     TroubleLog,
     WARN,
 )
-from transmission_bridge.bridge.snapshot import BridgeWatch, Changes, LifeCycle, Moment, Peers
+from transmission_bridge.bridge.driver_watch import Look, Peers
+from transmission_bridge.bridge.inspection import BridgeWatch
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import clipped, indented, shortened, shown
 from transmission_bridge.ros.channels import describe_endpoint
@@ -35,8 +38,6 @@ from transmission_bridge.ros.peers import (
     Graph,
     list_node_names,
     name_type,
-    Namesake,
-    SharedTopic,
 )
 from transmission_bridge.ros.session import BridgeSession, is_simulated, STEADY
 from transmission_bridge.ros.throttled_log import ThrottledLog
@@ -46,6 +47,10 @@ _PERIOD = 1.0
 
 #: Longest period [s] for the judgement of rates: a process may have been stopped for longer.
 _LONGEST_PERIOD = 1.5
+
+#: Seconds after which a node of the same name in the graph is alive: beyond the lease of a killed
+#: one (20 s).
+_LEASE = 25.0
 
 
 class NodeFacts(NamedTuple):
@@ -94,13 +99,10 @@ class DiagnosticsPublisher:
         self._watched: BridgeSession | None = None
         self._opened: float | None = None
         self._watch: BridgeWatch | None = None
-        self._shared: dict[str, SharedTopic] = {}
         self._clock_time: float | None = None
-        self._window = Changes()
+        self._recent = Recent()
         self._node_log, self._session_log = TroubleLog(), TroubleLog()
-        self._namesake = Namesake(node, self._name)
         self._told: set[str] = set()
-        self._sent: dict[tuple[int, str], tuple[Any, Status, Any]] = {}
         self._looked = time.monotonic()
         # A plain publisher, because diagnostics are published in every state.
         self._publisher = node.create_publisher(
@@ -122,41 +124,25 @@ class DiagnosticsPublisher:
         now = time.monotonic()
         period, self._looked = now - self._looked, now
         graph = Graph(self._node)
-        parts: list[Any] = [self._collect_life_cycle(session, graph)]
+        statuses = [self._inspect_life_cycle(session, graph)]
         if session is not None and self._watch is not None:
-            parts += self._watch.take_snapshot(
-                self._collect_look(session, graph, period),
-                self._collect_inputs(session, graph),
-                self._collect_outputs(session, graph),
+            statuses += self._watch.inspect_bridge(
+                self._read_time(session, graph, period),
+                self._find_input_peers(session, graph),
+                self._find_output_peers(session, graph),
                 session.reports,
-                session.misplaced_encoders,
                 {topic: topic == TRAJECTORY_TOPIC for topic in session.command_topics},
             )
-        hardware = session.robot.robot.name if session is not None else ''
-        life, *others = self._judge_parts(parts, hardware or 'none')
-        self._log_troubles([life[0]], self._node_log)
+        self._log_troubles(statuses[:1], self._node_log)
         if session is not None:
             self._log_exceptions(session)
             if session.is_open:
-                self._log_troubles((status for status, _ in others), self._session_log)
+                self._log_troubles(statuses[1:], self._session_log)
         message = DiagnosticArray()
         message.header.stamp = self._node.get_clock().now().to_msg()
-        message.status = [each for _, each in (life, *others)]
+        hardware = (session.robot.robot.name if session is not None else '') or 'none'
+        message.status = [_make_status_message(each, self._name, hardware) for each in statuses]
         self._publisher.publish(message)
-
-    def _judge_parts(self, parts: Iterable[Any], hardware: str) -> list[tuple[Status, Any]]:
-        """Return statuses and messages; unchanged ones are reused."""
-        before, self._sent = self._sent, {}
-        for number, part in enumerate(parts):
-            # Numbered, because two statuses may have one name.
-            key = (number, hardware)
-            known, status, message = before.get(key, (None, None, None))
-            if status is None or part != known:
-                said, status = status, judge_part(part)
-                if status != said:
-                    message = _make_status_message(status, self._name, hardware)
-            self._sent[key] = part, status, message
-        return [(status, message) for _, status, message in self._sent.values()]
 
     def _follow_session(self, session: BridgeSession | None) -> None:
         """Forget the results of another session, or of the time before it was opened or closed."""
@@ -171,14 +157,8 @@ class DiagnosticsPublisher:
             return
         self._watched, self._opened, self._clock_time = session, opened, None
         self._session_log = TroubleLog()
-        for shared in self._shared.values():
-            shared.stop_probe()
-        self._shared = {}
-        if session is not None and self._watch is not None and opened is not None:
+        if self._watch is not None and opened is not None:
             self._watch.restart()
-            knows = session.bridge.plan.states.knows_name
-            for topic in session.state_topics:
-                self._shared[topic] = SharedTopic(self._node, topic, partial(knows, topic))
 
     def _log_troubles(self, statuses: Iterable[Status], log: TroubleLog) -> None:
         logger = self._node.get_logger()
@@ -202,72 +182,87 @@ class DiagnosticsPublisher:
                     f'{indented(clipped(report.errors[name]))}'
                 )
 
-    def _collect_life_cycle(self, session: BridgeSession | None, graph: Graph) -> LifeCycle:
-        node, window, facts = self._node, self._window, self._facts()
-        no_clock = is_simulated(node) and not graph.find_publishers('/clock')
-        life = LifeCycle(
-            facts.state,
-            self._description.origin,
-            facts.failure,
+    # fmt: off
+    def _inspect_life_cycle(self, session: BridgeSession | None, graph: Graph) -> Status:
+        node, recent, facts, clock = self._node, self._recent, self._facts(), ''
+        own = (node.get_name(), node.get_namespace())
+        is_shared = node.get_node_names_and_namespaces().count(own) > 1
+        namesake = (f'another node has the same name {shown("/" + self._name)}; both publish the '
+                    'same topics and answer the same services: stop one of them, or give it '
+                    'another namespace' if is_shared else '')
+        if is_simulated(node) and not graph.find_publishers('/clock'):
+            clock = (f'use_sim_time is set and {graph.resolve_topic("/clock")} has 0 publishers: '
+                     'start the simulator, or set use_sim_time to false')
+            if session is not None and session.options.publish == 'rate':
+                clock += ' (publish is rate, by that clock: nothing is published)'
+        troubles = [
+            Trouble('', ERROR, facts.failure),
             # Confirmed over a time, because another process may be starting it.
-            window.find_confirmed(('start', facts.state), facts.absence),
-            graph.resolve_topic('/clock') if window.find_settled('clock', no_clock) else '',
-            shown('/' + self._name) if self._namesake.find_namesake(graph) else '',
-        )
-        if session is None:
-            return life
-        return replace(
-            life,
-            robot=session.robot,
-            refused=shortened([each.text for each in facts.refused], show=str),
-            missing=session.missing,
-            is_clocked=session.options.publish == 'rate',
-        )
+            Trouble('start', WARN, recent.find_confirmed(('start', facts.state), facts.absence)),
+            Trouble('clock', WARN, recent.find_confirmed('clock', clock)),
+            Trouble('name', ERROR, recent.find_confirmed('name', namesake, _LEASE)),
+        ]
+        values = {'state': facts.state, 'description': self._description.origin}
+        if session is not None:
+            robot = session.robot
+            found = Counter(each.severity for each in robot.findings)
+            troubles += [
+                # Both are logged at configure.
+                Trouble('', WARN, 'the description has errors' if found['error'] else ''),
+                Trouble('', ERROR, shortened([each.text for each in facts.refused], show=str)),
+                Trouble('missing', ERROR, session.missing),
+            ]
+            values |= {
+                'robot': robot.robot.name,
+                'joints': str(len(robot.joint_names)),
+                'actuators': str(len(robot.actuator_names)),
+                'transmissions': str(len(robot.transmissions)),
+                'passed through': ', '.join(robot.pass_through),
+                **{f'findings {kind}': str(found[kind]) for kind in ('error', 'warning', 'info')},
+            }
+        return make_status('life cycle', troubles, values, state=facts.state)
+    # fmt: on
 
-    def _collect_look(self, session: BridgeSession, graph: Graph, period: float) -> Moment:
+    def _read_time(self, session: BridgeSession, graph: Graph, period: float) -> Look:
         now = session.time()
         before, self._clock_time = self._clock_time, now
         elapsed = min(period, time.monotonic() - session.opened, _LONGEST_PERIOD)
         # In simulated time if it is shorter.
         if is_simulated(self._node) and graph.find_publishers('/clock'):
             elapsed = 0.0 if before is None else min(max(now - before, 0.0), elapsed)
-        return Moment(now, period, elapsed, is_open=session.is_open)
+        return Look(now, period, elapsed, is_open=session.is_open)
 
-    def _collect_inputs(self, session: BridgeSession, graph: Graph) -> dict[str, Peers]:
+    def _find_input_peers(self, session: BridgeSession, graph: Graph) -> dict[str, Peers]:
         found = {}
         own = (*session.inputs.subscriptions, *session.outputs.publishers)
         for topic, subscription in session.inputs.subscriptions.items():
-            nodes, shared = graph.find_publishers(topic), self._shared.get(topic)
+            nodes, is_state = graph.find_publishers(topic), topic in session.state_topics
             names = list_node_names(nodes, name_type(subscription))
             heard = session.inputs.statistics[topic].heard
-            is_missing = shared is not None and not nodes and heard == -math.inf
-            is_contested = topic in (*session.command_topics, *session.state_topics)
-            bridges = graph.find_bridges(topic) if is_contested else ()
+            is_missing = session.is_open and is_state and not nodes and heard == -math.inf
+            is_contested = is_state or topic in session.command_topics
             found[topic] = Peers(
                 graph.resolve_topic(topic),
                 _join_names(find_incompatible_peers(nodes, subscription)),
                 {bytes(node.endpoint_gid): name for node, name in zip(nodes, names, strict=True)},
-                graph.find_joint_state_topics(own, topic) if is_missing else (),
-                shortened(shared.find_shared_actuators(nodes)) if shared is not None else '',
-                _join_names(bridges),
+                elsewhere=graph.find_joint_state_topics(own, topic) if is_missing else (),
+                rivals=_join_names(graph.find_bridges(topic) if is_contested else ()),
             )
         return found
 
-    def _collect_outputs(self, session: BridgeSession, graph: Graph) -> dict[str, Peers]:
+    def _find_output_peers(self, session: BridgeSession, graph: Graph) -> dict[str, Peers]:
         found = {}
-        namespaces = session.drivers.namespaces
-        commands = {f'{each}actuator_commands' for each in namespaces}
+        commands = {f'{each}actuator_commands' for each in session.drivers.namespaces}
         drivers = [peer for each in session.state_topics for peer in graph.find_publishers(each)]
         for topic, publisher in session.outputs.publishers.items():
             nodes = graph.find_subscribers(topic)
             has_rivals = session.is_open and topic in {'joint_states', *commands}
             is_missing = topic in commands and not nodes
+            own = session.outputs.publishers
             found[topic] = Peers(
                 graph.resolve_topic(topic),
                 _join_names(find_incompatible_peers(nodes, publisher)),
-                elsewhere=graph.find_subscriptions(drivers, session.outputs.publishers)
-                if is_missing
-                else (),
+                elsewhere=graph.find_subscriptions(drivers, own) if is_missing else (),
                 rivals=_join_names(graph.find_rivals(topic) if has_rivals else ()),
                 is_heard=bool(nodes),
             )
@@ -278,6 +273,7 @@ def _join_names(names: Sequence[str]) -> str:
     return shortened(names, show=str)
 
 
+@lru_cache(256)  # most statuses are as they were a second ago
 def _make_status_message(status: Status, node: str, hardware: str) -> Any:
     return DiagnosticStatus(
         level=bytes([status.level]),

@@ -18,7 +18,6 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.command_plan import find_command_names
 from transmission_bridge.bridge.commands import SINGLE_TOPICS
-from transmission_bridge.bridge.encoder_places import EncoderPlaces
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.outputs import check_array_order, DriverNames
@@ -63,7 +62,6 @@ class SensorTopics:
     :param actuator_position: Returns the actuators' positions at a time [s].
     :param stamp: Returns the stamp to use, as :meth:`StampFilter.replace_stamp`.
     :param take_absolute: Called with the absolute positions of the actuators, at a time [s].
-    :ivar encoder_places: Finds encoders at the joints that are mapped as encoders of actuators.
     """
 
     def __init__(
@@ -82,7 +80,6 @@ class SensorTopics:
         self._actuator_position = actuator_position
         self._stamp = stamp
         self._encoder = JointStateEncoder()
-        self.encoder_places = EncoderPlaces(robot)
         self.paths: dict[str, SensorPath] = {}
         self._outputs = {}
         for source, target, interface, field in _KINDS:
@@ -100,13 +97,11 @@ class SensorTopics:
         """Replace the maps between two messages."""
         for path in self.paths.values():
             path.replace_robot(robot)
-        self.encoder_places.replace_maps(robot)
 
     def reset_sensors(self) -> None:
         """Forget every measurement."""
         for path in self.paths.values():
             path.reset()
-        self.encoder_places.reset()
 
     def find_absolute_positions(self, now: float, max_age: float) -> Array:
         """Return absolute joint positions; see :meth:`SensorPath.find_joint_values`."""
@@ -122,7 +117,6 @@ class SensorTopics:
         joints = path.map_sensors(layout, data, position, stamp, now, topic)
         if source == _ABSOLUTE:
             absolute = path.find_actuator_values(now, max_age=0.0)
-            self.encoder_places.record_positions(absolute, position)
             self._take_absolute(absolute, now)
         if joints is not None:
             self._outputs[source].publish(self._encoder.encode_record(joints))

@@ -5,30 +5,23 @@
 Find peers in the graph: on a topic, and with the name of a node.
 
 The graph is polled, because the middleware's events about peers crash the events executor. A
-killed node stays in the graph until its lease expires (20 s). So a duplicate publisher counts only
-when messages of both arrive.
+killed node stays in the graph until its lease expires (20 s).
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 import copy
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.duration import Infinite
 from rclpy.exceptions import NameValidationException
-from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile, ReliabilityPolicy
-from sensor_msgs.msg import JointState
+from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
 
-from transmission_bridge.errors import MessageError, shown
-from transmission_bridge.messages.cdr import JointStateReader, UnusualMessageError
-from transmission_bridge.ros.process import request_sample_info, unpack_sample
+from transmission_bridge.errors import shown
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 
@@ -37,15 +30,6 @@ _SERVICE = 'zero_from_absolute'
 
 #: Name in the graph of a node before its name is known, and the words for it.
 _UNKNOWN, _NAMELESS = '_NODE_NAME_UNKNOWN_', 'name not known yet'
-
-#: Messages in the queue of a probe, for drivers and for diagnostics.
-_DEPTH, _DEPTH_DIAGNOSTICS = 32, 100
-
-#: Number of messages that distinguishes publishers.
-_ENOUGH = 16
-
-#: Longest life of a probe, and pause until the next probe [periods of the diagnostics].
-_LONGEST, _AGAIN = 5, 10
 
 
 class Graph:
@@ -84,7 +68,7 @@ class Graph:
 
     def find_rivals(self, topic: str) -> list[str]:
         """Return the names of other nodes that publish a topic of this node."""
-        return sorted(set(list_node_names(self._exclude_self(self.find_publishers(topic)))))
+        return sorted(set(list_node_names(self._list_others(self.find_publishers(topic)))))
 
     def find_bridges(self, topic: str) -> list[str]:
         """
@@ -94,13 +78,14 @@ class Graph:
         """
         if self._node.count_subscribers(self.resolve_topic(topic)) < 2:
             return []
-        others = filter(self._is_bridge, self._exclude_self(self.find_subscribers(topic)))
+        others = filter(self._is_bridge, self._list_others(self.find_subscribers(topic)))
         return sorted(set(list_node_names(others)))
 
-    def _exclude_self(self, peers: Iterable[Any]) -> list[Any]:
-        # Namesake finds another node with the same full name.
-        own = self._node.get_fully_qualified_name()
-        return [peer for peer in peers if _find_full_name(peer) != own]
+    def _list_others(self, peers: Iterable[Any]) -> list[Any]:
+        """Return the endpoints of other nodes; of our full name, all but one are a namesake's."""
+        own, ordered = self._node.get_fully_qualified_name(), list(peers)
+        ours = [peer for peer in ordered if _find_full_name(peer) == own]
+        return [peer for peer in ordered if peer not in ours[:1]]
 
     def _is_bridge(self, peer: Any) -> bool:
         # Names come from other processes: they may be invalid, or not known yet.
@@ -150,11 +135,6 @@ class Graph:
                 topics = self._node.get_subscriber_names_and_types_by_node(name, namespace)
                 found.update(topic for topic, types in topics if JOINT_STATE in types)
         return sorted(found.difference(map(self.resolve_topic, but)))
-
-    def count_namesakes(self) -> int:
-        """Return the number of other nodes with the full name of this one."""
-        own = (self._node.get_name(), self._node.get_namespace())
-        return self._node.get_node_names_and_namespaces().count(own) - 1
 
 
 def list_node_names(peers: Iterable[Any], message_type: str = '') -> list[str]:
@@ -212,154 +192,3 @@ def _fill_durations(profile: QoSProfile) -> QoSProfile:
         if not getattr(profile, name).nanoseconds:
             setattr(resolved, name, Infinite)
     return resolved
-
-
-class _Probe:
-    """
-    Subscribes to a topic for a short time, in addition to the node's own subscription.
-
-    Each message has the sequence number of its publisher.
-
-    :param topic: Its name before remapping.
-    :param depth: Maximum number of kept messages.
-    """
-
-    def __init__(self, node: LifecycleNode, message_type: type, topic: str, depth: int) -> None:
-        self._node, self._type, self._depth = node, message_type, depth
-        self._heard: deque[tuple[bytes, Any]] = deque(maxlen=depth)
-        self._subscription: Any = None
-
-        def keep_sample(data: Any, info: Any = None) -> None:
-            self._heard.append(unpack_sample(data, info))
-
-        qos = QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)
-        # A policy (SROS2) may forbid the subscription. Then it also prevents duplicate names.
-        with suppress(RuntimeError):
-            self._subscription = node.create_subscription(
-                message_type, topic, request_sample_info(keep_sample), qos, raw=True
-            )
-
-    def take_samples(self) -> list[tuple[bytes, int]]:
-        """Return the latest messages with their numbers, also those still in the queue."""
-        # A slow executor could receive messages of only one of several publishers, if it loses the
-        # same number of messages before each callback. So the queue is read directly. If another
-        # version of rclpy does not allow this, only messages of the callback are returned.
-        with suppress(AttributeError, TypeError):
-            for _ in range(self._depth):
-                with self._subscription.handle:
-                    found = self._subscription.handle.take_message(self._type, True)
-                if found is None:
-                    break
-                self._heard.append(found)
-        heard = list(self._heard)
-        self._heard.clear()
-        return [(data, info['publication_sequence_number']) for data, info in heard]
-
-    def unsubscribe(self) -> None:
-        """Unsubscribe."""
-        if self._subscription is not None:
-            self._node.destroy_subscription(self._subscription)
-
-
-class SharedTopic:
-    """
-    Finds actuators that several publishers of one topic publish in turn.
-
-    While a topic has several publishers, a probe subscribes to it for a short time now and then.
-    If the sequence numbers of messages with one actuator do not increase, several publishers have
-    sent them.
-
-    :param knows: Returns whether a name is the name of an actuator.
-    """
-
-    def __init__(self, node: LifecycleNode, topic: str, knows: Callable[[str], bool]) -> None:
-        self._node = node
-        self._topic = topic
-        self._knows = knows
-        self._publishers: set[bytes] = set()
-        self._probe: _Probe | None = None
-        self._shared: tuple[str, ...] = ()
-        self._rest = 0
-
-    def find_shared_actuators(self, publishers: Iterable[Any]) -> tuple[str, ...]:
-        """Return the names of the shared actuators; called once per period of the diagnostics."""
-        publishers = {bytes(peer.endpoint_gid) for peer in publishers}
-        if publishers != self._publishers:
-            # A publisher has come or gone: restart.
-            self.stop_probe()
-            self._publishers, self._rest = publishers, 0
-        if len(publishers) < 2:
-            self.stop_probe()
-            self._shared = ()
-        elif self._probe is None:
-            self._rest -= 1
-            if self._rest < 0:
-                self._probe = _Probe(self._node, JointState, self._topic, _DEPTH)
-                self._looks, self._taken = 0, 0
-                self._reader = JointStateReader()
-                self._numbers: dict[str, int] = {}
-        else:
-            self._read_probe(self._probe)
-        return self._shared
-
-    def _read_probe(self, probe: _Probe) -> None:
-        found = {}
-        self._looks += 1
-        for data, number in probe.take_samples():
-            try:
-                names = self._reader.read_message(data).layout.names
-            except (MessageError, UnusualMessageError):
-                continue
-            if number >= 1 << 63:  # represents an unknown number
-                continue
-            self._taken += 1
-            for name in filter(self._knows, names):
-                if number <= self._numbers.get(name, -1):
-                    found[name] = True
-                self._numbers[name] = number
-        if found or self._taken >= _ENOUGH or self._looks >= _LONGEST:
-            self._shared = tuple(found)
-            self._rest = _AGAIN
-            self.stop_probe()
-
-    def stop_probe(self) -> None:
-        """Stop listening."""
-        if self._probe is not None:
-            self._probe.unsubscribe()
-            self._probe = None
-
-
-class Namesake:
-    """
-    Finds another bridge with the same name, by diagnostics of that name beyond our own.
-
-    :param name: Prefix of the statuses of this node.
-    """
-
-    def __init__(self, node: LifecycleNode, name: str) -> None:
-        self._node = node
-        # With the last byte of its length, because other names may end with this one.
-        self._mark = f'\0{name}: '.encode()
-        self._probe: _Probe | None = None
-        self._is_heard = False
-
-    def find_namesake(self, graph: Graph) -> bool:
-        """Whether another bridge has this name; called before each message of our own."""
-        if not graph.count_namesakes():
-            self.stop_probe()
-            self._is_heard = False
-        elif self._probe is None:
-            self._probe = _Probe(self._node, DiagnosticArray, '/diagnostics', _DEPTH_DIAGNOSTICS)
-            # Our next message will be counted.
-            self._surplus = -1
-        else:
-            self._surplus += sum(self._mark in data for data, _ in self._probe.take_samples())
-            self._is_heard |= self._surplus > 0
-            self._surplus -= 1
-        return self._is_heard
-
-    def stop_probe(self) -> None:
-        """Stop listening."""
-        if self._probe is not None:
-            self._probe.unsubscribe()
-            self._probe = None

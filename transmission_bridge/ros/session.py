@@ -238,7 +238,9 @@ class BridgeSession:
             self.drivers,
             actuator_position=lambda now: self.states.read_values(now)[0],
             stamp=self._stamp,
-            take_absolute=self.states.use_absolute_positions,
+            take_absolute=lambda positions, now: self.states.use_absolute_positions(
+                self.bridge.plan.states, positions, now
+            ),
         )
         subscribe_trajectories(self.inputs, self.bridge, self._read_stamp)
 
@@ -251,11 +253,6 @@ class BridgeSession:
     def read_absolute_positions(self, now: float, max_age: float) -> Array:
         """Return absolute joint positions; see :meth:`SensorPath.find_joint_values`."""
         return self._sensors.find_absolute_positions(now, max_age)
-
-    @property
-    def misplaced_encoders(self) -> dict[str, str]:
-        """Encoders by transmission, see :meth:`EncoderPlaces.find_misplaced_encoders`."""
-        return self._sensors.encoder_places.find_misplaced_encoders()
 
     @property
     def is_open(self) -> bool:

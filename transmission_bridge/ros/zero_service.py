@@ -19,6 +19,7 @@ import math
 from typing import Any, TypeAlias
 
 from lifecycle_msgs.msg import Transition
+import numpy as np
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import Parameter
@@ -26,7 +27,11 @@ from std_srvs.srv import Trigger
 
 from transmission_bridge.bridge.homing import find_absolute_targets
 from transmission_bridge.bridge.options import PREFIX, Range
-from transmission_bridge.bridge.zeroing import find_wanted_positions, find_zero_offsets
+from transmission_bridge.bridge.zeroing import (
+    find_settled_joints,
+    find_wanted_positions,
+    find_zero_offsets,
+)
 from transmission_bridge.errors import MessageError, ParameterError, TransmissionBridgeError
 from transmission_bridge.ros.parameters import convert_exactly, Parameters
 from transmission_bridge.ros.session import BridgeSession
@@ -138,17 +143,27 @@ class ZeroService:
         _check_driver_ages(session, now)
         targets, values = wanted(session, now), _find_fresh_values(session, now)
         oldest = now - (session.options.zero_max_age or math.inf)
-        # If a turn is unknown, use the closest one; the offset compensates the difference.
-        settled = session.states.find_nearest_turns(targets, oldest)
-        for place, position in settled.items():
-            values[0, place] = position
+        # If a turn is unknown, use the closest one; an offset compensates a larger difference.
+        states, plan = session.states, session.bridge.plan.states
+        turned = states.find_nearest_turns(plan, targets, oldest)
+        is_open = np.isfinite(turned)
+        np.copyto(values[0], turned, where=is_open)
+        settled: tuple[str, ...] = ()
+        if plan.turns is not None:
+            travels = plan.turns.travels
+            settled = find_settled_joints(session.robot, targets, values[0], is_open, travels)
         changes = find_zero_offsets(
             session.robot,
             targets,
             values,
             held=session.gate.ledger.find_position_joints(),
             max_velocity=session.options.zero_max_velocity,
+            settled=settled,
         )
+        kept = [f'{joint}: the turn is known, its offset is kept' for joint in settled]
+        if not changes:
+            states.settle_turns(session.bridge.plan.states, turned)
+            return '; '.join(kept)
         offsets = {PREFIX + change.tunable.name: change for change in changes}
         for name, change in offsets.items():
             if not self._node.has_parameter(name):
@@ -163,8 +178,8 @@ class ZeroService:
             )
             if not result.successful:
                 raise MessageError('refused', result.reason)
-            session.states.settle_turns(settled)
-        return '; '.join([*map(str, changes), stored])
+            states.settle_turns(session.bridge.plan.states, turned)
+        return '; '.join([*kept, *map(str, changes), stored])
 
     def _explain_remedy(self, service: str, error: TransmissionBridgeError) -> str:
         """Return a sentence with the commands that cancel a held position."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 import math
 from typing import Any
 
@@ -22,26 +23,23 @@ from transmission_bridge.description.specs import (
     ParameterSpec,
     REDUCTION_TAGS,
     RobotDescription,
-    Severity,
     TransmissionEnd,
     TransmissionSpec,
 )
 from transmission_bridge.description.values import (
-    guess_meant_field,
     INFINITE,
-    LIMIT,
     MECHANICAL_REDUCTION,
     OFFSET,
     parse_number,
 )
 from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.known_names import find_meaning, LIMIT, REVERSED
 from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
 from transmission_bridge.transmissions.units import (
     ActuatorUnits,
     CONSTANTS,
     read_units,
     SMALLEST,
-    unit_meant,
     UNITS,
 )
 
@@ -62,15 +60,12 @@ class _Request:
     A reduction, an offset or a limit that the plugin or the host requested.
 
     ``scope`` is ``('joints', name)``, ``('actuators', name)`` or ``()``; ``tag`` the element that
-    is read. ``of_member`` is false for a parameter of the plugin with such a name. ``given``
-    states whether the description has it. ``value`` is the number of the description, or the
-    default.
+    is read. ``value`` is the number of the description, or the default if it is not ``given``.
     """
 
     field: str
     scope: ParameterPath
     tag: str
-    of_member: bool
     given: bool
     value: float
 
@@ -101,7 +96,12 @@ class SpecReader:
         ]
         self._overrides = dict(overrides or {})
         self._tunables: dict[ParameterPath, Tunable] = {}
+        self._tags = {
+            MECHANICAL_REDUCTION: f'<{REDUCTION_TAGS[spec.dialect]}>',
+            OFFSET: '<offset>',
+        }
         self._used: set[int] = set()
+        self._names: list[str] = []
         self._asked: list[_Request] = []
 
     # -- members ---------------------------------------------------------------------------------
@@ -158,13 +158,12 @@ class SpecReader:
     def _member_numbers(
         self, side: str, field: str, description: str, *, nonzero: bool = False
     ) -> tuple[float, ...]:
-        tag = REDUCTION_TAGS[self.spec.dialect] if field == MECHANICAL_REDUCTION else field
         numbers = []
         for scope, member in self._members:
             if scope[0] == side:
                 value: float = getattr(member, field)
                 given = field in member.given
-                self._asked.append(_Request(field, scope, f'<{tag}>', True, given, value))
+                self._asked.append(_Request(field, scope, self._tags[field], given, value))
                 numbers.append(
                     self._add_live((*scope, field), value, description, nonzero=nonzero)
                 )
@@ -205,9 +204,9 @@ class SpecReader:
         if found is not None:
             what = f'parameter {".".join(path)} (line {found.line})'
             value = self._parse_number(what, name, found.value)
-        if (field := guess_meant_field(name)) is not None:
-            tag = f'<param name="{name}">'
-            self._asked.append(_Request(field, path[:-1], tag, False, found is not None, value))
+        if meaning := find_meaning(name):
+            tag, given = f'<param name="{name}">', found is not None
+            self._asked.append(_Request(meaning, path[:-1], tag, given, value))
         return self._add_live(
             path, value, description, minimum=minimum, maximum=maximum, nonzero=nonzero
         )
@@ -314,6 +313,7 @@ class SpecReader:
         elif actuator is not None:
             parameters = self.spec.actuators[actuator].parameters
             path = ('actuators', self.spec.actuators[actuator].name, name)
+        self._names.append(name)
         found = self._pick(name, self._mark_used(spec for spec in parameters if spec.name == name))
         if found is None and required:
             raise self.error(f'parameter {".".join(path)} is missing', parameter=name)
@@ -372,7 +372,7 @@ class SpecReader:
         """
         for scope, _ in self._members:
             tag = "the URDF's <limit>" if scope[0] == 'joints' else '<limit>'
-            self._asked.append(_Request(LIMIT, scope, tag, True, False, math.inf))
+            self._asked.append(_Request(LIMIT, scope, tag, False, math.inf))
         for member in self.spec.actuators:
             given = self._read_limits(member)
             if not given:
@@ -427,8 +427,7 @@ class SpecReader:
 
         :param turn: Whether the type requires rotary actuators.
         :returns: The units of the actuators that have any.
-        :raises TransmissionError: If a unit is invalid, given twice, in another place or misspelt;
-            it would otherwise be read as SI.
+        :raises TransmissionError: If a unit is invalid or given twice.
         """
         found = {}
         for member in self.spec.actuators:
@@ -466,12 +465,6 @@ class SpecReader:
                     )
                 )
             found[member.name] = units
-        # A unit that is ignored would be read as SI, with a wrong scale of all motions.
-        for scope, spec in self._iterate_unused():
-            if (name := unit_meant(spec.name)) is not None:
-                place = f'this {scope[0][:-1]}' if scope else 'the transmission'
-                expected = f'{name} inside an <actuator>'
-                raise self._misplaced_error(scope, spec, f'is not read at {place}', expected)
         return found
 
     def passed_by_role(self) -> frozenset[str]:
@@ -481,38 +474,16 @@ class SpecReader:
         The builder handles ROS 1's ``<ignoreTransmissionAbsoluteEncoder>`` in every joint.
 
         :returns: Names of interfaces.
-        :raises TransmissionError: If a value is not true or false, or is not a parameter of the
-            transmission.
         """
-        known = {name.replace('_', ''): name for name in BY_ROLE}
-        found = set()
-        for scope, spec in self._iterate_unused():
-            letters = spec.name.replace('_', '').lower().replace('transmission', '')
-            if letters not in known:
-                continue
-            name, value = known[letters], spec.value.lower()
-            if scope or spec.name != name or value not in ('true', 'false'):
-                place = f'<param name="{name}">true</param> inside the <transmission>'
-                if (self.spec.dialect, name) == ('ros_control', 'ignore_absolute_encoder'):
-                    place = '<ignoreTransmissionAbsoluteEncoder/> inside every <joint>'
-                raise self._misplaced_error(scope, spec, 'is invalid here', place)
-            self._mark_used([spec])
-            if value == 'true':
-                found.add(BY_ROLE[name])
-        return frozenset(found)
+        given = [spec for spec in self.spec.parameters if spec.name in BY_ROLE]
+        read = self._mark_used(x for x in given if x.value.lower() in ('true', 'false'))
+        return frozenset(BY_ROLE[spec.name] for spec in read if spec.value.lower() == 'true')
 
     def _iterate_unused(self) -> Iterator[tuple[ParameterPath, ParameterSpec]]:
         """Yield the unused parameters, with the path of their member."""
         for scope, member in self._members:
             yield from ((scope, spec) for spec in self._list_unused(member.parameters))
         yield from (((), spec) for spec in self._list_unused(self.spec.parameters))
-
-    def _misplaced_error(
-        self, scope: ParameterPath, spec: ParameterSpec, what: str, expected: str
-    ) -> TransmissionError:
-        of = f" of '{scope[1]}'" if scope else ''
-        message, found = f"'{spec.name}'{of} (line {spec.line}) {what}", repr(spec.value)
-        return self.error(message, parameter=spec.name, expected=expected, found=found)
 
     def error(
         self, message: str, *, parameter: str = '', expected: str = '', found: str = ''
@@ -535,100 +506,70 @@ class SpecReader:
         """
         Return a finding for everything in the description that the plugin did not request.
 
-        The finding is an error if the transmission must not be used: if a number named like a
-        reduction, an offset or a limit differs from the default in use. Otherwise it is a warning.
+        The finding is an error if the transmission must not be used: if the closest known name is
+        that of a unit or a flag, or of a reduction, an offset or a limit that differs from the
+        default in use. Otherwise it is a warning.
 
         :returns: The findings.
         """
-        findings = []
+        left = [*self._iterate_unused()]
+        read = {(asked.scope, asked.tag) for asked in self._asked}
         for scope, member in self._members:
-            for field in sorted(member.given & {MECHANICAL_REDUCTION, OFFSET}):
-                ours = (self.spec.dialect, scope[0], field, getattr(member, field))
+            for field in member.given & self._tags.keys():
+                text = f'{getattr(member, field):.15g}'
+                ours = self.spec.dialect, scope[0], field, text
                 # ROS 1 requires this number of every actuator.
-                is_required = ours == ('ros_control', 'actuators', MECHANICAL_REDUCTION, 1.0)
-                if not is_required and not self._asked_at(field, scope):
-                    value: float = getattr(member, field)
-                    what = f"{field} of {scope[0][:-1]} '{member.name}'"
-                    read = self._find_alternatives(field, scope)
-                    findings.append(self._warn_unused(what, member, f'{value:g}', value, read))
-            left = self._list_unused(member.parameters)
-            findings += [self._unused_parameter(spec, scope) for spec in left]
-        left = self._list_unused(self.spec.parameters)
-        return (*findings, *(self._unused_parameter(spec, ()) for spec in left))
+                is_required = ours == ('ros_control', 'actuators', MECHANICAL_REDUCTION, '1')
+                if (scope, self._tags[field]) not in read and not is_required:
+                    left.append((scope, ParameterSpec(field, text, member.line, member.path)))
+        left.sort(key=lambda each: (each[1].line or 0, each[1].path, each[1].name))
+        return tuple(self._report_unused(*each) for each in left)
 
-    def _unused_parameter(self, spec: ParameterSpec, scope: ParameterPath) -> Finding:
-        if spec.name.lower() in ('reverse', 'reversed') and spec.value.lower() != 'false':
-            # ros2_control ignores it silently. If it counted here, one URDF would move the robot
-            # in opposite directions there and here.
-            places = self._describe_places(self._find_alternatives(MECHANICAL_REDUCTION, scope))
-            message = f"'{spec.name}' is not used by {self.spec.type}"
-            message += '; write a negative mechanical_reduction' if places else ''
-            expected = f'a negative {places}' if places else f"no '{spec.name}'"
-            return self._make_finding('error', message, spec, expected, repr(spec.value))
-        try:
-            value = parse_number(spec.value)
-        except ValueError:
-            value = None  # an unreadable text may differ from the default
-        field = guess_meant_field(spec.name)
-        read = [] if field is None else self._find_alternatives(field, scope)
-        return self._warn_unused(f"parameter '{spec.name}'", spec, repr(spec.value), value, read)
-
-    def _asked_at(self, field: str, scope: ParameterPath) -> list[_Request]:
-        """Return the requests for this field of a member: one or none."""
-        here = (True, field, scope)
-        return [each for each in self._asked if (each.of_member, each.field, each.scope) == here]
-
-    def _find_alternatives(self, field: str, scope: ParameterPath) -> list[_Request]:
-        """
-        Return the numbers that may replace one written at ``scope``.
-
-        These are the member's own number, otherwise the numbers of all members, and the plugin's
-        parameter of that name at ``scope``; if there are none, all of that name.
-        """
-        of_field = [asked for asked in self._asked if asked.field == field]
-        of_members = self._asked_at(field, scope) or [each for each in of_field if each.of_member]
-        of_plugin = [each for each in of_field if not each.of_member and each.scope == scope]
-        return of_members + of_plugin or of_field
-
-    def _warn_unused(
-        self,
-        what: str,
-        spec: TransmissionEnd | ParameterSpec,
-        found: str,
-        value: float | None,
-        read: list[_Request],
-    ) -> Finding:
-        message = f'{what} is not used by {self.spec.type}'
+    def _report_unused(self, scope: ParameterPath, spec: ParameterSpec) -> Finding:
+        meaning = find_meaning(spec.name)
+        # ros2_control ignores it silently. If it counted here, one URDF would move the robot
+        # in opposite directions there and here.
+        is_reversed = meaning == REVERSED and spec.value.lower() != 'false'
+        is_error = is_reversed or meaning in (*UNITS, *BY_ROLE)
+        read = self._find_read(MECHANICAL_REDUCTION if is_reversed else meaning, scope)
         missing = [asked for asked in read if not asked.given]
-        wrong = [asked for asked in missing if asked.value != value]
-        if wrong:
+        wrong = [asked for asked in missing if not _is_number(spec.value, asked.value)]
+        places = self._describe_places(wrong or missing or read)
+        of = f" of {scope[0][:-1]} '{scope[1]}'" if scope else ''
+        message = f"parameter '{spec.name}'{of} is not used by {self.spec.type}"
+        if is_reversed:
+            message += '; write a negative mechanical_reduction' if read else ''
+            expected = f'a negative {places}' if read else f"no '{spec.name}'"
+        elif is_error:
+            expected = f'{meaning} inside an <actuator>'
+            if meaning in BY_ROLE:
+                expected = f'<param name="{meaning}">true</param> inside the <transmission>'
+            if (self.spec.dialect, meaning) == ('ros_control', 'ignore_absolute_encoder'):
+                expected = '<ignoreTransmissionAbsoluteEncoder/> inside every <joint>'
+        elif read:
+            expected = places if missing else f'only {places}'
             instead = ' or '.join(dict.fromkeys(f'{asked.value:g}' for asked in wrong))
-            message += f'; {instead} would be used instead'
-        expected = self._describe_places(wrong or missing or read)
-        if expected and not missing:
-            expected = f'only {expected}'
-        return self._make_finding('error' if wrong else 'warning', message, spec, expected, found)
-
-    def _make_finding(
-        self,
-        level: Severity,
-        message: str,
-        spec: TransmissionEnd | ParameterSpec,
-        expected: str,
-        found: str,
-    ) -> Finding:
-        if level == 'error':
+            message += f'; {instead} would be used instead' if wrong else ''
+        else:
+            expected = ''.join(map(repr, get_close_matches(spec.name, self._names, 1)))
+        if is_error or wrong:
             message = f"transmission '{self.spec.name}' cannot be used: {message}"
         return Finding(
-            level,
+            'error' if is_error or wrong else 'warning',
             message,
             line=spec.line,
             path=spec.path,
             expected=expected,
-            found=found,
+            found=repr(spec.value),
             subject=self.spec.name,
             fatal_if_strict=True,
         )
+
+    def _find_read(self, field: str, scope: ParameterPath) -> list[_Request]:
+        """Return the numbers at ``scope`` if one is the own of a member, otherwise all."""
+        of_field = [each for each in self._asked if each.field == field]
+        here = [each for each in of_field if scope and each.scope == scope]
+        return here if any(not each.tag.startswith('<param') for each in here) else of_field
 
     def _describe_places(self, numbers: list[_Request]) -> str:
         """Return the places of numbers as the user would write them."""
@@ -637,6 +578,13 @@ class SpecReader:
             side, name = asked.scope or ('transmissions', self.spec.name)
             places.setdefault(asked.tag, {})[f'<{side[:-1]} name="{name}">'] = None
         return ', or '.join(f'{tag} inside {" or ".join(x)}' for tag, x in places.items())
+
+
+def _is_number(text: str, value: float) -> bool:
+    try:
+        return parse_number(text) == value
+    except ValueError:  # an unreadable text may differ from the default
+        return False
 
 
 def _describe_counts(joints: int, actuators: int) -> str:

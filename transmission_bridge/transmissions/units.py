@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 import math
 
-from transmission_bridge.description.values import is_similar_word, parse_number
+from transmission_bridge.description.values import parse_number
 from transmission_bridge.errors import closest, TransmissionError
 from transmission_bridge.transmissions.interfaces import INTERFACES, Quantity
 
@@ -168,12 +168,6 @@ def units_from_text(text: str) -> ActuatorUnits:
     if units is None:
         raise _unit_error('', 'no unit is given', f'one of {", ".join(UNITS)}', repr(text))
     return units
-
-
-def unit_meant(name: str) -> str | None:
-    """Return which of the :data:`UNITS` is meant by a misspelt name."""
-    letters = ''.join(filter(str.isalpha, name)).lower()
-    return next((unit for unit in UNITS if is_similar_word(letters, unit.replace('_', ''))), None)
 
 
 def _read_unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[Unit, str]:

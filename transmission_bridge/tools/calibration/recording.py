@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from transmission_bridge.bridge.turns import Unwrapper
+from transmission_bridge.bridge.turns import unwrap_positions
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord
@@ -72,10 +72,11 @@ class Series:
         :param periods: By name, in the unit of the values.
         """
         values = self.values.copy()
-        unwrap = Unwrapper([periods.get(name, np.nan) for name in self.names])
+        own = np.array([periods.get(name, np.nan) for name in self.names])
+        totals = np.full(len(own), np.nan)
         with np.errstate(invalid='ignore'):
             for row in values:
-                unwrap(row)
+                unwrap_positions(row, totals, own)
         return Series(self.names, values, self.time)
 
     def convert_to_si(self, scales: Mapping[str, float]) -> Series:

@@ -12,7 +12,6 @@ import os
 import sqlite3
 
 from transmission_bridge.bridge.offline import OfflineBridge
-from transmission_bridge.bridge.turns import TurnCounter
 from transmission_bridge.errors import shown
 from transmission_bridge.tools.bags.files import is_folder, METADATA, open_source, read_unusual
 from transmission_bridge.tools.bags.model import UnusableFileError
@@ -107,7 +106,7 @@ def _print_notes(done: Conversion, console: Console) -> None:
         if bridge.states.unknown_names:
             names = ', '.join(bridge.states.unknown_names)
             _print_note(console, f'unknown names were left out: {names}')
-        for sentence in _list_unknown_turns(bridge.states.turns):
+        for sentence in _list_unknown_turns(bridge):
             _print_note(console, sentence)
         for (name, reason), count in bridge.states.report.counts.items():
             _print_note(console, f'{count} values of {name} are unknown: {reason}')
@@ -118,12 +117,14 @@ def _print_notes(done: Conversion, console: Console) -> None:
         )
 
 
-def _list_unknown_turns(turns: TurnCounter | None) -> Iterator[str]:
+def _list_unknown_turns(bridge: OfflineBridge) -> Iterator[str]:
     """Yield a sentence for each encoder with an unknown turn."""
-    if turns is None:
+    plan, turns = bridge.plan.turns, bridge.states.turns
+    if plan is None or turns is None:
         return
-    still = {name: str(each) for each in turns.list_open_turns() for name in each.actuators}
-    for name, count in turns.waited.items():
+    opened = turns.list_open_turns(plan)
+    still = {name: str(each) for each in opened for name in each.actuators}
+    for name, count in zip(plan.names, turns.waited, strict=True):
         if count:
             why = still.get(name, 'later positions left one turn within the limits')
             yield (

@@ -19,7 +19,7 @@ from transmission_bridge.bridge.options import BridgeOptions, PREFIX, split_pair
 from transmission_bridge.bridge.robot import make_robot_maps
 from transmission_bridge.bridge.state_plan import NamePlan
 from transmission_bridge.bridge.states import States
-from transmission_bridge.bridge.turns import find_wrap_periods, TurnCounter
+from transmission_bridge.bridge.turns import TurnPlan
 from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
@@ -132,22 +132,18 @@ class BridgeRobot(BridgeClient):
     def _follow_robot(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         """Buffer the latest messages of joints and drivers."""
         names = split_pairs('actuator_names', options.actuator_names)
-        turns = TurnCounter(robot, options) if find_wrap_periods(robot, options) else None
-        count = len(robot.actuator_names)
-        self._counted, self._renamed, self._plan = robot, names, _make_plan(robot, names)
-        self._actuators, self._commands = States(count, options, turns=turns), States(count)
-        self._joints, joints = States(len(robot.joint_names), options), NamePlan(robot.joint_names)
+        self._options, self._counted, self._plans = options, robot, _make_plans(robot, options)
+        self._actuators, self._commands = States(self._plans[0], options), States(self._plans[1])
+        joints = NamePlan(robot.joint_names)
+        self._joints = States(joints, options)
         topics = {'joint_states': _make_receiver(self._joints, lambda: joints, '')}
-
-        def get_plan() -> NamePlan:
-            return self._plan
-
         for topic in options.actuator_state_topics:
-            topics[topic] = _make_receiver(self._actuators, get_plan, topic)
+            topics[topic] = _make_receiver(self._actuators, lambda: self._plans[0], topic)
             own = any(name.startswith(f'{topic}:') for name in names)
             namespace = topic.rpartition('/')[0]
             commands = f'{namespace}/{_COMMANDS}' if own and namespace else _COMMANDS
-            sent = _make_receiver(self._commands, get_plan, topic if own else '')
+            source = topic if own else ''
+            sent = _make_receiver(self._commands, lambda: self._plans[1], source)
             topics.setdefault(commands, sent)
         self.follow_topics(topics)
 
@@ -157,19 +153,17 @@ class BridgeRobot(BridgeClient):
         """Return the robot's state; joints are unknown if the bridge is not present."""
         assert self.model is not None
         now, robot = time.monotonic(), self.model.robot
-        newest, turns = self._commands.find_receipt_times(), self._actuators.turns
         if self._counted is not robot:
-            before, self._plan = self._plan, _make_plan(robot, self._renamed)
+            before, self._plans = self._plans, _make_plans(robot, self._options)
             self._counted = robot
-            for states in (self._actuators, self._commands):
-                states.replace_plan(before, self._plan)
-            if turns is not None:
-                turns.replace_maps(robot)
-        shift = None if turns is None else turns.driver_shift
+            self._actuators.replace_plan(before[0], self._plans[0])
+            self._commands.replace_plan(before[1], self._plans[1])
+        newest, plan = self._commands.find_receipt_times(), self._plans[0]
+        shift = self._actuators.find_driver_shift(plan)
         with np.errstate(all='ignore'):
             # As in the bridge, another turn may fit the new numbers.
             actuators = self._actuators.read_values(now)
-            self._actuators.reopen_turns(robot.actuator_to_joint('position', actuators[0]))
+            self._actuators.reopen_turns(plan, robot.actuator_to_joint('position', actuators[0]))
             # Commands are in the driver's own turns, as its states are.
             sent = self._commands.read_values(now)[0] + (0.0 if shift is None else shift)
             target = robot.actuator_to_joint('position', sent)
@@ -206,9 +200,12 @@ class BridgeRobot(BridgeClient):
         self.set_parameters(values, done)
 
 
-def _make_plan(robot: RobotTransmissions, driver_names: Mapping[str, str]) -> NamePlan:
-    units = DriverUnits(robot)
-    return NamePlan(robot.actuator_names, driver_names, robot.lost_actuators, units)
+def _make_plans(robot: RobotTransmissions, options: BridgeOptions) -> tuple[NamePlan, NamePlan]:
+    """Return the plans of states and of commands, which are in the turns of the drivers."""
+    names, units = split_pairs('actuator_names', options.actuator_names), DriverUnits(robot)
+    turns = TurnPlan(robot, options) if options.wrap_period else None
+    each = (robot.actuator_names, names, robot.lost_actuators, units)
+    return NamePlan(*each, turns), NamePlan(*each)
 
 
 def _make_receiver(states: States, plan: Callable[[], NamePlan], source: str) -> Received:

@@ -187,6 +187,7 @@ class JointTree:
                 f'loop {loop}: its frames are not connected, or a joint between them has an error',
                 expected='one link at the end of both paths against the joints',
                 found=' and '.join(map(repr, roots)),
+                at=loop.at,
             )
         common = 0
         for one, other in zip(*chains, strict=False):
