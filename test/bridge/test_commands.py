@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 
-from command_paths import Commands, reason, Trajectories
+from command_paths import Commands, reason
 import numpy as np
 import pytest
 from small_robots import leg, maps, params, transmission
 from state_paths import record
 
-from transmission_bridge.bridge.command_plan import find_command_names
+from transmission_bridge.bridge.readers import find_command_names
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
@@ -90,8 +90,9 @@ def test_a_command_that_cannot_be_used_is_refused(robot, names, arrays, why):
 )
 def test_a_plain_array_has_one_finite_number_for_each_of_its_joints(robot, values, why):
     """Others are refused."""
-    given = 'position', ('lift', 'finger'), np.array(values), np.full(7, NAN), (1, 0)
-    changes_nothing(robot, lambda path: path.command_interface(*given, source='x'), why)
+    given = 'position', np.array(values), np.full(7, NAN), (1, 0)
+    joints = {'command_joints': ('lift', 'finger')}
+    changes_nothing(robot, lambda path: path.command_interface(*given, source='x'), why, **joints)
 
 
 def test_an_array_of_the_joints_that_declare_its_interface(robot):
@@ -107,8 +108,8 @@ def test_joints_that_hold_a_position(robot):
     path.send(record(('lift',), (1.0,)))
     path.send(record(('shoulder', 'elbow'), velocity=(1.0, 1.0)))
     later = trajectory(['finger'], {'positions': [0.5]})
-    Trajectories(robot, path).map(later, np.full(7, NAN), start=9.0)
-    held = {robot.joint_names[place] for place in np.flatnonzero(path.held_positions)}
+    path.map(later, np.full(7, NAN), start=9.0)
+    held = {robot.joint_names[p] for p in np.flatnonzero(path.ledger.find_position_joints())}
     assert held == {'lift', 'finger'}
 
 
@@ -118,7 +119,7 @@ def test_clamps_rejections_and_contests_are_counted_by_source_and_joint(mechanis
     path.send(record(('slide', 'knee'), (40.0, 0.1)))
     path.send(record(('slide',), velocity=(1.0,)), source='planner')
     way = trajectory(['slide', 'knee'], {'positions': [1.0, 0.1]})
-    Trajectories(mechanism, path).map(way, np.full(len(mechanism.joint_names), NAN))
+    path.map(way, np.full(len(mechanism.joint_names), NAN))
     clamped = {source: dict(counts.clamped) for source, counts in path.counts.items()}
     contested = {source: dict(counts.contested) for source, counts in path.counts.items()}
     assert clamped == {'joint_commands': {'slide': 1}, 'planner': {}, 'joint_trajectory': {}}
@@ -223,17 +224,15 @@ def test_a_trajectory_that_cannot_be_used_is_refused(robot, mechanism, names, po
     robot = mechanism if {*names} & {'knee', 'near', 'copy'} else robot
 
     def act(path):
-        Trajectories(robot, path, max_waypoints=3).map(
-            trajectory(names, *points), np.full(len(robot.joint_names), NAN)
-        )
+        path.map(trajectory(names, *points), np.full(len(robot.joint_names), NAN))
 
-    changes_nothing(robot, act, why)
+    changes_nothing(robot, act, why, max_waypoints=3)
 
 
 @pytest.mark.parametrize('time', [(0, 0), (3, 1)])
 def test_first_time_may_be_zero_or_not(robot, time):
     """A trajectory may begin at once or later, and may have as many waypoints as are allowed."""
-    path = Trajectories(robot, Commands(robot), max_waypoints=1)
+    path = Commands(robot, max_waypoints=1)
     message = trajectory(['lift'], waypoint(time, positions=[1.0]))
     assert path.map(message, np.full(7, NAN)).points[0].time == time
 
@@ -244,12 +243,12 @@ def test_last_waypoint_beyond_a_limit(mechanism, count):
     unknown = np.full(len(mechanism.joint_names), NAN)
     way = trajectory(['slide'], *[{'positions': [0.5]}] * (count - 1), {'positions': [2.5]})
     commands = Commands(mechanism)
-    found = Trajectories(mechanism, commands).map(way, unknown).points
+    found = commands.map(way, unknown).points
     assert [point.positions.tolist() for point in found] == [[0.5]] * (count - 1) + [[2.0]]
     assert commands.counts['joint_trajectory'].clamped == {'slide': 1}
 
     def act(path):
-        Trajectories(mechanism, path).map(way, unknown)
+        path.map(way, unknown)
 
     commands = changes_nothing(mechanism, act, 'limit', limits='reject')
     assert commands.counts['joint_trajectory'].limited == {'slide': 1}

@@ -170,7 +170,7 @@ def test_every_reason_is_explained():
     for module in modules - of_services:
         for node in ast.walk(ast.parse(module.read_text('utf-8'))):
             name = isinstance(node, ast.Call) and getattr(node.func, 'id', '')
-            if name in ('MessageError', 'JointRejection'):
+            if name in ('MessageError', 'Verdict', 'Rejected'):
                 reasons |= {each.value for each in node.args[:1] if isinstance(each, ast.Constant)}
     assert {'mixed_coupled', 'foreign', 'times', 'too_large'} <= reasons
     for reason in reasons:

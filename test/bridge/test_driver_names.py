@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from command_paths import Commands
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from small_robots import maps
 
-from transmission_bridge.bridge.outputs import DriverNames
+from transmission_bridge.bridge.outlets import DriverNames
 from transmission_bridge.bridge.state_plan import NamePlan
 from transmission_bridge.bridge.states import States
 from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
@@ -39,11 +41,24 @@ def record_of(names, position=EMPTY, velocity=EMPTY, effort=EMPTY):
     )
 
 
-def sent(drivers, record):
+def bridge_with(entries):
+    """Return the commands of a robot of joints without transmissions, with these drivers."""
+    topics = dict.fromkeys(['actuator_states', *(each.rpartition(':')[0] for each in entries)])
+    return Commands(
+        maps(ACTUATORS),
+        actuator_names=tuple(f'{driver_name}={name}' for driver_name, name in entries.items()),
+        actuator_state_topics=tuple(filter(None, topics)),
+        mixed_commands='nan',
+    )
+
+
+def sent_by(commands, record):
     """Return what each driver gets, as namespace, names and lists."""
+    commands.sent.clear()
+    commands.send(record)
     return {
         namespace: (part.names, part.position.tolist(), part.velocity.tolist())
-        for namespace, part in drivers.divide_command(record)
+        for _, namespace, part in commands.sent
     }
 
 
@@ -87,9 +102,11 @@ def test_every_number_reaches_its_driver_and_nobody_else(robot, record):
     found = []
     plan = NamePlan(ACTUATORS, entries)
     states = States(plan)
-    parts = DriverNames(entries, ACTUATORS).divide_command(record)
+    commands = bridge_with(entries)
+    commands.send(record)
+    parts = [(namespace, part) for _, namespace, part in commands.sent]
     for namespace, part in parts:
-        assert (part.stamp, part.frame_id) == (record.stamp, record.frame_id)
+        assert (part.stamp, part.frame_id) == (record.stamp, '')
         for field in FIELDS:
             values = getattr(part, field)
             assert not len(values) or not np.isnan(values).all()
@@ -115,7 +132,8 @@ def test_trajectories_are_divided_alike(robot, data):
     """Each driver gets its columns of every waypoint, with all times; omitted rates stay so."""
     entries, places = robot
     names = tuple(data.draw(st.lists(st.sampled_from(ACTUATORS), min_size=1, unique=True)))
-    given_fields = data.draw(st.sets(st.sampled_from(POINT_FIELDS)))
+    given_fields = {data.draw(st.sampled_from(POINT_FIELDS[:3]))}
+    given_fields |= data.draw(st.sets(st.sampled_from(POINT_FIELDS)))
     points = tuple(
         Waypoint(
             (second, 5),
@@ -128,10 +146,12 @@ def test_trajectories_are_divided_alike(robot, data):
     )
     record = TrajectoryRecord((3, 4), 'f', names, points)
     seen = []
-    for namespace, part in DriverNames(entries, ACTUATORS).divide_trajectory(record):
+    commands = bridge_with(entries)
+    commands.map(record, None)
+    for _, namespace, part in commands.sent:
         assert (part.stamp, part.frame_id) == ((3, 4), 'f')
         assert [point.time for point in part.points] == [point.time for point in points]
-        own = [name for name in names if places[name][0] == namespace]
+        own = [name for name in ACTUATORS if name in names and places[name][0] == namespace]
         assert part.names == tuple(places[name][1] for name in own)
         seen += own
         for ours, whole in zip(part.points, points, strict=True):
@@ -143,24 +163,25 @@ def test_trajectories_are_divided_alike(robot, data):
 
 def test_two_arms_by_hand():
     """Both motors M1 get their own number, in the namespace of their states."""
-    drivers = DriverNames(ARMS, ACTUATORS)
-    assert drivers.namespaces == ('left/', 'right/', '')
-    assert sent(drivers, record_of('abcdg', np.arange(5.0))) == {
+    assert DriverNames(ARMS, ACTUATORS).namespaces == ('left/', 'right/', '')
+    commands = bridge_with(ARMS)
+    assert sent_by(commands, record_of('abcdg', np.arange(5.0))) == {
         'left/': (('M1', 'M2'), [0.0, 1.0], []),
         'right/': (('M1', 'M2'), [2.0, 3.0], []),
         '': (('g',), [4.0], []),
     }
-    assert sent(drivers, record_of('c', [7.0])) == {'right/': (('M1',), [7.0], [])}
+    assert sent_by(commands, record_of('c', [7.0])) == {'right/': (('M1',), [7.0], [])}
     mixed = record_of('ac', [1.0, np.nan], [np.nan, 2.0])
-    assert sent(drivers, mixed) == {
+    assert sent_by(commands, mixed) == {
         'left/': (('M1',), [1.0], []),
         'right/': (('M1',), [], [2.0]),
     }
-    drivers = DriverNames(ARMS, ACTUATORS)
-    drivers.divide_command(record_of('ab', [1.0, 2.0]))
-    drivers.divide_trajectory(TrajectoryRecord((0, 0), '', ('c', 'g'), ()))
-    assert drivers.reached == ({'left/'}, {'right/', ''})
-    assert DriverNames({}, ACTUATORS).reached == ({''}, {''})
+    commands = bridge_with(ARMS)
+    commands.send(record_of('ab', [1.0, 2.0]))
+    point = Waypoint((1, 0), np.zeros(2), EMPTY, EMPTY, EMPTY)
+    commands.map(TrajectoryRecord((0, 0), '', ('c', 'g'), (point,)), None)
+    assert commands.gate.reached == ({'left/'}, {'right/', ''})
+    assert bridge_with({}).gate.reached == ({''}, {''})
 
 
 def test_a_driver_has_its_own_actuators_only():
@@ -198,7 +219,7 @@ def test_names_of_sensors_are_beside_those_of_states():
 @pytest.mark.parametrize(
     ('entries', 'names', 'expected'),
     [
-        ({'a': 'b', 'b': 'a', 'axis_3': 'd'}, 'dacb', ('axis_3', 'b', 'c', 'a')),
+        ({'a': 'b', 'b': 'a', 'axis_3': 'd'}, 'dacb', ('b', 'a', 'c', 'axis_3')),
         # A driver may name one actuator in two ways; it is commanded under the first name.
         ({'left/m': 'd', 'right/m': 'd'}, 'd', ('left/m',)),
         ({'n': 'd', 'x/y:m1': 'd', 'x/y:m2': 'd'}, 'd', ('m1',)),
@@ -206,12 +227,10 @@ def test_names_of_sensors_are_beside_those_of_states():
 )
 def test_commands_reach_the_driver_under_its_own_names(entries, names, expected):
     """Names with a driver's name are exchanged, also crosswise; the others and the rest stay."""
-    record = record_of(names, np.arange(len(names)))
-    ((_, renamed),) = DriverNames(entries, ACTUATORS).divide_command(record)
-    assert renamed.names == expected
-    assert (renamed.stamp, renamed.frame_id) == ((1, 2), 'f')
-    assert renamed.position is record.position
-    assert DriverNames({}, ACTUATORS).divide_command(record) == [('', record)]
+    numbers = dict(zip(names, np.arange(4.0), strict=False))
+    found = sent_by(bridge_with(entries), record_of(names, [*numbers.values()]))
+    ((found, position, _),) = found.values()
+    assert (found, position) == (expected, [numbers[name] for name in sorted(names)])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from command_paths import check_ratios, Commands, reason, Trajectories
+from command_paths import check_ratios, Commands, reason
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
@@ -17,11 +17,9 @@ from state_paths import record, StatePath
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
-from transmission_bridge.bridge.inputs import CommandCounts
 from transmission_bridge.bridge.inspection import inspect_actuators
-from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
-from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.outputs import DriverNames
+from transmission_bridge.bridge.outlets import DriverNames
+from transmission_bridge.bridge.robot_plan import find_motor_bounds
 from transmission_bridge.bridge.sensors import SensorPath
 from transmission_bridge.bridge.zeroing import find_zero_offsets
 from transmission_bridge.description import load_description
@@ -169,13 +167,11 @@ def test_limits_are_si_at_the_motor_and_said_in_the_driver_s_unit(twins):
     """30 rad are 4.77 turns, and a refusal names the unit; no number is implausible."""
     _, robot = twins
     place = robot.actuator_names.index('winch')
-    lower, upper = ActuatorLimits(robot, BridgeOptions()).bounds[:, :, place]
+    lower, upper = find_motor_bounds(robot)[:, :3, place]
     assert (lower.tolist(), upper.tolist()) == ([-20.0, -40.0, -3.0], [30.0, 40.0, 3.0])
-    sent = np.full((3, len(robot.actuator_names)), np.nan)
-    sent[0, place] = 5.0 * math.tau
-    limits = ActuatorLimits(robot, BridgeOptions(limits='reject'))
+    commands = Commands(robot, limits='reject')
     with pytest.raises(MessageError, match=r'winch: 5 is not in \[-3.1831, 4.77465\] turn'):
-        limits.limit_actuators(sent, LimitEffects(CommandCounts()))
+        commands.send(record(('lift',), [5.0 * math.tau / 50.0 + 0.2]))
     assert [find_implausible_numbers(robot) for robot in twins] == [(), ()]
 
 
@@ -243,18 +239,22 @@ def test_the_guard_looks_at_the_torque_constant_and_at_positions_in_si(twins, na
 
 
 @pytest.mark.filterwarnings('ignore:overflow')
+@pytest.mark.parametrize('mode', ['position', 'velocity', 'acceleration'])
 @pytest.mark.parametrize('name', ['x', 'y'])
-def test_what_is_too_large_in_the_driver_s_unit_is_refused(name):
+def test_what_is_too_large_in_the_driver_s_unit_is_refused(name, mode):
     """Millimetres overflow where metres do not: a driver is never sent infinity."""
     text = transmission('t', 'Simple', ('x',), {'a': params(position_unit='mm')})
     units = {'y': 'position_unit:deg'}
     robot = RobotTransmissions(load_description(urdf(('x', 'y'), text)), actuator_units=units)
     path = Commands(robot, limits='off')
-    assert reason(path.send, record((name,), [1e308])) == 'unmapped'
-    point = Waypoint((1, 0), np.array([1e308]), EMPTY, EMPTY, EMPTY)
+    if mode != 'acceleration':
+        assert reason(path.send, record((name,), **{mode: [1e308]})) == 'unmapped'
+    arrays = [np.array([1e308]) if each == mode else EMPTY for each in ('position', 'velocity')]
+    rates = np.array([1e308]) if mode == 'acceleration' else EMPTY
+    point = Waypoint((1, 0), *arrays, rates, EMPTY)
     way = TrajectoryRecord((0, 0), '', (name,), (point,))
     with pytest.raises(MessageError, match='cannot be mapped'):
-        Trajectories(robot, path).map(way, np.zeros(2))
+        path.map(way, np.zeros(2))
     assert path.sent == []
 
 

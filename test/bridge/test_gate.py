@@ -10,10 +10,10 @@ from pathlib import Path
 import re
 import sys
 
-from command_paths import reason
+from command_paths import read_sent, reason
 import numpy as np
 import pytest
-from small_robots import ANKLE, maps, params, transmission
+from small_robots import ANKLE, leg, maps, params, transmission
 from state_paths import record
 
 sys.path.append(str(Path(__file__).parent))
@@ -22,9 +22,11 @@ from promise_robots import maps as promise_maps
 
 from transmission_bridge.bridge import bridge
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.follower_limits import FollowerLimits
-from transmission_bridge.bridge.limits import LimitEffects
+from transmission_bridge.bridge.joint_rules import Followers
+from transmission_bridge.bridge.motion import COMMAND, Motion
 from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.plan import Plan
+from transmission_bridge.bridge.states import KnownState
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import Layout
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
@@ -71,9 +73,12 @@ class _World:
         self.counts = self.gate.ledger.counts
         self.now = 100.0
         self.sent = []
+        self.fails = False
 
     def _receive(self, outgoing):
-        self.sent += [(each.topic, each.content) for each in outgoing]
+        if self.fails and outgoing:
+            raise ConnectionError
+        self.sent += [(each.topic, read_sent(each).content) for each in outgoing]
 
     def _sent_by(self, act, *given):
         before = len(self.sent)
@@ -89,13 +94,13 @@ class _World:
         """Let time pass, with ticks; return what is sent."""
         return self._sent_by(self._tick, seconds)
 
-    def state(self, names=(), **rows):
-        """Have the driver give positions, velocities, efforts of its (first) actuators."""
+    def state(self, names=(), driver='driver', **rows):
+        """Have a driver give positions, velocities, efforts of its (first) actuators."""
         names = names or self.robot.actuator_names[: max(map(len, rows.values()))]
         message = record(names, **rows)
         layout = Layout(message.names, message.lengths)
         self.bridge.states.merge_message(
-            self.bridge.plan.states, 'driver', layout, message, (1, 0), self.now
+            self.bridge.plan.states, driver, layout, message, (1, 0), self.now
         )
 
     def command(self, *, topic='joint_commands', **modes):
@@ -138,7 +143,7 @@ class _World:
         """Change parameters."""
         after = self.robot.with_parameters(changes)
         self.bridge.guard_tuning(after, self.now)
-        self.bridge.replace_maps(after)
+        self.bridge.replace_robot(after)
         self.robot = after
 
     @staticmethod
@@ -296,8 +301,11 @@ def test_a_motion_that_cannot_be_computed_becomes_no_number():
     command = np.full((3, len(robot.joint_names)), np.nan)
     command[:2, places] = [[9.0, 9.0], [0.0, 1.0]]  # the motor ends at 1.2
     unknown = np.full(len(robot.joint_names), np.nan)
-    rule = FollowerLimits(robot, BridgeOptions(limits='off'))
-    rule.limit_motion(command, unknown, LimitEffects())
+    plan = Plan(robot, BridgeOptions(limits='off'))
+    pattern = plan.find_pattern(COMMAND, np.isfinite(command).tobytes())
+    motion = Motion('', pattern, command, np.empty(0))
+    for rule in Followers.make(plan, pattern):
+        assert rule.apply(motion, KnownState(0.0, unknown, unknown), None) is None
     expected = np.array([[math.nan] * 2, [0.0, math.nan]])
     np.testing.assert_array_equal(command[:2, places], expected)
 
@@ -330,6 +338,30 @@ def test_a_finger_with_one_motor_stops(mode, both):
     assert world.wait(0.5) == {}
     assert world.wait(TICK) == {mode: {'m0': 0.0}}
     assert world.wait(5.0) == {}
+
+
+def test_an_end_that_was_not_sent_is_sent_at_the_next_tick():
+    """An entry of the ledger is closed by a message that was sent, not by an attempt."""
+    world = _World(pair())
+    world.command(velocity={'j0': 1.0})
+    world.now += 1.0
+    world.fails = True
+    with pytest.raises(ConnectionError):
+        world.bridge.end_expired_commands((2, 0), world.now)
+    world.fails = False
+    assert world.wait(TICK) == {'velocity': {'m0': 0.0}}
+
+
+def test_the_partner_that_is_repeated_goes_on():
+    """A joint with an ended velocity holds zero, so that its partner is not rejected."""
+    world = _World(made(WRIST))
+    world.state(position=(0.0, 0.0))
+    world.command(velocity={'j0': 1.0, 'j1': 2.0})
+    for _ in range(8):
+        world.wait(TICK)
+        world.state(position=(0.0, 0.0))
+        sent = world.command(velocity={'j0': 1.0})
+    assert sent == {'velocity': {'m0': 1.0, 'm1': 1.0}}
 
 
 def test_a_partner_that_cannot_be_mapped_ends_at_the_motors():
@@ -374,6 +406,16 @@ def test_position_from_before_time_went_back_is_not_used_when_time_has_passed_it
     assert reason(world.command, position={'j0': 0.1}) == 'partial'
 
 
+def test_no_effort_is_mapped_at_an_old_position():
+    """The effort of a crank depends on its position."""
+    world = _World(maps({'knee': 'revolute'}, leg()))
+    world.state(position=world.robot.joint_to_actuator('position', np.array([0.1])))
+    assert 'effort' in world.command(effort={'knee': 10.0})
+    world.now += 3.0
+    world.states.read_values(world.now)  # as diagnostics do
+    assert reason(world.command, effort={'knee': 10.0}) == 'unmapped'
+
+
 # -- plain arrays --------------------------------------------------------------------------------
 
 BOTH = {'command_actuators': ('m0', 'm1')}
@@ -383,13 +425,31 @@ def test_an_array_waits_for_a_command_of_each_member():
     """It is sent with active commands of its mode only, and counted if it lacks one."""
     world = _World(pair(), **BOTH)
     assert world.array(position={'j0': 0.5}) == {}
-    assert world.gate.unsent_arrays == {'actuator_position_commands': 1}
-    assert world.gate.missing == {'actuator_position_commands': ('m1',)}
+    assert world.gate.arrays.unsent == {'actuator_position_commands': 1}
+    assert world.gate.arrays.missing == {'actuator_position_commands': ('m1',)}
     sent = world.array(position={'j1': 0.25})
     assert sent == {'actuator_position_commands': [0.5, 0.25]}
-    assert world.gate.missing == {}
+    assert world.gate.arrays.missing == {}
     assert world.array(velocity={'j1': 0.25}) == {}
     assert world.array(position={'j0': 0.5}) == {}
+
+
+def test_an_array_does_not_send_the_old_position_of_a_silent_driver():
+    """A driver that was silent may have been moved: its position needs a new command."""
+    drivers = {
+        'actuator_state_topics': ('one', 'two'),
+        'actuator_names': ('one:m0=m0', 'two:m1=m1'),
+    }
+    world = _World(pair(), **BOTH, **drivers)
+    world.state(('m0',), 'one', position=(0.0,))
+    world.state(('m1',), 'two', position=(0.0,))
+    world.command(position={'j0': 0.5, 'j1': 1.0})
+    world.now += 3.0
+    world.state(('m0',), 'one', position=(0.5,))
+    assert world.array(position={'j0': 0.5}) == {}
+    world.state(('m1',), 'two', position=(-1.5,))
+    assert world.array(position={'j0': 0.5}) == {}
+    assert world.array(position={'j1': -1.5}) == {'actuator_position_commands': [0.5, -1.5]}
 
 
 def test_an_array_does_not_send_to_an_unknown_turn():
@@ -410,10 +470,33 @@ def test_an_array_keeps_limits_that_were_tuned_since(mode, value):
     """A number beyond its limit is no command; what ends rates is brought within."""
     world = _World(pair('<limit velocity="100" effort="100"/>'), **BOTH, zero_effort=True)
     world.command(**{mode: {'j0': 1.0, 'j1': value}})
-    world.bridge.replace_maps(world.robot.with_parameters({f't1.actuators.m1.limit.{mode}': 1.0}))
+    world.bridge.replace_robot(world.robot.with_parameters({f't1.actuators.m1.limit.{mode}': 1.0}))
     assert world.array(**{mode: {'j0': 1.0}}) == {}
     world.gate.ledger.expire_rates(np.array([0]))
     assert world.arrays(world.wait(TICK)) == {f'actuator_{mode}_commands': [0.0, 1.0]}
+
+
+def test_what_ends_a_velocity_is_always_an_array_too():
+    """Zero for the member that ends, the active velocity of each other, zero for the rest."""
+    world = _World(pair(), **BOTH)
+    world.command(velocity={'j0': 1.0})
+    world.command(position={'j1': 0.5})
+    ends = {'velocity': {'m0': 0.0}, 'actuator_velocity_commands': [0.0, 0.0]}
+    assert world.wait(0.75) == ends
+    world.command(velocity={'j0': 1.0})
+    world.wait(0.25)
+    world.command(velocity={'j1': 2.0})
+    assert world.arrays(world.wait(0.375)) == {'actuator_velocity_commands': [0.0, 2.0]}
+
+
+def test_what_ends_an_effort_keeps_the_others():
+    """The other members repeat the effort that they were sent last, zero if it has ended."""
+    world = _World(pair(), **BOTH, zero_effort=True)
+    world.command(effort={'j1': 3.0})
+    world.wait(0.25)
+    world.command(effort={'j0': 2.0})
+    assert world.arrays(world.wait(0.375)) == {'actuator_effort_commands': [2.0, 0.0]}
+    assert world.arrays(world.wait(0.25)) == {'actuator_effort_commands': [0.0, 0.0]}
 
 
 def test_an_array_leads_no_joint_further_beyond_its_limit():
@@ -457,14 +540,53 @@ def test_a_trajectory_of_rates_ends(array):
     assert world.wait(TICK) == {'velocity': {'m0': 0.0}}
 
 
+def test_a_trajectory_to_a_position_does_not_end():
+    """Its driver holds the last position."""
+    world = _World(pair())
+    world.trajectory('j0', (1.0, {'positions': 0.5, 'velocities': 1.0}))
+    assert world.wait(5.0) == {}
+
+
+def test_a_partner_under_way_is_held_where_it_is_measured():
+    """During a trajectory only the driver knows its target."""
+    world = _World(made(WRIST))
+    world.state(position=(0.0, 0.0))
+    world.trajectory(('j0', 'j1'), (5.0, {'positions': (1.0, 1.0)}))
+    world.now += 0.5
+    world.state(position=(0.4, 0.0))  # both joints are at 0.2
+    sent = world.command(position={'j0': 0.3})
+    assert sent == {'position': pytest.approx({'m0': 0.5, 'm1': 0.1})}
+
+
+def test_time_that_goes_backwards_ends_trajectories_of_rates():
+    """The driver may still start one; a trajectory of positions needs no end."""
+    world = _World(pair())
+    world.trajectory('j0', (9.0, {'velocities': 1.0}), start=105.0)
+    world.trajectory('j1', (9.0, {'positions': 1.0}), start=105.0)
+    world.now = 50.0
+    assert world.wait(TICK) == {'velocity': {'m0': 0.0}}
+
+
 @pytest.mark.parametrize('start', [None, 105.0])
 def test_stopping_ends_a_trajectory_of_rates(start):
     """Under way or not started; one with positions stays with its driver."""
     world = _World(pair())
     world.trajectory('j0', (9.0, {'velocities': 1.0}), start=start)
     world.trajectory('j1', (9.0, {'positions': 1.0}), start=start)
-    assert world.gate.find_left_trajectories(world.now) == ('m1',)
+    assert world.bridge.find_left_trajectories(world.now) == ('m1',)
     assert world.stop() == {'velocity': {'m0': 0.0}}
+
+
+def test_a_waypoint_has_the_numbers_that_its_ratio_depends_on():
+    """Rates and efforts of a crank need a position, also if they are zero."""
+    world = _World(maps({'knee': 'revolute'}, leg()))
+    for row in ('velocities', 'accelerations', 'effort'):
+        for number in (0.0, 0.1):
+            point = {'velocities': 0.0, row: number}
+            assert reason(world.trajectory, 'knee', (1.0, point)) == 'no_position'
+    point = {'positions': 0.1, 'accelerations': 0.1}
+    assert reason(world.trajectory, 'knee', (1.0, point)) == 'no_velocity'
+    assert world.trajectory('knee', (1.0, point | {'velocities': 0.1, 'effort': 0.1}))
 
 
 def test_a_trajectory_is_no_faster_than_its_limits_between_waypoints():
@@ -477,6 +599,21 @@ def test_a_trajectory_is_no_faster_than_its_limits_between_waypoints():
     assert len(_World(pair(), limits='off').trajectory('j0', *fast)) == 2
     motor = _World(pair('<limit velocity="1.5"/>'))
     assert reason(motor.trajectory, 'j1', *slow) == 'actuator_limit'
+
+
+def test_a_crank_is_compared_in_the_middle_as_well():
+    """Its motor is faster in one half than on average."""
+
+    def crank(speed):
+        return maps({'knee': 'revolute'}, leg(actuator=f'<limit velocity="{speed}"/>'))
+
+    ends = crank(100).joint_to_actuator('position', np.array([[0.0], [0.4], [0.8]]))
+    halves = np.abs(np.diff(ends[:, 0]))  # a half takes a second
+    assert halves.max() > 1.02 * halves.mean()
+    points = (1.0, {'positions': 0.0}), (3.0, {'positions': 0.8})
+    slow = _World(crank(0.5 * (halves.max() + halves.mean())))
+    assert reason(slow.trajectory, 'knee', *points) == 'actuator_limit'
+    assert len(_World(crank(1.01 * halves.max())).trajectory('knee', *points)) == 2
 
 
 # -- tuning --------------------------------------------------------------------------------------
@@ -501,6 +638,16 @@ def test_a_tuned_limit_does_not_move_a_commanded_joint():
         world.tune({'t1.actuators.m1.limit.velocity': 10.0})
     world.wait(1.0)
     world.tune({'t1.actuators.m1.limit.velocity': 10.0})
+
+
+def test_a_velocity_without_a_timeout_is_guarded():
+    """A limit that would change it is refused, however old its command is."""
+    world = _World(pair('<limit velocity="1"/>'), command_timeout=0.0)
+    world.state(position=(0.0, 0.0))
+    world.command(velocity={'j1': 15.0})
+    world.now += 10.0
+    with pytest.raises(ParameterError, match='velocity 10 instead of 1'):
+        world.tune({'t1.actuators.m1.limit.velocity': 10.0})
 
 
 # -- the promises --------------------------------------------------------------------------------
@@ -547,6 +694,13 @@ def test_a_rejection_changes_the_steps_of_the_named_joints_only():
     assert reason(world.command, position={'j0': 0.9}) == 'jumped'
     world.state(position=(1.0, 0.0))  # both joints are at 0.5
     assert world.command(position={'j0': 0.5, 'j1': 0.1})
+
+
+def test_a_joint_in_an_unknown_position_makes_no_step():
+    """Its command is rejected as ``jumped``, also if the motion of its motor is not known."""
+    world = _World(promise_maps('claw'), max_step='reject', limits='off')
+    for near, far in ((0.5, np.sin(0.5)), (9.0, 9.0)):  # the motor ends at 1.2
+        assert reason(world.command, position={'near': near, 'far': far}) == 'jumped'
 
 
 def test_the_way_to_the_first_waypoint_is_compared():
@@ -672,6 +826,15 @@ def test_a_topic_that_ended_holds_nothing():
     assert sent == [None] * 9 + [2.0] * 4
 
 
+def test_topics_that_command_one_joint_are_counted():
+    """Each command that replaces one of another topic, also if its structure is the same."""
+    world = _World(pair())
+    for topic in ('joint_commands', 'other', 'other', 'joint_commands'):
+        world.command(topic=topic, velocity={'j0': 1.0})
+    for topic in ('joint_commands', 'other'):
+        assert world.counts[topic].contested == {'j0': 1}
+
+
 # -- joints that are rejected alone --------------------------------------------------------------
 
 
@@ -699,6 +862,13 @@ def test_a_transmission_is_rejected_alone(why, options, command):
     assert world.words(end) == {'velocity': {'m0': 0.0, 'm1': 0.0}}
     named = {name for values in command.values() for name in values} - {'j2'}
     assert world.counts['joint_commands'].rejected == {f'{name} ({why})': 1 for name in named}
+
+
+def test_a_change_of_a_joint_that_is_rejected_alone_is_not_counted():
+    """Its velocity was clamped before it was rejected; that of the other joint is counted."""
+    world = _World(three(), rejects='transmission')
+    world.command(position={'j0': 0.1}, velocity={'j1': 50.0, 'j2': 50.0})
+    assert world.counts['joint_commands'].clamped == {'j2': 1}
 
 
 @pytest.mark.parametrize(

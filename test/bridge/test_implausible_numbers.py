@@ -14,8 +14,8 @@ import pytest
 from small_robots import maps, params, ratio, transmission, urdf
 
 import transmission_bridge as tb
-from transmission_bridge.bridge.gate import find_command_timeouts
 from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
+from transmission_bridge.bridge.robot_plan import find_command_timeouts
 from transmission_bridge.bridge.topic_based import (
     find_endless_commands,
     find_other_topics,

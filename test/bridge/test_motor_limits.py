@@ -17,9 +17,11 @@ import pytest
 from small_robots import maps, params, ratio, transmission
 from state_paths import record
 
-from transmission_bridge.bridge.inputs import check_command_age, CommandCounts
-from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
+from transmission_bridge.bridge.actuator_rules import ActuatorLimits
+from transmission_bridge.bridge.inputs import check_command_age
+from transmission_bridge.bridge.motion import COMMAND, END, Motion
 from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.plan import Plan
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.transmissions import RobotTransmissions
@@ -156,28 +158,30 @@ def shapes():
 )
 def test_no_actuator_beyond_a_limit(row, values, ends, policy):
     """Whatever is sent, what is inside is not touched, and the others keep their direction."""
-    limits = ActuatorLimits(
-        shapes(), BridgeOptions(limits='reject' if policy != 'clamp' else 'clamp')
-    )
+    plan = Plan(shapes(), BridgeOptions(limits='reject' if policy != 'clamp' else 'clamp'))
     one, other, velocity, effort = np.array(ends).T
-    limits.bounds[0] = np.minimum(one, other), -velocity, -effort
-    limits.bounds[1] = np.maximum(one, other), velocity, effort
+    plan.motor_bounds[0, :3] = np.minimum(one, other), -velocity, -effort
+    plan.motor_bounds[1, :3] = np.maximum(one, other), velocity, effort
     sent = np.full((3, 7), math.nan)
     sent[row] = values
-    (lower, upper), before = limits.bounds[:, row], np.array(values)
+    given = np.zeros((3, len(plan.robot.joint_names)), dtype=bool)
+    given[row] = True
+    pattern = plan.find_pattern(END if policy == 'ends' else COMMAND, given.tobytes())
+    motion = Motion('', pattern, np.empty(0), sent)
+    (lower, upper), before = plan.motor_bounds[:, row], np.array(values)
     beyond = (before < lower - 1e-9 * (1 + abs(lower))) | (
         before > upper + 1e-9 * (1 + abs(upper))
     )
     coupled = np.isin(range(7), (0, 6), invert=True)
     # What ends a command is never rejected.
     rejected = beyond & (policy == 'reject' or (row == 0 and coupled)) & (policy != 'ends')
-    effects = LimitEffects(None if policy == 'ends' else CommandCounts())
+    verdicts = [rule.apply(motion, None, None) for rule in ActuatorLimits.make(plan, pattern)]
     if rejected.any():
-        with pytest.raises(MessageError, match=r': [-\d.e]+ is not in \[') as caught:
-            limits.limit_actuators(sent, effects)
-        assert caught.value.reason == 'actuator_limit'
+        ((reason, sentence, *_),) = verdicts
+        assert reason == 'actuator_limit'
+        assert re.search(r': [-\d.e+]+ is not in \[', sentence)
         return
-    limits.limit_actuators(sent, effects)
+    assert not any(verdict.reason for verdict in verdicts if verdict)
     assert np.isnan(np.delete(sent, row, axis=0)).all()
     after = sent[row]
     assert not ((after < lower) | (after > upper)).any()
@@ -229,7 +233,8 @@ def test_an_actuator_that_two_transmissions_read_has_the_limits_of_both():
 def test_what_is_too_large_is_said_so():
     """A product beyond double precision is no number to be clamped or scaled."""
     path = _Path(robot(winch='upper="30" velocity="5"', left='velocity="1"'))
-    path.commands.limits.limit_joints = lambda *_, **__: None  # joints without limits
+    # Joints without limits.
+    path.commands.bridge.plan.joint_bounds[:] = [[[-math.inf]], [[math.inf]]]
     for mode in ({'position': {'lift': 1e308}}, {'velocity': {'lift': -1e308}},
                  {'velocity': {'pitch': 1e308, 'roll': 1.0}}):  # fmt: skip
         with np.errstate(over='ignore'), pytest.raises(MessageError) as caught:

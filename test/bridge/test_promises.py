@@ -33,6 +33,7 @@ from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.stalls import StallWatch
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
+from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
 from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
 
@@ -76,6 +77,7 @@ class Found:
             COUNTS[f'messages on {topic}'] += 1
             if topic == 'actuator_commands':
                 forms[space] += 1
+                content = JointStateReader().read_message(content).copy_record()
                 assert content.stamp == STAMP
                 places = [facts.places.index(names[space, name]) for name in content.names]
                 assert places == sorted(places), 'not in the order of the robot'
@@ -246,11 +248,11 @@ class _Machine(RuleBasedStateMachine):
             return
         gate, model = self.bridge.gate, self.model
         unsent = {f'{s}actuator_{MODES[r]}_commands': n for (s, r), n in model.unsent.items()}
-        assert gate.unsent_arrays == unsent
+        assert gate.arrays.unsent == unsent
         for (space, row), names in model.missing.items():
-            missing = gate.missing[f'{space}actuator_{MODES[row]}_commands']
+            missing = gate.arrays.missing[f'{space}actuator_{MODES[row]}_commands']
             assert set(missing) == names
-        assert len(gate.missing) == len(model.missing)
+        assert len(gate.arrays.missing) == len(model.missing)
         counts = gate.ledger.counts.values()
         jumped = sum((each.jumped for each in counts), Counter())
         assert jumped == model.jumped, 'joints that jumped'
@@ -808,7 +810,7 @@ class _Machine(RuleBasedStateMachine):
         matrix = self.mechanics.formula[group.name][0]
         command = self.command_in_force(group)
         self.robot = robot
-        self.bridge.replace_maps(robot)
+        self.bridge.replace_robot(robot)
         before = {name: unit[2] for name, unit in self.mechanics.unit.items()}
         self.mechanics.tune(group, robot, mine)
         units = {name: self.mechanics.unit[name][2] / before[name] for name in group.actuators}
@@ -855,7 +857,7 @@ class _Machine(RuleBasedStateMachine):
 
     @rule(dice=DICE)
     def stop(self, dice):
-        assert set(self.bridge.gate.find_left_trajectories(self.now)) == self.left()
+        assert set(self.bridge.find_left_trajectories(self.now)) == self.left()
         self.model.look(self.now)
         self.outbox = []
         self.bridge.send_stop(STAMP, self.now)

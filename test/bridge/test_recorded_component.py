@@ -20,6 +20,7 @@ import json
 import math
 from pathlib import Path
 
+from command_paths import read_sent
 import pytest
 
 from transmission_bridge.bridge.bridge import Bridge
@@ -122,7 +123,7 @@ class _Replay:
 
     def _receive(self, outgoing):
         for each in outgoing:
-            self.sent |= values_of(each.content)
+            self.sent |= values_of(read_sent(each).content)
 
     def _tick(self, time):
         self.sent = {}

@@ -9,7 +9,7 @@ from collections import Counter
 import math
 from pathlib import Path
 
-from command_paths import Commands, reason, Trajectories
+from command_paths import Commands, reason
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
@@ -504,11 +504,10 @@ def test_readings_that_do_not_fit_are_an_error(given, readings, position, words)
     assert status.level == (ERROR if words else WARN)
     assert all(each in status.message for each in words)
     known = bridge.states.find_known_state(bridge.path.plan, now)
-    commands = Commands(bridge.maps)
+    commands = Commands(bridge.maps, wrap_period=(f'a={TURN}',))
     commands.open_turns = known.open_turns
     assert reason(commands.send, record(('j',), [0.5]), known.position) == 'unknown_turn'
-    path = Trajectories(bridge.maps, commands)
-    assert reason(path.map, WAY, known.position) == 'unknown_turn'
+    assert reason(commands.map, WAY, known.position) == 'unknown_turn'
 
 
 @pytest.mark.parametrize('turns', [-2, 0, 3])
@@ -522,7 +521,7 @@ def test_a_driver_is_commanded_in_its_own_turns(turns):
         (joint,) = bridge.hear(a=reading, now=now)
         commands.shift = bridge.states.find_driver_shift(bridge.path.plan)
         commands.send(record(('j',), [joint]), np.array([joint]))
-        Trajectories(bridge.maps, commands).map(WAY, np.array([joint]))
+        commands.map(WAY, np.array([joint]))
         state, array, way = (each.content for each in commands.sent[-3:])
         assert state.position == pytest.approx([reading])
         assert array == pytest.approx([reading])

@@ -9,6 +9,7 @@ from array import array
 import sys
 from types import SimpleNamespace
 
+from command_paths import read_sent
 import pytest
 
 from transmission_bridge.bridge.bridge import Bridge
@@ -87,7 +88,7 @@ def test_a_joint_command_is_a_joint_command(reference, urdf, monkeypatch, interf
     assert (wire.names, wire.missing) == (TOPICS, '')
     wire.send(interface, **joints)
     (outgoing,) = wire.sent
-    found = outgoing.content
+    found = read_sent(outgoing).content
     assert found.names == ('winch', 'left', 'right')
     for name, value in zip(found.names, getattr(found, interface), strict=True):
         number = reference.actuator_value(reference.Numbers(), interface, name, joints)

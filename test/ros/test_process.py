@@ -191,6 +191,43 @@ def test_events_executor_that_falls_behind_is_relieved(start):
     assert 'stopping True' in child.output
 
 
+#: Callbacks that each take long, as those of a start on a slow machine; others wait meanwhile.
+SLOW = """
+import time
+from transmission_bridge.ros import process
+process._CHECK, process._LATE = 0.1, 0.25
+
+def setup(node):
+    from std_msgs.msg import String
+    # The task of the check is created after the first step, and waits for the second one.
+    steps = [0.2, 0.8, 0.1, 0.1]
+
+    def step(data=None):
+        if steps:
+            time.sleep(steps.pop(0))
+            publisher.publish(String())
+
+    def tick():
+        if len(steps) == 4:
+            step()
+        print('tick')
+
+    publisher = node.create_publisher(String, 'slow', 10)
+    node.create_subscription(String, 'slow', step, 10, raw=True)
+    node.create_timer(0.05, tick)
+"""
+
+
+@pytest.mark.versions
+@pytest.mark.skipif('events' not in available_executors(), reason='there is no events executor')
+def test_long_callbacks_are_no_flood(start):
+    """Callbacks that each take long neither warn nor change the executor."""
+    child = start('-c', PRELUDE + SLOW + MAIN, 'auto')
+    child.wait_for('tick', times=20)  # long enough for one more check after the last step
+    child.ends_well(signal.SIGINT, PROMPT)
+    assert 'takes over' not in child.output
+
+
 #: Messages of a full queue, and the size of each [MiB].
 QUEUE, LARGE = 10, 8
 

@@ -6,19 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.bridge.commands import CommandPath
 from transmission_bridge.bridge.contradictions import MotionWatch
-from transmission_bridge.bridge.gate import Gate, Outgoing
+from transmission_bridge.bridge.gate import Gate
 from transmission_bridge.bridge.inputs import Stamp
-from transmission_bridge.bridge.options import BridgeOptions, split_pairs
-from transmission_bridge.bridge.outputs import DriverNames
-from transmission_bridge.bridge.state_plan import StatePlan
+from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.outlets import Outgoing
+from transmission_bridge.bridge.plan import Plan
 from transmission_bridge.bridge.states import KnownState, States
-from transmission_bridge.bridge.trajectories import TrajectoryPath
 from transmission_bridge.bridge.tuning_guard import check_tuning
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.messages.trajectory import TrajectoryRecord
@@ -26,21 +23,17 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
 
 
-class Plan(NamedTuple):
-    """What follows from robot and options."""
-
-    states: StatePlan
-
-
 class Bridge:
     """
-    The state path and the command path of one robot.
+    The states and the commands of one robot.
 
-    Times ``now`` [s] are of any clock, the same one for all methods.
+    Times ``now`` [s] are of any clock, the same one for all methods. A command that is rejected
+    changes nothing, except that joints rejected alone (``rejects: transmission``) and joints that
+    cannot be mapped end their active velocities and efforts.
 
-    :param send: Receives the messages to the drivers; see :class:`Gate`.
+    :param send: Receives the messages of one motion; if it raises an error, an end is repeated.
     :param stamp_hold: See :class:`States`.
-    :ivar plan: What follows from robot and options; tuning replaces it.
+    :ivar plan: What follows from the robot and the options.
     :raises TransmissionBridgeError: If an option does not fit the robot.
     """
 
@@ -51,31 +44,28 @@ class Bridge:
         send: Callable[[Sequence[Outgoing]], object],
         stamp_hold: float = 0.0,
     ) -> None:
-        self.robot = robot
-        self._options = options
-        self.plan = Plan(StatePlan(robot, options))
-        plan = self.plan.states
-        motion = MotionWatch(robot, np.nan if plan.turns is None else plan.turns.periods)
-        self.states = States(plan, options, motion=motion, stamp_hold=stamp_hold)
-        names = split_pairs('actuator_names', options.actuator_names)
-        drivers = DriverNames(names, robot.actuator_names)
-        self.gate = Gate(robot, options, drivers=drivers, send=send)
-        self._commands = CommandPath(robot, self.gate, options)
-        self.trajectories = TrajectoryPath(robot, self.gate, options)
+        self.plan = Plan(robot, options)
+        turns = self.plan.states.turns
+        motion = MotionWatch(robot, np.nan if turns is None else turns.periods)
+        self.states = States(self.plan.states, options, motion=motion, stamp_hold=stamp_hold)
+        self.gate = Gate(self.plan, send)
 
     def reset(self) -> None:
         """Forget every state and command."""
         self.states.reset(self.plan.states)
         self.plan.states.forget_solutions()
         self.gate.reset()
-        self._commands.reset()
+        self.plan.stream.forget_solutions()
 
-    def replace_maps(self, robot: RobotTransmissions) -> None:
-        """Replace the maps between two messages; joints and actuators must be the same."""
-        self.robot = robot
-        before, self.plan = self.plan, Plan(StatePlan(robot, self._options))
+    def replace_robot(self, robot: RobotTransmissions) -> None:
+        """
+        Replace the maps between two messages; joints and actuators must be the same.
+
+        A joint that holds a position keeps the position of its actuators.
+        """
+        before, self.plan = self.plan, Plan(robot, self.plan.options)
+        self.gate.ledger.hold_actuators(robot)
         self.states.replace_plan(before.states, self.plan.states)
-        self.gate.replace_maps(robot)
 
     def guard_tuning(self, robot: RobotTransmissions, now: float) -> None:
         """
@@ -83,18 +73,15 @@ class Bridge:
 
         :raises ParameterError: If they would move commanded joints suddenly (``tuning_guard``).
         """
-        if not self._options.tuning_guard:
+        if not self.plan.options.tuning_guard:
             return
-        ledger = self.gate.ledger
+        ledger, after = self.gate.ledger, Plan(robot, self.plan.options)
         measured = self.states.read_values(now)[0]
         position = np.where(np.isnan(measured), ledger.actuators[0], measured)
         live = ledger.find_commanded_joints(now)
-        check_tuning(self.robot, robot, position, live, ledger.joints, self._options)
+        check_tuning(self.plan, after, position, live, ledger)
 
-    def _find_known_state(self, now: float) -> KnownState:
-        return self.states.find_known_state(self.plan.states, now)
-
-    # -- commands: CommandPath and TrajectoryPath document results and errors --------------------
+    # -- commands: CommandReader documents errors of messages, the rules other rejections --------
 
     def send_joint_command(
         self,
@@ -103,33 +90,57 @@ class Bridge:
         stamp: Stamp,
         now: float,
         topic: str = 'joint_commands',
-    ) -> list[JointStateRecord]:
-        """Map a joint command and send the result."""
-        return self._commands.send_message(
-            layout, data, self._find_known_state(now), stamp, source=topic
-        )
+    ) -> None:
+        """
+        Map a joint command and send the result.
+
+        :raises MessageError: If it is rejected.
+        """
+        known = self._look(now)
+        motion = self.plan.reader.read_command(layout, data, topic)
+        self.gate.send_motion(self.plan, motion, known, stamp)
 
     def send_interface_command(
         self, topic: str, interface: str, values: Array, stamp: Stamp, now: float
-    ) -> list[JointStateRecord]:
-        """Map a plain array for ``command_joints`` and send the result."""
-        names, known = self._options.command_joints, self._find_known_state(now)
-        return self._commands.send_array(interface, names, values, known, stamp, source=topic)
+    ) -> None:
+        """
+        Map a plain array for ``command_joints`` and send the result.
+
+        :raises MessageError: If it is rejected.
+        """
+        known, names = self._look(now), self.plan.options.command_joints
+        motion = self.plan.reader.read_array(interface, names, values, topic)
+        self.gate.send_motion(self.plan, motion, known, stamp)
 
     def send_joint_trajectory(
         self, trajectory: TrajectoryRecord, now: float, start: float | None = None
-    ) -> TrajectoryRecord:
-        """Map a joint trajectory and send the result."""
-        return self.trajectories.send_message(trajectory, self._find_known_state(now), start=start)
+    ) -> None:
+        """
+        Map a joint trajectory and send the result; header and times are copied.
 
-    def end_expired_commands(self, stamp: Stamp, now: float) -> list[JointStateRecord]:
-        """End the commands that have expired; to be called regularly."""
-        known = self._find_known_state(now)
-        self.gate.update_ledger(known)
-        return self.gate.end_expired_commands(known, stamp)
+        :param start: Start time [s]; ``None``: now.
+        :raises MessageError: If it is rejected.
+        """
+        known, start = self._look(now), now if start is None else start
+        motion = self.plan.reader.read_trajectory(trajectory, start, 'joint_trajectory')
+        self.gate.send_motion(self.plan, motion, known, trajectory.stamp)
 
-    def send_stop(self, stamp: Stamp, now: float) -> list[JointStateRecord]:
+    def end_expired_commands(self, stamp: Stamp, now: float) -> tuple[str, ...]:
+        """End the commands that have expired; see :meth:`Gate.end_expired_commands`."""
+        return self.gate.end_expired_commands(self.plan, self._look(now), stamp)
+
+    def send_stop(self, stamp: Stamp, now: float) -> tuple[str, ...]:
         """Send the messages of ``on_stop``, and forget every command."""
-        known = self._find_known_state(now)
-        self.gate.update_ledger(known)
-        return self.gate.send_stop(known, stamp)
+        ended = self.gate.send_stop(self.plan, self._look(now), stamp)
+        self.plan.stream.forget_solutions()
+        return ended
+
+    def find_left_trajectories(self, now: float) -> tuple[str, ...]:
+        """Return the actuators with a trajectory of positions, started or not."""
+        return self.gate.find_left_trajectories(self.plan, now)
+
+    def _look(self, now: float) -> KnownState:
+        """Return the known state, and let the ledger note the time."""
+        known = self.states.find_known_state(self.plan.states, now)
+        self.gate.ledger.update_clock(known)
+        return known

@@ -27,6 +27,7 @@ class DriverUnits:
     """
 
     def __init__(self, robot: RobotTransmissions) -> None:
+        self._texts = robot.units
         scales = np.ones((len(FIELDS), len(robot.actuator_names)))
         for name, units in robot.units.items():
             place = robot.actuator_names.index(name)
@@ -44,6 +45,11 @@ class DriverUnits:
     def of_drivers(self, values: Array, *at: Places) -> Array:
         """Return numbers in SI in the units of the drivers; arguments as :meth:`in_si`."""
         return values if self.scales is None else values / self.scales[at]
+
+    def find_text(self, actuator: str, row: int) -> str:
+        """Return the unit of an actuator after a space, empty if it is SI."""
+        units = self._texts.get(actuator)
+        return f' {units.all_units[row].text}'.rstrip() if units else ''
 
     def convert_gains(self, gains: Array, row: int) -> Array:
         """

@@ -18,20 +18,7 @@ import numpy as np
 from transmission_bridge.errors import MessageError, shortened, shown
 from transmission_bridge.messages.joint_state import Layout, make_ragged_error
 from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.types import Array, Index, Mask
-
-
-class JointRejection(MessageError):
-    """
-    A rejection caused by some joints of a command.
-
-    :param joints: These joints, shape ``(n_joints,)``.
-    """
-
-    def __init__(self, reason: str, message: str, joints: Mask) -> None:
-        self.joints = joints
-        super().__init__(reason, message)
-
+from transmission_bridge.types import Array, Index
 
 # -- Names to indices, once per layout -----------------------------------------------------------
 
@@ -116,8 +103,6 @@ class PlanCache(Generic[Plan]):
     def __init__(self, make: Callable[[Layout], Plan]) -> None:
         self._make = make
         self._plans: WeakKeyDictionary[Layout, Plan | MessageError] = WeakKeyDictionary()
-        self._last_layout: Layout | None = None
-        self._last: Plan | MessageError | None = None
 
     def find_plan(self, layout: Layout) -> Plan:
         """
@@ -125,22 +110,16 @@ class PlanCache(Generic[Plan]):
 
         :raises MessageError: If messages of this layout are rejected.
         """
-        if layout is self._last_layout:
-            plan = self._last
-        else:
-            plan = self._plans.get(layout)
-            if plan is None:
-                try:
-                    plan = self._make(layout)
-                except MessageError as error:
-                    # A traceback would keep the message alive.
-                    plan = error.with_traceback(None)
-                self._plans[layout] = plan
-            if layout.is_kept:
-                self._last_layout, self._last = layout, plan
+        plan = self._plans.get(layout)
+        if plan is None:
+            try:
+                plan = self._make(layout)
+            except MessageError as error:
+                # A traceback would keep the message alive.
+                plan = error.with_traceback(None)
+            self._plans[layout] = plan
         if isinstance(plan, MessageError):
             raise MessageError(plan.reason, str(plan), about=plan.about)
-        assert plan is not None
         return plan
 
 

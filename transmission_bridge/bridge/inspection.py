@@ -460,8 +460,8 @@ class BridgeWatch:
         self._active = Recent()
         self._open_for = 0.0
         self._drivers = {each: DriverWatch(self._statistics[each]) for each in self._state_topics}
-        self._coverage = Coverage(self._bridge.robot)
-        self._limits = find_measured_limits(self._bridge.robot)
+        self._coverage = Coverage(self._bridge.plan.robot)
+        self._limits = find_measured_limits(self._bridge.plan.robot)
         self._beyond: deque[Mapping[str, str]] = deque(maxlen=round(SHOWN))
 
     def inspect_bridge(
@@ -481,8 +481,8 @@ class BridgeWatch:
         :param reports: See :func:`inspect_transmissions`.
         :param commands: Topics of joint commands; true for trajectories.
         """
-        robot, states, gate = self._bridge.robot, self._bridge.states, self._bridge.gate
-        ledger, recent, now = gate.ledger, self._recent, look.now
+        plan, states, gate = self._bridge.plan, self._bridge.states, self._bridge.gate
+        robot, ledger, recent, now = plan.robot, gate.ledger, self._recent, look.now
         stale = states.find_stale_actuators(now) & look.is_open
         timeouts = {topic: states.find_driver_timeout(topic) for topic in self._drivers}
         drivers: dict[str, list[Trouble]] = {}
@@ -502,9 +502,9 @@ class BridgeWatch:
             yield inspect_input(each, inputs[topic], recent, look, limit, found)
         for topic, peers in outputs.items():
             yield inspect_output(topic, peers, self._active)
-        names = gate.drivers.driver_names
+        names = plan.drivers.driver_names
         is_told = any(not self._drivers[topic].is_fine for topic in drivers)
-        turns = self._bridge.plan.states.turns
+        turns = plan.states.turns
         yield inspect_actuators(robot, states, now, stale, names, troubles, is_told, turns)
         yield from inspect_transmissions(robot, states, reports, recent, stale)
         unheard = self._find_unheard_topics(outputs)
@@ -512,10 +512,10 @@ class BridgeWatch:
             places, counts = unheard[are_trajectories], ledger.counts[topic]
             yield inspect_commands(self._statistics[topic], counts, inputs[topic], recent, places)
         kept, endless = ledger.kept_efforts, ledger.endless_joints
-        yield inspect_active_commands(kept, endless, gate.missing, gate.unsent_arrays)
+        yield inspect_active_commands(kept, endless, gate.arrays.missing, gate.arrays.unsent)
 
     def _find_contradictions(self, now: float) -> list[Trouble]:
-        robot, states = self._bridge.robot, self._bridge.states
+        robot, states = self._bridge.plan.robot, self._bridge.states
         assert states.motion is not None
         states.motion.judge_motion()
         positions = states.find_joint_motion(self._bridge.plan.states, now)[0]
@@ -531,7 +531,7 @@ class BridgeWatch:
         arrays = [f'actuator_{each}_commands' for each in FIELDS]
         kinds = ['actuator_commands', *arrays], ['actuator_trajectory']
         found = []
-        for reached, names in zip(self._bridge.gate.drivers.reached, kinds, strict=True):
+        for reached, names in zip(self._bridge.gate.reached, kinds, strict=True):
             unheard = []
             for namespace in sorted(reached):
                 topics = [outputs[each] for name in names if (each := namespace + name) in outputs]

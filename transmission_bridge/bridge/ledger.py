@@ -6,19 +6,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from transmission_bridge.bridge.command_plan import CommandPattern, list_underactuated
 from transmission_bridge.bridge.inputs import CommandCounts
+from transmission_bridge.bridge.motion import ACCELERATION, EFFORT, Motion, POSITION, VELOCITY
 from transmission_bridge.bridge.options import COMMAND_TIMEOUT
-from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.states import KnownState
+from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Index, Mask
-
-_POSITION, _VELOCITY, _EFFORT = range(len(FIELDS))
 
 #: Times of an absent command and of one that expires at once.
 _NONE, _NOW = np.inf, -np.inf
@@ -31,9 +30,9 @@ class TrajectoryEnd:
 
     :param named: Mask of the joints that it names, shape ``(n_joints,)``.
     :param joints: Mask of these and the coupled joints that hold; it ends their commands.
+    :param actuators: Mask of the actuators that move them, shape ``(n_actuators,)``.
     :param joint_command: Rows position, velocity, effort after the last waypoint, shape ``(3,
         n_joints)``; NaN: none. If it ends with positions, the other rows are NaN.
-    :param actuators: Mask of the actuators that move them, shape ``(n_actuators,)``.
     :param actuator_command: Rows of the actuators, shape ``(3, n_actuators)``.
     :param start: Start time [s]; former commands hold until then.
     :param until: End time [s].
@@ -41,8 +40,8 @@ class TrajectoryEnd:
 
     named: Mask
     joints: Mask
-    joint_command: Array
     actuators: Mask
+    joint_command: Array
     actuator_command: Array
     start: float
     until: float
@@ -55,40 +54,42 @@ class Ledger:
     A new command replaces all modes of its joints. An entry is closed by :meth:`close_entries`
     after its end was sent, or by :meth:`reset`.
 
-    :param timeouts: Command timeout of each joint [s]; 0: never.
+    :param plan: Names, members and timeouts, which tuning does not change.
     :ivar joints: Rows position, velocity, effort, shape ``(3, n_joints)``, NaN: none. An expired
         velocity is zero. For a joint that executes a trajectory, the command at its end.
     :ivar actuators: Active numbers, shape ``(3, n_actuators)``, NaN: none.
-    :ivar last_effort: Last effort sent to each actuator, zero if it has ended.
+    :ivar speeds: For ``max_acceleration``: speed of each joint, time until which the limit covers
+        it, and time of its command, shape ``(3, n_joints)``.
     :ivar upcoming: Trajectories that were sent and have not started.
+    :ivar has_trajectories: Whether a trajectory was sent.
+    :ivar has_astray: Whether the next step of a joint starts as measured after a rejection.
     :ivar counts: Counts of the commands of each route.
+    :ivar report: Counts of NaN in position-dependent transmissions, by reason.
     """
 
-    def __init__(self, robot: RobotTransmissions, timeouts: Sequence[float]) -> None:
-        self._names = robot.joint_names
-        self._n_actuators = len(robot.actuator_names)
-        given = np.asarray(timeouts, dtype=float)
-        self._timeouts: Array = np.where(given > 0.0, given, np.inf)
-        # Tuning changes no members.
-        self._robot = robot
-        self._together = list_underactuated(robot)
+    def __init__(self, plan: RobotPlan) -> None:
+        self._names = plan.robot.joint_names
+        self._reached = plan.robot.reached_actuators
+        self._together = plan.together
+        timeouts = np.array(plan.timeouts)
+        self._timeouts: Array = np.where(timeouts > 0.0, timeouts, np.inf)
+        self.report = MapReport()
         self.counts: defaultdict[str, CommandCounts] = defaultdict(CommandCounts)
         self.reset()
 
     def reset(self) -> None:
         """Forget every command; the counts stay."""
-        n_joints = len(self._names)
+        n_joints, n_actuators = self._reached.shape
         self.joints: Array = np.full((len(FIELDS), n_joints), np.nan)
-        self.actuators: Array = np.full((len(FIELDS), self._n_actuators), np.nan)
-        self.last_effort: Array = np.zeros(self._n_actuators)
+        self.actuators: Array = np.full((len(FIELDS), n_actuators), np.nan)
+        self.speeds: Array = np.full((3, n_joints), -np.inf)
         self.upcoming: list[TrajectoryEnd] = []
         self._is_astray: Mask = np.zeros(n_joints, dtype=bool)
-        self._has_astray = False
+        self.has_astray = False
         self._renewed: Array = np.full(n_joints, _NONE)
-        self._arrival: Array = np.full(self._n_actuators, -np.inf)
-        self._has_trajectories = False
+        self._arrival: Array = np.full(n_actuators, -np.inf)
+        self.has_trajectories = False
         self._keeps_effort: Mask = np.zeros(n_joints, dtype=bool)
-        self._has_kept = False
         self._latest = -np.inf
         self._routes = [''] * n_joints
         self._last_joints: Index | None = None
@@ -98,8 +99,7 @@ class Ledger:
 
     def find_moving_actuators(self, now: float) -> Mask:
         """Return the mask of the actuators that execute a trajectory at a time [s]."""
-        under_way: Mask = self._arrival > now
-        return under_way
+        return self._arrival > now
 
     def find_held_commands(self, now: float) -> Array:
         """
@@ -107,27 +107,20 @@ class Ledger:
 
         Only the driver knows the target of such a joint. The result must not be changed.
         """
-        if not self._has_trajectories:
+        if not self.has_trajectories:
             return self.joints
-        moving = self._robot.joints_of(self.find_moving_actuators(now))
+        moving = self._reached[:, self.find_moving_actuators(now)].any(axis=1)
         return np.where(moving, np.nan, self.joints)
 
-    def find_step_origins(self, known: Array, now: float) -> Array:
+    def find_step_origins(self, known: KnownState) -> Array:
         """
         Return the position of each joint before its next position command.
 
         It is the last commanded position. Without one, after a rejection, and during a trajectory
-        it is the measured position. Joints of an underactuated group have one state.
-
-        :param known: Measured positions, shape ``(n_joints,)``, NaN: unknown.
+        it is the measured position.
         """
-        held = self.find_held_commands(now)[_POSITION]
-        is_measured = np.isnan(held)
-        if self._has_astray:
-            is_measured |= self._is_astray
-            for joints in self._together:
-                is_measured[joints] = is_measured[joints].any()
-        return np.where(is_measured, known, held)
+        held = self.find_held_commands(known.now)[POSITION]
+        return np.where(np.isnan(held) | self._is_astray, known.position, held)
 
     def find_command_ages(self, now: float) -> Array:
         """
@@ -143,11 +136,13 @@ class Ledger:
 
     def record_rejection(self, joints: Mask | Index) -> None:
         """Record that a command to joints was rejected: their next step starts as measured."""
-        self._is_astray[joints] = self._has_astray = True
+        self._is_astray[joints] = self.has_astray = True
+        for group in self._together:
+            self._is_astray[group] |= self._is_astray[group].any()
 
     def find_position_joints(self) -> Mask:
         """Return the joints that hold a position command or have a trajectory."""
-        held: Mask = ~np.isnan(self.joints[_POSITION])
+        held: Mask = ~np.isnan(self.joints[POSITION])
         for end in self.upcoming:
             held |= end.joints
         return held
@@ -161,7 +156,7 @@ class Ledger:
         """
         periods = np.where(np.isinf(self._timeouts), COMMAND_TIMEOUT, self._timeouts)
         commanded: Mask = (self._renewed != _NONE) & (now - self._renewed <= periods)
-        commanded |= np.nan_to_num(self.joints[_VELOCITY]) != 0.0
+        commanded |= np.nan_to_num(self.joints[VELOCITY]) != 0.0
         for end in self.upcoming:
             commanded |= end.joints
         return commanded
@@ -178,55 +173,63 @@ class Ledger:
 
     # -- new commands ----------------------------------------------------------------------------
 
-    def update_clock(self, now: float) -> None:
-        """End every command if time [s] went backwards, and start trajectories that are due."""
-        if now < self._latest:
+    def update_clock(self, known: KnownState) -> None:
+        """
+        Let time pass; call it first for each message.
+
+        Every command ends if time went backwards, and trajectories that are due start. Positions
+        are forgotten if their driver was silent.
+        """
+        if known.now < self._latest:
             # Drivers may still start trajectories of rates: they have to end.
             for end in self.upcoming:
-                if not np.isnan(end.joint_command[_VELOCITY]).all():
+                if not np.isnan(end.joint_command[VELOCITY]).all():
                     self._start_trajectory(end)
             self.upcoming = []
             self._renewed[np.isfinite(self._renewed)] = _NOW
-            self.forget_positions(slice(None), slice(None))
-        self._latest = now
+            self._forget_positions(slice(None), slice(None))
+        self._latest = known.now
         if self.upcoming:
-            self._start_trajectories(now)
+            self._start_trajectories(known.now)
+        if known.returned is not None:
+            joints = self._reached[:, known.returned].any(axis=1)
+            self._forget_positions(joints, known.returned)
 
-    def record_command(
-        self, command: Array, sent: Array, pattern: CommandPattern, route: str, now: float
-    ) -> None:
-        """
-        Record a command that is about to be sent; it cancels trajectories of its joints.
-
-        :param command: Shape ``(3, n_joints)``; may be kept.
-        :param sent: Shape ``(3, n_actuators)``; is copied.
-        :param pattern: Its joints and actuators.
-        """
-        if self._has_trajectories:
+    def record_command(self, motion: Motion, now: float) -> None:
+        """Record a command that is about to be sent; it cancels trajectories of its joints."""
+        pattern = motion.pattern
+        if self.has_trajectories:
             self._arrival[pattern.actuators] = -np.inf
             self._cancel_upcoming(pattern.joints)
-        np.copyto(self.joints, command, where=pattern.joints)
-        np.copyto(self.actuators, sent, where=pattern.actuators)
+        np.copyto(self.joints, motion.values, where=pattern.joints)
+        np.copyto(self.actuators, motion.sent, where=pattern.actuators)
+        if motion.speeds is not None:
+            np.copyto(self.speeds, motion.speeds, where=pattern.joints)
         self._renewed[pattern.given] = now
         # Joints of underactuated groups follow the latest command, and lose their own.
         if pattern.following is not None:
             self._renewed[pattern.following] = _NONE
-            self._is_astray[pattern.following] = False
-        if self._has_kept:
-            self._keeps_effort[pattern.given] = False
-        if self._has_astray:
-            self._is_astray[pattern.given] = False
-            self._has_astray = bool(self._is_astray.any())
-        self._record_route(pattern.given, route)
+        self._keeps_effort[pattern.given] = False
+        if self.has_astray:
+            self._is_astray[pattern.moved] = False
+            self.has_astray = bool(self._is_astray.any())
+        # A controller's stream repeats the same pattern.
+        if pattern.given is not self._last_joints or motion.route != self._last_route:
+            self._record_route(pattern.given, motion.route)
 
-    def record_trajectory(self, end: TrajectoryEnd, route: str, now: float) -> None:
+    def record_trajectory(self, motion: Motion, now: float) -> None:
         """Record a trajectory that is about to be sent; it replaces commands when it starts."""
-        self._has_trajectories = True
+        assert motion.record is not None
+        pattern, until = motion.pattern, motion.start + motion.record.duration
+        commands = _find_final_command(motion.values), _find_final_command(motion.sent)
+        masks = pattern.named, pattern.joints, pattern.actuators
+        end = TrajectoryEnd(*masks, *commands, motion.start, until)
+        self.has_trajectories = True
         self._cancel_upcoming(end.joints)
         self.upcoming.append(end)
         self._is_astray &= ~end.named
         self._keeps_effort &= ~end.named
-        self._record_route(np.flatnonzero(end.named), route)
+        self._record_route(pattern.given, motion.route)
         self._start_trajectories(now)
 
     def _start_trajectories(self, now: float) -> None:
@@ -246,16 +249,13 @@ class Ledger:
         upcoming = []
         for end in self.upcoming:
             kept = end.joints & ~joints
-            actuators = end.actuators & self._robot.actuators_of(kept)
+            actuators = end.actuators & self._reached[kept].any(axis=0)
             if kept.any():
                 named = end.named & kept
                 upcoming.append(replace(end, named=named, joints=kept, actuators=actuators))
         self.upcoming = upcoming
 
     def _record_route(self, joints: Index, route: str) -> None:
-        # A controller's stream repeats the same array.
-        if joints is self._last_joints and route == self._last_route:
-            return
         self._last_joints, self._last_route = joints, route
         for joint in joints:
             if self._routes[joint] not in ('', route):
@@ -272,37 +272,48 @@ class Ledger:
     def expire_rates(self, joints: Mask) -> None:
         """Let active velocities and efforts of joints expire at once."""
         active = joints & (self._renewed != _NONE)
-        self._renewed[active & ~np.isnan(self.joints[_VELOCITY:]).all(axis=0)] = _NOW
+        self._renewed[active & ~np.isnan(self.joints[VELOCITY:]).all(axis=0)] = _NOW
 
-    def close_entries(self, joints: Mask, ending: Array, sent: Array) -> None:
+    def close_entries(self, motion: Motion) -> None:
         """
-        Close entries after their ends were sent.
+        Close entries after their ends were sent; positions are held.
 
-        :param joints: Mask of the joints with expired commands; positions are held.
-        :param ending: Rows that were sent, zero or the command of a partner, shape ``(3,
-            n_joints)``; NaN: none.
-        :param sent: Rows of the actuators, shape ``(3, n_actuators)``; zeros close entries.
+        Zeros of actuators close their numbers; others are those of partners.
         """
+        ending, sent = motion.values, motion.sent
         np.copyto(self.joints, ending, where=~np.isnan(ending))
         np.copyto(self.actuators, np.where(sent == 0.0, np.nan, sent), where=~np.isnan(sent))
-        self._keeps_effort |= joints & ~np.isnan(self.joints[_EFFORT]) & np.isnan(ending[_EFFORT])
-        self._has_kept = bool(self._keeps_effort.any())
-        self._renewed[joints] = _NONE
+        assert motion.due is not None
+        self._keeps_effort |= (
+            motion.due & ~np.isnan(self.joints[EFFORT]) & np.isnan(ending[EFFORT])
+        )
+        self._renewed[motion.due] = _NONE
 
-    def forget_positions(self, joints: Mask | slice, actuators: Mask | slice) -> None:
+    def _forget_positions(self, joints: Mask | slice, actuators: Mask | slice) -> None:
         """Forget positions and trajectories, for example after a driver was silent."""
-        self.joints[_POSITION, joints] = np.nan
-        self.actuators[_POSITION, actuators] = np.nan
+        self.joints[POSITION, joints] = np.nan
+        self.actuators[POSITION, actuators] = np.nan
         self._arrival[actuators] = -np.inf
         for end in self.upcoming:
-            end.joint_command[_POSITION, joints] = np.nan
-            end.actuator_command[_POSITION, actuators] = np.nan
+            end.joint_command[POSITION, joints] = np.nan
+            end.actuator_command[POSITION, actuators] = np.nan
 
     def hold_actuators(self, robot: RobotTransmissions) -> None:
         """Hold joints at the positions of their actuators, computed by new maps."""
         places = [(self.joints, self.actuators)]
         places += [(end.joint_command, end.actuator_command) for end in self.upcoming]
         for command, sent in places:
-            found = robot.actuator_to_joint('position', sent[_POSITION])
-            is_held = np.isfinite(command[_POSITION]) & np.isfinite(found)
-            np.copyto(command[_POSITION], found, where=is_held)
+            found = robot.actuator_to_joint('position', sent[POSITION])
+            is_held = np.isfinite(command[POSITION]) & np.isfinite(found)
+            np.copyto(command[POSITION], found, where=is_held)
+
+
+def _find_final_command(values: Array) -> Array:
+    """Return the command after a trajectory: its last positions, or rates without positions."""
+    last = values[: len(FIELDS), -1].copy()
+    if not np.isnan(last[POSITION]).all():
+        last[VELOCITY:] = np.nan
+    elif np.isnan(last[VELOCITY]).all():
+        # Accelerations alone lead to an unknown velocity that has to end.
+        last[VELOCITY] = np.where(np.isnan(values[ACCELERATION, -1]), np.nan, 0.0)
+    return last

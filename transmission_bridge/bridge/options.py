@@ -247,6 +247,13 @@ class BridgeOptions:
         'plus 0.05 s.',
         ('warn', 'off', 'reject'),
     )
+    max_acceleration: str = _option(
+        'off',
+        'How to handle a command or a trajectory that accelerates a joint beyond its acceleration '
+        'limit (min and max of the command interface acceleration in ros2_control): ignore it, or '
+        'reject its message. A command that brakes always passes.',
+        ('off', 'reject'),
+    )
     several_interfaces: str = _option(
         'together',
         'How to handle commands to several interfaces of a joint: use all; ignore positions '

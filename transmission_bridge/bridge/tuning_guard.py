@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.follower_limits import FollowerLimits
-from transmission_bridge.bridge.limits import ActuatorLimits, LimitEffects
-from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.actuator_rules import ActuatorLimits
+from transmission_bridge.bridge.joint_rules import Followers
+from transmission_bridge.bridge.ledger import Ledger
+from transmission_bridge.bridge.motion import EFFORT, END, Motion, VELOCITY
+from transmission_bridge.bridge.plan import Plan
+from transmission_bridge.bridge.states import KnownState
 from transmission_bridge.errors import ParameterError, shortened
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.interfaces import FIELDS, JOINT_TO_ACTUATOR
+from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Mask
 
 #: Largest shift of a position in one change, of joints that turn [rad] and that slide [m].
@@ -27,34 +29,26 @@ FACTOR = 2.0
 _ROUNDING = 1e-9
 
 
-def check_tuning(
-    before: RobotTransmissions,
-    after: RobotTransmissions,
-    position: Array,
-    live: Mask,
-    commands: Array,
-    options: BridgeOptions,
-) -> None:
+def check_tuning(before: Plan, after: Plan, position: Array, live: Mask, ledger: Ledger) -> None:
     """
     Reject a change after which the next command would move a joint suddenly.
 
     Each changed transmission with a commanded joint is checked at the present position.
 
-    :param before: The maps in use.
-    :param after: The new maps; joints and actuators are the same.
+    :param before: The plan in use.
+    :param after: The new plan; joints and actuators are the same.
     :param position: Positions of the actuators in SI, shape ``(n_actuators,)``; NaN: ratios that
         depend on it are not compared.
     :param live: Mask of the commanded joints, shape ``(n_joints,)``.
-    :param commands: Their commands, rows position, velocity, effort, shape ``(3, n_joints)``.
+    :param ledger: Their commands.
     :raises ParameterError: If an entry of ``J = dq/da`` changes its sign; if an entry or a torque
         constant changes by more than a factor of two; if a position of a joint changes by more
         than 0.1 rad or 0.05 m; or if new actuator limits have these effects on an active command.
     """
-    units = DriverUnits(after)
     # The next equal command at the actuators, with the limits before and after.
-    sent = [_map_commands(after, commands, position, each, options) for each in (before, after)]
-    slides = {joint.name for joint in before.robot.joints if joint.type == 'prismatic'}
-    for former, binding in zip(before.bindings, after.bindings, strict=True):
+    sent = [_map_commands(after, each, ledger, position) for each in (before, after)]
+    slides = {joint.name for joint in before.robot.robot.joints if joint.type == 'prismatic'}
+    for former, binding in zip(before.robot.bindings, after.robot.bindings, strict=True):
         old = former.transmission
         if old is binding.transmission or not live[list(binding.joints)].any():
             continue
@@ -74,9 +68,9 @@ def check_tuning(
         except Exception as error:  # a plugin's bug rejects the change
             raise _new_error(binding, f'{type(error).__name__}: {error}') from error
         _check_ratios(binding, *ratios)
-        _check_units(binding, before, after)
-        _check_rates(binding, *(units.of_drivers(each) for each in sent))
-        ends = [after.actuator_to_joint('position', each[0]) for each in sent]
+        _check_units(binding, before.robot, after.robot)
+        _check_rates(binding, *(after.units.of_drivers(each) for each in sent))
+        ends = [after.robot.actuator_to_joint('position', each[0]) for each in sent]
         moved = np.fmax(moved, np.abs(ends[1] - ends[0])[list(binding.joints)])
         for member, shift in zip(binding.spec.joints, moved.tolist(), strict=True):
             limit, unit = (SLIDE, 'm') if member.name in slides else (TURN, 'rad')
@@ -87,20 +81,22 @@ def check_tuning(
                 )
 
 
-def _map_commands(
-    robot: RobotTransmissions,
-    commands: Array,
-    position: Array,
-    limited: RobotTransmissions,
-    options: BridgeOptions,
-) -> Array:
-    """Return commands of joints mapped to the actuators, within the limits of another robot."""
-    commands = np.array(commands, order='C')
-    measured = robot.actuator_to_joint('position', position)
-    FollowerLimits(limited, options).limit_motion(commands, measured, LimitEffects())
-    sent = robot.stream(JOINT_TO_ACTUATOR).map_command(commands, measured, MapReport()).copy()
-    ActuatorLimits(limited, options).limit_actuators(sent, LimitEffects())
-    return sent
+def _map_commands(plan: Plan, limited: Plan, ledger: Ledger, position: Array) -> Array:
+    """Return commands of joints mapped to the actuators, within the limits of another plan."""
+    measured = plan.robot.actuator_to_joint('position', position)
+    known = KnownState(0.0, measured, np.full_like(measured, np.nan))
+    pattern = limited.find_pattern(END, np.isfinite(ledger.joints).tobytes())
+    motion = Motion('', pattern, ledger.joints.copy(), ledger.actuators)
+    for rule in Followers.make(limited, motion.pattern):
+        rule.apply(motion, known, ledger)
+    motion.sent = plan.stream.map_command(motion.values, measured, MapReport()).copy()
+    for rule in ActuatorLimits.make(limited, motion.pattern):
+        rule.apply(motion, known, ledger)
+    return motion.sent
+
+
+def _is_jump(low: float, high: float) -> bool:
+    return abs(high) > FACTOR * (1.0 + _ROUNDING) * abs(low)
 
 
 def _check_rates(binding: Binding, old: Array, new: Array) -> None:
@@ -110,17 +106,12 @@ def _check_rates(binding: Binding, old: Array, new: Array) -> None:
     :param old: Numbers for the driver before, rows position, velocity, effort.
     :param new: Numbers for the driver after, same rows.
     """
-    for row, is_less_dangerous in ((1, False), (2, True)):
-        for place in binding.actuators:
-            values = np.abs([old[row, place], new[row, place]])
-            low, high = values if not is_less_dangerous else np.sort(values)
-            if high > FACTOR * (1.0 + _ROUNDING) * low:
-                name = binding.spec.actuators[binding.actuators.index(place)].name
-                raise _new_error(
-                    binding,
-                    f'{name} would be sent {FIELDS[row]} {new[row, place]:.3g} instead of '
-                    f'{old[row, place]:.3g}',
-                )
+    for member, place in zip(binding.spec.actuators, binding.actuators, strict=True):
+        for row in (VELOCITY, EFFORT):
+            former, number = old[row, place], new[row, place]
+            if _is_jump(former, number) or (row == EFFORT and _is_jump(number, former)):
+                what = f'would be sent {FIELDS[row]} {number:.3g} instead of {former:.3g}'
+                raise _new_error(binding, f'{member.name} {what}')
 
 
 def _check_units(binding: Binding, before: RobotTransmissions, after: RobotTransmissions) -> None:
@@ -128,27 +119,23 @@ def _check_units(binding: Binding, before: RobotTransmissions, after: RobotTrans
     for member in binding.spec.actuators:
         if member.name in after.units:
             old, new = (each.units[member.name].effort.scale for each in (before, after))
-            if max(old, new) > FACTOR * (1.0 + _ROUNDING) * min(old, new):
+            if _is_jump(old, new) or _is_jump(new, old):
                 what = f'have an effort of {new:.3g} for each unit of its driver instead of'
                 raise _new_error(binding, f'{member.name} would {what} {old:.3g}')
 
 
 def _check_ratios(binding: Binding, before: Array, after: Array) -> None:
     noise = _ROUNDING * max(np.nan_to_num(np.abs(each)).max() for each in (before, after))
-    ends = [member.name for member in binding.spec.actuators]
     for row, column in np.ndindex(before.shape):
         old, new = float(before[row, column]), float(after[row, column])
-        if max(abs(old), abs(new)) <= noise:
-            continue
+        what = ''
         if old * new < 0.0:
             what = 'move in the opposite direction'
-        elif max(abs(old), abs(new)) > FACTOR * (1.0 + _ROUNDING) * min(abs(old), abs(new)):
+        elif _is_jump(old, new) or _is_jump(new, old):
             what = f'move by {new:.3g} for each unit of the motor instead of {old:.3g}'
-        else:
-            continue
-        raise _new_error(
-            binding, f'{binding.spec.joints[row].name} by {ends[column]} would {what}'
-        )
+        if what and max(abs(old), abs(new)) > noise:
+            joint, motor = binding.spec.joints[row].name, binding.spec.actuators[column].name
+            raise _new_error(binding, f'{joint} by {motor} would {what}')
 
 
 def _new_error(binding: Binding, what: str) -> ParameterError:

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.limits import find_motor_bounds
 from transmission_bridge.bridge.options import BridgeOptions, split_pairs, WRAP_PERIOD
+from transmission_bridge.bridge.robot_plan import find_motor_bounds
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.errors import (
     MessageError,

@@ -16,11 +16,11 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.command_plan import find_command_names
-from transmission_bridge.bridge.commands import SINGLE_TOPICS
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.outputs import check_array_order, DriverNames
+from transmission_bridge.bridge.outlets import DriverNames
+from transmission_bridge.bridge.plan import Plan
+from transmission_bridge.bridge.readers import SINGLE_TOPICS
 from transmission_bridge.bridge.sensors import SensorPath
 from transmission_bridge.messages.cdr import count_waypoints, JointStateEncoder
 from transmission_bridge.messages.joint_state import (
@@ -126,10 +126,7 @@ class SensorTopics:
 
 
 def subscribe_joint_arrays(
-    inputs: InputTopics,
-    robot: RobotTransmissions,
-    joints: Sequence[str],
-    take: Callable[[str, str, Array, float], None],
+    inputs: InputTopics, joints: Sequence[str], take: Callable[[str, str, Array, float], None]
 ) -> tuple[str, ...]:
     """
     Subscribe to ``position_commands``, ``velocity_commands`` and ``effort_commands``.
@@ -140,11 +137,7 @@ def subscribe_joint_arrays(
     :param take: Called with topic, interface, values and time of receipt; may raise
         :class:`MessageError`.
     :returns: The subscribed topics.
-    :raises ParameterError: If a joint cannot be commanded or is repeated.
     """
-    commandable = tuple(find_command_names(robot).commandable)
-    kind = 'a joint that may be commanded'
-    check_array_order('command_joints', joints, commandable, kind, robot.lost_joints)
 
     def receive_array(topic: str, interface: str, message: Float64MultiArray, now: float) -> None:
         take(topic, interface, np.array(message.data, dtype=np.float64), now)
@@ -193,39 +186,10 @@ def subscribe_joint_commands(
     return tuple(SINGLE_TOPICS), ''
 
 
-def make_array_publishers(outputs: OutputTopics, namespaces: Sequence[str]) -> Publishers:
-    """Return functions that publish ``actuator_position_commands`` and so on, for each driver."""
-    publishers: Publishers = {}
-    for interface in FIELDS:
-        topic = f'actuator_{interface}_commands'
-        for namespace, publisher in outputs.add_driver_publishers(topic, namespaces).items():
-            publishers[topic, namespace] = partial(_publish_array, publisher)
-    return publishers
-
-
-def _publish_array(publisher: Any, values: Array) -> None:
-    publisher.publish(Float64MultiArray(data=array('d', values.tobytes())))
-
-
-# -- `joint_trajectory` to `actuator_trajectory` -------------------------------------------------
+# -- Trajectories --------------------------------------------------------------------------------
 
 
 TRAJECTORY_TOPIC = 'joint_trajectory'
-
-
-def make_trajectory_publishers(outputs: OutputTopics, namespaces: Sequence[str]) -> Publishers:
-    """Return functions that publish ``actuator_trajectory``, for each driver."""
-    added = outputs.add_driver_publishers('actuator_trajectory', namespaces)
-    return {
-        ('actuator_trajectory', namespace): partial(_publish_trajectory, publisher)
-        for namespace, publisher in added.items()
-    }
-
-
-def _publish_trajectory(publisher: Any, record: TrajectoryRecord) -> None:
-    message = JointTrajectory()
-    fill_trajectory(message, record, JointTrajectoryPoint)
-    publisher.publish(message)
 
 
 def subscribe_trajectories(
@@ -240,7 +204,7 @@ def subscribe_trajectories(
 
     def check_waypoints(data: bytes) -> None:
         # Checked before the decoding, which takes longer than the mapping.
-        bridge.trajectories.check_waypoint_count(count_waypoints(data))
+        bridge.plan.reader.check_waypoint_count(count_waypoints(data))
 
     def map_trajectory(message: JointTrajectory, now: float) -> None:
         trajectory = trajectory_from_message(message)
@@ -255,3 +219,38 @@ def subscribe_trajectories(
         bridge.send_joint_trajectory(trajectory, now, now + delay)
 
     inputs.subscribe_commands(TRAJECTORY_TOPIC, map_trajectory, check_waypoints)
+
+
+# -- Messages to the drivers ---------------------------------------------------------------------
+
+
+def make_driver_publishers(outputs: OutputTopics, plan: Plan) -> Publishers:
+    """Return functions that publish the messages to the drivers, by topic and namespace."""
+    makers: dict[str, Callable[[Any], Any]] = {'actuator_trajectory': _make_trajectory}
+    makers |= dict.fromkeys((f'actuator_{each}_commands' for each in FIELDS), _make_array)
+    publishers: Publishers = {}
+    for topic in ('actuator_commands', *makers):
+        is_array = makers.get(topic) is _make_array
+        namespaces = tuple(plan.orders) if is_array else plan.drivers.namespaces
+        for namespace, publisher in outputs.add_driver_publishers(topic, namespaces).items():
+            publish = publisher.publish
+            if topic in makers:
+                publish = partial(_publish_content, publish, makers[topic])
+            publishers[topic, namespace] = publish
+    return publishers
+
+
+def _publish_content(
+    publish: Callable[[Any], object], make: Callable[[Any], Any], content: Any
+) -> None:
+    publish(make(content))
+
+
+def _make_array(values: Array) -> Float64MultiArray:
+    return Float64MultiArray(data=array('d', values.tobytes()))
+
+
+def _make_trajectory(record: TrajectoryRecord) -> JointTrajectory:
+    message = JointTrajectory()
+    fill_trajectory(message, record, JointTrajectoryPoint)
+    return message

@@ -23,9 +23,9 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.gate import Outgoing
 from transmission_bridge.bridge.inputs import check_command_age, Stamp
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
+from transmission_bridge.bridge.outlets import Outgoing
 from transmission_bridge.bridge.stalls import StallWatch
 from transmission_bridge.bridge.states import PublishPolicy, StampFilter
 from transmission_bridge.errors import MessageError, shortened
@@ -33,8 +33,7 @@ from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.ros.channels import check_separate_topics, InputTopics, OutputTopics
 from transmission_bridge.ros.optional_topics import (
-    make_array_publishers,
-    make_trajectory_publishers,
+    make_driver_publishers,
     SensorTopics,
     subscribe_joint_arrays,
     subscribe_joint_commands,
@@ -186,7 +185,7 @@ class BridgeSession:
         self.bridge = Bridge(robot, options, self._publish_outgoing, _STAMP_HOLD)
         self.states = self.bridge.states
         self.gate = self.bridge.gate
-        self.drivers = self.gate.drivers
+        self.drivers = self.bridge.plan.drivers
         self._stall = self._make_stall_watch()
         self._publishes_any = options.publish == 'on_any'
         timeout_of = self.states.find_driver_timeout
@@ -209,16 +208,8 @@ class BridgeSession:
 
     def _make_topics(self) -> None:
         self._publish_states = self.outputs.add_publisher('joint_states').publish
-        self._command_publishers = self.outputs.add_driver_publishers(
-            'actuator_commands', self.drivers.namespaces
-        )
         # A session is open only while the node is active.
-        self._publishers: dict[tuple[str, str], Callable[[Any], object]] = {}
-        for namespace, publisher in self._command_publishers.items():
-            command = partial(self._publish_command, publisher.publish)
-            self._publishers['actuator_commands', namespace] = command
-        self._publishers |= make_array_publishers(self.outputs, tuple(self.gate.orders))
-        self._publishers |= make_trajectory_publishers(self.outputs, self.drivers.namespaces)
+        self._publishers = make_driver_publishers(self.outputs, self.bridge.plan)
         check_separate_topics(self._node, self.state_topics)
         inputs, robot = self.inputs, self.robot
         for topic in self.state_topics:
@@ -228,7 +219,7 @@ class BridgeSession:
         inputs.subscribe_joint_states('joint_commands', take, commands=True)
         singles, self.missing = subscribe_joint_commands(inputs, robot, self._use_command)
         order = self.options.command_joints
-        arrays = subscribe_joint_arrays(inputs, robot, order, self._use_array)
+        arrays = subscribe_joint_arrays(inputs, order, self._use_array)
         self.command_topics = ('joint_commands', *singles, *arrays, TRAJECTORY_TOPIC)
         self._sensors = SensorTopics(
             self.inputs,
@@ -248,7 +239,7 @@ class BridgeSession:
     def reports(self) -> tuple[MapReport, ...]:
         """Reports on values that the maps of states, commands and sensors cannot compute."""
         sensors = (path.report for path in self._sensors.paths.values())
-        return (self.states.report, self.gate.report, *sensors)
+        return (self.states.report, self.gate.ledger.report, *sensors)
 
     def read_absolute_positions(self, now: float, max_age: float) -> Array:
         """Return absolute joint positions; see :meth:`SensorPath.find_joint_values`."""
@@ -292,14 +283,13 @@ class BridgeSession:
             self._node.destroy_timer(timer)
         self._timers = []
         now = self.time()
-        if left := self.gate.find_left_trajectories(now):
+        if left := self.bridge.find_left_trajectories(now):
             self._log.warning('stop', f'trajectories of {shortened(left)} continue in the drivers')
-        publishers = (
-            self._command_publishers if self.bridge.send_stop(self._read_stamp(), now) else {}
-        )
+        ended = self.bridge.send_stop(self._read_stamp(), now)
         deadline = time.monotonic() + _ACKNOWLEDGE_PERIOD
-        for publisher in publishers.values():
+        for namespace in self.drivers.namespaces if ended else ():
             remaining = max(deadline - time.monotonic(), 0.0)
+            publisher = self.outputs.publishers[f'{namespace}actuator_commands']
             publisher.wait_for_all_acked(Duration(seconds=remaining))
 
     def destroy_session(self) -> None:
@@ -318,7 +308,7 @@ class BridgeSession:
 
     def _make_stall_watch(self) -> StallWatch:
         """Return the watch for stalls; log the joints without a timeout by default."""
-        timeouts = self.gate.timeouts
+        timeouts = self.bridge.plan.timeouts
         endless = self.gate.ledger.endless_joints
         if endless and self.options.command_timeout == AUTO:
             self._node.get_logger().info(
@@ -330,7 +320,7 @@ class BridgeSession:
     def replace_maps(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages."""
         self.robot = robot
-        self.bridge.replace_maps(robot)
+        self.bridge.replace_robot(robot)
         self._sensors.replace_sensor_maps(robot)
 
     # -- messages --------------------------------------------------------------------------------
@@ -361,16 +351,10 @@ class BridgeSession:
         self._stall.notice_stall()
         ended = self.bridge.end_expired_commands(self._read_stamp(), self.time())
         if ended:
-            names = [name for command in ended for name in command.names]
             self._log.info(
                 'command_timeout',
-                f'{shortened(names)} stopped: no new velocity or effort within command_timeout',
+                f'{shortened(ended)} stopped: no new velocity or effort within command_timeout',
             )
-
-    def _publish_command(
-        self, publish: Callable[[bytes], object], record: JointStateRecord
-    ) -> None:
-        publish(self._encoder.encode_record(record))
 
     def _publish_outgoing(self, outgoing: Sequence[Outgoing]) -> None:
         for topic, namespace, content in outgoing:

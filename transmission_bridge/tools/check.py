@@ -14,10 +14,10 @@ import math
 import re
 from typing import Any
 
-from transmission_bridge.bridge.command_plan import find_command_names
 from transmission_bridge.bridge.homing import find_double_offsets
 from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
 from transmission_bridge.bridge.options import find_parameter_names, find_unused_aliases, PREFIX
+from transmission_bridge.bridge.readers import find_command_names
 from transmission_bridge.bridge.topic_based import find_endless_commands, find_several_interfaces
 from transmission_bridge.description import Finding, RejectedTransmission, TransmissionSpec
 from transmission_bridge.description.effective_limits import effective_limits

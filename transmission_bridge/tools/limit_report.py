@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from transmission_bridge.bridge.limits import find_motor_bounds
+from transmission_bridge.bridge.robot_plan import find_motor_bounds
 from transmission_bridge.description import Finding
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.kinematics.limits import effort_box, tight_box
@@ -249,7 +249,7 @@ def _compute_joint_box(transmission: Transmission, limits: Array, own: Array) ->
     """
     Return the limits of the joints that result from the limits of the actuators.
 
-    :param own: Shape ``(2, 3, m)``, as :func:`find_motor_bounds`.
+    :param own: Shape ``(2, 4, m)``, as :func:`find_motor_bounds`.
     :returns: Shape ``(4, n, 2)``.
     """
     (least, greatest), speed, effort = own[:, 0], own[1, 1], own[1, 2]

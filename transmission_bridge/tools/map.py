@@ -12,8 +12,7 @@ import math
 import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.limits import ActuatorLimits
-from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.robot_plan import find_motor_bounds
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.cli import (
     aligned,
@@ -47,7 +46,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     beyond: dict[str, tuple[float, float]] = {}
     if options.to == 'actuator':
         if options.interface != 'acceleration':
-            bounds = ActuatorLimits(robot, BridgeOptions()).bounds[:, row]
+            bounds = find_motor_bounds(robot)[:, row]
             ends = zip(*(units.of_drivers(each, row).tolist() for each in bounds), strict=True)
             is_beyond = (mapped < bounds[0]) | (mapped > bounds[1])
             beyond = {

@@ -1,0 +1,98 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that follows from a robot and the options of its bridge, and from nothing else."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+
+import numpy as np
+
+from transmission_bridge.bridge.acceleration_rule import Acceleration
+from transmission_bridge.bridge.actuator_rules import ACTUATOR_RULES
+from transmission_bridge.bridge.joint_rules import JOINT_RULES, Outward
+from transmission_bridge.bridge.motion import is_mixed, Pattern
+from transmission_bridge.bridge.options import BridgeOptions, split_pairs
+from transmission_bridge.bridge.outlets import (
+    check_array_order,
+    CommandOutlet,
+    DriverNames,
+    Outlets,
+    TrajectoryOutlet,
+)
+from transmission_bridge.bridge.readers import CommandReader
+from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.rule import Rule
+from transmission_bridge.bridge.state_plan import StatePlan
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.types import Mask
+
+#: The rules in the order of their application; some make none for a pattern.
+RULES = (*JOINT_RULES, Acceleration, *ACTUATOR_RULES)
+
+#: Number of cached patterns; controllers use fewer combinations in practice.
+PATTERNS = 64
+
+
+class Plan(RobotPlan):
+    """
+    Patterns, rules, readers and outlets of a bridge; nothing in it has to survive tuning.
+
+    :ivar outward: The rule for active rates, which never rejects.
+    :ivar drivers: The driver of each actuator.
+    :ivar orders: Indices of the actuators in plain arrays, by the namespace of their driver.
+    :ivar ending_rows: Mask of the rows that end after a timeout, shape ``(3, 1)``.
+    :ivar states: What follows for states.
+    :ivar find_pattern: Returns the pattern of a kind of motion and a mask of its given values as
+        bytes.
+    :ivar find_rules: Returns the rules of a pattern.
+    :ivar find_outlets: Returns the outlets of a pattern.
+    :ivar find_command_outlets: Returns the outlets for a mask of numbers of actuators as bytes.
+        With ``mixed_commands: nan`` actuators commanded in different modes share one message, and
+        NaN means no command; otherwise each interface has a message.
+    :ivar reader: Reads messages.
+    :raises ParameterError: If an option does not fit the robot.
+    """
+
+    def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
+        super().__init__(robot, options)
+        self.states = StatePlan(robot, options)
+        self.outward = Outward(self, may_reject=False)
+        names = split_pairs('actuator_names', options.actuator_names)
+        self.drivers = DriverNames(names, robot.actuator_names)
+        self.find_pattern = lru_cache(PATTERNS)(partial(Pattern, self))
+        self.find_rules = lru_cache(PATTERNS)(self._make_rules)
+        self.find_outlets = lru_cache(PATTERNS)(self._make_outlets)
+        self.find_command_outlets = lru_cache(PATTERNS)(self._make_command_outlets)
+        self.reader = CommandReader(self, self.find_pattern)
+        joints, motors = self.reader.names.commandable, robot.actuator_names
+        order = options.command_actuators
+        check_array_order('command_joints', options.command_joints, joints, robot.lost_joints)
+        check_array_order('command_actuators', order, motors, robot.lost_actuators)
+        self.orders: dict[str, list[int]] = {}
+        for name in order:
+            own = self.orders.setdefault(self.drivers.find_namespace(name), [])
+            own.append(motors.index(name))
+        self.ending_rows: Mask = np.array([[False], [True], [options.zero_effort]])
+
+    def _make_rules(self, pattern: Pattern) -> tuple[Rule, ...]:
+        return tuple(rule for each in RULES for rule in each.make(self, pattern))
+
+    def _make_outlets(self, pattern: Pattern) -> Outlets:
+        if not pattern.is_trajectory:
+            return self.find_command_outlets(pattern.result)
+        shares = self.drivers.divide_actuators(pattern.actuators)
+        return tuple(TrajectoryOutlet(share, self.units) for share in shares)
+
+    def _make_command_outlets(self, key: bytes) -> Outlets:
+        given: Mask = np.frombuffer(key, dtype=bool).reshape(len(FIELDS), -1)
+        modes = [given]
+        if self.options.mixed_commands != 'nan' and is_mixed(given):
+            modes = [given & row for row in np.eye(len(FIELDS), dtype=bool)[:, :, np.newaxis]]
+        return tuple(
+            CommandOutlet(share, tuple(mode[:, share.places].any(axis=1).tolist()), self.units)
+            for mode in modes
+            for share in self.drivers.divide_actuators(mode.any(axis=0))
+        )

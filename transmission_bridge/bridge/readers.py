@@ -1,0 +1,371 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""From messages with commands of joints to motions; each names its joints and checks its form."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from transmission_bridge.bridge.inputs import as_slice, is_possible, PlanCache
+from transmission_bridge.bridge.motion import (
+    ACCELERATION,
+    ARRAYS,
+    COMMAND,
+    Motion,
+    Pattern,
+    POSITION,
+    TRAJECTORY,
+    VELOCITY,
+)
+from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.rule import list_names
+from transmission_bridge.errors import closest, MessageError, shortened, shown
+from transmission_bridge.messages.joint_state import (
+    JointStateRecord,
+    Layout,
+    make_ragged_error,
+)
+from transmission_bridge.messages.trajectory import TrajectoryRecord
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.types import Array, EMPTY, Index
+
+# -- Names in joint commands ---------------------------------------------------------------------
+#
+# ros2_control's topic-based hardware names every joint in ``name``, but fills each array only for
+# the joints that declare the command interface: arrays are shorter than the names and misaligned.
+# The declarations decide how to read such a message if they are unambiguous.
+
+
+#: Number of unknown names in an error with a suggestion of the closest known name.
+_MOST_SOUGHT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CommandNames:
+    """
+    The joint names that commands may use.
+
+    :param commandable: Index of each joint that may be commanded.
+    :param barred: Joints that must not be commanded, with the reason.
+    :param declared: By interface, the joints that declare it as a command interface in a
+        ``<ros2_control>`` block.
+    """
+
+    commandable: Mapping[str, int]
+    barred: Mapping[str, str]
+    declared: Mapping[str, frozenset[str]]
+
+
+def check_names(names: Sequence[str], known: CommandNames | None) -> None:
+    """
+    Check the joint names of a command.
+
+    :param known: The known names; ``None``: accept any name.
+    :raises MessageError: If a name is unknown (``unknown_joint``) or repeated
+        (``duplicate_name``).
+    """
+    unknown = [
+        name
+        for name in names
+        if known and name not in known.commandable and name not in known.barred
+    ]
+    if known and unknown:
+        sought = [f'{shown(n)}{closest(n, known.commandable)}' for n in unknown[:_MOST_SOUGHT]]
+        more = len(unknown) - len(sought)
+        raise MessageError(
+            'unknown_joint',
+            f'the robot has no joint {", ".join(sought)}{f" and {more} more" if more else ""}; '
+            'nothing was moved',
+            about=shortened(unknown, _MOST_SOUGHT),
+        )
+    if len(set(names)) < len(names):
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        raise MessageError('duplicate_name', f'given more than once: {shortened(repeated)}')
+
+
+def _find_named(
+    layout: Layout, interface: str, length: int, known: CommandNames
+) -> tuple[str, ...]:
+    """Return the joint of each value of an array."""
+    named = layout.names
+    if length != len(named):
+        named = tuple(n for n in layout.names if n in known.declared.get(interface, ()))
+        # An unknown joint may have a value in the array, or not.
+        unknown = [n for n in layout.names if n not in known.commandable and n not in known.barred]
+        if length != len(named) or unknown:
+            otherwise = ''
+            if 0 < len(named) < len(layout.names):
+                otherwise = f'; or one for each joint that declares the {interface} command '
+                otherwise += f'interface ({shortened(named)})'
+            if unknown:
+                otherwise += f'. The robot has no joint {shortened(unknown)}: the sender has '
+                otherwise += 'another description'
+            raise make_ragged_error(layout.names, {interface: length}, otherwise=otherwise)
+    return named
+
+
+def find_command_names(robot: RobotTransmissions) -> CommandNames:
+    """Return the joint names that commands to a robot may use."""
+    reading = {
+        member.name: 'its transmission only reads'
+        for binding in robot.bindings
+        for member in binding.spec.joints
+        if not all(binding.owned)
+        or any(member.read_only for member in (*binding.spec.joints, *binding.spec.actuators))
+        # If a block declares no interface, its joints may be commanded.
+        or (
+            not binding.spec.can_command
+            and any(
+                each.command_interfaces or each.state_interfaces for each in binding.spec.joints
+            )
+        )
+    }
+    reading |= {
+        robot.joint_names[place]: f"passive, it is moved by transmission '{binding.spec.name}'"
+        for binding in robot.bindings
+        for place in binding.passive
+    }
+    reasons = {name: f'not bridged, {reason}' for name, reason in robot.lost_joints.items()}
+    reasons |= {j.name: f'it follows {j.mimic.joint}' for j in robot.robot.joints if j.mimic}
+    components = [
+        component
+        for block in robot.robot.blocks
+        for component in block.components
+        if component.kind == 'joint'
+    ]
+    others = [each.name for each in robot.robot.joints] + [each.name for each in components]
+    barred = reading | {
+        name: reasons.get(name, 'not bridged') for name in others if name not in robot.joint_names
+    }
+    declared = {
+        interface: frozenset(
+            component.name
+            for component in components
+            if any(each.name == interface for each in component.command_interfaces)
+        )
+        for interface in FIELDS
+    }
+    return CommandNames(
+        {name: joint for joint, name in enumerate(robot.joint_names) if name not in reading},
+        barred,
+        declared,
+    )
+
+
+# -- Messages ------------------------------------------------------------------------------------
+
+#: Topics for commands of one interface; other interfaces have topics of their own.
+SINGLE_TOPICS = {f'joint_commands/{interface}': interface for interface in FIELDS}
+
+
+class _Reading(NamedTuple):
+    """
+    How to read JointStates of one layout.
+
+    :param arrays: Row of each array, indices of its joints, and of their values; ``None``: all.
+    :param barred: Row, index and name of each value for a joint that may not be commanded.
+    """
+
+    arrays: Sequence[tuple[int, Index | slice, Index | None]]
+    barred: Sequence[tuple[int, int, str]]
+
+
+class CommandReader:
+    """
+    Reads messages with commands of joints; names are looked up once per layout.
+
+    Position, velocity and effort of a message are commands, NaN means no command.
+
+    :ivar names: The joint names that commands may use.
+    """
+
+    def __init__(self, plan: RobotPlan, find_pattern: Callable[[str, bytes], Pattern]) -> None:
+        self._plan, self._find_pattern = plan, find_pattern
+        self.names = find_command_names(plan.robot)
+        self._nothing = plan.nothing
+        self._readings = PlanCache(self._plan_layout)
+        self._layout: Layout | None = None
+        self._reading = _Reading((), ())
+
+    def read_command(self, layout: Layout, data: JointStateRecord, route: str) -> Motion:
+        """
+        Return the command of a JointState.
+
+        With ``rejects: transmission`` joints that may not be commanded are left out and counted,
+        unless no other joint is commanded.
+
+        :param route: Topic of the message.
+        :raises MessageError: If a name is unknown (``unknown_joint``) or repeated
+            (``duplicate_name``), a joint may not be commanded (``not_commandable``), an array fits
+            neither the names nor the declarations (``ragged``), or a value is infinite
+            (``infinite``).
+        """
+        reading = self._reading
+        if layout is not self._layout:
+            reading = self._readings.find_plan(layout)
+            if layout.is_kept:
+                self._layout, self._reading = layout, reading
+        values, numbers = self._nothing.copy(), (data.position, data.velocity, data.effort)
+        for row, places, picks in reading.arrays:
+            values[row, places] = numbers[row] if picks is None else numbers[row][picks]
+        motion = self._make_command(values, route)
+        if reading.barred:
+            motion.changes |= self._find_barred(reading, layout.names, motion, numbers)
+        return motion
+
+    def read_array(
+        self, interface: str, names: Sequence[str], numbers: Array, route: str
+    ) -> Motion:
+        """
+        Return the command in a plain array of one interface.
+
+        As in ros2_control's forward_command_controller, an array is rejected if its size is wrong
+        or a value is not finite.
+
+        :param interface: ``position``, ``velocity`` or ``effort``.
+        :param names: The joint of each value; all are commandable.
+        :param route: Topic of the message.
+        :raises MessageError: If the number of values is wrong (``size``), or a value is NaN or
+            infinite (``not_finite``).
+        """
+        if len(numbers) != len(names):
+            raise MessageError('size', f'expected {len(names)} values, found {len(numbers)}')
+        finite = np.isfinite(numbers)
+        if not finite.all():
+            wrong = [name for name, is_finite in zip(names, finite, strict=True) if not is_finite]
+            raise MessageError('not_finite', f'no finite {interface} for {shortened(wrong)}')
+        values, commandable = self._nothing.copy(), self.names.commandable
+        values[FIELDS.index(interface), [commandable[name] for name in names]] = numbers
+        return self._make_command(values, route)
+
+    def read_trajectory(self, record: TrajectoryRecord, start: float, route: str) -> Motion:
+        """
+        Return the waypoints of a trajectory.
+
+        Each array of a waypoint (positions, velocities, accelerations, effort) has a value for
+        every named joint or is empty; one of the first three has values. Times from the start
+        increase strictly. Every number is finite.
+
+        :param start: Time at which it starts [s].
+        :param route: Topic of the message.
+        :raises MessageError: If there are too many waypoints (``too_many_points``), the stamp is
+            impossible (``bad_stamp``), there are no names (``no_names``) or waypoints
+            (``no_points``), a name is unknown (``unknown_joint``) or repeated
+            (``duplicate_name``), a joint may not be commanded (``not_commandable``), an array has
+            the wrong length (``size``), a waypoint has no motion (``empty_point``), times do not
+            increase (``times``), or a number is not finite (``not_finite``).
+        """
+        known, n_joints = self.names, self._nothing.shape[1]
+        self.check_waypoint_count(len(record.points))
+        if not is_possible(record.stamp):
+            raise MessageError(
+                'bad_stamp',
+                'header.stamp is the start time of the trajectory: expected zero (now), or '
+                f'seconds >= 0 and nanoseconds < 10^9, found {record.stamp[0]} s and '
+                f'{record.stamp[1]} ns',
+            )
+        if not record.names:
+            raise MessageError('no_names', 'a trajectory without joint names')
+        check_names(record.names, known)
+        barred = [f'{n} ({known.barred[n]})' for n in record.names if n in known.barred]
+        if barred:
+            raise MessageError('not_commandable', f'trajectory for {shortened(barred, show=str)}')
+        places = [known.commandable[name] for name in record.names]
+        _check_times(record)
+        values = np.full((len(ARRAYS), len(record.points), n_joints), np.nan)
+        for row, field in enumerate(ARRAYS):
+            arrays = [getattr(point, field) for point in record.points]
+            for number, numbers in enumerate(arrays):
+                if len(numbers) not in (0, len(places)):
+                    raise MessageError(
+                        'size',
+                        f'waypoint {number} has {len(numbers)} {field}, expected {len(places)} or '
+                        'none',
+                    )
+            given = [len(numbers) > 0 for numbers in arrays]
+            if any(given):
+                stacked = np.array([numbers for numbers in arrays if len(numbers)])
+                wrong = ~np.isfinite(stacked)
+                if wrong.any():
+                    names = [record.names[place] for place in np.flatnonzero(wrong.any(axis=0))]
+                    raise MessageError('not_finite', f'{field} not finite: {shortened(names)}')
+                values[row][np.ix_(given, places)] = stacked
+        known_values = ~np.isnan(values)
+        still = ~known_values[[POSITION, VELOCITY, ACCELERATION]].any(axis=(0, 2))
+        if still.any():
+            raise MessageError(
+                'empty_point',
+                f'waypoint {int(np.argmax(still))} has no positions, velocities, accelerations',
+            )
+        pattern = self._find_pattern(TRAJECTORY, known_values.any(axis=1).tobytes())
+        return Motion(route, pattern, values, EMPTY, record=record, start=start)
+
+    def check_waypoint_count(self, count: int) -> None:
+        """
+        Reject a trajectory that would take too long to map.
+
+        :param count: Number of its waypoints.
+        :raises MessageError: If there are too many (``too_many_points``).
+        """
+        most = self._plan.options.max_waypoints
+        if count > most:
+            raise MessageError('too_many_points', f'{count} waypoints, max_waypoints is {most}')
+
+    def _make_command(self, values: Array, route: str) -> Motion:
+        if 1 in np.isinf(values).tobytes():
+            names = list_names(self._plan.robot.joint_names, np.isinf(values))
+            raise MessageError('infinite', f'infinite command for {shortened(names)}')
+        pattern = self._find_pattern(COMMAND, np.isfinite(values).tobytes())
+        return Motion(route, pattern, values, EMPTY)
+
+    def _plan_layout(self, layout: Layout) -> _Reading:
+        known = self.names
+        arrays: list[tuple[int, Index | slice, Index | None]] = []
+        barred: list[tuple[int, int, str]] = []
+        check_names(layout.names, None if self._plan.divides else known)
+        for row, length in enumerate(layout.lengths):
+            if not length:
+                continue
+            named = _find_named(layout, FIELDS[row], length, known)
+            picks = [pick for pick, name in enumerate(named) if name in known.commandable]
+            places = as_slice([known.commandable[named[pick]] for pick in picks])
+            is_all = len(picks) == len(named)
+            arrays.append((row, places, None if is_all else np.array(picks, dtype=np.intp)))
+            others = {*range(len(named))}.difference(picks)
+            barred += [(row, pick, named[pick]) for pick in sorted(others)]
+        return _Reading(arrays, barred)
+
+    def _find_barred(
+        self, reading: _Reading, names: Sequence[str], motion: Motion, numbers: Sequence[Array]
+    ) -> set[tuple[str, str]]:
+        """Return the counts of joints with a value that may not be commanded, or reject them."""
+        found = [each for each in reading.barred if not np.isnan(numbers[each[0]][each[1]])]
+        barred = self.names.barred
+        if found and not (self._plan.divides and motion.pattern.named.any()):
+            check_names(names, self.names)
+            first = found[0][0]
+            sentences = [f'{name} ({barred[name]})' for row, _, name in found if row == first]
+            what = f'{FIELDS[first]} command for {shortened(sentences, show=str)}'
+            raise MessageError('not_commandable', what)
+        keys = (
+            f'{name} (not_commandable)' if name in barred else f'{shown(name)} (unknown_joint)'
+            for _, _, name in found
+        )
+        return {('rejected', key) for key in keys}
+
+
+def _check_times(record: TrajectoryRecord) -> None:
+    if not record.points:
+        raise MessageError('no_points', 'a trajectory without waypoints')
+    times = [s * 10**9 + ns for s, ns in (point.time for point in record.points)]
+    for number, (before, after) in enumerate(pairwise(times), start=1):
+        if after <= before:
+            raise MessageError('times', f'waypoint {number} is not later than the one before it')

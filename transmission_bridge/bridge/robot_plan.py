@@ -1,0 +1,157 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""What the rules need to know of a robot and the options of its bridge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
+from transmission_bridge.description.effective_limits import effective_limits
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.interfaces import FIELDS, JOINT_TO_ACTUATOR
+from transmission_bridge.types import Array, Index, Mask
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoupledJoints:
+    """
+    Joints that share actuators, so that no joint can be commanded without the others.
+
+    :param joints: Their indices.
+    :param can_hold: Whether there are enough actuators for one joint to hold while another moves.
+    :param constants: ``J`` and joint offset if the ratio is constant, else ``None``.
+    """
+
+    binding: Binding
+    joints: Index
+    names: tuple[str, ...]
+    can_hold: bool
+    constants: tuple[Array, Array] | None
+
+    @property
+    def transmission(self) -> str:
+        """Name of the transmission."""
+        return self.binding.spec.name
+
+
+class RobotPlan:
+    """
+    Names, limits, units and coupled joints of a robot.
+
+    :ivar divides: Whether the joints of a transmission may be rejected alone.
+    :ivar chooses: Whether one of several interfaces of a joint is chosen.
+    :ivar timeouts: Command timeout of each joint [s]; 0: never.
+    :ivar joint_speeds: Velocity limits of the joints [rad/s or m/s], infinite: none.
+    :ivar joint_bounds: Lower and upper limits of the joints, shape ``(2, 4, n_joints)``; infinite
+        if ``limits`` is ``off``.
+    :ivar motor_bounds: Limits of the actuators in SI, shape ``(2, 4, n_actuators)``, the same.
+    :ivar groups: The joints that one transmission moves together.
+    :ivar together: Indices of the joints that stop together because of too few actuators.
+    :ivar stream: Maps commands.
+    :ivar nothing: A command to no joint, all NaN, shape ``(3, n_joints)``; must not be changed.
+    """
+
+    def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
+        self.robot, self.options = robot, options
+        self.divides = options.rejects == 'transmission' or (
+            options.rejects == 'auto' and any(b.takes_joint_states for b in robot.robot.blocks)
+        )
+        self.chooses = options.several_interfaces != 'together'
+        self.timeouts = find_command_timeouts(robot, options.command_timeout)
+        self.units = DriverUnits(robot)
+        self.joint_bounds = _find_joint_bounds(robot)
+        self.motor_bounds = find_motor_bounds(robot)
+        self.joint_speeds: Array = self.joint_bounds[1, FIELDS.index('velocity')].copy()
+        if options.limits == 'off':
+            self.joint_bounds[:] = self.motor_bounds[:] = [[[-np.inf]], [[np.inf]]]
+        self.groups = find_coupled_joints(robot)
+        self.together = [group.joints for group in self.groups if not group.can_hold]
+        self.stream = robot.stream(JOINT_TO_ACTUATOR)
+        self.nothing: Array = np.full((len(FIELDS), len(robot.joint_names)), np.nan)
+
+    def make_mask(self, joints: Index) -> Mask:
+        """Return the mask of some joints."""
+        mask: Mask = np.zeros(len(self.robot.joint_names), dtype=bool)
+        mask[joints] = True
+        return mask
+
+
+def find_command_timeouts(robot: RobotTransmissions, timeout: float) -> list[float]:
+    """
+    Return the command timeout of each joint [s]; 0: never.
+
+    :param timeout: For all joints; -1: 0.5 s, and 0 for joints of a topic-based component that is
+        silent at its target.
+    """
+    if timeout != AUTO:
+        return [timeout] * len(robot.joint_names)
+    silent = {
+        component.name
+        for block in robot.robot.blocks
+        if block.is_silent_at_target
+        for component in block.components
+    }
+    return [0.0 if name in silent else COMMAND_TIMEOUT for name in robot.joint_names]
+
+
+def _find_joint_bounds(robot: RobotTransmissions) -> Array:
+    limits = [effective_limits(robot.robot, name) for name in robot.joint_names]
+    upper = [[each.upper, each.velocity, each.effort, np.inf] for each in limits]
+    lower = [[each.lower, -each.velocity, -each.effort, -np.inf] for each in limits]
+    return np.array([lower, upper]).reshape(2, len(limits), 4).swapaxes(1, 2).copy()
+
+
+def find_motor_bounds(robot: RobotTransmissions) -> Array:
+    """
+    Return position bounds, and magnitudes of velocity and effort, of every actuator.
+
+    If several transmissions use an actuator, the limits of all of them apply.
+
+    :returns: Lower and upper bounds in SI at the motor, shape ``(2, 4, n_actuators)``, rows
+        position, velocity, effort, acceleration; infinite: no bound.
+    """
+    names = robot.actuator_names
+    bounds: Array = np.full((2, 4, len(names)), np.inf)
+    bounds[0] = -np.inf
+    for tunables in robot.tunables.values():
+        for tunable in tunables:
+            if not tunable.is_actuator_limit:
+                continue
+            lower, upper = bounds[:, :, names.index(tunable.path[1])]
+            kind, value = tunable.path[-1], tunable.value
+            if kind == 'lower':
+                lower[0] = max(lower[0], value)
+            elif kind == 'upper':
+                upper[0] = min(upper[0], value)
+            else:
+                row = FIELDS.index(kind)
+                upper[row] = min(upper[row], value)
+                lower[row] = -upper[row]
+    return bounds
+
+
+def find_coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
+    """Return the groups of joints that one transmission moves together."""
+    zeros = np.zeros(len(robot.actuator_names))
+    # The robot's own methods catch the errors of plugins.
+    jacobian = robot.jacobian(zeros)
+    offset = robot.actuator_to_joint('position', zeros)
+    groups = []
+    for binding in robot.bindings:
+        joints = np.array(binding.joints, dtype=np.intp)
+        constants = jacobian[np.ix_(joints, binding.actuators)], offset[joints]
+        is_constant = binding.transmission.is_constant
+        is_constant &= all(np.isfinite(each).all() for each in constants)
+        names = tuple(member.name for member in binding.spec.joints)
+        can_hold = len(binding.actuators) >= len(joints)
+        if len(joints) > 1:
+            groups.append(
+                CoupledJoints(binding, joints, names, can_hold, constants if is_constant else None)
+            )
+    return tuple(groups)
