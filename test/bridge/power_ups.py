@@ -17,10 +17,9 @@ import sys
 
 import numpy as np
 from small_robots import ankle, params, ratio, transmission, urdf
-from state_paths import record
+from state_paths import record, StatePath
 
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
 from transmission_bridge.messages.joint_state import Layout
 from transmission_bridge.transmissions import RobotTransmissions
@@ -197,7 +196,7 @@ def power_up(robot, path, rng, counts):
     there = np.where(np.isfinite(there), there, actuators)
     readings = (actuators + noise) - periods * np.floor(there / periods)
     path.reset()
-    path.merged.turns.forget_turns(path.merged.turn_plan)
+    path.states.turns.forget_turns(path.plan.turns)
     for name, reading in sorted(zip(names, readings, strict=True), key=lambda _: rng.random()):
         message = record((name,), [reading])
         layout = Layout(message.names, message.lengths)
@@ -213,15 +212,15 @@ def power_up(robot, path, rng, counts):
     if known:
         counts['wrong'] += not agrees(robot, found, truth[0])
         return
-    (turn,) = path.merged.turns.list_open_turns(path.merged.turn_plan)
+    (turn,) = path.states.turns.list_open_turns(path.plan.turns)
     counts['accused'] += turn.reason == 'wrong'
     counts['not named'] += turn.reason == 'several' and not named(robot, turn, truth[0])
     counts[f'open, {turn.reason}'] += 1
     for name in names:
         assert (turn.reason == 'none') == ('no turn keeps' in str(turn))
         counts['not said'] += name not in str(turn)
-    path.use_absolute_positions(
-        actuators + 0.05 * periods * rng.uniform(-1.0, 1.0, len(periods)), 1.0
+    path.states.use_absolute_positions(
+        path.plan, actuators + 0.05 * periods * rng.uniform(-1.0, 1.0, len(periods)), 1.0
     )
     found = path.find_joint_motion(1.0)[0]
     counts['absolute'] += 1

@@ -105,6 +105,13 @@ class Motion:
         )
 
 
+def measure_once(watch, positions, velocities, now):
+    """Give a watch the numbers of a message, as states do."""
+    watch.velocities.append(velocities)
+    if now >= watch.due:
+        watch.end_interval(positions, now)
+
+
 def measure(
     random, motion, *, rate, seconds, factor=1.0, noise=0.0, lag=0.0, gaps=0.0, watch=None
 ):
@@ -126,7 +133,7 @@ def measure(
         if random.random() < gaps / rate:
             until = now + random.uniform(0.0, 3.0)
         if now > until:
-            watch(np.array([position]), np.array([velocity]), now)
+            measure_once(watch, np.array([position]), np.array([velocity]), now)
         if now > second + 1.0:
             second += 1.0
             watch.judge_motion()
@@ -187,7 +194,7 @@ def test_rest_is_no_contradiction(position, velocity):
     random, watch = Random(1), MotionWatch(make_robot(), math.nan)
     for step in range(1, 9000):
         now = 0.1 * step
-        watch(np.array([position(random, now)]), np.array([velocity(random)]), now)
+        measure_once(watch, np.array([position(random, now)]), np.array([velocity(random)]), now)
         if not step % 10:
             watch.judge_motion()
     assert watch.found == {}
@@ -200,7 +207,9 @@ def test_a_contradiction_lasts_until_it_is_refuted():
         now = 0.01 * step
         speed = 0.0 if 400 < step <= 800 else 5.0
         position = 5.0 * min(now, 4.0) + 5.0 * max(now - 8.0, 0.0)
-        watch(np.array([position]), np.array([speed / (60.0 if step < 800 else 1.0)]), now)
+        measure_once(
+            watch, np.array([position]), np.array([speed / (60.0 if step < 800 else 1.0)]), now
+        )
         if not step % 100:
             watch.judge_motion()
             assert bool(watch.found) is (2 <= step // 100 < 10), step
@@ -214,7 +223,7 @@ def test_a_small_period_of_an_encoder_is_found_by_its_jump():
         for step in range(1, 300):
             total = forward * 5.0 * 0.01 * step
             reading = total if period == turn else total % turn
-            watch(np.array([reading]), np.array([forward * 5.0]), 0.01 * step)
+            measure_once(watch, np.array([reading]), np.array([forward * 5.0]), 0.01 * step)
         assert list(watch.found) == ([] if period == turn else ['period of m'])
 
 
@@ -250,7 +259,9 @@ class _Watched:
             self._now += 0.01
             message = record(['m'], [position(self._now)], [velocity(self._now)])
             layout = self._layouts.find_layout(message.names, message.lengths)
-            self.bridge.states.merge_message('s', layout, message, (1, 0), self._now)
+            self.bridge.states.merge_message(
+                self.bridge.plan.states, 's', layout, message, (1, 0), self._now
+            )
             if step % 100 == 99:
                 look = Look(self._now, 1.0, 1.0)
                 found = self._watch.inspect_bridge(look, {'s': Peers('/s')}, outputs, [], {})
@@ -306,5 +317,5 @@ def test_a_return_during_a_gap_is_no_jump():
     for begin in (0.0, 2.0, 4.5):
         for step in range(1, 11):
             now = 0.11 * step
-            watch(np.array([5.0 * now**2]), np.array([10.0 * now]), begin + now)
+            measure_once(watch, np.array([5.0 * now**2]), np.array([10.0 * now]), begin + now)
     assert watch.found == {}

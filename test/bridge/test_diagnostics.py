@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 from small_robots import maps, ratio, transmission
-from state_paths import state_path
+from state_paths import state_path, StatePath
 
 import transmission_bridge
 from transmission_bridge.bridge.diagnostics import (
@@ -38,7 +38,6 @@ from transmission_bridge.bridge.inspection import (
     inspect_output,
     inspect_transmissions,
 )
-from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.transmissions import MapReport
 
 
@@ -311,16 +310,16 @@ def fed(robot, feed):
 
 def of_robot(robot, states, window=None, now=1.0, reports=None):
     """Return the statuses of the transmissions by name."""
-    merged, reports = states.merged, reports or (states.report, MapReport())
-    stale = merged.find_stale_actuators(now)
-    found = inspect_transmissions(robot, merged, reports, window or Recent(), stale)
+    latest, reports = states.states, reports or (states.states.report, MapReport())
+    stale = latest.find_stale_actuators(now)
+    found = inspect_transmissions(robot, latest, reports, window or Recent(), stale)
     return {each.name.removeprefix('transmission '): each for each in found}
 
 
 def of_actuators(robot, states, now=1.0):
     """Return the status of the actuators."""
-    merged = states.merged
-    return inspect_actuators(robot, merged, now, merged.find_stale_actuators(now), {})
+    latest = states.states
+    return inspect_actuators(robot, latest, now, latest.find_stale_actuators(now), {})
 
 
 def test_transmissions_that_are_loaded(robot, fed):
@@ -367,7 +366,7 @@ def test_stale_actuators(robot, reference, fed):
     assert (status.level, status['stale']) == (ERROR, 'left, right, hip, crank, finger')
     assert (status['known'], status["unknown name 'ghost'"]) == ('1', '1')
     states = fed(reference.Message(('ghost', 'winch'), (1.0, 1.0)))
-    status = inspect_actuators(robot, states.merged, 1.0, np.zeros(6, dtype=bool), {})
+    status = inspect_actuators(robot, states.states, 1.0, np.zeros(6, dtype=bool), {})
     assert (status.level, status["unknown name 'ghost'"]) == (OK, '1')
 
 
@@ -434,7 +433,7 @@ class _Watched:
             for topic, publishers in self.publishers.items()
         }
         open_for = self._time.now - self._begun
-        found = self._watch.find_troubles(self.states.merged, self._window, peers, open_for)
+        found = self._watch.find_troubles(self.states.states, self._window, peers, open_for)
         return {trouble.name: trouble.sentence for trouble in found if trouble.sentence}
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from small_robots import maps
 
-from transmission_bridge.bridge.options import RECORDED
 from transmission_bridge.bridge.outlets import DriverNames
-from transmission_bridge.bridge.state_buffer import StateBuffer
+from transmission_bridge.bridge.state_plan import NamePlan
+from transmission_bridge.bridge.states import States
 from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
@@ -100,7 +100,8 @@ def test_every_number_reaches_its_driver_and_nobody_else(robot, record):
         if not np.isnan(value)
     }
     found = []
-    merged = StateBuffer(ACTUATORS, RECORDED, driver_names=entries)
+    plan = NamePlan(ACTUATORS, entries)
+    states = States(plan)
     commands = bridge_with(entries)
     commands.send(record)
     parts = [(namespace, part) for _, namespace, part in commands.sent]
@@ -117,11 +118,11 @@ def test_every_number_reaches_its_driver_and_nobody_else(robot, record):
         # In the bridge's own namespace may be actuators of one topic's driver, and others.
         for source in (f'{namespace}states', *(() if namespace else ('any',))):
             with suppress(MessageError):
-                merged.merge_message(source, Layout(part.names, part.lengths), part, (1, 0), 0.0)
+                states.merge_message(plan, source, Layout(part.names, part.lengths), part, (1, 0))
     assert len(found) == len(set(found))
     assert set(found) == wanted
     assert len(dict(parts)) == len(parts)
-    for field, known in zip(FIELDS, merged.read_values(0.0), strict=True):
+    for field, known in zip(FIELDS, states.read_values(0.0), strict=True):
         sent = dict(zip(record.names, getattr(record, field), strict=False))
         np.testing.assert_array_equal(known, [sent.get(name, np.nan) for name in ACTUATORS])
 
@@ -185,18 +186,19 @@ def test_two_arms_by_hand():
 
 def test_a_driver_has_its_own_actuators_only():
     """On its topic no other name is known; on others the URDF's names are."""
-    merged = StateBuffer(ACTUATORS, RECORDED, driver_names=ARMS)
+    plan = NamePlan(ACTUATORS, ARMS)
+    states = States(plan)
 
     def tell(source, names, values):
         record = record_of(names, values)
-        merged.merge_message(source, Layout(record.names, record.lengths), record, (1, 0), 0.0)
+        states.merge_message(plan, source, Layout(record.names, record.lengths), record, (1, 0))
 
     tell('left/actuator_states', ('M2', 'c', 'g'), [1.0, 8.0, 9.0])
     tell('right/actuator_states', ('M2',), [2.0])
     tell('grippers', ('g', 'M1'), [3.0, 9.0])
     nan = np.nan
-    np.testing.assert_array_equal(merged.read_values(0.0)[0], [nan, 1.0, nan, 2.0, nan, nan, 3.0])
-    assert merged.unknown_names == {"'c'": 1, "'g'": 1, "'M1'": 1}
+    np.testing.assert_array_equal(states.read_values(0.0)[0], [nan, 1.0, nan, 2.0, nan, nan, 3.0])
+    assert states.unknown_names == {"'c'": 1, "'g'": 1, "'M1'": 1}
     with pytest.raises(MessageError, match=r'expected some of .M1., .M2., found .c.'):
         tell('left/actuator_states', ('c',), [1.0])
 
@@ -252,7 +254,7 @@ def test_unknown_actuators_of_a_driver():
     """An actuator that is not there is refused behind a topic, too, and commands nothing."""
     entries = {'left/states:M1': 'nobody'}
     with pytest.raises(UnknownNameError, match='nobody'):
-        StateBuffer(ACTUATORS, RECORDED, driver_names=entries)
+        NamePlan(ACTUATORS, entries)
     assert DriverNames(entries, ACTUATORS).namespaces == ('',)
 
 
@@ -266,10 +268,11 @@ def test_unknown_actuators_of_a_driver():
 )
 def test_names_that_are_not_known(source, expected, found, entries):
     """There is an entry to copy for each, complete where nothing is left to choose."""
-    merged = StateBuffer(('a', 'b', 'c'), RECORDED, driver_names={'right/s:M': 'b', 'N': 'c'})
+    plan = NamePlan(('a', 'b', 'c'), {'right/s:M': 'b', 'N': 'c'})
+    states = States(plan)
     record = record_of(found, np.zeros(len(found)))
     with pytest.raises(MessageError) as caught:
-        merged.merge_message(source, Layout(record.names, record.lengths), record, (1, 0), 0.0)
+        states.merge_message(plan, source, Layout(record.names, record.lengths), record, (1, 0))
     assert str(caught.value) == (
         f'no name is known: expected some of {expected}, found '
         f'{", ".join(map(repr, found))}; check that the topic and the description are of this '

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 from small_robots import leg, params, ratio, transmission, urdf
-from state_paths import record
+from state_paths import record, StatePath
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
 from transmission_bridge.bridge.inspection import inspect_actuators
 from transmission_bridge.bridge.outlets import DriverNames
 from transmission_bridge.bridge.robot_plan import find_motor_bounds
-from transmission_bridge.bridge.states import SensorPath, StatePath
+from transmission_bridge.bridge.sensors import SensorPath
 from transmission_bridge.bridge.zeroing import find_zero_offsets
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
@@ -267,12 +267,15 @@ def test_what_a_driver_said_is_read_by_a_new_torque_constant(twins):
     path.merge_message('driver', layout, message, (1, 0))
     sensor.map_sensors(layout, message, np.zeros(len(robot.actuator_names)), (1, 0))
     tuned = robot.with_parameters({'hoist.actuators.winch.torque_constant': 0.1})
-    path.replace_maps(tuned)
-    sensor.replace_maps(tuned)
+    path.replace_robot(tuned)
+    sensor.replace_robot(tuned)
     state = path.make_joint_state()
     assert state.effort.tolist() == pytest.approx([2.0 * 0.1 * 50.0])
     assert state.position.tolist() == pytest.approx([0.5 * math.tau / 50.0 + 0.2])
     assert sensor.find_actuator_values()[robot.actuator_names.index('winch')] == pytest.approx(0.2)
+    # The next message as well, though its layout is known.
+    path.merge_message('driver', layout, message, (1, 0))
+    assert path.make_joint_state().effort.tolist() == pytest.approx([2.0 * 0.1 * 50.0])
 
 
 def test_diagnostics_name_the_units_by_the_driver_s_names(twins):
@@ -280,7 +283,7 @@ def test_diagnostics_name_the_units_by_the_driver_s_names(twins):
     _, robot = twins
     names = DriverNames({'left/actuator_states:m7': 'winch'}, robot.actuator_names).driver_names
     stale = np.zeros(len(robot.actuator_names), bool)
-    status = inspect_actuators(robot, StatePath(robot).merged, 0.0, stale, names)
+    status = inspect_actuators(robot, StatePath(robot).states, 0.0, stale, names)
     assert {key: value for key, value in status.values if key.startswith('units ')} == {
         'units left/m7': 'turn, rpm, A',
         'units left': 'tick, tick/s, 0.1 percent',

@@ -69,7 +69,7 @@ class _World:
         given = {'command_timeout': TIMEOUT, 'state_timeout': 1.0} | options
         self.robot = robot
         self.bridge = Bridge(robot, BridgeOptions(**given), self._receive)
-        self.gate, self.merged = self.bridge.gate, self.bridge.states.merged
+        self.gate, self.states = self.bridge.gate, self.bridge.states
         self.counts = self.gate.ledger.counts
         self.now = 100.0
         self.sent = []
@@ -99,7 +99,9 @@ class _World:
         names = names or self.robot.actuator_names[: max(map(len, rows.values()))]
         message = record(names, **rows)
         layout = Layout(message.names, message.lengths)
-        self.bridge.states.merge_message(driver, layout, message, (1, 0), self.now)
+        self.bridge.states.merge_message(
+            self.bridge.plan.states, driver, layout, message, (1, 0), self.now
+        )
 
     def command(self, *, topic='joint_commands', **modes):
         """Command joints, each mode as ``{joint: value}``; return what is sent."""
@@ -370,7 +372,7 @@ def test_a_partner_that_cannot_be_mapped_ends_at_the_motors():
     world.command(velocity={'pitch': 0.1, 'roll': 0.2, 'bow': 1.0, 'stern': 2.0})
     world.now += 0.375
     world.command(velocity={'roll': 0.2, 'stern': 2.0})
-    world.bridge.states.reset()
+    world.bridge.states.reset(world.bridge.plan.states)
     ends = {'upper': 0.0, 'lower': 0.0, 'port': 2.0, 'starboard': -2.0}
     assert world.wait(0.25)['velocity'] == pytest.approx(ends, rel=1e-15)
     assert world.wait(0.5) == {'velocity': {'port': 0.0, 'starboard': 0.0}}
@@ -385,7 +387,7 @@ def test_no_command_is_completed_from_an_old_position(timeout):
         assert world.command(position={'j0': 0.1}) != {}
     world.gate.reset()
     world.now += 3.0
-    world.merged.read_values(world.now)  # as diagnostics do
+    world.states.read_values(world.now)  # as diagnostics do
     assert reason(world.command, position={'j0': 0.1}) == 'partial'
 
 
@@ -410,7 +412,7 @@ def test_no_effort_is_mapped_at_an_old_position():
     world.state(position=world.robot.joint_to_actuator('position', np.array([0.1])))
     assert 'effort' in world.command(effort={'knee': 10.0})
     world.now += 3.0
-    world.merged.read_values(world.now)  # as diagnostics do
+    world.states.read_values(world.now)  # as diagnostics do
     assert reason(world.command, effort={'knee': 10.0}) == 'unmapped'
 
 
@@ -456,9 +458,9 @@ def test_an_array_does_not_send_to_an_unknown_turn():
     world = _World(robot, **BOTH, wrap_period=('m1=6.283185307179586',))
     world.state(position=(0.0, 0.0))
     assert reason(world.command, position={'j1': 0.1}) == 'unknown_turn'
-    world.merged.settle_turns(np.array([math.nan, 0.0]))
+    world.states.settle_turns(world.bridge.plan.states, np.array([math.nan, 0.0]))
     assert world.array(position={'j0': 0.1, 'j1': 0.1}) != {}
-    world.merged.turns.forget_turns(world.merged.turn_plan)
+    world.states.turns.forget_turns(world.bridge.plan.states.turns)
     world.state(position=(0.0, 0.0))
     assert world.array(position={'j0': 0.1}) == {}
 

@@ -12,8 +12,8 @@ import tracemalloc
 from command_paths import Commands
 import numpy as np
 import pytest
+from state_paths import StatePath
 
-from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
 

@@ -197,7 +197,7 @@ class _Machine(RuleBasedStateMachine):
         """Tell whether the turn of an actuator is known; if it may be, the bridge knows."""
         known = self.known[name]
         if known is None:
-            open_turns = self.bridge.states.merged.find_open_actuators(self.now)
+            open_turns = self.bridge.states.find_open_actuators(self.bridge.plan.states, self.now)
             known = open_turns is None or not open_turns[self.robot.actuator_names.index(name)]
         return known
 
@@ -510,7 +510,7 @@ class _Machine(RuleBasedStateMachine):
         if self.mechanics.hear(space, readings, self.now):
             self.model.returned.add(space)
         self.bridge.states.merge_message(
-            f'{space}actuator_states', layout, record, STAMP, self.now
+            self.bridge.plan.states, f'{space}actuator_states', layout, record, STAMP, self.now
         )
 
     def move(self, dice, group):
@@ -625,7 +625,7 @@ class _Machine(RuleBasedStateMachine):
                 total = self.mechanics.readings[name][0]
                 positions[self.robot.actuator_names.index(name)] = total
                 self.known[name] = True
-        self.bridge.states.use_absolute_positions(positions, self.now)
+        self.bridge.states.use_absolute_positions(self.bridge.plan.states, positions, self.now)
 
     @rule(dice=DICE)
     def silence(self, dice):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from state_paths import record
 
-from transmission_bridge.bridge.states import SensorPath
+from transmission_bridge.bridge.sensors import SensorPath
 from transmission_bridge.description import load_description
 from transmission_bridge.messages.joint_state import Layout
 from transmission_bridge.transmissions import RobotTransmissions
@@ -85,7 +85,7 @@ def test_sensors_are_mapped_or_pass_by_role(interface, by_role, expected):
     """The flag of the description is a parameter; until both have spoken nothing is published."""
     path = sensors(interface, robot_with(FLAG if by_role == 'flag' else ''))
     if by_role.startswith('ignore'):
-        path.replace_maps(robot_with().with_parameters({f'wrist.{by_role}': True}))
+        path.replace_robot(robot_with().with_parameters({f'wrist.{by_role}': True}))
     alone = measure(path, ['left'], 100.0)
     assert alone == ({'pitch': 100.0} if by_role else None)
     assert measure(path, ['right', 'left'], 20.0, 100.0) == pytest.approx(expected, rel=1e-14)

@@ -92,6 +92,22 @@ def test_commands_resent_after_a_stall_are_rejected(world, stall, after):
     assert all(world.stream(1.0))
 
 
+@pytest.mark.parametrize('event', ['timer', 'command', 'command of another writer'])
+def test_the_first_event_after_a_stall_notices_it(world, event):
+    """The timer or a command alone, because states, which may come before them, do not look."""
+    for writer in 'ab':
+        world.stream(3.0, writer=writer)
+    begun = world.now
+    world.now += 4.0
+    if event == 'timer':
+        world.watch.notice_stall()
+    elif event == 'command of another writer':
+        assert not world.is_taken(begun + 0.5, writer='b')
+    assert not world.is_taken(begun + PERIOD)
+    assert not world.is_taken(begun + 2.0)
+    assert world.is_taken(world.now)
+
+
 def test_resends_between_live_commands_and_in_bursts_are_rejected(world):
     """They are never at the spacing of their source times, and so make no baseline."""
     world.stream(3.0)

@@ -9,9 +9,9 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
+from state_paths import StatePath
 
-from transmission_bridge.bridge.inputs import StampFilter
-from transmission_bridge.bridge.states import StatePath
+from transmission_bridge.bridge.states import StampFilter
 
 BILLION = 10**9
 
@@ -81,7 +81,7 @@ def test_stamps(reference, robot, feed, messages):
     clock, notes, expected = _Clock(), _Notes(), Counter()
     path = StatePath(robot, stamp_hold=reference.STAMP_HOLD)
     model = reference.ReferenceStates(reference.Numbers())
-    judge = StampFilter(clock, notes, path.merged.forget_stamps)
+    judge = StampFilter(clock, notes, path.states.forget_stamps)
     before, history = (0, 0), []
     for source, stamp, step in messages:
         clock.step(*step)

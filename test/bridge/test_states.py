@@ -18,21 +18,14 @@ from state_paths import record, state_path
 
 from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.states import PublishPolicy
+from transmission_bridge.bridge.state_plan import NamePlan
+from transmission_bridge.bridge.states import PublishPolicy, States
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
-from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import Layout, LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 
 NAN = math.nan
-
-
-def published(path, now=0.0):
-    """Return what is published, the same as a record and in bytes."""
-    found, encoder = path.make_joint_state(now), JointStateEncoder()
-    assert path.encode_state(encoder, now) == (found and encoder.encode_record(found))
-    return found
 
 
 class _Driver:
@@ -67,7 +60,7 @@ class _Driver:
     def compare(self):
         """Check what would be published."""
         self.model.now = self.now
-        expected, found = self.model.joint_state(), published(self.path, self.now)
+        expected, found = self.model.joint_state(), self.path.make_joint_state(self.now)
         assert (found is None) == (expected is None)
         if expected is not None:
             expected.check(found)
@@ -89,7 +82,7 @@ def test_any_sequence(reference, robot, data, unknown_joints, timeout):
             driver.update(*step[1:])
         elif step[0] == 'tune':
             present = present.with_parameters(reference.nested(step[1]))
-            driver.path.replace_maps(present)
+            driver.path.replace_robot(present)
             driver.model.numbers = driver.model.numbers.tuned(step[1])
             driver.compare()
         elif step[0] == 'wait':
@@ -129,7 +122,7 @@ def test_too_large_is_unknown(feed, unknown_rates):
     states = state_path(robot, unknown_rates=unknown_rates)
     feed(states, record(('m',), [1.0], [1e308], [1e308]))
     with np.errstate(over='ignore'):
-        found = published(states)
+        found = states.make_joint_state()
     assert found.position.tolist() == [1e3]
     assert found.velocity.tolist() == ([] if unknown_rates == 'nan' else [0.0])
     assert found.effort.tolist() == [1e305]
@@ -192,8 +185,8 @@ def test_numbers_grow_old_one_by_one(reference, robot, feed):
 
     def send(source, now, **arrays):
         feed(path, reference.Message(('winch',), **arrays), source, now)
-        known = np.isfinite(path.merged.read_values(now))[:, 0].tolist()
-        return known, path.merged.find_stale_actuators(now)[0]
+        known = np.isfinite(path.states.read_values(now))[:, 0].tolist()
+        return known, path.states.find_stale_actuators(now)[0]
 
     encoder = {'position': (1.0,), 'velocity': (0.5,)}
     send('encoder', 1.0, **encoder)
@@ -203,6 +196,73 @@ def test_numbers_grow_old_one_by_one(reference, robot, feed):
     assert send('encoder', 1.75, **encoder) == ([True] * 3, False)
     # Numbers that a driver omits become unknown, and publication does not wait for them.
     assert send('encoder', 1.8, position=(1.0,)) == ([True, False, True], False)
+
+
+@given(
+    st.sampled_from([-1.0, 0.0, 0.5]),
+    st.lists(
+        st.tuples(
+            st.sampled_from(['one', 'other']),
+            st.sampled_from([('a', 'b', 'c'), ('c', 'a', 'x'), ('b',)]),
+            st.integers(1, 3),
+            st.sampled_from([0.0, 0.01, 0.15, 0.3, 0.6, 1.5, -0.1]),
+            st.sampled_from([1.0, NAN, math.inf]),
+        ),
+        max_size=30,
+    ),
+)
+def test_a_message_like_the_last_one_needs_no_look(timeout, messages):
+    """Numbers, ages, timeouts, silence, rivals and counts are as if it were the first."""
+    options, plan = BridgeOptions(state_timeout=timeout), NamePlan(('a', 'b', 'c'))
+    usual, looked = States(plan, options), States(plan, options)
+    table, now = LayoutTable(), 10.0
+    for source, names, n_rows, gap, value in messages:
+        now += gap
+        message = record(names, *[[value, *range(1, len(names))]] * n_rows)
+        known = table.find_layout(message.names, message.lengths)
+        usual.merge_message(plan, source, known, message, (1, 0), now)
+        looked.merge_message(
+            plan, source, Layout(known.names, known.lengths), message, (1, 0), now
+        )
+        later = now + 0.4
+        for look in (
+            lambda each: each.find_ages(now),
+            lambda each: each.find_silent_actuators(later),
+            lambda each: each.find_stale_actuators(later),
+            lambda each: each.read_values(now).copy(),
+            lambda each: [each.find_driver_timeout(name) for name in ('one', 'other')],
+            lambda each: each.list_rivals('abc'),
+            lambda each: (each.unknown_names, each.contests, each.find_stamp(now)),
+            lambda each: each.not_finite.copy(),
+        ):
+            np.testing.assert_equal(look(usual), look(looked))
+
+
+def test_ages_of_a_driver_that_alternates_two_layouts():
+    """Each number is as old as the last message that had it."""
+    plan = NamePlan(('a', 'b'))
+    states = States(plan)
+    for now, name in ((1.0, 'a'), (2.0, 'b'), (4.0, 'a'), (5.0, 'b')):
+        message = record((name,), [now])
+        layout = Layout(message.names, message.lengths)
+        states.merge_message(plan, 'driver', layout, message, (1, 0), now)
+    assert states.find_ages(5.5)[0].tolist() == [1.5, 0.5]
+
+
+def test_drivers_that_return_and_drivers_that_are_silent():
+    """A command learns of both, and of a return once."""
+    own = [transmission(j, 'Simple', (j,), (f'{j}_motor',)) for j in 'ij']
+    robot = maps(('i', 'j'), ''.join(own))
+    path = state_path(robot, timeout=0.5)
+    messages = {name: record((name,), [1.0]) for name in robot.actuator_names}
+    layouts = {name: Layout(each.names, each.lengths) for name, each in messages.items()}
+    for now, name in ((1.0, 'i_motor'), (1.0, 'j_motor'), (2.0, 'i_motor')):
+        path.merge_message(name, layouts[name], messages[name], (1, 0), now)
+    known = path.states.find_known_state(path.plan, 2.0)
+    assert known.silent.tolist() == [name == 'j_motor' for name in robot.actuator_names]
+    assert known.returned.tolist() == [True, True]
+    known = path.states.find_known_state(path.plan, 2.0)
+    assert known.returned.tolist() == known.silent.tolist()
 
 
 # -- positions that are solved -------------------------------------------------------------------
@@ -239,7 +299,7 @@ def test_tuning_forgets_the_solution(moved):
     path, robot, move = moved
     move([0.4, 0.3])
     offsets = {'ankle.joints.pitch.offset': -0.1, 'ankle.joints.roll.offset': -0.2}
-    path.replace_maps(robot.with_parameters(offsets))
+    path.replace_robot(robot.with_parameters(offsets))
     assert np.allclose(path.find_joint_motion()[0], [0.3, 0.1], rtol=0.0, atol=1e-12)
 
 
@@ -249,7 +309,7 @@ def test_a_gap_costs_nothing(moved, elsewhere):
     path, _, move = moved
     for place in ([0.5, 0.5], elsewhere):
         assert np.allclose(move(place), place, rtol=0.0, atol=1e-12)
-    assert not path.report.counts
+    assert not path.states.report.counts
 
 
 # -- state interfaces that are not declared ------------------------------------------------------
@@ -341,7 +401,7 @@ def test_a_follower_is_computed_over_any_chain(followers, feed, unknown_rates):
     """It is multiplier q + offset, its velocity multiplier q'; in a loop it is an error."""
     path = state_path(followers, unknown_rates=unknown_rates)
     feed(path, record(('motor',), [6.0], [2.0], [3.0]))
-    found = published(path)
+    found = path.make_joint_state()
     assert found.names == ('first', 'third', 'second')
     assert found.position.tolist() == [1.5, -2.0 * (0.5 * 1.5 - 1.0) + 0.25, 0.5 * 1.5 - 1.0]
     assert found.velocity.tolist() == [0.5, -0.5, 0.25]
@@ -350,7 +410,7 @@ def test_a_follower_is_computed_over_any_chain(followers, feed, unknown_rates):
     loops = [each for each in followers.findings if each.subject in ('one', 'other')]
     assert {each.severity for each in loops} == {'error'}
     feed(path, record(('motor',), [NAN], [1.0], [1.0]))
-    assert published(path) is None
+    assert path.make_joint_state() is None
 
 
 @pytest.mark.parametrize('name', ['third', 'second', 'lost'])

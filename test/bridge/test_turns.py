@@ -52,35 +52,35 @@ class _Bridge:
     def __init__(self, maps, periods=None, *, timeout=1.0, **options):
         self.maps = maps
         periods = dict.fromkeys(maps.actuator_names, TURN) if periods is None else periods
-        self.states = state_path(maps, wrap_period=periods, timeout=timeout, **options)
-        self.merged = self.states.merged
+        self.path = state_path(maps, wrap_period=periods, timeout=timeout, **options)
+        self.states = self.path.states
         self.layouts = LayoutTable()
 
     def settle(self, *positions):
         """Settle the turns at these positions of the actuators."""
-        self.merged.settle_turns(np.array(positions))
+        self.states.settle_turns(self.path.plan, np.array(positions))
 
     def open_turns(self):
-        return self.merged.turns.list_open_turns(self.merged.turn_plan)
+        return self.states.turns.list_open_turns(self.path.plan.turns)
 
     def joints(self, now=0.0):
-        return self.states.find_joint_motion(now)[0].copy()
+        return self.path.find_joint_motion(now)[0].copy()
 
     def hear(self, now=0.0, source='driver', stamp=(1, 0), **positions):
         """Take readings, and return the joints' positions."""
         message = record(positions, [*positions.values()], stamp=stamp)
         layout = self.layouts.find_layout(message.names, message.lengths)
-        self.states.merge_message(source, layout, message, stamp, now)
+        self.path.merge_message(source, layout, message, stamp, now)
         return self.joints(now)
 
     def absolute(self, *positions, now=0.0):
         """Take absolute positions, and return the joints' positions."""
-        self.states.use_absolute_positions(np.array(positions), now)
+        self.states.use_absolute_positions(self.path.plan, np.array(positions), now)
         return self.joints(now)
 
     def status(self):
         stale = np.zeros(len(self.maps.actuator_names), dtype=bool)
-        return inspect_actuators(self.maps, self.states.merged, 0.0, stale, {})
+        return inspect_actuators(self.maps, self.states, 0.0, stale, {}, plan=self.path.plan.turns)
 
 
 def unknown(positions):
@@ -146,7 +146,7 @@ def test_counting_while_all_is_well(together):
             bridge.hear(left=left, now=now)
             found = bridge.hear(right=right, now=now)
         assert found == pytest.approx(bridge.maps.actuator_to_joint('position', truth))
-        shift = bridge.merged.find_driver_shift()
+        shift = bridge.states.find_driver_shift(bridge.path.plan)
         assert truth - (0.0 if shift is None else shift) == pytest.approx([left, right])
 
 
@@ -205,7 +205,7 @@ def test_open_turns_in_words(given, reading, level, words):
 def test_the_first_reading_counts_as_it_is_where_that_is_chosen(readings):
     """With unknown_turn: first nothing is ever open or judged."""
     bridge = _Bridge(robot(), unknown_turn='first')
-    assert bridge.states.merged.find_open_actuators(0.0) is None
+    assert bridge.states.find_open_actuators(bridge.path.plan, 0.0) is None
     for number, reading in enumerate(readings):
         assert bridge.hear(a=reading, now=0.01 * number) == pytest.approx([reading])
     assert bridge.hear(a=readings[-1] - TURN, now=100.0) == pytest.approx([readings[-1]])
@@ -233,11 +233,11 @@ def test_turns_that_limits_do_not_determine_wait_for_an_absolute_position(kind):
     own = unsearched(kind)
     names = own.actuator_names
     bridge = _Bridge(own, dict.fromkeys(names, 0.1 if kind == 'varying ratio' else TURN))
-    plan = bridge.merged.turn_plan
+    plan = bridge.path.plan.turns
     inside, beyond = (np.full(len(own.joint_names), each) for each in (0.2, 0.5))
     beyond += 0.4 * plan.travels
     for joints, is_found in ((inside, True), (beyond, False)):
-        bridge.merged.turns.forget_turns(plan)
+        bridge.states.turns.forget_turns(plan)
         truth = own.joint_to_actuator('position', joints)
         readings = dict(zip(names, (truth % plan.periods).tolist(), strict=True))
         assert unknown(bridge.hear(**readings))
@@ -279,7 +279,7 @@ def test_motion_leaves_one_turn():
     assert lost[0]
     assert not lost[-1]
     assert np.allclose(found[~lost], path[~lost])
-    assert bridge.merged.turns.waited.tolist() == [lost.sum()]
+    assert bridge.states.turns.waited.tolist() == [lost.sum()]
 
 
 def test_a_tuned_offset_counts():
@@ -287,9 +287,9 @@ def test_a_tuned_offset_counts():
     own = robot()
     bridge = _Bridge(own)
     bridge.hear(a=3.0)
-    bridge.states.replace_maps(own.with_parameters({'t.joints.j.offset': -3.0}))
+    bridge.path.replace_robot(own.with_parameters({'t.joints.j.offset': -3.0}))
     assert bridge.hear(a=3.0) == pytest.approx([0.0])
-    bridge.states.replace_maps(own)
+    bridge.path.replace_robot(own)
     assert bridge.hear(a=3.0) == pytest.approx([3.0])
 
 
@@ -300,11 +300,11 @@ def test_a_tuned_direction_changes_the_turn_without_an_error():
     bridge.hear(a=3.5)
     assert bridge.hear(a=3.5) == pytest.approx([3.5 - math.pi])
     turned = own.with_parameters({'t.joints.j.mechanical_reduction': -1.0})
-    bridge.states.replace_maps(turned)
+    bridge.path.replace_robot(turned)
     bridge.joints()
     assert bridge.hear(a=3.5) == pytest.approx([math.pi - 3.5])
     assert bridge.status().level == OK
-    bridge.states.replace_maps(turned.with_parameters({'t.joints.j.offset': 1.0}))
+    bridge.path.replace_robot(turned.with_parameters({'t.joints.j.offset': 1.0}))
     bridge.hear(a=3.5)
     assert bridge.status().level == ERROR
 
@@ -335,7 +335,7 @@ def test_a_turn_after_a_gap(given, settled, reading, gap, expected, active):
     bridge.settle(settled)
     assert bridge.hear(a=settled % TURN, now=0.1) == pytest.approx([settled])
     if not active and timeout:
-        bridge.states.reset()
+        bridge.path.reset()
     found = bridge.hear(a=reading, now=gap)
     if expected is None:
         assert unknown(found)
@@ -425,22 +425,22 @@ def test_absolute_position_of_another_time_counts_only_if_it_cannot_have_gone_fa
             bridge.hear(a=0.25, pitch=0.0, now=now)
         else:
             bridge.absolute(*absolute, now=now)
-    assert np.isfinite(bridge.states.merged.read_values(5.0 + apart)[0, place]) == counts
+    assert np.isfinite(bridge.states.read_values(5.0 + apart)[0, place]) == counts
 
 
 def test_wanted_positions_settle_it():
     """~/zero takes the turn that comes nearest; all joints of coupled actuators are needed."""
     bridge = _Bridge(robot(**WIDE))
     bridge.hear(a=1.0)
-    assert np.isnan(bridge.merged.find_nearest_turns({}, -math.inf)).all()
-    found = bridge.merged.find_nearest_turns({'j': 7.0}, -math.inf)
+    assert np.isnan(bridge.states.find_nearest_turns(bridge.path.plan, {}, -math.inf)).all()
+    found = bridge.states.find_nearest_turns(bridge.path.plan, {'j': 7.0}, -math.inf)
     assert found == pytest.approx([1.0 + TURN])
     assert unknown(bridge.joints())
     bridge.settle(*found)
     assert bridge.joints() == pytest.approx([1.0 + TURN])
     wrist = _Bridge(robot(**WIDE, text=WRIST))
     wrist.hear(left=0.0, right=0.0)
-    why = reason(wrist.merged.find_nearest_turns, {'roll': 7.0}, -math.inf)
+    why = reason(wrist.states.find_nearest_turns, wrist.path.plan, {'roll': 7.0}, -math.inf)
     assert why == 'unknown_turn'
 
 
@@ -503,7 +503,7 @@ def test_readings_that_do_not_fit_are_an_error(given, readings, position, words)
     assert turn.reason == ('wrong' if words else 'several')
     assert status.level == (ERROR if words else WARN)
     assert all(each in status.message for each in words)
-    known = bridge.states.find_known_state(now)
+    known = bridge.states.find_known_state(bridge.path.plan, now)
     commands = Commands(bridge.maps, wrap_period=(f'a={TURN}',))
     commands.open_turns = known.open_turns
     assert reason(commands.send, record(('j',), [0.5]), known.position) == 'unknown_turn'
@@ -519,7 +519,7 @@ def test_a_driver_is_commanded_in_its_own_turns(turns):
     bridge.settle(6.0 + turns * TURN)
     for now, reading in ((0.0, 6.0), (0.01, 6.2), (0.02, 0.1), (0.03, 0.5)):
         (joint,) = bridge.hear(a=reading, now=now)
-        commands.shift = bridge.merged.find_driver_shift()
+        commands.shift = bridge.states.find_driver_shift(bridge.path.plan)
         commands.send(record(('j',), [joint]), np.array([joint]))
         commands.map(WAY, np.array([joint]))
         state, array, way = (each.content for each in commands.sent[-3:])
@@ -533,8 +533,8 @@ def test_a_driver_is_commanded_in_its_own_turns(turns):
     'settle',
     [
         lambda bridge: bridge.settle(0.1),
-        lambda bridge: bridge.states.reset(),
-        lambda bridge: bridge.states.replace_maps(robot(-1.0, 1.5)),
+        lambda bridge: bridge.path.reset(),
+        lambda bridge: bridge.path.replace_robot(robot(-1.0, 1.5)),
     ],
 )
 def test_what_does_not_fit_is_believed_again_when_somebody_says_so(settle):

@@ -57,7 +57,7 @@ class Commands:
     def _send(self, outgoing):
         self.sent += map(read_sent, outgoing)
 
-    def find_known_state(self, now):
+    def find_known_state(self, plan, now):
         """Return what is known, as the states of the bridge do."""
         position, velocity, returned = self._known
         unknown = np.full(len(self.held[0]), np.nan)
@@ -71,7 +71,7 @@ class Commands:
             returned,
         )
 
-    def replace_maps(self, robot):
+    def replace_plan(self, before, after):
         """Have no maps of states."""
 
     def use(self, robot):

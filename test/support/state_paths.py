@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.states import StatePath
+from transmission_bridge.bridge.options import BridgeOptions, RECORDED
+from transmission_bridge.bridge.state_plan import StatePlan
+from transmission_bridge.bridge.states import States
+from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord
 
 
@@ -16,6 +18,45 @@ def record(names, position=(), velocity=(), effort=(), *, stamp=(1, 0)):
     """Return a message."""
     rows = (np.array(row, dtype=float) for row in (position, velocity, effort))
     return JointStateRecord(stamp, '', tuple(names), *rows)
+
+
+class StatePath:
+    """
+    States and their plan, without commands.
+
+    :ivar states: The latest numbers.
+    :ivar plan: What follows from robot and options.
+    """
+
+    def __init__(self, robot, options=RECORDED, *, stamp_hold=0.0):
+        self._options, self.plan = options, StatePlan(robot, options)
+        self.states = States(self.plan, options, stamp_hold=stamp_hold)
+
+    def replace_robot(self, robot):
+        """Tune."""
+        before, self.plan = self.plan, StatePlan(robot, self._options)
+        self.states.replace_plan(before, self.plan)
+
+    def reset(self):
+        """Forget all messages."""
+        self.states.reset(self.plan)
+
+    def merge_message(self, source, layout, data, stamp, now=0.0):
+        """Use a message."""
+        self.states.merge_message(self.plan, source, layout, data, stamp, now)
+
+    def encode_state(self, now=0.0):
+        """Return the bytes of the joint states."""
+        return self.states.encode_state(self.plan, now)
+
+    def make_joint_state(self, now=0.0):
+        """Return the record of the joint states."""
+        data = self.encode_state(now)
+        return None if data is None else JointStateReader().read_message(data).copy_record()
+
+    def find_joint_motion(self, now=0.0):
+        """Return positions and velocities of the joints."""
+        return self.states.find_joint_motion(self.plan, now)
 
 
 def state_path(robot, *, stamp_hold=0.0, timeout=0.0, **options):

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 import small_robots
+from state_paths import StatePath
 
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.states import StatePath
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable

@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from transmission_bridge.bridge.contradictions import MotionWatch
 from transmission_bridge.bridge.gate import Gate
 from transmission_bridge.bridge.inputs import Stamp
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.outlets import Outgoing
 from transmission_bridge.bridge.plan import Plan
-from transmission_bridge.bridge.states import KnownState, StatePath
+from transmission_bridge.bridge.states import KnownState, States
 from transmission_bridge.bridge.tuning_guard import check_tuning
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.messages.trajectory import TrajectoryRecord
@@ -31,7 +32,7 @@ class Bridge:
     cannot be mapped end their active velocities and efforts.
 
     :param send: Receives the messages of one motion; if it raises an error, an end is repeated.
-    :param stamp_hold: See :class:`StatePath`.
+    :param stamp_hold: See :class:`States`.
     :ivar plan: What follows from the robot and the options.
     :raises TransmissionBridgeError: If an option does not fit the robot.
     """
@@ -43,13 +44,16 @@ class Bridge:
         send: Callable[[Sequence[Outgoing]], object],
         stamp_hold: float = 0.0,
     ) -> None:
-        self.states = StatePath(robot, options, stamp_hold=stamp_hold)
         self.plan = Plan(robot, options)
+        turns = self.plan.states.turns
+        motion = MotionWatch(robot, np.nan if turns is None else turns.periods)
+        self.states = States(self.plan.states, options, motion=motion, stamp_hold=stamp_hold)
         self.gate = Gate(self.plan, send)
 
     def reset(self) -> None:
         """Forget every state and command."""
-        self.states.reset()
+        self.states.reset(self.plan.states)
+        self.plan.states.forget_solutions()
         self.gate.reset()
         self.plan.stream.forget_solutions()
 
@@ -59,9 +63,9 @@ class Bridge:
 
         A joint that holds a position keeps the position of its actuators.
         """
-        self.plan = Plan(robot, self.plan.options)
+        before, self.plan = self.plan, Plan(robot, self.plan.options)
         self.gate.ledger.hold_actuators(robot)
-        self.states.replace_maps(robot)
+        self.states.replace_plan(before.states, self.plan.states)
 
     def guard_tuning(self, robot: RobotTransmissions, now: float) -> None:
         """
@@ -72,7 +76,7 @@ class Bridge:
         if not self.plan.options.tuning_guard:
             return
         ledger, after = self.gate.ledger, Plan(robot, self.plan.options)
-        measured = self.states.merged.read_values(now)[0]
+        measured = self.states.read_values(now)[0]
         position = np.where(np.isnan(measured), ledger.actuators[0], measured)
         live = ledger.find_commanded_joints(now)
         check_tuning(self.plan, after, position, live, ledger)
@@ -137,6 +141,6 @@ class Bridge:
 
     def _look(self, now: float) -> KnownState:
         """Return the known state, and let the ledger note the time."""
-        known = self.states.find_known_state(now)
+        known = self.states.find_known_state(self.plan.states, now)
         self.gate.ledger.update_clock(known)
         return known

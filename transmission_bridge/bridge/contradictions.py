@@ -14,6 +14,7 @@ Measurements that contradict the limits of the joints, or each other: probably a
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -33,8 +34,8 @@ _FACTOR, _CORRELATION = 3.0, 0.9
 #: Shortest time over which velocities are averaged, and longest time without a message [s].
 _INTERVAL, _LONGEST = 0.1, 0.35
 
-#: Largest number of messages in an interval, and smallest number of intervals that are judged.
-_MESSAGES, _INTERVALS = 512, 16
+#: Largest number of averaged velocities, and smallest number of intervals that are judged.
+_SAMPLES, _INTERVALS = 512, 16
 
 #: Smallest motion: a share of the joint's velocity limit, at most of 1 rad/s or 1 m/s.
 _MOTION = 0.02
@@ -79,13 +80,15 @@ class MotionWatch:
     that moves no joint at 2 % of its velocity limit, or 0.02 rad/s or m/s, is not judged.
 
     :param periods: ``wrap_period`` of each actuator [rad or m], or of all; NaN: none.
+    :ivar velocities: Velocities of all actuators since the last interval.
+    :ivar due: End of the present interval [s].
     :ivar found: A sentence for each contradiction, until later motion refutes it.
     """
 
     def __init__(self, robot: RobotTransmissions, periods: Array | float) -> None:
         self._names = robot.actuator_names
         self._periods = np.broadcast_to(periods, len(self._names))
-        self._velocities = np.empty((_MESSAGES, len(self._names)))
+        self.velocities: deque[Array] = deque(maxlen=_SAMPLES)
         limits = [effective_limits(robot.robot, name).velocity for name in robot.joint_names]
         # A velocity limit of zero means that it is not given.
         speeds = np.array([_MOTION * min(limit or 1.0, 1.0) for limit in limits])
@@ -96,33 +99,31 @@ class MotionWatch:
 
     def restart(self) -> None:
         """Forget everything."""
-        self._since = self._due = -np.inf
-        self._count = 0
+        self._since = self.due = -np.inf
+        self.velocities.clear()
         self._at, self._product = np.full((2, len(self._periods)), np.nan)
         self._least, self._most = -self._at, self._at
         # Number of intervals, their time, squares of both motions, their products.
         self._sums: Array = np.zeros((5, len(self._periods)))
         self.found: dict[str, str] = {}
 
-    def __call__(self, positions: Array, velocities: Array, now: float) -> None:
-        """Record the numbers of all actuators after a message with velocities."""
-        self._velocities[self._count] = velocities
-        self._count += 1
-        if now >= self._due or self._count == _MESSAGES:
-            # Numbers of drivers may be of any size.
-            with np.errstate(all='ignore'):
-                self._end_interval(positions.copy(), now)
+    def end_interval(self, positions: Array, now: float) -> None:
+        """Use :attr:`velocities` and the present positions; called when it is :attr:`due`."""
+        # Numbers of drivers may be of any size.
+        with np.errstate(all='ignore'):
+            self._add_interval(positions.copy(), now)
 
-    def _end_interval(self, positions: Array, now: float) -> None:
+    def _add_interval(self, positions: Array, now: float) -> None:
         time, moved = now - self._since, positions - self._at
         # After a gap the motion is unknown.
         known = time if time <= _LONGEST else np.nan
-        expected = self._velocities[: self._count].mean(axis=0) * known
+        expected = np.mean(self.velocities, axis=0) * known
         product, before = moved * expected, self._product
         sums = np.broadcast_arrays(1.0, time, moved**2, expected**2, product)
         self._sums += np.where(np.isfinite(product), sums, 0.0)
         self._least, self._most = np.fmin(self._least, positions), np.fmax(self._most, positions)
-        self._since, self._due, self._count = now, now + _INTERVAL, 0
+        self._since, self.due = now, now + _INTERVAL
+        self.velocities.clear()
         self._at, self._product = positions, product
         used, jump = self._most - self._least, np.abs(moved - expected)
         is_period = (used < _USED * self._periods) & (jump > (1.0 - _SHARE) * used)

@@ -41,6 +41,7 @@ class Entries:
     :param unknown: The first unknown names, shortened, because a message may contain any number of
         names of any length.
     :param scales: Scales of these entries to SI, rows position, velocity, effort; ``None``: SI.
+    :param rows: The rows with numbers.
     """
 
     places: Index | slice
@@ -48,6 +49,7 @@ class Entries:
     count: int
     unknown: tuple[str, ...]
     scales: Array | None
+    rows: tuple[int, ...] = ()
 
 
 def find_entries(layout: Layout, index: Mapping[str, int], scales: Array | None = None) -> Entries:
@@ -80,6 +82,7 @@ def find_entries(layout: Layout, index: Mapping[str, int], scales: Array | None 
         len(places),
         tuple(shown(name) for name in islice(unknown, MOST_UNKNOWN)),
         None if scales is None else np.ascontiguousarray(scales[:, places]),
+        tuple(row for row, length in enumerate(layout.lengths) if length),
     )
 
 
@@ -126,102 +129,22 @@ class PlanCache(Generic[Plan]):
 #: Seconds and nanoseconds, as in a message header.
 Stamp = tuple[int, int]
 
-_BILLION = 10**9
-_NONE: Stamp = (0, 0)
-_LAST: Stamp = (2**31 - 1, _BILLION - 1)
+BILLION = 10**9
+NO_STAMP: Stamp = (0, 0)
+LAST_STAMP: Stamp = (2**31 - 1, BILLION - 1)
 
 #: Largest lead of a stamp over the node's clock [ns]; NTP keeps clocks closer.
-_TOLERANCE = _BILLION // 2
-
-#: Seconds for which one reading of the node's clock is used.
-_VALIDITY = 0.5
+STAMP_TOLERANCE = BILLION // 2
 
 
 def is_possible(stamp: Stamp) -> bool:
     """Return whether seconds are not negative, and nanoseconds below one second."""
-    return stamp[0] >= 0 and 0 <= stamp[1] < _BILLION
+    return stamp[0] >= 0 and 0 <= stamp[1] < BILLION
 
 
-class StampFilter:
-    """
-    Replaces unusable stamps by the time of receipt.
-
-    A stamp is replaced if it is zero, impossible (``bad_stamp``) or more than 0.5 s ahead of the
-    node's clock (``future_stamp``). Reading the clock takes as long as mapping a message, so one
-    reading is used for half a second. A clock at zero has no time yet: no stamp is ahead of it.
-
-    :param clock: Returns the time of the node's clock.
-    :param note: Called with topic, reason and a sentence for every replaced stamp except zero.
-    :param set_anew: Called if the clock was set back or gets its first time, because earlier
-        stamps may be ahead of it.
-    """
-
-    def __init__(
-        self,
-        clock: Callable[[], Stamp],
-        note: Callable[[str, str, str], None],
-        set_anew: Callable[[], None],
-    ) -> None:
-        self._clock = clock
-        self._note = note
-        self._set_anew = set_anew
-        self._time = _NONE
-        self._seconds, self._nanoseconds = _NONE
-        self._since = self._until = -math.inf
-
-    def replace_stamp(self, topic: str, stamp: Stamp, now: float) -> Stamp:
-        """
-        Return the stamp of the message, or the time of receipt that replaces it.
-
-        :param topic: Topic of the message.
-        :param stamp: Its stamp.
-        :param now: Time of receipt [s].
-        """
-        # Comparing integers takes half the time of comparing tuples.
-        seconds, nanoseconds = stamp
-        if (
-            0 < seconds <= self._seconds
-            and nanoseconds <= (self._nanoseconds if seconds == self._seconds else _LAST[1])
-            and self._since <= now <= self._until
-        ):
-            return stamp
-        return self._check_stamp(topic, stamp, now)
-
-    def _check_stamp(self, topic: str, stamp: Stamp, now: float) -> Stamp:
-        before, time = self._time, self._clock()
-        self._time = time
-        if time < before or before == _NONE != time:
-            self._set_anew()
-        latest = divmod(_count_nanoseconds(time) + _TOLERANCE, _BILLION)
-        limit = self._seconds, self._nanoseconds = _LAST if time == _NONE else latest
-        self._since = now
-        # A clock without a time may get one at any moment.
-        self._until = now + _VALIDITY if time != _NONE else now
-        if stamp == _NONE:
-            return time
-        if not is_possible(stamp):
-            self._note(
-                topic,
-                'bad_stamp',
-                f'header.stamp is impossible: expected seconds >= 0 and nanoseconds < {_BILLION}, '
-                f'found {stamp[0]} s and {stamp[1]} ns; the time of receipt is used instead. Fill '
-                'header.stamp from the clock of the sending node',
-            )
-            return time
-        if stamp > limit:
-            self._note(
-                topic,
-                'future_stamp',
-                f'{_describe_lead(_count_nanoseconds(stamp) - _count_nanoseconds(time))}; the '
-                'time of receipt is used instead. Synchronise the clocks, and give both nodes the '
-                'same use_sim_time',
-            )
-            return time
-        return stamp
-
-
-def _count_nanoseconds(stamp: Stamp) -> int:
-    return stamp[0] * _BILLION + stamp[1]
+def count_nanoseconds(stamp: Stamp) -> int:
+    """Return a stamp in nanoseconds."""
+    return stamp[0] * BILLION + stamp[1]
 
 
 def check_command_age(stamp: Stamp, now: Stamp, limit: float) -> None:
@@ -234,19 +157,20 @@ def check_command_age(stamp: Stamp, now: Stamp, limit: float) -> None:
     :raises MessageError: If it is older (``too_old``), or more than 0.5 s ahead
         (``future_stamp``).
     """
-    if not limit or stamp == _NONE or now == _NONE:
+    if not limit or stamp == NO_STAMP or now == NO_STAMP:
         return
-    age = _count_nanoseconds(now) - _count_nanoseconds(stamp)
-    if age > limit * _BILLION:
-        old = f'{age / _BILLION:.3f} s old'
+    age = count_nanoseconds(now) - count_nanoseconds(stamp)
+    if age > limit * BILLION:
+        old = f'{age / BILLION:.3f} s old'
         raise MessageError('too_old', f'header.stamp is {old}, max_command_age is {limit:g} s')
-    if age < -_TOLERANCE:
-        raise MessageError('future_stamp', f'{_describe_lead(-age)}; its age is unknown')
+    if age < -STAMP_TOLERANCE:
+        raise MessageError('future_stamp', f'{describe_lead(-age)}; its age is unknown')
 
 
-def _describe_lead(nanoseconds: int) -> str:
-    found = f"header.stamp is {nanoseconds / _BILLION:.3f} s ahead of this node's clock"
-    return f'{found}, expected {_TOLERANCE / _BILLION:g} s at most'
+def describe_lead(nanoseconds: int) -> str:
+    """Return a sentence about a stamp ahead of the clock."""
+    found = f"header.stamp is {nanoseconds / BILLION:.3f} s ahead of this node's clock"
+    return f'{found}, expected {STAMP_TOLERANCE / BILLION:g} s at most'
 
 
 # -- Counts --------------------------------------------------------------------------------------

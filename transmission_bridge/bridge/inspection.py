@@ -30,7 +30,8 @@ from transmission_bridge.bridge.diagnostics import (
 )
 from transmission_bridge.bridge.driver_watch import DriverWatch, GRACE, Look, Peers
 from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
-from transmission_bridge.bridge.state_buffer import StateBuffer
+from transmission_bridge.bridge.states import States
+from transmission_bridge.bridge.turns import TurnPlan
 from transmission_bridge.description.specs import RejectedTransmission, TransmissionSpec
 from transmission_bridge.errors import shortened
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
@@ -210,7 +211,7 @@ class Coverage:
         self._counts = self._publishers = np.zeros(len(self._names), dtype=int)
 
     def find_troubles(
-        self, states: StateBuffer, recent: Recent, topics: Mapping[str, Peers], open_for: float
+        self, states: States, recent: Recent, topics: Mapping[str, Peers], open_for: float
     ) -> list[Trouble]:
         """
         Return the troubles; called once a second.
@@ -223,7 +224,8 @@ class Coverage:
         is_due = open_for > GRACE and not never.all()
         missing = _join_names(self._names, never & self._needed & is_due)
         lost = _join_names(self._names, self._find_lost(states, newest, topics))
-        rivals = states.list_rivals() if recent.has_grown('contests', states.contests) else {}
+        is_contested = recent.has_grown('contests', states.contests)
+        rivals = states.list_rivals(self._names) if is_contested else {}
         contested = '; '.join(
             f'{shortened(names)} on '
             + ' and '.join(f'{topics[each].place} ({topics[each].senders})' for each in both)
@@ -240,7 +242,7 @@ class Coverage:
                     f'is used: {contested}; let one driver publish each actuator'),
         ]
 
-    def _find_lost(self, states: StateBuffer, newest: Array, topics: Mapping[str, Peers]) -> Mask:
+    def _find_lost(self, states: States, newest: Array, topics: Mapping[str, Peers]) -> Mask:
         """Return actuators absent for two looks, while others of their topic were present."""
         is_new = newest != self._newest
         self._newest = newest
@@ -260,12 +262,13 @@ class Coverage:
 
 def inspect_actuators(
     robot: RobotTransmissions,
-    states: StateBuffer,
+    states: States,
     now: float,
     stale: Mask,
     driver_names: Mapping[str, str],
     troubles: Iterable[Trouble] = (),
     is_told: bool = False,
+    plan: TurnPlan | None = None,
 ) -> Status:
     """
     Return the status of all actuators.
@@ -274,11 +277,12 @@ def inspect_actuators(
     :param driver_names: Names that drivers use, with their namespace, if they differ.
     :param troubles: Those of their messages and measurements.
     :param is_told: Whether a trouble of a driver explains stale actuators.
+    :param plan: Single-turn encoders, if there are any.
     """
-    names, plan, unknown = robot.actuator_names, states.turn_plan, states.unknown_names
+    names, counted, unknown = robot.actuator_names, states.turns, states.unknown_names
     known, late = np.isfinite(states.read_values(now)[0]), _join_names(names, stale)
-    turns = [] if plan is None else states.turns.list_open_turns(plan)
-    beyond = {} if plan is None else states.turns.take_joints_beyond(plan)
+    turns = counted.list_open_turns(plan) if counted and plan else []
+    beyond = counted.take_joints_beyond(plan) if counted and plan else {}
     refused = shortened([spec.name for spec in _list_unused_transmissions(robot)], show=str)
     fine = 'all known' if known.all() else 'not all known'
     return make_status('actuators', [
@@ -312,7 +316,7 @@ def _list_unused_transmissions(
 
 def inspect_transmissions(
     robot: RobotTransmissions,
-    states: StateBuffer,
+    states: States,
     reports: Iterable[MapReport],
     recent: Recent,
     stale: Mask,
@@ -477,7 +481,7 @@ class BridgeWatch:
         :param reports: See :func:`inspect_transmissions`.
         :param commands: Topics of joint commands; true for trajectories.
         """
-        plan, states, gate = self._bridge.plan, self._bridge.states.merged, self._bridge.gate
+        plan, states, gate = self._bridge.plan, self._bridge.states, self._bridge.gate
         robot, ledger, recent, now = plan.robot, gate.ledger, self._recent, look.now
         stale = states.find_stale_actuators(now) & look.is_open
         timeouts = {topic: states.find_driver_timeout(topic) for topic in self._drivers}
@@ -500,7 +504,8 @@ class BridgeWatch:
             yield inspect_output(topic, peers, self._active)
         names = plan.drivers.driver_names
         is_told = any(not self._drivers[topic].is_fine for topic in drivers)
-        yield inspect_actuators(robot, states, now, stale, names, troubles, is_told)
+        turns = plan.states.turns
+        yield inspect_actuators(robot, states, now, stale, names, troubles, is_told, turns)
         yield from inspect_transmissions(robot, states, reports, recent, stale)
         unheard = self._find_unheard_topics(outputs)
         for topic, are_trajectories in commands.items():
@@ -511,8 +516,9 @@ class BridgeWatch:
 
     def _find_contradictions(self, now: float) -> list[Trouble]:
         robot, states = self._bridge.plan.robot, self._bridge.states
+        assert states.motion is not None
         states.motion.judge_motion()
-        positions = states.find_joint_motion(now)[0]
+        positions = states.find_joint_motion(self._bridge.plan.states, now)[0]
         beyond = find_joints_beyond(robot.joint_names, positions, self._limits)
         # Confirmed by a second look, because one reading may be wrong.
         before = {key for each in self._beyond for key in each}

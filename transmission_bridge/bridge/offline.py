@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import is_possible
-from transmission_bridge.bridge.options import BridgeOptions, RECORDED
-from transmission_bridge.bridge.state_buffer import StateBuffer
-from transmission_bridge.bridge.states import empty_if_unknown, StatePath
+from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.state_plan import empty_if_unknown, NamePlan, StatePlan
+from transmission_bridge.bridge.states import States
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import (
     JointStateEncoder,
@@ -24,50 +25,48 @@ from transmission_bridge.messages.cdr import (
     UnusualMessageError,
 )
 from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.transmissions import MapReport, RobotTransmissions
+from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import Direction, JOINT_TO_ACTUATOR
 
 Recorded = TypeVar('Recorded', bound=tuple[Any, int, bytes])
 
 
-class ReverseStatePath:
+class ReversePlan(NamePlan):
     """
-    Merges joint states by name and maps them to actuator states.
+    What follows from the robot for joint states that are mapped to actuator states.
 
-    The inverse of :class:`~transmission_bridge.bridge.states.StatePath`, for recordings. States
-    are not commands: nothing is limited, completed or held. Followers (``<mimic>``) are ignored,
-    because the joint that they follow determines the actuators.
+    The inverse of :meth:`States.encode_state`, for recordings. States are not commands: nothing is
+    limited, completed or held. Followers (``<mimic>``) are ignored, because the joint that they
+    follow determines the actuators.
 
     :param names: URDF name to driver's name of the driver's actuators; others are left out.
     :ivar names: The driver's names of its actuators.
-    :ivar merged: The latest numbers of the joints.
-    :ivar report: Counts of NaN in position-dependent transmissions, by reason.
     """
 
     def __init__(self, robot: RobotTransmissions, names: Mapping[str, str]) -> None:
+        super().__init__(robot.joint_names)
         self._is_own = np.array([name in names for name in robot.actuator_names], dtype=bool)
         self.names = tuple(names[name] for name in robot.actuator_names if name in names)
-        self._robot_map = robot.stream(JOINT_TO_ACTUATOR)
+        self._map_state = robot.stream(JOINT_TO_ACTUATOR).map_state
         self._units = DriverUnits(robot)
-        self.merged = StateBuffer(robot.joint_names, RECORDED)
-        self.merge_message = self.merged.merge_message
-        self.report = MapReport()
+        self._encoder = JointStateEncoder()
 
-    def encode_state(self, encoder: JointStateEncoder, now: float) -> bytes | None:
+    def encode_state(self, states: States) -> bytes | None:
         """
         Return the serialised state of every actuator with a known number.
 
         The array of an interface is empty if it is unknown for all of these actuators.
 
+        :param states: The latest numbers of the joints.
         :returns: ``None`` while nothing is known.
         """
-        stamp = self.merged.find_stamp(now)
+        stamp = states.find_stamp(0.0)
         if stamp is None:
             return None
-        mapped = self._robot_map.map_state(self.merged.read_values(now), self.report)
+        mapped = self._map_state(states.read_values(0.0), states.report)
         mapped = self._units.of_drivers(mapped)[:, self._is_own]
         if np.isfinite(mapped).all() and self.names:
-            return encoder.encode_rows(self.names, stamp, mapped)
+            return self._encoder.encode_rows(self.names, stamp, mapped)
         # An overflow is also unknown.
         mapped[~np.isfinite(mapped)] = np.nan
         known = ~np.isnan(mapped).all(axis=0)
@@ -75,7 +74,7 @@ class ReverseStatePath:
             return None
         names = tuple(name for name, is_known in zip(self.names, known, strict=True) if is_known)
         fields = (empty_if_unknown(row) for row in mapped[:, known])
-        return encoder.encode_record(JointStateRecord(stamp, '', names, *fields))
+        return self._encoder.encode_record(JointStateRecord(stamp, '', names, *fields))
 
 
 class OfflineBridge:
@@ -89,6 +88,8 @@ class OfflineBridge:
         timeouts are ignored.
     :param driver: Topic of the driver for ``joint_to_actuator``.
     :raises TransmissionBridgeError: If an option does not fit the robot.
+    :ivar plan: What follows from robot and options.
+    :ivar states: The latest numbers.
     :ivar names: All names that can be published, in order.
     :ivar refused: Number of rejected messages, by source and reason.
     :ivar sentences: The error of the first of them, by source and reason.
@@ -106,18 +107,20 @@ class OfflineBridge:
         # Topics in a recording start with a slash, which options may omit.
         self._drivers = {topic.strip('/'): topic for topic in options.actuator_state_topics}
         # Needed in both directions, because it checks the options.
-        path = StatePath(robot, replace(options, state_timeout=0.0))
-        self.path: StatePath | ReverseStatePath = path
-        self.names = path.view.names
+        plan, options = StatePlan(robot, options), replace(options, state_timeout=0.0)
+        self.plan: StatePlan | ReversePlan = plan
+        self.states = States(plan, options)
+        self._encode_state = partial(self.states.encode_state, plan)
         if direction == JOINT_TO_ACTUATOR:
-            names = path.merged.find_driver_names(self._find_driver(driver))
+            names = plan.find_driver_names(self._find_driver(driver))
             # Use the first of several names of an actuator.
             own = {actuator: name for name, actuator in reversed(names.items())}
-            self.path = ReverseStatePath(robot, own)
-            self.names = self.path.names
+            reverse = self.plan = ReversePlan(robot, own)
+            self.states = States(reverse)
+            self._encode_state = partial(reverse.encode_state, self.states)
+        self.names = self.plan.names
         self._read_unusual = read_unusual
         self._reader = JointStateReader()
-        self._encoder = JointStateEncoder()
         self.refused: Counter[tuple[str, str]] = Counter()
         self.sentences: dict[tuple[str, str], str] = {}
 
@@ -132,8 +135,9 @@ class OfflineBridge:
                 layout = self._reader.layouts.find_layout(record.names, record.lengths)
             is_given = data.stamp != (0, 0) and is_possible(data.stamp)
             stamp = data.stamp if is_given else divmod(received, 10**9)
-            self.path.merge_message(self._find_driver(source), layout, data, stamp, 0.0)
-            return self.path.encode_state(self._encoder, 0.0)
+            driver = self._find_driver(source)
+            self.states.merge_message(self.plan, driver, layout, data, stamp)
+            return self._encode_state()
         except MessageError as error:
             key = (source, error.reason)
             self.refused[key] += 1

@@ -113,7 +113,7 @@ class DriverNames:
     """
     The driver of each actuator, and its name there.
 
-    :class:`~transmission_bridge.bridge.state_buffer.StateBuffer` translates names in states. An
+    :class:`~transmission_bridge.bridge.state_plan.NamePlan` translates names in states. An
     entry ``topic:driver_name`` assigns an actuator to the driver that publishes states on that
     topic; the other topics of that driver are in the same namespace. All other actuators have
     their topics in the namespace of the bridge.

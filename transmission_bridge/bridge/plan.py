@@ -24,6 +24,7 @@ from transmission_bridge.bridge.outlets import (
 from transmission_bridge.bridge.readers import CommandReader
 from transmission_bridge.bridge.robot_plan import RobotPlan
 from transmission_bridge.bridge.rule import Rule
+from transmission_bridge.bridge.state_plan import StatePlan
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Mask
@@ -43,6 +44,7 @@ class Plan(RobotPlan):
     :ivar drivers: The driver of each actuator.
     :ivar orders: Indices of the actuators in plain arrays, by the namespace of their driver.
     :ivar ending_rows: Mask of the rows that end after a timeout, shape ``(3, 1)``.
+    :ivar states: What follows for states.
     :ivar find_pattern: Returns the pattern of a kind of motion and a mask of its given values as
         bytes.
     :ivar find_rules: Returns the rules of a pattern.
@@ -56,6 +58,7 @@ class Plan(RobotPlan):
 
     def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         super().__init__(robot, options)
+        self.states = StatePlan(robot, options)
         self.outward = Outward(self, may_reject=False)
         names = split_pairs('actuator_names', options.actuator_names)
         self.drivers = DriverNames(names, robot.actuator_names)

@@ -71,6 +71,9 @@ class StallWatch:
     """
     Detects stalls of the process, and rejects commands sent before a stall.
 
+    A timer and every command look for a stall; states need no look, because only commands are
+    rejected.
+
     :param limit: Time between two calls that is a stall, and largest age of a command [s].
     :param time: Returns the time of the steady clock [s].
     :ivar period: Period for the timer that calls :meth:`notice_stall` [s].

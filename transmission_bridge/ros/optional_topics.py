@@ -21,7 +21,7 @@ from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.outlets import DriverNames
 from transmission_bridge.bridge.plan import Plan
 from transmission_bridge.bridge.readers import SINGLE_TOPICS
-from transmission_bridge.bridge.states import SensorPath
+from transmission_bridge.bridge.sensors import SensorPath
 from transmission_bridge.messages.cdr import count_waypoints, JointStateEncoder
 from transmission_bridge.messages.joint_state import (
     JointStateRecord,
@@ -96,7 +96,7 @@ class SensorTopics:
     def replace_sensor_maps(self, robot: RobotTransmissions) -> None:
         """Replace the maps between two messages."""
         for path in self.paths.values():
-            path.replace_maps(robot)
+            path.replace_robot(robot)
 
     def reset_sensors(self) -> None:
         """Forget every measurement."""

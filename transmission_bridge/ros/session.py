@@ -23,11 +23,11 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.inputs import check_command_age, Stamp, StampFilter
+from transmission_bridge.bridge.inputs import check_command_age, Stamp
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
 from transmission_bridge.bridge.outlets import Outgoing
 from transmission_bridge.bridge.stalls import StallWatch
-from transmission_bridge.bridge.states import PublishPolicy
+from transmission_bridge.bridge.states import PublishPolicy, StampFilter
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.messages.cdr import JointStateEncoder
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
@@ -188,7 +188,7 @@ class BridgeSession:
         self.drivers = self.bridge.plan.drivers
         self._stall = self._make_stall_watch()
         self._publishes_any = options.publish == 'on_any'
-        timeout_of = self.states.merged.find_driver_timeout
+        timeout_of = self.states.find_driver_timeout
         self._trigger = PublishPolicy(options, self.state_topics, timeout_of)
         self._encoder = JointStateEncoder()
         self._clock = ReceiptClock(node)
@@ -196,7 +196,7 @@ class BridgeSession:
         self.outputs = OutputTopics(node)
         names = (*robot.actuator_names, *robot.joint_names)
         self.inputs = InputTopics(node, self.time, log, names, self._stall.check_source_time)
-        forget_stamps = self.states.merged.forget_stamps
+        forget_stamps = self.states.forget_stamps
         self._stamp = StampFilter(
             self._read_stamp, self.inputs.count_stamp, forget_stamps
         ).replace_stamp
@@ -227,9 +227,11 @@ class BridgeSession:
             self.robot,
             self.options,
             self.drivers,
-            actuator_position=lambda now: self.states.merged.read_values(now)[0],
+            actuator_position=lambda now: self.states.read_values(now)[0],
             stamp=self._stamp,
-            take_absolute=self.states.use_absolute_positions,
+            take_absolute=lambda positions, now: self.states.use_absolute_positions(
+                self.bridge.plan.states, positions, now
+            ),
         )
         subscribe_trajectories(self.inputs, self.bridge, self._read_stamp)
 
@@ -324,14 +326,13 @@ class BridgeSession:
     # -- messages --------------------------------------------------------------------------------
 
     def _use_state(self, topic: str, layout: Layout, data: JointStateRecord, now: float) -> None:
-        self._stall.notice_stall()
-        self.states.merge_message(topic, layout, data, self._stamp(topic, data.stamp, now), now)
+        plan, stamp = self.bridge.plan.states, self._stamp(topic, data.stamp, now)
+        self.states.merge_message(plan, topic, layout, data, stamp, now)
         if self._publishes_any or self._trigger.should_publish(topic, now):
             self._publish_joint_states(now)
 
     def _publish_joint_states(self, now: float) -> None:
-        message = self.states.encode_state(self._encoder, now)
-        if message is not None:
+        if message := self.states.encode_state(self.bridge.plan.states, now):
             self._publish_states(message)
 
     def _publish_at_rate(self) -> None:

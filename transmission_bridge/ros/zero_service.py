@@ -144,13 +144,13 @@ class ZeroService:
         targets, values = wanted(session, now), _find_fresh_values(session, now)
         oldest = now - (session.options.zero_max_age or math.inf)
         # If a turn is unknown, use the closest one; an offset compensates a larger difference.
-        merged = session.states.merged
-        turned = merged.find_nearest_turns(targets, oldest)
+        states, plan = session.states, session.bridge.plan.states
+        turned = states.find_nearest_turns(plan, targets, oldest)
         is_open = np.isfinite(turned)
         np.copyto(values[0], turned, where=is_open)
         settled: tuple[str, ...] = ()
-        if merged.turn_plan is not None:
-            travels = merged.turn_plan.travels
+        if plan.turns is not None:
+            travels = plan.turns.travels
             settled = find_settled_joints(session.robot, targets, values[0], is_open, travels)
         changes = find_zero_offsets(
             session.robot,
@@ -162,7 +162,7 @@ class ZeroService:
         )
         kept = [f'{joint}: the turn is known, its offset is kept' for joint in settled]
         if not changes:
-            merged.settle_turns(turned)
+            states.settle_turns(session.bridge.plan.states, turned)
             return '; '.join(kept)
         offsets = {PREFIX + change.tunable.name: change for change in changes}
         for name, change in offsets.items():
@@ -178,7 +178,7 @@ class ZeroService:
             )
             if not result.successful:
                 raise MessageError('refused', result.reason)
-            merged.settle_turns(turned)
+            states.settle_turns(session.bridge.plan.states, turned)
         return '; '.join([*kept, *map(str, changes), stored])
 
     def _explain_remedy(self, service: str, error: TransmissionBridgeError) -> str:
@@ -224,11 +224,11 @@ def _find_fresh_values(session: BridgeSession, now: float) -> Array:
 
     One of several drivers on a topic may be stale while the topic is not.
     """
-    merged = session.states.merged
-    values: Array = merged.read_values(now).copy()
+    states = session.states
+    values: Array = states.read_values(now).copy()
     limit = session.options.zero_max_age
     if limit:
-        values[0, merged.find_ages(now)[0] > limit] = math.nan
+        values[0, states.find_ages(now)[0] > limit] = math.nan
     return values
 
 

@@ -21,7 +21,7 @@ from transmission_bridge.bridge.options import (
     strip_prefixes,
 )
 from transmission_bridge.bridge.robot import make_robot_maps
-from transmission_bridge.bridge.state_buffer import StateBuffer
+from transmission_bridge.bridge.state_plan import NamePlan
 from transmission_bridge.bridge.turns import find_wrap_periods
 from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES, read_file
@@ -117,14 +117,10 @@ class BridgeSetup:
         :param topic: The topic of its states.
         :raises TransmissionBridgeError: If the options do not fit the robot.
         """
-        merged = StateBuffer(
-            robot.actuator_names,
-            self.options,
-            driver_names=split_pairs('actuator_names', self.options.actuator_names),
-            lost=robot.lost_actuators,
-        )
+        renamed = split_pairs('actuator_names', self.options.actuator_names)
+        plan = NamePlan(robot.actuator_names, renamed, robot.lost_actuators)
         topics = {each.strip('/'): each for each in self.options.actuator_state_topics}
-        return merged.find_driver_names(topics.get(topic.strip('/'), topic))
+        return plan.find_driver_names(topics.get(topic.strip('/'), topic))
 
     def _find_unused(self, robot: RobotTransmissions, is_recorded: bool) -> Iterator[str]:
         """Yield sentences about parameters that are not used."""

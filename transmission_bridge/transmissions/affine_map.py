@@ -14,6 +14,8 @@ import math
 
 import numpy as np
 
+from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.types import Array, Index
 
 #: First row, then column and coefficient of each row from there on.
@@ -138,19 +140,41 @@ class Workspace:
 
     def map_into(self, x: Array, out: Array) -> None:
         """Map ``x``, shape ``(n_in,)`` or ``(samples, n_in)``, into ``out``."""
+        # Outputs by position and assignments are faster than ``out=`` and ``copyto``.
         if self._before is None:
-            np.copyto(self._inputs, x.T)
+            self._inputs[...] = x.T
         else:
-            np.subtract(x.T, self._before, out=self._inputs)
+            np.subtract(x.T, self._before, self._inputs)
         # Any mode but 'raise' writes straight into the output; no index is out of range.
         self._lanes.take(self._index, 0, self._terms, 'clip')
-        np.multiply(self._terms, self._coefficient, out=self._terms)
+        np.multiply(self._terms, self._coefficient, self._terms)
         for total, addend in self._layer_sums:
-            np.add(total, addend, out=total)
+            np.add(total, addend, total)
         if self._after is None:
-            np.copyto(out.T, self._outputs)
+            out.T[...] = self._outputs
         else:
-            np.add(self._outputs, self._after, out=out.T)
+            np.add(self._outputs, self._after, out.T)
+
+
+class AffineStream:
+    """The stream of a robot without mechanisms, as :class:`~.robot_map.RobotMap`."""
+
+    def __init__(self, affine: AffineMap) -> None:
+        self._map_into = affine.make_workspace().map_into
+        self._mapped: Array = np.empty((len(FIELDS), affine.n_out // len(FIELDS)))
+        self._flat = self._mapped.reshape(-1)
+
+    def forget_solutions(self) -> None:
+        """Nothing is solved."""
+
+    def map_state(self, values: Array, report: MapReport | None = None) -> Array:
+        """Map one state; see :meth:`~.robot_map.RobotMap.map_state`."""
+        self._map_into(values.reshape(-1), self._flat)
+        return self._mapped
+
+    def map_command(self, values: Array, measured: Array, report: MapReport) -> Array:
+        """Map a command; see :meth:`~.robot_map.RobotMap.map_command`."""
+        return self.map_state(values)
 
 
 def _copy_bias(values: Array | None, neutral: float) -> Array | None:

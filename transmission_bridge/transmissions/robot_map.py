@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from transmission_bridge.transmissions.affine_map import AffineMap
+from transmission_bridge.transmissions.affine_map import AffineMap, AffineStream
 from transmission_bridge.transmissions.interfaces import Direction, FIELDS
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.robot import Robot
@@ -20,25 +20,31 @@ if TYPE_CHECKING:
     from transmission_bridge.transmissions.robot_function import RobotFunction
 
 
+def make_stream(robot: Robot, direction: Direction) -> RobotMap | AffineStream:
+    """Return a map of position, velocity and effort for a stream of states."""
+    if robot.mechanisms(direction):
+        return RobotMap(robot, direction)
+    return AffineStream(_join_interfaces(robot, direction))
+
+
+def _join_interfaces(robot: Robot, direction: Direction) -> AffineMap:
+    return AffineMap.from_maps([robot.affine(direction, name) for name in FIELDS])
+
+
 class RobotMap:
     """
     Maps the three interfaces of a JointState for a stream. Threads must not share it.
 
-    The affine part of the robot is one map of all three interfaces. If there are mechanisms, all
-    are compiled into one function together with it. The last solution is the warm start of the
-    next one.
+    The affine part of the robot is one map of all three interfaces. All mechanisms are compiled
+    into one function together with it. The last solution is the warm start of the next one.
     """
 
     def __init__(self, robot: Robot, direction: Direction) -> None:
         self._robot = robot
         self._direction: Direction = direction
-        self._affine = AffineMap.from_maps([robot.affine(direction, name) for name in FIELDS])
-        self._run = self._affine.make_workspace().map_into
-        self._mapped: Array = np.empty((len(FIELDS), self._affine.n_out // len(FIELDS)))
+        self._affine = _join_interfaces(robot, direction)
         self._functions: dict[bool, RobotFunction] = {}
-        self._is_linear = not robot.mechanisms(direction)
-        if not self._is_linear:
-            self._get_function(False)
+        self._get_function(False)
 
     def _get_function(self, commands: bool) -> RobotFunction:
         if commands not in self._functions:
@@ -64,8 +70,6 @@ class RobotMap:
         :param report: Collects failures, if it is given.
         :returns: Shape ``(3, n_out)``; **overwritten by the next call**.
         """
-        if self._is_linear:
-            return self._map_linear(values)
         return _call_function(self._functions[False], values, report)
 
     def map_command(self, values: Array, measured: Array, report: MapReport) -> Array:
@@ -77,16 +81,10 @@ class RobotMap:
 
         :param measured: Positions, shape ``(n_in,)``, NaN if unknown.
         """
-        if self._is_linear:
-            return self._map_linear(values)
         function = self._get_function(True)
         function.places[0] = np.where(np.isnan(values[0]), measured, values[0])
         function.places[1] = measured
         return _call_function(function, values, report)
-
-    def _map_linear(self, values: Array) -> Array:
-        self._run(values.reshape(-1), self._mapped.reshape(-1))
-        return self._mapped
 
 
 def _call_function(function: RobotFunction, values: Array, report: MapReport | None) -> Array:

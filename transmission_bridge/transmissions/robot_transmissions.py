@@ -20,6 +20,7 @@ from transmission_bridge.description.specs import (
 )
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
 from transmission_bridge.transmissions import layout
+from transmission_bridge.transmissions.affine_map import AffineStream
 from transmission_bridge.transmissions.builder import build_all
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
@@ -28,7 +29,7 @@ from transmission_bridge.transmissions.interfaces import (
 )
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.robot import Robot
-from transmission_bridge.transmissions.robot_map import RobotMap
+from transmission_bridge.transmissions.robot_map import make_stream, RobotMap
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.transmissions.tuning import retune_bindings
@@ -232,9 +233,9 @@ class RobotTransmissions(Robot):
         """
         return self.map(JOINT_TO_ACTUATOR, interface, values, **options)
 
-    def stream(self, direction: Direction) -> RobotMap:
+    def stream(self, direction: Direction) -> RobotMap | AffineStream:
         """Return a map of position, velocity and effort for a stream of states."""
-        return RobotMap(self, direction)
+        return make_stream(self, direction)
 
     # -- tuning ----------------------------------------------------------------------------------
 

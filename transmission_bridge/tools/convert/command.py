@@ -12,7 +12,6 @@ import os
 import sqlite3
 
 from transmission_bridge.bridge.offline import OfflineBridge
-from transmission_bridge.bridge.state_buffer import StateBuffer
 from transmission_bridge.errors import shown
 from transmission_bridge.tools.bags.files import is_folder, METADATA, open_source, read_unusual
 from transmission_bridge.tools.bags.model import UnusableFileError
@@ -62,7 +61,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
                 for target in dict.fromkeys(pairs.values())
             }
             for bridge in bridges.values() if to == 'joint' else ():
-                bridge.path.merged.names_hint = NAMES_HINT
+                bridge.plan.names_hint = NAMES_HINT
             plan = plan_topics(path, source.topics, pairs, keep=options.keep)
             done = Conversion(bridges, plan, own, options.keep, options.keep_readable)
             with (
@@ -104,12 +103,12 @@ def _print_notes(done: Conversion, console: Console) -> None:
         for (source, reason), count in bridge.refused.items():
             sentence = bridge.sentences[source, reason]
             _print_note(console, f'{count} messages of {source} rejected ({reason}): {sentence}')
-        if bridge.path.merged.unknown_names:
-            names = ', '.join(bridge.path.merged.unknown_names)
+        if bridge.states.unknown_names:
+            names = ', '.join(bridge.states.unknown_names)
             _print_note(console, f'unknown names were left out: {names}')
-        for sentence in _list_unknown_turns(bridge.path.merged):
+        for sentence in _list_unknown_turns(bridge):
             _print_note(console, sentence)
-        for (name, reason), count in bridge.path.report.counts.items():
+        for (name, reason), count in bridge.states.report.counts.items():
             _print_note(console, f'{count} values of {name} are unknown: {reason}')
     if done.has_others:
         _print_note(
@@ -118,14 +117,14 @@ def _print_notes(done: Conversion, console: Console) -> None:
         )
 
 
-def _list_unknown_turns(merged: StateBuffer) -> Iterator[str]:
+def _list_unknown_turns(bridge: OfflineBridge) -> Iterator[str]:
     """Yield a sentence for each encoder with an unknown turn."""
-    plan = merged.turn_plan
-    if plan is None:
+    plan, turns = bridge.plan.turns, bridge.states.turns
+    if plan is None or turns is None:
         return
-    opened = merged.turns.list_open_turns(plan)
+    opened = turns.list_open_turns(plan)
     still = {name: str(each) for each in opened for name in each.actuators}
-    for name, count in zip(plan.names, merged.turns.waited, strict=True):
+    for name, count in zip(plan.names, turns.waited, strict=True):
         if count:
             why = still.get(name, 'later positions left one turn within the limits')
             yield (
@@ -140,13 +139,13 @@ def _explain_nothing(
     """Return why nothing could be converted."""
     bridges = done.bridges.values()
     others = robot.joint_names if to == 'joint' else robot.actuator_names
-    unknown = {name for bridge in bridges for name in bridge.path.merged.unknown_names}
+    unknown = {name for bridge in bridges for name in bridge.states.unknown_names}
     if any(bridge.refused for bridge in bridges):
         reason = 'no message could be used'
         if not unknown.isdisjoint(map(shown, others)):
             other = {'joint': '--to actuator', 'actuator': '--to joint'}[to]
             reason += f'; they already name {to}s: {other} converts those'
-    elif any(any(bridge.path.merged.given) for bridge in bridges):
+    elif any(any(bridge.states.list_givers()) for bridge in bridges):
         reason = f'no {to} is known from the numbers in the messages'
     else:
         reason = f'there is no message with numbers on {", ".join(topics)}'

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 import importlib
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.options import BridgeOptions, PREFIX, RECORDED, split_pairs
+from transmission_bridge.bridge.options import BridgeOptions, PREFIX, split_pairs
 from transmission_bridge.bridge.robot import make_robot_maps
-from transmission_bridge.bridge.state_buffer import StateBuffer
+from transmission_bridge.bridge.state_plan import NamePlan
+from transmission_bridge.bridge.states import States
 from transmission_bridge.bridge.turns import TurnPlan
 from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES
@@ -131,23 +132,19 @@ class BridgeRobot(BridgeClient):
     def _follow_robot(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         """Buffer the latest messages of joints and drivers."""
         names = split_pairs('actuator_names', options.actuator_names)
-        drivers: dict[str, Any] = {
-            'driver_names': names,
-            'units': DriverUnits(robot),
-            'lost': robot.lost_actuators,
-        }
-        turns = TurnPlan(robot, options) if options.wrap_period else None
-        self._actuators = StateBuffer(robot.actuator_names, options, turn_plan=turns, **drivers)
-        self._options = options
-        self._joints = StateBuffer(robot.joint_names, options)
-        self._commands = StateBuffer(robot.actuator_names, RECORDED, **drivers)
-        topics = {'joint_states': _make_receiver(self._joints, '')}
+        self._options, self._counted, self._plans = options, robot, _make_plans(robot, options)
+        self._actuators, self._commands = States(self._plans[0], options), States(self._plans[1])
+        joints = NamePlan(robot.joint_names)
+        self._joints = States(joints, options)
+        topics = {'joint_states': _make_receiver(self._joints, lambda: joints, '')}
         for topic in options.actuator_state_topics:
-            topics[topic] = _make_receiver(self._actuators, topic)
+            topics[topic] = _make_receiver(self._actuators, lambda: self._plans[0], topic)
             own = any(name.startswith(f'{topic}:') for name in names)
             namespace = topic.rpartition('/')[0]
             commands = f'{namespace}/{_COMMANDS}' if own and namespace else _COMMANDS
-            topics.setdefault(commands, _make_receiver(self._commands, topic if own else ''))
+            source = topic if own else ''
+            sent = _make_receiver(self._commands, lambda: self._plans[1], source)
+            topics.setdefault(commands, sent)
         self.follow_topics(topics)
 
     # -- for the page ----------------------------------------------------------------------------
@@ -156,17 +153,17 @@ class BridgeRobot(BridgeClient):
         """Return the robot's state; joints are unknown if the bridge is not present."""
         assert self.model is not None
         now, robot = time.monotonic(), self.model.robot
-        units = DriverUnits(robot)
-        for buffer in (self._actuators, self._commands):
-            buffer.replace_units(units)
-        newest, turns = self._commands.find_receipt_times(), self._actuators.turn_plan
-        if turns is not None and turns.robot is not robot:
-            self._actuators.replace_turn_plan(TurnPlan(robot, self._options))
-        shift = self._actuators.find_driver_shift()
+        if self._counted is not robot:
+            before, self._plans = self._plans, _make_plans(robot, self._options)
+            self._counted = robot
+            self._actuators.replace_plan(before[0], self._plans[0])
+            self._commands.replace_plan(before[1], self._plans[1])
+        newest, plan = self._commands.find_receipt_times(), self._plans[0]
+        shift = self._actuators.find_driver_shift(plan)
         with np.errstate(all='ignore'):
             # As in the bridge, another turn may fit the new numbers.
             actuators = self._actuators.read_values(now)
-            self._actuators.reopen_turns(robot.actuator_to_joint('position', actuators[0]))
+            self._actuators.reopen_turns(plan, robot.actuator_to_joint('position', actuators[0]))
             # Commands are in the driver's own turns, as its states are.
             sent = self._commands.read_values(now)[0] + (0.0 if shift is None else shift)
             target = robot.actuator_to_joint('position', sent)
@@ -203,10 +200,18 @@ class BridgeRobot(BridgeClient):
         self.set_parameters(values, done)
 
 
-def _make_receiver(buffer: StateBuffer, source: str) -> Received:
+def _make_plans(robot: RobotTransmissions, options: BridgeOptions) -> tuple[NamePlan, NamePlan]:
+    """Return the plans of states and of commands, which are in the turns of the drivers."""
+    names, units = split_pairs('actuator_names', options.actuator_names), DriverUnits(robot)
+    turns = TurnPlan(robot, options) if options.wrap_period else None
+    each = (robot.actuator_names, names, robot.lost_actuators, units)
+    return NamePlan(*each, turns), NamePlan(*each)
+
+
+def _make_receiver(states: States, plan: Callable[[], NamePlan], source: str) -> Received:
     def merge(message: JointStateRecord, layout: Layout, now: float) -> None:
         with suppress(MessageError):  # the bridge reports it in its diagnostics
-            buffer.merge_message(source, layout, message, message.stamp, now)
+            states.merge_message(plan(), source, layout, message, message.stamp, now)
 
     return merge
 
