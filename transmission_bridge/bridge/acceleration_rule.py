@@ -62,10 +62,12 @@ class Acceleration(Rule):
         steps = motion.values[POSITION] - origin
         averaged = speed + (steps - speed * age) / (age + _AVERAGE_TIME)
         speeds = np.array([averaged, motion.values[VELOCITY]])
-        gain = np.fmax.reduce(np.abs(speeds) - np.maximum(np.sign(speeds) * speed, 0.0))
+        gains = np.abs(speeds) - np.maximum(np.sign(speeds) * speed, 0.0)
+        # Late messages let the averaged speed vary, so a loss makes up for a gain there.
+        gain = np.fmax(gains[0], np.maximum(gains[1], 0.0))
         # Time that went backwards ended every command.
         credit = np.where(settled > now, _EXTRA_TIME, np.minimum(now - settled, _EXTRA_TIME))
-        needed = np.maximum(gain / np.maximum(self._most, ROUNDING), 0.0)
+        needed = gain / np.maximum(self._most, ROUNDING)
         far = needed > credit + _RESOLUTION
         if far.any():
             sentences = [
