@@ -614,6 +614,16 @@ def test_a_crank_is_compared_in_the_middle_as_well():
     assert len(_World(crank(1.01 * halves.max())).trajectory('knee', *points)) == 2
 
 
+def test_waypoints_without_a_known_motion_are_rejected():
+    """A trajectory of joints that follow is rejected if no position of the motor fits them."""
+    world = _World(promise_maps('claw'), limits='off')
+    way = TrajectoryRecord(
+        (0, 0), '', ('near', 'far'), (Waypoint((1, 0), np.array([9.0, 9.0]), *[np.empty(0)] * 3),)
+    )  # the motor ends at 1.2
+    assert reason(world.bridge.send_joint_trajectory, way, world.now) == 'unmapped'
+    assert world.sent == []
+
+
 # -- tuning --------------------------------------------------------------------------------------
 
 

@@ -145,13 +145,14 @@ class Speed(Rule):
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Reject a trajectory that is faster; it is never changed."""
         robot, joints, actuators = self._robot, motion.values[POSITION], motion.sent[POSITION]
-        rows = np.flatnonzero(~np.isnan(joints).all(axis=1))
+        assert motion.trajectory is not None
+        record, given, _ = motion.trajectory
+        rows = np.flatnonzero(given[POSITION])
         if len(rows) < 2:
             return None
         joints, actuators = joints[rows], actuators[rows]
-        assert motion.record is not None
         # Subtract integers, because floats of seconds would lose nanoseconds.
-        instants = [s * 10**9 + ns for s, ns in (point.time for point in motion.record.points)]
+        instants = [s * 10**9 + ns for s, ns in (point.time for point in record.points)]
         times = 1e-9 * np.array([each - instants[0] for each in instants])[rows]
         verdict = _find_fast('limit', times, joints, self._limits[0], robot.joint_names)
         if verdict is not None:

@@ -62,7 +62,7 @@ class Gate:
             alone, and joints that cannot be mapped, end active velocities and efforts.
         """
         try:
-            if plan.chooses and motion.record is None:
+            if plan.chooses and motion.trajectory is None:
                 self._choose_interfaces(plan, motion, known)
             for rule in plan.find_rules(motion.pattern):
                 verdict = rule.apply(motion, known, self.ledger)
@@ -73,7 +73,7 @@ class Gate:
                 self.ledger.counts[motion.route].shares.update(motion.shares)
             outlets = plan.find_outlets(motion.pattern)
             if outlets:
-                if motion.record is None:
+                if motion.trajectory is None:
                     self.ledger.record_command(motion, known.now)
                 else:
                     self.ledger.record_trajectory(motion, known.now)
@@ -103,7 +103,7 @@ class Gate:
             return
         self._count_changes(motion.route, changes)
         error = MessageError(verdict.reason, verdict.sentence)
-        if motion.record is not None:
+        if motion.trajectory is not None:
             raise error
         robot, named, ends = plan.robot, motion.pattern.named, verdict.ends
         mine = named
@@ -212,9 +212,9 @@ class Gate:
         """Send the messages of outlets, and plain arrays."""
         if outlets is not self._outlets:
             self._outlets = outlets
-            self.reached[motion.record is not None].update(each.namespace for each in outlets)
+            self.reached[motion.trajectory is not None].update(each.namespace for each in outlets)
         outgoing = [outlet.make_message(motion, known.shift, stamp) for outlet in outlets]
-        if plan.orders and motion.record is None:
+        if plan.orders and motion.trajectory is None:
             arrays = self.arrays.make_arrays(plan, motion, self.ledger, known)
             self._send([*outgoing, *arrays])
             self.arrays.record_sent(motion, arrays)

@@ -172,6 +172,36 @@ class _KeptPartners(Rule):
             motion.values[row, self._joints] = np.where(np.isnan(own), kept, own)
 
 
+class NeededArrays(Rule):
+    """A waypoint has the arrays that a mechanism with a position-dependent ratio needs."""
+
+    @classmethod
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+        """Yield a rule for each such mechanism in a trajectory."""
+        for binding in plan.robot.bindings if pattern.is_trajectory else ():
+            if not binding.transmission.is_constant and pattern.commands(binding):
+                yield cls(binding)
+
+    def __init__(self, binding: Binding) -> None:
+        self._name = binding.spec.name
+
+    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+        """Reject a waypoint without positions, or with accelerations without velocities."""
+        assert motion.trajectory is not None
+        given = motion.trajectory.given
+        lacks = ~given[POSITION]
+        if lacks.any():
+            return Verdict('no_position', self._describe(lacks, 'no positions'))
+        lacks = given[ACCELERATION] & ~given[VELOCITY]
+        if lacks.any():
+            what = 'accelerations without velocities'
+            return Verdict('no_velocity', self._describe(lacks, what))
+        return None
+
+    def _describe(self, lacks: Mask, what: str) -> str:
+        return f'waypoint {int(np.argmax(lacks))} has {what}: {self._name} depends on position'
+
+
 class Followers(Rule):
     """
     Joints that fewer actuators move together are commanded what these can do.
@@ -260,35 +290,6 @@ class Followers(Rule):
         return values @ jacobian.T + offset * (row == POSITION)
 
 
-class NeededArrays(Rule):
-    """A waypoint has the arrays that a mechanism with a position-dependent ratio needs."""
-
-    @classmethod
-    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
-        """Yield a rule for each such mechanism in a trajectory."""
-        for binding in plan.robot.bindings if pattern.is_trajectory else ():
-            if not binding.transmission.is_constant and pattern.commands(binding):
-                yield cls(binding)
-
-    def __init__(self, binding: Binding) -> None:
-        self._name, self._joint = binding.spec.name, binding.joints[0]
-
-    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
-        """Reject a waypoint without positions, or with accelerations without velocities."""
-        given = ~np.isnan(motion.values[..., self._joint])
-        lacks = ~given[POSITION]
-        if lacks.any():
-            return Verdict('no_position', self._describe(lacks, 'no positions'))
-        lacks = given[ACCELERATION] & ~given[VELOCITY]
-        if lacks.any():
-            what = 'accelerations without velocities'
-            return Verdict('no_velocity', self._describe(lacks, what))
-        return None
-
-    def _describe(self, lacks: Mask, what: str) -> str:
-        return f'waypoint {int(np.argmax(lacks))} has {what}: {self._name} depends on position'
-
-
 class Step(Rule):
     """With ``max_step`` a position too far from the last one is counted, or rejected."""
 
@@ -308,16 +309,17 @@ class Step(Rule):
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Compare the distance to positions with velocity limits."""
         targets = motion.values[POSITION]
-        if motion.record is None and not (ledger.has_astray or ledger.has_trajectories):
+        if motion.trajectory is None and not (ledger.has_astray or ledger.has_trajectories):
             step = np.abs(targets - ledger.joints[POSITION])
             if (step <= self._least).tobytes() == self._positions:
                 return None  # near enough for any time
         origin = ledger.find_step_origins(known)
         time: Array | float = np.minimum(ledger.find_command_ages(known.now), _LONGEST_STEP)
-        if motion.record is not None:
-            first = int(np.argmax(~np.isnan(targets).all(axis=-1)))
-            seconds, nanoseconds = motion.record.points[first].time
-            time = max(motion.start - known.now + seconds + 1e-9 * nanoseconds, 0.0)
+        if motion.trajectory is not None:
+            record, given, start = motion.trajectory
+            first = int(np.argmax(given[POSITION]))
+            seconds, nanoseconds = record.points[first].time
+            time = max(start - known.now + seconds + 1e-9 * nanoseconds, 0.0)
             targets = targets[first]
         most = self._speeds * (time + _STEP_TIME) * (1.0 + ROUNDING)
         far = ~(np.abs(targets - origin) <= most)  # NaN is not within
@@ -445,8 +447,8 @@ class Map(Rule):
 class _WaypointMap(Map):
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Map all joints; reject a waypoint that cannot be mapped."""
-        robot, values = self._robot, motion.values
-        given = ~np.isnan(values).all(axis=-1)
+        assert motion.trajectory is not None
+        robot, values, given = self._robot, motion.values, motion.trajectory.given
         sent = motion.sent = np.full((*given.shape, len(robot.actuator_names)), np.nan)
         for row, interface in enumerate((*FIELDS, 'acceleration')):
             if (points := given[row]).any():
@@ -474,5 +476,6 @@ def list_owned_actuators(binding: Binding) -> list[int]:
 
 
 #: In the order of application. Limits come before partners, because a partner that holds keeps
-#: its position beyond a limit; steps and outward rates after them.
-JOINT_RULES = Mixed, JointLimits, Partners, Followers, NeededArrays, Step, Outward, Map
+#: its position beyond a limit; steps and outward rates after them, because these also move.
+#: Followers remove numbers that cannot be mapped, so that arrays are missed before.
+JOINT_RULES = Mixed, JointLimits, Partners, NeededArrays, Followers, Step, Outward, Map

@@ -219,11 +219,12 @@ class Ledger:
 
     def record_trajectory(self, motion: Motion, now: float) -> None:
         """Record a trajectory that is about to be sent; it replaces commands when it starts."""
-        assert motion.record is not None
-        pattern, until = motion.pattern, motion.start + motion.record.duration
-        commands = _find_final_command(motion.values), _find_final_command(motion.sent)
-        masks = pattern.named, pattern.joints, pattern.actuators
-        end = TrajectoryEnd(*masks, *commands, motion.start, until)
+        assert motion.trajectory is not None
+        pattern, (record, given, start) = motion.pattern, motion.trajectory
+        joint_command = _find_final_command(motion.values, given)
+        actuator_command = _find_final_command(motion.sent, given)
+        masks, until = (pattern.named, pattern.joints, pattern.actuators), start + record.duration
+        end = TrajectoryEnd(*masks, joint_command, actuator_command, start, until)
         self.has_trajectories = True
         self._cancel_upcoming(end.joints)
         self.upcoming.append(end)
@@ -308,12 +309,12 @@ class Ledger:
             np.copyto(command[POSITION], found, where=is_held)
 
 
-def _find_final_command(values: Array) -> Array:
+def _find_final_command(values: Array, given: Mask) -> Array:
     """Return the command after a trajectory: its last positions, or rates without positions."""
     last = values[: len(FIELDS), -1].copy()
-    if not np.isnan(last[POSITION]).all():
+    if given[POSITION, -1]:
         last[VELOCITY:] = np.nan
-    elif np.isnan(last[VELOCITY]).all():
+    elif not given[VELOCITY, -1]:
         # Accelerations alone lead to an unknown velocity that has to end.
         last[VELOCITY] = np.where(np.isnan(values[ACCELERATION, -1]), np.nan, 0.0)
     return last

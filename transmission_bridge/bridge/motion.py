@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,6 +82,19 @@ def is_mixed(given: Mask) -> bool:
     return not bool((modes == modes[:, :1]).all())
 
 
+class Trajectory(NamedTuple):
+    """
+    What a trajectory has beside its numbers.
+
+    :param given: Mask of the arrays of each waypoint, rows of a motion, shape ``(4, n_points)``.
+    :param start: Time at which it starts [s].
+    """
+
+    record: TrajectoryRecord
+    given: Mask
+    start: float
+
+
 @dataclass(slots=True, eq=False)
 class Motion:
     """
@@ -93,8 +107,7 @@ class Motion:
     :param values: Numbers of the joints, shape ``(3, n_joints)``, in a trajectory ``(4, n_points,
         n_joints)``.
     :param sent: Numbers of the actuators in SI, rows as ``values``; the map sets them.
-    :param record: The trajectory.
-    :param start: Time at which the trajectory starts [s].
+    :param trajectory: More about a trajectory; ``None`` for commands and ends.
     :param due: Mask of the joints with commands that end.
     :param over: Mask of the joints with rates that end after a rejection; ``None``: no end is due.
     :param changes: Count of :class:`CommandCounts` and its key for each change.
@@ -106,8 +119,7 @@ class Motion:
     pattern: Pattern
     values: Array
     sent: Array
-    record: TrajectoryRecord | None = None
-    start: float = 0.0
+    trajectory: Trajectory | None = None
     due: Mask | None = None
     over: Mask | None = None
     changes: set[tuple[str, str]] = field(default_factory=set)

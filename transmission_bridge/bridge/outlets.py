@@ -82,17 +82,16 @@ class TrajectoryOutlet:
 
     def make_message(self, motion: Motion, shift: Array | None, stamp: Stamp) -> Outgoing:
         """Return the trajectory; header and times are those of the joints."""
-        record, numbers = motion.record, motion.sent[..., self._places]
-        assert record is not None
+        assert motion.trajectory is not None
+        (record, given, _), numbers = motion.trajectory, motion.sent[..., self._places]
         if shift is not None:
             numbers[POSITION] -= shift[self._places]
         numbers /= self._scales
-        given = np.isfinite(numbers[..., 0]).tolist()
         points = tuple(
             Waypoint(
                 point.time,
                 *(
-                    numbers[row, number] if given[row][number] else EMPTY
+                    numbers[row, number] if given[row, number] else EMPTY
                     for row in (POSITION, VELOCITY, ACCELERATION, EFFORT)
                 ),
             )

@@ -22,6 +22,7 @@ from transmission_bridge.bridge.motion import (
     Pattern,
     POSITION,
     TRAJECTORY,
+    Trajectory,
     VELOCITY,
 )
 from transmission_bridge.bridge.robot_plan import RobotPlan
@@ -281,6 +282,7 @@ class CommandReader:
         places = [known.commandable[name] for name in record.names]
         _check_times(record)
         values = np.full((len(ARRAYS), len(record.points), n_joints), np.nan)
+        given = np.zeros(values.shape[:2], dtype=bool)
         for row, field in enumerate(ARRAYS):
             arrays = [getattr(point, field) for point in record.points]
             for number, numbers in enumerate(arrays):
@@ -290,23 +292,24 @@ class CommandReader:
                         f'waypoint {number} has {len(numbers)} {field}, expected {len(places)} or '
                         'none',
                     )
-            given = [len(numbers) > 0 for numbers in arrays]
-            if any(given):
+            given[row] = [len(numbers) > 0 for numbers in arrays]
+            if given[row].any():
                 stacked = np.array([numbers for numbers in arrays if len(numbers)])
                 wrong = ~np.isfinite(stacked)
                 if wrong.any():
                     names = [record.names[place] for place in np.flatnonzero(wrong.any(axis=0))]
                     raise MessageError('not_finite', f'{field} not finite: {shortened(names)}')
-                values[row][np.ix_(given, places)] = stacked
-        known_values = ~np.isnan(values)
-        still = ~known_values[[POSITION, VELOCITY, ACCELERATION]].any(axis=(0, 2))
+                values[row][np.ix_(given[row], places)] = stacked
+        still = ~given[[POSITION, VELOCITY, ACCELERATION]].any(axis=0)
         if still.any():
             raise MessageError(
                 'empty_point',
                 f'waypoint {int(np.argmax(still))} has no positions, velocities, accelerations',
             )
-        pattern = self._find_pattern(TRAJECTORY, known_values.any(axis=1).tobytes())
-        return Motion(route, pattern, values, EMPTY, record=record, start=start)
+        mask = given.any(axis=1, keepdims=True) & self._plan.make_mask(np.array(places))
+        trajectory = Trajectory(record, given, start)
+        pattern = self._find_pattern(TRAJECTORY, mask.tobytes())
+        return Motion(route, pattern, values, EMPTY, trajectory)
 
     def check_waypoint_count(self, count: int) -> None:
         """

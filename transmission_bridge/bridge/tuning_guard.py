@@ -57,28 +57,22 @@ def check_tuning(before: Plan, after: Plan, position: Array, live: Mask, ledger:
             at = np.nan_to_num(at)
         try:
             # Commanded joints come first; ignore the passive joints.
-            count = len(binding.joints)
-            ratios = [
-                np.asarray(each.jacobian(at))[:count] for each in (old, binding.transmission)
-            ]
-            moved = np.abs(
-                binding.transmission.actuator_to_joint('position', at)
-                - old.actuator_to_joint('position', at)
-            )[:count]
+            count, both = len(binding.joints), (old, binding.transmission)
+            ratios = [np.asarray(each.jacobian(at))[:count] for each in both]
+            places = [each.actuator_to_joint('position', at)[:count] for each in both]
         except Exception as error:  # a plugin's bug rejects the change
             raise _new_error(binding, f'{type(error).__name__}: {error}') from error
         _check_ratios(binding, *ratios)
         _check_units(binding, before.robot, after.robot)
         _check_rates(binding, *(after.units.of_drivers(each) for each in sent))
         ends = [after.robot.actuator_to_joint('position', each[0]) for each in sent]
-        moved = np.fmax(moved, np.abs(ends[1] - ends[0])[list(binding.joints)])
+        moved = np.abs(ends[1] - ends[0])[list(binding.joints)]
+        moved = np.fmax(np.abs(places[1] - places[0]), moved)
         for member, shift in zip(binding.spec.joints, moved.tolist(), strict=True):
             limit, unit = (SLIDE, 'm') if member.name in slides else (TURN, 'rad')
             if shift > limit * (1.0 + _ROUNDING):
-                raise _new_error(
-                    binding,
-                    f'{member.name} would shift by {shift:.3g} {unit}, more than {limit:g} {unit}',
-                )
+                what = f'would shift by {shift:.3g} {unit}, more than {limit:g} {unit}'
+                raise _new_error(binding, f'{member.name} {what}')
 
 
 def _map_commands(plan: Plan, limited: Plan, ledger: Ledger, position: Array) -> Array:
