@@ -62,10 +62,12 @@ class Acceleration(Rule):
         steps = motion.values[POSITION] - origin
         averaged = speed + (steps - speed * age) / (age + _AVERAGE_TIME)
         speeds = np.array([averaged, motion.values[VELOCITY]])
-        gain = np.fmax.reduce(np.abs(speeds) - np.maximum(np.sign(speeds) * speed, 0.0))
+        gains = np.abs(speeds) - np.maximum(np.sign(speeds) * speed, 0.0)
+        # Late messages let the averaged speed vary, so a loss makes up for a gain there.
+        gain = np.fmax(gains[0], np.maximum(gains[1], 0.0))
         # Time that went backwards ended every command.
         credit = np.where(settled > now, _EXTRA_TIME, np.minimum(now - settled, _EXTRA_TIME))
-        needed = np.maximum(gain / np.maximum(self._most, ROUNDING), 0.0)
+        needed = gain / np.maximum(self._most, ROUNDING)
         far = needed > credit + _RESOLUTION
         if far.any():
             sentences = [
@@ -100,14 +102,15 @@ class _WaypointAcceleration(Acceleration):
         By the mean value theorem a motion exceeds its limit if one of these differences does:
         between velocities, between mean speeds, and between a mean speed and a velocity.
         """
-        assert motion.record is not None
+        assert motion.trajectory is not None
+        record, given, start = motion.trajectory
         # Subtract integers, because floats of seconds would lose nanoseconds.
-        instants = [s * 10**9 + ns for s, ns in (point.time for point in motion.record.points)]
+        instants = [s * 10**9 + ns for s, ns in (point.time for point in record.points)]
         origin, speed = self._find_present(known, ledger)
-        begin = max(motion.start - known.now + 1e-9 * instants[0], 0.0) + _EXTRA_TIME
+        begin = max(start - known.now + 1e-9 * instants[0], 0.0) + _EXTRA_TIME
         times = begin + 1e-9 * np.array([each - instants[0] for each in instants])[:, np.newaxis]
         positions, rates, accelerations = motion.values[[POSITION, VELOCITY, ACCELERATION]]
-        moving, placed = (~np.isnan(each).all(axis=1) for each in (rates, positions))
+        moving, placed = given[VELOCITY], given[POSITION]
         # The present motion is the first velocity; each row is: from, to, seconds.
         known_rates = np.vstack([speed, rates[moving]])
         rate_times = np.vstack([[0.0], times[moving]])
