@@ -891,6 +891,19 @@ def test_a_change_of_a_joint_that_is_rejected_alone_is_not_counted():
     assert world.counts['joint_commands'].clamped == {'j2': 1}
 
 
+def test_changes_of_joints_that_are_rejected_alone_are_not_counted():
+    """A joint that follows is not counted as clamped if its command is rejected afterwards."""
+    pair = transmission('pair', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 5'))
+    limit = 'revolute lower="-1.5" upper="1.5" velocity="1" effort="9"'
+    world = _World(
+        made(pair + simple(2), limit, count=3), rejects='transmission', max_step='reject'
+    )
+    world.state(position=(0.0, 0.0))
+    assert world.command(position={'j0': 1.0, 'j2': 0.1}) == {'position': {'m2': 0.1}}
+    counts = world.counts['joint_commands']
+    assert (counts.clamped, counts.rejected) == ({}, {'j0 (jumped)': 1})
+
+
 @pytest.mark.parametrize(
     ('plugin', 'options', 'is_alone'),
     [

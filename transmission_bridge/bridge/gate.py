@@ -130,6 +130,7 @@ class Gate:
         names = list_names(robot.joint_names, named & mine)
         rejected = {('rejected', f'{name} ({verdict.reason})') for name in names}
         self._count_changes(motion.route, rejected)
+        names = list_names(robot.joint_names, mine)
         motion.changes = {each for each in motion.changes if each[1] not in names}
         motion.values[:, mine] = np.nan
         if motion.sent.size:
