@@ -432,16 +432,31 @@ def test_wanted_positions_settle_it():
     """~/zero takes the turn that comes nearest; all joints of coupled actuators are needed."""
     bridge = _Bridge(robot(**WIDE))
     bridge.hear(a=1.0)
-    assert np.isnan(bridge.states.find_nearest_turns(bridge.path.plan, {}, -math.inf)).all()
-    found = bridge.states.find_nearest_turns(bridge.path.plan, {'j': 7.0}, -math.inf)
+    assert np.isnan(bridge.states.find_nearest_turns(bridge.path.plan, {}, 0.0)).all()
+    found = bridge.states.find_nearest_turns(bridge.path.plan, {'j': 7.0}, 0.0)
     assert found == pytest.approx([1.0 + TURN])
     assert unknown(bridge.joints())
     bridge.settle(*found)
     assert bridge.joints() == pytest.approx([1.0 + TURN])
     wrist = _Bridge(robot(**WIDE, text=WRIST))
     wrist.hear(left=0.0, right=0.0)
-    why = reason(wrist.states.find_nearest_turns, wrist.path.plan, {'roll': 7.0}, -math.inf)
+    why = reason(wrist.states.find_nearest_turns, wrist.path.plan, {'roll': 7.0}, 0.0)
     assert why == 'unknown_turn'
+
+
+def test_a_silent_driver_settles_nothing():
+    """A reading beyond its timeout is not used, and a settled position grows as old as it is."""
+    bridge = _Bridge(robot(**WIDE), timeout=1.0)
+    bridge.hear(a=1.0)
+    plan = bridge.path.plan
+    assert np.isnan(bridge.states.find_nearest_turns(plan, {'j': 1.0}, 4.0, max_age=5.0)).all()
+    found = bridge.states.find_nearest_turns(plan, {'j': 1.0}, 0.9, max_age=5.0)
+    assert np.isnan(bridge.states.find_nearest_turns(plan, {'j': 1.0}, 0.9, max_age=0.5)).all()
+    assert unknown(bridge.joints(4.0))
+    # The maps of a new offset take time.
+    bridge.settle(*found)
+    assert unknown(bridge.joints(4.0))
+    assert unknown(bridge.joints(1000.0))
 
 
 # -- what does not fit ---------------------------------------------------------------------------

@@ -469,17 +469,23 @@ class States:
             self.turns.use_absolute_positions(plan.turns, positions, known, timeouts, now)
 
     def find_nearest_turns(
-        self, plan: NamePlan, wanted: Mapping[str, float], oldest: float
+        self, plan: NamePlan, wanted: Mapping[str, float], now: float, max_age: float = math.inf
     ) -> Array:
-        """See :meth:`Turns.find_nearest_turns`."""
+        """
+        Return positions by readings that have not timed out; see :meth:`Turns.find_nearest_turns`.
+
+        :param max_age: Largest age of a reading [s].
+        """
         if self.turns is None or plan.turns is None:
             return np.full(plan.count, np.nan)
+        oldest = now - np.minimum(self._find_timeouts()[0], max_age)
         return self.turns.find_nearest_turns(plan.turns, wanted, oldest)
 
     def settle_turns(self, plan: NamePlan, positions: Array) -> None:
         """Accept positions of actuators in unknown turns, NaN: none."""
         if self.turns is not None and plan.turns is not None:
-            self._is_mapped = False
+            # A reading may have become too old since the positions were found.
+            self._is_mapped, self._fresh_until = False, -math.inf
             self.turns.settle_turns(plan.turns, positions)
             np.copyto(self._values[0], positions, where=np.isfinite(positions))
 

@@ -537,13 +537,13 @@ class Turns:
         return np.where(belongs, np.rint(away), np.nan)
 
     def find_nearest_turns(
-        self, plan: TurnPlan, wanted: Mapping[str, float], oldest: float
+        self, plan: TurnPlan, wanted: Mapping[str, float], oldest: Array
     ) -> Array:
         """
         Return positions of actuators in unknown turns that are closest to wanted joint positions.
 
         :param wanted: Joint to position [rad or m].
-        :param oldest: Readings before this time are too old [s].
+        :param oldest: Time before which a reading is too old [s], shape ``(n_actuators,)``.
         :returns: Shape ``(n_actuators,)``, for :meth:`settle_turns`; NaN: none.
         :raises MessageError: If only some joints of a transmission are named (``unknown_turn``).
         """
