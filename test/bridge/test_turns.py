@@ -19,7 +19,7 @@ from state_paths import record, state_path
 
 from transmission_bridge.bridge.diagnostics import ERROR, OK, WARN
 from transmission_bridge.bridge.inspection import inspect_actuators
-from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.options import AUTO, BridgeOptions
 from transmission_bridge.bridge.turns import find_wrap_periods, unwrap_positions
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import LayoutTable
@@ -442,6 +442,14 @@ def test_wanted_positions_settle_it():
     wrist.hear(left=0.0, right=0.0)
     why = reason(wrist.states.find_nearest_turns, wrist.path.plan, {'roll': 7.0}, 0.0)
     assert why == 'unknown_turn'
+
+
+def test_a_turn_is_lost_between_the_first_two_messages():
+    """Without a velocity limit the silence after a first message is no period of the driver."""
+    bridge = _Bridge(robot(-1.0, 8.0, velocity=0.0), timeout=AUTO)
+    assert bridge.hear(0.0, a=3.0) == pytest.approx([3.0])
+    # It was moved by hand to -0.9.
+    assert unknown(bridge.hear(600.0, a=TURN - 0.9))
 
 
 def test_a_silent_driver_settles_nothing():

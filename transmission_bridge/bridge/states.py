@@ -409,6 +409,8 @@ class States:
             self._fresh_until = -math.inf
         if not self._is_auto or gap == math.inf:
             return
+        # Silence is no period: one message after it would not become too old for a long time.
+        gap = min(gap, driver.timeout)
         # The first gap is the period; later gaps are averaged.
         period = gap if not driver.period else 0.9 * driver.period + 0.1 * gap
         driver.period = max(period, _LEAST_TIMEOUT / _PERIODS)
