@@ -356,7 +356,7 @@ class States:
         if not entries.count:
             self._count_unknown(entries.unknown)
             raise MessageError('foreign', plan.describe_foreign(source, layout.names))
-        self._record_time(plan, now)
+        self.record_time(plan, now)
         driver = self._drivers.get(source)
         if driver is None:
             usual = -1.0 if self._is_auto else self._timeout
@@ -392,7 +392,7 @@ class States:
             self.not_finite[row, entries.places] += ~np.isfinite(self._values[row, entries.places])
         np.copyto(self._values, np.nan, where=np.isinf(self._values))
 
-    def _record_time(self, plan: NamePlan, now: float) -> None:
+    def record_time(self, plan: NamePlan, now: float) -> None:
         """Forget everything if time went backwards."""
         if now < self._latest:
             self.reset(plan)
@@ -539,7 +539,7 @@ class States:
 
     def find_known_state(self, plan: StatePlan, now: float) -> KnownState:
         """Return the known state for a command; it contains the return of a driver once."""
-        self._record_time(plan, now)
+        self.record_time(plan, now)
         position, velocity = self.find_joint_motion(plan, now)
         silent, returned, self._came_back = self.find_silent_actuators(now), self._came_back, None
         if silent is not None:
