@@ -452,6 +452,21 @@ def test_a_turn_is_lost_between_the_first_two_messages():
     assert unknown(bridge.hear(600.0, a=TURN - 0.9))
 
 
+def test_a_tuning_of_another_number_does_not_explain_a_wrong_reading():
+    """Only numbers that decide how far the actuator moves do; the error stays otherwise."""
+    bridge = _Bridge(robot())
+    for now, reading in steps(0.1, 0.1, 0.9, 0.9):
+        bridge.hear(now, a=reading)
+    assert bridge.status().level == ERROR
+    tuned = bridge.maps.with_parameters({'t.joints.j.offset': 0.01})
+    bridge.path.replace_robot(tuned)
+    assert unknown(bridge.hear(0.04, a=0.9))
+    assert bridge.status().level == ERROR
+    bridge.path.replace_robot(tuned.with_parameters({'t.joints.j.mechanical_reduction': 2.0}))
+    assert bridge.hear(0.05, a=0.9) == pytest.approx([0.46])
+    assert bridge.status().level == OK
+
+
 def test_a_silent_driver_settles_nothing():
     """A reading beyond its timeout is not used, and a settled position grows as old as it is."""
     bridge = _Bridge(robot(**WIDE), timeout=1.0)
@@ -557,11 +572,11 @@ def test_a_driver_is_commanded_in_its_own_turns(turns):
     [
         lambda bridge: bridge.settle(0.1),
         lambda bridge: bridge.path.reset(),
-        lambda bridge: bridge.path.replace_robot(robot(-1.0, 1.5)),
+        lambda bridge: bridge.path.replace_robot(robot(-1.0, 1.5, velocity=2.0)),
     ],
 )
 def test_what_does_not_fit_is_believed_again_when_somebody_says_so(settle):
-    """~/zero and the next activation begin again; absolute positions do not."""
+    """~/zero, activation and a tuned speed begin again; absolute positions do not."""
     bridge = _Bridge(robot(-1.0, 1.5))
     for number, reading in enumerate((0.8, 0.9, 0.1)):
         bridge.hear(a=reading, now=0.01 * number)

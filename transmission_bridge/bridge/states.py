@@ -301,8 +301,8 @@ class States:
             self._values *= np.divide(new, old)
         for driver in self._drivers.values():
             driver.layout = None
-        if self.turns is not None:
-            self.turns.accept_tuning()
+        if self.turns is not None and before.turns is not None and after.turns is not None:
+            self.turns.accept_tuning(before.turns, after.turns)
 
     # -- messages --------------------------------------------------------------------------------
 

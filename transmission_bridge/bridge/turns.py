@@ -352,10 +352,16 @@ class Turns:
         if not plan.resolves:
             self._totals[:] = np.nan
 
-    def accept_tuning(self) -> None:
-        """Use a new plan; known turns stay known unless other turns fit the new numbers."""
+    def accept_tuning(self, before: TurnPlan, after: TurnPlan) -> None:
+        """
+        Use a new plan; known turns stay known unless other turns fit the new numbers.
+
+        Readings that did not fit the period still do not fit it, unless their bounds change.
+        """
         self._is_tuned = True
-        self._wrong.clear()
+        bounds = (np.array([each.speeds, each.far]) for each in (before, after))
+        is_same = np.isclose(*bounds, rtol=1e-9, equal_nan=True).all(axis=0)
+        self._wrong = {place: each for place, each in self._wrong.items() if is_same[place]}
         self._covered[:] = np.nan
 
     def _lose_turns(self, plan: TurnPlan, lost: Mask) -> None:
