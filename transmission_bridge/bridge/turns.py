@@ -359,8 +359,8 @@ class Turns:
         Readings that did not fit the period still do not fit it, unless their bounds change.
         """
         self._is_tuned = True
-        bounds = (np.array([each.speeds, each.far]) for each in (before, after))
-        is_same = np.isclose(*bounds, rtol=1e-9, equal_nan=True).all(axis=0)
+        old, new = (np.array([each.speeds, each.far]) for each in (before, after))
+        is_same = np.isclose(old, new, rtol=1e-9, equal_nan=True).all(axis=0)
         self._wrong = {place: each for place, each in self._wrong.items() if is_same[place]}
         self._covered[:] = np.nan
 
