@@ -57,10 +57,11 @@ class Bridge:
         """
         Replace the maps between two messages; joints and actuators must be the same.
 
-        A joint that holds a position keeps the position of its actuators.
+        A joint that holds a position keeps the position of its actuators. Numbers that drivers
+        were sent stay the same in their units.
         """
-        self.plan = Plan(robot, self.plan.options)
-        self.gate.ledger.hold_actuators(robot)
+        before, self.plan = self.plan, Plan(robot, self.plan.options)
+        self.gate.ledger.replace_plan(before, self.plan)
         self.states.replace_maps(robot)
 
     def guard_tuning(self, robot: RobotTransmissions, now: float) -> None:
