@@ -499,6 +499,16 @@ def test_what_ends_an_effort_keeps_the_others():
     assert world.arrays(world.wait(0.25)) == {'actuator_effort_commands': [0.0, 0.0]}
 
 
+def test_a_tuned_torque_constant_changes_no_number_of_an_array():
+    """A motor without a new command keeps its current, though it is another effort now."""
+    text = simple(0) + simple(1, params(effort_unit='A', torque_constant='0.5'))
+    world = _World(made(text), **BOTH)
+    sent = world.array(effort={'j0': 1.0, 'j1': 4.0})
+    assert sent == {'actuator_effort_commands': [1.0, 8.0]}
+    world.tune({'t1.actuators.m1.torque_constant': 0.4})
+    assert world.array(effort={'j0': 2.0}) == {'actuator_effort_commands': [2.0, 8.0]}
+
+
 def test_an_array_leads_no_joint_further_beyond_its_limit():
     """The velocity of a member becomes zero after its joint has passed its limit."""
     world = _World(pair(), **BOTH)

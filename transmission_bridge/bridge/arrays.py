@@ -31,8 +31,7 @@ class Arrays:
     :ivar missing: Actuators that prevented the last unsent array, by topic.
     """
 
-    def __init__(self, n_actuators: int) -> None:
-        self._n_actuators = n_actuators
+    def __init__(self) -> None:
         self.unsent: Counter[str] = Counter()
         self.reset()
 
@@ -40,8 +39,6 @@ class Arrays:
         """Forget every array; the counts stay."""
         self.missing: dict[str, tuple[str, ...]] = {}
         self._last_velocities: dict[str, Array] = {}
-        # Last effort sent to each actuator, zero if it has ended.
-        self._last_effort: Array = np.zeros(self._n_actuators)
 
     def make_arrays(
         self, plan: Plan, motion: Motion, ledger: Ledger, known: KnownState
@@ -52,7 +49,7 @@ class Arrays:
         going_on = ledger.actuators.copy()
         if motion.pattern.is_end:
             going_on[VELOCITY] = np.where(moving, 0.0, np.nan_to_num(going_on[VELOCITY]))
-            going_on[EFFORT] = self._last_effort
+            going_on[EFFORT] = ledger.last_effort
         outward, _ = plan.outward.find_outward(ledger.joints[VELOCITY:], known)
         rates = going_on[VELOCITY:]
         rates[plan.robot.actuators_of(outward) & ~np.isnan(rates)] = 0.0
@@ -83,10 +80,8 @@ class Arrays:
                 made.append(Outgoing(topic, namespace, values))
         return made
 
-    def record_sent(self, motion: Motion, arrays: list[Outgoing]) -> None:
-        """Record the numbers of a command or an end, and its arrays, after they were sent."""
-        effort = motion.sent[EFFORT]
-        np.copyto(self._last_effort, effort, where=~np.isnan(effort))
+    def record_sent(self, arrays: list[Outgoing]) -> None:
+        """Record arrays after they were sent."""
         for topic, namespace, values in arrays:
             assert isinstance(values, np.ndarray)
             is_velocity = topic == f'actuator_{FIELDS[VELOCITY]}_commands'

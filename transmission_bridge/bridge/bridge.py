@@ -61,10 +61,11 @@ class Bridge:
         """
         Replace the maps between two messages; joints and actuators must be the same.
 
-        A joint that holds a position keeps the position of its actuators.
+        A joint that holds a position keeps the position of its actuators. Numbers that drivers
+        were sent stay the same in their units.
         """
         before, self.plan = self.plan, Plan(robot, self.plan.options)
-        self.gate.ledger.hold_actuators(robot)
+        self.gate.ledger.replace_plan(before, self.plan)
         self.states.replace_plan(before.states, self.plan.states)
 
     def guard_tuning(self, robot: RobotTransmissions, now: float) -> None:

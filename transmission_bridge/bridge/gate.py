@@ -45,7 +45,7 @@ class Gate:
     def __init__(self, plan: Plan, send: Callable[[Sequence[Outgoing]], object]) -> None:
         self._send = send
         self.ledger = Ledger(plan)
-        self.arrays = Arrays(len(plan.robot.actuator_names))
+        self.arrays = Arrays()
         self._history = InterfaceHistory(len(plan.robot.joint_names))
         # A single driver that uses the names of the URDF counts as reached.
         is_plain = all(name == other for name, other in plan.drivers.driver_names.items())
@@ -231,6 +231,7 @@ class Gate:
         if plan.orders and motion.trajectory is None:
             arrays = self.arrays.make_arrays(plan, motion, self.ledger, known)
             self._send([*outgoing, *arrays])
-            self.arrays.record_sent(motion, arrays)
+            self.ledger.record_efforts(motion)
+            self.arrays.record_sent(arrays)
         else:
             self._send(outgoing)

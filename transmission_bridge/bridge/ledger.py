@@ -15,7 +15,7 @@ from transmission_bridge.bridge.motion import ACCELERATION, EFFORT, Motion, POSI
 from transmission_bridge.bridge.options import COMMAND_TIMEOUT
 from transmission_bridge.bridge.robot_plan import RobotPlan
 from transmission_bridge.bridge.states import KnownState
-from transmission_bridge.transmissions import MapReport, RobotTransmissions
+from transmission_bridge.transmissions import MapReport
 from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Index, Mask
 
@@ -60,6 +60,7 @@ class Ledger:
     :ivar actuators: Active numbers, shape ``(3, n_actuators)``, NaN: none.
     :ivar speeds: For ``max_acceleration``: speed of each joint, time until which the limit covers
         it, and time of its command, shape ``(3, n_joints)``.
+    :ivar last_effort: Last effort sent to each actuator, zero if it has ended; for plain arrays.
     :ivar upcoming: Trajectories that were sent and have not started.
     :ivar has_trajectories: Whether a trajectory was sent.
     :ivar has_astray: Whether the next step of a joint starts as measured after a rejection.
@@ -83,6 +84,7 @@ class Ledger:
         self.joints: Array = np.full((len(FIELDS), n_joints), np.nan)
         self.actuators: Array = np.full((len(FIELDS), n_actuators), np.nan)
         self.speeds: Array = np.full((3, n_joints), -np.inf)
+        self.last_effort: Array = np.zeros(n_actuators)
         self.upcoming: list[TrajectoryEnd] = []
         self._is_astray: Mask = np.zeros(n_joints, dtype=bool)
         self.has_astray = False
@@ -233,6 +235,11 @@ class Ledger:
         self._record_route(pattern.given, motion.route)
         self._start_trajectories(now)
 
+    def record_efforts(self, motion: Motion) -> None:
+        """Record the efforts of a command or an end after they were sent."""
+        efforts = motion.sent[EFFORT]
+        np.copyto(self.last_effort, efforts, where=~np.isnan(efforts))
+
     def _start_trajectories(self, now: float) -> None:
         for end in [each for each in self.upcoming if each.start <= now]:
             self.upcoming.remove(end)
@@ -299,14 +306,17 @@ class Ledger:
             end.joint_command[POSITION, joints] = np.nan
             end.actuator_command[POSITION, actuators] = np.nan
 
-    def hold_actuators(self, robot: RobotTransmissions) -> None:
-        """Hold joints at the positions of their actuators, computed by new maps."""
+    def replace_plan(self, before: RobotPlan, after: RobotPlan) -> None:
+        """Keep the numbers that the drivers were sent, and hold joints at these positions."""
         places = [(self.joints, self.actuators)]
         places += [(end.joint_command, end.actuator_command) for end in self.upcoming]
         for command, sent in places:
-            found = robot.actuator_to_joint('position', sent[POSITION])
+            sent[:] = after.units.in_si(before.units.of_drivers(sent))
+            found = after.robot.actuator_to_joint('position', sent[POSITION])
             is_held = np.isfinite(command[POSITION]) & np.isfinite(found)
             np.copyto(command[POSITION], found, where=is_held)
+        efforts = before.units.of_drivers(self.last_effort, EFFORT)
+        self.last_effort = after.units.in_si(efforts, EFFORT)
 
 
 def _find_final_command(values: Array, given: Mask) -> Array:

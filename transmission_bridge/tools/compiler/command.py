@@ -132,7 +132,7 @@ def _report_differences(
     folder, file = printable(options.check), printable(options.file)
     for line in lines:
         console.out.line(printable(line))
-    result = f'does not fit {file} ({len(lines)} differences)' if lines else f'fits {file}'
+    result = f'does not fit {file}; differences: {len(lines)}' if lines else f'fits {file}'
     console.out.line(f'{folder} {result}')
     return Exit.ERRORS if lines else Exit.OK
 
