@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from state_paths import record
 
+from transmission_bridge.bridge.options import AUTO, BridgeOptions
 from transmission_bridge.bridge.sensors import SensorPath
 from transmission_bridge.description import load_description
 from transmission_bridge.messages.joint_state import Layout
@@ -158,3 +159,19 @@ def test_a_message_that_cannot_be_used_changes_nothing(names, why):
     before = measure(path, ['left', 'right'], 3.0, 4.0)
     assert reason(measure, path, names, *[9.0] * len(names)) == why
     assert measure(path, ['left'], 3.0) == before
+
+
+@pytest.mark.parametrize('timeout', [0.0, AUTO])
+def test_time_that_goes_backwards_forgets_the_sensors(timeout):
+    """Their numbers are unknown at once, and also when that time comes again."""
+    options = BridgeOptions(state_timeout=timeout)
+    path = SensorPath(robot_with(FLAG), 'absolute_position', 'position', options)
+    message = record(['left', 'right'], [1.0, 2.0])
+    layout, unknown = Layout(message.names, message.lengths), np.full(2, np.nan)
+    path.map_sensors(layout, message, unknown, (1, 0), 100.0)
+    assert path.find_joint_values(unknown, 100.0, 5.0).tolist() == [1.0, 2.0]
+    path.record_time(10.0)
+    for now in (10.0, 60.0, 100.5):
+        assert np.isnan(path.find_joint_values(unknown, now, 5.0)).all()
+    path.map_sensors(layout, message, unknown, (1, 0), 101.0)
+    assert np.isnan(path.find_joint_values(unknown, 11.0, 5.0)).all()

@@ -249,6 +249,26 @@ def test_ages_of_a_driver_that_alternates_two_layouts():
     assert states.find_ages(5.5)[0].tolist() == [1.5, 0.5]
 
 
+@pytest.mark.parametrize('messages', [1, 1000])
+def test_silence_does_not_prolong_the_timeout(messages):
+    """The only message after ten minutes grows old in seconds; a slow driver is still learnt."""
+    plan = NamePlan(('a',))
+    states, message = States(plan, BridgeOptions()), record(('a',), [1.0])
+    layout = Layout(message.names, message.lengths)
+
+    def hear(times):
+        for now in times:
+            states.merge_message(plan, 'driver', layout, message, (1, 0), now)
+
+    hear(0.01 * np.arange(messages))
+    hear([610.0])
+    assert states.find_driver_timeout('driver') <= 5.0
+    assert states.find_stale_actuators(616.0).all()
+    assert np.isnan(states.read_values(616.0)).all()
+    hear(620.0 + 30.0 * np.arange(10.0))
+    assert states.find_driver_timeout('driver') > 30.0
+
+
 def test_drivers_that_return_and_drivers_that_are_silent():
     """A command learns of both, and of a return once."""
     own = [transmission(j, 'Simple', (j,), (f'{j}_motor',)) for j in 'ij']

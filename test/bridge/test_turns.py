@@ -19,7 +19,7 @@ from state_paths import record, state_path
 
 from transmission_bridge.bridge.diagnostics import ERROR, OK, WARN
 from transmission_bridge.bridge.inspection import inspect_actuators
-from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.options import AUTO, BridgeOptions
 from transmission_bridge.bridge.turns import find_wrap_periods, unwrap_positions
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import LayoutTable
@@ -432,16 +432,54 @@ def test_wanted_positions_settle_it():
     """~/zero takes the turn that comes nearest; all joints of coupled actuators are needed."""
     bridge = _Bridge(robot(**WIDE))
     bridge.hear(a=1.0)
-    assert np.isnan(bridge.states.find_nearest_turns(bridge.path.plan, {}, -math.inf)).all()
-    found = bridge.states.find_nearest_turns(bridge.path.plan, {'j': 7.0}, -math.inf)
+    assert np.isnan(bridge.states.find_nearest_turns(bridge.path.plan, {}, 0.0)).all()
+    found = bridge.states.find_nearest_turns(bridge.path.plan, {'j': 7.0}, 0.0)
     assert found == pytest.approx([1.0 + TURN])
     assert unknown(bridge.joints())
     bridge.settle(*found)
     assert bridge.joints() == pytest.approx([1.0 + TURN])
     wrist = _Bridge(robot(**WIDE, text=WRIST))
     wrist.hear(left=0.0, right=0.0)
-    why = reason(wrist.states.find_nearest_turns, wrist.path.plan, {'roll': 7.0}, -math.inf)
+    why = reason(wrist.states.find_nearest_turns, wrist.path.plan, {'roll': 7.0}, 0.0)
     assert why == 'unknown_turn'
+
+
+def test_a_turn_is_lost_between_the_first_two_messages():
+    """Without a velocity limit the silence after a first message is no period of the driver."""
+    bridge = _Bridge(robot(-1.0, 8.0, velocity=0.0), timeout=AUTO)
+    assert bridge.hear(0.0, a=3.0) == pytest.approx([3.0])
+    # It was moved by hand to -0.9.
+    assert unknown(bridge.hear(600.0, a=TURN - 0.9))
+
+
+def test_a_tuning_of_another_number_does_not_explain_a_wrong_reading():
+    """Only numbers that decide how far the actuator moves do; the error stays otherwise."""
+    bridge = _Bridge(robot())
+    for now, reading in steps(0.1, 0.1, 0.9, 0.9):
+        bridge.hear(now, a=reading)
+    assert bridge.status().level == ERROR
+    tuned = bridge.maps.with_parameters({'t.joints.j.offset': 0.01})
+    bridge.path.replace_robot(tuned)
+    assert unknown(bridge.hear(0.04, a=0.9))
+    assert bridge.status().level == ERROR
+    bridge.path.replace_robot(tuned.with_parameters({'t.joints.j.mechanical_reduction': 2.0}))
+    assert bridge.hear(0.05, a=0.9) == pytest.approx([0.46])
+    assert bridge.status().level == OK
+
+
+def test_a_silent_driver_settles_nothing():
+    """A reading beyond its timeout is not used, and a settled position grows as old as it is."""
+    bridge = _Bridge(robot(**WIDE), timeout=1.0)
+    bridge.hear(a=1.0)
+    plan = bridge.path.plan
+    assert np.isnan(bridge.states.find_nearest_turns(plan, {'j': 1.0}, 4.0, max_age=5.0)).all()
+    found = bridge.states.find_nearest_turns(plan, {'j': 1.0}, 0.9, max_age=5.0)
+    assert np.isnan(bridge.states.find_nearest_turns(plan, {'j': 1.0}, 0.9, max_age=0.5)).all()
+    assert unknown(bridge.joints(4.0))
+    # The maps of a new offset take time.
+    bridge.settle(*found)
+    assert unknown(bridge.joints(4.0))
+    assert unknown(bridge.joints(1000.0))
 
 
 # -- what does not fit ---------------------------------------------------------------------------
@@ -534,11 +572,11 @@ def test_a_driver_is_commanded_in_its_own_turns(turns):
     [
         lambda bridge: bridge.settle(0.1),
         lambda bridge: bridge.path.reset(),
-        lambda bridge: bridge.path.replace_robot(robot(-1.0, 1.5)),
+        lambda bridge: bridge.path.replace_robot(robot(-1.0, 1.5, velocity=2.0)),
     ],
 )
 def test_what_does_not_fit_is_believed_again_when_somebody_says_so(settle):
-    """~/zero and the next activation begin again; absolute positions do not."""
+    """~/zero, activation and a tuned speed begin again; absolute positions do not."""
     bridge = _Bridge(robot(-1.0, 1.5))
     for number, reading in enumerate((0.8, 0.9, 0.1)):
         bridge.hear(a=reading, now=0.01 * number)

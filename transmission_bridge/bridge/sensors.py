@@ -62,6 +62,10 @@ class SensorPath:
         """Forget all messages."""
         self._states.reset(self._plan)
 
+    def record_time(self, now: float) -> None:
+        """Forget all messages if time went backwards."""
+        self._states.record_time(self._plan, now)
+
     def map_sensors(
         self,
         layout: Layout,
@@ -101,6 +105,7 @@ class SensorPath:
 
     def find_actuator_values(self, now: float = 0.0, max_age: float = math.inf) -> Array:
         """Return the latest values at the actuators in SI, ``(n_actuators,)``, NaN: unknown."""
+        self.record_time(now)
         values = self._states.read_values(now)[self._row]
         is_fresh = self._states.find_ages(now)[self._row] <= max_age
         fresh: Array = np.where(is_fresh, values, np.nan)

@@ -301,8 +301,8 @@ class States:
             self._values *= np.divide(new, old)
         for driver in self._drivers.values():
             driver.layout = None
-        if self.turns is not None:
-            self.turns.accept_tuning()
+        if self.turns is not None and before.turns is not None and after.turns is not None:
+            self.turns.accept_tuning(before.turns, after.turns)
 
     # -- messages --------------------------------------------------------------------------------
 
@@ -356,7 +356,7 @@ class States:
         if not entries.count:
             self._count_unknown(entries.unknown)
             raise MessageError('foreign', plan.describe_foreign(source, layout.names))
-        self._record_time(plan, now)
+        self.record_time(plan, now)
         driver = self._drivers.get(source)
         if driver is None:
             usual = -1.0 if self._is_auto else self._timeout
@@ -392,7 +392,7 @@ class States:
             self.not_finite[row, entries.places] += ~np.isfinite(self._values[row, entries.places])
         np.copyto(self._values, np.nan, where=np.isinf(self._values))
 
-    def _record_time(self, plan: NamePlan, now: float) -> None:
+    def record_time(self, plan: NamePlan, now: float) -> None:
         """Forget everything if time went backwards."""
         if now < self._latest:
             self.reset(plan)
@@ -409,6 +409,8 @@ class States:
             self._fresh_until = -math.inf
         if not self._is_auto or gap == math.inf:
             return
+        # Silence is no period: one message after it would not become too old for a long time.
+        gap = min(gap, driver.timeout)
         # The first gap is the period; later gaps are averaged.
         period = gap if not driver.period else 0.9 * driver.period + 0.1 * gap
         driver.period = max(period, _LEAST_TIMEOUT / _PERIODS)
@@ -469,17 +471,23 @@ class States:
             self.turns.use_absolute_positions(plan.turns, positions, known, timeouts, now)
 
     def find_nearest_turns(
-        self, plan: NamePlan, wanted: Mapping[str, float], oldest: float
+        self, plan: NamePlan, wanted: Mapping[str, float], now: float, max_age: float = math.inf
     ) -> Array:
-        """See :meth:`Turns.find_nearest_turns`."""
+        """
+        Return positions by readings that have not timed out; see :meth:`Turns.find_nearest_turns`.
+
+        :param max_age: Largest age of a reading [s].
+        """
         if self.turns is None or plan.turns is None:
             return np.full(plan.count, np.nan)
+        oldest = now - np.minimum(self._find_timeouts()[0], max_age)
         return self.turns.find_nearest_turns(plan.turns, wanted, oldest)
 
     def settle_turns(self, plan: NamePlan, positions: Array) -> None:
         """Accept positions of actuators in unknown turns, NaN: none."""
         if self.turns is not None and plan.turns is not None:
-            self._is_mapped = False
+            # A reading may have become too old since the positions were found.
+            self._is_mapped, self._fresh_until = False, -math.inf
             self.turns.settle_turns(plan.turns, positions)
             np.copyto(self._values[0], positions, where=np.isfinite(positions))
 
@@ -531,7 +539,7 @@ class States:
 
     def find_known_state(self, plan: StatePlan, now: float) -> KnownState:
         """Return the known state for a command; it contains the return of a driver once."""
-        self._record_time(plan, now)
+        self.record_time(plan, now)
         position, velocity = self.find_joint_motion(plan, now)
         silent, returned, self._came_back = self.find_silent_actuators(now), self._came_back, None
         if silent is not None:

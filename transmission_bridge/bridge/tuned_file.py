@@ -15,8 +15,9 @@ It is a ROS parameter file for one bridge and for a node that does not exist::
         urdf.wrist.joints.roll.mechanical_reduction: 50.0
         urdf.wrist.joints.roll.offset: 0.0
 
-It has every number on which the positions of a transmission depend, because an offset is valid
-only with the others. A number under ``/replaced`` is the number of the URDF that was replaced.
+It has every live number on which the positions of a transmission depend, because an offset is
+valid only with the others. Units of drivers are not live, and not in the file. A number under
+``/replaced`` is the number of the URDF that was replaced.
 """
 
 from __future__ import annotations

@@ -352,10 +352,16 @@ class Turns:
         if not plan.resolves:
             self._totals[:] = np.nan
 
-    def accept_tuning(self) -> None:
-        """Use a new plan; known turns stay known unless other turns fit the new numbers."""
+    def accept_tuning(self, before: TurnPlan, after: TurnPlan) -> None:
+        """
+        Use a new plan; known turns stay known unless other turns fit the new numbers.
+
+        Readings that did not fit the period still do not fit it, unless their bounds change.
+        """
         self._is_tuned = True
-        self._wrong.clear()
+        old, new = (np.array([each.speeds, each.far]) for each in (before, after))
+        is_same = np.isclose(old, new, rtol=1e-9, equal_nan=True).all(axis=0)
+        self._wrong = {place: each for place, each in self._wrong.items() if is_same[place]}
         self._covered[:] = np.nan
 
     def _lose_turns(self, plan: TurnPlan, lost: Mask) -> None:
@@ -537,13 +543,13 @@ class Turns:
         return np.where(belongs, np.rint(away), np.nan)
 
     def find_nearest_turns(
-        self, plan: TurnPlan, wanted: Mapping[str, float], oldest: float
+        self, plan: TurnPlan, wanted: Mapping[str, float], oldest: Array
     ) -> Array:
         """
         Return positions of actuators in unknown turns that are closest to wanted joint positions.
 
         :param wanted: Joint to position [rad or m].
-        :param oldest: Readings before this time are too old [s].
+        :param oldest: Time before which a reading is too old [s], shape ``(n_actuators,)``.
         :returns: Shape ``(n_actuators,)``, for :meth:`settle_turns`; NaN: none.
         :raises MessageError: If only some joints of a transmission are named (``unknown_turn``).
         """

@@ -103,6 +103,11 @@ class SensorTopics:
         for path in self.paths.values():
             path.reset()
 
+    def record_time(self, now: float) -> None:
+        """Forget every measurement if time went backwards."""
+        for path in self.paths.values():
+            path.record_time(now)
+
     def find_absolute_positions(self, now: float, max_age: float) -> Array:
         """Return absolute joint positions; see :meth:`SensorPath.find_joint_values`."""
         path = self.paths[_ABSOLUTE]

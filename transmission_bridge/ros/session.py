@@ -349,7 +349,10 @@ class BridgeSession:
 
     def _expire_commands(self) -> None:
         self._stall.notice_stall()
-        ended = self.bridge.end_expired_commands(self._read_stamp(), self.time())
+        now = self.time()
+        # Sensors may be silent: their numbers must not become fresh again.
+        self._sensors.record_time(now)
+        ended = self.bridge.end_expired_commands(self._read_stamp(), now)
         if ended:
             self._log.info(
                 'command_timeout',

@@ -142,10 +142,10 @@ class ZeroService:
         now = session.time()
         _check_driver_ages(session, now)
         targets, values = wanted(session, now), _find_fresh_values(session, now)
-        oldest = now - (session.options.zero_max_age or math.inf)
+        max_age = session.options.zero_max_age or math.inf
         # If a turn is unknown, use the closest one; an offset compensates a larger difference.
         states, plan = session.states, session.bridge.plan.states
-        turned = states.find_nearest_turns(plan, targets, oldest)
+        turned = states.find_nearest_turns(plan, targets, now, max_age)
         is_open = np.isfinite(turned)
         np.copyto(values[0], turned, where=is_open)
         settled: tuple[str, ...] = ()
