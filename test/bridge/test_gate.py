@@ -927,3 +927,14 @@ def test_an_unknown_joint_is_left_out(plugin, options, is_alone):
     for number in range(200):
         world.command(velocity={f'stranger {number}': 1.0, 'j2': 1.0})
     assert len(counts) < 100
+
+
+def test_a_robot_without_joints_ignores_and_stops():
+    """A robot without joints is sent nothing, by a command without names, by time or at a stop."""
+    sent = []
+    world = Bridge(maps({}, ''), BridgeOptions(), sent.extend)
+    nothing = record((), ())
+    layout = Layout(nothing.names, (0, 0, 0))
+    world.send_joint_command(layout, nothing, (1, 0), 1.0)
+    assert world.end_expired_commands((1, 0), 9.0) == world.send_stop((1, 0), 9.0) == ()
+    assert not sent
