@@ -937,3 +937,29 @@ def test_an_unknown_joint_is_left_out(plugin, options, is_alone):
     for number in range(200):
         world.command(velocity={f'stranger {number}': 1.0, 'j2': 1.0})
     assert len(counts) < 100
+
+
+def test_a_robot_without_joints_ignores_and_stops():
+    """A robot without joints is sent nothing, by a command without names, by time or at a stop."""
+    sent = []
+    world = Bridge(maps({}, ''), BridgeOptions(), sent.extend)
+    nothing = record((), ())
+    layout = Layout(nothing.names, (0, 0, 0))
+    world.send_joint_command(layout, nothing, (1, 0), 1.0)
+    assert world.end_expired_commands((1, 0), 9.0) == world.send_stop((1, 0), 9.0) == ()
+    assert not sent
+
+
+def test_an_array_does_not_end_a_trajectory_that_replaced_its_velocity():
+    """A driver that holds the end of a trajectory is sent no velocity for an array before it."""
+    sent = []
+    world = Bridge(made(simple(0), count=1), BridgeOptions(command_actuators=('m0',)), sent.extend)
+    speed = record(('j0',), velocity=(0.3,))
+    world.send_joint_command(Layout(speed.names, (0, 1, 0)), speed, (1, 0), 1.0)
+    none = np.empty(0)
+    way = (Waypoint((1, 0), np.array([0.5]), none, none, none),)
+    world.send_joint_trajectory(TrajectoryRecord((0, 0), '', ('j0',), way), 1.0)
+    sent.clear()
+    for number in range(1, 20):
+        world.end_expired_commands((1, 0), 1.0 + number * TICK)
+    assert not sent

@@ -97,7 +97,8 @@ class Arrays:
         found = []
         for namespace, values in self._last_velocities.items():
             order = plan.orders[namespace]
+            # A trajectory replaced it also after its end, when the driver holds a position.
+            values[ledger.find_moving_actuators(now)[order]] = 0.0
             kept = (values != 0.0) & np.isnan(ledger.actuators[VELOCITY, order])
-            kept &= ~ledger.find_moving_actuators(now)[order]
             found += np.array(order)[kept].tolist()
         return found

@@ -46,7 +46,9 @@ class Pattern:
     def __init__(self, plan: RobotPlan, kind: str, key: bytes) -> None:
         self.kind, self.is_command = kind, kind == COMMAND
         self.is_trajectory, self.is_end = kind == TRAJECTORY, kind == END
-        self.mask: Mask = np.frombuffer(key, dtype=bool).reshape(-1, len(plan.robot.joint_names))
+        # Not by the number of joints, because a robot may have none.
+        n_rows = len(ARRAYS) if self.is_trajectory else len(FIELDS)
+        self.mask: Mask = np.frombuffer(key, dtype=bool).reshape(n_rows, -1)
         self.is_mixed = is_mixed(self.mask)
         self.complete: Mask = self.mask.copy()
         self.named: Mask = self.mask.any(axis=0)

@@ -56,7 +56,7 @@ class Rule:
 
 def list_names(names: tuple[str, ...], mask: Mask) -> tuple[str, ...]:
     """Return the names in a mask, shape ``(..., n)``."""
-    some = mask.reshape(-1, mask.shape[-1]).any(axis=0)
+    some = mask.any(axis=tuple(range(mask.ndim - 1)))
     return tuple(names[place] for place in np.flatnonzero(some))
 
 
