@@ -61,6 +61,7 @@ class Promises:
         self.since, self.coming, self.arrival = {}, [], {}
         self.returned, self.kept, self.missing, self.now = set(), set(), {}, -_INF
         self.last = {}  # the velocities of the last array to each driver
+        self.on_trajectory = set()  # motors with a trajectory that began since then
         self.astray, self.values, self.changes, self.noted = set(), {}, {}, -_INF
 
     def hold(self, promise, is_kept, what):
@@ -92,6 +93,7 @@ class Promises:
             self.held |= end['held']
             self.told |= end['told']
             self.arrival |= dict.fromkeys(end['told'], end['until'])
+            self.on_trajectory |= {*end['told']}
             self.since = {n: t for n, t in self.since.items() if n not in end['held']}
             self.since |= dict.fromkeys(end['named'], end['until'])
 
@@ -451,7 +453,7 @@ class Promises:
         """Yield rows, then the velocities that other modes replaced without an array (4)."""
         yield from sorted(rows)
         for name, value in self.last.get(space, {}).items() if are_ended else ():
-            if value and 1 not in self.told[name] and self.arrival.get(name, -_INF) <= self.now:
+            if value and 1 not in self.told[name] and name not in self.on_trajectory:
                 return (yield 1)
 
     def judge_arrays(self, found, turn, ends=False, replaced=False):
@@ -487,6 +489,7 @@ class Promises:
                     self.missing.pop((space, row), None)
                 if array is not None:
                     self.last[space] = dict(array) if row == 1 else {}
+                    self.on_trajectory -= {*order}
                 for name, value in (array or {}).items():
                     self.same('3', name, row, value, told[name])
         self.hold('3', not found.arrays, f'unexpected arrays: {found.arrays}')

@@ -80,25 +80,25 @@ class Arrays:
                 made.append(Outgoing(topic, namespace, values))
         return made
 
-    def record_sent(self, arrays: list[Outgoing]) -> None:
+    def record_sent(self, plan: Plan, ledger: Ledger, arrays: list[Outgoing]) -> None:
         """Record arrays after they were sent."""
         for topic, namespace, values in arrays:
             assert isinstance(values, np.ndarray)
             is_velocity = topic == f'actuator_{FIELDS[VELOCITY]}_commands'
             self._last_velocities[namespace] = np.multiply(values, is_velocity)
+            ledger.on_trajectory[plan.orders[namespace]] = False
 
-    def find_replaced(self, plan: Plan, ledger: Ledger, now: float) -> list[int]:
+    def find_replaced(self, plan: Plan, ledger: Ledger) -> list[int]:
         """
         Return actuators with a velocity in the last array that other modes replaced.
 
-        A driver that receives only arrays would keep them. Actuators that execute a trajectory are
-        left out, because their driver received it.
+        A driver that receives only arrays would keep them. A trajectory that started since then
+        reached the driver, which holds its end.
         """
         found = []
         for namespace, values in self._last_velocities.items():
             order = plan.orders[namespace]
-            # A trajectory replaced it also after its end, when the driver holds a position.
-            values[ledger.find_moving_actuators(now)[order]] = 0.0
             kept = (values != 0.0) & np.isnan(ledger.actuators[VELOCITY, order])
+            kept &= ~ledger.on_trajectory[order]
             found += np.array(order)[kept].tolist()
         return found

@@ -212,7 +212,7 @@ class Gate:
 
     def _end_replaced_velocities(self, plan: Plan, known: KnownState, stamp: Stamp) -> None:
         """End velocities of the last array to a driver that other modes replaced without one."""
-        replaced = self.arrays.find_replaced(plan, self.ledger, known.now)
+        replaced = self.arrays.find_replaced(plan, self.ledger)
         if replaced:
             motion = self._make_end(plan, plan.nothing)
             motion.sent[VELOCITY, replaced] = 0.0
@@ -232,6 +232,6 @@ class Gate:
             arrays = self.arrays.make_arrays(plan, motion, self.ledger, known)
             self._send([*outgoing, *arrays])
             self.ledger.record_efforts(motion)
-            self.arrays.record_sent(arrays)
+            self.arrays.record_sent(plan, self.ledger, arrays)
         else:
             self._send(outgoing)

@@ -62,6 +62,8 @@ class Ledger:
         it, and time of its command, shape ``(3, n_joints)``.
     :ivar last_effort: Last effort sent to each actuator, zero if it has ended; for plain arrays.
     :ivar upcoming: Trajectories that were sent and have not started.
+    :ivar on_trajectory: Mask of the actuators with a trajectory that started after the last plain
+        array to their driver.
     :ivar has_trajectories: Whether a trajectory was sent.
     :ivar has_astray: Whether the next step of a joint starts as measured after a rejection.
     :ivar counts: Counts of the commands of each route.
@@ -90,6 +92,7 @@ class Ledger:
         self.has_astray = False
         self._renewed: Array = np.full(n_joints, _NONE)
         self._arrival: Array = np.full(n_actuators, -np.inf)
+        self.on_trajectory: Mask = np.zeros(n_actuators, dtype=bool)
         self.has_trajectories = False
         self._keeps_effort: Mask = np.zeros(n_joints, dtype=bool)
         self._latest = -np.inf
@@ -249,6 +252,7 @@ class Ledger:
         np.copyto(self.joints, end.joint_command, where=end.joints)
         np.copyto(self.actuators, end.actuator_command, where=end.actuators)
         self._arrival[end.actuators] = end.until
+        self.on_trajectory |= end.actuators
         self._renewed[end.joints] = _NONE
         self._renewed[end.named] = end.until
 
