@@ -18,6 +18,7 @@ pytestmark = pytest.mark.ros
 SOAK = Path(__file__).parents[1] / 'benchmarks' / 'soak.py'
 
 
+@pytest.mark.usefixtures('harness')
 def test_every_message_is_taken_and_answered(tmp_path):
     """Messages in both directions are accepted and come back once and in order."""
     figures = tmp_path / 'figures.json'

@@ -52,7 +52,7 @@ def start_script(harness, folder):
         process = subprocess.Popen(
             [program, *words], cwd=folder, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env={**os.environ, 'ROS_DOMAIN_ID': str(harness.DOMAIN), **environment},
+            env={**os.environ, **environment},
         )  # fmt: skip
         processes.append(process)
         return process

@@ -47,7 +47,6 @@ name_of = _load('launch_systems', FOLDER / 'systems.py').name_of
 @launch_testing.markers.keep_alive
 def generate_test_description():
     """Start nothing: the scenario does, in a domain of its own."""
-    os.environ['ROS_DOMAIN_ID'] = str(harness.DOMAIN)
     os.environ['RCUTILS_COLORIZED_OUTPUT'] = '0'
     return LaunchDescription(
         [

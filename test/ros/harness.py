@@ -55,10 +55,11 @@ def _claim_domain():
     """
     Return a domain of this test run's own, out of which a socket keeps other runs.
 
-    Two runs in one domain would answer each other's requests.
+    Two runs in one domain would answer each other's requests. The highest domains are left to the
+    demo, which chooses its own.
     """
-    for number in range(101):
-        domain = 1 + (os.getpid() + number) % 101
+    for number in range(90):
+        domain = 1 + (os.getpid() + number) % 90
         claim = socket.socket()
         try:
             claim.bind(('127.0.0.1', _CLAIM_PORT + domain))
@@ -74,6 +75,8 @@ def _claim_domain():
 _CLAIM_PORT = 61_000
 
 DOMAIN = _claim_domain()
+# Every process that a test starts, also one that knows nothing of this module, talks in it.
+os.environ['ROS_DOMAIN_ID'] = str(DOMAIN)
 
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
@@ -125,7 +128,6 @@ class Process:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env={**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN)},
         )
         self.output = ''
         self._news = queue.SimpleQueue()

@@ -97,14 +97,13 @@ def test_the_bridge_works_without(without, start_bridge, peer, reference, harnes
         assert 'Traceback' not in process.output
     if name == 'EventsExecutor':
         script = 'from transmission_bridge.ros.process import available_executors as names\n'
-        assert output_of(f'{script}print(*names())', harness).split() == ['single_threaded']
+        assert output_of(f'{script}print(*names())').split() == ['single_threaded']
 
 
-def output_of(script, harness, **more):
+def output_of(script, **more):
     """Return what a script prints, in the domain of this test run."""
     return subprocess.run(
         [sys.executable, '-c', script],
-        env={**os.environ, 'ROS_DOMAIN_ID': str(harness.DOMAIN)},
         check=True,
         stdout=subprocess.PIPE,
         text=True,
@@ -227,7 +226,7 @@ except Exception:
 )
 def test_faults(harness, script, found):
     """Plain rclpy has this fault."""
-    assert output_of(PLAIN + script, harness).splitlines()[0] == found
+    assert output_of(PLAIN + script).splitlines()[0] == found
 
 
 # -- Information on samples ----------------------------------------------------------------------

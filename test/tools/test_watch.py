@@ -389,9 +389,8 @@ def test_keys_are_read_without_waiting_and_the_terminal_is_given_back():
 
 
 @pytest.fixture
-def start(harness, monkeypatch, mixed_robot):
+def start(harness, mixed_robot):
     """Start a node in a namespace as a process; what is left of it ends with the test."""
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(harness.DOMAIN))
     processes = []
 
     def start_process(module, namespace, **parameters):

@@ -28,9 +28,8 @@ PAN = 'transmissions.shoulder_pan_transmission.joints.shoulder_pan'
 
 
 @pytest.fixture
-def robot(harness, monkeypatch):
+def robot(harness):
     """Return the robot of the bridge in the domain of the tests."""
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(harness.DOMAIN))
     robot = BridgeRobot('', 'transmission_bridge')
     yield robot
     robot.close()
