@@ -44,9 +44,7 @@ def run_until(client, condition, seconds=30.0):
 
 
 @pytest.mark.ros
-def test_joint_states_arrive_as_they_were_sent_until_they_are_no_longer_followed(
-    harness, peer
-):
+def test_joint_states_arrive_as_they_were_sent_until_they_are_no_longer_followed(harness, peer):
     """Names, numbers and layout of each message; then the topic is one of the others."""
     from rclpy.serialization import serialize_message
 
