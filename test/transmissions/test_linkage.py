@@ -19,6 +19,7 @@ import pytest
 
 from transmission_bridge import load_description
 from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.calls import Call
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
@@ -26,10 +27,8 @@ from transmission_bridge.transmissions.interfaces import (
     FIELDS,
     JOINT_TO_ACTUATOR,
 )
-from transmission_bridge.transmissions.linkage import near, step
 from transmission_bridge.transmissions.linkage.closures import Closures
 from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
-from transmission_bridge.transmissions.linkage.near import Near
 from transmission_bridge.transmissions.linkage.tree import (
     JointTree,
     linkage_joints,
@@ -37,8 +36,9 @@ from transmission_bridge.transmissions.linkage.tree import (
     LOOP_TYPES,
     LoopType,
 )
+from transmission_bridge.transmissions.mechanism import near, step
+from transmission_bridge.transmissions.mechanism.near import Near
 from transmission_bridge.transmissions.report import MapReport
-from transmission_bridge.transmissions.system import Call
 
 Array = npt.NDArray[np.float64]
 

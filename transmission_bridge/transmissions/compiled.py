@@ -128,7 +128,7 @@ class CompiledTransmission(Transmission):
         bends: bool = False,
     ) -> tuple[Array, Array, Array]:
         """Map the three rows; ``bends``: accelerations at constant velocity replace efforts."""
-        from transmission_bridge.transmissions.system import map_samples
+        from transmission_bridge.transmissions.calls import map_samples
 
         parts = self.parts(direction)
         n_out = sum(len(part.outputs) for part in parts)

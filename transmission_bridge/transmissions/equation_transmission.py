@@ -16,12 +16,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.calls import map_samples
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.equations import build_system, flatten, Numbers, shape_of
 from transmission_bridge.transmissions.linear import as_ratios
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
-from transmission_bridge.transmissions.system import map_samples, System
+from transmission_bridge.transmissions.system import System
 from transmission_bridge.types import Array
 
 #: Methods that a subclass may define with numpy.

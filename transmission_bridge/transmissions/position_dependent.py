@@ -227,7 +227,7 @@ class PositionDependentTransmission(CompiledTransmission):
             return start
 
         def find_bend(at: Array, rate: Array, place: Array, speed: Array, after: Array) -> Array:
-            from transmission_bridge.transmissions.system import map_samples
+            from transmission_bridge.transmissions.calls import map_samples
 
             given = (at, place, rate) if along else (place, at, speed)
             (bent,) = map_samples(self.system.forms.bend, given, [self.numbers])

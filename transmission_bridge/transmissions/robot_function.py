@@ -14,8 +14,8 @@ import math
 
 import numpy as np
 
+from transmission_bridge.transmissions.calls import Call
 from transmission_bridge.transmissions.robot_program import RobotProgram, ROWS
-from transmission_bridge.transmissions.system import Call
 from transmission_bridge.types import Array
 
 

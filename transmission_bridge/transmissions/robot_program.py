@@ -23,8 +23,8 @@ import numpy as np
 from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.compiled import CompiledPart
+from transmission_bridge.transmissions.expressions import is_all_known, is_any_known, known_if
 from transmission_bridge.transmissions.interfaces import Direction
-from transmission_bridge.transmissions.system import is_all_known, is_any_known, known_if
 from transmission_bridge.types import Array
 
 Expression: TypeAlias = Any

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.calls import map_samples
 from transmission_bridge.transmissions.domain import Domain, SLACK
-from transmission_bridge.transmissions.system import map_samples, SURE, System
+from transmission_bridge.transmissions.system import SURE, System
 from transmission_bridge.types import Array, Index
 
 #: Points per coordinate, by the number of coordinates; three for more coordinates.

@@ -12,24 +12,31 @@ evaluated only then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 import math
 from typing import Any, NamedTuple, TypeAlias
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from transmission_bridge.transmissions.expressions import (
+    all_of,
+    is_all_known,
+    is_any_known,
+    is_known,
+    known_if,
+    make_switch,
+)
 from transmission_bridge.transmissions.status import (
     NO_CONVERGENCE,
     OTHER_BRANCH,
     OUT_OF_DOMAIN,
     SINGULAR,
 )
-from transmission_bridge.types import Array, Mask
+from transmission_bridge.types import Mask
 
 Expression: TypeAlias = Any
 
@@ -57,9 +64,6 @@ SURE = 1e8
 #: Shares of a range. Closer to the end of the domain, a position without a solution is the end;
 #: closer than rounding, it is the end without a search (its error would be the root of rounding).
 AT_END, ON_END = 1e-10, 1e-15
-
-#: Larger numbers are unknown; CasADi would simplify a comparison of a number with itself.
-LARGEST = 1e308
 
 
 @dataclass(frozen=True)
@@ -574,34 +578,6 @@ def _extrapolate_entry(
     return entry[1] + ca.mtimes(entry[2], x - entry[0])
 
 
-def is_known(number: Expression) -> Expression:
-    """Return whether a number is known; CasADi would simplify a comparison with itself."""
-    return ca.fabs(number) <= LARGEST
-
-
-def is_all_known(vector: Expression) -> Expression:
-    """Return whether all numbers of a vector are known."""
-    return all_of(is_known(each) for each in ca.vertsplit(vector))
-
-
-def is_any_known(vector: Expression) -> Expression:
-    """Return whether any number of a vector is known."""
-    return ca.sum1(ca.fabs(vector) <= LARGEST) > 0.0
-
-
-def known_if(condition: Expression, vector: Expression) -> Expression:
-    """Return a vector that is NaN unless the condition holds."""
-    return vector + ca.if_else(condition, 0.0, math.nan)
-
-
-def all_of(conditions: Any) -> Expression:
-    """Return whether all of the conditions hold; at least one is required."""
-    first, *others = conditions
-    for other in others:
-        first = ca.logic_and(first, other)
-    return first
-
-
 def _is_within_box(vector: Expression, lower: Expression, upper: Expression) -> Expression:
     return all_of(
         ca.logic_and(vector[k] >= lower[k], vector[k] <= upper[k]) for k in range(vector.numel())
@@ -654,97 +630,3 @@ def _pseudo_inverse(matrix: Expression) -> Expression:
     if n_rows < n:
         return solve_linear(ca.mtimes(matrix, matrix.T), matrix).T
     return solve_linear(matrix, ca.densify(type(matrix).eye(n)))
-
-
-def make_switch(name: str, given: Sequence[Any], outputs: Sequence[Any]) -> Any:
-    """Return a function of a condition, inputs, and values that are kept if it is false."""
-    kept = [ca.MX.sym('kept', each.sparsity()) for each in outputs]
-    arguments = [*given, *kept]
-    return ca.Function.if_else(
-        name, ca.Function('do', arguments, outputs), ca.Function('keep', arguments, kept)
-    )
-
-
-# -- many samples --------------------------------------------------------------------------------
-
-#: Samples of one call; the last call is padded.
-CHUNKS = (1, 16, 256)
-
-
-class Call:
-    """
-    A compiled function with the arrays that it reads and writes. Threads must not share it.
-
-    It owns the arrays: a pointer to other arrays could outlive them. ``inputs`` and ``outputs``
-    are existing arrays by index; other arrays are new.
-    """
-
-    def __init__(
-        self,
-        function: Any,
-        inputs: Mapping[int, Array] | None = None,
-        outputs: Mapping[int, Array] | None = None,
-    ) -> None:
-        self._buffer, self.run = function.buffer()
-        given, results = inputs or {}, outputs or {}
-        self.inputs = [
-            given[k] if k in given else np.full(function.numel_in(k), math.nan)
-            for k in range(function.n_in())
-        ]
-        self.outputs = [
-            results[k] if k in results else np.full(function.numel_out(k), math.nan)
-            for k in range(function.n_out())
-        ]
-        for k, array in enumerate(self.inputs):
-            assert (array.size, array.dtype) == (function.numel_in(k), np.float64), (k, array)
-            self._buffer.set_arg(k, array.reshape(-1).data)
-        for k, array in enumerate(self.outputs):
-            assert (array.size, array.dtype) == (function.numel_out(k), np.float64), (k, array)
-            self._buffer.set_res(k, array.reshape(-1).data)
-
-    def __call__(self, *values: npt.ArrayLike) -> list[Array]:
-        """Copy the first inputs, run, and return the outputs; the next call overwrites them."""
-        for array, value in zip(self.inputs, values, strict=False):
-            array[...] = value
-        self.run()
-        return self.outputs
-
-
-@lru_cache(maxsize=256)
-def _vectorize_function(function: Any, count: int, n_shared: int) -> Any:
-    n_in = function.n_in()
-    return function.map('mapped', 'serial', count, list(range(n_in - n_shared, n_in)), [])
-
-
-def map_samples(
-    function: Any, columns: Sequence[Array], shared: Sequence[npt.ArrayLike]
-) -> tuple[Array, ...]:
-    """
-    Call a function for many samples.
-
-    ``columns`` are its first inputs, shapes ``(samples, n)``; ``shared`` its other inputs, the
-    same for all samples, with matrices column by column. The outputs have shapes ``(samples, n)``,
-    with matrices column by column.
-    """
-    n_samples = len(columns[0])
-    results = [np.empty((n_samples, function.numel_out(k))) for k in range(function.n_out())]
-    calls: dict[int, Call] = {}
-    first = 0
-    while first < n_samples:
-        left = n_samples - first
-        count = next((each for each in CHUNKS if each >= left), CHUNKS[-1])
-        if count not in calls:
-            calls[count] = call = Call(_vectorize_function(function, count, len(shared)))
-            for array, values in zip(call.inputs[len(columns) :], shared, strict=True):
-                array[:] = np.asarray(values, dtype=np.float64).ravel()
-        call = calls[count]
-        rows = slice(first, min(first + count, n_samples))
-        used = rows.stop - rows.start
-        for array, column in zip(call.inputs, columns, strict=False):
-            array.reshape(count, -1)[:used] = column[rows]
-            array.reshape(count, -1)[used:] = math.nan
-        call.run()
-        for array, result in zip(call.outputs, results, strict=True):
-            result[rows] = array.reshape(count, -1)[:used]
-        first = rows.stop
-    return tuple(results)

@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.calls import map_samples
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.linear import as_ratios
 from transmission_bridge.transmissions.monotone_cubic import MonotoneCubic
 from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
-from transmission_bridge.transmissions.system import Forms, map_samples, System
+from transmission_bridge.transmissions.system import Forms, System
 from transmission_bridge.types import Array
 
 

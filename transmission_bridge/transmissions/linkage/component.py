@@ -17,8 +17,7 @@ import numpy as np
 
 from transmission_bridge.description.specs import JointSpec, RobotDescription
 from transmission_bridge.errors import in_other_unit, TransmissionError
-from transmission_bridge.transmissions.linkage.near import Near
-from transmission_bridge.transmissions.linkage.step import Step
+from transmission_bridge.transmissions.calls import Call
 from transmission_bridge.transmissions.linkage.structure import (
     rows_function,
     share_of_rank,
@@ -31,7 +30,8 @@ from transmission_bridge.transmissions.linkage.tree import (
     LOOP_TYPES,
     LoopPath,
 )
-from transmission_bridge.transmissions.system import Call
+from transmission_bridge.transmissions.mechanism.near import Near
+from transmission_bridge.transmissions.mechanism.step import Step
 from transmission_bridge.types import Array
 
 #: Targets of the table: grid points along each driven joint, by the number of driven joints, and

@@ -14,9 +14,9 @@ import casadi as ca
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.calls import Call
 from transmission_bridge.transmissions.linkage.closures import Closures, find_rod, Rod
 from transmission_bridge.transmissions.linkage.tree import LoopPath
-from transmission_bridge.transmissions.system import Call
 from transmission_bridge.types import Array
 
 #: Attempts to close a linkage from random positions of joints without a hint: with fixed driven

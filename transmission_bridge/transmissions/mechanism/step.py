@@ -22,19 +22,19 @@ from typing import Any, TypeAlias
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.transmissions.linkage.near import DEPENDENT, Near
-from transmission_bridge.transmissions.status import (
-    NO_CONVERGENCE,
-    OTHER_BRANCH,
-    OUT_OF_DOMAIN,
-    SINGULAR,
-)
-from transmission_bridge.transmissions.system import (
+from transmission_bridge.transmissions.expressions import (
     all_of,
     is_any_known,
     is_known,
     known_if,
     make_switch,
+)
+from transmission_bridge.transmissions.mechanism.near import DEPENDENT, Near
+from transmission_bridge.transmissions.status import (
+    NO_CONVERGENCE,
+    OTHER_BRANCH,
+    OUT_OF_DOMAIN,
+    SINGULAR,
 )
 from transmission_bridge.types import Array
 

@@ -26,8 +26,8 @@ import casadi as ca
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
+from transmission_bridge.transmissions.expressions import all_of, is_known, make_switch
 from transmission_bridge.transmissions.linkage.structure import Structure
-from transmission_bridge.transmissions.system import all_of, is_known, make_switch
 from transmission_bridge.types import Array
 
 Expression: TypeAlias = Any
