@@ -33,7 +33,6 @@ from transmission_bridge import (
     EquationTransmission,
     load_description,
     MapReport,
-    PositionDependentTransmission,
     RobotTransmissions,
 )
 from transmission_bridge.description.specs import (
@@ -50,6 +49,7 @@ from transmission_bridge.transmissions.crank_slider import (
 )
 from transmission_bridge.transmissions.interfaces import DIRECTIONS
 from transmission_bridge.transmissions.layout import order_members
+from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
 from transmission_bridge.transmissions.robot import Robot
 from transmission_bridge.transmissions.robot_map import RobotMap
@@ -87,7 +87,7 @@ def main() -> int:
     arguments = parser.parse_args()
 
     times, ratios = {}, {}
-    for measure in (cycles, narrow_batch, wide_batch, position_dependent):
+    for measure in (cycles, narrow_batch, wide_batch, varying_ratios):
         some_times, some_ratios = measure(arguments.rounds, arguments.samples)
         times |= some_times
         ratios |= some_ratios
@@ -217,7 +217,7 @@ def wide_batch(rounds: int, samples: int) -> tuple[Figures, Figures]:
     )
 
 
-def position_dependent(rounds: int, samples: int) -> tuple[Figures, Figures]:
+def varying_ratios(rounds: int, samples: int) -> tuple[Figures, Figures]:
     """Measure each type whose ratio varies: a live stream, silent or not, and batches of it."""
     times: Figures = {}
     ratios: Figures = {}
@@ -245,7 +245,7 @@ def position_dependent(rounds: int, samples: int) -> tuple[Figures, Figures]:
     return times, ratios
 
 
-def mechanisms() -> list[tuple[str, PositionDependentTransmission, tuple]]:
+def mechanisms() -> list[tuple[str, MechanismTransmission, tuple]]:
     """Return names, mechanisms, and what may be spent on a sample of a batch both ways."""
     leg = {'crank': 0.05, 'foot': (0.05, 0.05, 0.0)}
     right = {**leg, 'foot': (0.05, -0.05, 0.0)}
@@ -311,7 +311,7 @@ class ClosedJoint(UniversalJoint):
         return 0.8 * ca.sin(q) * ca.cos(a) - ca.cos(q) * ca.sin(a)
 
 
-def swaying(t: PositionDependentTransmission, count: int) -> tuple[np.ndarray, np.ndarray]:
+def swaying(t: MechanismTransmission, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return positions that move over most of the range, and where the mechanism is there."""
     low, high = np.array(t.domain.lower), np.array(t.domain.upper)
     share = 0.5 + 0.4 * np.sin(2e-3 * np.arange(count))[:, np.newaxis]
@@ -322,7 +322,7 @@ def swaying(t: PositionDependentTransmission, count: int) -> tuple[np.ndarray, n
     return x, y
 
 
-def live(t: PositionDependentTransmission, direction: str, at: np.ndarray) -> tuple[Case, int]:
+def live(t: MechanismTransmission, direction: str, at: np.ndarray) -> tuple[Case, int]:
     """Return a case that maps one instant after the other, as the bridge does for this robot."""
     names = [
         [f'{end}{k}' for k in range(n)] for end, n in (('j', t.n_joints), ('a', t.n_actuators))

@@ -58,10 +58,9 @@ if TYPE_CHECKING:
         LinearTransmission,
         MapReport,
         Parameter,
-        PositionDependentTransmission,
         RobotTransmissions,
         SpecReader,
-        Transmission,
+        TabulatedTransmission,
     )
 
 __all__ = [
@@ -77,14 +76,13 @@ __all__ = [
     'Parameter',
     'ParameterError',
     'PositionCommand',
-    'PositionDependentTransmission',
     'RobotDescription',
     'RobotTransmissions',
     'ShapeError',
     'SpecReader',
     'StopCommand',
+    'TabulatedTransmission',
     'TrajectoryCommand',
-    'Transmission',
     'TransmissionBridgeError',
     'TransmissionError',
     'UnknownNameError',
@@ -144,10 +142,9 @@ _ROOMS = {
         'LinearTransmission',
         'MapReport',
         'Parameter',
-        'PositionDependentTransmission',
         'RobotTransmissions',
         'SpecReader',
-        'Transmission',
+        'TabulatedTransmission',
     ),
 }
 

@@ -13,13 +13,13 @@ import math
 from pathlib import Path
 import re
 
+import casadi as ca
 import numpy as np
 from small_robots import params, transmission, urdf
 
 from transmission_bridge.description import load_description
 from transmission_bridge.transmissions import (
-    Domain,
-    PositionDependentTransmission,
+    EquationTransmission,
     Registry,
     RobotTransmissions,
 )
@@ -233,46 +233,35 @@ def _coupled(name, rows, actuators, offsets=()):
     return Group(name, 'Coupled', tuple(rows), tuple(actuators), numbers, params(**text))
 
 
-class _Plugin(PositionDependentTransmission):
-    """A plugin with a variable ratio that fails sometimes."""
-
-    api_version = 2
-    span = (-2.0, 2.0)
-
-    def __init__(self):
-        super().__init__(Domain('actuator', self.span[:1], self.span[1:]))
-
-    @classmethod
-    def from_spec(cls, reader):
-        """Build it."""
-        return cls()
-
-    def evaluate(self, x):
-        """Return the positions and their slopes."""
-        if Moody.fails:
-            raise ZeroDivisionError
-        return self.formula(x)
-
-
-class Moody(_Plugin):
+class Bow(EquationTransmission):
     """``q = sinh(a)``."""
 
-    fails = False
+    api_version = 2
 
-    def formula(self, x):
-        """Return the position and its slope."""
-        return np.sinh(x), np.cosh(x)[..., np.newaxis]
+    def range(self):
+        """Return two radians each way."""
+        return self.bare_range('actuator', [-2.0], [2.0])
+
+    @staticmethod
+    def joint_position(a, p):
+        """Return the position."""
+        return ca.sinh(a)
 
 
-class Bent(_Plugin):
+class Bent(EquationTransmission):
     """One motor bends a finger with a lagging second joint: ``q = (a, sin(a))``."""
 
-    span = (0.1, 1.2)
+    api_version = 2
+    members = (1, 2)
 
-    def formula(self, x):
-        """Return the angles and their slopes."""
-        slopes = np.stack([np.ones_like(x), np.cos(x)], axis=-2)
-        return np.concatenate([x, np.sin(x)], axis=-1), slopes
+    def range(self):
+        """Return the range of the motor."""
+        return self.bare_range('actuator', [0.1], [1.2])
+
+    @staticmethod
+    def joint_position(a, p):
+        """Return the angles."""
+        return a, ca.sin(a)
 
 
 class _Entry(importlib.metadata.EntryPoint):
@@ -285,7 +274,7 @@ class _Entry(importlib.metadata.EntryPoint):
 
 def _registry():
     own = [
-        _Entry(f'me/{name}', f'{__name__}:{name}', ENTRY_POINT_GROUP) for name in ('Moody', 'Bent')
+        _Entry(f'me/{name}', f'{__name__}:{name}', ENTRY_POINT_GROUP) for name in ('Bow', 'Bent')
     ]
     return Registry([*importlib.metadata.entry_points(group=ENTRY_POINT_GROUP), *own])
 
@@ -419,7 +408,7 @@ ROBOTS = {
         {'tilter': ('left/', 'tilter')},
         (('turner', 'tilter', 'winch'), ('winch', 'swinger'), ()),
     ),
-    'moody': Facts(
+    'plugins': Facts(
         {
             'bow': Joint(-1.5, 1.5, 3.0, 10.0),
             'near': Joint(-0.2, 1.2),
@@ -433,7 +422,7 @@ ROBOTS = {
             'right': Motor({'velocity': 8.0}),
         },
         (
-            Group('mood', 'me/Moody', ('bow',), ('archer',), {}),
+            Group('bow', 'me/Bow', ('bow',), ('archer',), {}),
             Group('bend', 'me/Bent', ('near', 'far'), ('bender',), {}),
             _WRIST,
         ),

@@ -26,7 +26,7 @@ import pytest
 sys.path.append(str(Path(__file__).parents[1] / 'support'))
 sys.path.append(str(Path(__file__).parent))
 
-from promise_robots import maps, Mechanics, Moody, No, ROBOTS
+from promise_robots import maps, Mechanics, No, ROBOTS
 from promises import Promises
 
 from transmission_bridge.bridge.bridge import Bridge
@@ -153,7 +153,6 @@ class _Machine(RuleBasedStateMachine):
     @initialize(name=st.deferred(lambda: st.sampled_from(_Machine.names)), dice=DICE)
     def start(self, name, dice):
         dice = Random(dice)
-        Moody.fails = False
         self.facts, self.robot = ROBOTS[name], maps(name)
         self.options = random_options(self.facts, dice)
         self.facts.places = self.robot.actuator_names
@@ -765,12 +764,8 @@ class _Machine(RuleBasedStateMachine):
         self.known |= dict.fromkeys(self.wrapped, self.options.unknown_turn == 'first')
         self.tick()
 
-    @rule(dice=DICE)
-    def fail(self, dice):
-        dice = Random(dice)
-        if 'archer' in self.facts.motors:
-            Moody.fails = dice.random() < 0.5
-            self.publish_all(dice)
+    @rule()
+    def fail(self):
         self.fails = True
         self.pass_time(self.tick_period)
         self.fails = False
@@ -874,9 +869,6 @@ class _Machine(RuleBasedStateMachine):
         under_way = {n for n in self.facts.motors if model.arrival.get(n, -math.inf) > self.now}
         left = {n for n in under_way if 0 in model.told[n]}
         return left | {n for e in model.coming for n, values in e['told'].items() if 0 in values}
-
-    def teardown(self):
-        Moody.fails = False
 
 
 def run(*, steps, examples, seed=None, names=None, **more):

@@ -9,7 +9,6 @@ from dataclasses import replace
 import math
 
 import pytest
-import small_robots
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
@@ -290,31 +289,6 @@ def test_time_of_commands(active_bridge, reference, peer, answer, log):
     peer.spin_until(lambda: len(heard) == 2, 'the end of the command')
     assert [each.velocity.tolist() for each in heard] == [[-4.0], [0.0]]
     peer.spin_until(lambda: log('stopped: no new velocity or effort'), 'the log')
-
-
-def test_transmission_that_raises(make_bridge, reference, peer, monkeypatch, log):
-    """Its traceback is logged once, and all but its own joints go on."""
-    from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission
-    from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
-
-    def put_bug(*args, **options):
-        raise ZeroDivisionError('inside the plugin')
-
-    # As a type that gives a function of arrays.
-    make_system = PositionDependentTransmission._make_system
-    monkeypatch.setattr(CrankSliderTransmission, '_make_system', make_system)
-    make_bridge({'robot_description': small_robots.urdf(('knee', 'neck'), small_robots.leg())})
-    peer.start()
-    driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
-    message = reference.Message(('cylinder', 'neck'), position=(0.4, 1.5), stamp=(3, 0))
-    assert peer.exchange(driver, message, joints)[0].names == ('knee', 'neck')
-    for name in ('evaluate', 'inverse'):
-        monkeypatch.setattr(CrankSliderTransmission, name, put_bug)
-    for _ in range(2):
-        (answer,) = peer.exchange(driver, message, joints)
-        assert (answer.names, answer.position.tolist()) == (('neck',), [1.5])
-    peer.spin_until(lambda: log('ZeroDivisionError: inside the plugin'), 'the log')
-    assert log("transmission 'leg' raised") == log('Traceback') == 1
 
 
 @pytest.mark.versions

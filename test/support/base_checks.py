@@ -24,7 +24,7 @@ from transmission_bridge.transmissions.interfaces import (
     interfaces_of,
     Quantity,
 )
-from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
+from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.robot_map import RobotMap
 from transmission_bridge.transmissions.seeds import points_of, sizes_of
@@ -206,7 +206,6 @@ def check_stream(subject: Subject) -> None:
         for result in np.array(rounds).swapaxes(0, 1):
             assert (np.abs(result - expected) <= allowed).all(), (
                 f'a live stream {direction} gives something else; lost: {dict(report.counts)}'
-                + ''.join(report.errors.values())
             )
 
 
@@ -288,7 +287,7 @@ def check_outside(subject: Subject) -> None:
 def check_max_gain(subject: Subject) -> None:
     """What ``max_gain`` refuses is refused, in that interface and direction only, no position."""
     transmission = subject.transmission
-    if not isinstance(transmission, PositionDependentTransmission):
+    if not isinstance(transmission, MechanismTransmission):
         return
     grid = transmission.domain.grid(points_of(subject.x.shape[1]))
     reached = transmission.map(subject.along, 'position', grid)

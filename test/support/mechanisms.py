@@ -2,21 +2,18 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: D102
-"""Mechanisms by their equations, by closures alone, and as functions of arrays."""
+"""Mechanisms by their equations, and by closures alone."""
 
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import ClassVar
 
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.transmissions import (
-    Domain,
-    EquationTransmission,
-    PositionDependentTransmission,
-)
+from transmission_bridge.transmissions import EquationTransmission
 from transmission_bridge.transmissions.crank_slider import (
     CrankSliderTransmission,
     GuidedSlider,
@@ -46,6 +43,29 @@ def hinged(crank: float, base: float, offset: float, angle: float) -> CrankSlide
     return CrankSliderTransmission(HingedCylinder(crank, base, offset), angle)
 
 
+def evaluate(t: EquationTransmission, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``y`` and ``G`` by the equation alone, for ``x`` inside and outside of the domain."""
+
+    def as_matrices(value):
+        if isinstance(value, tuple):
+            is_deep = isinstance(value[0], tuple)
+            return [as_matrices(each) for each in value] if is_deep else ca.DM(value)
+        return value
+
+    p = SimpleNamespace(**{name: as_matrices(each) for name, each in vars(t.p).items()})
+    at = ca.SX.sym('x', x.shape[1])
+    jr, offset, ar = map(ca.DM, (t.joint_reduction, t.joint_offset, t.actuator_reduction))
+    if t.domain.space == 'joint':
+        found = t.actuator_position(jr * (at - offset), p)
+    else:
+        found = t.joint_position(at / ar, p)
+    found = ca.vertcat(*found) if isinstance(found, tuple | list) else found
+    y = found * ar if t.domain.space == 'joint' else found / jr + offset
+    function = ca.Function('equation', [at], [y, ca.densify(ca.jacobian(y, at))])
+    values, slopes = zip(*(function(each) for each in x), strict=True)
+    return np.array([each.full()[:, 0] for each in values]), np.array([s.full() for s in slopes])
+
+
 # -- equations -----------------------------------------------------------------------------------
 
 
@@ -53,6 +73,43 @@ class Equation(EquationTransmission):
     """Base of the equations below."""
 
     api_version = 2
+
+
+class Sine(Equation):
+    """``a = sin(q)``, which turns back at a quarter turn: the joint is solved."""
+
+    def __init__(self, lower: float = -1.5, upper: float = 1.5) -> None:
+        super().__init__({'lower': lower, 'upper': upper})
+
+    def range(self):
+        return self.bare_range('joint', [self.p.lower], [self.p.upper])
+
+    @staticmethod
+    def actuator_position(q, p):
+        return ca.sin(q)
+
+
+class SineWithInverse(Sine):
+    """The same by both equations."""
+
+    @staticmethod
+    def joint_position(a, p):
+        return ca.asin(a)
+
+
+class Cam(Equation):
+    """A cam of lift 0.02 m that begins and ends without acceleration, behind a gear."""
+
+    def __init__(self, lower: float = 0.0, upper: float = 13.0, dwell: float = 0.0) -> None:
+        super().__init__({'lower': lower, 'upper': upper, 'dwell': dwell})
+
+    def range(self):
+        return self.bare_range('actuator', [self.p.lower], [self.p.upper])
+
+    @staticmethod
+    def joint_position(a, p):
+        u = 2.0 * math.pi * ca.fmax(a - p.dwell, 0.0) / 13.0
+        return 0.01 / math.pi * (u - ca.sin(u))
 
 
 class Cardan(Equation):
@@ -310,72 +367,3 @@ class FingerLoop(Finger):
     @staticmethod
     def closure(a, q, p):
         return ca.exp(q[0]) - ca.exp(a), q[1] - 0.5 * q[0] - 0.1 * q[0] * a
-
-
-# -- functions of arrays -------------------------------------------------------------------------
-
-
-class Function(PositionDependentTransmission):
-    """Base of the functions below."""
-
-    api_version = 2
-    box: ClassVar = ('joint', (-1.5,), (1.5,))
-
-    def __init__(self, *bounds: float) -> None:
-        space, lower, upper = self.box
-        super().__init__(Domain(space, bounds[:1] or lower, bounds[1:] or upper))
-
-
-class Sine(Function):
-    """``a = sin(q)``, which turns back at a quarter turn; the other direction is solved."""
-
-    def evaluate(self, x):
-        return np.sin(x), np.cos(x)[..., np.newaxis]
-
-
-class ArrayTendons(Function):
-    """The tendons."""
-
-    box: ClassVar = ('joint', (-1.0,), (1.0,))
-
-    def evaluate(self, x):
-        s, c = np.sin(x), np.cos(x)
-        values = np.concatenate([s + 0.2 * x, -s + 0.1 * x * x], axis=-1)
-        return values, np.stack([c + 0.2, 0.2 * x - c], axis=-2)
-
-
-class ArrayParallel(Function):
-    """Three by three."""
-
-    box: ClassVar = ('actuator', (-1.0,) * 3, (1.0,) * 3)
-
-    def evaluate(self, x):
-        (a, b, c), one = x.T, np.ones(len(x))
-        rows = [one, 0.1 * c, 0.1 * b], [0.4 * a, one, 0.0 * one], [-0.1 * b, -0.1 * a, one]
-        slope = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
-        return np.stack([a + 0.1 * b * c, b + 0.2 * a * a, c - 0.1 * a * b], axis=-1), slope
-
-
-class SineWithInverse(Sine):
-    """The same with its second derivative and its inverse given."""
-
-    def slope_rate(self, x, rate):
-        return (-np.sin(x) * rate)[..., np.newaxis]
-
-    def inverse(self, y):
-        return np.arcsin(y)
-
-
-class Cam(Function):
-    """A cam of lift 0.02 m that begins and ends without acceleration, behind a gear."""
-
-    box: ClassVar = ('actuator', (0.0,), (13.0,))
-
-    def __init__(self, *bounds: float, dwell: float = 0.0) -> None:
-        self.dwell = dwell
-        super().__init__(*bounds)
-
-    def evaluate(self, x):
-        u = 2.0 * math.pi * np.maximum(x - self.dwell, 0.0) / 13.0
-        slope = 0.02 / 13.0 * (1.0 - np.cos(u))
-        return 0.01 / math.pi * (u - np.sin(u)), slope[..., np.newaxis]

@@ -437,16 +437,3 @@ def test_only_errors_of_what_is_compiled_prevent_it(tmp_path, capsys, monkeypatc
         made = str(tmp_path / f'out{number}')
         assert main(['compile', str(tmp_path / 'r.urdf'), '--output', made, *options]) == code
         assert error in capsys.readouterr().err
-
-
-def test_a_type_that_computes_with_numpy_is_named(monkeypatch, tmp_path, capsys):
-    """It cannot become C."""
-    from transmission_bridge.tools.compiler import command, operations
-
-    def refuse(_):
-        raise operations.CallbackError('value')
-
-    monkeypatch.setattr(operations, 'count_operations', refuse)
-    robot = RobotTransmissions(load_description(ANKLE_AND_BOOM))
-    with pytest.raises(command.UsageError, match="'left_ankle' cannot become C"):
-        command._reject_callbacks(robot)

@@ -83,7 +83,7 @@ def test_a_closure_alone_is_what_the_equations_say(pair, direction: str, interfa
 def test_the_table_is_as_fine_as_it_has_to_be() -> None:
     """Over a hundred turns no sample is mapped to another turn."""
     closure, equations = (each(0.6, 314.0) for each in (m.Crossed, m.Cardan))
-    assert closure._seeds.table.shape[1] > 65
+    assert closure._mechanism.seeds.table.shape[1] > 65
     for direction in DIRECTIONS:
         at = positions_of(closure, direction, 5_000)
         found, expected = (t.map(direction, 'position', at) for t in (closure, equations))

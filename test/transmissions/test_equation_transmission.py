@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions import EquationTransmission
+from transmission_bridge.transmissions import EquationTransmission, transmission
+from transmission_bridge.transmissions.interfaces import DIRECTIONS
 
 
 def guided(t: m.CrankSliderTransmission):
@@ -60,7 +61,7 @@ def ankle(t: m.ParallelAnkleTransmission):
         about_y = np.array([[c, z, s], [z, o, z], [-s, z, c]])
         c, s = np.cos(roll), np.sin(roll)
         about_x = np.array([[o, z, z], [z, c, -s], [z, s, c]])
-        (found,), _ = t.evaluate(q.real[np.newaxis])
+        (found,), _ = m.evaluate(t, q.real[np.newaxis])
         angles = []
         for leg, ratio in enumerate(t.actuator_reduction):
             way = about_y @ about_x @ np.array(p.foot[leg]) - np.array(p.motor[leg])
@@ -110,15 +111,17 @@ def test_position_slope_and_its_rate_are_those_of_another_derivation(name: str) 
     function = derivation(t)
     random = np.random.default_rng(0)
     low, high = np.array(t.domain.lower), np.array(t.domain.upper)
+    along = DIRECTIONS[t.domain.space == 'joint']
     for _ in range(100):
         x = low + random.uniform(0.1, 0.9, len(low)) * (high - low)
         rate = random.normal(size=len(low))
-        (y,), (slopes,) = t.evaluate(x[np.newaxis])
+        y, slopes = t.map(along, 'position', x), transmission.slope_of(t, along, x)
         assert np.abs(function(x) - y).max() <= 1e-13 * (1.0 + np.abs(y).max())
         assert np.abs(slopes - slope_of(function, x)).max() <= 1e-12 * np.abs(slopes).max()
         step = 1e-3 / np.abs(rate / (high - low)).max()
         expected = rate_of_slope(function, x, rate, step)
-        found = t.system.forms.bend(x, y, rate, t.numbers).full().ravel()
+        mechanism = t._mechanism
+        found = mechanism.system.forms.bend(x, y, rate, mechanism.numbers).full().ravel()
         scale = np.abs(expected).max() + np.abs(slopes).max() / (1e3 * step)
         assert np.abs(found - expected @ rate).max() <= 1e-10 * scale * np.abs(rate).sum()
 
@@ -129,8 +132,8 @@ def test_position_slope_and_its_rate_are_those_of_another_derivation(name: str) 
 @pytest.mark.parametrize(
     ('options', 'message'),
     [
-        ({'joint_offset': (1.0, 2.0)}, 'wrong number of values for joint_offset'),
-        ({'joint_offset': ()}, 'wrong number of values for joint_offset'),
+        ({'joint_offset': (1.0, 2.0)}, 'joint_offset is invalid'),
+        ({'joint_offset': ()}, 'joint_offset is invalid'),
         ({'actuator_reduction': ()}, 'actuator_reduction is not a valid ratio'),
         ({'joint_reduction': (1.0, 1.0)}, 'joint_reduction is not a valid ratio'),
         ({'actuator_reduction': (0.0,)}, 'not a valid ratio'),
@@ -212,8 +215,10 @@ def test_constants_may_be_numbers() -> None:
             return m.Cardan.joint_position(a, p) + math.sin(ca.SX(0.5)) + np.sin(0.5)
 
     plain, turned = (each() for each in (m.Cardan, Turned))
-    shift = turned.evaluate(np.zeros((1, 1)))[0] - plain.evaluate(np.zeros((1, 1)))[0]
-    assert shift[0, 0] == pytest.approx(2.0 * math.sin(0.5), rel=1e-14)
+    shift = turned.actuator_to_joint('position', [0.0]) - plain.actuator_to_joint(
+        'position', [0.0]
+    )
+    assert shift[0] == pytest.approx(2.0 * math.sin(0.5), rel=1e-14)
 
 
 def test_an_equation_that_is_changed_alone_is_what_everything_is_solved_by() -> None:

@@ -22,10 +22,13 @@ from transmission_bridge.transmissions import (
 )
 from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
 
+NO_KIND = r'is not a matrix, an equation or a table; .*docs/writing_a_transmission\.md'
 BUILT_IN = 'transmission_interface/SimpleTransmission'
 SIMPLE = 'transmission_bridge.transmissions.simple:SimpleTransmission'
 PLUGIN = '''
-from transmission_bridge import LinearTransmission, Transmission
+from transmission_bridge import EquationTransmission, LinearTransmission
+from transmission_bridge.transmissions import Transmission
+from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 
 
 class Gear(LinearTransmission):
@@ -66,13 +69,25 @@ class UnheardGear(Gear):
         return 2.0 * super().joint_to_actuator(interface, values, **options)
 
 
-class BareUnheardGear(Transmission):
+class OwnMap(Transmission):
     api_version = 2
 
-    def actuator_to_joint(self, interface, values, **options):
+    def map(self, direction, interface, values, **options):
         return values
 
-    joint_to_actuator = actuator_to_joint
+
+class OwnParts(MechanismTransmission):
+    api_version = 2
+
+    def _build_parts(self, direction):
+        return ()
+
+
+class Evaluated(EquationTransmission):
+    api_version = 2
+
+    def evaluate(self, x):
+        return 2.0 * x, 2.0
 
 
 def function():
@@ -276,22 +291,18 @@ def test_two_packages_with_one_type_are_both_named_and_disabled(install, make_sp
         ('tb_test_good:OldGear', 'api_version 1.*writing_a_transmission.md'),
         ('tb_test_good:GearWithoutVersion', 'api_version None'),
         ('tb_test_good:AbstractGear', 'does not define from_spec'),
-        (
-            'tb_test_good:UnheardGear',
-            r'overrides joint_to_actuator, which the base .*docs/writing_a_transmission\.md',
-        ),
-        (
-            'tb_test_good:BareUnheardGear',
-            'overrides actuator_to_joint and joint_to_actuator, which the base class derives',
-        ),
-        ('tb_test_good:function', 'not a subclass'),
-        ('tb_test_good:number', 'not a subclass'),
-        ('builtins:dict', 'not a subclass'),
-        ('tb_test_good', 'not a subclass'),
+        ('tb_test_good:UnheardGear', f'defines joint_to_actuator and therefore {NO_KIND}'),
+        ('tb_test_good:OwnParts', f'defines _build_parts and therefore {NO_KIND}'),
+        ('tb_test_good:Evaluated', f'defines evaluate and therefore {NO_KIND}'),
+        ('tb_test_good:OwnMap', f'OwnMap {NO_KIND}'),
+        ('tb_test_good:function', NO_KIND),
+        ('tb_test_good:number', NO_KIND),
+        ('builtins:dict', NO_KIND),
+        ('tb_test_good', NO_KIND),
     ],
 )
 def test_what_is_no_transmission_is_refused(plugins, target, reason):
-    """Another version, what nobody would call, and what is no transmission are refused."""
+    """Another version, maps of a type's own, and what is no transmission are refused."""
     registry = plugins(f'me/Bad={target}')
     with pytest.raises(PluginError, match=reason) as caught:
         registry.load('me/Bad')

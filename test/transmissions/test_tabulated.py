@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.position_dependent import LARGEST_MAX_GAIN
+from transmission_bridge.transmissions.mechanism_transmission import LARGEST_MAX_GAIN
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
 
@@ -35,11 +35,11 @@ class Curve:
 
     def value(self, x):
         """Return joint positions."""
-        return self._table.evaluate(x[:, np.newaxis])[0][:, 0]
+        return self._table.actuator_to_joint('position', x[:, np.newaxis])[:, 0]
 
     def slope(self, x):
         """Return the ratio."""
-        return self._table.evaluate(x[:, np.newaxis])[1][:, 0, 0]
+        return self._table.jacobian(x[:, np.newaxis])[:, 0, 0]
 
     def inverse(self, y):
         """Return actuator positions."""

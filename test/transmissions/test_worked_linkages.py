@@ -10,7 +10,8 @@ import re
 import numpy as np
 import pytest
 
-from transmission_bridge import load_description, RobotTransmissions, Transmission
+from transmission_bridge import load_description, RobotTransmissions
+from transmission_bridge.transmissions import Transmission
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     DIRECTIONS,

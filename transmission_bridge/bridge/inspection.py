@@ -80,7 +80,6 @@ _UNMAPPED = {
     'singular': 'near a dead centre, beyond max_gain',
     'no_convergence': 'no solution was found',
     'branch': 'the solution is on another assembly branch',
-    'exception': 'the transmission raised an error, see the log',
 }
 
 #: Keys of the counts of NaN.
@@ -327,10 +326,9 @@ def inspect_transmissions(
     :param reports: Counts of NaN in the maps, by reason.
     :param stale: Mask of the actuators that timed out.
     """
-    counts, errors = Counter[tuple[str, str]](), dict[str, str]()
+    counts = Counter[tuple[str, str]]()
     for report in reports:
         counts.update(report.counts)
-        errors |= report.errors
     names, is_stale, rows = robot.actuator_names, stale.tolist(), states.not_finite.tolist()
     for binding in robot.bindings:
         name, actuators = binding.spec.name, binding.actuators
@@ -343,13 +341,11 @@ def inspect_transmissions(
         unmapped = {reason: counts.get((name, reason), 0) for reason in _UNMAPPED}
         counted = {reason: count for reason, count in unmapped.items() if count}
         lately = recent.list_grown(('map', name), counted)
-        error = errors.get(name, '').strip()
         yield make_status(f'transmission {name}', [
             # Logged with the drivers.
             Trouble('', ERROR, late and f'no fresh state of {late}'),
             Trouble('NaN', WARN, 'positions of actuators were NaN or infinite' if is_nan else ''),
-            # Exceptions are logged with their traceback.
-            Trouble('' if lately == ['exception'] else 'map', WARN,
+            Trouble('map', WARN,
                     f'could not be mapped: {_describe(lately, _UNMAPPED)}' if lately else ''),
         ], {
             'loaded': True,
@@ -357,7 +353,6 @@ def inspect_transmissions(
             'NaN': sum(not_finite),
             **dict(zip(_NAN, not_finite, strict=True)),
             **unmapped,
-            **({'last exception': error.splitlines()[-1], 'traceback': error} if error else {}),
         }, 'loaded')
     for spec in _list_unused_transmissions(robot):
         reasons = '; '.join(str(finding) for finding in robot.findings

@@ -234,7 +234,7 @@ def _iterate_jacobians(robot: Robot, a: Array) -> Iterator[tuple[list[int], list
     """
     for binding in robot.bindings:
         actuators, joints = list(binding.actuators), list(binding.joints)
-        yield actuators, joints, binding.jacobian(a[actuators])[: len(joints)]
+        yield actuators, joints, binding.transmission.jacobian(a[actuators])[: len(joints)]
 
 
 def _binding_bounds(binding: Binding, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -244,14 +244,14 @@ def _binding_bounds(binding: Binding, lower: Array, upper: Array) -> tuple[Array
     if binding.transmission.is_constant:
         zero = np.zeros(size)
         offset = binding.map(ACTUATOR_TO_JOINT, 'position', zero)
-        return tight_box(binding.jacobian(zero), lower - offset, upper - offset)
+        return tight_box(binding.transmission.jacobian(zero), lower - offset, upper - offset)
     if size > 1 or len(lower) > 1:
         return unknown, unknown
     # One actuator: the sign of its ratio is constant even if the ratio varies.
     q = np.array([lower, upper])
     is_given = np.isfinite(q[:, 0])
     a = binding.map(JOINT_TO_ACTUATOR, 'position', q)
-    slope = binding.jacobian(a)[:, 0, 0]
+    slope = binding.transmission.jacobian(a)[:, 0, 0]
     if not np.isfinite(slope[is_given]).all():
         return unknown, unknown  # the mechanism does not reach the bound
     is_greatest = (slope > 0.0) == [False, True]

@@ -73,8 +73,6 @@ class DiagnosticsPublisher:
     """
     Publishes diagnostics of node and session, and logs the start and the end of each trouble.
 
-    It also logs exceptions of transmissions, because no message causes them.
-
     :param node: The node.
     :param facts: Returns the facts about the node.
     :param session: Returns the present session, ``None`` while unconfigured.
@@ -102,7 +100,6 @@ class DiagnosticsPublisher:
         self._clock_time: float | None = None
         self._recent = Recent()
         self._node_log, self._session_log = TroubleLog(), TroubleLog()
-        self._told: set[str] = set()
         self._looked = time.monotonic()
         # A plain publisher, because diagnostics are published in every state.
         self._publisher = node.create_publisher(
@@ -134,10 +131,8 @@ class DiagnosticsPublisher:
                 {topic: topic == TRAJECTORY_TOPIC for topic in session.command_topics},
             )
         self._log_troubles(statuses[:1], self._node_log)
-        if session is not None:
-            self._log_exceptions(session)
-            if session.is_open:
-                self._log_troubles(statuses[1:], self._session_log)
+        if session is not None and session.is_open:
+            self._log_troubles(statuses[1:], self._session_log)
         message = DiagnosticArray()
         message.header.stamp = self._node.get_clock().now().to_msg()
         hardware = (session.robot.robot.name if session is not None else '') or 'none'
@@ -148,7 +143,6 @@ class DiagnosticsPublisher:
         """Forget the results of another session, or of the time before it was opened or closed."""
         opened = session.opened if session is not None and session.is_open else None
         if session is not self._watched:
-            self._told = set()
             self._watch = None
             if session is not None:
                 statistics = session.inputs.statistics
@@ -171,16 +165,6 @@ class DiagnosticsPublisher:
                 logger.warning(text)
             else:
                 logger.info(text)
-
-    def _log_exceptions(self, session: BridgeSession) -> None:
-        """Log the traceback of each failing transmission once."""
-        for report in session.reports:
-            for name in report.errors.keys() - self._told:
-                self._told.add(name)
-                self._node.get_logger().error(
-                    f'transmission {shown(name)} raised an exception; its values are unknown\n'
-                    f'{indented(clipped(report.errors[name]))}'
-                )
 
     # fmt: off
     def _inspect_life_cycle(self, session: BridgeSession | None, graph: Graph) -> Status:

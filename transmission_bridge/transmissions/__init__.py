@@ -4,7 +4,7 @@
 """
 The mathematics: maps between actuators and joints. This room does not read XML.
 
-It needs numpy. Types that are an equation also need CasADi, which is imported at first use.
+It needs numpy. Equations, tables and linkages also need CasADi, which is imported at first use.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from transmission_bridge.transmissions.differential import DifferentialTransmiss
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.four_bar_linkage import FourBarLinkageTransmission
 from transmission_bridge.transmissions.linear import LinearTransmission
-from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.robot_transmissions import RobotTransmissions
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
         EquationTransmission,
         Parameter,
     )
+    from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
 __all__ = [
     'API_VERSION',
@@ -39,17 +39,19 @@ __all__ = [
     'LinearTransmission',
     'MapReport',
     'Parameter',
-    'PositionDependentTransmission',
     'Registry',
     'RobotTransmissions',
     'SimpleTransmission',
     'SpecReader',
+    'TabulatedTransmission',
     'Transmission',
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Import equations at first use: most robots do not need them."""
+    """Import equations and tables at first use: most robots do not need them."""
     if name in ('EquationTransmission', 'Parameter'):
         return getattr(import_module(f'{__name__}.equation_transmission'), name)
+    if name == 'TabulatedTransmission':
+        return import_module(f'{__name__}.tabulated').TabulatedTransmission
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

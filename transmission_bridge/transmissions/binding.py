@@ -69,24 +69,6 @@ class Binding:
         report: MapReport | None = None,
         **where: Any,
     ) -> Array:
-        """
-        Map values of its members by :meth:`Transmission.map`; NaN if a plugin raises.
-
-        ``where`` holds ``at``, ``rate`` and ``guess``.
-        """
+        """Map values of its members; ``where`` holds ``at``, ``rate`` and ``guess``."""
         part = (report or MapReport()).for_transmission(self.spec.name)
-        try:
-            return self.transmission.map(direction, interface, values, report=part, **where)
-        except (Exception, SystemExit):  # third-party code may raise anything
-            part.add_exception()
-            _, outputs, _ = self.member_indices(direction)
-            return np.full((*values.shape[:-1], len(outputs)), np.nan)
-
-    def jacobian(self, actuator_position: Array, report: MapReport | None = None) -> Array:
-        """Return ``J`` of the joints that it moves by its actuators; NaN if a plugin raises."""
-        try:
-            return self.transmission.jacobian(actuator_position)
-        except (Exception, SystemExit):  # third-party code may raise anything
-            (report or MapReport()).for_transmission(self.spec.name).add_exception()
-            shape = (*actuator_position.shape[:-1], len(self.all_joints), len(self.actuators))
-            return np.full(shape, np.nan)
+        return self.transmission.map(direction, interface, values, report=part, **where)

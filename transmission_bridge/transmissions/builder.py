@@ -12,9 +12,10 @@ import traceback
 from transmission_bridge.description.specs import Finding, RobotDescription, TransmissionSpec
 from transmission_bridge.errors import PluginError, TransmissionBridgeError, TransmissionError
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.position_dependent import (
-    PositionDependentTransmission,
-    read_max_gain,
+from transmission_bridge.transmissions.mechanism_transmission import (
+    LARGEST_MAX_GAIN,
+    MAX_GAIN,
+    MechanismTransmission,
 )
 from transmission_bridge.transmissions.ranges import disjoint_ranges
 from transmission_bridge.transmissions.registry import Registry
@@ -150,14 +151,22 @@ def build_transmission(
     by_role = reader.passed_by_role()
     if spec.ignore_absolute_encoder:
         by_role |= {'absolute_position'}
-    if isinstance(transmission, PositionDependentTransmission):
+    if isinstance(transmission, MechanismTransmission):
         if any(tunable.path == ('max_gain',) for tunable in reader.tunables):
             raise reader.error(
-                f'{spec.type} reads max_gain, a name that every position-dependent type reserves',
+                f'{spec.type} reads max_gain, which every type with a varying ratio has already',
                 parameter='max_gain',
                 expected='another name',
             )
-        transmission = transmission.with_max_gain(read_max_gain(reader))
+        gain = reader.number(
+            'max_gain',
+            description='Largest velocity or effort gain, as a multiple of its median over the '
+            'domain; a larger gain is singular.',
+            default=MAX_GAIN,
+            minimum=1.0,
+            maximum=LARGEST_MAX_GAIN,
+        )
+        transmission = transmission.with_max_gain(gain)
     return Binding(spec, transmission, reader.tunables, units, by_role), reader.unused()
 
 

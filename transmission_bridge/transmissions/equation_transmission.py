@@ -16,17 +16,17 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.calls import map_samples
 from transmission_bridge.transmissions.domain import Domain
+from transmission_bridge.transmissions.equation_mechanism import EquationMechanism
 from transmission_bridge.transmissions.equations import build_system, flatten, Numbers, shape_of
-from transmission_bridge.transmissions.linear import as_ratios
-from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
+from transmission_bridge.transmissions.interfaces import Direction
+from transmission_bridge.transmissions.mechanism_transmission import (
+    CompiledPart,
+    MechanismTransmission,
+)
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.system import System
 from transmission_bridge.types import Array
-
-#: Methods that a subclass may define with numpy.
-_GIVEN = ('evaluate', 'inverse', 'slope_rate')
 
 _EQUATIONS = ('joint_position', 'actuator_position', 'closure')
 
@@ -66,7 +66,7 @@ class Parameter:
         )
 
 
-class EquationTransmission(PositionDependentTransmission):
+class EquationTransmission(MechanismTransmission):
     """
     A mechanism that is its equation: Jacobians, their rates and the inverse are derived from it.
 
@@ -86,7 +86,7 @@ class EquationTransmission(PositionDependentTransmission):
     element per member, in role order. ``p`` holds the numbers by name. An equation is evaluated
     once for all mechanisms of its type, so it may branch (``if``) on a choice but not on a number.
 
-    For everything else see :class:`PositionDependentTransmission`.
+    For everything else see :class:`MechanismTransmission`.
 
     :param numbers: The numbers of ``p`` by name: a number, a vector, or a tuple of vectors.
         Numbers of :attr:`parameters` with a default may be left out.
@@ -98,9 +98,6 @@ class EquationTransmission(PositionDependentTransmission):
     :raises TransmissionError: If a number is invalid, no position of the range can be reached, or
         the equations contradict each other.
     """
-
-    #: Numbers of actuators and joints.
-    members: ClassVar[tuple[int, int]] = (1, 1)
 
     #: The numbers that the description sets.
     parameters: ClassVar[tuple[Parameter, ...]] = ()
@@ -117,81 +114,46 @@ class EquationTransmission(PositionDependentTransmission):
         joint_reduction: Sequence[float] | None = None,
         joint_offset: Sequence[float] | None = None,
     ) -> None:
-        n_actuators, n_joints = self.members
+        self._set_gears(actuator_reduction, joint_reduction, joint_offset)
         defaults = {each.name: each.default for each in self.parameters}
         numbers = {
             **{name: default for name, default in defaults.items() if default is not None},
             **(numbers or {}),
         }
-        self._actuator_reduction = as_ratios(
-            'actuator_reduction', _fill_default(actuator_reduction, 1.0, n_actuators), n_actuators
-        )
-        self._joint_reduction = as_ratios(
-            'joint_reduction', _fill_default(joint_reduction, 1.0, n_joints), n_joints
-        )
-        self._joint_offset = tuple(map(float, _fill_default(joint_offset, 0.0, n_joints)))
-        if len(self._joint_offset) != n_joints:
-            raise TransmissionError(
-                'wrong number of values for joint_offset',
-                parameter='joint_offset',
-                expected=str(n_joints),
-                found=f'{len(self._joint_offset)}: {self._joint_offset}',
-            )
         everything: dict[str, Numbers] = {
             'actuator_reduction': self._actuator_reduction,
             'joint_reduction': self._joint_reduction,
             'joint_offset': self._joint_offset,
             **numbers,
         }
-        #: The numbers and choices, as passed to the equations.
-        self.p = SimpleNamespace(**numbers, **(choices or {}))
-        self._numbers = tuple(flatten(everything))
-        if not all(map(math.isfinite, self._numbers)):
+        flat = tuple(flatten(everything))
+        if not all(map(math.isfinite, flat)):
             raise TransmissionError(
                 'the dimensions of the mechanism are invalid',
                 expected='finite numbers',
                 found=str(everything),
             )
-        self._structure = shape_of(everything), tuple((choices or {}).items())
-        super().__init__(self.range())
+        #: The numbers and choices, as passed to the equations.
+        self.p = SimpleNamespace(**numbers, **(choices or {}))
+        self.domain = self.range()
+        system = _compile_equations(
+            type(self), self.domain.space, shape_of(everything), tuple((choices or {}).items())
+        )
+        chosen = [
+            name in self.choosing
+            for name, each in everything.items()
+            for _ in flatten({name: each})
+        ]
+        self._mechanism = EquationMechanism.build(
+            system,
+            self.domain,
+            flat,
+            tuple(np.flatnonzero(chosen).tolist()),
+            self._read_pose() if system.is_implicit else None,
+        )
 
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        """The numbers one after the other, reductions and offsets first."""
-        return self._numbers
-
-    @property
-    def choices(self) -> tuple[int, ...]:
-        """Indices of the numbers :attr:`choosing`."""
-        places: list[int] = []
-        begin = self.members[0] + 2 * self.members[1]
-        for name, value in vars(self.p).items():
-            count = 0 if isinstance(value, str) else len(flatten({name: value}))
-            places += range(begin, begin + count) if name in self.choosing else ()
-            begin += count
-        return tuple(places)
-
-    @property
-    def equations(self) -> System:
-        """The compiled equations, shared by all mechanisms of one structure."""
-        return _compile_equations(type(self), self._domain.space, *self._structure)
-
-    def _make_system(self) -> System:
-        # A subclass that overrides one of these adds to its equations.
-        if any(getattr(type(self), n) is not getattr(EquationTransmission, n) for n in _GIVEN):
-            return super()._make_system()
-        return self.equations
-
-    def evaluate(self, x: Array) -> tuple[Array, Array]:
-        """Return ``y`` and ``G`` by the equation; see :class:`PositionDependentTransmission`."""
-        y, slope = map_samples(self.equations.dense_value, [x], [self.numbers])
-        shape = len(x), self.equations.n_x, self.equations.n_y
-        return y, slope.reshape(shape).swapaxes(1, 2)
-
-    def inverse(self, y: Array) -> Array | None:
-        """Return ``x`` by its equation, or ``None`` if it has to be solved for."""
-        function = self.equations.forms.inverse
-        return None if function is None else map_samples(function, [y], [self.numbers])[0]
+    def _build_parts(self, direction: Direction) -> Sequence[CompiledPart]:
+        return (self._mechanism.make_part(direction, self.max_gain),)
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> EquationTransmission:
@@ -245,9 +207,7 @@ class EquationTransmission(PositionDependentTransmission):
             found='no pose',
         )
 
-    def _pose(self) -> tuple[Array, Array] | None:
-        if not self.system.is_implicit:
-            return None
+    def _read_pose(self) -> tuple[Array, Array]:
         actuators, joints = (np.asarray(each, dtype=np.float64) for each in self.pose())
         if (actuators.shape, joints.shape) != tuple((count,) for count in self.members):
             raise TransmissionError(
@@ -257,7 +217,7 @@ class EquationTransmission(PositionDependentTransmission):
             )
         actuators = actuators * self._actuator_reduction
         joints = joints / self._joint_reduction + self._joint_offset
-        return (joints, actuators) if self._starts_at_joint else (actuators, joints)
+        return (joints, actuators) if self.domain.space == 'joint' else (actuators, joints)
 
     def __repr__(self) -> str:
         """Return the class with its numbers."""
@@ -265,10 +225,6 @@ class EquationTransmission(PositionDependentTransmission):
         everything = {**vars(self.p), **{name: getattr(self, name) for name in names}}
         numbers = ', '.join(f'{name}={value}' for name, value in everything.items())
         return f'{type(self).__name__}({numbers})'
-
-
-def _fill_default(values: Sequence[float] | None, default: float, count: int) -> Sequence[float]:
-    return (default,) * count if values is None else values
 
 
 @lru_cache(maxsize=256)

@@ -54,7 +54,7 @@ class ParallelAnkleTransmission(EquationTransmission):
 
     api_version: ClassVar[int] = 2
     actuators_turn: bool = True
-    members: ClassVar[tuple[int, int]] = (2, 2)
+    members = (2, 2)
 
     choosing: ClassVar[tuple[str, ...]] = ('side',)
 
@@ -67,8 +67,8 @@ class ParallelAnkleTransmission(EquationTransmission):
         actuator_reduction: Sequence[float] = (1.0, 1.0),
         joint_offset: Sequence[float] = (0.0, 0.0),
     ) -> None:
-        self._domain = Domain('joint', tuple(lower), tuple(upper))
-        middle = 0.5 * np.add(self._domain.lower, self._domain.upper) - np.array(joint_offset)
+        self.domain = Domain('joint', tuple(lower), tuple(upper))
+        middle = 0.5 * np.add(self.domain.lower, self.domain.upper) - np.array(joint_offset)
         ends = _rod_ends(middle.tolist(), SimpleNamespace(foot=[ca.DM(leg.foot) for leg in legs]))
         own = [leg.leg_numbers(end.full().ravel()) for leg, end in zip(legs, ends, strict=True)]
         numbers: dict[str, Any] = {name: tuple(each[name] for each in own) for name in own[0]}
@@ -99,7 +99,7 @@ class ParallelAnkleTransmission(EquationTransmission):
 
     def range(self) -> Domain:
         """Return the range of pitch and roll."""
-        return self._domain
+        return self.domain
 
     @staticmethod
     def actuator_position(q: Any, p: SimpleNamespace) -> Any:

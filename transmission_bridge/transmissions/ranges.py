@@ -15,7 +15,7 @@ from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import ParameterError, shortened
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.domain import make_grid
-from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
+from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.types import Array
 
@@ -46,10 +46,7 @@ def disjoint_ranges(
     for item in built:
         if own.keys().isdisjoint(member.name for member in item.spec.actuators):
             continue
-        try:
-            boxes = _allowed_box(item, robot)
-        except (Exception, SystemExit):  # an error in a plugin affects its own numbers only
-            continue
+        boxes = _allowed_box(item, robot)
         for member, least, greatest in zip(item.spec.actuators, *boxes, strict=True):
             limits = own.get(member.name, {'lower': [-math.inf], 'upper': [math.inf]})
             lower, upper = max(limits['lower']), min(limits['upper'])
@@ -89,15 +86,15 @@ def _allowed_box(item: Binding, robot: RobotDescription) -> tuple[Array, Array]:
 
 def allowed_positions(transmission: Transmission, lower: Array, upper: Array) -> Array:
     """Return a grid of actuator positions within joint limits and domain."""
-    if isinstance(transmission, PositionDependentTransmission):
+    if isinstance(transmission, MechanismTransmission):
         domain = transmission.domain
         ends = np.array([domain.lower, domain.upper])
-        if domain.space == 'actuator' and transmission.n_joints == transmission.n_actuators == 1:
-            ends = np.sort(transmission.actuator_to_joint('position', ends), axis=0)
-        elif domain.space == 'actuator':
+        if domain.space == 'actuator':
             a = sample_box(*ends)
-            q = transmission.actuator_to_joint('position', a)
-            return a[((q >= lower) & (q <= upper)).all(axis=-1)]
+            q = transmission.actuator_to_joint('position', a)[:, : transmission.n_joints]
+            if transmission.members != (1, 1):
+                return a[((q >= lower) & (q <= upper)).all(axis=-1)]
+            ends = np.stack([np.fmin.reduce(q), np.fmax.reduce(q)])
         lower, upper = np.maximum(lower, ends[0]), np.minimum(upper, ends[1])
     if not (np.isfinite([lower, upper]).all() and (lower <= upper).all()):
         return np.empty((0, transmission.n_actuators))

@@ -22,6 +22,8 @@ import inspect
 import traceback
 
 from transmission_bridge.errors import PluginError
+from transmission_bridge.transmissions.linear import LinearTransmission
+from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.transmission import API_VERSION, overrides_of, Transmission
 
 ENTRY_POINT_GROUP = 'transmission_bridge.transmissions'
@@ -31,6 +33,11 @@ _PACKAGE = 'transmission_bridge'
 INSTALL_CASADI = (
     "python3 -m pip install --user --break-system-packages 'casadi>=3.6' "
     '(in a virtual environment without the two options)'
+)
+
+_NO_KIND = (
+    'is not a matrix, an equation or a table; subclass LinearTransmission, EquationTransmission '
+    'or TabulatedTransmission, as docs/writing_a_transmission.md describes'
 )
 
 _CHANGES = 'docs/writing_a_transmission.md lists the changes'
@@ -91,7 +98,7 @@ class Registry:
         :param type_name: Type string of the URDF.
         :returns: The class.
         :raises PluginError: If the type is not installed, is installed twice, fails to import, is
-            not a transmission, has another contract version, or overrides a derived map.
+            not a matrix, an equation or a table, or has another contract version.
         """
         if type_name not in self._loaded:
             try:
@@ -169,18 +176,16 @@ class Registry:
 
 def _find_problem(loaded: object) -> str:
     """Return why a plugin's class cannot be used; empty if it can."""
-    if not (isinstance(loaded, type) and issubclass(loaded, Transmission)):
-        return 'is not a subclass of transmission_bridge.Transmission'
+    kinds = LinearTransmission, MechanismTransmission
+    if not (isinstance(loaded, type) and issubclass(loaded, kinds)):
+        return _NO_KIND
+    if derived := overrides_of(loaded):
+        return f'defines {" and ".join(derived)} and therefore {_NO_KIND}'
     version = getattr(loaded, 'api_version', None)
     if version != API_VERSION:
         return (
             f'states api_version {version!r}, this transmission_bridge has {API_VERSION}; install '
             f'a matching version of the plugin: {_CHANGES}'
-        )
-    if derived := overrides_of(loaded):
-        return (
-            f'overrides {" and ".join(derived)}, which the base class derives from a matrix, an '
-            f'equation or evaluate(): {_CHANGES}'
         )
     undefined = set(loaded.__abstractmethods__)
     if inspect.getattr_static(loaded, 'from_spec') is Transmission.__dict__['from_spec']:

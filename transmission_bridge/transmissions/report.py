@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections import Counter
-import traceback
 
 import numpy as np
 import numpy.typing as npt
@@ -17,20 +16,18 @@ class MapReport:
     Collects failures of maps; the maps themselves keep no state.
 
     :ivar counts: Samples that became NaN, by ``(transmission, reason)``. Reasons are ``domain``,
-    ``singular``, ``no_convergence``, ``branch`` and ``exception``. A transmission outside a robot
-    has the name ``''``.
-    :ivar errors: Traceback of the latest exception of a plugin, by transmission.
+    ``singular``, ``no_convergence`` and ``branch``. A transmission outside a robot has the name
+    ``''``.
     """
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
-        self.errors: dict[str, str] = {}
         self._name = ''
 
     def for_transmission(self, transmission: str) -> MapReport:
         """Return a view of the report that counts for one transmission."""
         part = MapReport()
-        part.counts, part.errors, part._name = self.counts, self.errors, transmission
+        part.counts, part._name = self.counts, transmission
         return part
 
     def count(self, reason: str, samples: npt.NDArray[np.bool_] | bool = True) -> None:
@@ -38,8 +35,3 @@ class MapReport:
         lost = int(np.count_nonzero(samples))
         if lost:
             self.counts[self._name, reason] += lost
-
-    def add_exception(self) -> None:
-        """Count the current exception, and keep its traceback."""
-        self.count('exception')
-        self.errors[self._name] = traceback.format_exc()

@@ -223,7 +223,6 @@ class Robot:
             if each is not None
         }
         near = None if guess is None else as_values('guess', guess, affine.n_out)
-        # Errors of the caller are raised here, so any later exception comes from a plugin.
         for name, expected in _NEEDED.get(quantity_of(interface, direction), {}).items():
             if mechanisms and name not in where:
                 raise TransmissionError(
@@ -245,13 +244,11 @@ class Robot:
                 mapped[..., outputs[selected]] = found[..., selected]
         return mapped
 
-    def jacobian(
-        self, actuator_position: npt.ArrayLike, *, report: MapReport | None = None
-    ) -> Array:
+    def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
         """
         Return ``J = dq/da``, shape ``(..., n_joints, n_actuators)``.
 
-        An entry is zero if a joint does not depend on an actuator, NaN if a plugin raises.
+        An entry is zero if a joint does not depend on an actuator, NaN if it does not exist.
 
         :raises ShapeError: If the last axis has another length.
         """
@@ -261,6 +258,6 @@ class Robot:
         )
         for binding in self.bindings:
             actuators, joints, _ = binding.member_indices(ACTUATOR_TO_JOINT)
-            block = binding.jacobian(position[..., actuators], report)
+            block = binding.transmission.jacobian(position[..., actuators])
             jacobian[..., joints[:, np.newaxis], actuators] = block
         return jacobian

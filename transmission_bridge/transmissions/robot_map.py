@@ -92,10 +92,5 @@ def _call_function(function: RobotFunction, values: Array, report: MapReport | N
         report = MapReport() if report is None else report
         for binding, status in zip(function.bindings, function.status.tolist(), strict=True):
             if status:
-                part = report.for_transmission(binding.spec.name)
-                try:
-                    binding.transmission.raise_error()  # type: ignore[attr-defined]
-                    count_status(status, part)
-                except (Exception, SystemExit):  # third-party code may raise anything
-                    part.add_exception()
+                count_status(status, report.for_transmission(binding.spec.name))
     return function.mapped

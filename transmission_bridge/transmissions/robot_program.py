@@ -22,9 +22,12 @@ import numpy as np
 
 from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.compiled import CompiledPart
 from transmission_bridge.transmissions.expressions import is_all_known, is_any_known, known_if
 from transmission_bridge.transmissions.interfaces import Direction
+from transmission_bridge.transmissions.mechanism_transmission import (
+    CompiledPart,
+    MechanismTransmission,
+)
 from transmission_bridge.types import Array
 
 Expression: TypeAlias = Any
@@ -150,8 +153,9 @@ def iterate_parts(
 ) -> Iterator[tuple[Binding, CompiledPart]]:
     """Yield each mechanism with its transmission, in the order of the status."""
     for binding in bindings:
-        for part in binding.transmission.parts(direction):  # type: ignore[attr-defined]
-            yield binding, part
+        if isinstance(binding.transmission, MechanismTransmission):
+            for part in binding.transmission.parts(direction):
+                yield binding, part
 
 
 def _affine_structure(affine: AffineMap) -> _AffineStructure:

@@ -7,25 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-import math
 from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.calls import map_samples
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.linear import as_ratios
+from transmission_bridge.transmissions.equation_mechanism import EquationMechanism
+from transmission_bridge.transmissions.interfaces import Direction
+from transmission_bridge.transmissions.mechanism_transmission import (
+    CompiledPart,
+    MechanismTransmission,
+)
 from transmission_bridge.transmissions.monotone_cubic import MonotoneCubic
-from transmission_bridge.transmissions.position_dependent import PositionDependentTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.system import Forms, System
-from transmission_bridge.types import Array
 
 
-class TabulatedTransmission(PositionDependentTransmission):
+class TabulatedTransmission(MechanismTransmission):
     """
     One actuator moves one joint by a measured, monotone curve.
 
@@ -36,7 +36,7 @@ class TabulatedTransmission(PositionDependentTransmission):
         j = T(a / ar) / jr + off             a = ar T^-1(jr (j - off))
         dj/da = T'(a / ar) / (ar jr)         d/dt dj/da = T''(a / ar) a' / (ar^2 jr)
 
-    Every interface follows from these, see :class:`PositionDependentTransmission`. The inverse is
+    Every interface follows from these, see :class:`MechanismTransmission`. The inverse is
     solved within the piece of the table that contains the value. The domain is the range of the
     table; there is no extrapolation. Accelerations jump at the points of the table, as does the
     second derivative.
@@ -70,19 +70,17 @@ class TabulatedTransmission(PositionDependentTransmission):
         joint_reduction: float = 1.0,
         joint_offset: float = 0.0,
     ) -> None:
-        self._actuator_reduction = as_ratios('actuator_reduction', (actuator_reduction,), 1)
-        self._joint_reduction = as_ratios('joint_reduction', (joint_reduction,), 1)
-        if not math.isfinite(joint_offset):
-            raise TransmissionError(
-                'joint_offset must be finite', parameter='joint_offset', found=str(joint_offset)
-            )
-        self._joint_offset = (joint_offset,)
+        self._set_gears((actuator_reduction,), (joint_reduction,), (joint_offset,))
         x, y = np.array(actuator, dtype=np.float64), np.array(joint, dtype=np.float64)
         if x.ndim == 1 and len(x) > 1 and x[0] > x[-1]:
             x, y = x[::-1], y[::-1]
-        self._curve = MonotoneCubic(x, y)
-        ends = sorted((self._actuator_reduction[0] * x[[0, -1]]).tolist())
-        super().__init__(Domain('actuator', (ends[0],), (ends[1],)))
+        curve = MonotoneCubic(x, y)
+        ends = sorted((self._actuator_reduction[0] * curve.x[[0, -1]]).tolist())
+        self.domain = Domain('actuator', (ends[0],), (ends[1],))
+        gears = (*self._actuator_reduction, *self._joint_reduction, *self._joint_offset)
+        numbers = (*gears, *curve.x.tolist(), *curve.pieces.ravel().tolist())
+        system = _build_table_system(len(curve.x))
+        self._mechanism = EquationMechanism.build(system, self.domain, numbers)
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> TabulatedTransmission:
@@ -97,19 +95,8 @@ class TabulatedTransmission(PositionDependentTransmission):
             joint_offset=reader.joint_offsets()[0],
         )
 
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        """Reductions and offset, the points, and the coefficients of the pieces between them."""
-        own = (*self._actuator_reduction, *self._joint_reduction, *self._joint_offset)
-        return (*own, *self._curve.x.tolist(), *self._curve.pieces.ravel().tolist())
-
-    def evaluate(self, x: Array) -> tuple[Array, Array]:
-        """Return ``j`` and ``dj/da``."""
-        value, slope = map_samples(self.system.dense_value, [x], [self.numbers])
-        return value, slope[..., np.newaxis]
-
-    def _make_system(self) -> System:
-        return _build_table_system(len(self._curve.x))
+    def _build_parts(self, direction: Direction) -> Sequence[CompiledPart]:
+        return (self._mechanism.make_part(direction, self.max_gain),)
 
 
 @cache

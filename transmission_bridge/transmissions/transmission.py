@@ -45,8 +45,12 @@ if TYPE_CHECKING:
 #: Version of this contract. A plugin states the implemented version as ``api_version``.
 API_VERSION = 2
 
-#: Methods that are derived from the statements of a type and are the same for every type.
-DERIVED = ('map', 'map_state', 'actuator_to_joint', 'joint_to_actuator', 'jacobian', 'supports')
+#: Methods that are derived from the matrix, equation or table of a type. A type with functions of
+#: numbers in their place, such as ``evaluate``, cannot be compiled.
+DERIVED = (
+    'map', 'map_state', 'actuator_to_joint', 'joint_to_actuator', 'jacobian', 'supports', 'parts',
+    '_build_parts', 'evaluate',
+)  # fmt: skip
 
 
 class Transmission(ABC):
@@ -56,9 +60,9 @@ class Transmission(ABC):
     Instances are immutable. A plugin subclasses
     :class:`~transmission_bridge.transmissions.linear.LinearTransmission`,
     :class:`~transmission_bridge.transmissions.equation_transmission.EquationTransmission` or
-    :class:`~transmission_bridge.transmissions.position_dependent.PositionDependentTransmission`,
-    states a matrix, an equation or a function, sets ``api_version = 2`` and defines
-    :meth:`from_spec`. The maps are derived and must not be overridden.
+    :class:`~transmission_bridge.transmissions.tabulated.TabulatedTransmission`, states a matrix,
+    an equation or a table, sets ``api_version = 2`` and defines :meth:`from_spec`. The maps are
+    derived and must not be overridden.
 
     Arrays have shape ``(..., n_actuators)`` or ``(..., n_joints)`` with any leading batch axes, in
     role order. An unknown value is NaN and touches only outputs that depend on it.
@@ -232,15 +236,10 @@ def slope_of(transmission: Transmission, direction: Direction, x: Array) -> Arra
 
 
 def overrides_of(cls: type) -> list[str]:
-    """Return which of :data:`DERIVED` a class overrides outside of this package."""
+    """Return which of :data:`DERIVED` a class defines outside of this package."""
     package = __name__.partition('.')[0] + '.'
-    return [
-        name
-        for name in DERIVED
-        if not next(each for each in cls.__mro__ if name in vars(each)).__module__.startswith(
-            package
-        )
-    ]
+    foreign = [each for each in cls.__mro__ if not each.__module__.startswith(package)]
+    return [name for name in DERIVED if any(name in vars(each) for each in foreign)]
 
 
 def as_real(name: str, values: npt.ArrayLike) -> Array:

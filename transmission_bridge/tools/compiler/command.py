@@ -24,7 +24,7 @@ from transmission_bridge.tools.files import safe_output
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
 from transmission_bridge.tools.units import actuator_unit, joint_unit
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT
 from transmission_bridge.transmissions.robot import Robot
 
 #: One word could be a header, a library or a target of CMake: string, m, test.
@@ -63,7 +63,6 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             'ros2_control does not have, found only '
             f'{printable(", ".join(types)) or "joints without a transmission"}'
         )
-    _reject_callbacks(robot)
     live = find_live_numbers(robot, lambda values: select(whole.with_parameters(values)))
     compiled = CompiledRobot.build(name, robot, live)
     fitting = fingerprint.make_fingerprint(compiled, whole, setup.aliases)
@@ -185,23 +184,6 @@ def _find_joints(robot: RobotTransmissions, names: Sequence[str]) -> list[str]:
     wanted = [known[name] for name in names if name in known] if names else robot.bindings
     places = sorted({place for each in wanted for place in each.all_joints})
     return [robot.joint_names[place] for place in places]
-
-
-def _reject_callbacks(robot: Robot) -> None:
-    """Raise an error if a transmission can only be computed by Python."""
-    from transmission_bridge.tools.compiler.operations import CallbackError, count_operations
-    from transmission_bridge.transmissions.robot_program import iterate_parts
-
-    for direction in DIRECTIONS:
-        for binding, part in iterate_parts(robot.mechanisms(direction), direction):
-            try:
-                count_operations(part.near)
-            except CallbackError:
-                raise UsageError(
-                    f"transmission '{printable(binding.spec.name)}' cannot become C: its type "
-                    f'{printable(binding.spec.type)} computes with numpy, expected an '
-                    'EquationTransmission'
-                ) from None
 
 
 def _find_units(whole: RobotTransmissions, robot: Robot) -> Mapping[str, Sequence[str]]:

@@ -17,9 +17,9 @@ from transmission_bridge.transmissions.interfaces import (
     Direction,
     JOINT_TO_ACTUATOR,
 )
-from transmission_bridge.transmissions.position_dependent import (
+from transmission_bridge.transmissions.mechanism_transmission import (
     LARGEST_MAX_GAIN,
-    PositionDependentTransmission,
+    MechanismTransmission,
 )
 from transmission_bridge.transmissions.transmission import slope_of, Transmission
 from transmission_bridge.types import Array
@@ -107,17 +107,13 @@ def subject_of(
         are left out.
     :param seed: Seed of the random numbers.
     :returns: The positions, with the derivatives there.
-    :raises ValueError: If the Jacobian varies and there is no domain, or fewer than a tenth of the
-        positions can be used.
+    :raises ValueError: If fewer than a tenth of the positions can be used.
     """
     random = np.random.default_rng(seed)
-    if isinstance(transmission, PositionDependentTransmission):
+    if isinstance(transmission, MechanismTransmission):
         transmission = transmission.with_max_gain(LARGEST_MAX_GAIN)
+        domain = domain or transmission.domain
     if domain is None:
-        domain = getattr(transmission, 'domain', None)
-    if domain is None:
-        if not transmission.is_constant:
-            raise ValueError('a transmission whose Jacobian varies needs a domain to be checked')
         along: Direction = ACTUATOR_TO_JOINT
         x = random.normal(size=(count, transmission.n_actuators))
     else:

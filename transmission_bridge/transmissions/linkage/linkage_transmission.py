@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 import math
-from typing import Any, cast, ClassVar
+from typing import cast, ClassVar
 
 import numpy as np
 
@@ -16,10 +16,8 @@ from transmission_bridge.description.specs import (
     RobotDescription,
     TransmissionSpec,
 )
-from transmission_bridge.transmissions.compiled import CompiledPart, CompiledTransmission
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
-from transmission_bridge.transmissions.linear import as_ratios
 from transmission_bridge.transmissions.linkage.component import (
     build_components,
     Component,
@@ -32,19 +30,18 @@ from transmission_bridge.transmissions.linkage.tree import (
     LOOP_TYPES,
     LoopType,
 )
-from transmission_bridge.transmissions.position_dependent import MAX_GAIN, read_max_gain
+from transmission_bridge.transmissions.mechanism_transmission import (
+    CompiledPart,
+    MechanismTransmission,
+)
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.types import Array
 
 #: Largest residual of redundant rows [m or rad]: default and range.
 TOLERANCE, LEAST_TOLERANCE, LARGEST_TOLERANCE = 1e-9, 1e-12, 1e-3
 
-_MADE_FROM = (
-    '_robot', '_spec', '_lengths', '_actuator_reduction', '_offsets', '_max_gain', '_passive',
-)  # fmt: skip
 
-
-class LinkageTransmission(CompiledTransmission):
+class LinkageTransmission(MechanismTransmission):
     """
     A closed mechanism: joints of the URDF, closed by loops between its links.
 
@@ -75,7 +72,6 @@ class LinkageTransmission(CompiledTransmission):
     :param actuator_reduction: ``n``, ones by default.
     :param actuator_offset: ``off``, zeros by default [rad or m].
     :param lengths: Lengths of all loops, in place of the described lengths [m].
-    :param max_gain: Largest gain of a rate or an effort, as a multiple of its median.
     :param passive_joints: Which passive joints are outputs.
     :raises TransmissionError: If the linkage does not close or does not determine its joints.
     """
@@ -90,26 +86,14 @@ class LinkageTransmission(CompiledTransmission):
         actuator_reduction: Sequence[float] | None = None,
         actuator_offset: Sequence[float] | None = None,
         lengths: Sequence[float | None] | None = None,
-        max_gain: float = MAX_GAIN,
         passive_joints: str = 'none',
     ) -> None:
-        n = len(spec.driven)
-        self._robot, self._spec = robot, spec
-        self._lengths = None if lengths is None else tuple(lengths)
-        self._actuator_reduction = as_ratios(
-            'actuator_reduction', actuator_reduction or (1.0,) * n, n
-        )
-        self._offsets = tuple(actuator_offset or (0.0,) * n)
-        self._max_gain, self._passive = max_gain, passive_joints
-        self._build_members()
-
-    def _build_members(self) -> None:
-        spec = self._spec
-        self._made: dict[Direction, tuple[CompiledPart, ...]] = {}
+        self._robot, self._spec, self._passive = robot, spec, passive_joints
+        self.members = len(spec.driven), len(spec.commanded)
+        self._set_gears(actuator_reduction or None, None, None)
         #: The independent mechanisms.
-        self.components = build_components(self._robot, spec)
-        if self._lengths is not None:
-            lengths = self._lengths
+        self.components = build_components(robot, spec)
+        if lengths is not None:
             self.components = tuple(
                 each.with_lengths(
                     [
@@ -126,18 +110,18 @@ class LinkageTransmission(CompiledTransmission):
             for component in self.components
             for place, name in enumerate(component.structure.names)
             if name not in spec.commanded
-            and self._passive != 'none'
-            and not (self._passive == 'no_balls' and place in component.structure.balls)
+            and passive_joints != 'none'
+            and not (passive_joints == 'no_balls' and place in component.structure.balls)
         )
-        slides = {joint.name for joint in self._robot.joints if joint.type == 'prismatic'}
+        slides = {joint.name for joint in robot.joints if joint.type == 'prismatic'}
         self.actuators_turn = slides.isdisjoint(spec.driven)
         self._scale = np.array(self._actuator_reduction)
-        self._offset = np.array(self._offsets)
+        self._offset = np.array(actuator_offset or (0.0,) * len(spec.driven))
         low, high = np.empty(len(spec.driven)), np.empty(len(spec.driven))
         for component, driven, _ in self.iterate_members():
             low[driven], high[driven] = component.lower, component.upper
         ends = np.sort((np.stack([low, high]) - self._offset) * self._scale, axis=0)
-        self._domain = Domain('actuator', tuple(ends[0].tolist()), tuple(ends[1].tolist()))
+        self.domain = Domain('actuator', tuple(ends[0].tolist()), tuple(ends[1].tolist()))
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> LinkageTransmission:
@@ -199,40 +183,8 @@ class LinkageTransmission(CompiledTransmission):
                 'Position of the driven joint at actuator zero [rad or m].'
             ),
             lengths=lengths if any(each is not None for each in lengths) else None,
-            max_gain=read_max_gain(reader),
             passive_joints=reader.passive_joints,
         )
-
-    # -- properties ------------------------------------------------------------------------------
-
-    @property
-    def domain(self) -> Domain:
-        """The actuator positions that are mapped."""
-        return self._domain
-
-    @property
-    def max_gain(self) -> float:
-        """Largest gain of a rate or an effort, as a multiple of its median over the table."""
-        return self._max_gain
-
-    @property
-    def n_actuators(self) -> int:
-        """Number of actuators."""
-        return len(self._spec.driven)
-
-    @property
-    def n_joints(self) -> int:
-        """Number of commanded joints."""
-        return len(self._spec.commanded)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the arguments that the linkage was built from."""
-        return {name: vars(self)[name] for name in _MADE_FROM}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the arguments and rebuild the linkage."""
-        vars(self).update(state)
-        self._build_members()
 
     def facts(self) -> tuple[str, ...]:
         """Return facts about each mechanism of the linkage in sentences."""
@@ -248,14 +200,9 @@ class LinkageTransmission(CompiledTransmission):
         }
         return tuple(line for each in self.components for line in _list_doubts(each, declared))
 
-    def parts(self, direction: Direction) -> tuple[CompiledPart, ...]:
-        """Return the compiled functions of the mechanisms with their constant inputs."""
-        if direction not in self._made:
-            self._made[direction] = tuple(
-                self._build_part(*member, direction == ACTUATOR_TO_JOINT)
-                for member in self.iterate_members()
-            )
-        return self._made[direction]
+    def _build_parts(self, direction: Direction) -> Sequence[CompiledPart]:
+        is_forward = direction == ACTUATOR_TO_JOINT
+        return [self._build_part(*member, is_forward) for member in self.iterate_members()]
 
     def iterate_members(self) -> Iterator[tuple[Component, list[int], list[int]]]:
         """Yield components with the indices of their actuators and of their commanded joints."""
@@ -277,7 +224,7 @@ class LinkageTransmission(CompiledTransmission):
         else:
             inputs, outputs = commanded, driven
         step = component.compile_direction(is_forward, self._passive == 'all', tuple(published))
-        scale, most = self._scale[driven], self._max_gain * component.typical_sizes
+        scale, most = self._scale[driven], self.max_gain * component.typical_sizes
         numbers, table = component.collect_numbers(step, (*scale, *self._offset[driven], *most))
 
         def find_bend(at: Array, rate: Array, place: Array, speed: Array, after: Array) -> Array:

@@ -1,13 +1,14 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Transmissions whose maps are compiled functions of one sample."""
+"""The base class of all types with a varying ratio; their maps are compiled functions."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+import math
+from typing import Any, NamedTuple, TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +20,22 @@ from transmission_bridge.transmissions.interfaces import (
     Quantity,
     quantity_of,
 )
+from transmission_bridge.transmissions.linear import as_ratios
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.status import count_status
 from transmission_bridge.transmissions.transmission import as_values, Transmission
 from transmission_bridge.types import Array
 
+if TYPE_CHECKING:
+    from transmission_bridge.transmissions.domain import Domain
+
 _POSITIONS = (Quantity.POSITION, Quantity.ABSOLUTE_POSITION)
+
+#: Default of ``max_gain``. Each mechanism in the documentation loses at most 1 % of its domain.
+MAX_GAIN = 50.0
+
+#: Larger gains are dominated by rounding.
+LARGEST_MAX_GAIN = 1e8
 
 
 class CompiledPart(NamedTuple):
@@ -63,15 +74,141 @@ class CompiledPart(NamedTuple):
     bend: Callable[[Array, Array, Array, Array, Array], Array]
 
 
-class CompiledTransmission(Transmission):
-    """A transmission whose parts are compiled functions of one sample."""
+class MechanismTransmission(Transmission):
+    """
+    A mechanism whose ratio varies, as compiled functions of one sample.
+
+    With ``x`` in the space of the :attr:`domain`, ``y = g(x)`` in the other space and
+    ``G = dg/dx``:
+
+    ============= ============================ ======================================
+    interface     ``x`` to ``y``               ``y`` to ``x``
+    ============= ============================ ======================================
+    position      ``y = g(x)``                 ``x = g^-1(y)``
+    velocity      ``y' = G x'``                ``x' = G^-1 y'``
+    acceleration  ``y'' = G x'' + G' x'``      ``x'' = G^-1 (y'' - G' x')``
+    effort        ``tau_y = G^-T tau_x``       ``tau_x = G^T tau_y``
+    ============= ============================ ======================================
+
+    ``absolute_position`` is mapped as position, ``torque`` and ``force`` as effort. If the numbers
+    of actuators and joints differ, inverses are pseudo-inverses. A position is then solved in the
+    least-squares sense, or as close to the initial guess as possible if there are fewer equations
+    than unknowns.
+
+    A sample without a result is NaN and counted in ``report``; it never raises an exception:
+
+    ``domain``
+        The position is outside :attr:`domain`, or the mechanism does not reach it.
+    ``singular``
+        The gain of a velocity, an acceleration or an effort would exceed :attr:`max_gain` times
+        its typical value. For ``G`` and ``G^T``: the largest singular value of ``G`` is more than
+        ``max_gain`` times its median over the domain. For ``G^-1`` and ``G^-T``: the smallest
+        singular value is less than its median divided by ``max_gain``, or less than 1e-8 of the
+        largest one. A position is never singular. With several unknowns ``G`` is scaled by the
+        ranges of ``x`` and ``y``: units and reductions do not matter.
+    ``no_convergence``
+        The solver found no solution, or a solution too close to a dead centre (the smallest
+        singular value is less than 1e-8 of its median, or of the largest one): its side is then
+        determined by rounding. With one actuator and one joint, a dead centre at an end of the
+        domain has only one side and is accepted as that end.
+    ``branch``
+        The solution is on another assembly branch: the determinant of ``G`` has another sign.
+
+    The solver starts at ``guess``. If ``guess`` is outside the domain or leads to no solution, the
+    solver starts at the nearest entry of a table over the domain, which is computed when the
+    transmission is built. No state is kept between calls: the caller keeps the last solution and
+    passes it as ``guess``.
+
+    A copy is built from the arguments of the constructor, which must not change afterwards.
+    """
+
+    #: Numbers of actuators and joints.
+    members: tuple[int, int] = (1, 1)
+
+    #: The positions that are mapped.
+    domain: Domain
+
+    #: Largest velocity or effort gain, as a multiple of its median over the domain.
+    max_gain: float = MAX_GAIN
+
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]
+    _parts: dict[Direction, tuple[CompiledPart, ...]]
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        """Keep the arguments."""
+        new = super().__new__(cls)
+        new._arguments, new._parts = (args, options), {}
+        return new
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy by the arguments."""
+        return _build_copy, (type(self), *self._arguments, self.max_gain)
+
+    def with_max_gain(self, max_gain: float) -> MechanismTransmission:
+        """
+        Return the same transmission with another :attr:`max_gain`.
+
+        A description sets it by the parameter ``max_gain``, which every type has automatically.
+
+        :param max_gain: A number from 1 to :data:`LARGEST_MAX_GAIN`.
+        :returns: A new transmission.
+        :raises TransmissionError: If the number is out of range.
+        """
+        if not 1.0 <= max_gain <= LARGEST_MAX_GAIN:
+            raise TransmissionError(
+                'max_gain is invalid',
+                parameter='max_gain',
+                expected=f'a number in [1, {LARGEST_MAX_GAIN:g}]',
+                found=str(max_gain),
+            )
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), max_gain=max_gain, _parts={})
+        return other
+
+    @property
+    def n_actuators(self) -> int:
+        """Number of actuators."""
+        return self.members[0]
+
+    @property
+    def n_joints(self) -> int:
+        """Number of joints."""
+        return self.members[1]
+
+    def parts(self, direction: Direction) -> tuple[CompiledPart, ...]:
+        """Return the compiled functions of independent sets of members, made once."""
+        if direction not in self._parts:
+            self._parts[direction] = tuple(self._build_parts(direction))
+        return self._parts[direction]
 
     @abstractmethod
-    def parts(self, direction: Direction) -> Sequence[CompiledPart]:
+    def _build_parts(self, direction: Direction) -> Sequence[CompiledPart]:
         """Return the compiled functions with their constant inputs."""
 
-    def raise_error(self) -> None:
-        """Raise the error of a plugin's function since the last call, if any."""
+    def _set_gears(
+        self,
+        actuator_reduction: Sequence[float] | None,
+        joint_reduction: Sequence[float] | None,
+        joint_offset: Sequence[float] | None,
+    ) -> None:
+        """Check and keep reductions and offsets; ``None``: ones and zeros."""
+        n, m = self.members
+        ones = (1.0,) * max(n, m)
+        self._actuator_reduction = as_ratios(
+            'actuator_reduction', ones[:n] if actuator_reduction is None else actuator_reduction, n
+        )
+        self._joint_reduction = as_ratios(
+            'joint_reduction', ones[:m] if joint_reduction is None else joint_reduction, m
+        )
+        offsets = (0.0,) * m if joint_offset is None else tuple(map(float, joint_offset))
+        if len(offsets) != m or not all(map(math.isfinite, offsets)):
+            raise TransmissionError(
+                'joint_offset is invalid',
+                parameter='joint_offset',
+                expected=f'finite numbers, {m} in all',
+                found=f'{len(offsets)}: {offsets}',
+            )
+        self._joint_offset = offsets
 
     def map(
         self,
@@ -144,7 +281,6 @@ class CompiledTransmission(Transmission):
             *found, after, status = map_samples(
                 part.step, [*given, start], [part.numbers, part.table]
             )
-            self.raise_error()
             count_status(status, report or MapReport())
             if bends:
                 found[2] = part.bend(position, velocity, found[0], found[1], after)
@@ -165,6 +301,13 @@ class CompiledTransmission(Transmission):
                 found='None',
             )
         return _require_shape(name, values, shape)
+
+
+def _build_copy(
+    cls: type[MechanismTransmission], args: tuple[Any, ...], options: dict[str, Any], gain: float
+) -> MechanismTransmission:
+    made: MechanismTransmission = cls(*args, **options)
+    return made.with_max_gain(gain)
 
 
 def _require_shape(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:

@@ -1,12 +1,11 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The contract for mechanisms: one position map and its Jacobian."""
+"""The contract of all types with a varying ratio: their maps, states, guesses and domains."""
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+import casadi as ca
 import mechanisms as m
 from mechanisms import Shear, Sine
 import numpy as np
@@ -44,7 +43,7 @@ def test_what_is_on_the_branch_is_found_without_a_guess() -> None:
     lost = np.isnan(found).any(axis=-1)
     assert np.count_nonzero(lost) == sum(report.counts.values())
     assert lost.mean() < 0.01
-    assert np.abs(t.evaluate(found[~lost])[0] - q[~lost]).max() <= 1e-12
+    assert np.abs(m.evaluate(t, found[~lost])[0] - q[~lost]).max() <= 1e-12
 
 
 def test_a_guess_is_the_start_and_leaves_no_trace() -> None:
@@ -57,22 +56,6 @@ def test_a_guess_is_the_start_and_leaves_no_trace() -> None:
             t.joint_to_actuator('position', q, guess=guess), [0.3, -0.4], rtol=0, atol=1e-13
         )
     assert np.array_equal(t.joint_to_actuator('position', q), first)
-
-
-@given(
-    st.lists(
-        st.tuples(st.floats(-1.4, 1.4), st.floats(-1e3, 1e3), st.floats(-1e3, 1e3)),
-        min_size=1,
-        max_size=5,
-    )
-)
-def test_the_default_rate_of_the_jacobian(samples) -> None:
-    """Accelerations by the numerical rate agree with those by the closed one, as documented."""
-    q, rate, values = (np.array(column)[:, np.newaxis] for column in zip(*samples, strict=True))
-    numerical = Sine().joint_to_actuator('acceleration', values, at=q, rate=rate)
-    closed = m.SineWithInverse().joint_to_actuator('acceleration', values, at=q, rate=rate)
-    allowed = 1e-12 * (np.abs(values) + rate * rate)
-    assert (np.abs(numerical - closed) <= allowed).all()
 
 
 def test_a_state_is_located_and_counted_once() -> None:
@@ -110,59 +93,29 @@ def test_arrays_of_different_batches_are_refused(interface, options, name) -> No
         Sine().actuator_to_joint(interface, np.ones((3, 1)), **options)
 
 
-@pytest.mark.parametrize(
-    ('method', 'answer'),
-    [
-        ('evaluate', lambda x: (np.sin(x), np.cos(x))),
-        ('evaluate', lambda x: (np.sin(x)[:1], np.cos(x)[..., np.newaxis])),
-        ('evaluate', lambda x: (np.sin(x), np.ones((len(x), 2, 1)))),
-        ('inverse', lambda y: np.arcsin(y)[:, 0]),
-        ('slope_rate', lambda x, rate: np.sin(x) * rate),
-    ],
-)
-def test_answers_that_do_not_fit_are_refused(method, answer) -> None:
-    """A wrong shape is found when the transmission is built, not in the stream."""
-
-    class Odd(m.SineWithInverse):
-        """Answers in another shape."""
-
-    setattr(Odd, method, lambda self, *arguments: answer(*arguments))
-    with pytest.raises(
-        TransmissionError, match=rf'Odd\.{method} returns a wrong shape for positions'
-    ):
-        Odd()
-
-
-def test_a_class_that_does_not_map_cannot_be_built() -> None:
-    """One without its function, that reaches nothing, or that is a dead centre everywhere."""
-
-    class Nothing(m.PositionDependentTransmission):
-        """Gives nothing."""
-
-        api_version = 2
+def test_a_mechanism_that_does_not_move_cannot_be_built() -> None:
+    """One that reaches nothing, or that is a dead centre everywhere, is an error."""
 
     class Apart(Sine):
         """Never closes."""
 
-        def evaluate(self, x):
+        @staticmethod
+        def actuator_position(q, p):
             """Return NaN."""
-            return np.sqrt(-1.0 - x * x), np.ones((len(x), 1, 1))
+            return ca.sqrt(-1.0 - q * q)
 
-    class Tied(Nothing):
+    class Tied(Shear):
         """Two joints that only move together; rounding alone tells them apart."""
 
-        def evaluate(self, x):
+        @staticmethod
+        def joint_position(a, p):
             """Return one sum twice."""
-            total = x.sum(axis=-1)
-            slope = np.tile([[1.0, 1.0], [0.3, 0.1 + 0.2]], (len(x), 1, 1))
-            return np.stack([total, 0.3 * total], axis=-1), slope
+            return a[0] + a[1], 0.3 * a[0] + (0.1 + 0.2) * a[1]
 
-    with pytest.raises(TransmissionError, match='evaluate'):
-        Nothing(Domain('actuator', (0.0,), (1.0,)))
     with pytest.raises(TransmissionError, match='no position of the domain can be reached'):
         Apart()
     with pytest.raises(TransmissionError, match='every position of the domain is a dead centre'):
-        Tied(Domain('actuator', (0.0, 0.0), (1.0, 1.0)))
+        Tied()
 
 
 @pytest.mark.parametrize(
