@@ -25,10 +25,10 @@ check                          property
 ``repeatable``                 a call does not depend on earlier calls; a copy maps alike
 ============================== ==================================================================
 
-The checks are the same for types defined by a matrix, an equation or a function of arrays. The
-base classes implement shapes, batches, unknown values and the ends of the domain, so these need no
-check. Positions are drawn uniformly over the domain of the transmission, 10,000 by default,
-without positions with a condition number above 1e3.
+The checks are the same for types defined by a matrix, an equation or a table. The base classes
+implement shapes, batches, unknown values and the ends of the domain, so these need no check.
+Positions are drawn uniformly over the domain of the transmission, 10,000 by default, without
+positions with a condition number above 1e3.
 """
 
 from transmission_bridge.transmissions.conformance.checks import CHECKS

@@ -141,7 +141,7 @@ def test_the_types_of_the_document_are_built_from_a_description(run_python):
     types = {
         name
         for name, each in vars(module).items()
-        if isinstance(each, type) and issubclass(each, tb.Transmission)
+        if isinstance(each, type) and issubclass(each, tb.transmissions.Transmission)
         if each.__module__ == module.__name__
     }
     assert types == set(DESCRIBED)
