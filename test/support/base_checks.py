@@ -149,36 +149,21 @@ def check_batch_equals_loop(subject: Subject) -> None:
         )
 
 
-def check_state(subject: Subject) -> None:
-    """Position, velocity and effort mapped together are what they are one by one."""
+def check_guess(subject: Subject) -> None:
+    """A guess near the solution leads to the same solution, one sample after the other."""
     part = subject.take_first(LOOP_COUNT)
     for direction in DIRECTIONS:
-        if not all(part.transmission.supports(each, direction) for each in FIELDS):
-            continue
         at = part.input_positions(direction)
-        drawn = make_inputs(part, direction, 'velocity')
-        given = [at, drawn['values'], drawn['rate']]
-        alone = [
-            part.map(direction, interface, values, at=at)
-            for interface, values in zip(FIELDS, given, strict=True)
+        expected = part.map(direction, 'position', at)
+        nearby = expected + 1e-3 * (np.roll(expected, 1, axis=0) - expected)
+        allowed = BATCH * part.condition[:, np.newaxis] * np.abs(expected).max()
+        found = [
+            part.map(direction, 'position', each, guess=guess)
+            for each, guess in zip(at, nearby, strict=True)
         ]
-        together = part.transmission.map_state(direction, *given)
-        # A stream begins where it found the sample before, somewhere near.
-        nearby = alone[0] + 1e-3 * (np.roll(alone[0], 1, axis=0) - alone[0])
-        loops = [
-            [
-                part.transmission.map_state(direction, *sample, guess=guess)
-                for sample, guess in zip(zip(*given, strict=True), guesses, strict=True)
-            ]
-            for guesses in ([None] * len(at), nearby)
-        ]
-        for place, (interface, expected) in enumerate(zip(FIELDS, alone, strict=True)):
-            allowed = BATCH * part.condition[:, np.newaxis] * np.abs(expected).max()
-            one_by_one = [np.array([sample[place] for sample in loop]) for loop in loops]
-            for result in (together[place], *one_by_one):
-                assert (np.abs(result - expected) <= allowed).all(), (
-                    f'map_state {direction} gives another {interface}'
-                )
+        assert (np.abs(np.array(found) - expected) <= allowed).all(), (
+            f'a guess changes positions {direction}'
+        )
 
 
 def check_stream(subject: Subject) -> None:
@@ -345,7 +330,7 @@ BASE: dict[str, Callable[[Subject], None]] = {
     'shape_errors': check_shape_errors,
     'missing_position': check_missing_position,
     'batch_equals_loop': check_batch_equals_loop,
-    'state': check_state,
+    'guess': check_guess,
     'stream': check_stream,
     'no_mutation': check_no_mutation,
     'nan_locality': check_nan_locality,

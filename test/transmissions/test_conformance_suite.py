@@ -118,6 +118,12 @@ def extrapolate(t, inner, direction, interface, values, *, at=None, **options):
     return inner(t, direction, interface, values, at=at, **options)
 
 
+def follow(t, inner, direction, interface, values, *, guess=None, **options):
+    """Move towards the guess."""
+    result = inner(t, direction, interface, values, guess=guess, **options)
+    return result if guess is None else result + 1e-3 * (guess - result)
+
+
 def cut_off(t, inner, direction, interface, values, **options):
     """Map the first two, whatever the shape is."""
     return inner(t, direction, interface, np.asarray(values)[..., :2], **options)
@@ -196,8 +202,7 @@ BROKEN_BASE = [
     (answering(Wrist, map_the_first_row), 'batch_equals_loop'),
     (answering(Wrist, lambda result, *_: result.astype(np.float32)), 'interfaces'),
     (answering(Wrist, lambda result, *_: 2.0 * result), 'stream'),
-    # Velocity and effort are exchanged where they are mapped together.
-    (changed(Wrist, map_state=lambda t, f, d, q, v, e, **k: f(t, d, q, e, v, **k)), 'state'),
+    (changed(Crank, map=follow), 'guess'),
     (OF_ANOTHER, 'interfaces'),
     (changed(Wrist, map=cut_off), 'shape_errors'),
     (changed(Crank, map=assume_zero), 'missing_position'),

@@ -10,9 +10,12 @@ import mechanisms as m
 from mechanisms import Shear, Sine
 import numpy as np
 import pytest
+from single import single
 
 from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.transmissions import Domain, MapReport
+from transmission_bridge.transmissions.interfaces import DIRECTIONS
+from transmission_bridge.transmissions.robot_map import RobotMap
 
 
 def test_a_singular_line_within_the_domain_splits_it() -> None:
@@ -60,23 +63,22 @@ def test_a_guess_is_the_start_and_leaves_no_trace() -> None:
 
 def test_a_state_is_located_and_counted_once() -> None:
     """Position, velocity and effort of one instant are one sample in the report."""
-    t, ones = Sine(), np.ones(1)
-    for value, reasons in ((0.5, {}), (1.6, {('', 'domain'): 1}), (np.nan, {})):
+
+    def map_state(t, direction, value):
         report = MapReport()
-        state = t.map_state('joint_to_actuator', np.array([value]), ones, ones, report=report)
-        assert all(np.isfinite(each).all() == (value == 0.5) for each in state)
-        assert report.counts == reasons
-        report.counts.clear()
-        state = t.map_state('actuator_to_joint', np.array([value]), ones, ones, report=report)
-        assert report.counts == reasons
-    top = np.array([0.5 * np.pi])
+        rows = np.array([[value], [1.0], [1.0]])
+        state = RobotMap(single(t), direction).map_state(rows, report)[:, 0].copy()
+        return state, dict(report.counts)
+
+    for value, reasons in ((0.5, {}), (1.6, {('t', 'domain'): 1}), (np.nan, {})):
+        for direction in DIRECTIONS:
+            state, counts = map_state(Sine(), direction, value)
+            assert np.isfinite(state).tolist() == [value == 0.5] * 3
+            assert counts == reasons
     t = Sine(-0.5 * np.pi, 0.5 * np.pi)
-    a, velocity, effort = t.map_state('joint_to_actuator', top, ones, ones, report=report)
-    assert (a[0], abs(velocity[0]) < 1e-15, np.isnan(effort[0])) == (1.0, True, True)
-    with pytest.raises(ShapeError, match='effort'):
-        t.map_state('joint_to_actuator', top, ones, np.ones(2))
-    with pytest.raises(ShapeError, match='guess'):
-        t.map_state('actuator_to_joint', top, ones, ones, guess=np.ones(2))
+    state, counts = map_state(t, 'joint_to_actuator', 0.5 * np.pi)
+    assert (state[0], abs(state[1]) < 1e-15, np.isnan(state[2])) == (1.0, True, True)
+    assert counts == {('t', 'singular'): 1}
 
 
 @pytest.mark.parametrize(

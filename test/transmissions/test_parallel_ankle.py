@@ -90,9 +90,8 @@ def test_a_guess_never_keeps_the_solver_from_converging(legs) -> None:
     known = np.isfinite(warm).all(axis=-1)
     assert known.mean() > 0.8  # the rest is another branch
     assert np.abs(warm - cold)[known].max() <= 1e-9
-    nothing = np.zeros(2)
     for each, start, expected in zip(a, guess, warm, strict=True):
-        position, _, _ = t.map_state('actuator_to_joint', each, nothing, nothing, guess=start)
+        position = t.actuator_to_joint('position', each, guess=start)
         assert np.allclose(position, expected, rtol=0.0, atol=1e-9, equal_nan=True)
 
 
@@ -138,13 +137,12 @@ def test_a_crank_that_is_a_turn_further_is_no_solution() -> None:
         upper=(0.65, 0.75),
         actuator_reduction=(-3.0, 2.0),
     )  # fmt: skip
-    nothing = np.zeros(2)
     for q in ((0.25, -0.4), (0.0, -0.25)):
         a = t.joint_to_actuator('position', q)
         assert np.isfinite(t.actuator_to_joint('position', [a], guess=[q])).all()
         a = np.add(a, (6.0 * np.pi, 0.0))
         assert np.isnan(t.actuator_to_joint('position', [a], guess=[q])).all()
-        assert np.isnan(t.map_state('actuator_to_joint', a, nothing, nothing, guess=q)).all()
+        assert np.isnan(t.actuator_to_joint('position', a, guess=q)).all()
 
 
 @pytest.mark.parametrize(

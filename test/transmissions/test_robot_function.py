@@ -165,11 +165,9 @@ def reasons_of(robot: RobotTransmissions, direction: str, rows: np.ndarray) -> C
     for binding in robot.bindings:
         forward = direction == 'actuator_to_joint'
         places = list(binding.actuators if forward else binding.joints)
-        binding.transmission.map_state(
-            direction,
-            *rows[:, places],
-            report=report.for_transmission(binding.spec.name),
-        )
+        stream = RobotMap(single(binding.transmission), direction)
+        stream.map_state(np.ascontiguousarray(rows[:, places]), own := MapReport())
+        report.counts.update({(binding.spec.name, why): n for (_, why), n in own.counts.items()})
     return report.counts
 
 

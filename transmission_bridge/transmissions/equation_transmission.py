@@ -121,9 +121,9 @@ class EquationTransmission(MechanismTransmission):
             **(numbers or {}),
         }
         everything: dict[str, Numbers] = {
-            'actuator_reduction': self._actuator_reduction,
-            'joint_reduction': self._joint_reduction,
-            'joint_offset': self._joint_offset,
+            'actuator_reduction': self.actuator_reduction,
+            'joint_reduction': self.joint_reduction,
+            'joint_offset': self.joint_offset,
             **numbers,
         }
         flat = tuple(flatten(everything))
@@ -187,9 +187,9 @@ class EquationTransmission(MechanismTransmission):
         """
         ends = np.array([lower, upper], dtype=np.float64)
         if space == 'actuator':
-            ends = ends * self._actuator_reduction
+            ends = ends * self.actuator_reduction
         else:
-            ends = ends / self._joint_reduction + self._joint_offset
+            ends = ends / self.joint_reduction + self.joint_offset
         ends.sort(axis=0)
         return Domain(space, tuple(ends[0].tolist()), tuple(ends[1].tolist()))
 
@@ -215,8 +215,8 @@ class EquationTransmission(MechanismTransmission):
                 expected=f'{self.members[0]} of actuators, {self.members[1]} of joints',
                 found=f'{actuators.tolist()} and {joints.tolist()}',
             )
-        actuators = actuators * self._actuator_reduction
-        joints = joints / self._joint_reduction + self._joint_offset
+        actuators = actuators * self.actuator_reduction
+        joints = joints / self.joint_reduction + self.joint_offset
         return (joints, actuators) if self.domain.space == 'joint' else (actuators, joints)
 
     def __repr__(self) -> str:

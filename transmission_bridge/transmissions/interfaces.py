@@ -13,7 +13,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Literal
 
-from transmission_bridge.errors import UnsupportedInterfaceError
+from transmission_bridge.errors import TransmissionError, UnsupportedInterfaceError
 
 Direction = Literal['actuator_to_joint', 'joint_to_actuator']
 ACTUATOR_TO_JOINT: Direction = 'actuator_to_joint'
@@ -46,6 +46,13 @@ INTERFACES: dict[str, Quantity] = {
     'absolute_position': Quantity.ABSOLUTE_POSITION,
 }
 
+#: Further arguments of a map if the Jacobian varies.
+_NEEDED = {
+    Quantity.VELOCITY: {'at': 'positions'},
+    Quantity.EFFORT: {'at': 'positions'},
+    Quantity.ACCELERATION: {'at': 'positions', 'rate': 'velocities'},
+}
+
 
 def interfaces_of(direction: Direction) -> tuple[str, ...]:
     """
@@ -70,3 +77,22 @@ def quantity_of(interface: str, direction: Direction) -> Quantity:
     ):
         raise UnsupportedInterfaceError(interface, direction, interfaces_of(direction))
     return quantity
+
+
+def require_arguments(
+    interface: str, direction: Direction, transmission: str = '', **given: object
+) -> None:
+    """
+    Check the arguments of a map whose Jacobian varies; ``None`` is missing.
+
+    :raises TransmissionError: If ``at`` or ``rate`` is needed and missing.
+    """
+    for name, expected in _NEEDED.get(quantity_of(interface, direction), {}).items():
+        if given.get(name) is None:
+            raise TransmissionError(
+                f'{interface} cannot be mapped without {name}=, because the Jacobian varies',
+                transmission=transmission,
+                parameter=name,
+                expected=expected,
+                found='None',
+            )

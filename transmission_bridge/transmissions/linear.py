@@ -74,29 +74,20 @@ class LinearTransmission(Transmission):
                 'matrix', expected='(n_joints, n_actuators)', found=self._matrix.shape
             )
         n_joints, n_actuators = self._matrix.shape
+        self.members = n_actuators, n_joints
         offset = np.zeros(n_joints) if joint_offset is None else joint_offset
         self._offset = _freeze_array('joint_offset', offset, (n_joints,))
         inverse = _invert_matrix(self._matrix) if inverse is None else inverse
         self._invert_matrix = _freeze_array('inverse', inverse, (n_actuators, n_joints))
-        self._actuator_reduction = actuator_reduction or ()
-        self._joint_reduction = joint_reduction or ()
-        self._joint_offset = tuple(self._offset.tolist())
+        self.actuator_reduction = actuator_reduction or (1.0,) * n_actuators
+        self.joint_reduction = joint_reduction or (1.0,) * n_joints
+        self.joint_offset = tuple(self._offset.tolist())
         self._maps: dict[tuple[Direction, Quantity], AffineMap] = {}
         for direction in DIRECTIONS:
             for quantity in {INTERFACES[interface] for interface in interfaces_of(direction)}:
                 coefficients, before, after = self.coefficients(direction, quantity)
                 mapped = AffineMap(coefficients, before=before, after=after)
                 self._maps[direction, quantity] = mapped
-
-    @property
-    def n_actuators(self) -> int:
-        """Number of actuators."""
-        return int(self._matrix.shape[1])
-
-    @property
-    def n_joints(self) -> int:
-        """Number of joints."""
-        return int(self._matrix.shape[0])
 
     def coefficients(
         self, direction: Direction, quantity: Quantity

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 import math
-from typing import Any, NamedTuple, TYPE_CHECKING
+from typing import Any, cast, NamedTuple, TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from transmission_bridge.transmissions.interfaces import (
     Direction,
     Quantity,
     quantity_of,
+    require_arguments,
 )
 from transmission_bridge.transmissions.linear import as_ratios
 from transmission_bridge.transmissions.report import MapReport
@@ -28,8 +29,6 @@ from transmission_bridge.types import Array
 
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.domain import Domain
-
-_POSITIONS = (Quantity.POSITION, Quantity.ABSOLUTE_POSITION)
 
 #: Default of ``max_gain``. Each mechanism in the documentation loses at most 1 % of its domain.
 MAX_GAIN = 50.0
@@ -122,8 +121,7 @@ class MechanismTransmission(Transmission):
     A copy is built from the arguments of the constructor, which must not change afterwards.
     """
 
-    #: Numbers of actuators and joints.
-    members: tuple[int, int] = (1, 1)
+    members = (1, 1)
 
     #: The positions that are mapped.
     domain: Domain
@@ -165,16 +163,6 @@ class MechanismTransmission(Transmission):
         vars(other).update(vars(self), max_gain=max_gain, _parts={})
         return other
 
-    @property
-    def n_actuators(self) -> int:
-        """Number of actuators."""
-        return self.members[0]
-
-    @property
-    def n_joints(self) -> int:
-        """Number of joints."""
-        return self.members[1]
-
     def parts(self, direction: Direction) -> tuple[CompiledPart, ...]:
         """Return the compiled functions of independent sets of members, made once."""
         if direction not in self._parts:
@@ -194,10 +182,10 @@ class MechanismTransmission(Transmission):
         """Check and keep reductions and offsets; ``None``: ones and zeros."""
         n, m = self.members
         ones = (1.0,) * max(n, m)
-        self._actuator_reduction = as_ratios(
+        self.actuator_reduction = as_ratios(
             'actuator_reduction', ones[:n] if actuator_reduction is None else actuator_reduction, n
         )
-        self._joint_reduction = as_ratios(
+        self.joint_reduction = as_ratios(
             'joint_reduction', ones[:m] if joint_reduction is None else joint_reduction, m
         )
         offsets = (0.0,) * m if joint_offset is None else tuple(map(float, joint_offset))
@@ -208,7 +196,7 @@ class MechanismTransmission(Transmission):
                 expected=f'finite numbers, {m} in all',
                 found=f'{len(offsets)}: {offsets}',
             )
-        self._joint_offset = offsets
+        self.joint_offset = offsets
 
     def map(
         self,
@@ -223,37 +211,19 @@ class MechanismTransmission(Transmission):
     ) -> Array:
         """Map values from one space to the other; see :class:`Transmission`."""
         quantity = quantity_of(interface, direction)
-        value = as_values('values', values, self._n_inputs(direction))
+        value = as_values('values', values, self.members[direction != ACTUATOR_TO_JOINT])
+        require_arguments(interface, direction, at=at, rate=rate)
         nothing = np.full(value.shape, np.nan)
-        if quantity in _POSITIONS:
+        if quantity in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
             return self._map_rows(direction, (value, nothing, nothing), guess, report)[0]
-        where = self._require_argument('at', at, value.shape, interface)
+        where = _require_shape('at', cast('npt.ArrayLike', at), value.shape)
         if quantity is Quantity.EFFORT:
             return self._map_rows(direction, (where, nothing, value), guess, report)[2]
         if quantity is Quantity.VELOCITY:
             return self._map_rows(direction, (where, value, nothing), guess, report)[1]
-        moving = self._require_argument('rate', rate, value.shape, interface)
+        moving = _require_shape('rate', cast('npt.ArrayLike', rate), value.shape)
         bend = self._map_rows(direction, (where, moving, nothing), guess, report, bends=True)[2]
         return self._map_rows(direction, (where, value, nothing), guess, None)[1] + bend
-
-    def map_state(
-        self,
-        direction: Direction,
-        position: npt.ArrayLike,
-        velocity: npt.ArrayLike,
-        effort: npt.ArrayLike,
-        *,
-        guess: npt.ArrayLike | None = None,
-        report: MapReport | None = None,
-    ) -> tuple[Array, Array, Array]:
-        """Map one state, solving for its position once; see :class:`Transmission`."""
-        value = as_values('position', position, self._n_inputs(direction))
-        speed = _require_shape('velocity', velocity, value.shape)
-        force = _require_shape('effort', effort, value.shape)
-        return self._map_rows(direction, (value, speed, force), guess, report)
-
-    def _n_inputs(self, direction: Direction) -> int:
-        return self.n_actuators if direction == ACTUATOR_TO_JOINT else self.n_joints
 
     def _map_rows(
         self,
@@ -263,7 +233,7 @@ class MechanismTransmission(Transmission):
         report: MapReport | None,
         *,
         bends: bool = False,
-    ) -> tuple[Array, Array, Array]:
+    ) -> list[Array]:
         """Map the three rows; ``bends``: accelerations at constant velocity replace efforts."""
         from transmission_bridge.transmissions.calls import map_samples
 
@@ -286,21 +256,7 @@ class MechanismTransmission(Transmission):
                 found[2] = part.bend(position, velocity, found[0], found[1], after)
             for result, each in zip(results, found, strict=True):
                 result[:, part.outputs] = each
-        place, speed, force = (result.reshape(*batch, n_out) for result in results)
-        return place, speed, force
-
-    def _require_argument(
-        self, name: str, values: npt.ArrayLike | None, shape: tuple[int, ...], interface: str
-    ) -> Array:
-        if values is None:
-            raise TransmissionError(
-                f'{type(self).__name__} cannot map {interface} without {name}=, because its '
-                'Jacobian varies',
-                parameter=name,
-                expected='positions' if name == 'at' else 'velocities',
-                found='None',
-            )
-        return _require_shape(name, values, shape)
+        return [result.reshape(*batch, n_out) for result in results]
 
 
 def _build_copy(

@@ -16,14 +16,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.errors import TransmissionError, UnknownNameError
+from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.transmissions.affine_map import AffineMap
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
-    Quantity,
     quantity_of,
+    require_arguments,
 )
 from transmission_bridge.transmissions.linear import LinearTransmission
 from transmission_bridge.transmissions.report import MapReport
@@ -33,13 +33,6 @@ from transmission_bridge.transmissions.units import ActuatorUnits
 from transmission_bridge.types import Array, Index, Mask
 
 _FLAG = 'Whether the sensors are at the joints: values pass by role, unmapped.'
-
-#: Further arguments of a map if the Jacobian varies.
-_NEEDED = {
-    Quantity.VELOCITY: {'at': 'positions'},
-    Quantity.EFFORT: {'at': 'positions'},
-    Quantity.ACCELERATION: {'at': 'positions', 'rate': 'velocities'},
-}
 
 
 class Robot:
@@ -223,15 +216,8 @@ class Robot:
             if each is not None
         }
         near = None if guess is None else as_values('guess', guess, affine.n_out)
-        for name, expected in _NEEDED.get(quantity_of(interface, direction), {}).items():
-            if mechanisms and name not in where:
-                raise TransmissionError(
-                    f'{interface} cannot be mapped without {name}=, because the Jacobian varies',
-                    transmission=mechanisms[0].spec.name,
-                    parameter=name,
-                    expected=expected,
-                    found='None',
-                )
+        if mechanisms:
+            require_arguments(interface, direction, mechanisms[0].spec.name, at=at, rate=rate)
         # Infinity minus infinity is unknown: NaN without a warning.
         with np.errstate(invalid='ignore'):
             mapped = affine(given)

@@ -75,9 +75,9 @@ class TabulatedTransmission(MechanismTransmission):
         if x.ndim == 1 and len(x) > 1 and x[0] > x[-1]:
             x, y = x[::-1], y[::-1]
         curve = MonotoneCubic(x, y)
-        ends = sorted((self._actuator_reduction[0] * curve.x[[0, -1]]).tolist())
+        ends = sorted((self.actuator_reduction[0] * curve.x[[0, -1]]).tolist())
         self.domain = Domain('actuator', (ends[0],), (ends[1],))
-        gears = (*self._actuator_reduction, *self._joint_reduction, *self._joint_offset)
+        gears = (*self.actuator_reduction, *self.joint_reduction, *self.joint_offset)
         numbers = (*gears, *curve.x.tolist(), *curve.pieces.ravel().tolist())
         system = _build_table_system(len(curve.x))
         self._mechanism = EquationMechanism.build(system, self.domain, numbers)

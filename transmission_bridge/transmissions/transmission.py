@@ -48,7 +48,7 @@ API_VERSION = 2
 #: Methods that are derived from the matrix, equation or table of a type. A type with functions of
 #: numbers in their place, such as ``evaluate``, cannot be compiled.
 DERIVED = (
-    'map', 'map_state', 'actuator_to_joint', 'joint_to_actuator', 'jacobian', 'supports', 'parts',
+    'map', 'actuator_to_joint', 'joint_to_actuator', 'jacobian', 'supports', 'parts',
     '_build_parts', 'evaluate',
 )  # fmt: skip
 
@@ -77,10 +77,17 @@ class Transmission(ABC):
     #: Whether the type requires rotary actuators: their unit is then [rad].
     actuators_turn: bool = False
 
-    #: Values of :attr:`actuator_reduction`, :attr:`joint_reduction` and :attr:`joint_offset`.
-    _actuator_reduction: tuple[float, ...] = ()
-    _joint_reduction: tuple[float, ...] = ()
-    _joint_offset: tuple[float, ...] = ()
+    #: Numbers of actuators and joints.
+    members: tuple[int, int]
+
+    #: Reductions on the actuators' side, in role order; ones if the type has none.
+    actuator_reduction: tuple[float, ...]
+
+    #: Reductions on the joints' side, in role order; ones if the type has none.
+    joint_reduction: tuple[float, ...]
+
+    #: Offsets in joint coordinates [rad or m], in role order; zeros if the type has none.
+    joint_offset: tuple[float, ...]
 
     #: Joints that actuators move but that cannot be commanded. :meth:`map` to joints returns them
     #: after the other joints; the inverse map has no inputs for them.
@@ -102,29 +109,14 @@ class Transmission(ABC):
         raise reader.error(f'{cls.__name__} does not define from_spec')
 
     @property
-    @abstractmethod
     def n_actuators(self) -> int:
         """Number of actuators."""
+        return self.members[0]
 
     @property
-    @abstractmethod
     def n_joints(self) -> int:
         """Number of joints."""
-
-    @property
-    def actuator_reduction(self) -> tuple[float, ...]:
-        """Reductions on the actuators' side, in role order; ones if the type has none."""
-        return self._actuator_reduction or (1.0,) * self.n_actuators
-
-    @property
-    def joint_reduction(self) -> tuple[float, ...]:
-        """Reductions on the joints' side, in role order; ones if the type has none."""
-        return self._joint_reduction or (1.0,) * self.n_joints
-
-    @property
-    def joint_offset(self) -> tuple[float, ...]:
-        """Offsets in joint coordinates [rad or m], in role order; zeros if the type has none."""
-        return self._joint_offset or (0.0,) * self.n_joints
+        return self.members[1]
 
     def supports(self, interface: str, direction: Direction) -> bool:
         """
@@ -175,39 +167,6 @@ class Transmission(ABC):
     def joint_to_actuator(self, interface: str, values: npt.ArrayLike, **options: Any) -> Array:
         """Map joint values to actuator values; see :meth:`map`."""
         return self.map(JOINT_TO_ACTUATOR, interface, values, **options)
-
-    def map_state(
-        self,
-        direction: Direction,
-        position: npt.ArrayLike,
-        velocity: npt.ArrayLike,
-        effort: npt.ArrayLike,
-        *,
-        guess: npt.ArrayLike | None = None,
-        report: MapReport | None = None,
-    ) -> tuple[Array, Array, Array]:
-        """
-        Map position, velocity and effort of one state together.
-
-        The result equals three calls with ``at=position``, but a mechanism solves for its position
-        only once.
-
-        :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
-        :param position: Shape ``(..., n)``.
-        :param velocity: Same shape.
-        :param effort: Same shape.
-        :param guess: Initial guess of an iterative solution, in the output's space.
-        :param report: Collects the reasons of NaN results, once per position.
-        :returns: Position, velocity and effort in the other space.
-        :raises ShapeError: If an array has another shape.
-        :raises UnsupportedInterfaceError: If one of the three cannot be mapped.
-        """
-        mapped = self.map(direction, 'position', position, guess=guess, report=report)
-        return (
-            mapped,
-            self.map(direction, 'velocity', velocity, at=position, guess=mapped),
-            self.map(direction, 'effort', effort, at=position, guess=mapped),
-        )
 
     def facts(self) -> tuple[str, ...]:
         """Return facts about the mechanism in sentences, for ``check``."""

@@ -146,7 +146,7 @@ def check_solved_everywhere(subject: Subject) -> None:
 
 
 def check_jacobian(subject: Subject) -> None:
-    """The velocity map is the derivative of the position map and agrees with ``jacobian``."""
+    """The velocity map is the derivative of the position map."""
     differences, halved = (_central_differences(subject, share) for share in (2e-5, 1e-5))
     largest = np.abs(subject.slope).max(axis=(-2, -1)) + np.median(np.abs(subject.slope))
     # Differences are conclusive only if two steps agree and stay in the domain.
@@ -158,18 +158,6 @@ def check_jacobian(subject: Subject) -> None:
         (JACOBIAN * largest)[known],
         'the velocity map is not the derivative of the position map',
         subject.x[known],
-    )
-    jacobian = subject.transmission.jacobian(subject.actuator_position)
-    expected = subject.slope
-    if subject.along == JOINT_TO_ACTUATOR:
-        expected = np.asarray(np.linalg.pinv(subject.slope, rcond=0.0), dtype=np.float64)
-    scale = np.abs(expected).max(axis=(-2, -1))
-    # If the position was solved for, its rounding error is multiplied by the curvature.
-    _require_small(
-        np.abs(jacobian - expected).max(axis=(-2, -1)),
-        ROUND_TRIP * subject.condition * subject.condition * scale,
-        'jacobian() is not the velocity map',
-        subject.x,
     )
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 import math
 from typing import cast, ClassVar
 
@@ -71,7 +71,7 @@ class LinkageTransmission(MechanismTransmission):
     :param spec: Loops, driven and commanded joints, start and tolerance.
     :param actuator_reduction: ``n``, ones by default.
     :param actuator_offset: ``off``, zeros by default [rad or m].
-    :param lengths: Lengths of all loops, in place of the described lengths [m].
+    :param lengths: Lengths of rods in place of the described lengths, by index of the loop [m].
     :param passive_joints: Which passive joints are outputs.
     :raises TransmissionError: If the linkage does not close or does not determine its joints.
     """
@@ -85,26 +85,19 @@ class LinkageTransmission(MechanismTransmission):
         *,
         actuator_reduction: Sequence[float] | None = None,
         actuator_offset: Sequence[float] | None = None,
-        lengths: Sequence[float | None] | None = None,
+        lengths: Mapping[int, float] | None = None,
         passive_joints: str = 'none',
     ) -> None:
         self._robot, self._spec, self._passive = robot, spec, passive_joints
         self.members = len(spec.driven), len(spec.commanded)
         self._set_gears(actuator_reduction or None, None, None)
         #: The independent mechanisms.
-        self.components = build_components(robot, spec)
-        if lengths is not None:
-            self.components = tuple(
-                each.with_lengths(
-                    [
-                        known if (given := lengths[loop]) is None else given
-                        for loop, known in zip(
-                            each.loops, each.structure.lengths.tolist(), strict=True
-                        )
-                    ]
-                )
-                for each in self.components
+        self.components = tuple(
+            each.with_lengths(
+                [(lengths or {}).get(loop, length) for loop, length in known.items()]
             )
+            for each, known in _list_lengths(build_components(robot, spec))
+        )
         self.passive_joints = tuple(
             name
             for component in self.components
@@ -115,7 +108,7 @@ class LinkageTransmission(MechanismTransmission):
         )
         slides = {joint.name for joint in robot.joints if joint.type == 'prismatic'}
         self.actuators_turn = slides.isdisjoint(spec.driven)
-        self._scale = np.array(self._actuator_reduction)
+        self._scale = np.array(self.actuator_reduction)
         self._offset = np.array(actuator_offset or (0.0,) * len(spec.driven))
         low, high = np.empty(len(spec.driven)), np.empty(len(spec.driven))
         for component, driven, _ in self.iterate_members():
@@ -156,25 +149,20 @@ class LinkageTransmission(MechanismTransmission):
             tree.check_frames(loop)
         for other in robot.transmissions:
             _refuse_shared(reader, robot, other)
-        components = build_components(robot, linkage)
-        lengths: list[float | None] = []
-        for number, loop in enumerate(linkage.loops):
-            if loop.type != 'rod':
-                lengths.append(None)
-                continue
-            (default,) = (
-                float(component.structure.lengths[place])
-                for component in components
-                for place, own in enumerate(component.loops)
-                if own == number
+        known = {
+            loop: length
+            for _, own in _list_lengths(build_components(robot, linkage))
+            for loop, length in own.items()
+            if linkage.loops[loop].type == 'rod'
+        }
+        lengths = {
+            loop: reader.declare(
+                ('loops', str(loop + 1), 'length'),
+                length,
+                'Distance that the two frames keep [m].',
             )
-            lengths.append(
-                reader.declare(
-                    ('loops', str(number + 1), 'length'),
-                    default,
-                    'Distance that the two frames keep [m].',
-                )
-            )
+            for loop, length in sorted(known.items())
+        }
         return cls(
             robot,
             linkage,
@@ -182,7 +170,7 @@ class LinkageTransmission(MechanismTransmission):
             actuator_offset=reader.actuator_offsets(
                 'Position of the driven joint at actuator zero [rad or m].'
             ),
-            lengths=lengths if any(each is not None for each in lengths) else None,
+            lengths=lengths,
             passive_joints=reader.passive_joints,
         )
 
@@ -250,6 +238,14 @@ class LinkageTransmission(MechanismTransmission):
             lambda positions, guess: np.full((len(positions), step.n_start), math.nan),
             find_bend,
         )
+
+
+def _list_lengths(
+    components: Sequence[Component],
+) -> Iterator[tuple[Component, dict[int, float]]]:
+    """Yield components with the length of each of their loops, by index of the loop."""
+    for each in components:
+        yield each, dict(zip(each.loops, each.structure.lengths.tolist(), strict=True))
 
 
 def _list_facts(component: Component) -> list[str]:
