@@ -149,6 +149,16 @@ def check_batch_equals_loop(subject: Subject) -> None:
         )
 
 
+def check_slope(subject: Subject) -> None:
+    """``jacobian`` is what the velocity map says, or the inverse of that."""
+    t, along = subject.transmission, subject.along
+    found = t.jacobian(subject.input_positions(DIRECTIONS[0]))
+    expected = subject.slope if along == DIRECTIONS[0] else np.linalg.pinv(subject.slope, rcond=0)
+    # If the position was solved for, its rounding error is multiplied by the curvature.
+    allowed = 1e-12 * subject.condition**2 * np.abs(expected).max(axis=(-2, -1))
+    assert (np.abs(found - expected).max(axis=(-2, -1)) <= allowed).all(), 'another jacobian()'
+
+
 def check_guess(subject: Subject) -> None:
     """A guess near the solution leads to the same solution, one sample after the other."""
     part = subject.take_first(LOOP_COUNT)
@@ -331,6 +341,7 @@ BASE: dict[str, Callable[[Subject], None]] = {
     'missing_position': check_missing_position,
     'batch_equals_loop': check_batch_equals_loop,
     'guess': check_guess,
+    'slope': check_slope,
     'stream': check_stream,
     'no_mutation': check_no_mutation,
     'nan_locality': check_nan_locality,

@@ -203,6 +203,7 @@ BROKEN_BASE = [
     (answering(Wrist, lambda result, *_: result.astype(np.float32)), 'interfaces'),
     (answering(Wrist, lambda result, *_: 2.0 * result), 'stream'),
     (changed(Crank, map=follow), 'guess'),
+    (changed(Wrist, jacobian=lambda t, inner, a: -inner(t, a)), 'slope'),
     (OF_ANOTHER, 'interfaces'),
     (changed(Wrist, map=cut_off), 'shape_errors'),
     (changed(Crank, map=assume_zero), 'missing_position'),

@@ -54,6 +54,19 @@ class Domain:
         object.__setattr__(self, 'lower', lower)
         object.__setattr__(self, 'upper', upper)
 
+    @classmethod
+    def between(cls, space: Literal['joint', 'actuator'], corners: Array) -> Domain:
+        """
+        Return the box between two opposite corners.
+
+        :param space: ``joint`` or ``actuator``.
+        :param corners: Shape ``(2, n)`` [rad or m].
+        :returns: The domain.
+        :raises TransmissionError: If a corner is not finite or a range is empty.
+        """
+        lower, upper = np.sort(corners, axis=0).tolist()
+        return cls(space, tuple(lower), tuple(upper))
+
     @property
     def span(self) -> Array:
         """Width of each range, shape ``(n,)``."""

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from transmission_bridge.transmissions.calls import map_samples
@@ -18,37 +16,26 @@ from transmission_bridge.transmissions.system import System
 from transmission_bridge.types import Array
 
 
-class EquationMechanism(NamedTuple):
+class EquationMechanism:
     """
     A system with everything that it needs to map a sample.
 
     :param numbers: The numbers that are inputs of the compiled functions.
     :param choices: Indices of the numbers that only choose among several solutions.
+    :param pose: For a closure alone, ``x`` and an approximate ``y`` of the assembly.
+    :raises TransmissionError: If no position of the domain can be reached.
     """
 
-    system: System
-    domain: Domain
-    numbers: tuple[float, ...]
-    choices: tuple[int, ...]
-    seeds: Seeds
-
-    @classmethod
-    def build(
-        cls,
+    def __init__(
+        self,
         system: System,
         domain: Domain,
         numbers: tuple[float, ...],
         choices: tuple[int, ...] = (),
         pose: tuple[Array, Array] | None = None,
-    ) -> EquationMechanism:
-        """
-        Return the mechanism with its table of starts.
-
-        :param pose: For a closure alone, ``x`` and an approximate ``y`` of the assembly.
-        :raises TransmissionError: If no position of the domain can be reached.
-        """
-        seeds = Seeds.from_domain(system, domain, numbers, pose)
-        return cls(system, domain, numbers, choices, seeds)
+    ) -> None:
+        self.system, self.domain, self.numbers, self.choices = system, domain, numbers, choices
+        self.seeds = Seeds.from_domain(system, domain, numbers, pose)
 
     def make_part(self, direction: Direction, max_gain: float) -> CompiledPart:
         """Return the compiled function of a direction with its constant inputs."""

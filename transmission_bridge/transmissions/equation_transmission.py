@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.domain import Domain
@@ -144,7 +145,7 @@ class EquationTransmission(MechanismTransmission):
             for name, each in everything.items()
             for _ in flatten({name: each})
         ]
-        self._mechanism = EquationMechanism.build(
+        self._mechanism = EquationMechanism(
             system,
             self.domain,
             flat,
@@ -185,13 +186,12 @@ class EquationTransmission(MechanismTransmission):
         :param upper: Upper ends.
         :returns: The domain, in the coordinates of the robot.
         """
-        ends = np.array([lower, upper], dtype=np.float64)
+        return Domain.between(space, self._apply_gears(space, [lower, upper]))
+
+    def _apply_gears(self, space: str, bare: npt.ArrayLike) -> Array:
         if space == 'actuator':
-            ends = ends * self.actuator_reduction
-        else:
-            ends = ends / self.joint_reduction + self.joint_offset
-        ends.sort(axis=0)
-        return Domain(space, tuple(ends[0].tolist()), tuple(ends[1].tolist()))
+            return np.multiply(bare, self.actuator_reduction)
+        return np.divide(bare, self.joint_reduction) + self.joint_offset
 
     def pose(self) -> tuple[Sequence[float], Sequence[float]]:
         """
@@ -215,16 +215,8 @@ class EquationTransmission(MechanismTransmission):
                 expected=f'{self.members[0]} of actuators, {self.members[1]} of joints',
                 found=f'{actuators.tolist()} and {joints.tolist()}',
             )
-        actuators = actuators * self.actuator_reduction
-        joints = joints / self.joint_reduction + self.joint_offset
-        return (joints, actuators) if self.domain.space == 'joint' else (actuators, joints)
-
-    def __repr__(self) -> str:
-        """Return the class with its numbers."""
-        names = ('actuator_reduction', 'joint_reduction', 'joint_offset')
-        everything = {**vars(self.p), **{name: getattr(self, name) for name in names}}
-        numbers = ', '.join(f'{name}={value}' for name, value in everything.items())
-        return f'{type(self).__name__}({numbers})'
+        poses = self._apply_gears('actuator', actuators), self._apply_gears('joint', joints)
+        return poses[::-1] if self.domain.space == 'joint' else poses
 
 
 @lru_cache(maxsize=256)

@@ -71,12 +71,9 @@ def quantity_of(interface: str, direction: Direction) -> Quantity:
 
     :raises UnsupportedInterfaceError: If it cannot be mapped in this direction.
     """
-    quantity = INTERFACES.get(interface)
-    if quantity is None or (
-        quantity is Quantity.ABSOLUTE_POSITION and direction == JOINT_TO_ACTUATOR
-    ):
+    if interface not in interfaces_of(direction):
         raise UnsupportedInterfaceError(interface, direction, interfaces_of(direction))
-    return quantity
+    return INTERFACES[interface]
 
 
 def require_arguments(

@@ -133,21 +133,14 @@ class LinearTransmission(Transmission):
         repeated = np.broadcast_to(self._matrix, (*position.shape[:-1], *self._matrix.shape))
         return np.array(repeated, dtype=np.float64)
 
-    def __repr__(self) -> str:
-        """Return the class with its reductions and offsets."""
-        return (
-            f'{type(self).__name__}(actuator_reduction={self.actuator_reduction}, '
-            f'joint_reduction={self.joint_reduction}, joint_offset={self.joint_offset})'
-        )
 
-
-def as_ratios(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:
+def as_ratios(name: str, values: Sequence[float] | None, count: int) -> tuple[float, ...]:
     """
-    Return reductions as floats.
+    Return reductions as floats; ones for ``None``.
 
     :raises TransmissionError: If their number is not ``count``, or one is zero or not finite.
     """
-    numbers = tuple(float(value) for value in values)
+    numbers = (1.0,) * count if values is None else tuple(map(float, values))
     is_usable = all(math.isfinite(number) and number != 0.0 for number in numbers)
     if len(numbers) != count or not is_usable:
         raise TransmissionError(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 import math
 from typing import Any, cast, NamedTuple, TYPE_CHECKING
 
@@ -23,7 +24,6 @@ from transmission_bridge.transmissions.interfaces import (
 )
 from transmission_bridge.transmissions.linear import as_ratios
 from transmission_bridge.transmissions.report import MapReport
-from transmission_bridge.transmissions.status import count_status
 from transmission_bridge.transmissions.transmission import as_values, Transmission
 from transmission_bridge.types import Array
 
@@ -140,7 +140,8 @@ class MechanismTransmission(Transmission):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy by the arguments."""
-        return _build_copy, (type(self), *self._arguments, self.max_gain)
+        args, options = self._arguments
+        return partial(type(self), *args, **options), (), {'max_gain': self.max_gain}
 
     def with_max_gain(self, max_gain: float) -> MechanismTransmission:
         """
@@ -181,13 +182,8 @@ class MechanismTransmission(Transmission):
     ) -> None:
         """Check and keep reductions and offsets; ``None``: ones and zeros."""
         n, m = self.members
-        ones = (1.0,) * max(n, m)
-        self.actuator_reduction = as_ratios(
-            'actuator_reduction', ones[:n] if actuator_reduction is None else actuator_reduction, n
-        )
-        self.joint_reduction = as_ratios(
-            'joint_reduction', ones[:m] if joint_reduction is None else joint_reduction, m
-        )
+        self.actuator_reduction = as_ratios('actuator_reduction', actuator_reduction, n)
+        self.joint_reduction = as_ratios('joint_reduction', joint_reduction, m)
         offsets = (0.0,) * m if joint_offset is None else tuple(map(float, joint_offset))
         if len(offsets) != m or not all(map(math.isfinite, offsets)):
             raise TransmissionError(
@@ -251,19 +247,12 @@ class MechanismTransmission(Transmission):
             *found, after, status = map_samples(
                 part.step, [*given, start], [part.numbers, part.table]
             )
-            count_status(status, report or MapReport())
+            (report or MapReport()).count(status)
             if bends:
                 found[2] = part.bend(position, velocity, found[0], found[1], after)
             for result, each in zip(results, found, strict=True):
                 result[:, part.outputs] = each
         return [result.reshape(*batch, n_out) for result in results]
-
-
-def _build_copy(
-    cls: type[MechanismTransmission], args: tuple[Any, ...], options: dict[str, Any], gain: float
-) -> MechanismTransmission:
-    made: MechanismTransmission = cls(*args, **options)
-    return made.with_max_gain(gain)
 
 
 def _require_shape(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:

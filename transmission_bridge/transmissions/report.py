@@ -10,6 +10,8 @@ from collections import Counter
 import numpy as np
 import numpy.typing as npt
 
+from transmission_bridge.transmissions.status import REASONS
+
 
 class MapReport:
     """
@@ -30,8 +32,9 @@ class MapReport:
         part.counts, part._name = self.counts, transmission
         return part
 
-    def count(self, reason: str, samples: npt.NDArray[np.bool_] | bool = True) -> None:
-        """Count lost samples."""
-        lost = int(np.count_nonzero(samples))
-        if lost:
-            self.counts[self._name, reason] += lost
+    def count(self, status: npt.ArrayLike) -> None:
+        """Count the reasons in the status bits of one sample or of many."""
+        bits = np.asarray(status, dtype=np.intp)
+        for bit, reason in REASONS.items():
+            if lost := int(np.count_nonzero(bits & bit)):
+                self.counts[self._name, reason] += lost

@@ -13,7 +13,6 @@ from transmission_bridge.transmissions.affine_map import AffineMap, AffineStream
 from transmission_bridge.transmissions.interfaces import Direction, FIELDS
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.robot import Robot
-from transmission_bridge.transmissions.status import count_status
 from transmission_bridge.types import Array
 
 if TYPE_CHECKING:
@@ -92,5 +91,5 @@ def _call_function(function: RobotFunction, values: Array, report: MapReport | N
         report = MapReport() if report is None else report
         for binding, status in zip(function.bindings, function.status.tolist(), strict=True):
             if status:
-                count_status(status, report.for_transmission(binding.spec.name))
+                report.for_transmission(binding.spec.name).count(status)
     return function.mapped

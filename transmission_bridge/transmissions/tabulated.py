@@ -75,12 +75,12 @@ class TabulatedTransmission(MechanismTransmission):
         if x.ndim == 1 and len(x) > 1 and x[0] > x[-1]:
             x, y = x[::-1], y[::-1]
         curve = MonotoneCubic(x, y)
-        ends = sorted((self.actuator_reduction[0] * curve.x[[0, -1]]).tolist())
-        self.domain = Domain('actuator', (ends[0],), (ends[1],))
+        ends = self.actuator_reduction[0] * curve.x[[0, -1], np.newaxis]
+        self.domain = Domain.between('actuator', ends)
         gears = (*self.actuator_reduction, *self.joint_reduction, *self.joint_offset)
         numbers = (*gears, *curve.x.tolist(), *curve.pieces.ravel().tolist())
         system = _build_table_system(len(curve.x))
-        self._mechanism = EquationMechanism.build(system, self.domain, numbers)
+        self._mechanism = EquationMechanism(system, self.domain, numbers)
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> TabulatedTransmission:
@@ -142,12 +142,6 @@ def _read_table(reader: SpecReader) -> tuple[Sequence[float], Sequence[float]]:
             'joint=""/> elements',
             found='both' if points else 'neither',
         )
-    if not points:
-        first, second = (
-            reader.parse_numbers(name, text)
-            for name, text in zip(('actuator', 'joint'), columns, strict=True)
-        )
-        return first, second
     rows = [dict(point.attributes) for point in points]
     for point, row in zip(points, rows, strict=True):
         if row.keys() != {'actuator', 'joint'}:
@@ -157,8 +151,10 @@ def _read_table(reader: SpecReader) -> tuple[Sequence[float], Sequence[float]]:
                 expected='attributes actuator and joint',
                 found=', '.join(row) or 'none',
             )
+    if points:
+        columns = [' '.join(row[name] for row in rows) for name in ('actuator', 'joint')]
     first, second = (
-        reader.parse_numbers('point', ' '.join(row[name] for row in rows))
-        for name in ('actuator', 'joint')
+        reader.parse_numbers('point' if points else name, column)
+        for name, column in zip(('actuator', 'joint'), columns, strict=True)
     )
     return first, second

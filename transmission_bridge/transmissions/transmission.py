@@ -187,6 +187,12 @@ class Transmission(ABC):
         position = as_values('actuator_position', actuator_position, self.n_actuators)
         return slope_of(self, ACTUATOR_TO_JOINT, position)
 
+    def __repr__(self) -> str:
+        """Return the class with its numbers, reductions and offsets."""
+        names = ('p', 'actuator_reduction', 'joint_reduction', 'joint_offset')
+        numbers = (f'{name}={getattr(self, name)}' for name in names if hasattr(self, name))
+        return f'{type(self).__name__}({", ".join(numbers)})'
+
 
 def slope_of(transmission: Transmission, direction: Direction, x: Array) -> Array:
     """Return ``dy/dx``, shape ``(..., n_y, n_x)``, at ``x`` from the velocity map."""

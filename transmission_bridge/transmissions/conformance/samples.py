@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -61,26 +61,14 @@ class Subject:
         """The direction from ``y`` to ``x``."""
         return JOINT_TO_ACTUATOR if self.along == ACTUATOR_TO_JOINT else ACTUATOR_TO_JOINT
 
-    @property
-    def actuator_position(self) -> Array:
-        """The positions in actuator space."""
-        return self.x if self.along == ACTUATOR_TO_JOINT else self.y
-
     def input_positions(self, direction: Direction) -> Array:
         """Return the positions in the input space of a direction."""
         return self.x if direction == self.along else self.y
 
     def take_first(self, count: int) -> Subject:
         """Return the subject with its first positions only."""
-        return Subject(
-            self.transmission,
-            self.along,
-            self.x[:count],
-            self.y[:count],
-            self.slope[:count],
-            self.condition[:count],
-            self.domain,
-        )
+        names = ('x', 'y', 'slope', 'condition')
+        return replace(self, **{name: getattr(self, name)[:count] for name in names})
 
     def map(
         self, direction: Direction, interface: str, values: npt.ArrayLike, **options: Any

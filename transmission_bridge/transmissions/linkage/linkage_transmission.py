@@ -90,12 +90,11 @@ class LinkageTransmission(MechanismTransmission):
     ) -> None:
         self._robot, self._spec, self._passive = robot, spec, passive_joints
         self.members = len(spec.driven), len(spec.commanded)
-        self._set_gears(actuator_reduction or None, None, None)
+        self._set_gears(actuator_reduction, None, None)
         #: The independent mechanisms.
+        given = lengths or {}
         self.components = tuple(
-            each.with_lengths(
-                [(lengths or {}).get(loop, length) for loop, length in known.items()]
-            )
+            each.with_lengths([given.get(loop, length) for loop, length in known.items()])
             for each, known in _list_lengths(build_components(robot, spec))
         )
         self.passive_joints = tuple(
@@ -110,11 +109,10 @@ class LinkageTransmission(MechanismTransmission):
         self.actuators_turn = slides.isdisjoint(spec.driven)
         self._scale = np.array(self.actuator_reduction)
         self._offset = np.array(actuator_offset or (0.0,) * len(spec.driven))
-        low, high = np.empty(len(spec.driven)), np.empty(len(spec.driven))
+        ends = np.empty((2, len(spec.driven)))
         for component, driven, _ in self.iterate_members():
-            low[driven], high[driven] = component.lower, component.upper
-        ends = np.sort((np.stack([low, high]) - self._offset) * self._scale, axis=0)
-        self.domain = Domain('actuator', tuple(ends[0].tolist()), tuple(ends[1].tolist()))
+            ends[:, driven] = component.lower, component.upper
+        self.domain = Domain.between('actuator', (ends - self._offset) * self._scale)
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> LinkageTransmission:
@@ -203,15 +201,13 @@ class LinkageTransmission(MechanismTransmission):
     def _build_part(
         self, component: Component, driven: list[int], commanded: list[int], is_forward: bool
     ) -> CompiledPart:
-        inputs, outputs, published = driven, commanded, []
+        names = component.structure.names
+        passive = [(k, each) for k, each in enumerate(self.passive_joints) if each in names]
+        published = tuple(names.index(each) for _, each in passive)
+        inputs, outputs = commanded, driven
         if is_forward:
-            for column, name in enumerate(self.passive_joints, self.n_joints):
-                if name in component.structure.names:
-                    published.append(component.structure.names.index(name))
-                    outputs = [*outputs, column]
-        else:
-            inputs, outputs = commanded, driven
-        step = component.compile_direction(is_forward, self._passive == 'all', tuple(published))
+            inputs, outputs = driven, [*commanded, *(self.n_joints + k for k, _ in passive)]
+        step = component.compile_direction(is_forward, self._passive == 'all', published)
         scale, most = self._scale[driven], self.max_gain * component.typical_sizes
         numbers, table = component.collect_numbers(step, (*scale, *self._offset[driven], *most))
 
