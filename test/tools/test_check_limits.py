@@ -239,22 +239,6 @@ def test_units_are_those_of_joint_and_motor(legs, lines_of):
     assert not any('varies' in line or '?' in line for line in lines)
 
 
-def test_a_plugin_that_raises_costs_its_own_numbers_only(lines_of, monkeypatch):
-    """Where a Jacobian raises, its numbers are unknown, and the others are there."""
-
-    def broken(*_):
-        raise RuntimeError('a bug')
-
-    monkeypatch.setattr(
-        'transmission_bridge.transmissions.crank_slider.CrankSliderTransmission.jacobian', broken
-    )
-    code, lines, _ = lines_of(LEGS)
-    words = [line.split() for line in lines]
-    assert code == 0
-    assert ['knee_slide', '?', '?', '?', '?', 'rad', 'or', 'm,', 'N', 'm', 'or', 'N'] in words
-    assert any(line[:1] == ['tendon'] and '?' not in line for line in words)
-
-
 def test_a_dead_centre_within_the_limits_is_a_warning_and_no_number(run):
     """Speeds are those at which the bridge maps velocities; where it does not, that is said."""
     cam = chain({'cam': TABLE.format('0 1 2 3', '0 0.0001 0.01 0.02')}, jaw='prismatic 0 0.02 1 9')

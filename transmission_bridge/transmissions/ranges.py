@@ -86,16 +86,20 @@ def _allowed_box(item: Binding, robot: RobotDescription) -> tuple[Array, Array]:
 
 def allowed_positions(transmission: Transmission, lower: Array, upper: Array) -> Array:
     """Return a grid of actuator positions within joint limits and domain."""
+    n = transmission.n_joints
     if isinstance(transmission, MechanismTransmission):
         domain = transmission.domain
         ends = np.array([domain.lower, domain.upper])
-        if domain.space == 'actuator':
-            a = sample_box(*ends)
-            q = transmission.actuator_to_joint('position', a)[:, : transmission.n_joints]
-            if transmission.members != (1, 1):
+        if domain.space == 'actuator' and transmission.members == (1, 1):
+            ends = np.sort(transmission.actuator_to_joint('position', ends)[:, :1], axis=0)
+        elif domain.space == 'actuator':
+            if n != transmission.n_actuators or not np.isfinite([lower, upper]).all():
+                a = sample_box(*ends)
+                q = transmission.actuator_to_joint('position', a)[:, :n]
                 return a[((q >= lower) & (q <= upper)).all(axis=-1)]
-            ends = np.stack([np.fmin.reduce(q), np.fmax.reduce(q)])
-        lower, upper = np.maximum(lower, ends[0]), np.minimum(upper, ends[1])
+            ends = np.stack([lower, upper])
+        if np.isfinite(ends).all():
+            lower, upper = np.maximum(lower, ends[0]), np.minimum(upper, ends[1])
     if not (np.isfinite([lower, upper]).all() and (lower <= upper).all()):
         return np.empty((0, transmission.n_actuators))
     a = transmission.joint_to_actuator('position', sample_box(lower, upper))
