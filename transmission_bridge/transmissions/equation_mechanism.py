@@ -62,8 +62,7 @@ class EquationMechanism:
             (bent,) = map_samples(system.forms.bend, given, [self.numbers])
             if along:
                 return bent
-            nothing = np.full_like(bent, np.nan)
-            return -map_samples(step, [at, bent, nothing, after], [numbers, table])[1]
+            return -map_samples(step, [at, bent, np.nan * bent, after], [numbers, table])[1]
 
         return CompiledPart(
             system.compile_near(along),

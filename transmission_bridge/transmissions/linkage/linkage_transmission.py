@@ -91,11 +91,11 @@ class LinkageTransmission(MechanismTransmission):
         self._robot, self._spec, self._passive = robot, spec, passive_joints
         self.members = len(spec.driven), len(spec.commanded)
         self._set_gears(actuator_reduction, None, None)
-        #: The independent mechanisms.
         given = lengths or {}
+        #: The independent mechanisms.
         self.components = tuple(
-            each.with_lengths([given.get(loop, length) for loop, length in known.items()])
-            for each, known in _list_lengths(build_components(robot, spec))
+            each.with_lengths([given.get(k, length) for k, length in _list_lengths(each).items()])
+            for each in build_components(robot, spec)
         )
         self.passive_joints = tuple(
             name
@@ -149,8 +149,8 @@ class LinkageTransmission(MechanismTransmission):
             _refuse_shared(reader, robot, other)
         known = {
             loop: length
-            for _, own in _list_lengths(build_components(robot, linkage))
-            for loop, length in own.items()
+            for each in build_components(robot, linkage)
+            for loop, length in _list_lengths(each).items()
             if linkage.loops[loop].type == 'rod'
         }
         lengths = {
@@ -236,12 +236,9 @@ class LinkageTransmission(MechanismTransmission):
         )
 
 
-def _list_lengths(
-    components: Sequence[Component],
-) -> Iterator[tuple[Component, dict[int, float]]]:
-    """Yield components with the length of each of their loops, by index of the loop."""
-    for each in components:
-        yield each, dict(zip(each.loops, each.structure.lengths.tolist(), strict=True))
+def _list_lengths(component: Component) -> dict[int, float]:
+    """Return the length of each loop of a mechanism, by index of the loop."""
+    return dict(zip(component.loops, component.structure.lengths.tolist(), strict=True))
 
 
 def _list_facts(component: Component) -> list[str]:
