@@ -157,19 +157,6 @@ def test_dimensions_in_degrees_or_millimetres_are_warned_of(changed, words):
     assert [finding.found for finding in found] == [words] * bool(words)
 
 
-def test_a_plugin_that_raises_says_nothing(monkeypatch):
-    """If a Jacobian raises an error, the numbers of the description are still checked."""
-
-    def broken(*_):
-        raise RuntimeError('a bug')
-
-    monkeypatch.setattr(
-        'transmission_bridge.transmissions.linear.LinearTransmission.jacobian', broken
-    )
-    (finding,) = findings_of('Simple', joints=[ratio(2e7)])
-    assert "'joint_1' is implausible" in finding.message
-
-
 @pytest.mark.parametrize('name', ['arm.urdf', 'arm_ros1.urdf', 'one_joint.urdf'])
 def test_a_usual_robot_is_not_warned_of(name):
     """The robots of this package have nothing implausible."""

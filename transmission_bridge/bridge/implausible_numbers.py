@@ -54,7 +54,7 @@ def find_implausible_numbers(robot: RobotTransmissions) -> tuple[Finding, ...]:
     and prismatic joints, dimensions of more than a turn or 4 m, and offsets of that size if the
     limits of the joint are smaller.
     """
-    # The robot's Jacobian is NaN if a plugin raises an error.
+    # The robot's Jacobian is NaN if a mechanism has none at zero.
     whole = robot.jacobian(np.zeros(len(robot.actuator_names)))
     findings: list[Finding] = []
     for binding in robot.bindings:
