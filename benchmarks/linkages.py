@@ -167,7 +167,7 @@ def reference(linkage: object, at: np.ndarray, found: np.ndarray, tolerance: flo
         for first, (component, _, commanded) in zip(
             firsts, linkage.iterate_members(), strict=False
         ):
-            places = [first + place for place in component.commanded]
+            places = [first + place for place in component.structure.commanded]
             apart = np.abs(z[:, places] - found[:, commanded]).max()
             assert apart < 1e3 * tolerance, apart
 

@@ -40,7 +40,7 @@ from transmission_bridge.description.specs import (
     TransmissionEnd,
     TransmissionSpec,
 )
-from transmission_bridge.transmissions.affine_map import AffineMap
+from transmission_bridge.transmissions.affine_map import AffineMap, Workspace
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.crank_slider import (
     CrankSliderTransmission,
@@ -123,13 +123,13 @@ def cycles(rounds: int, _: int) -> tuple[Figures, Figures]:
         rows = [array[0] for array in inputs]
         lists = [row.tolist() for row in rows]
         affine = [robot.affine(DIRECTION, name) for name in INTERFACES]
-        workspaces = [each.make_workspace() for each in affine]
+        workspaces = [Workspace(each) for each in affine]
         outputs = [np.empty(joints) for _ in INTERFACES]
         stacked = AffineMap.from_maps(affine)
         flat, flat_out, workspace = (
             np.concatenate(rows),
             np.empty(3 * joints),
-            stacked.make_workspace(),
+            Workspace(stacked),
         )
         python, cpp = PythonLoop(robot), CppLoop(robot)
 

@@ -14,8 +14,13 @@ from single import single
 
 from transmission_bridge import conformance
 from transmission_bridge.errors import ShapeError, TransmissionError, UnsupportedInterfaceError
-from transmission_bridge.transmissions.conformance.checks import make_inputs, opposite_direction
-from transmission_bridge.transmissions.conformance.samples import slope_of, Subject
+from transmission_bridge.transmissions.conformance.checks import make_inputs
+from transmission_bridge.transmissions.conformance.samples import (
+    opposite_direction,
+    slope_of,
+    Subject,
+)
+from transmission_bridge.transmissions.equation_mechanism import points_of
 from transmission_bridge.transmissions.interfaces import (
     Direction,
     DIRECTIONS,
@@ -27,7 +32,6 @@ from transmission_bridge.transmissions.interfaces import (
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.robot_map import RobotMap
-from transmission_bridge.transmissions.seeds import points_of, sizes_of
 from transmission_bridge.transmissions.transmission import Transmission
 
 #: A batch and a loop over it agree to this times the condition number; to the last bit where the
@@ -87,7 +91,7 @@ def check_missing_position(subject: Subject) -> None:
     if subject.transmission.is_constant:
         return
     for direction, interface in maps_of(subject, supported=True):
-        if INTERFACES[interface] in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
+        if INTERFACES[interface] is Quantity.POSITION:
             continue
         given = make_inputs(subject.take_first(3), direction, interface)
         for name in ('at', 'rate') if interface == 'acceleration' else ('at',):
@@ -266,11 +270,11 @@ def check_outside(subject: Subject) -> None:
     assert counted.get('domain') == 2, f'two positions are outside the domain, counted {counted}'
     for value in (1e6, 1e300, np.inf, np.nan):
         given = np.full(subject.y.shape[1], value)
-        answer = transmission.map(subject.back, 'position', given)
+        answer = transmission.map(opposite_direction(subject.along), 'position', given)
         assert np.isnan(answer).all(), f'the position {value} is mapped to {answer}'
     for direction, place in (
         (subject.along, far),
-        (subject.back, np.full_like(subject.y[0], 1e6)),
+        (opposite_direction(subject.along), np.full_like(subject.y[0], 1e6)),
     ):
         for interface in ('velocity', 'acceleration', 'effort'):
             if transmission.supports(interface, direction):
@@ -291,7 +295,7 @@ def check_max_gain(subject: Subject) -> None:
     width = np.ptp(reached[exists], axis=0)
     # In shares of the ranges, so that units and reductions do not matter.
     scale = transmission.domain.span / np.where(width > 0.0, width, 1.0)[:, np.newaxis]
-    typical, own = (sizes_of(each * scale) for each in (slope[exists], subject.slope))
+    typical, own = (_sizes_of(each * scale) for each in (slope[exists], subject.slope))
     steep, flat = own[0] / np.median(typical[0]), np.median(typical[1]) / own[1]
     for max_gain in (1.0, 5.0):
         limited = transmission.with_max_gain(max_gain)
@@ -314,6 +318,15 @@ def check_max_gain(subject: Subject) -> None:
                 assert not lost[factor < max_gain / MEDIAN].any(), (
                     f'{interface} {direction} is lost where max_gain allows it'
                 )
+
+
+def _sizes_of(
+    matrices: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the size of matrices, and the reciprocal size of their inverses."""
+    values = np.linalg.svd(matrices, compute_uv=False)
+    with np.errstate(divide='ignore'):
+        return np.linalg.norm(values, axis=-1), 1.0 / np.linalg.norm(1.0 / values, axis=-1)
 
 
 def _dependence(

@@ -11,6 +11,7 @@ from pathlib import Path
 import re
 import shutil
 import subprocess
+from types import SimpleNamespace
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape, quoteattr
 
@@ -20,18 +21,22 @@ from robots import chain
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError
+from transmission_bridge.transmissions import LinearTransmission, Ratio
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions.registry import PluginInfo, Registry
 from transmission_bridge.transmissions.robot_transmissions import RobotTransmissions
 
 pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
-from transmission_bridge.tools.compiler.c_writer import count_state_bytes
+import casadi as ca
+
+from transmission_bridge.tools.compiler.c_writer import count_state_bytes, write_folder
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot, iterate_steps
 from transmission_bridge.tools.compiler.live_numbers import (
-    find_live_numbers,
-    FunctionNumbers,
     is_reversible,
+    LiveNumbers,
 )
+from transmission_bridge.transmissions.equation_transmission import EquationTransmission, Parameter
+from transmission_bridge.transmissions.robot_program import iterate_parts
 
 DOCUMENT = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
 COMPILERS = [each for each in ('gcc', 'clang') if shutil.which(each)]
@@ -103,8 +108,7 @@ def compile_c(folder, words, compiler='', flags='-O1'):
 def compiled_robot(text):
     """Return a robot and its functions."""
     robot = RobotTransmissions(load_description(text))
-    live = find_live_numbers(robot, robot.with_parameters)
-    return robot, CompiledRobot.build('a_map', robot, live)
+    return robot, CompiledRobot.build('a_map', robot)
 
 
 class Maps:
@@ -128,7 +132,7 @@ class Maps:
 
     def map_rows(self, direction, rows, measured):
         """Return outputs and status of one sample."""
-        out = np.empty((3, self._programs[direction].n_out))
+        out = np.empty((3, self._programs[direction].near.numel_out(0) // 3))
         is_state = direction == ACTUATOR_TO_JOINT
         run = self._library.a_map_to_joint if is_state else self._library.a_map_to_actuator
         given = [np.ascontiguousarray(each) for each in (rows, *(() if is_state else (measured,)))]
@@ -136,7 +140,41 @@ class Maps:
         return out, status
 
 
-NAMES = [*snippets(), 'all', 'four_bar_knee', 'five_bar', 'push_rod_ankle']
+#: The live numbers in C of each robot, without the name of the transmission.
+LIVE = {
+    'hinge_transmission': 'joints.hinge.mechanical_reduction joints.hinge.offset',
+    'neck': 'actuators.neck_left_motor.mechanical_reduction '
+    'actuators.neck_right_motor.mechanical_reduction joints.neck_pitch.mechanical_reduction '
+    'joints.neck_roll.mechanical_reduction joints.neck_pitch.offset joints.neck_roll.offset',
+    'elbow_transmission': 'actuators.upper_arm_motor.mechanical_reduction '
+    'actuators.forearm_motor.mechanical_reduction joints.upper_arm.mechanical_reduction '
+    'joints.forearm.mechanical_reduction joints.upper_arm.offset joints.forearm.offset',
+    'finger': 'actuators.finger_motor.mechanical_reduction joints.finger_proximal.offset '
+    'joints.finger_middle.offset joints.finger_distal.offset',
+    'wrist': 'actuators.wrist_motor_1.mechanical_reduction '
+    'actuators.wrist_motor_2.mechanical_reduction joints.wrist_pitch.offset '
+    'joints.wrist_roll.offset',
+    'lift': 'lead actuators.lift_motor.mechanical_reduction joints.lift_joint.offset',
+    # Its range has limits in the joint's coordinates.
+    'knee': 'stroke_at_zero actuators.knee_slider.mechanical_reduction max_gain',
+    'boom': 'stroke_at_zero actuators.boom_cylinder.mechanical_reduction '
+    'joints.boom_joint.mechanical_reduction joints.boom_joint.offset max_gain',
+    'left_ankle': 'actuators.left_ankle_upper.mechanical_reduction '
+    'actuators.left_ankle_lower.mechanical_reduction max_gain',
+    'gripper': 'actuators.gripper_motor.mechanical_reduction '
+    'joints.gripper_joint.mechanical_reduction joints.gripper_joint.offset max_gain',
+    'cam': 'actuators.cam_motor.mechanical_reduction '
+    'joints.cam_joint.mechanical_reduction joints.cam_joint.offset max_gain',
+    'four_bar_knee': 'actuators.knee_motor.mechanical_reduction actuators.knee_motor.offset '
+    'max_gain',
+    'five_bar': 'actuators.hip_motor.mechanical_reduction '
+    'actuators.knee_motor.mechanical_reduction actuators.hip_motor.offset '
+    'actuators.knee_motor.offset max_gain',
+    'push_rod_ankle': 'actuators.upper_motor.mechanical_reduction '
+    'actuators.lower_motor.mechanical_reduction actuators.upper_motor.offset '
+    'actuators.lower_motor.offset max_gain',
+}
+NAMES = [*LIVE, 'all']
 
 
 @needs_compiler
@@ -211,26 +249,172 @@ int main(void)
 """
 
 
+def find_bounds(robot, numbers):
+    """Return which numbers are bounds or in a table: they may depend on anything."""
+    bounds = np.ones(len(numbers.values), dtype=bool)
+    place = 0
+    for direction in DIRECTIONS:
+        affine = robot.stack_fields(direction)
+        parts = [part for _, part in iterate_parts(robot.mechanisms(direction), direction)]
+        for count, own in (
+            (len(affine.numbers), ()),
+            *((len(part.numbers), part.unknown_bounds) for part in parts),
+        ):
+            bounds[place : place + count] = [k in own for k in range(count)]
+            place += count
+    return bounds
+
+
+@pytest.mark.parametrize('name', LIVE)
+def test_what_a_type_declares_is_live(name, robots):
+    """Every other number needs a new compilation."""
+    robot, compiled = compiled_robot(robots[name])
+    live = [each.name.partition('.')[2] for each in compiled.live.tunables]
+    assert live == LIVE[name].split()
+    others = {each for each, number in robot.parameters.items() if not number.is_flag}
+    assert others - {each.name for each in compiled.live.tunables} == {*compiled.live.fixed}
+
+
 @pytest.mark.parametrize('name', NAMES)
 def test_rules_give_the_numbers_of_a_tuned_robot(name, robots):
-    """Each live number in C changes the functions as tuning in Python does."""
+    """Each live number in C changes the functions as tuning in Python does, and nothing else."""
     robot, compiled = compiled_robot(robots[name])
     live, random = compiled.live, np.random.default_rng(2)
-    assert live.tunables
-    for which, tunable in enumerate(live.tunables):
-        value = tunable.value * (1.0 + random.uniform(-0.004, 0.004)) + (not tunable.value) * 0.01
-        values = [each.value for each in live.tunables]
-        values[which] = value
-        tuned = FunctionNumbers.collect(robot.with_parameters({tunable.name: value}))
-        found, exact = live.evaluate_rules(values), ~live.numbers.bounds
-        np.testing.assert_allclose(found[exact], tuned.values[exact], rtol=2e-12, atol=1e-13)
-        ruled = [place for place in live.rules if live.numbers.bounds[place]]
-        if which not in live.reshaping:
-            np.testing.assert_allclose(found[ruled], tuned.values[ruled], rtol=1e-5, atol=1e-9)
+    exact = ~find_bounds(robot, live)
+    for tunable in live.tunables:
+        share = random.uniform(0.001, 0.004) * random.choice([-1.0, 1.0])
+        value = tunable.value * (1.0 + share) + (not tunable.value) * 0.01
+        values = [value if each is tunable else each.value for each in live.tunables]
+        tuned = LiveNumbers.collect(robot.with_parameters({tunable.name: value}))
+        found = live.evaluate_rules(values)
+        np.testing.assert_allclose(found[exact], tuned.values[exact], rtol=1e-14)
+        assert not np.array_equal(found, live.values, equal_nan=True)
+        itself = [k for k, rule in live.rules.items() if rule.itself == tunable.name]
+        assert (found[itself] == value).all()
+    values = [each.value * random.uniform(0.7, 1.4) for each in live.tunables]
+    names = [each.name for each in live.tunables]
+    tuned = robot.with_parameters(dict(zip(names, values, strict=True)))
+    expected = LiveNumbers.collect(tuned).values[exact]
+    np.testing.assert_allclose(live.evaluate_rules(values)[exact], expected, rtol=1e-14)
+
+
+class Tendon(LinearTransmission):
+    """A tendon on a pulley, whose radius may be any number but zero."""
+
+    api_version = 2
+
+    @classmethod
+    def from_spec(cls, reader):
+        """Build from the radius, and from a number that the matrix depends on."""
+        radius = reader.number('radius', description='Radius [m].')
+        stretch = reader.number('stretch', description='Stretch.', default=0.1)
+        ratio, offset = [Ratio((radius,))], reader.joint_offsets()
+        return cls([[1.0 + stretch]], offset, inverse=[[1 / (1.0 + stretch)]], joint_ratio=ratio)
+
+
+class Yoke(EquationTransmission):
+    """A Scotch yoke."""
+
+    api_version = 2
+    parameters = (
+        Parameter('radius', 'Radius', 'm', minimum=1e-6),
+        Parameter('shift', 'Shift', 'm', default=0.0),
+    )
+
+    def range(self):
+        """Return half a turn."""
+        return self.bare_range('actuator', [0.1], [3.0])
+
+    @staticmethod
+    def joint_position(a, p):
+        """Return the position of the slider."""
+        return p.radius * ca.cos(a) + p.shift
+
+
+class ComputedYoke(Yoke):
+    """A Scotch yoke with a number that depends on its radius."""
+
+    def __init__(self, numbers, **others):
+        super().__init__({**numbers, 'shift': 2.0 * numbers['radius']}, **others)
 
 
 @needs_compiler
-def test_a_number_is_rejected_with_its_reason(build):
+def test_a_plugin_declares_its_live_numbers(tmp_path):
+    """Ratios, offsets, and the numbers of an equation if it has computed none of them."""
+    gears = (
+        '{0}.actuators.{0}_motor.mechanical_reduction '
+        '{0}.joints.{0}_joint.mechanical_reduction {0}.joints.{0}_joint.offset {0}.max_gain'
+    )
+    each = (
+        '<transmission name="{0}"><plugin>{1}</plugin><actuator name="{0}_motor" '
+        'role="actuator1"/><joint name="{0}_joint" role="joint1"/>'
+        '<param name="radius">0.5</param></transmission>'
+    )
+    types = {'tendon': Tendon, 'yoke': Yoke, 'computed': ComputedYoke}
+    text = robot_of([each.format(name, cls.__name__) for name, cls in types.items()])
+    entries = [
+        SimpleNamespace(
+            name=cls.__name__, value=f'here:{name}', dist=None, load=lambda cls=cls: cls
+        )
+        for name, cls in types.items()
+    ]
+    robot = RobotTransmissions(load_description(text), registry=Registry(entries))
+    compiled = CompiledRobot.build('a_map', robot)
+    names = [each.name for each in compiled.live.tunables]
+    assert names == [
+        'tendon.radius',
+        'tendon.joints.tendon_joint.offset',
+        'yoke.radius',
+        'yoke.shift',
+        *gears.format('yoke').split(),
+        *gears.format('computed').split(),
+    ]
+    units = {side: ['rad'] * 3 for side in ('actuator', 'joint')}
+    write_folder(compiled, tmp_path, 'robot', units, {'FINGERPRINT': ''})
+    compile_c(tmp_path, 'src/a_map.c src/a_map_map.c -shared -fPIC -o libmap.so')
+    maps = Maps(tmp_path, compiled)
+    for name, value, code in (
+        ('tendon.radius', 0.0, 3),
+        ('tendon.radius', -0.2, 0),
+        ('yoke.radius', 0.0, 4),
+        ('yoke.radius', 0.7, 0),
+        ('yoke.shift', 0.3, 0),
+        ('tendon.joints.tendon_joint.offset', 0.4, 0),
+    ):
+        assert maps.set_number(names.index(name), value) == code, name
+    values = {'tendon': {'radius': -0.2, 'joints': {'tendon_joint': {'offset': 0.4}}}}
+    tuned = robot.with_parameters({**values, 'yoke': {'radius': 0.7, 'shift': 0.3}})
+    places = np.array([1.0, 1.2, 1.4])
+    rows, _ = maps.map_rows(ACTUATOR_TO_JOINT, np.stack([places] * 3), None)
+    assert np.allclose(rows[0], tuned.actuator_to_joint('position', places), rtol=1e-14)
+
+
+@pytest.mark.parametrize('reduction', ['1.0', '-1.0'])
+def test_efforts_have_their_own_coefficients(reduction):
+    """Those of velocities are equal at a reduction of one, and differ after a change of it."""
+    text = robot_of([snippets()['hinge_transmission'].replace('-50.0', reduction)])
+    robot, compiled = compiled_robot(text)
+    name = 'hinge_transmission.joints.hinge.mechanical_reduction'
+    values = [4.0 if each.name == name else each.value for each in compiled.live.tunables]
+    tuned = LiveNumbers.collect(robot.with_parameters({name: 4.0}))
+    assert np.array_equal(compiled.live.evaluate_rules(values), tuned.values)
+
+
+def test_a_number_with_the_name_of_another_one_is_not_live():
+    """Such a name cannot be set in Python."""
+    neck = snippets()['neck']
+    one = snippets()['hinge_transmission'].replace('"hinge"', '"x.joints.y"')
+    other = one.replace('hinge_transmission', 'w.joints.x').replace('x.joints.y', 'y')
+    other = other.replace('hinge_motor', 'other_motor')
+    text = robot_of([one.replace('hinge_transmission', 'w'), other, neck])
+    robot, compiled = compiled_robot(text)
+    assert len(robot.named_tunables['w.joints.x.joints.y.offset']) == 2
+    assert [each.transmission for each in compiled.live.tunables] == ['neck'] * 6
+    assert not any('w' in each for each in compiled.live.fixed)
+
+
+@needs_compiler
+def test_a_number_is_rejected_with_its_reason(build, linkages):
     """The codes of NAME_set; the state does not change."""
     _, compiled = compiled_robot(ANKLE_AND_BOOM)
     maps = Maps(build(ANKLE_AND_BOOM), compiled)
@@ -238,11 +422,10 @@ def test_a_number_is_rejected_with_its_reason(build):
     before = maps.memory.copy()
     for name, value, code in (
         ('', 1.0, 1),
-        ('boom.joints.boom_joint.offset', math.nan, 2),
-        ('boom.joints.boom_joint.mechanical_reduction', 0.0, 3),
+        ('neck.joints.neck_roll.offset', math.nan, 2),
+        ('neck.joints.neck_roll.mechanical_reduction', 0.0, 3),
         ('neck.actuators.neck_left_motor.mechanical_reduction', 1e7, 4),
-        ('boom.crank_radius', -0.1, 4),
-        ('boom.joints.boom_joint.mechanical_reduction', -1.0, 5),
+        ('boom.max_gain', 0.5, 4),
     ):
         which = names.index(name) if name else len(names)
         assert maps.set_number(which, value) == code, name
@@ -250,10 +433,13 @@ def test_a_number_is_rejected_with_its_reason(build):
     assert np.array_equal(maps.memory, before, equal_nan=True)
     reverse = names.index('neck.actuators.neck_left_motor.mechanical_reduction')
     assert maps.set_number(reverse, -50.0) == 0
+    maps = Maps(build(linkages['five_bar']), compiled_robot(linkages['five_bar'])[1])
+    assert maps.set_number(0, -1.0) == 5
+    assert maps.reason_text(5) not in (b'', b'accepted')
 
 
 @needs_compiler
-@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('name', [name for name in NAMES if LIVE.get(name) != ''])
 def test_c_accepts_the_numbers_that_python_accepts(name, robots, build, campaign):
     """One after the other; only C keeps the sign of a reduction of a mechanism."""
     robot, compiled = compiled_robot(robots[name])

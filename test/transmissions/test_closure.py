@@ -80,14 +80,16 @@ def test_a_closure_alone_is_what_the_equations_say(pair, direction: str, interfa
     assert np.abs(found - expected).max() <= 1e-9 * np.abs(expected).max()
 
 
-def test_the_table_is_as_fine_as_it_has_to_be() -> None:
-    """Over a hundred turns no sample is mapped to another turn."""
-    closure, equations = (each(0.6, 314.0) for each in (m.Crossed, m.Cardan))
-    assert closure._mechanism.seeds.table.shape[1] > 65
+@pytest.mark.parametrize('most', [62.0, 314.0, 3e3])
+def test_no_sample_is_mapped_to_another_turn(most: float) -> None:
+    """All of twenty turns are answered; more turns are too far for a path from the table."""
+    closure, equations = (each(0.6, most) for each in (m.Crossed, m.Cardan))
     for direction in DIRECTIONS:
-        at = positions_of(closure, direction, 5_000)
+        at = positions_of(equations, direction, 5_000)
         found, expected = (t.map(direction, 'position', at) for t in (closure, equations))
-        assert np.abs(found - expected).max() <= 1e-9
+        answered = np.isfinite(found)
+        assert answered.all() or most > 100.0
+        assert (np.abs(found - expected)[answered] <= 1e-9).all()
 
 
 # -- a stream ------------------------------------------------------------------------------------
@@ -156,7 +158,7 @@ def _posed(actuators, joints):
         ),
         (
             lambda: type('Loose', (m.Slider,), {'closure': lambda a, q, p: ca.sin(q)})(),
-            'closure does not determine every member',
+            'the equations do not determine every actuator',
         ),
         (
             lambda: type('Short', (m.Slider,), {'closure': lambda a, q, p: a**2 + q**2 + 1})(),
@@ -201,11 +203,11 @@ def test_a_range_about_a_point_where_assemblies_meet_is_refused() -> None:
     a = beside.joint_to_actuator('position', q)
     assert (a[:, 0] > 0.0).all()
     assert np.abs(beside.actuator_to_joint('position', a) - q).max() <= 1e-14
-    with pytest.raises(TransmissionError, match='changes its assembly from one point'):
+    with pytest.raises(TransmissionError, match='changes its assembly within the range'):
         Root({'lower': -2.0})
 
 
-def test_an_assembly_that_changes_too_quickly_is_refused() -> None:
-    """A table that cannot tell turns apart would give one by chance."""
+def test_a_range_without_a_path_from_the_pose_is_refused() -> None:
+    """A table with the pose alone would answer next to nothing."""
     with pytest.raises(TransmissionError, match='is the range narrow enough'):
-        m.Crossed(0.5, 3e5)
+        m.Crossed(0.6, 3e5)

@@ -18,6 +18,7 @@ from transmission_bridge.transmissions import (
     DifferentialTransmission,
     FourBarLinkageTransmission,
     LinearTransmission,
+    Ratio,
     RobotTransmissions,
     SimpleTransmission,
 )
@@ -25,6 +26,7 @@ from transmission_bridge.transmissions.coupled import CoupledTransmission
 from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of, Quantity
 from transmission_bridge.transmissions.screw import ScrewTransmission
 from transmission_bridge.transmissions.sparsity import inverse_pattern
+from transmission_bridge.transmissions.tunable import LiveNumber
 
 EPS = np.finfo(float).eps
 RATIOS = st.floats(1e-3, 1e4) | st.floats(-1e4, -1e-3)
@@ -152,6 +154,50 @@ def test_a_matrix_is_copied_and_cannot_be_changed():
     for array in (coefficients, bias):
         with pytest.raises(ValueError, match='read-only'):
             array[...] = 0.0
+
+
+@pytest.mark.parametrize('shape', [(1, 1), (2, 2), (3, 2), (2, 3)])
+@pytest.mark.parametrize('is_closed', [True, False])
+def test_coefficients_are_products_of_the_declared_factors(shape, is_closed):
+    """A pseudo-inverse weighs the longer side by its ratios: these are no factors of it."""
+    random = np.random.default_rng(0)
+    matrix = random.normal(size=shape)
+    inverse = np.linalg.pinv(matrix) if is_closed else None
+    values = {('joint', i): random.uniform(0.5, 2.0) for i in range(shape[0])}
+    values |= {('actuator', k): random.uniform(0.5, 2.0) for k in range(shape[1])}
+    values[('lead',)] = 0.7
+
+    def build(numbers):
+        live = {path: LiveNumber(number, path) for path, number in numbers.items()}
+        sides = [
+            [Ratio((3.0, live[side, place])) for place in range(count)]
+            for side, count in zip(('joint', 'actuator'), shape, strict=True)
+        ]
+        sides[0][0] = Ratio(sides[0][0].times, over=[live[('lead',)]])
+        joints, actuators = sides
+        return Matrix(matrix, inverse=inverse, joint_ratio=joints, actuator_ratio=actuators)
+
+    base, declared = build(values), set()
+    for direction in DIRECTIONS:
+        for quantity in (Quantity.POSITION, Quantity.VELOCITY, Quantity.EFFORT):
+            rows = base.list_factors(direction, quantity)
+            declared |= {path for row in rows for factors in row for path, _ in factors}
+    sides = {path[0] for path in declared}
+    longer = {(3, 2): 'joint', (2, 3): 'actuator'}.get(shape)
+    assert ('joint' in sides, 'actuator' in sides) == (
+        is_closed or longer != 'joint',
+        is_closed or longer != 'actuator',
+    )
+    for path in declared:
+        changed, ratio = build(values | {path: 1.7 * values[path]}), 1.7
+        for direction in DIRECTIONS:
+            for quantity in (Quantity.POSITION, Quantity.VELOCITY, Quantity.EFFORT):
+                factors = base.list_factors(direction, quantity)
+                powers = [[dict(each).get(path, 0) for each in row] for row in factors]
+                before, after = (
+                    each.coefficients(direction, quantity)[0] for each in (base, changed)
+                )
+                assert np.allclose(after, before * ratio ** np.array(powers), rtol=1e-13)
 
 
 def coupled(parameters: str, n_joints: int = 2, n_actuators: int = 2) -> RobotTransmissions:

@@ -36,7 +36,7 @@ from transmission_bridge.transmissions.linkage.tree import (
     LOOP_TYPES,
     LoopType,
 )
-from transmission_bridge.transmissions.mechanism import near, step
+from transmission_bridge.transmissions.mechanism import elimination, near, step
 from transmission_bridge.transmissions.mechanism.near import Near
 from transmission_bridge.transmissions.report import MapReport
 
@@ -302,7 +302,7 @@ def test_published_joints_conserve_power_and_a_stream_is_the_map(
     # The first sample is sought from the table, those after it are near the last solution.
     for driven in start + np.cumsum(random.uniform(-0.01, 0.01, (5, n)), axis=0):
         a, other = (
-            linkage.actuator_reduction * (each - linkage._offset)
+            linkage.actuator_reduction * (each - linkage._offsets)
             for each in (driven, driven + 0.01)
         )
         given = np.array([a, *random.normal(size=(2, n))])
@@ -480,12 +480,18 @@ def test_what_is_lost_for_long_costs_little(is_locked: bool) -> None:
     assert np.isfinite(rows[0]).all()
 
 
+def write_out(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    """Let larger systems of equations than this be factorised by calls."""
+    for module, name in ((near, 'WRITTEN_OUT'), (near, 'BY_MINORS'), (elimination, 'BY_MINORS')):
+        monkeypatch.setattr(module, name, rows)
+
+
 @pytest.mark.parametrize('written_out', [12, 1, 0])
 def test_a_robot_answers_its_linkage_beside_all_else(
     written_out: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Written out or by factorisations, a stream is each transmission by itself."""
-    monkeypatch.setattr(near, 'WRITTEN_OUT', written_out)
+    write_out(monkeypatch, written_out)
     more = '<!-- made anew -->' if written_out else ' <!-- made anew -->'
     text = push_rod_ankle().replace(
         '</ros2_control>',
@@ -521,7 +527,7 @@ def test_a_singular_position_leaves_nothing_of_the_call_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of a matrix that cannot be factorised comes NaN, which is no solution."""
-    monkeypatch.setattr(near, 'WRITTEN_OUT', 0)
+    write_out(monkeypatch, 0)
     text = five_bar().replace('link name="base"', 'link name="base" ')
     (component,) = built(text.replace('"a2"', '"a2_anew"')).components
     forward = component.compile_direction(True)
@@ -532,7 +538,7 @@ def test_a_singular_position_leaves_nothing_of_the_call_before(
     # Both rods in one line: the pin is at the dead centre of both.
     flat[[names.index('elbow_a'), names.index('elbow_b')]] = 0.5 * math.pi, -0.5 * math.pi
     there = [
-        enter(each[places], [], component.structure.lengths)[1][0] for each in (start, flat, start)
+        enter(each[places], *component._get_fixed(forward))[1][0] for each in (start, flat, start)
     ]
     assert there == [1.0, 0.0, 1.0]
 
@@ -602,11 +608,12 @@ def test_slopes_of_loops_are_their_derivatives(kind: LoopType) -> None:
         + joint('e', 'base', 'e_link', (0.4, 0, 0), (0, 0, 1), rpy=turn)
         + joint('f', 'e_link', 'end', (0, 0.3, 0.2), (2, 1, 0))
     )
-    tree = JointTree(load_description(robot(body, {}, (), '')))
+    description = load_description(robot(body, {}, (), ''))
+    tree = JointTree(description.joints, description.links)
     variables: dict[str, int] = {}
     loop = Loop(kind, 'tip', 'end', tuple(np.array([1.0, 2.0, 3.0]) / math.sqrt(14.0)), 0.4)
     path = tree.find_path(loop, variables)
-    closures = Closures([path], [None], len(variables))
+    closures = Closures([path], {}, np.zeros(len(variables)))
     slope = ca.jacobian(closures.rows, closures.z)
     function = ca.Function('f', [closures.z, closures.lengths], [closures.slope, slope])
     for z in np.random.default_rng(3).uniform(-2.0, 2.0, (50, len(variables))):

@@ -118,7 +118,8 @@ def test_a_plugin_of_another_size_is_refused(make_spec, make_robot, registry_of)
     assert t.joint_names == ()
     (finding,) = t.findings
     assert (finding.severity, finding.subject) == ('error', 't')
-    assert (finding.expected, finding.found) == ('2 and 1', '1 and 1')
+    counts = '1 joint and 1 actuator', '2 joints and 1 actuator'
+    assert (finding.expected, finding.found) == counts
 
 
 def test_an_alias_builds_another_type(make_spec, make_robot):

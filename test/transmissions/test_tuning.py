@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 import dataclasses
 from fractions import Fraction
 import math
@@ -19,6 +20,7 @@ from transmission_bridge import RobotTransmissions
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.transmissions import LinearTransmission
 from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of
+from transmission_bridge.transmissions.tunable import as_floats, list_paths, LiveNumber
 
 MAPS = [(direction, name) for direction in DIRECTIONS for name in interfaces_of(direction)]
 
@@ -123,12 +125,25 @@ def test_tuning_equals_building_afresh(robots, data):
     assert same(tuned, original)
 
 
+def test_a_number_of_the_description_has_its_path():
+    """A copy keeps it; the result of an operation is a plain number."""
+    number = LiveNumber(2.0, ('joints', 'a', 'offset'))
+    for each in (number, *as_floats([number]), pickle.loads(pickle.dumps(number)), copy(number)):
+        assert (each, each.path) == (2.0, ('joints', 'a', 'offset'))
+    for each in (1.0 * number, -number, float(number), abs(number)):
+        assert type(each) is float
+    assert [type(each) for each in as_floats([1, np.float64(2.0), Fraction(3)])] == [float] * 3
+    assert list_paths([1.0, number]) == {1: ('joints', 'a', 'offset')}
+
+
 @pytest.mark.parametrize('value', [3, 3.0, np.float64(3), np.float32(3), np.int64(3), Fraction(3)])
 def test_any_real_number_is_a_value(t, value):
     """An integer, a fraction or a number of numpy is taken as the float that it is."""
     changed = t.with_parameters({'lift': {'joints': {'lift': {'offset': value}}}})
     assert changed.transmissions['lift'].joint_offset == (3.0,)
-    assert type(changed.transmissions['lift'].joint_offset[0]) is float
+    (offset,) = changed.transmissions['lift'].joint_offset
+    assert isinstance(offset, float)
+    assert not isinstance(offset, np.floating)
 
 
 OFFSET, RATIO = 'joints.roll.offset', 'joints.roll.mechanical_reduction'

@@ -354,4 +354,4 @@ def test_any_texts_are_units_or_an_error(texts, text):
         units = read_units(texts)
     except TransmissionError:
         return
-    assert units is None or all(1e-12 <= each.scale <= 1e12 for each in units.units)
+    assert all(1e-12 <= each.scale <= 1e12 for each in units.all_units)

@@ -91,7 +91,7 @@ def values(case: Case) -> Iterator[Value]:
                 yield value
 
 
-def build(case: Case, **more: Any) -> Transmission:
+def build(case: Case) -> Transmission:
     """Build the transmission of a case from its class."""
     ar, jr, offset = (
         [float(number) for number in case[key]]
@@ -99,7 +99,7 @@ def build(case: Case, **more: Any) -> Transmission:
     )
     if case['kind'] == 'simple':
         return SimpleTransmission(ar[0], offset[0])
-    return CLASSES[case['kind']](ar, jr, offset, **more)
+    return CLASSES[case['kind']](ar, jr, offset)
 
 
 def spec(case: Case, name: str, dialect: str, **more: Any) -> TransmissionSpec:
@@ -124,7 +124,7 @@ def sums_of_terms(value: Value) -> list[float]:
     name = OUR_NAMES.get(value.interface, value.interface)
     quantity = quantity_of(name, value.direction)
     parts = build(value.case).coefficients(value.direction, quantity)
-    matrix, before, after = (np.abs(0.0 if each is None else each) for each in parts)
+    matrix, before, after = map(np.abs, parts)
     return (matrix @ (np.abs(value.inputs) + before) + after).tolist()
 
 
@@ -311,8 +311,6 @@ def test_ignored_absolute_encoder_passes_by_role():
         ours = robot.actuator_to_joint('absolute_position', given)
         assert ours.tolist() == given
         assert theirs == given[::-1]
-        alone = build(case, ignore_absolute_encoder=True)
-        assert alone.actuator_to_joint('absolute_position', given).tolist() == given
         # The encoder alone is concerned.
         values = case['interfaces']['position']['actuator_to_joint']
         np.testing.assert_allclose(

@@ -267,7 +267,7 @@ def find_position_numbers(
     return {
         name: tunable.value
         for name, tunable in tunables.items()
-        if tunable.transmission in transmissions and tunable.shapes_map and not tunable.is_flag
+        if tunable.transmission in transmissions and tunable.shapes_map
     }
 
 

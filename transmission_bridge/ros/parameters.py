@@ -510,7 +510,7 @@ def _describe_tunable(tunable: Tunable, value: float) -> ParameterDescriptor:
         return ParameterDescriptor(description=tunable.description)
     widest = _OFFSET_RANGE if tunable.path[-1] == 'offset' else _RATIO_RANGE
     widest = max(widest, abs(tunable.default), abs(value))
-    if tunable.may_be_infinite:
+    if tunable.is_actuator_limit:
         # rclpy rejects values outside the range.
         widest = math.inf
     return ParameterDescriptor(

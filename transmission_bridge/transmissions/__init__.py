@@ -15,13 +15,13 @@ from typing import Any, TYPE_CHECKING
 from transmission_bridge.transmissions.differential import DifferentialTransmission
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.four_bar_linkage import FourBarLinkageTransmission
-from transmission_bridge.transmissions.linear import LinearTransmission
+from transmission_bridge.transmissions.linear import LinearTransmission, Ratio
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.robot_transmissions import RobotTransmissions
 from transmission_bridge.transmissions.simple import SimpleTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
-from transmission_bridge.transmissions.transmission import API_VERSION, Transmission
+from transmission_bridge.transmissions.transmission import Transmission
 
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.equation_transmission import (
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
 __all__ = [
-    'API_VERSION',
     'DifferentialTransmission',
     'Domain',
     'EquationTransmission',
@@ -39,6 +38,7 @@ __all__ = [
     'LinearTransmission',
     'MapReport',
     'Parameter',
+    'Ratio',
     'Registry',
     'RobotTransmissions',
     'SimpleTransmission',

@@ -54,11 +54,10 @@ class Binding:
 
     def member_indices(self, direction: Direction) -> tuple[Index, Index, Index]:
         """Return the indices of its inputs and outputs, and which outputs the robot uses."""
-        forward = direction == ACTUATOR_TO_JOINT
-        inputs, outputs = self.joints, self.actuators
-        if forward:
+        inputs, outputs, selected = self.joints, self.actuators, np.flatnonzero(self.owned)
+        if direction == ACTUATOR_TO_JOINT:
             inputs, outputs = self.actuators, self.all_joints
-        selected = np.arange(len(outputs)) if forward else np.flatnonzero(self.owned)
+            selected = np.arange(len(outputs))
         return np.array(inputs, dtype=np.intp), np.array(outputs, dtype=np.intp), selected
 
     def map(

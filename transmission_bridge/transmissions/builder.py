@@ -39,26 +39,26 @@ def build_all(
     built = []
     specs = robot.transmissions
     types = dict.fromkeys(aliases.get(spec.type, spec.type) for spec in specs)
-    findings = [
-        Finding('error', plugin.error)
-        for type_name in types
-        for plugin in registry.disabled(type_name)
-    ]
+    disabled = (plugin for each in types for plugin in registry.disabled(each))
+    findings = [Finding('error', plugin.error) for plugin in disabled]
     for spec in specs:
+        type_name = aliases.get(spec.type, spec.type)
         try:
-            item, unused = _build_aliased(spec, robot, registry, aliases, passive_joints)
+            loaded = registry.load(type_name)
+            item, unused = build_transmission(loaded, spec, None, robot, passive_joints)
+            if type_name != spec.type and unused:
+                # A type that ignores part of the description is a different mechanism.
+                raise TransmissionError(
+                    f"'{type_name}' does not fit as an alias of '{spec.type}'",
+                    expected='everything in the description to be used',
+                    found='; '.join(finding.message for finding in unused),
+                )
         except TransmissionBridgeError as error:
             findings.append(_to_finding(spec, error))
         except (Exception, SystemExit) as error:  # a bug of a plugin disables its own joints only
-            findings.append(
-                _to_finding(
-                    spec,
-                    TransmissionError(
-                        f'{spec.type} raised {type(error).__name__}: {error}\n'
-                        + traceback.format_exc()
-                    ),
-                )
-            )
+            message = f'{spec.type} raised {type(error).__name__}: {error}'
+            failure = TransmissionError(f'{message}\n{traceback.format_exc()}')
+            findings.append(_to_finding(spec, failure))
         else:
             if all(finding.severity != 'error' for finding in unused):
                 doubts = [f"transmission '{spec.name}': {x}" for x in item.transmission.doubts()]
@@ -138,14 +138,7 @@ def build_transmission(
     """
     reader = SpecReader(spec, overrides, robot, passive_joints)
     transmission = cls.from_spec(reader)
-    found = (transmission.n_joints, transmission.n_actuators)
-    given = (len(spec.joints), len(spec.actuators))
-    if found != given:
-        raise reader.error(
-            f'{spec.type} was built with other numbers of joints and actuators',
-            expected=f'{given[0]} and {given[1]}',
-            found=f'{found[0]} and {found[1]}',
-        )
+    reader.require_members(joints=transmission.n_joints, actuators=transmission.n_actuators)
     reader.actuator_limits()
     units = reader.actuator_units(turn=transmission.actuators_turn)
     by_role = reader.passed_by_role()
@@ -168,25 +161,6 @@ def build_transmission(
         )
         transmission = transmission.with_max_gain(gain)
     return Binding(spec, transmission, reader.tunables, units, by_role), reader.unused()
-
-
-def _build_aliased(
-    spec: TransmissionSpec,
-    robot: RobotDescription,
-    registry: Registry,
-    aliases: Mapping[str, str],
-    passive_joints: str,
-) -> tuple[Binding, tuple[Finding, ...]]:
-    type_name = aliases.get(spec.type, spec.type)
-    built, unused = build_transmission(registry.load(type_name), spec, None, robot, passive_joints)
-    if type_name != spec.type and unused:
-        # A type that ignores part of the description is a different mechanism.
-        raise TransmissionError(
-            f"'{type_name}' does not fit as an alias of '{spec.type}'",
-            expected='everything in the description to be used',
-            found='; '.join(finding.message for finding in unused),
-        )
-    return built, unused
 
 
 def _to_finding(spec: TransmissionSpec, error: TransmissionBridgeError) -> Finding:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 import math
 from typing import Any
@@ -34,21 +34,10 @@ class Call:
         outputs: Mapping[int, Array] | None = None,
     ) -> None:
         self._buffer, self.run = function.buffer()
-        given, results = inputs or {}, outputs or {}
-        self.inputs = [
-            given[k] if k in given else np.full(function.numel_in(k), math.nan)
-            for k in range(function.n_in())
-        ]
-        self.outputs = [
-            results[k] if k in results else np.full(function.numel_out(k), math.nan)
-            for k in range(function.n_out())
-        ]
-        for k, array in enumerate(self.inputs):
-            assert (array.size, array.dtype) == (function.numel_in(k), np.float64), (k, array)
-            self._buffer.set_arg(k, array.reshape(-1).data)
-        for k, array in enumerate(self.outputs):
-            assert (array.size, array.dtype) == (function.numel_out(k), np.float64), (k, array)
-            self._buffer.set_res(k, array.reshape(-1).data)
+        sizes = [function.numel_in(k) for k in range(function.n_in())]
+        self.inputs = _bind_arrays(self._buffer.set_arg, sizes, inputs or {})
+        sizes = [function.numel_out(k) for k in range(function.n_out())]
+        self.outputs = _bind_arrays(self._buffer.set_res, sizes, outputs or {})
 
     def __call__(self, *values: npt.ArrayLike) -> list[Array]:
         """Copy the first inputs, run, and return the outputs; the next call overwrites them."""
@@ -56,6 +45,18 @@ class Call:
             array[...] = value
         self.run()
         return self.outputs
+
+
+def _bind_arrays(
+    bind: Callable[..., None], sizes: Sequence[int], known: Mapping[int, Array]
+) -> list[Array]:
+    arrays = []
+    for k, size in enumerate(sizes):
+        array = known[k] if k in known else np.full(size, math.nan)
+        assert (array.size, array.dtype.type) == (size, np.float64), (k, array)
+        bind(k, array.reshape(-1).data)
+        arrays.append(array)
+    return arrays
 
 
 @lru_cache(maxsize=256)

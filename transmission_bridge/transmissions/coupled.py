@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission
+from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, Ratio
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 
@@ -68,12 +68,14 @@ class CoupledTransmission(LinearTransmission):
         actuator_reduction: Sequence[float] | None = None,
         joint_offset: npt.ArrayLike | None = None,
     ) -> None:
-        entries = np.asarray(matrix, dtype=np.float64)
-        reductions: tuple[float, ...] | None = None
-        if actuator_reduction is not None:
-            reductions = as_ratios('actuator_reduction', actuator_reduction, entries.shape[-1])
-            entries = entries / np.array(reductions)
-        super().__init__(entries, joint_offset, actuator_reduction=reductions)
+        entries = np.array(matrix, dtype=np.float64, ndmin=1)
+        reductions = as_ratios('actuator_reduction', actuator_reduction, entries.shape[-1])
+        super().__init__(
+            entries,
+            joint_offset,
+            actuator_reduction=reductions,
+            actuator_ratio=[Ratio((each,)) for each in reductions],
+        )
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> CoupledTransmission:

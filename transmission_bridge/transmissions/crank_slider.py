@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 import math
 from types import SimpleNamespace
@@ -59,7 +60,6 @@ class CrankSliderTransmission(EquationTransmission):
     """
 
     api_version: ClassVar[int] = 2
-    choosing: ClassVar[tuple[str, ...]] = ('side', 'middle')
 
     def __init__(
         self,
@@ -119,10 +119,17 @@ class CrankSliderTransmission(EquationTransmission):
             upper=_read_bound(reader, 'upper', math.inf),
         )
 
+    @property
+    def live_names(self) -> Collection[str]:
+        """Names of the numbers that the dead centres do not depend on."""
+        return [*super().live_names, 'stroke_at_zero']
+
     def range(self) -> Domain:
         """Return the joint positions between two dead centres, limited to the bounds."""
         whole = self.bare_range('joint', self._ends[:1], self._ends[1:])
         lower, upper = self._bounds
+        if lower <= whole.lower[0] and upper >= whole.upper[0]:
+            return whole
         return Domain('joint', (max(whole.lower[0], lower),), (min(whole.upper[0], upper),))
 
     @staticmethod

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, reciprocal
+from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, Ratio
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 
@@ -37,7 +37,6 @@ class DifferentialTransmission(LinearTransmission):
     :param actuator_reduction: ``(ar1, ar2)``.
     :param joint_reduction: ``(jr1, jr2)``.
     :param joint_offset: ``(off1, off2)`` [rad or m].
-    :param ignore_absolute_encoder: Whether absolute positions pass by role, because the encoders measure the joints. A robot sets this for transmissions of any type by ``<ignoreTransmissionAbsoluteEncoder>`` and the live parameter of this name.
     :raises TransmissionError: If a reduction is zero or a number is not finite.
     """  # noqa: E501 (a table row cannot be broken)
 
@@ -48,20 +47,17 @@ class DifferentialTransmission(LinearTransmission):
         actuator_reduction: Sequence[float],
         joint_reduction: Sequence[float],
         joint_offset: Sequence[float] = (0.0, 0.0),
-        ignore_absolute_encoder: bool = False,
     ) -> None:
-        self.ignore_absolute_encoder = ignore_absolute_encoder
         ar1, ar2 = as_ratios('actuator_reduction', actuator_reduction, 2)
         jr1, jr2 = as_ratios('joint_reduction', joint_reduction, 2)
         super().__init__(
-            [
-                [reciprocal(2 * jr1 * ar1), reciprocal(2 * jr1 * ar2)],
-                [reciprocal(2 * jr2 * ar1), -reciprocal(2 * jr2 * ar2)],
-            ],
+            [[0.5, 0.5], [0.5, -0.5]],
             joint_offset,
-            inverse=[[jr1 * ar1, jr2 * ar1], [jr1 * ar2, -jr2 * ar2]],
+            inverse=[[1.0, 1.0], [1.0, -1.0]],
             actuator_reduction=(ar1, ar2),
             joint_reduction=(jr1, jr2),
+            actuator_ratio=[Ratio((ar1,)), Ratio((ar2,))],
+            joint_ratio=[Ratio((jr1,)), Ratio((jr2,))],
         )
 
     @classmethod

@@ -1,79 +1,362 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled system of one equation or table, with its numbers and its table of starts."""
+"""
+The mechanism of an equation: its positions over the range, and both directions compiled.
+
+The positions give the pose, the sizes of the coordinates, the typical gains and the table. With a
+formula on the side of the range they are a grid. A closure alone has several solutions; a pose
+selects one, and the mechanism is moved from there in small steps.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+import math
+from typing import Any, NamedTuple
+
+import casadi as ca
 import numpy as np
 
+from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.calls import map_samples
-from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
-from transmission_bridge.transmissions.mechanism_transmission import CompiledPart
-from transmission_bridge.transmissions.seeds import Seeds
-from transmission_bridge.transmissions.system import System
+from transmission_bridge.transmissions.domain import Domain, SLACK
+from transmission_bridge.transmissions.equations import Equations
+from transmission_bridge.transmissions.mechanism.closing import iterate_damped
+from transmission_bridge.transmissions.mechanism.mechanism import Mechanism
+from transmission_bridge.transmissions.mechanism.near import Near
+from transmission_bridge.transmissions.mechanism.part import Assembly, CompiledPart
+from transmission_bridge.transmissions.mechanism.step import Step
+from transmission_bridge.transmissions.mechanism.table import are_consistent, grow_states
 from transmission_bridge.types import Array
 
+#: Points of the grid per coordinate, by the number of coordinates; three for more coordinates.
+POINTS = (65, 17, 9, 5)
 
-class EquationMechanism:
+#: Distances from a dead centre at an end of the range, as shares of it, that the table has.
+NEAR_ENDS = 3.0 ** -np.arange(4.0, 12.0)
+
+#: Largest size of a coordinate of a closure alone [rad or m]: a wide range has several assemblies.
+LARGEST_SIZE = 1.0
+
+#: Largest difference of equations of one mechanism, as a share of the range.
+AGREEMENT = 1e-5
+
+#: Largest difference of a formula from a solution of the closure [rad or m]; another solution is
+#: far away.
+CONTRADICTION = 1e-4
+
+#: A position is singular if a gain is this many times the reciprocal of the other direction's.
+SURE = 1e8
+
+
+def points_of(n: int) -> int:
+    """Return the number of points of the grid per coordinate."""
+    return POINTS[n - 1] if n <= len(POINTS) else 3
+
+
+class EquationSteps:
+    """Both compiled directions of the mechanisms of one structure, made at their first use."""
+
+    def __init__(self, equations: Equations, starts_at_joint: bool) -> None:
+        self.equations, self.starts_at_joint = equations, starts_at_joint
+        self._steps: dict[bool, Step] = {}
+        n_actuators, n_joints = equations.n
+        #: Indices of the coordinates of actuators and joints.
+        self.sides = [*range(n_actuators)], [*range(n_actuators, n_actuators + n_joints)]
+        #: The side of the range, and the other side.
+        self.sides_of_range = self.sides[:: -1 if starts_at_joint else 1]
+        #: Whether the range has no formula.
+        self.is_implicit = equations.formulas[starts_at_joint] is None
+
+    def _list_signs(self, is_forward: bool, z: Any, p: Any) -> Any:
+        """Return what is positive if a solution of the closure also obeys the other formula."""
+        formula = self.equations.formulas[1 if is_forward else 0]
+        if formula is None or not self.equations.is_closed:
+            return ca.SX(0, 1)
+        given, found = self.sides[:: 1 if is_forward else -1]
+        n_own = formula.numel_in(1)
+        numbers = ca.vertcat(p[: p.numel() - len(found)], ca.SX.ones(len(given)))
+        assert numbers.numel() == n_own
+        return CONTRADICTION**2 - ca.sumsqr(formula(z[found], numbers) - z[given])
+
+    def compile_direction(
+        self, is_forward: bool, pose: Array, p: Sequence[float], size: Array
+    ) -> Step:
+        """Return a compiled direction; the first mechanism determines the order of elimination."""
+        if is_forward not in self._steps:
+            number = 0 if is_forward else 1
+            equations, (actuators, joints) = self.equations, self.sides
+            given, wanted = (actuators, joints) if is_forward else (joints, actuators)
+            rows, formula = equations.rows[number], equations.formulas[number]
+            names = [f'a{k}' for k in actuators] + [f'q{k}' for k in joints]
+            z, own = ca.SX.sym('z', len(names)), ca.SX.sym('p', rows.numel_in(1))
+            # On the line of one coordinate, a path from the pose to a position is the only one.
+            is_unique = not self.is_implicit or equations.n == (1, 1)
+            mechanism = Mechanism(
+                names=tuple(names),
+                given=tuple(given),
+                wanted=tuple(wanted),
+                rows=rows,
+                signs=ca.Function('signs', [z, own], [self._list_signs(is_forward, z, own)]),
+                kept=tuple(range(rows.size1_out(0))),
+                formula=formula,
+                make_bend=equations.bends[number],
+                pose=pose,
+                p=p,
+                size=size,
+                has_sizes=True,
+                is_unique=lambda rows, places: is_unique,
+                what=('the joints', 'the actuators')[is_forward],
+            )
+            self._steps[is_forward] = Step(Near(mechanism), is_forward)
+        return self._steps[is_forward]
+
+
+class EquationMechanism(NamedTuple):
     """
-    A system with everything that it needs to map a sample.
+    The mechanism of one equation, in bare coordinates.
 
-    :param numbers: The numbers that are inputs of the compiled functions.
-    :param choices: Indices of the numbers that only choose among several solutions.
-    :param pose: For a closure alone, ``x`` and an approximate ``y`` of the assembly.
-    :raises TransmissionError: If no position of the domain can be reached.
+    :param steps: The compiled directions.
+    :param numbers: The numbers of the equations.
+    :param assembly: Its positions over the range and what follows from them.
     """
 
-    def __init__(
-        self,
-        system: System,
+    steps: EquationSteps
+    numbers: Sequence[float]
+    assembly: Assembly
+
+    @classmethod
+    def build(
+        cls,
+        steps: EquationSteps,
+        numbers: Sequence[float],
         domain: Domain,
-        numbers: tuple[float, ...],
-        choices: tuple[int, ...] = (),
-        pose: tuple[Array, Array] | None = None,
-    ) -> None:
-        self.system, self.domain, self.numbers, self.choices = system, domain, numbers, choices
-        self.seeds = Seeds.from_domain(system, domain, numbers, pose)
+        pose: tuple[Array, Array] | None,
+    ) -> EquationMechanism:
+        """
+        Compute positions over the range, on the branch of the one nearest its middle or the pose.
 
-    def make_part(self, direction: Direction, max_gain: float) -> CompiledPart:
-        """Return the compiled function of a direction with its constant inputs."""
-        system, seeds = self.system, self.seeds
-        along = (self.domain.space == 'joint') != (direction == ACTUATOR_TO_JOINT)
-        n_x, n_y = system.n_x, system.n_y
-        n_start = system.n_start(along)
-        numbers = [*seeds.list_bounds(self.domain, max_gain), *self.numbers]
-        step = system.compile_step(along, seeds.table.shape[1])
-        table = seeds.table.T.ravel()
+        :param domain: The range in bare coordinates.
+        :param pose: For a closure alone, positions of actuators and joints; those on the side of
+            the range are exact, the others approximate.
+        :raises TransmissionError: If no position of the range can be reached, or each is singular;
+            or if the pose does not determine the assembly.
+        """
+        with np.errstate(all='ignore'):
+            if pose is None:
+                own, _ = steps.sides_of_range
+                z = _evaluate_formula(steps, numbers, domain.grid(points_of(len(own))))
+            else:
+                z = _walk_from_pose(steps, numbers, domain, np.concatenate(pose))
+            assembly = _assemble(steps, numbers, domain, z, pose is not None)
+            if pose is None:
+                assembly = _add_near_ends(steps, numbers, domain, assembly)
+            _require_agreement(steps, numbers, assembly)
+            return cls(steps, numbers, assembly)
 
-        def find_starts(given: Array, guess: Array | None) -> Array:
-            if not n_start:
-                return np.zeros((len(given), 0))
-            if guess is None:
-                with np.errstate(all='ignore'):
-                    return seeds.find_starts(given, n_x, along=along)
-            start = np.zeros((len(given), n_start))
-            start[:, : n_x + n_y] = np.concatenate([guess, given], axis=1)
-            return start
+    def make_part(
+        self, is_forward: bool, sides: Sequence[Sequence[float]], max_gain: float
+    ) -> CompiledPart:
+        """Return a direction with its numbers; see :meth:`CompiledPart.build`."""
+        assembly = self.assembly
+        p = _scale_rows(self.steps, self.numbers, assembly.pose, assembly.size, is_forward)
+        step = self.steps.compile_direction(is_forward, assembly.pose, p, assembly.size)
+        n = self.steps.equations.n if is_forward else self.steps.equations.n[::-1]
+        return CompiledPart.build(step, assembly, p, sides, max_gain, (range(n[0]), range(n[1])))
 
-        def find_bend(at: Array, rate: Array, place: Array, speed: Array, after: Array) -> Array:
-            given = (at, place, rate) if along else (place, at, speed)
-            (bent,) = map_samples(system.forms.bend, given, [self.numbers])
-            if along:
-                return bent
-            return -map_samples(step, [at, bent, np.nan * bent, after], [numbers, table])[1]
 
-        return CompiledPart(
-            system.compile_near(along),
-            step,
-            n_start,
-            numbers,
-            table,
-            range(n_x if along else n_y),
-            range(n_y if along else n_x),
-            [*range(system.n_watch), *(system.n_watch + k for k in self.choices)],
-            system.unknown_bounds,
-            find_starts,
-            find_bend,
+def _evaluate_formula(steps: EquationSteps, numbers: Sequence[float], x: Array) -> Array:
+    """Return positions of all coordinates by the formula of the range."""
+    own, other = steps.sides_of_range
+    formula = steps.equations.formulas[steps.starts_at_joint]
+    (y,) = map_samples(formula, [x], [_with_factors(numbers, len(other))])
+    z = np.empty((len(x), len(own) + len(other)))
+    z[:, own], z[:, other] = x, y
+    return z
+
+
+def _add_near_ends(
+    steps: EquationSteps, numbers: Sequence[float], domain: Domain, assembly: Assembly
+) -> Assembly:
+    """
+    Return an assembly with positions of the table close to dead centres at the ends of the range.
+
+    The closer a position is to a dead centre, the closer a search has to begin.
+    """
+    own, _ = steps.sides_of_range
+    is_end, rest = np.isfinite(assembly.ends[:, own[0]]), assembly.positions
+    if not is_end.any():
+        return assembly
+    ends = np.array([[domain.lower[0], 1.0], [domain.upper[0], -1.0]])[is_end]
+    x = (ends[:, :1] + ends[:, 1:] * domain.span * NEAR_ENDS).reshape(-1, 1)
+    near = _evaluate_formula(steps, numbers, x)
+    rest = np.concatenate([rest[:1], near[np.isfinite(near).all(axis=1)], rest[1::4]])
+    return assembly._replace(positions=rest)
+
+
+def _assemble(
+    steps: EquationSteps, numbers: Sequence[float], domain: Domain, z: Array, has_pose: bool
+) -> Assembly:
+    """
+    Return what follows from positions over the range; with a pose, it is the first one.
+
+    Ends of the side without a range follow from the positions. They are exact with one coordinate
+    on each side and the whole range on the branch, because the map is then monotone. Otherwise
+    half of the width is added. Gains are in shares of the sizes, so that units do not affect the
+    choice between several unknowns.
+    """
+    own, other = steps.sides_of_range
+    is_line, home = len(own) == len(other) == 1, 0
+    if is_line:
+        order = np.argsort(z[:, own[0]], kind='stable')
+        z, home = z[order], int(np.flatnonzero(order == 0)[0])
+    slope = _find_slopes(steps, numbers, z)
+    reachable = np.isfinite(z).all(axis=1) & np.isfinite(slope).all(axis=(1, 2))
+    slope = np.where(reachable[:, np.newaxis, np.newaxis], slope, 0.0)
+    regular = reachable & (np.linalg.svd(slope, compute_uv=False)[:, -1] > 0.0)
+    if not regular.any():
+        raise TransmissionError(
+            'no position of the domain can be reached; do the dimensions fit together?',
+            expected='a closed mechanism',
+            found=f'no {domain.space} position from {domain.lower} to {domain.upper}',
         )
+    off_middle = np.abs((z[:, own] - np.add(domain.lower, 0.5 * domain.span)) / domain.span)
+    apart = off_middle.sum(axis=1)
+    home = home if has_pose else int(np.argmin(np.where(regular, apart, np.inf)))
+    on_branch = regular
+    if len(own) == len(other):
+        side = np.sign(np.linalg.det(slope))
+        on_branch = regular & (side == side[home])
+    size = np.empty(z.shape[1])
+    reach = np.ptp(z[on_branch][:, other], axis=0)
+    size[own], size[other] = domain.span, np.where(reach > 0.0, reach, 1.0)
+    if has_pose:
+        size = np.minimum(size, LARGEST_SIZE)
+    values = np.linalg.svd(slope * size[own] / size[other, np.newaxis], compute_uv=False)
+    gains = [np.linalg.norm(values, axis=1), np.linalg.norm(1.0 / values, axis=1)]
+    typical = [float(np.median(each[on_branch])) for each in gains]
+    # Rounding gives a singular position either sign, for example at the ends of a full stroke.
+    singular = reachable & ~(np.fmax(gains[0], 1.0 / typical[1]) * gains[1] <= SURE)
+    seeds = on_branch & ~singular
+    if not seeds.any():
+        raise TransmissionError(
+            'every position of the domain is a dead centre',
+            expected='positions with a regular map in both directions',
+            found=f'gains of at most {gains[0][on_branch].max():g} and at least '
+            f'{gains[1][on_branch].min():g} in the other direction',
+        )
+    lower, upper = np.empty(z.shape[1]), np.empty(z.shape[1])
+    lower[own], upper[own] = np.array(domain.bounds).T
+    mapped = on_branch | singular
+    low, high = z[mapped][:, other].min(axis=0), z[mapped][:, other].max(axis=0)
+    is_whole = np.allclose(z[[0, -1]][:, own].ravel(), [*domain.lower, *domain.upper], 1e-9)
+    is_monotone = is_line and is_whole and bool(mapped.all())
+    margin = (SLACK if is_monotone else 0.5) * (high - low)
+    lower[other], upper[other] = low - margin, high + margin
+    home = home if seeds[home] else int(np.argmin(np.where(seeds, apart, np.inf)))
+    first = [home, *(k for k in np.flatnonzero(seeds).tolist() if k != home)]
+    typical = typical[:: -1 if steps.starts_at_joint else 1]
+    is_exact = np.isin(np.arange(len(size)), own)
+    # A dead centre at an end is one of the branch if the position beside it is.
+    is_end = is_monotone & ~seeds[[0, -1]] & seeds[[min(1, len(z) - 1), -2 % len(z)]]
+    ends = np.where(is_end[:, np.newaxis], z[[0, -1]], np.nan)
+    return Assembly(z[home], size, lower, upper, is_exact, [*typical, math.inf], z[first], ends)
+
+
+def _require_agreement(steps: EquationSteps, numbers: Sequence[float], assembly: Assembly) -> None:
+    """Raise an error if the closure or the other formula contradicts the formula of the range."""
+    own, other = steps.sides_of_range
+    equations, z = steps.equations, assembly.positions
+    back = equations.formulas[not steps.starts_at_joint]
+    if not steps.is_implicit and equations.is_closed:
+        rows = equations.rows[steps.starts_at_joint]
+        p = _scale_rows(steps, numbers, z[0], assembly.size, not steps.starts_at_joint)
+        apart = np.abs(map_samples(rows, [z], [p])[0])
+        what = 'closure'
+    elif not steps.is_implicit and back is not None:
+        found = map_samples(back, [z[:, other]], [_with_factors(numbers, len(own))])[0]
+        apart, what = np.abs(found - z[:, own]) / assembly.size[own], 'inverse'
+    else:
+        return
+    worst = int(np.argmax(apart.max(axis=1)))
+    # Close to a dead centre, rounding of a position is magnified to its root.
+    rounding = math.sqrt(1e-15 * np.abs(z / assembly.size).max())
+    if rounding <= AGREEMENT and not apart[worst].max() <= AGREEMENT:
+        raise TransmissionError(
+            f'the {what} contradicts the formula of the range',
+            expected='equations of one mechanism',
+            found=f'a difference of {apart[worst].max():.3g} of the range at actuators '
+            f'{z[worst][steps.sides[0]].tolist()} and joints {z[worst][steps.sides[1]].tolist()}',
+        )
+
+
+def _with_factors(numbers: Sequence[float], count: int) -> list[float]:
+    """Return numbers of a direction with neutral factors of its rows."""
+    return [*numbers, *(1.0,) * count]
+
+
+def _scale_rows(
+    steps: EquationSteps, numbers: Sequence[float], pose: Array, size: Array, is_forward: bool
+) -> list[float]:
+    """Return numbers with factors of the rows: their slopes by shares have length one."""
+    rows = steps.equations.rows[0 if is_forward else 1]
+    p = _with_factors(numbers, rows.size1_out(0))
+    length = np.linalg.norm(rows(pose, p)[1].full() * size, axis=1)
+    return [*numbers, *(1.0 / np.where(length > 0.0, length, 1.0)).tolist()]
+
+
+def _find_slopes(steps: EquationSteps, numbers: Sequence[float], z: Array) -> Array:
+    """Return ``dy/dx`` at positions, from the side of the range; NaN if it is unknown."""
+    own, other = steps.sides_of_range
+    rows = steps.equations.rows[steps.starts_at_joint]
+    given = rows.mx_in()
+    whole = ca.Function('slope', given, [ca.densify(rows(*given)[-1])])
+    (columns,) = map_samples(whole, [z], [_with_factors(numbers, len(other))])
+    jacobian = columns.reshape(len(z), z.shape[1], -1).swapaxes(1, 2)
+    known = np.isfinite(jacobian).all(axis=(1, 2), keepdims=True)
+    jacobian = np.where(known, jacobian, np.eye(*jacobian.shape[1:]))
+    slope = -np.linalg.pinv(jacobian[:, :, other]) @ jacobian[:, :, own]
+    return np.where(known, slope, np.nan)
+
+
+def _walk_from_pose(
+    steps: EquationSteps, numbers: Sequence[float], domain: Domain, pose: Array
+) -> Array:
+    """Return positions over the range on paths from a pose, which is the first one."""
+    own, other = steps.sides_of_range
+    is_forward = not steps.starts_at_joint
+    rows = steps.equations.rows[steps.starts_at_joint]
+    p = _with_factors(numbers, len(other))
+
+    def evaluate(z: Array) -> tuple[Array, Array]:
+        miss, jacobian, *_ = (each.full() for each in rows(z, p))
+        return miss.ravel(), jacobian[:, other]
+
+    z = iterate_damped(evaluate, pose, other)
+    slope = _find_slopes(steps, numbers, z[np.newaxis])[0]
+    size = np.empty(len(z))
+    size[own] = domain.span
+    size[other] = np.abs(pose[other]) + 1e-3 * domain.span.max() + np.abs(slope) @ domain.span
+    size = np.minimum(size, LARGEST_SIZE)
+    states: Any = []
+    if domain.contains(z[own]) and np.isfinite(z).all() and np.isfinite(slope).all():
+        p = _scale_rows(steps, numbers, z, size, is_forward)
+        step = steps.compile_direction(is_forward, z, p, size)
+        fixed = np.zeros(0), step.near.collect_numbers(z, p, size)
+        states = grow_states(step, fixed, z, np.array(domain.lower), np.array(domain.upper))
+    if not states:
+        raise TransmissionError(
+            'the pose does not determine how the mechanism is assembled',
+            expected=f'a {domain.space} position within {domain.lower} to {domain.upper} '
+            'at which it is closed, and not at a dead centre',
+            found=f'{pose[own].tolist()} with {pose[other].tolist()} in the other space',
+        )
+    if len(states) == 1 or (len(own) > 1 and not are_consistent(step, fixed, states)):
+        raise TransmissionError(
+            'the closure changes its assembly within the range',
+            expected=f'one assembly over the {domain.space} positions from {domain.lower} to '
+            f'{domain.upper}; is the range narrow enough?',
+            found='no path from the pose, or two assemblies on different paths to one position',
+        )
+    return np.array([step.joints_of_state(state, fixed[0]) for state in states])

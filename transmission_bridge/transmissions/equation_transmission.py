@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 import math
@@ -14,19 +14,15 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.equation_mechanism import EquationMechanism
-from transmission_bridge.transmissions.equations import build_system, flatten, Numbers, shape_of
-from transmission_bridge.transmissions.interfaces import Direction
-from transmission_bridge.transmissions.mechanism_transmission import (
-    CompiledPart,
-    MechanismTransmission,
-)
+from transmission_bridge.transmissions.equation_mechanism import EquationMechanism, EquationSteps
+from transmission_bridge.transmissions.equations import build_equations, flatten, Numbers, shape_of
+from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
-from transmission_bridge.transmissions.system import System
+from transmission_bridge.transmissions.transmission import GEARS
+from transmission_bridge.transmissions.tunable import LiveNumber
 from transmission_bridge.types import Array
 
 _EQUATIONS = ('joint_position', 'actuator_position', 'closure')
@@ -103,9 +99,6 @@ class EquationTransmission(MechanismTransmission):
     #: The numbers that the description sets.
     parameters: ClassVar[tuple[Parameter, ...]] = ()
 
-    #: Names of numbers that only choose among several solutions; their size does not matter.
-    choosing: ClassVar[tuple[str, ...]] = ()
-
     def __init__(
         self,
         numbers: Mapping[str, Numbers] | None = None,
@@ -121,40 +114,65 @@ class EquationTransmission(MechanismTransmission):
             **{name: default for name, default in defaults.items() if default is not None},
             **(numbers or {}),
         }
-        everything: dict[str, Numbers] = {
-            'actuator_reduction': self.actuator_reduction,
-            'joint_reduction': self.joint_reduction,
-            'joint_offset': self.joint_offset,
-            **numbers,
-        }
-        flat = tuple(flatten(everything))
-        if not all(map(math.isfinite, flat)):
+        #: The numbers and choices, as passed to the equations.
+        self.p = SimpleNamespace(**numbers, **(choices or {}))
+        if not all(math.isfinite(each) for _, each in self._list_own_numbers()):
             raise TransmissionError(
                 'the dimensions of the mechanism are invalid',
                 expected='finite numbers',
-                found=str(everything),
+                found=str(numbers),
             )
-        #: The numbers and choices, as passed to the equations.
-        self.p = SimpleNamespace(**numbers, **(choices or {}))
+        self._bare: Domain | None = None
         self.domain = self.range()
-        system = _compile_equations(
-            type(self), self.domain.space, shape_of(everything), tuple((choices or {}).items())
-        )
-        chosen = [
-            name in self.choosing
-            for name, each in everything.items()
-            for _ in flatten({name: each})
-        ]
-        self._mechanism = EquationMechanism(
-            system,
-            self.domain,
-            flat,
-            tuple(np.flatnonzero(chosen).tolist()),
-            self._read_pose() if system.is_implicit else None,
+        space, structure = self.domain.space, shape_of({**self._list_inner_gears(), **numbers})
+        steps = _compile_equations(type(self), space, structure, tuple((choices or {}).items()))
+        live = self.live_names
+        flat = [float(each) for each in flatten(self._list_inner_gears())]
+        flat += [x if name in live else float(x) for name, x in self._list_own_numbers()]
+        self._mechanism = EquationMechanism.build(
+            steps, flat, self._find_bare_range(), self._read_pose() if steps.is_implicit else None
         )
 
-    def _build_parts(self, direction: Direction) -> Sequence[CompiledPart]:
-        return (self._mechanism.make_part(direction, self.max_gain),)
+    def _list_inner_gears(self) -> dict[str, tuple[float, ...]]:
+        """Return the gears that the equations contain: least squares are those of the robot."""
+        is_square = self.n_actuators == self.n_joints
+        return {} if is_square else {name: getattr(self, name) for name in GEARS}
+
+    def _list_sides(self) -> tuple[Sequence[float], ...]:
+        if self._list_inner_gears():
+            n, m = self.members
+            return (1.0,) * n, (0.0,) * n, (1.0,) * m, (0.0,) * m
+        return super()._list_sides()
+
+    def _find_bare_range(self) -> Domain:
+        """Return the range in the coordinates of the equations."""
+        if self._list_inner_gears():
+            return self.domain
+        ends = np.array([self.domain.lower, self.domain.upper])
+        if self.domain.space == 'actuator':
+            ends = ends / self.actuator_reduction
+        else:
+            ends = np.array(self.joint_reduction) * (ends - self.joint_offset)
+        return Domain.between(self.domain.space, ends)
+
+    @property
+    def live_names(self) -> Collection[str]:
+        """
+        Names of the numbers that are live in C: of ``p``, ``actuator_reduction`` and so on.
+
+        The range in bare coordinates must not depend on them, nor another number of ``p``. By
+        default these are reductions and offsets, on the side of the range only if this is a
+        :meth:`bare_range`; and the numbers of ``p``, if each of them is one of the description.
+        """
+        is_bare, own = self.domain is self._bare, self._list_own_numbers()
+        is_read = all(isinstance(each, LiveNumber) for _, each in own)
+        gears = (x for x in super().live_names if is_bare or not x.startswith(self.domain.space))
+        return [*gears, *(name for name, _ in own if is_read)]
+
+    def _list_own_numbers(self) -> list[tuple[str, float]]:
+        """Return the numbers of ``p`` one after the other, with their names."""
+        own = {name: value for name, value in vars(self.p).items() if not isinstance(value, str)}
+        return [(name, each) for name, x in own.items() for each in flatten({name: x})]
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> EquationTransmission:
@@ -186,12 +204,13 @@ class EquationTransmission(MechanismTransmission):
         :param upper: Upper ends.
         :returns: The domain, in the coordinates of the robot.
         """
-        return Domain.between(space, self._apply_gears(space, [lower, upper]))
-
-    def _apply_gears(self, space: str, bare: npt.ArrayLike) -> Array:
+        ends = np.array([lower, upper], dtype=np.float64)
         if space == 'actuator':
-            return np.multiply(bare, self.actuator_reduction)
-        return np.divide(bare, self.joint_reduction) + self.joint_offset
+            ends = ends * self.actuator_reduction
+        else:
+            ends = ends / self.joint_reduction + self.joint_offset
+        self._bare = Domain.between(space, ends)
+        return self._bare
 
     def pose(self) -> tuple[Sequence[float], Sequence[float]]:
         """
@@ -215,8 +234,10 @@ class EquationTransmission(MechanismTransmission):
                 expected=f'{self.members[0]} of actuators, {self.members[1]} of joints',
                 found=f'{actuators.tolist()} and {joints.tolist()}',
             )
-        poses = self._apply_gears('actuator', actuators), self._apply_gears('joint', joints)
-        return poses[::-1] if self.domain.space == 'joint' else poses
+        if self._list_inner_gears():
+            actuators = actuators * self.actuator_reduction
+            joints = joints / self.joint_reduction + self.joint_offset
+        return actuators, joints
 
 
 @lru_cache(maxsize=256)
@@ -225,7 +246,7 @@ def _compile_equations(
     space: Literal['actuator', 'joint'],
     shape: tuple[tuple[str, Any], ...],
     choices: tuple[tuple[str, str], ...],
-) -> System:
+) -> EquationSteps:
     # A subclass sets an equation of its parent to ``None`` to remove it.
     equations = {name: getattr(cls, name, None) for name in _EQUATIONS}
     functions = {name: each for name, each in equations.items() if each is not None}
@@ -236,4 +257,6 @@ def _compile_equations(
             expected=f'{needed}, because the range is one of {space} positions, or a closure',
             found=', '.join(functions) or 'no equation',
         )
-    return build_system(functions, space == 'joint', cls.members, shape, choices)
+    starts_at_joint = space == 'joint'
+    built = build_equations(functions, starts_at_joint, cls.members, shape, choices)
+    return EquationSteps(built, starts_at_joint)

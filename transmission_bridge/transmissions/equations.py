@@ -12,18 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from threading import RLock
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 import warnings
 
 import casadi as ca
-import numpy as np
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions.sparsity import inverse_pattern
-from transmission_bridge.transmissions.system import Forms, solve_linear, System
-from transmission_bridge.types import Mask
+from transmission_bridge.transmissions.mechanism.elimination import make_solver
+from transmission_bridge.transmissions.transmission import GEARS
+from transmission_bridge.transmissions.tunable import as_floats
 
 #: A number of a mechanism, a vector of numbers, or a tuple of vectors.
 Numbers: TypeAlias = 'float | Sequence[float] | Sequence[Sequence[float]]'
@@ -46,28 +47,51 @@ def flatten(numbers: Mapping[str, Numbers]) -> list[float]:
     def flatten_value(value: Numbers) -> list[float]:
         if isinstance(value, Sequence):
             return [number for part in value for number in flatten_value(part)]
-        return [float(value)]
+        return [*as_floats([value])]
 
     return [number for value in numbers.values() for number in flatten_value(value)]
 
 
-def build_system(
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """
+    The functions of the mechanisms of one structure, for both directions; numbers are inputs.
+
+    Coordinates ``z`` are those of actuators, then those of joints. The numbers ``p`` of a
+    direction are followed by a factor of each row.
+
+    :param n: Numbers of actuators and joints.
+    :param formulas: For each direction ``(given, p) -> wanted``, or ``None``.
+    :param rows: For each direction ``(z, p) -> r, R`` with as many rows as unknowns.
+    :param bends: For each direction, returns the function ``(z, z', p) -> r''`` along a motion.
+    :param is_closed: Whether the rows are a closure, which may have more solutions than a formula.
+    """
+
+    n: tuple[int, int]
+    formulas: tuple[Any, Any]
+    rows: tuple[Any, Any]
+    bends: tuple[Any, Any]
+    is_closed: bool = False
+
+
+def build_equations(
     functions: Mapping[str, Callable[..., Any]],
     starts_at_joint: bool,
     n: tuple[int, int],
     shape: tuple[tuple[str, Any], ...],
     choices: tuple[tuple[str, str], ...],
-) -> System:
+) -> Equations:
     """
-    Return the system of mechanisms of one structure; their numbers are inputs.
+    Return the functions of mechanisms of one structure.
 
-    ``functions`` are ``joint_position``, ``actuator_position`` and ``closure``, if defined, in
-    bare coordinates. ``n`` are the numbers of actuators and joints.
+    Equations have the coordinates of the robot if :data:`GEARS` are among the numbers, else bare
+    ones. ``functions`` are ``joint_position``, ``actuator_position`` and ``closure``, if defined.
+    The slopes follow from the closure, else from the formula of the side of the range, because the
+    other one often has roots and branches. ``n`` are the numbers of actuators and joints.
 
     :raises TransmissionError: If an equation returns a wrong number of positions or calls a
-        function of ``math`` or numpy, or a closure does not determine every member.
+        function of ``math`` or numpy, or the equations do not determine every member.
     """
-    n_actuators, n_joints = n
     symbols: list[Expression] = []
 
     def make_symbol(name: str, counts: Any) -> Expression:
@@ -78,14 +102,11 @@ def build_system(
 
     own = {name: make_symbol(name, counts) for name, counts in shape}
     actuator_reduction, joint_reduction, joint_offset = (
-        own.pop(name) for name in ('actuator_reduction', 'joint_reduction', 'joint_offset')
+        own.pop(name, neutral) for name, neutral in GEARS.items()
     )
-    p = SimpleNamespace(**own, **dict(choices))
-    numbers = ca.vertcat(*symbols)
-    actuators = ca.SX.sym('a', n_actuators)
-    joints = ca.SX.sym('q', n_joints)
-    bare_actuators = actuators / actuator_reduction
-    bare_joints = joint_reduction * (joints - joint_offset)
+    p, numbers = SimpleNamespace(**own, **dict(choices)), ca.vertcat(*symbols)
+    a, q = sides = ca.SX.sym('a', n[0]), ca.SX.sym('q', n[1])
+    bare = a / actuator_reduction, joint_reduction * (q - joint_offset)
 
     def call_equation(name: str, count: int, *arguments: Expression) -> Expression:
         if name not in functions:
@@ -101,57 +122,75 @@ def build_system(
             )
         return found
 
-    to_joints = call_equation('joint_position', n_joints, bare_actuators)
-    if to_joints is not None:
-        to_joints = to_joints / joint_reduction + joint_offset
-    to_actuators = call_equation('actuator_position', n_actuators, bare_joints)
-    if to_actuators is not None:
-        to_actuators = to_actuators * actuator_reduction
-    x, y = (joints, actuators) if starts_at_joint else (actuators, joints)
-    value, inverse = (to_actuators, to_joints) if starts_at_joint else (to_joints, to_actuators)
-    n_closures = y.numel() if value is None else min(n)
-    closure = call_equation('closure', n_closures, bare_actuators, bare_joints)
-    return System(_derive_forms(x, y, numbers, value, inverse, closure), numbers.numel())
+    found = [
+        call_equation('joint_position', n[1], bare[0]),
+        call_equation('actuator_position', n[0], bare[1]),
+    ]
+    if found[0] is not None:
+        found[0] = found[0] / joint_reduction + joint_offset
+    if found[1] is not None:
+        found[1] = found[1] * actuator_reduction
+    stated = [other - each for other, each in zip((q, a), found, strict=True) if each is not None]
+    closure = call_equation('closure', min(n) if stated else n[0 if starts_at_joint else 1], *bare)
+    stated = stated[:: -1 if starts_at_joint else 1]
+    stated = ([] if closure is None else [closure]) + stated
+    made = []
+    for unknown, each in zip((1, 0), found, strict=True):
+        p_and_factors = ca.vertcat(numbers, ca.SX.sym('factor', n[unknown]))
+        given = sides[1 - unknown]
+        formula = None if each is None else ca.Function('formula', [given, p_and_factors], [each])
+        made.append((formula, *_derive_rows(stated, sides, p_and_factors, unknown)))
+    formulas, rows, bends = zip(*made, strict=True)
+    return Equations(n, formulas, rows, bends, closure is not None)
 
 
-def _derive_forms(
-    x: Expression,
-    y: Expression,
+def _derive_rows(
+    stated: Sequence[Expression],
+    sides: Sequence[Expression],
     numbers: Expression,
-    value: Expression,
-    inverse: Expression,
-    closure: Expression,
-) -> Forms:
-    rate = ca.SX.sym('rate', x.numel())
-    by_x, by_y = (None if closure is None else ca.jacobian(closure, each) for each in (x, y))  # type: tuple[Expression, Expression]
-    if value is None:
-        if ca.sprank(by_y) < y.numel():
-            raise TransmissionError(
-                'closure does not determine every member',
-                expected=f'{y.numel()} equations that determine {y}',
-                found=str(closure),
-            )
-        slope = -solve_linear(by_y, by_x)
-        pattern = inverse_pattern(_nonzero_pattern(by_y).astype(float)) @ _nonzero_pattern(by_x)
-    else:
-        slope = ca.jacobian(value, x)
-        pattern = _nonzero_pattern(slope)
-    place, along = (x, rate)
-    if value is None:
-        place, along = ca.vertcat(x, y), ca.vertcat(rate, ca.mtimes(slope, rate))
-    bent = ca.jtimes(ca.mtimes(slope, rate), place, along)
-    options = {'cse': True}
-    return Forms(
-        value=None
-        if value is None
-        else ca.Function('value', [x, numbers], [value, slope], options),
-        inverse=None if inverse is None else ca.Function('inverse', [y, numbers], [inverse]),
-        closure=None
-        if closure is None
-        else ca.Function('closure', [x, y, numbers], [closure, by_x, by_y], options),
-        bend=ca.Function('bend', [x, y, rate, numbers], [ca.densify(bent)], options),
-        pattern=pattern,
-    )
+    unknown: int,
+) -> tuple[Any, Any]:
+    """
+    Return the rows for the unknown side and their second derivative, from the first that fit.
+
+    More rows than unknowns are solved in the sense of least squares of the given side, with
+    derivatives by the pseudo-inverse.
+    """
+    z, rate = ca.vertcat(*sides), ca.SX.sym('rate', sum(each.numel() for each in sides))
+    count = sides[unknown].numel()
+    factors = numbers[numbers.numel() - count :]
+    fitting = [rows for rows in stated if rows.numel() == count]
+    fitting += [rows for rows in stated if rows.numel() > count]
+    by_unknown = None if not fitting else ca.jacobian(fitting[0], sides[unknown])
+    if by_unknown is None or ca.sprank(by_unknown) < count:
+        raise TransmissionError(
+            f'the equations do not determine every {("actuator", "joint")[unknown]}',
+            expected=f'{count} independent equations, because there are {count} of them',
+            found='; '.join(map(str, stated)),
+        )
+    (rows, *_), squares = fitting, fitting[0].numel() > count
+    slopes = [ca.jacobian(rows, z)]
+    rates, gains = [*ca.vertsplit(rate, [0, sides[0].numel(), z.numel()])], ca.SX(1.0)
+    solve: Any = ca.SX
+    stated_slope = slopes[0]
+    if squares:
+        # On the given side y: e = y - g(x), G = dg/dx, G' e = 0. It moves with y' = G x'.
+        solve = make_solver(ca.jacobian(rows, sides[1 - unknown]))
+        gains = -solve(by_unknown)
+        rates[1 - unknown] = ca.mtimes(gains, rates[unknown])
+        rows = ca.mtimes(gains.T, solve(rows))
+        slopes = [ca.jacobian(rows, z), ca.mtimes(gains.T, solve(slopes[0]))]
+    slopes = [ca.mtimes(ca.diag(factors), each) for each in slopes]
+
+    @cache
+    def make_bend() -> Any:
+        bent = ca.jtimes(ca.mtimes(stated_slope, rate), z, rate)
+        bent = ca.substitute(bent, rate, ca.vertcat(*rates))
+        bent = factors * ca.mtimes(gains.T, solve(bent))
+        return ca.Function('bend', [z, rate, numbers], [ca.densify(bent)], {'cse': True})
+
+    made = [ca.densify(factors * rows), *slopes]
+    return ca.Function('rows', [z, numbers], made, {'cse': True}), make_bend
 
 
 #: While an equation is evaluated, CasADi's class is modified for all threads.
@@ -186,7 +225,3 @@ def _symbols_only(name: str) -> Iterator[None]:
             raise said from warning
         finally:
             ca.SX.__float__ = number_of  # type: ignore[method-assign]
-
-
-def _nonzero_pattern(matrix: Expression) -> Mask:
-    return np.asarray(ca.DM(matrix.sparsity(), 1).full() != 0.0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, reciprocal
+from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, Ratio
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 
@@ -51,14 +51,13 @@ class FourBarLinkageTransmission(LinearTransmission):
         ar1, ar2 = as_ratios('actuator_reduction', actuator_reduction, 2)
         jr1, jr2 = as_ratios('joint_reduction', joint_reduction, 2)
         super().__init__(
-            [
-                [reciprocal(jr1 * ar1), 0.0],
-                [-reciprocal(jr1 * ar1 * jr2), reciprocal(ar2 * jr2)],
-            ],
+            [[1.0, 0.0], [-1.0, 1.0]],
             joint_offset,
-            inverse=[[jr1 * ar1, 0.0], [ar2, ar2 * jr2]],
+            inverse=[[1.0, 0.0], [1.0, 1.0]],
             actuator_reduction=(ar1, ar2),
             joint_reduction=(jr1, jr2),
+            actuator_ratio=[Ratio((jr1, ar1)), Ratio((ar2,))],
+            joint_ratio=[Ratio(), Ratio((jr2,))],
         )
 
     @classmethod

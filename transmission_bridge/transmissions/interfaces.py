@@ -29,7 +29,6 @@ class Quantity(Enum):
     """The kind of number that an interface carries; all interfaces of a kind share one map."""
 
     POSITION = 'position'
-    ABSOLUTE_POSITION = 'absolute_position'
     VELOCITY = 'velocity'
     ACCELERATION = 'acceleration'
     EFFORT = 'effort'
@@ -43,7 +42,7 @@ INTERFACES: dict[str, Quantity] = {
     'effort': Quantity.EFFORT,
     'torque': Quantity.EFFORT,
     'force': Quantity.EFFORT,
-    'absolute_position': Quantity.ABSOLUTE_POSITION,
+    'absolute_position': Quantity.POSITION,
 }
 
 #: Further arguments of a map if the Jacobian varies.

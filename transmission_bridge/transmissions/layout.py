@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from transmission_bridge.description.specs import (
@@ -34,15 +34,26 @@ def order_members(
     driven = [member.name for item in bindings for member in item.spec.joints]
     driven += [name for item in bindings for name in item.transmission.passive_joints]
     in_urdf = [joint.name for joint in robot.joints if joint.name in driven]
-    joints = {name: place for place, name in enumerate(dict.fromkeys([*in_urdf, *driven]))}
-    names = dict.fromkeys(member.name for item in bindings for member in item.spec.actuators)
-    actuators = {name: place for place, name in enumerate(names)}
+    joints = tuple(dict.fromkeys([*in_urdf, *driven]))
+    names = (member.name for item in bindings for member in item.spec.actuators)
+    actuators = tuple(dict.fromkeys(names))
+    return joints, actuators, place_members(joints, actuators, bindings)
+
+
+def place_members(
+    joint_names: Sequence[str], actuator_names: Sequence[str], bindings: Sequence[Binding]
+) -> tuple[Binding, ...]:
+    """Return the transmissions with the indices of their members among these names."""
+    joints, actuators = (
+        {name: place for place, name in enumerate(names)}
+        for names in (joint_names, actuator_names)
+    )
     owners: dict[str, str] = {}
     # Transmissions that may command own their actuators first; read-only ones own the rest.
     for item in sorted(bindings, key=lambda item: not item.spec.can_command):
         for member in item.spec.actuators:
             owners.setdefault(member.name, item.spec.name)
-    placed = (
+    return tuple(
         replace(
             item,
             joints=tuple(joints[member.name] for member in item.spec.joints),
@@ -52,7 +63,6 @@ def order_members(
         )
         for item in bindings
     )
-    return tuple(joints), tuple(actuators), tuple(placed)
 
 
 def pass_joints(
@@ -80,7 +90,9 @@ def pass_joints(
     for joint in robot.joints if not robot.is_unexpanded else ():
         if joint.name in mentioned or not joint.is_scalar or joint.mimic is not None:
             continue
-        if joint.name in taken:
+        if joint.name not in taken:
+            passed.append(joint.name)
+        else:
             findings.append(
                 Finding(
                     'warning',
@@ -91,8 +103,6 @@ def pass_joints(
                     subject=joint.name,
                 )
             )
-            continue
-        passed.append(joint.name)
     withheld, reasons = _find_withheld(robot, passed)
     names = {spec.name for spec in robot.transmissions}
     names.update(rejected.name for rejected in robot.rejected)
@@ -122,13 +132,9 @@ def _find_withheld(
         place, candidates = 'the URDF', set(passed)
         if rejected.dialect == 'ros2_control':
             place = f"<ros2_control> '{rejected.block}'"
-            candidates = {
-                component.name
-                for block in robot.blocks
-                if block.name == rejected.block
-                for component in block.components
-                if component.kind == 'joint'
-            }
+            blocks = [each for each in robot.blocks if each.name == rejected.block]
+            parts = (part for block in blocks for part in block.components)
+            candidates = {part.name for part in parts if part.kind == 'joint'}
         names = [name for name in passed if name in candidates and name not in withheld]
         if not names:
             continue

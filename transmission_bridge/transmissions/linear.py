@@ -7,26 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import math
-from typing import ClassVar
+from typing import Any, cast, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.transmissions.affine_map import AffineMap
-from transmission_bridge.transmissions.interfaces import (
-    ACTUATOR_TO_JOINT,
-    Direction,
-    DIRECTIONS,
-    INTERFACES,
-    interfaces_of,
-    Quantity,
-    quantity_of,
-)
-from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction, Quantity
 from transmission_bridge.transmissions.sparsity import inverse_pattern
 from transmission_bridge.transmissions.transmission import as_real, as_values, Transmission
+from transmission_bridge.transmissions.tunable import as_floats, LiveNumber, ParameterPath
 from transmission_bridge.types import Array
+
+
+class Ratio(NamedTuple):
+    """A quotient of two products of numbers, ones by default."""
+
+    times: Sequence[float] = ()
+    over: Sequence[float] = ()
+
+    @property
+    def value(self) -> float:
+        """The number; infinite if ``over`` underflows to zero."""
+        over = math.prod(self.over)
+        return math.prod(self.times) / over if over else math.inf
+
+    def list_factors(self, exponent: int) -> tuple[tuple[ParameterPath, int], ...]:
+        """Return path and exponent of each live number in a power of the ratio."""
+        factors = [*((x, exponent) for x in self.times), *((x, -exponent) for x in self.over)]
+        return tuple((x.path, power) for x, power in factors if isinstance(x, LiveNumber))
 
 
 class LinearTransmission(Transmission):
@@ -43,21 +53,24 @@ class LinearTransmission(Transmission):
 
     ``absolute_position`` has no map from joint to actuator.
 
-    :param matrix: ``J``, shape ``(n_joints, n_actuators)``.
+    Ratios of the members separate constants from live numbers: ``J_ik = C_ik / (Q_i A_k)``,
+    ``J^-1_ki = A_k C^-1_ki Q_i``. Numbers of a :class:`~.SpecReader` in ratios and offsets are
+    live in compiled C code: no other number may depend on them.
+
+    :param matrix: ``J``, or ``C`` if there are ratios, shape ``(n_joints, n_actuators)``.
     :param joint_offset: ``off``, shape ``(n_joints,)`` [rad or m], zero by default.
-    :param inverse: ``J^-1``, shape ``(n_actuators, n_joints)``, if a closed form is known: its
-        zeros are then exact, and a zero stops an unknown value from spreading. By default the
-        inverse, or the pseudo-inverse if ``J`` is not square.
+    :param inverse: ``J^-1`` or ``C^-1``, shape ``(n_actuators, n_joints)``, if a closed form is
+        known: its zeros are then exact, and a zero stops an unknown value from spreading. By
+        default the inverse, or the pseudo-inverse if ``J`` is not square.
     :param actuator_reduction: Value of :attr:`actuator_reduction`.
     :param joint_reduction: Value of :attr:`joint_reduction`.
+    :param actuator_ratio: ``A``, ones by default.
+    :param joint_ratio: ``Q``, ones by default.
     :raises ShapeError: If the shapes do not fit.
     :raises TransmissionError: If a number is not finite or the matrix does not have full rank.
     """
 
     is_constant: ClassVar[bool] = True
-
-    #: Whether absolute positions pass by role, because the encoders measure the joints.
-    ignore_absolute_encoder = False
 
     def __init__(
         self,
@@ -67,6 +80,8 @@ class LinearTransmission(Transmission):
         inverse: npt.ArrayLike | None = None,
         actuator_reduction: tuple[float, ...] | None = None,
         joint_reduction: tuple[float, ...] | None = None,
+        actuator_ratio: Sequence[Ratio] = (),
+        joint_ratio: Sequence[Ratio] = (),
     ) -> None:
         self._matrix = _freeze_array('matrix', matrix)
         if self._matrix.ndim != 2 or 0 in self._matrix.shape:
@@ -77,61 +92,77 @@ class LinearTransmission(Transmission):
         self.members = n_actuators, n_joints
         offset = np.zeros(n_joints) if joint_offset is None else joint_offset
         self._offset = _freeze_array('joint_offset', offset, (n_joints,))
-        inverse = _invert_matrix(self._matrix) if inverse is None else inverse
-        self._invert_matrix = _freeze_array('inverse', inverse, (n_actuators, n_joints))
+        self._ratios = (
+            joint_ratio or (Ratio(),) * n_joints,
+            actuator_ratio or (Ratio(),) * n_actuators,
+        )
+        with np.errstate(all='ignore'):
+            joints, actuators = ([each.value for each in side] for side in self._ratios)
+            scale = np.outer(joints, actuators)
+            self._matrix = _freeze_array('matrix', self._matrix / scale)
+            #: Whether the ratios of joints and of actuators are factors of the inverse: a
+            #: pseudo-inverse weighs the members of the longer side by theirs.
+            self._is_factor = n_joints <= n_actuators, n_actuators <= n_joints
+            if inverse is None:
+                inverse = _invert_matrix(self._matrix)
+            else:
+                self._is_factor = True, True
+                inverse = _freeze_array('inverse', inverse, (n_actuators, n_joints)) * scale.T
+            self._inverse = _freeze_array('inverse', inverse)
         self.actuator_reduction = actuator_reduction or (1.0,) * n_actuators
         self.joint_reduction = joint_reduction or (1.0,) * n_joints
-        self.joint_offset = tuple(self._offset.tolist())
+        self.joint_offset = as_floats(cast('Sequence[float]', offset))
+        #: Built at first use.
         self._maps: dict[tuple[Direction, Quantity], AffineMap] = {}
-        for direction in DIRECTIONS:
-            for quantity in {INTERFACES[interface] for interface in interfaces_of(direction)}:
-                coefficients, before, after = self.coefficients(direction, quantity)
-                mapped = AffineMap(coefficients, before=before, after=after)
-                self._maps[direction, quantity] = mapped
 
-    def coefficients(
-        self, direction: Direction, quantity: Quantity
-    ) -> tuple[Array, Array | None, Array | None]:
+    def coefficients(self, direction: Direction, quantity: Quantity) -> tuple[Array, Array, Array]:
         """
         Return ``(C, before, after)`` of ``y = C (x - before) + after``.
 
         :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
         :param quantity: The quantity of ``x``.
-        :returns: ``C`` of shape ``(n_out, n_in)``, and biases; ``None`` if there is no bias.
+        :returns: ``C`` of shape ``(n_out, n_in)``, and the biases.
         """
         forward = direction == ACTUATOR_TO_JOINT
+        coefficients = self._matrix if forward else self._inverse
         if quantity is Quantity.EFFORT:
-            return (self._invert_matrix if forward else self._matrix).T, None, None
-        if quantity is Quantity.ABSOLUTE_POSITION and self.ignore_absolute_encoder:
-            return np.eye(*self._matrix.shape), None, None
-        coefficients = self._matrix if forward else self._invert_matrix
-        if quantity in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
-            before, after = (None, self._offset) if forward else (self._offset, None)
-            return coefficients, before, after
-        return coefficients, None, None
+            coefficients = (self._inverse if forward else self._matrix).T
+        offset = self._offset if quantity is Quantity.POSITION else np.zeros(self.n_joints)
+        biases = np.zeros(self.n_actuators), offset
+        return (coefficients, *(biases if forward else biases[::-1]))
 
-    def map(
-        self,
-        direction: Direction,
-        interface: str,
-        values: npt.ArrayLike,
-        *,
-        at: npt.ArrayLike | None = None,
-        rate: npt.ArrayLike | None = None,
-        guess: npt.ArrayLike | None = None,
-        report: MapReport | None = None,
+    def list_factors(
+        self, direction: Direction, quantity: Quantity
+    ) -> list[list[tuple[tuple[ParameterPath, int], ...]]]:
+        """
+        Return the live factors of each entry of ``C`` of :meth:`coefficients`.
+
+        :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
+        :param quantity: The quantity of ``x``.
+        :returns: Path and exponent, 1 or -1, of the factors; ``n_out`` rows of ``n_in``.
+        """
+        forward = direction == ACTUATOR_TO_JOINT
+        exponent = -1 if forward != (quantity is Quantity.EFFORT) else 1
+        joints, actuators = (
+            [each.list_factors(exponent) if is_factor else () for each in side]
+            for side, is_factor in zip(self._ratios, self._is_factor, strict=True)
+        )
+        outputs, inputs = (joints, actuators) if forward else (actuators, joints)
+        return [[(*row, *column) for column in inputs] for row in outputs]
+
+    def _map_values(
+        self, direction: Direction, quantity: Quantity, values: Array, **options: Any
     ) -> Array:
-        """Map values from one space to the other; see :meth:`Transmission.map`."""
-        quantity = quantity_of(interface, direction)
-        n_in = self.n_actuators if direction == ACTUATOR_TO_JOINT else self.n_joints
+        if (direction, quantity) not in self._maps:
+            mapped = AffineMap.from_matrix(*self.coefficients(direction, quantity))
+            self._maps[direction, quantity] = mapped
         with np.errstate(invalid='ignore'):
-            return self._maps[direction, quantity](as_values('values', values, n_in))
+            return self._maps[direction, quantity](values)
 
     def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
         """Return the constant ``J``, repeated along the batch axes."""
         position = as_values('actuator_position', actuator_position, self.n_actuators)
-        repeated = np.broadcast_to(self._matrix, (*position.shape[:-1], *self._matrix.shape))
-        return np.array(repeated, dtype=np.float64)
+        return np.broadcast_to(self._matrix, (*position.shape[:-1], *self._matrix.shape)).copy()
 
 
 def as_ratios(name: str, values: Sequence[float] | None, count: int) -> tuple[float, ...]:
@@ -140,7 +171,7 @@ def as_ratios(name: str, values: Sequence[float] | None, count: int) -> tuple[fl
 
     :raises TransmissionError: If their number is not ``count``, or one is zero or not finite.
     """
-    numbers = (1.0,) * count if values is None else tuple(map(float, values))
+    numbers = (1.0,) * count if values is None else as_floats(values)
     is_usable = all(math.isfinite(number) and number != 0.0 for number in numbers)
     if len(numbers) != count or not is_usable:
         raise TransmissionError(
@@ -150,11 +181,6 @@ def as_ratios(name: str, values: Sequence[float] | None, count: int) -> tuple[fl
             found=f'{len(numbers)}: {numbers}',
         )
     return numbers
-
-
-def reciprocal(number: float) -> float:
-    """Return ``1 / number``, or infinity if a product of ratios underflowed to zero."""
-    return 1.0 / number if number != 0.0 else math.inf
 
 
 def _freeze_array(name: str, values: npt.ArrayLike, shape: tuple[int, ...] | None = None) -> Array:

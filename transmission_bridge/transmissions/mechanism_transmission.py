@@ -5,72 +5,32 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 import math
-from typing import Any, cast, NamedTuple, TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import ShapeError, TransmissionError
-from transmission_bridge.transmissions.interfaces import (
-    ACTUATOR_TO_JOINT,
-    Direction,
-    Quantity,
-    quantity_of,
-    require_arguments,
-)
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction, Quantity
 from transmission_bridge.transmissions.linear import as_ratios
 from transmission_bridge.transmissions.report import MapReport
-from transmission_bridge.transmissions.transmission import as_values, Transmission
+from transmission_bridge.transmissions.transmission import as_values, GEARS, Transmission
+from transmission_bridge.transmissions.tunable import as_floats
 from transmission_bridge.types import Array
 
 if TYPE_CHECKING:
     from transmission_bridge.transmissions.domain import Domain
+    from transmission_bridge.transmissions.equation_mechanism import EquationMechanism
+    from transmission_bridge.transmissions.mechanism.part import CompiledPart
 
 #: Default of ``max_gain``. Each mechanism in the documentation loses at most 1 % of its domain.
 MAX_GAIN = 50.0
 
 #: Larger gains are dominated by rounding.
 LARGEST_MAX_GAIN = 1e8
-
-
-class CompiledPart(NamedTuple):
-    """
-    The compiled functions of an independent set of members of a transmission, in one direction.
-
-    :param near: Compiled function of one sample close to the last solution. Inputs: position,
-        velocity, effort, warm start, numbers. Outputs: position, velocity, effort, next warm
-        start, status, and whether the full solver is needed. ``None``: use ``step`` only.
-    :param step: Compiled function of any sample; it has the seed table as a further input and runs
-        the full solver if needed.
-    :param n_start: Length of the warm start.
-    :param numbers: The numbers of the mechanism.
-    :param table: The seed table, entry by entry.
-    :param inputs: Indices of its inputs among the inputs of the transmission.
-    :param outputs: Indices of its outputs.
-    :param starts: Warm starts of positions, shape ``(samples, n_in)``, and of optional guesses of
-        the outputs.
-    :param bounds: Indices of the numbers that are bounds and typical sizes of the mechanism, or
-        choose among its solutions: they follow from its dimensions.
-    :param unknown_bounds: Values of bounds that do not hold for other dimensions, by index.
-    :param bend: Accelerations of the outputs at constant input velocity, from positions,
-        velocities, mapped positions, mapped velocities and next warm starts.
-    """
-
-    near: Any
-    step: Any
-    n_start: int
-    numbers: Sequence[float]
-    table: Array
-    inputs: Sequence[int]
-    outputs: Sequence[int]
-    bounds: Sequence[int]
-    unknown_bounds: Mapping[int, float]
-    starts: Callable[[Array, Array | None], Array]
-    bend: Callable[[Array, Array, Array, Array, Array], Array]
 
 
 class MechanismTransmission(Transmission):
@@ -90,33 +50,40 @@ class MechanismTransmission(Transmission):
     ============= ============================ ======================================
 
     ``absolute_position`` is mapped as position, ``torque`` and ``force`` as effort. If the numbers
-    of actuators and joints differ, inverses are pseudo-inverses. A position is then solved in the
-    least-squares sense, or as close to the initial guess as possible if there are fewer equations
-    than unknowns.
+    of actuators and joints differ, inverses are pseudo-inverses, and a position with more
+    equations than unknowns is solved in the least-squares sense. Fewer equations than unknowns are
+    rejected when the transmission is built.
 
     A sample without a result is NaN and counted in ``report``; it never raises an exception:
 
     ``domain``
-        The position is outside :attr:`domain`, or the mechanism does not reach it.
+        The position is outside :attr:`domain`, or at a dead centre or beyond, so that the
+        mechanism does not reach it.
     ``singular``
         The gain of a velocity, an acceleration or an effort would exceed :attr:`max_gain` times
-        its typical value. For ``G`` and ``G^T``: the largest singular value of ``G`` is more than
-        ``max_gain`` times its median over the domain. For ``G^-1`` and ``G^-T``: the smallest
-        singular value is less than its median divided by ``max_gain``, or less than 1e-8 of the
-        largest one. A position is never singular. With several unknowns ``G`` is scaled by the
-        ranges of ``x`` and ``y``: units and reductions do not matter.
-    ``no_convergence``
-        The solver found no solution, or a solution too close to a dead centre (the smallest
-        singular value is less than 1e-8 of its median, or of the largest one): its side is then
-        determined by rounding. With one actuator and one joint, a dead centre at an end of the
-        domain has only one side and is accepted as that end.
+        its median over the domain. The gain is ``|G|`` for ``G`` and ``G^T``, and ``|G^-1|`` for
+        ``G^-1`` and ``G^-T``, with the Frobenius norm ``|G| = sqrt(sum G_ij^2)``. With several
+        coordinates, ``G`` of an equation is scaled by the ranges of ``x`` and ``y``: units and
+        reductions do not matter. In a direction that is solved, both are also lost if the rows are
+        closer to dependent than 5e-5 of the pose's distance. A position is never singular.
     ``branch``
-        The solution is on another assembly branch: the determinant of ``G`` has another sign.
+        The solution is on another assembly branch: a determinant of the equations, or of ``G``,
+        has another sign than at the pose, the regular position nearest to the middle of the
+        domain.
+    ``no_convergence``
+        No certain solution was found for another reason.
 
-    The solver starts at ``guess``. If ``guess`` is outside the domain or leads to no solution, the
-    solver starts at the nearest entry of a table over the domain, which is computed when the
-    transmission is built. No state is kept between calls: the caller keeps the last solution and
-    passes it as ``guess``.
+    A solution is certain if its last Newton step is below 3e-12 of the range, and its rows are at
+    least 1e-6 of the pose's distance from dependent ones: nearer to a dead centre, its side is
+    determined by rounding. With one actuator and one joint, a dead centre at an end of the domain
+    has only one side and is accepted as that end.
+
+    A formula is evaluated. Otherwise the solver follows the straight path from ``guess``, in a
+    stream from the last solution; then the paths from the nearest entries of a table over the
+    domain, which is computed when the transmission is built. In a stream, the table of a closure
+    alone with several coordinates is used for the first sample only, because a position may have
+    several solutions on the branch. No state is kept between calls: the caller keeps the last
+    solution and passes it as ``guess``.
 
     A copy is built from the arguments of the constructor, which must not change afterwards.
     """
@@ -129,6 +96,7 @@ class MechanismTransmission(Transmission):
     #: Largest velocity or effort gain, as a multiple of its median over the domain.
     max_gain: float = MAX_GAIN
 
+    _mechanism: EquationMechanism
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
     _parts: dict[Direction, tuple[CompiledPart, ...]]
 
@@ -142,6 +110,11 @@ class MechanismTransmission(Transmission):
         """Copy by the arguments."""
         args, options = self._arguments
         return partial(type(self), *args, **options), (), {'max_gain': self.max_gain}
+
+    @property
+    def live_names(self) -> Collection[str]:
+        """Names of the numbers that are live in C."""
+        return tuple(GEARS)
 
     def with_max_gain(self, max_gain: float) -> MechanismTransmission:
         """
@@ -170,9 +143,18 @@ class MechanismTransmission(Transmission):
             self._parts[direction] = tuple(self._build_parts(direction))
         return self._parts[direction]
 
-    @abstractmethod
     def _build_parts(self, direction: Direction) -> Sequence[CompiledPart]:
         """Return the compiled functions with their constant inputs."""
+        is_forward = direction == ACTUATOR_TO_JOINT
+        return (self._mechanism.make_part(is_forward, self._list_sides(), self.max_gain),)
+
+    def _list_sides(self) -> tuple[Sequence[float], ...]:
+        """Return reductions and offsets of actuators, then of joints."""
+        gears = [
+            values if name in self.live_names else tuple(map(float, values))
+            for name, values in ((name, getattr(self, name)) for name in GEARS)
+        ]
+        return gears[0], (0.0,) * self.n_actuators, gears[1], gears[2]
 
     def _set_gears(
         self,
@@ -184,7 +166,7 @@ class MechanismTransmission(Transmission):
         n, m = self.members
         self.actuator_reduction = as_ratios('actuator_reduction', actuator_reduction, n)
         self.joint_reduction = as_ratios('joint_reduction', joint_reduction, m)
-        offsets = (0.0,) * m if joint_offset is None else tuple(map(float, joint_offset))
+        offsets = (0.0,) * m if joint_offset is None else as_floats(joint_offset)
         if len(offsets) != m or not all(map(math.isfinite, offsets)):
             raise TransmissionError(
                 'joint_offset is invalid',
@@ -194,40 +176,29 @@ class MechanismTransmission(Transmission):
             )
         self.joint_offset = offsets
 
-    def map(
-        self,
-        direction: Direction,
-        interface: str,
-        values: npt.ArrayLike,
-        *,
-        at: npt.ArrayLike | None = None,
-        rate: npt.ArrayLike | None = None,
-        guess: npt.ArrayLike | None = None,
-        report: MapReport | None = None,
+    def _map_values(
+        self, direction: Direction, quantity: Quantity, values: Array, **options: Any
     ) -> Array:
-        """Map values from one space to the other; see :class:`Transmission`."""
-        quantity = quantity_of(interface, direction)
-        value = as_values('values', values, self.members[direction != ACTUATOR_TO_JOINT])
-        require_arguments(interface, direction, at=at, rate=rate)
-        nothing = np.full(value.shape, np.nan)
-        if quantity in (Quantity.POSITION, Quantity.ABSOLUTE_POSITION):
-            return self._map_rows(direction, (value, nothing, nothing), guess, report)[0]
-        where = _require_shape('at', cast('npt.ArrayLike', at), value.shape)
+        map_rows = partial(self._map_rows, direction, guess=options['guess'])
+        report, nothing = options['report'], np.full(values.shape, np.nan)
+        if quantity is Quantity.POSITION:
+            return map_rows((values, nothing, nothing), report)[0]
+        where = _require_shape('at', options['at'], values.shape)
         if quantity is Quantity.EFFORT:
-            return self._map_rows(direction, (where, nothing, value), guess, report)[2]
+            return map_rows((where, nothing, values), report)[2]
         if quantity is Quantity.VELOCITY:
-            return self._map_rows(direction, (where, value, nothing), guess, report)[1]
-        moving = _require_shape('rate', cast('npt.ArrayLike', rate), value.shape)
-        bend = self._map_rows(direction, (where, moving, nothing), guess, report, bends=True)[2]
-        return self._map_rows(direction, (where, value, nothing), guess, None)[1] + bend
+            return map_rows((where, values, nothing), report)[1]
+        moving = _require_shape('rate', options['rate'], values.shape)
+        bend = map_rows((where, moving, nothing), report, bends=True)[2]
+        return map_rows((where, values, nothing), None)[1] + bend
 
     def _map_rows(
         self,
         direction: Direction,
         rows: tuple[Array, Array, Array],
-        guess: npt.ArrayLike | None,
         report: MapReport | None,
         *,
+        guess: npt.ArrayLike | None,
         bends: bool = False,
     ) -> list[Array]:
         """Map the three rows; ``bends``: accelerations at constant velocity replace efforts."""
@@ -243,13 +214,13 @@ class MechanismTransmission(Transmission):
         results = [np.full((len(flat[0]), n_out), np.nan) for _ in rows]
         for part in parts:
             position, velocity, _ = given = [row[:, part.inputs] for row in flat]
-            start = part.starts(position, None if near is None else near[:, part.outputs])
+            start = part.make_starts(position, None if near is None else near[:, part.outputs])
             *found, after, status = map_samples(
-                part.step, [*given, start], [part.numbers, part.table]
+                part.step.function, [*given, start], [part.numbers, part.table]
             )
             (report or MapReport()).count(status)
             if bends:
-                found[2] = part.bend(position, velocity, found[0], found[1], after)
+                found[2] = part.find_accelerations(position, velocity, after)
             for result, each in zip(results, found, strict=True):
                 result[:, part.outputs] = each
         return [result.reshape(*batch, n_out) for result in results]

@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.types import Array
 
 
-class MonotoneCubic:
+def interpolate_monotone(x: Array, y: Array) -> Array:
     """
-    A piecewise cubic through ``(x_k, y_k)`` that is monotone and once continuously differentiable.
+    Return the monotone, once continuously differentiable cubic pieces through ``(x_k, y_k)``.
 
     The slope at an inner point is the weighted harmonic mean of the slopes of the two chords,
     ``(w1 + w2) / (w1 / d1 + w2 / d2)`` with ``w1 = 2 h2 + h1``, ``w2 = h2 + 2 h1``. At the ends it
@@ -24,21 +23,17 @@ class MonotoneCubic:
 
     :param x: At least two numbers, strictly increasing.
     :param y: As many numbers, strictly increasing or strictly decreasing.
+    :returns: ``x_k``, ``y_k`` and the coefficients of the powers 1 to 3 of ``x - x_k``, shape
+        ``(pieces, 5)``.
     :raises TransmissionError: If the points do not meet these conditions.
     """
-
-    def __init__(self, x: npt.ArrayLike, y: npt.ArrayLike) -> None:
-        self.x: Array = np.array(x, dtype=np.float64)
-        self.y: Array = np.array(y, dtype=np.float64)
-        _require_monotone(self.x, self.y)
-        width = np.diff(self.x)
-        chord = np.diff(self.y) / width
-        slope = _point_slopes(width, chord)
-        square = (3.0 * chord - 2.0 * slope[:-1] - slope[1:]) / width
-        cube = (slope[:-1] + slope[1:] - 2.0 * chord) / (width * width)
-        columns = (self.x[:-1], self.y[:-1], slope[:-1], square, cube)
-        #: ``x_k``, ``y_k``, and the coefficients of the powers of ``x - x_k``.
-        self.pieces: Array = np.stack(columns, axis=1)
+    _require_monotone(x, y)
+    width = np.diff(x)
+    chord = np.diff(y) / width
+    slope = _point_slopes(width, chord)
+    square = (3.0 * chord - 2.0 * slope[:-1] - slope[1:]) / width
+    cube = (slope[:-1] + slope[1:] - 2.0 * chord) / (width * width)
+    return np.stack((x[:-1], y[:-1], slope[:-1], square, cube), axis=1)
 
 
 def _require_monotone(x: Array, y: Array) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 import math
 from types import SimpleNamespace
@@ -56,8 +57,6 @@ class ParallelAnkleTransmission(EquationTransmission):
     actuators_turn: bool = True
     members = (2, 2)
 
-    choosing: ClassVar[tuple[str, ...]] = ('side',)
-
     def __init__(
         self,
         legs: tuple[AnkleLeg, AnkleLeg],
@@ -72,11 +71,7 @@ class ParallelAnkleTransmission(EquationTransmission):
         ends = _rod_ends(middle.tolist(), SimpleNamespace(foot=[ca.DM(leg.foot) for leg in legs]))
         own = [leg.leg_numbers(end.full().ravel()) for leg, end in zip(legs, ends, strict=True)]
         numbers: dict[str, Any] = {name: tuple(each[name] for each in own) for name in own[0]}
-        super().__init__(
-            numbers,
-            actuator_reduction=actuator_reduction,
-            joint_offset=joint_offset,
-        )
+        super().__init__(numbers, actuator_reduction=actuator_reduction, joint_offset=joint_offset)
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> ParallelAnkleTransmission:
@@ -150,6 +145,7 @@ def _rod_ends(q: Any, p: SimpleNamespace) -> list[Any]:
     return ends
 
 
+@dataclass(frozen=True, kw_only=True)
 class AnkleLeg:
     """
     A motor with crank and rod.
@@ -175,33 +171,22 @@ class AnkleLeg:
     :raises TransmissionError: If a length is not positive or the axis is zero.
     """
 
-    def __init__(
-        self,
-        *,
-        motor: Sequence[float],
-        crank: float,
-        rod: float,
-        foot: Sequence[float],
-        crank_angle: float = 0.0,
-        axis: Sequence[float] = (0.0, 1.0, 0.0),
-    ) -> None:
-        self.motor, self.crank, self.rod, self.foot = tuple(motor), crank, rod, tuple(foot)
-        numbers = (*motor, crank, crank_angle, rod, *foot, *axis)
-        length = math.hypot(*axis)
-        if not all(math.isfinite(number) for number in numbers) or min(crank, rod, length) <= 0.0:
+    motor: Sequence[float]
+    crank: float
+    rod: float
+    foot: Sequence[float]
+    crank_angle: float = 0.0
+    axis: Sequence[float] = (0.0, 1.0, 0.0)
+
+    def __post_init__(self) -> None:
+        lengths = self.crank, self.rod, math.hypot(*self.axis)
+        numbers = (*lengths, self.crank_angle, *self.motor, *self.foot)
+        if not all(map(math.isfinite, numbers)) or min(lengths) <= 0.0:
             raise TransmissionError(
                 'the dimensions of a push-rod are invalid',
                 expected='finite numbers, positive lengths, an axis',
-                found=f'crank {crank}, rod {rod}, axis {axis}, motor {motor}, foot {foot}',
+                found=str(self),
             )
-        direction = np.array(axis) / length
-        reference = np.array([0.0, 0.0, 1.0] if abs(direction[0]) > 0.99 else [1.0, 0.0, 0.0])
-        ahead = reference - direction * (direction @ reference)
-        ahead = crank * ahead / math.sqrt(ahead @ ahead)
-        beside = np.cross(direction, ahead)
-        # The crank at actuator zero, and a quarter turn further.
-        self.ahead = math.cos(crank_angle) * ahead + math.sin(crank_angle) * beside
-        self.beside = math.cos(crank_angle) * beside - math.sin(crank_angle) * ahead
 
     def leg_numbers(self, foot: Array) -> dict[str, Any]:
         """
@@ -211,9 +196,18 @@ class AnkleLeg:
 
         :raises TransmissionError: If the rod does not reach it.
         """
+        direction = np.array(self.axis) / math.hypot(*self.axis)
+        reference = np.array([0.0, 0.0, 1.0] if abs(direction[0]) > 0.99 else [1.0, 0.0, 0.0])
+        x = reference - direction * (direction @ reference)
+        x = self.crank * x / math.sqrt(x @ x)
+        y = np.cross(direction, x)
+        cos, sin = math.cos(self.crank_angle), math.sin(self.crank_angle)
+        # The crank at actuator zero, and a quarter turn further.
+        ahead, beside = cos * x + sin * y, cos * y - sin * x
         way = np.subtract(foot, self.motor)
-        along, across = way @ self.ahead / self.crank, way @ self.beside / self.crank
-        own = {name: getattr(self, name) for name in ('motor', 'foot', 'crank', 'rod')}
+        along, across = way @ ahead / self.crank, way @ beside / self.crank
+        own: dict[str, Any] = {'motor': tuple(self.motor), 'foot': tuple(self.foot)}
+        own |= {'crank': self.crank, 'rod': self.rod}
         reach = float(_reach(SimpleNamespace(**{name: [each] for name, each in own.items()}), 0))
         k = (reach - np.dot(self.motor, foot)) / self.crank
         square = along * along + across * across - k * k
@@ -227,12 +221,8 @@ class AnkleLeg:
             )
         # The angle closer to zero has the larger cosine, along k - side across w.
         side = -1.0 if across > 0.0 else 1.0
-        return {
-            **own,
-            'ahead': tuple(self.ahead.tolist()),
-            'beside': tuple(self.beside.tolist()),
-            'side': side,
-        }
+        turned = {'ahead': tuple(ahead.tolist()), 'beside': tuple(beside.tolist())}
+        return {**own, **turned, 'side': side}
 
 
 def _read_leg(reader: SpecReader, actuator: int) -> AnkleLeg:

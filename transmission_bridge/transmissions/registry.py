@@ -120,13 +120,12 @@ class Registry:
         found: list[PluginInfo] = []
         for type_name in self.type_names:
             for entry_point in self._select_providers(type_name):
-                description = error = details = ''
                 try:
                     documentation = inspect.cleandoc(self.load(type_name).__doc__ or '')
-                    description = documentation.partition('\n')[0]
+                    texts = {'description': documentation.partition('\n')[0]}
                 except PluginError as failure:
-                    error, details = str(failure), failure.details
-                found.append(_plugin_info(entry_point, description, error, details))
+                    texts = {'error': str(failure), 'details': failure.details}
+                found.append(_plugin_info(entry_point, **texts))
             found += self.disabled(type_name)
         return tuple(found)
 
@@ -162,10 +161,7 @@ class Registry:
         else:
             try:
                 loaded: type[Transmission] = known[0].load()
-            except (
-                Exception,
-                SystemExit,
-            ) as error:  # an error of a module affects its type only
+            except (Exception, SystemExit) as error:  # affects the types of the module only
                 raise _import_error(known[0], error) from None
             problem = _find_problem(loaded)
             if not problem:
@@ -208,16 +204,8 @@ def _import_error(entry_point: importlib.metadata.EntryPoint, error: BaseExcepti
     )
 
 
-def _plugin_info(
-    entry_point: importlib.metadata.EntryPoint,
-    description: str = '',
-    error: str = '',
-    details: str = '',
-) -> PluginInfo:
-    package, version = _distribution_of(entry_point)
-    return PluginInfo(
-        entry_point.name, entry_point.value, package, version, description, error, details
-    )
+def _plugin_info(entry_point: importlib.metadata.EntryPoint, **texts: str) -> PluginInfo:
+    return PluginInfo(entry_point.name, entry_point.value, *_distribution_of(entry_point), **texts)
 
 
 def _distribution_of(entry_point: importlib.metadata.EntryPoint) -> tuple[str, str]:

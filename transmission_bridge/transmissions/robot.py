@@ -10,7 +10,6 @@ All linear transmissions form one affine map per interface; mechanisms are calle
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -22,9 +21,11 @@ from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
+    FIELDS,
     quantity_of,
     require_arguments,
 )
+from transmission_bridge.transmissions.layout import place_members
 from transmission_bridge.transmissions.linear import LinearTransmission
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.transmission import as_values
@@ -124,28 +125,11 @@ class Robot:
                 raise UnknownNameError('joint', name, known)
         wanted = [known.index(name) for name in joint_names]
         bindings = [each for each in self.bindings if not set(wanted).isdisjoint(each.all_joints)]
-        moved = dict.fromkeys(place for each in bindings for place in each.all_joints)
-        joints = [*wanted, *(place for place in moved if place not in wanted)]
-        actuators = sorted({place for each in bindings for place in each.actuators})
-        owners: dict[int, int] = {}
-        for number, each in enumerate(bindings):
-            for place, is_owned in zip(each.actuators, each.owned, strict=True):
-                if is_owned or place not in owners:
-                    owners[place] = number
-        return Robot(
-            tuple(known[place] for place in joints),
-            tuple(self.actuator_names[place] for place in actuators),
-            tuple(
-                replace(
-                    each,
-                    joints=tuple(map(joints.index, each.joints)),
-                    passive=tuple(map(joints.index, each.passive)),
-                    actuators=tuple(map(actuators.index, each.actuators)),
-                    owned=tuple(owners[place] == number for place in each.actuators),
-                )
-                for number, each in enumerate(bindings)
-            ),
-        )
+        moved = (place for each in bindings for place in each.all_joints)
+        joints = tuple(known[place] for place in dict.fromkeys([*wanted, *moved]))
+        used = sorted({place for each in bindings for place in each.actuators})
+        actuators = tuple(self.actuator_names[place] for place in used)
+        return Robot(joints, actuators, place_members(joints, actuators, bindings))
 
     # -- the maps --------------------------------------------------------------------------------
 
@@ -160,11 +144,8 @@ class Robot:
 
         :raises UnsupportedInterfaceError: If the interface cannot be mapped in this direction.
         """
-        if (direction, interface) not in self._affine:
-            self._affine[direction, interface] = self._build_affine(direction, interface)
-        return self._affine[direction, interface]
-
-    def _build_affine(self, direction: Direction, interface: str) -> AffineMap:
+        if (direction, interface) in self._affine:
+            return self._affine[direction, interface]
         quantity = quantity_of(interface, direction)
         forward = direction == ACTUATOR_TO_JOINT
         shape = (len(self.joint_names), len(self.actuator_names))
@@ -178,13 +159,16 @@ class Robot:
                 matrix[outputs[: len(inputs)], inputs] = 1.0
                 after[outputs[len(inputs) :]] = np.nan
             elif isinstance(transmission, LinearTransmission):
-                coefficients, *biases = transmission.coefficients(direction, quantity)
-                matrix[np.ix_(outputs[selected], inputs)] = coefficients[selected]
-                if biases[0] is not None:
-                    before[inputs] = biases[0]
-                if biases[1] is not None:
-                    after[outputs[selected]] = biases[1][selected]
-        return AffineMap(matrix, before=before, after=after)
+                own, before[inputs], bias = transmission.coefficients(direction, quantity)
+                matrix[np.ix_(outputs[selected], inputs)] = own[selected]
+                after[outputs[selected]] = bias[selected]
+        mapped = AffineMap.from_matrix(matrix, before, after)
+        return self._affine.setdefault((direction, interface), mapped)
+
+    def stack_fields(self, direction: Direction) -> AffineMap:
+        """Return the linear part of position, velocity and effort, one after the other."""
+        # Velocities have the coefficients of positions.
+        return AffineMap.from_maps([self.affine(direction, name) for name in FIELDS], shared=[1])
 
     def mechanisms(self, direction: Direction, interface: str = 'position') -> list[Binding]:
         """Return the transmissions that are not linear and must be called."""
@@ -211,11 +195,10 @@ class Robot:
         mechanisms = self.mechanisms(direction, interface)
         given = as_values('values', values, affine.n_in)
         where = {
-            name: as_values(name, each, affine.n_in)
-            for name, each in (('at', at), ('rate', rate))
+            name: as_values(name, each, affine.n_out if name == 'guess' else affine.n_in)
+            for name, each in (('at', at), ('rate', rate), ('guess', guess))
             if each is not None
         }
-        near = None if guess is None else as_values('guess', guess, affine.n_out)
         if mechanisms:
             require_arguments(interface, direction, mechanisms[0].spec.name, at=at, rate=rate)
         # Infinity minus infinity is unknown: NaN without a warning.
@@ -223,9 +206,8 @@ class Robot:
             mapped = affine(given)
             for binding in mechanisms:
                 inputs, outputs, selected = binding.member_indices(direction)
-                own = {name: each[..., inputs] for name, each in where.items()}
-                if near is not None:
-                    own['guess'] = near[..., outputs]
+                places = {'at': inputs, 'rate': inputs, 'guess': outputs}
+                own = {name: each[..., places[name]] for name, each in where.items()}
                 found = binding.map(direction, interface, given[..., inputs], report, **own)
                 mapped[..., outputs[selected]] = found[..., selected]
         return mapped

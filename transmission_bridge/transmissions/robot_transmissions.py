@@ -5,17 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
 from transmission_bridge.description.specs import (
-    Finding,
     RejectedTransmission,
     RobotDescription,
-    TransmissionEnd,
     TransmissionSpec,
 )
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
@@ -29,7 +27,7 @@ from transmission_bridge.transmissions.interfaces import (
 )
 from transmission_bridge.transmissions.registry import Registry
 from transmission_bridge.transmissions.robot import Robot
-from transmission_bridge.transmissions.robot_map import make_stream, RobotMap
+from transmission_bridge.transmissions.robot_map import RobotMap
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
 from transmission_bridge.transmissions.tuning import retune_bindings
@@ -80,12 +78,18 @@ class RobotTransmissions(Robot):
         passive_joints: str = 'all',
         actuator_units: Mapping[str, str] | None = None,
     ) -> None:
-        self._passive_joints: str = passive_joints
+        #: The description that the transmissions were built from.
+        self.robot = robot
+        self._passive_joints = passive_joints
         built, findings = build_all(robot, registry or Registry(), aliases or {}, passive_joints)
-        passed, self._withheld, more = layout.pass_joints(robot) if pass_through else ((), {}, ())
+        #: Joints without a transmission that do not pass through: name to rejected transmission.
+        #: A rejected transmission of their ``<ros2_control>`` block, or of ROS 1, names a joint
+        #: that does not exist, and may refer to any of them.
+        self.withheld: Mapping[str, str]
+        passed, self.withheld, more = layout.pass_joints(robot) if pass_through else ((), {}, ())
         super().__init__(*layout.order_members(robot, (*built, *passed)))
-        self._robot = robot
-        self._findings = (*robot.findings, *findings, *more)
+        #: Findings of the description, of building its transmissions and of binding them.
+        self.findings = (*robot.findings, *findings, *more)
         units = self._pass_through_units(actuator_units or {})
         self.bindings = tuple(
             replace(each, units={name: units[name]})
@@ -95,8 +99,7 @@ class RobotTransmissions(Robot):
         )
 
     def _pass_through_units(self, texts: Mapping[str, str]) -> dict[str, ActuatorUnits]:
-        found = {}
-        lost = self.lost_actuators
+        found, lost = {}, self.lost_actuators
         for name, text in texts.items():
             if name in lost:
                 continue
@@ -104,15 +107,20 @@ class RobotTransmissions(Robot):
                 raise UnknownNameError(
                     'actuator', name, self.actuator_names, parameter='actuator_units'
                 )
-            if name not in self.pass_through:
-                raise ParameterError(
-                    f"actuator_units: '{name}' belongs to a transmission",
-                    parameter='actuator_units',
-                    expected='its units as <param>s of its <actuator>',
-                    found=repr(text),
-                )
             try:
+                if name not in self.pass_through:
+                    expected = 'its units as <param>s of its <actuator>'
+                    message = 'it belongs to a transmission'
+                    raise TransmissionError(message, expected=expected, found=repr(text))
                 units = units_from_text(text)
+                slides = self.robot.joint(name).type == 'prismatic'
+                if units.slides not in (None, slides):
+                    raise TransmissionError(
+                        f'the joint {"slides" if slides else "turns"} and is directly connected '
+                        'to its actuator',
+                        expected='m, mm, N' if slides else 'rad, deg, turn, tick, N m',
+                        found=repr(text),
+                    )
             except TransmissionError as error:
                 raise ParameterError(
                     f"actuator_units of '{name}': {error.message}",
@@ -120,24 +128,10 @@ class RobotTransmissions(Robot):
                     expected=error.expected,
                     found=error.found,
                 ) from None
-            slides = self._robot.joint(name).type == 'prismatic'
-            if units.slides not in (None, slides):
-                raise ParameterError(
-                    f"actuator_units of '{name}': the joint {'slides' if slides else 'turns'} "
-                    'and is directly connected to its actuator',
-                    parameter='actuator_units',
-                    expected='m, mm, N' if slides else 'rad, deg, turn, tick, N m',
-                    found=repr(text),
-                )
             found[name] = units
         return found
 
     # -- contents --------------------------------------------------------------------------------
-
-    @property
-    def robot(self) -> RobotDescription:
-        """The description that the transmissions were built from."""
-        return self._robot
 
     @property
     def pass_through(self) -> tuple[str, ...]:
@@ -145,46 +139,32 @@ class RobotTransmissions(Robot):
         return tuple(each.spec.joints[0].name for each in self.bindings if each.is_identity)
 
     @property
-    def withheld(self) -> dict[str, str]:
-        """
-        Joints without a transmission that do not pass through: name to rejected transmission.
-
-        A rejected transmission of their ``<ros2_control>`` block, or of ROS 1, names a joint that
-        does not exist, and may refer to any of them.
-        """
-        return dict(self._withheld)
-
-    @property
     def refused(self) -> tuple[_Refused, ...]:
         """The rejected transmissions, in the order of the file."""
         loaded = self.transmissions
         refused: list[_Refused] = [
-            *(spec for spec in self._robot.transmissions if spec.name not in loaded),
-            *self._robot.rejected,
+            *(spec for spec in self.robot.transmissions if spec.name not in loaded),
+            *self.robot.rejected,
         ]
         return tuple(sorted(refused, key=lambda spec: spec.line or 0))
 
     @property
     def lost_joints(self) -> dict[str, str]:
         """Joints that are not bridged because a transmission was rejected: the reason by name."""
-        lost = self._find_lost_members(lambda spec: spec.joints, self.joint_names)
-        for name, transmission in self._withheld.items():
+        lost = self._find_lost_members('joints', self.joint_names)
+        for name, transmission in self.withheld.items():
             lost.setdefault(name, f"transmission '{transmission}' may refer to it")
         return lost
 
     @property
     def lost_actuators(self) -> dict[str, str]:
         """Actuators that are unknown because a transmission was rejected: the reason by name."""
-        return self._find_lost_members(lambda spec: spec.actuators, self.actuator_names)
+        return self._find_lost_members('actuators', self.actuator_names)
 
-    def _find_lost_members(
-        self,
-        members_of: Callable[[_Refused], Sequence[TransmissionEnd | str]],
-        found: tuple[str, ...],
-    ) -> dict[str, str]:
+    def _find_lost_members(self, side: str, found: tuple[str, ...]) -> dict[str, str]:
         lost: dict[str, str] = {}
         for spec in self.refused:
-            for member in members_of(spec):
+            for member in getattr(spec, side):
                 name = member if isinstance(member, str) else member.name
                 if name not in found:
                     lost.setdefault(name, f"its transmission '{spec.name}' was rejected")
@@ -194,11 +174,6 @@ class RobotTransmissions(Robot):
     def transmissions(self) -> dict[str, Transmission]:
         """The loaded transmissions by name."""
         return {b.spec.name: b.transmission for b in self.bindings if not b.is_identity}
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """Findings of the description, of building its transmissions and of binding them."""
-        return self._findings
 
     @property
     def tunables(self) -> dict[str, tuple[Tunable, ...]]:
@@ -235,7 +210,9 @@ class RobotTransmissions(Robot):
 
     def stream(self, direction: Direction) -> RobotMap | AffineStream:
         """Return a map of position, velocity and effort for a stream of states."""
-        return make_stream(self, direction)
+        if self.mechanisms(direction):
+            return RobotMap(self, direction)
+        return AffineStream(self.stack_fields(direction))
 
     # -- tuning ----------------------------------------------------------------------------------
 
@@ -253,8 +230,8 @@ class RobotTransmissions(Robot):
         :raises ParameterError: If a parameter is unknown or a value is invalid.
         """
         other = object.__new__(type(self))
-        bindings = retune_bindings(self, parameters, self._robot, self._passive_joints)
+        bindings = retune_bindings(self, parameters, self.robot, self._passive_joints)
         Robot.__init__(other, self.joint_names, self.actuator_names, bindings)
-        other._robot, other._passive_joints = self._robot, self._passive_joints
-        other._withheld, other._findings = self._withheld, self._findings
+        other.robot, other._passive_joints = self.robot, self._passive_joints
+        other.withheld, other.findings = self.withheld, self.findings
         return other

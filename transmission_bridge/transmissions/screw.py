@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, reciprocal
+from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, Ratio
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 
@@ -43,14 +43,15 @@ class ScrewTransmission(LinearTransmission):
     def __init__(
         self, lead: float, actuator_reduction: float = 1.0, joint_offset: float = 0.0
     ) -> None:
-        (travel,) = as_ratios('lead', (lead,), 1)
-        (reduction,) = as_ratios('actuator_reduction', (actuator_reduction,), 1)
-        turns = 2.0 * math.pi * reduction
+        travel = as_ratios('lead', (lead,), 1)
+        reduction = as_ratios('actuator_reduction', (actuator_reduction,), 1)
         super().__init__(
-            [[travel * reciprocal(turns)]],
+            [[1.0]],
             [joint_offset],
-            inverse=[[turns * reciprocal(travel)]],
-            actuator_reduction=(reduction,),
+            inverse=[[1.0]],
+            actuator_reduction=reduction,
+            actuator_ratio=[Ratio(reduction)],
+            joint_ratio=[Ratio((2.0 * math.pi,), over=travel)],
         )
 
     @classmethod

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, reciprocal
+from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, Ratio
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
 
@@ -41,8 +41,14 @@ class SimpleTransmission(LinearTransmission):
     api_version: ClassVar[int] = 2
 
     def __init__(self, reduction: float, joint_offset: float = 0.0) -> None:
-        (n,) = as_ratios('reduction', (reduction,), 1)
-        super().__init__([[reciprocal(n)]], [joint_offset], inverse=[[n]], actuator_reduction=(n,))
+        ratio = as_ratios('reduction', (reduction,), 1)
+        super().__init__(
+            [[1.0]],
+            [joint_offset],
+            inverse=[[1.0]],
+            actuator_reduction=ratio,
+            actuator_ratio=[Ratio(ratio)],
+        )
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> SimpleTransmission:

@@ -12,7 +12,7 @@ error: the robot would run without it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 import math
@@ -34,7 +34,7 @@ from transmission_bridge.description.values import (
 )
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.known_names import find_meaning, LIMIT, REVERSED
-from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
+from transmission_bridge.transmissions.tunable import BY_ROLE, LiveNumber, ParameterPath, Tunable
 from transmission_bridge.transmissions.units import (
     ActuatorUnits,
     CONSTANTS,
@@ -126,7 +126,7 @@ class SpecReader:
 
         :raises ParameterError: If one is set to zero.
         """
-        return self._member_numbers('joints', MECHANICAL_REDUCTION, REDUCTION, nonzero=True)
+        return self._member_numbers('joints', MECHANICAL_REDUCTION, REDUCTION)
 
     def actuator_reductions(self) -> tuple[float, ...]:
         """
@@ -134,7 +134,7 @@ class SpecReader:
 
         :raises ParameterError: If one is set to zero.
         """
-        return self._member_numbers('actuators', MECHANICAL_REDUCTION, REDUCTION, nonzero=True)
+        return self._member_numbers('actuators', MECHANICAL_REDUCTION, REDUCTION)
 
     def joint_offsets(self) -> tuple[float, ...]:
         """
@@ -155,18 +155,15 @@ class SpecReader:
         """
         return self._member_numbers('actuators', OFFSET, description)
 
-    def _member_numbers(
-        self, side: str, field: str, description: str, *, nonzero: bool = False
-    ) -> tuple[float, ...]:
-        numbers = []
+    def _member_numbers(self, side: str, field: str, description: str) -> tuple[float, ...]:
+        nonzero, numbers = field == MECHANICAL_REDUCTION, []
         for scope, member in self._members:
             if scope[0] == side:
                 value: float = getattr(member, field)
                 given = field in member.given
                 self._asked.append(_Request(field, scope, self._tags[field], given, value))
-                numbers.append(
-                    self._add_live((*scope, field), value, description, nonzero=nonzero)
-                )
+                live = self.declare((*scope, field), value, description, nonzero=nonzero)
+                numbers.append(live)
         return tuple(numbers)
 
     # -- parameters of the plugin ----------------------------------------------------------------
@@ -207,7 +204,7 @@ class SpecReader:
         if meaning := find_meaning(name):
             tag, given = f'<param name="{name}">', found is not None
             self._asked.append(_Request(meaning, path[:-1], tag, given, value))
-        return self._add_live(
+        return self.declare(
             path, value, description, minimum=minimum, maximum=maximum, nonzero=nonzero
         )
 
@@ -263,17 +260,21 @@ class SpecReader:
         parts = text.replace(',', ' ').split()
         return tuple(self._parse_number(f'parameter {name}', name, part) for part in parts)
 
-    def declare(self, path: ParameterPath, value: float, description: str) -> float:
+    def declare(self, path: ParameterPath, value: float, description: str, **bounds: Any) -> float:
         """
         Make a number that the plugin read in its own way a live parameter.
 
         :param path: Its name below the transmission, for example ``('matrix', 'joint1')``.
         :param value: The value of the description.
         :param description: One sentence with the unit.
+        :param bounds: ``minimum``, ``maximum`` and ``nonzero``, as in :meth:`number`.
         :returns: The current value: the described value, or its replacement.
-        :raises ParameterError: If it is set to a number that is not finite.
+        :raises ParameterError: If it is out of range or not finite.
         """
-        return self._add_live(path, value, description)
+        now = self._overrides.get(path, value)
+        tunable = Tunable(path, now, value, description, transmission=self.spec.name, **bounds)
+        self._tunables[path] = tunable
+        return LiveNumber(tunable.check_value(now), path)
 
     def text(
         self,
@@ -305,14 +306,13 @@ class SpecReader:
         self, name: str, joint: int | None, actuator: int | None, *, required: bool
     ) -> tuple[ParameterPath, ParameterSpec | None]:
         """Return the path of a parameter, and the parameter if it is given."""
-        path: ParameterPath = (name,)
+        scope: ParameterPath = ()
         parameters = self.spec.parameters
-        if joint is not None:
-            parameters = self.spec.joints[joint].parameters
-            path = ('joints', self.spec.joints[joint].name, name)
-        elif actuator is not None:
-            parameters = self.spec.actuators[actuator].parameters
-            path = ('actuators', self.spec.actuators[actuator].name, name)
+        for side, index in (('joints', joint), ('actuators', actuator)):
+            if index is not None:
+                member = getattr(self.spec, side)[index]
+                scope, parameters = (side, member.name), member.parameters
+        path = (*scope, name)
         self._names.append(name)
         found = self._pick(name, self._mark_used(spec for spec in parameters if spec.name == name))
         if found is None and required:
@@ -348,14 +348,6 @@ class SpecReader:
                 f'{what} is not a number', parameter=name, expected=str(error), found=repr(text)
             ) from None
 
-    def _add_live(
-        self, path: ParameterPath, default: float, description: str, **bounds: Any
-    ) -> float:
-        value = self._overrides.get(path, default)
-        tunable = Tunable(path, value, default, description, transmission=self.spec.name, **bounds)
-        self._tunables[path] = tunable
-        return tunable.check_value(value, transmission=self.spec.name)
-
     # -- requests of the host --------------------------------------------------------------------
 
     def actuator_limits(self) -> None:
@@ -378,12 +370,11 @@ class SpecReader:
             if not given:
                 continue
             lower, upper, *_ = (
-                self._add_live(
+                self.declare(
                     ('actuators', member.name, 'limit', name),
                     given.get(name, default),
                     description,
                     minimum=None if name in ('lower', 'upper') else 0.0,
-                    may_be_infinite=True,
                 )
                 for name, (default, description) in ACTUATOR_LIMITS.items()
             )
@@ -437,9 +428,11 @@ class SpecReader:
                 for name in (*UNITS, *CONSTANTS)
             }
             texts = {name: spec.value for name, spec in given.items() if spec is not None}
+            if texts.keys().isdisjoint(UNITS):
+                continue
             try:
                 units = read_units(texts)
-                if units is not None and units.slides and turn:
+                if units.slides and turn:
                     raise TransmissionError(
                         'the actuator is rotary',
                         expected='rad, deg, turn or tick, and N m, mN m, A or percent',
@@ -452,18 +445,15 @@ class SpecReader:
                     expected=error.expected,
                     found=error.found,
                 ) from None
-            if units is None:
-                continue
             self._mark_used(spec for spec in left if spec.name in (*UNITS, *units.constant_names))
             if 'torque_constant' in units.constant_names:
-                units = units.with_torque_constant(
-                    self._add_live(
-                        ('actuators', member.name, 'torque_constant'),
-                        parse_number(texts['torque_constant']),
-                        CONSTANTS['torque_constant'],
-                        minimum=SMALLEST,
-                    )
+                value = self.declare(
+                    ('actuators', member.name, 'torque_constant'),
+                    parse_number(texts['torque_constant']),
+                    CONSTANTS['torque_constant'],
+                    minimum=SMALLEST,
                 )
+                units = read_units({**texts, 'torque_constant': repr(float(value))})
             found[member.name] = units
         return found
 
@@ -478,12 +468,6 @@ class SpecReader:
         given = [spec for spec in self.spec.parameters if spec.name in BY_ROLE]
         read = self._mark_used(x for x in given if x.value.lower() in ('true', 'false'))
         return frozenset(BY_ROLE[spec.name] for spec in read if spec.value.lower() == 'true')
-
-    def _iterate_unused(self) -> Iterator[tuple[ParameterPath, ParameterSpec]]:
-        """Yield the unused parameters, with the path of their member."""
-        for scope, member in self._members:
-            yield from ((scope, spec) for spec in self._list_unused(member.parameters))
-        yield from (((), spec) for spec in self._list_unused(self.spec.parameters))
 
     def error(
         self, message: str, *, parameter: str = '', expected: str = '', found: str = ''
@@ -512,7 +496,10 @@ class SpecReader:
 
         :returns: The findings.
         """
-        left = [*self._iterate_unused()]
+        left = [
+            (scope, x) for scope, end in self._members for x in self._list_unused(end.parameters)
+        ]
+        left += [((), spec) for spec in self._list_unused(self.spec.parameters)]
         read = {(asked.scope, asked.tag) for asked in self._asked}
         for scope, member in self._members:
             for field in member.given & self._tags.keys():

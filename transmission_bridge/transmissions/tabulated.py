@@ -7,30 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, ClassVar
+import math
+from typing import Any, ClassVar, TypeAlias
 
 import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.equation_mechanism import EquationMechanism
-from transmission_bridge.transmissions.interfaces import Direction
-from transmission_bridge.transmissions.mechanism_transmission import (
-    CompiledPart,
-    MechanismTransmission,
-)
-from transmission_bridge.transmissions.monotone_cubic import MonotoneCubic
+from transmission_bridge.transmissions.domain import Domain, SLACK
+from transmission_bridge.transmissions.equation_mechanism import EquationMechanism, EquationSteps
+from transmission_bridge.transmissions.equations import Equations
+from transmission_bridge.transmissions.expressions import known_if
+from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
+from transmission_bridge.transmissions.monotone_cubic import interpolate_monotone
 from transmission_bridge.transmissions.spec_reader import SpecReader
-from transmission_bridge.transmissions.system import Forms, System
+
+Expression: TypeAlias = Any
 
 
 class TabulatedTransmission(MechanismTransmission):
     """
     One actuator moves one joint by a measured, monotone curve.
 
-    With ``T`` the monotone cubic through the table (:class:`MonotoneCubic`, its derivative is
-    continuous), ``ar`` the actuator reduction, ``jr`` the joint reduction and ``off`` the joint
+    With ``T`` the monotone cubic through the table (:func:`interpolate_monotone`, its derivative
+    is continuous), ``ar`` the actuator reduction, ``jr`` the joint reduction and ``off`` the joint
     offset::
 
         j = T(a / ar) / jr + off             a = ar T^-1(jr (j - off))
@@ -74,13 +74,18 @@ class TabulatedTransmission(MechanismTransmission):
         x, y = np.array(actuator, dtype=np.float64), np.array(joint, dtype=np.float64)
         if x.ndim == 1 and len(x) > 1 and x[0] > x[-1]:
             x, y = x[::-1], y[::-1]
-        curve = MonotoneCubic(x, y)
-        ends = self.actuator_reduction[0] * curve.x[[0, -1], np.newaxis]
-        self.domain = Domain.between('actuator', ends)
-        gears = (*self.actuator_reduction, *self.joint_reduction, *self.joint_offset)
-        numbers = (*gears, *curve.x.tolist(), *curve.pieces.ravel().tolist())
-        system = _build_table_system(len(curve.x))
-        self._mechanism = EquationMechanism(system, self.domain, numbers)
+        pieces, sense = interpolate_monotone(x, y), math.copysign(1.0, y[-1] - y[0])
+        more = np.diff(x), np.full(len(pieces), sense)
+        numbers = (
+            *x.tolist(),
+            *(sense * y).tolist(),
+            *np.column_stack([pieces, *more]).ravel().tolist(),
+        )
+        ends = x[[0, -1], np.newaxis]
+        bare = Domain.between('actuator', ends)
+        self.domain = Domain.between('actuator', self.actuator_reduction[0] * ends)
+        steps = _build_table_steps(len(x))
+        self._mechanism = EquationMechanism.build(steps, numbers, bare, None)
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> TabulatedTransmission:
@@ -95,40 +100,73 @@ class TabulatedTransmission(MechanismTransmission):
             joint_offset=reader.joint_offsets()[0],
         )
 
-    def _build_parts(self, direction: Direction) -> Sequence[CompiledPart]:
-        return (self._mechanism.make_part(direction, self.max_gain),)
+
+#: Relative differences that are rounding.
+ROUNDING = 4e-16
+
+#: Steps of the inverse in a piece: each at least halves the interval.
+_STEPS = 40
 
 
 @cache
-def _build_table_system(count: int) -> System:
-    """Return the system of tables with ``count`` points."""
-    t, rate, own, piece = (
-        ca.SX.sym(name, n) for name, n in (('a', 1), ('rate', 1), ('own', 3), ('piece', 5))
-    )
-    reduction, joint_reduction, offset = ca.vertsplit(own)
-    x, y, linear, square, cube = ca.vertsplit(piece)
-    along = t / reduction - x
-    value = y + along * (linear + along * (square + along * cube))
-    value = value / joint_reduction + offset
-    slope = ca.jacobian(value, t)
-    inputs: list[Any] = [t, own, piece]
-    curve = ca.Function('curve', inputs, [value, slope], {'cse': True})
-    bent = ca.Function('bent', [*inputs, rate], [ca.jtimes(slope * rate, t, rate)])
+def _build_table_steps(count: int) -> EquationSteps:
+    """
+    Return the functions of tables with ``count`` points.
 
-    a: Any
-    p: Any
-    a, q, speed = (ca.MX.sym(name) for name in ('a', 'q', 'rate'))
-    p = ca.MX.sym('p', 3 + count + 5 * (count - 1))
-    place = ca.low(p[3 : 3 + count], a / p[0])
-    pieces = p[3 + count + 5 * place + ca.DM(np.arange(5.0))]
-    forms = Forms(
-        value=ca.Function('value', [a, p], curve(a, p[:3], pieces)),
-        inverse=None,
-        closure=None,
-        bend=ca.Function('bend', [a, q, speed, p], [bent(a, p[:3], pieces, speed)]),
-        pattern=np.ones((1, 1), dtype=bool),
+    Both directions are formulas: the piece is looked up, and the inverse is found in it by
+    Newton's steps, or by halving where these leave the interval.
+    """
+    a, q, piece = (ca.SX.sym(name, n) for name, n in (('a', 1), ('q', 1), ('piece', 7)))
+    x, y, linear, square, cube, width, sense = ca.vertsplit(piece)
+
+    def evaluate(along: Expression) -> tuple[Expression, Expression]:
+        value = along * (linear + along * (square + along * cube))
+        return value, linear + along * (2.0 * square + along * (3.0 * cube))
+
+    value, slope = evaluate(a - x)
+    bent = 2.0 * square + 6.0 * cube * (a - x)
+    curve = ca.Function('curve', [a, piece], [y + value, slope, bent])
+    low, high, along = ca.SX(0.0), width, 0.5 * width
+    for _ in range(_STEPS):
+        value, slope = evaluate(along)
+        is_above = sense * (value + y - q) > 0.0
+        low, high = ca.if_else(is_above, low, along), ca.if_else(is_above, along, high)
+        step = along - (value + y - q) / slope
+        is_inside = ca.logic_and(step >= low, step <= high)
+        along = ca.if_else(is_inside, step, 0.5 * (low + high))
+    # At a point of the table the result is this point, also if rounding hides a flat curve.
+    near = ROUNDING * (ca.fabs(y) + ca.fabs(evaluate(width)[0]) + ca.fabs(q))
+    for end in (ca.SX(0.0), width):
+        along = ca.if_else(ca.fabs(evaluate(end)[0] + y - q) <= near, end, along)
+    search = ca.Function('search', [q, piece], [x + along], {'cse': True})
+
+    p: Any = ca.MX.sym('p', 2 * count + 7 * (count - 1) + 1)
+    z: Any
+    rates: Any
+    one: Any
+    z, rates, one = (ca.MX.sym(name, n) for name, n in (('z', 2), ('rate', 2), ('given', 1)))
+
+    def pick(column: int, at: Any) -> Any:
+        """Return the piece of a position, by the first or the second column of the points."""
+        begins = p[column * count : (column + 1) * count]
+        return p[2 * count + 7 * ca.low(begins, at) + ca.DM(np.arange(7.0))]
+
+    ratio: Any
+    senses = p[2 * count + 6]
+    level, ratio, change = curve(z[0], pick(0, z[0]))
+    # Written out, so that formula and rows look up the piece once.
+    options = {'always_inline': True}
+    rows = ca.Function('rows', [z, p], [z[1] - level, ca.horzcat(-ratio, 1.0)], options)
+    forward = ca.Function('formula', [one, p], list(curve(one, pick(0, one))[:1]), options)
+    slack = SLACK * (p[2 * count - 1] - p[count])
+    is_inside = ca.logic_and(
+        senses * one >= p[count] - slack, senses * one <= p[2 * count - 1] + slack
     )
-    return System(forms, p.numel())
+    found = known_if(is_inside, search(one, pick(1, senses * one)))
+    back = ca.Function('formula', [one, p], [found], options)
+    bend = ca.Function('bend', [z, rates, p], [-change * rates[0] * rates[0]])
+    equations = Equations((1, 1), (forward, back), (rows, rows), (lambda: bend,) * 2)
+    return EquationSteps(equations, starts_at_joint=False)
 
 
 def _read_table(reader: SpecReader) -> tuple[Sequence[float], Sequence[float]]:

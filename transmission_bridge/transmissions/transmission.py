@@ -35,6 +35,9 @@ from transmission_bridge.transmissions.interfaces import (
     Direction,
     interfaces_of,
     JOINT_TO_ACTUATOR,
+    Quantity,
+    quantity_of,
+    require_arguments,
 )
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.types import Array
@@ -49,8 +52,12 @@ API_VERSION = 2
 #: numbers in their place, such as ``evaluate``, cannot be compiled.
 DERIVED = (
     'map', 'actuator_to_joint', 'joint_to_actuator', 'jacobian', 'supports', 'parts',
-    '_build_parts', 'evaluate',
+    '_build_parts', '_map_values', 'evaluate',
 )  # fmt: skip
+
+
+#: Numbers between the coordinates of the robot and bare ones, with their neutral values.
+GEARS = {'actuator_reduction': 1.0, 'joint_reduction': 1.0, 'joint_offset': 0.0}
 
 
 class Transmission(ABC):
@@ -129,7 +136,6 @@ class Transmission(ABC):
         """
         return interface in interfaces_of(direction)
 
-    @abstractmethod
     def map(
         self,
         direction: Direction,
@@ -159,6 +165,18 @@ class Transmission(ABC):
         :raises UnsupportedInterfaceError: If the interface cannot be mapped in this direction.
         :raises TransmissionError: If ``at`` or ``rate`` is required and missing.
         """
+        quantity = quantity_of(interface, direction)
+        given = as_values('values', values, self.members[direction != ACTUATOR_TO_JOINT])
+        if not self.is_constant:
+            require_arguments(interface, direction, at=at, rate=rate)
+        options = {'at': at, 'rate': rate, 'guess': guess, 'report': report}
+        return self._map_values(direction, quantity, given, **options)
+
+    @abstractmethod
+    def _map_values(
+        self, direction: Direction, quantity: Quantity, values: Array, **options: Any
+    ) -> Array:
+        """Map checked values; ``options`` are the keywords of :meth:`map`."""
 
     def actuator_to_joint(self, interface: str, values: npt.ArrayLike, **options: Any) -> Array:
         """Map actuator values to joint values; see :meth:`map`."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 import math
 import re
@@ -19,6 +20,38 @@ ParameterPath = tuple[str, ...]
 BY_ROLE = {'ignore_absolute_encoder': 'absolute_position', 'ignore_torque_sensor': 'torque'}
 
 
+class LiveNumber(float):
+    """
+    The value of a live number, with its path. Results of arithmetic are plain numbers.
+
+    A transmission that passes it on unchanged declares so which of its numbers is which live one.
+    """
+
+    __slots__ = ('path',)
+
+    path: ParameterPath
+
+    def __new__(cls, value: float, path: ParameterPath) -> LiveNumber:
+        """Return a number with a path."""
+        number = super().__new__(cls, value)
+        number.path = path
+        return number
+
+    def __getnewargs__(self) -> tuple[float, ParameterPath]:  # type: ignore[override]
+        """Return the arguments, for copies."""
+        return float(self), self.path
+
+
+def as_floats(values: Iterable[float]) -> tuple[float, ...]:
+    """Return numbers as floats; live numbers keep their paths."""
+    return tuple(each if isinstance(each, LiveNumber) else float(each) for each in values)
+
+
+def list_paths(values: Iterable[float]) -> dict[int, ParameterPath]:
+    """Return the paths of the live numbers among ``values``, by index."""
+    return {k: each.path for k, each in enumerate(values) if isinstance(each, LiveNumber)}
+
+
 @dataclass(frozen=True, slots=True)
 class Tunable:
     """
@@ -31,7 +64,6 @@ class Tunable:
     :param minimum: Smallest allowed value, ``None`` if unlimited.
     :param maximum: Largest allowed value, ``None`` if unlimited.
     :param nonzero: Whether zero is invalid.
-    :param may_be_infinite: Whether infinity is valid; it means no limit.
     :param transmission: Name of the transmission.
     """
 
@@ -42,7 +74,6 @@ class Tunable:
     minimum: float | None = None
     maximum: float | None = None
     nonzero: bool = False
-    may_be_infinite: bool = False
     transmission: str = ''
 
     @property
@@ -63,22 +94,21 @@ class Tunable:
 
     @property
     def shapes_map(self) -> bool:
-        """Whether positions depend on it: limits, ``max_gain`` and torque constants do not."""
-        return not (
-            self.is_actuator_limit or self.is_torque_constant or self.path == ('max_gain',)
-        )
+        """Whether positions in SI depend on it."""
+        return self.is_of_map and self.path != ('max_gain',)
 
     @property
-    def is_torque_constant(self) -> bool:
-        """Whether it is ``actuators.<name>.torque_constant``, which scales effort."""
-        return len(self.path) == 3 and self.path[::2] == ('actuators', 'torque_constant')
+    def is_of_map(self) -> bool:
+        """Whether the maps in SI depend on it: limits, torque constants and flags are outside."""
+        is_torque = len(self.path) == 3 and self.path[::2] == ('actuators', 'torque_constant')
+        return not (self.is_flag or self.is_actuator_limit or is_torque)
 
     @property
     def is_actuator_limit(self) -> bool:
-        """Whether it is in ``actuators.<name>.limit``; a type may have its own ``limit``."""
+        """Whether it is in ``actuators.<name>.limit``, and infinity means no limit."""
         return len(self.path) == 4 and self.path[::2] == ('actuators', 'limit')
 
-    def check_value(self, value: float, *, transmission: str = '') -> float:
+    def check_value(self, value: float) -> float:
         """
         Return ``value`` if it is valid.
 
@@ -87,8 +117,8 @@ class Tunable:
         expected = ''
         least = -math.inf if self.minimum is None else self.minimum
         greatest = math.inf if self.maximum is None else self.maximum
-        if math.isnan(value) or (math.isinf(value) and not self.may_be_infinite):
-            expected = 'a number' if self.may_be_infinite else 'a finite number'
+        if math.isnan(value) or (math.isinf(value) and not self.is_actuator_limit):
+            expected = 'a number' if self.is_actuator_limit else 'a finite number'
         elif self.nonzero and value == 0.0:
             expected = 'a number other than zero'
         elif not least <= value <= greatest:
@@ -97,7 +127,7 @@ class Tunable:
             name = '.'.join(self.path)
             raise ParameterError(
                 f'{name} is invalid',
-                transmission=transmission,
+                transmission=self.transmission,
                 parameter=name,
                 expected=expected,
                 found=repr(value),

@@ -73,10 +73,8 @@ def _unknown_parameter_error(robot: Robot, keys: ParameterPath, value: object) -
     message, expected = 'parameters cannot be read', 'a mapping of parameter names'
     if name:
         names = ('.'.join(tunable.path) for tunable in items[owner].tunables)
-        message, expected = (
-            f"unknown parameter '{name}'",
-            f'one of {", ".join((*names, *BY_ROLE))}',
-        )
+        message = f"unknown parameter '{name}'"
+        expected = f'one of {", ".join((*names, *BY_ROLE))}'
     return ParameterError(
         message, transmission=owner, parameter=name, expected=expected, found=repr(value)
     )
@@ -90,7 +88,7 @@ def _read_tuned_number(item: Binding, tunable: Tunable, value: object) -> float:
         number = float(value)
     except OverflowError:  # an integer beyond double precision is not finite
         number = math.inf
-    tunable.check_value(number, transmission=item.spec.name)
+    tunable.check_value(number)
     smallest, largest = RATIOS
     is_ratio = tunable.path[-1] == MECHANICAL_REDUCTION and number != 0.0
     if is_ratio and not smallest <= abs(number) <= largest:
@@ -147,18 +145,16 @@ def _rebuild_transmission(
         )
     except ParameterError:
         raise
-    except TransmissionError as error:
-        raise ParameterError(
-            error.message,
-            transmission=item.spec.name,
-            parameter=error.parameter,
-            expected=error.expected,
-            found=error.found,
-        ) from error
     except (Exception, SystemExit) as error:  # a plugin's bug rejects the value with a reason
+        reason = error
+        if not isinstance(reason, TransmissionError):
+            reason = TransmissionError(f'{item.spec.type} raised {type(error).__name__}: {error}')
         raise ParameterError(
-            f'{item.spec.type} raised {type(error).__name__}: {error}',
+            reason.message,
             transmission=item.spec.name,
+            parameter=reason.parameter,
+            expected=reason.expected,
+            found=reason.found,
         ) from error
     return replace(
         item, transmission=built.transmission, tunables=built.tunables, units=built.units

@@ -12,7 +12,7 @@ Accelerations are in the unit of velocity per second.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import math
 
 from transmission_bridge.description.values import parse_number
@@ -67,7 +67,7 @@ _SCALES = 1e-12, 1e12
 SMALLEST = 1e-9
 
 #: The row of an interface in a state and in its units.
-_ROWS = dict(zip(Quantity, (0, 0, 1, 1, 2), strict=True))
+_ROWS = dict(zip(Quantity, (0, 1, 1, 2), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +103,10 @@ class ActuatorUnits:
         found = (known.get(base) for known, base in zip(UNITS.values(), bases, strict=True))
         return tuple(dict.fromkeys(name for name in found if isinstance(name, str)))
 
-    def with_torque_constant(self, value: float) -> ActuatorUnits:
-        """Return the same units with another torque constant [N m/A or N/A]."""
-        effort = _read_unit('effort_unit', self.effort.text, {'torque_constant': value})[0]
-        return replace(self, effort=effort)
 
-
-def read_units(texts: Mapping[str, str]) -> ActuatorUnits | None:
+def read_units(texts: Mapping[str, str]) -> ActuatorUnits:
     """
-    Return the units set by parameters of an actuator, ``None`` if there are none.
+    Return the units set by parameters of an actuator.
 
     A unit may have a number before it: ``0.229 rpm``. If only one of position and velocity has a
     unit, the other one is derived from it: ``turn`` and ``turn/s``. ``texts`` are the given values
@@ -121,8 +116,6 @@ def read_units(texts: Mapping[str, str]) -> ActuatorUnits | None:
         positive number, units of rotary and linear actuators are mixed, or the unit of position or
         velocity cannot be derived from the other one. Its ``parameter`` is the one at fault.
     """
-    if not texts.keys() & UNITS.keys():
-        return None
     position, velocity = (texts.get(name, '').strip() for name in _OF_MOTION)
     inherited = dict(zip(_OF_MOTION, (velocity.removesuffix('/s'), f'{position}/s'), strict=True))
     texts = {name: text for name, text in inherited.items() if text in UNITS[name]} | dict(texts)
@@ -164,10 +157,9 @@ def units_from_text(text: str) -> ActuatorUnits:
             message = f'{part.strip()!r} is invalid{closest(name, known)}'
             expected = f"'name:value' with each of {', '.join(known)} at most once"
             raise _unit_error('', message, expected, repr(text))
-    units = read_units(texts)
-    if units is None:
+    if texts.keys().isdisjoint(UNITS):
         raise _unit_error('', 'no unit is given', f'one of {", ".join(UNITS)}', repr(text))
-    return units
+    return read_units(texts)
 
 
 def _read_unit(name: str, text: str, constants: Mapping[str, float]) -> tuple[Unit, str]:

@@ -11,15 +11,13 @@ import math
 from pathlib import Path
 import re
 import sys
-from typing import Any
 from xml.sax.saxutils import escape
-
-import casadi as ca
 
 from transmission_bridge.description.values import MECHANICAL_REDUCTION
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot, iterate_steps
 from transmission_bridge.tools.compiler.live_numbers import is_reversible
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction, DIRECTIONS
+from transmission_bridge.transmissions.robot_program import ROWS
 from transmission_bridge.transmissions.tuning import RATIOS
 
 #: Samples of the walk of the test, in each direction.
@@ -81,7 +79,7 @@ def write_folder(
         path = folder / target.format(name=name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(fill_template(template, name, values), encoding='utf-8')
-    functions = _HEAD + generate_functions(compiled)
+    functions = _HEAD + compiled.functions
     (folder / 'src' / f'{name}_map.c').write_text(functions, encoding='utf-8')
 
 
@@ -94,44 +92,31 @@ def fill_template(template: str, name: str, values: Mapping[str, str]) -> str:
     return re.sub(places, lambda found: known[found[0]], text)
 
 
-def generate_functions(compiled: CompiledRobot) -> str:
-    """Return the functions of CasADi in C."""
-    options: dict[str, Any] = {
-        'casadi_int': 'int',
-        'with_export': False,
-        'with_header': False,
-    }
-    generator = ca.CodeGenerator(f'{compiled.name}_map.c', options)
-    for program in compiled.programs.values():
-        generator.add(program.near)
-        generator.add(program.full)
-    text: str = generator.dump()
-    return text
-
-
 # -- numbers -------------------------------------------------------------------------------------
 
 
 def _list_sizes(compiled: CompiledRobot) -> dict[str, str]:
     """Return the sizes of all arrays; an array of C has at least one element."""
     programs, live = compiled.programs.values(), compiled.live
-    functions = [each for program in programs for each in (program.near, program.full)]
-    robot = compiled.robot
+    robot, work = compiled.robot, {'arg': 5, 'res': 0, 'iw': 0, 'w': 0}  # arg: of call()
+    # The functions in C read inputs in place, so they need less than the functions in Python.
+    for array, size in re.findall(r'\*sz_(\w+) = (\d+);', compiled.functions):
+        work[array] = max(work[array], int(size))
     sizes = {
         'N_ACTUATORS': len(robot.actuator_names),
         'N_JOINTS': len(robot.joint_names),
         'N_TRANSMISSIONS': len(robot.bindings),
         'N_NAMES': len(live.tunables),
-        'N_VALUES': len(live.numbers.values),
+        'N_VALUES': sum(live.counts.values()),
         'N_START': sum(each.near.numel_in(2) for each in programs),
-        'N_GIVEN': max(3 * each.n_in for each in programs),
-        'N_PLACES': max(2 * each.n_in for each in programs),
+        'N_GIVEN': max(each.near.numel_in(0) for each in programs),
+        'N_PLACES': max(each.near.numel_in(1) for each in programs),
         'N_FOUND': max(len(each.bindings) for each in programs),
         'N_NEXT': max(each.near.numel_in(2) for each in programs),
-        'N_WORK': max(each.sz_w() for each in functions),
-        'N_INDEX': max(each.sz_iw() for each in functions),
-        'N_ARG': max(5, *(each.sz_arg() for each in functions)),  # without a mechanism there are 4
-        'N_RES': max(each.sz_res() for each in functions),
+        'N_WORK': work['w'],
+        'N_INDEX': work['iw'],
+        'N_ARG': work['arg'],
+        'N_RES': work['res'],
     }
     return {name: str(max(size, 1)) for name, size in sizes.items()}
 
@@ -139,16 +124,18 @@ def _list_sizes(compiled: CompiledRobot) -> dict[str, str]:
 def _list_tables(compiled: CompiledRobot) -> dict[str, str]:
     """Return the rows of the constant arrays."""
     live, robot = compiled.live, compiled.robot
+    index = {'': -1, **{each.name: which for which, each in enumerate(live.tunables)}}
     factors: list[tuple[int, int]] = []
-    rules, unknown = [], []
+    rules = []
     for place, rule in live.rules.items():
-        rules.append((place, rule.offset, len(factors), len(rule.factors)))
-        factors += rule.factors
-    for which, bounds in live.reshaping.items():
-        unknown += [(which, place, value) for place, value in bounds.items()]
+        rules.append((place, index[rule.itself], len(factors), len(rule.factors)))
+        factors += [(index[name], exponent) for name, exponent in rule.factors]
+    reshaping = live.reshaping.items()
+    unknown = [(which, *bound) for which, bounds in reshaping for bound in bounds.items()]
+    ratios = {name for rule in live.rules.values() for name, _ in rule.factors}
     limits = []
     for each in live.tunables:
-        smallest = sys.float_info.min if each.nonzero else 0.0
+        smallest = sys.float_info.min if each.nonzero or each.name in ratios else 0.0
         is_ratio = each.path[-1] == MECHANICAL_REDUCTION
         magnitudes = RATIOS if is_ratio else (smallest, math.inf)
         lower = -math.inf if each.minimum is None else each.minimum
@@ -161,10 +148,9 @@ def _list_tables(compiled: CompiledRobot) -> dict[str, str]:
         for step in steps
         for number in ((step.value,) if step.which >= 0 else (*step.rows.flat, *step.mapped.flat))
     ]
-    is_command = [step.direction != ACTUATOR_TO_JOINT for step in steps]
     return {
         'LIVE': _rows(limits),
-        'BASE': _numbers(live.numbers.values.tolist()),
+        'BASE': _numbers(live.values.tolist()),
         'RULES': _rows(rules),
         'N_RULES': str(len(rules)),
         'FACTORS': _rows(factors),
@@ -173,10 +159,7 @@ def _list_tables(compiled: CompiledRobot) -> dict[str, str]:
         'DIRECTIONS': '\n\n'.join(_direction(compiled, each) for each in DIRECTIONS),
         'N_STEPS': str(len(steps)),
         'STEPS': _rows(
-            [
-                (step.which, int(command), step.status)
-                for step, command in zip(steps, is_command, strict=True)
-            ]
+            (step.which, int(step.direction != ACTUATOR_TO_JOINT), step.status) for step in steps
         ),
         'VECTORS': _numbers(vectors),
     }
@@ -184,18 +167,14 @@ def _list_tables(compiled: CompiledRobot) -> dict[str, str]:
 
 def _direction(compiled: CompiledRobot, direction: Direction) -> str:
     """Return the definition of a direction."""
-    program, numbers = compiled.programs[direction], compiled.live.numbers
+    program, live = compiled.programs[direction], compiled.live
     is_first = direction == ACTUATOR_TO_JOINT
     first = compiled.programs[ACTUATOR_TO_JOINT]
     name, letter = ('to_joint', 'j') if is_first else ('to_actuator', 'a')
-    members = [
-        number
-        for each in compiled.members(direction)
-        for side in each
-        for number in (len(side), *side)
-    ]
+    sides = (side for each in compiled.members(direction) for side in each)
+    members = [number for side in sides for number in (len(side), *side)]
     arrays = {
-        'tables': [table.start if len(table) else -1 for table in numbers.tables[direction]],
+        'tables': [table.start if len(table) else -1 for table in live.tables[direction]],
         'owners': compiled.owners(direction),
         'members': members,
     }
@@ -204,12 +183,12 @@ def _direction(compiled: CompiledRobot, direction: Direction) -> str:
         for array, entries in arrays.items()
     ]
     sizes = (
-        program.n_in,
-        program.n_out,
+        program.near.numel_in(0) // ROWS,
+        program.near.numel_out(0) // ROWS,
         len(program.bindings),
         program.near.numel_in(2),
         0 if is_first else first.near.numel_in(2),
-        0 if is_first else numbers.counts[ACTUATOR_TO_JOINT],
+        0 if is_first else live.counts[ACTUATOR_TO_JOINT],
     )
     prefix = f'{compiled.name}_{letter}'
     entries = ', '.join(
@@ -256,13 +235,11 @@ def _wrap(words: Iterable[str]) -> str:
 def _list_texts(compiled: CompiledRobot, units: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return the texts with names and units."""
     name, robot, live = compiled.name, compiled.robot, compiled.live
+    units_of = {each.name: each.unit or '-' for each in live.tunables}
     lists = {
         'actuator': (robot.actuator_names, units['actuator']),
         'joint': (robot.joint_names, units['joint']),
-        'number': (
-            [each.name for each in live.tunables],
-            [each.unit or '-' for each in live.tunables],
-        ),
+        'number': (list(units_of), list(units_of.values())),
         'transmission': ([each.spec.name for each in robot.bindings], ()),
     }
     enumerations = {
@@ -286,10 +263,7 @@ def _list_texts(compiled: CompiledRobot, units: Mapping[str, Sequence[str]]) -> 
         'FIXED': _plain(', '.join(live.fixed) or 'none'),
         'NAMES': '\n\n'.join(arrays),
         'KEYWORD': 'NAME',
-        'PLUGIN': '',
-        'DEPENDS': '',
-        'PLUGIN_SECTION': '',
-        'SIZES': '',
+        **dict.fromkeys(('PLUGIN', 'DEPENDS', 'PLUGIN_SECTION'), ''),
         'STATE_BYTES': str(count_state_bytes(compiled)),
         **rows,
     }
@@ -325,9 +299,5 @@ def _plain(text: str) -> str:
 
 def quote(text: str) -> str:
     """Return a string of C: bytes outside of ASCII in octal, so that no digit can follow."""
-    return '"' + ''.join(_quoted_byte(byte) for byte in text.encode()) + '"'
-
-
-def _quoted_byte(byte: int) -> str:
-    is_plain = 32 <= byte < 127 and chr(byte) not in '"\\?'
-    return chr(byte) if is_plain else f'\\{byte:03o}'
+    plain = {ord(x): x for x in map(chr, range(32, 127)) if x not in '"\\?'}
+    return '"' + ''.join(plain.get(byte, f'\\{byte:03o}') for byte in text.encode()) + '"'

@@ -12,14 +12,7 @@ from pathlib import Path
 import re
 
 from transmission_bridge.errors import TransmissionBridgeError
-from transmission_bridge.tools.cli import (
-    aligned,
-    Console,
-    Exit,
-    optional,
-    printable,
-    UsageError,
-)
+from transmission_bridge.tools.cli import aligned, Console, Exit, optional, printable, UsageError
 from transmission_bridge.tools.files import safe_output
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
 from transmission_bridge.tools.units import actuator_unit, joint_unit
@@ -38,7 +31,6 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     from transmission_bridge.tools.compiler import fingerprint
     from transmission_bridge.tools.compiler.c_writer import count_state_bytes, write_folder
     from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
-    from transmission_bridge.tools.compiler.live_numbers import find_live_numbers
     from transmission_bridge.tools.compiler.operations import count_operations
     from transmission_bridge.tools.compiler.plugin_writer import find_loadable, list_plugin_values
 
@@ -52,10 +44,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     if not _accept_errors(whole, joints, options, console):
         return Exit.ERRORS
 
-    def select(robot: RobotTransmissions) -> Robot:
-        return robot.part(joints)
-
-    robot = select(whole)
+    robot = whole.part(joints)
     if options.ros2_control and not find_loadable(robot):
         types = dict.fromkeys(each.spec.type for each in robot.bindings if each.spec.type)
         raise UsageError(
@@ -63,8 +52,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             'ros2_control does not have, found only '
             f'{printable(", ".join(types)) or "joints without a transmission"}'
         )
-    live = find_live_numbers(robot, lambda values: select(whole.with_parameters(values)))
-    compiled = CompiledRobot.build(name, robot, live)
+    compiled = CompiledRobot.build(name, robot)
     fitting = fingerprint.make_fingerprint(compiled, whole, setup.aliases)
     if known:
         return _report_differences(fingerprint.list_differences(known, fitting), options, console)
@@ -88,20 +76,17 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         *aligned(rows, right=(1, 2)),
         '',
         f'{name}_state: {count_state_bytes(compiled):,} bytes on a 64-bit machine',
-        f'live numbers: {len(live.tunables)}',
+        f'live numbers: {len(compiled.live.tunables)}',
     ]
-    if live.fixed:
-        lines.append(f'fixed, they need a new compilation: {printable(", ".join(live.fixed))}')
+    if fixed := printable(', '.join(compiled.live.fixed)):
+        lines.append(f'fixed, they need a new compilation: {fixed}')
     for line in lines:
         console.out.line(line)
     return Exit.OK
 
 
 def _accept_errors(
-    whole: RobotTransmissions,
-    joints: Sequence[str],
-    options: argparse.Namespace,
-    console: Console,
+    whole: RobotTransmissions, joints: Sequence[str], options: argparse.Namespace, console: Console
 ) -> bool:
     """
     Report errors; return whether the maps can be written.

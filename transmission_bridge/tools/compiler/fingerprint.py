@@ -18,7 +18,6 @@ from typing import Any
 from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.description.specs import JointSpec, ParameterSpec
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.compiler.c_writer import generate_functions
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
 from transmission_bridge.transmissions import Registry, RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
@@ -62,12 +61,7 @@ def make_fingerprint(
         found.update(_list_transmission(binding))
         joints |= dict.fromkeys(linkage_joints(whole.robot, binding.spec, fixed=True), True)
     for name, tunables in robot.named_tunables.items():
-        values = [
-            each.value
-            for each in tunables
-            if not (each.is_flag or each.is_actuator_limit or each.is_torque_constant)
-        ]
-        if values:
+        if values := [each.value for each in tunables if each.is_of_map]:
             found[PREFIX + name] = values[0] if len(values) == 1 else values
     for joint in whole.robot.joints:
         if joint.name in joints:
@@ -187,11 +181,10 @@ def _list_joint(joint: JointSpec, is_in_loop: bool) -> Iterator[tuple[str, Any]]
 
 def _hash_functions(compiled: CompiledRobot) -> str:
     """Return a hash of the functions and their numbers; other machines round differently."""
-    text = re.sub(r'/\*.*?\*/', '', generate_functions(compiled), flags=re.DOTALL)
+    text = re.sub(r'/\*.*?\*/', '', compiled.functions, flags=re.DOTALL)
     text = re.sub(r'\b\d+\.\d*(e[+-]?\d+)?', lambda found: _rounded(float(found[0])), text)
-    numbers = compiled.live.numbers
-    tables = {place for parts in numbers.tables.values() for part in parts for place in part}
-    values = (x for place, x in enumerate(numbers.values.tolist()) if place not in tables)
+    # The tables stand after the numbers of both directions.
+    values = compiled.live.values[: sum(compiled.live.counts.values())].tolist()
     return hash_text(f'{text}{" ".join(map(_rounded, values))}')
 
 

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import casadi as ca
 
 
+@lru_cache(maxsize=256)
 def count_operations(function: Any) -> int:
     """
     Return how many numbers a call of a function computes at most.
@@ -18,29 +20,20 @@ def count_operations(function: Any) -> int:
 
     :param function: A function of CasADi.
     """
-    return _count(function, {})
+    if function.is_a('SXFunction'):
+        return int(function.n_instructions())
+    if function.is_a('MXFunction'):
+        return sum(_count_instruction(function, k) for k in range(function.n_instructions()))
+    branches = function.info()  # of a switch
+    return max(map(count_operations, (*branches['f'], branches['f_def'])))
 
 
-def _count(function: Any, known: dict[int, int]) -> int:
-    key = hash(function)
-    if key not in known:
-        if function.is_a('SXFunction'):
-            known[key] = int(function.n_instructions())
-        elif function.is_a('MXFunction'):
-            places = range(function.n_instructions())
-            known[key] = sum(_count_instruction(function, k, known) for k in places)
-        else:
-            branches = function.info()  # of a switch
-            known[key] = max(_count(f, known) for f in (*branches['f'], branches['f_def']))
-    return known[key]
-
-
-def _count_instruction(function: Any, place: int, known: dict[int, int]) -> int:
+def _count_instruction(function: Any, place: int) -> int:
     kind = function.instruction_id(place)
     if kind in (ca.OP_INPUT, ca.OP_OUTPUT):
         return 0
     node = function.instruction_MX(place)
     if kind == ca.OP_CALL:
-        return _count(node.which_function(), known)
+        return count_operations(node.which_function())
     # A product is the second factor times the third, added to the first one.
     return int(node.nnz() * (node.dep(1).shape[1] if kind == ca.OP_MTIMES else 1))

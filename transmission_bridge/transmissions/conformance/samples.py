@@ -31,13 +31,18 @@ COUNT = 10_000
 CONDITION = 1e3
 
 
+def opposite_direction(direction: Direction) -> Direction:
+    """Return the other direction."""
+    return JOINT_TO_ACTUATOR if direction == ACTUATOR_TO_JOINT else ACTUATOR_TO_JOINT
+
+
 @dataclass(frozen=True)
 class Subject:
     """
     A transmission and the positions at which it is checked.
 
     ``x`` is the space in which positions are drawn, ``y`` the other space. ``along`` is the
-    direction from ``x`` to ``y``, ``back`` the opposite direction.
+    direction from ``x`` to ``y``.
 
     :param x: Positions, shape ``(n, n_x)``.
     :param y: The mapped positions, ``(n, n_y)``.
@@ -56,11 +61,6 @@ class Subject:
     condition: Array
     domain: Domain | None
 
-    @property
-    def back(self) -> Direction:
-        """The direction from ``y`` to ``x``."""
-        return JOINT_TO_ACTUATOR if self.along == ACTUATOR_TO_JOINT else ACTUATOR_TO_JOINT
-
     def input_positions(self, direction: Direction) -> Array:
         """Return the positions in the input space of a direction."""
         return self.x if direction == self.along else self.y
@@ -77,30 +77,22 @@ class Subject:
         return self.transmission.map(direction, interface, values, **options)
 
 
-def subject_of(
-    transmission: Transmission,
-    *,
-    domain: Domain | None = None,
-    count: int = COUNT,
-    seed: int = 0,
-) -> Subject:
+def subject_of(transmission: Transmission, *, count: int = COUNT) -> Subject:
     """
     Draw positions, uniform over the domain (standard normal if the Jacobian is constant).
 
     If the Jacobian varies, the transmission is checked with the largest ``max_gain``, so the
     checks cover all positions that it maps.
 
-    :param domain: Range of the positions; by default the transmission's own ``domain``.
     :param count: Number of positions to draw; unreachable ones and those beyond :data:`CONDITION`
         are left out.
-    :param seed: Seed of the random numbers.
     :returns: The positions, with the derivatives there.
     :raises ValueError: If fewer than a tenth of the positions can be used.
     """
-    random = np.random.default_rng(seed)
+    random, domain = np.random.default_rng(0), None
     if isinstance(transmission, MechanismTransmission):
         transmission = transmission.with_max_gain(LARGEST_MAX_GAIN)
-        domain = domain or transmission.domain
+        domain = transmission.domain
     if domain is None:
         along: Direction = ACTUATOR_TO_JOINT
         x = random.normal(size=(count, transmission.n_actuators))

@@ -11,7 +11,6 @@ import warnings
 
 from transmission_bridge.transmissions.conformance.checks import CHECKS
 from transmission_bridge.transmissions.conformance.samples import COUNT, Subject, subject_of
-from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.transmission import Transmission
 
 
@@ -28,19 +27,15 @@ def check(subject: Subject, name: str) -> None:
         CHECKS[name](subject)
 
 
-def failures(
-    transmission: Transmission, *, domain: Domain | None = None, count: int = COUNT, seed: int = 0
-) -> dict[str, str]:
+def failures(transmission: Transmission, *, count: int = COUNT) -> dict[str, str]:
     """
     Run every check and return the failures by name; empty if the transmission conforms.
 
     :param transmission: The transmission.
-    :param domain: Range of the positions; by default the transmission's own ``domain``.
     :param count: Positions per check.
-    :param seed: Seed of the random positions.
     :returns: The error message of each failed check.
     """
-    subject = subject_of(transmission, domain=domain, count=count, seed=seed)
+    subject = subject_of(transmission, count=count)
     found = {}
     for name in CHECKS:
         try:
@@ -65,9 +60,6 @@ class TransmissionConformance:
     The tests are ``test_<name>`` for each name of :data:`CHECKS`.
     """
 
-    #: Range of the positions; by default the transmission's own ``domain``.
-    domain: ClassVar[Domain | None] = None
-
     #: Positions per check.
     count: ClassVar[int] = COUNT
 
@@ -78,7 +70,7 @@ class TransmissionConformance:
 
 def _make_test(name: str) -> Callable[[TransmissionConformance], None]:
     def test(self: TransmissionConformance) -> None:
-        check(subject_of(self.make(), domain=self.domain, count=self.count), name)
+        check(subject_of(self.make(), count=self.count), name)
 
     test.__name__ = f'test_{name}'
     test.__qualname__ = f'TransmissionConformance.test_{name}'

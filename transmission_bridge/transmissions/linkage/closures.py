@@ -4,17 +4,18 @@
 """
 The equations of loops, in CasADi.
 
-There are two equivalent sets of rows. ``stated`` are the rows of the loops as described: they
-close the linkage from a distant position and measure its residual. ``rows`` are the rows that are
-solved. A link between two balls contributes one equation of distance, which contains no angles of
-the balls, and five equations that are solved afterwards for these angles only. The gimbal lock of
-a ball therefore affects only its own joints.
+There are two equivalent sets of rows. Without rods, they are the rows of the loops as described:
+they close the linkage from a distant position and measure its residual. With rods, they are the
+rows that are solved. A link between two balls contributes one equation of distance, which contains
+no angles of the balls, and five equations that are solved afterwards for these angles only. The
+gimbal lock of a ball therefore affects only its own joints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 import math
 from typing import Any, NamedTuple, TypeAlias
@@ -35,9 +36,6 @@ Expression: TypeAlias = Any
 
 #: Largest distance of the axes of a ball [m].
 CONCURRENT = 1e-9
-
-#: Smallest length of a link between two balls [m].
-SHORTEST = 1e-6
 
 
 class Ball(NamedTuple):
@@ -87,82 +85,60 @@ def find_rod(path: LoopPath, own: frozenset[int]) -> Rod | None:
     found: list[tuple[int, int, Rod]] = []
     sides = path.to_frame1, path.to_frame2
     for first, second in (sides, sides[::-1]):
-        is_point = path.loop.type == 'point'
-        whole = (*first, *reversed_path(second))
-        if not is_point:
-            whole = _merge_constants(whole)
-        balls = _list_balls(whole, own)
+        back = reversed_path(second)
+        whole = (*first, *back)
+        if path.loop.type == 'weld':  # both frames are one
+            whole = (*first[:-1], np.asarray(first[-1]) @ np.asarray(back[0]), *back[1:])
+        balls = list(_find_balls(whole, own))
         zero = np.zeros(3)
+        is_point = path.loop.type == 'point'
         ends = [Ball(len(first), 0, zero, zero)] if is_point else balls
         for one in balls:
             for other in ends:
                 if other.size not in (0, 3) or other.first < one.stop_index:
                     continue
-                joints = tuple(
-                    element.variable
-                    for ball in (one, other)
-                    for element in whole[ball.first : ball.stop_index]
-                    if isinstance(element, Motion)
-                )
-                if len(set(joints)) == len(joints):
+                motions = [*_list_motions(whole, one), *_list_motions(whole, other)]
+                joints = tuple(each.variable for each in motions)
+                if len({*joints}) == len(joints):
                     between = other.first - one.stop_index
                     found.append((-one.size, between, Rod(whole, one, other, joints)))
     return min(found, key=lambda each: each[:2])[2] if found else None
 
 
-def _list_balls(path: Sequence[Element], own: frozenset[int]) -> list[Ball]:
-    places = [place for place, element in enumerate(path) if isinstance(element, Motion)]
-    balls = []
-    for count in (3, 2):
-        for start in range(len(places) - count + 1):
-            part = places[start : start + count]
-            ball = _find_ball(path, part, own)
-            if ball is not None:
-                balls.append(ball)
-    return balls
+def _list_motions(path: Sequence[Element], ball: Ball) -> list[Motion]:
+    return [each for each in path[ball.first : ball.stop_index] if isinstance(each, Motion)]
 
 
-def _find_ball(path: Sequence[Element], part: Sequence[int], own: frozenset[int]) -> Ball | None:
-    motions = [path[place] for place in part]
-    if part[-1] - part[0] != 2 * (len(part) - 1):
-        return None  # across the junction of a point loop
-    for motion in motions:
-        assert isinstance(motion, Motion)
-        if motion.slides or motion.variable not in own:
-            return None
+def _find_balls(path: Sequence[Element], own: frozenset[int]) -> Iterator[Ball]:
+    for size in (3, 2):
+        for first in range(len(path) - 2 * size + 2):
+            # Joints in a row are two elements apart, except across the junction of a point loop.
+            motions = [
+                each
+                for each in path[first : first + 2 * size : 2]
+                if isinstance(each, Motion) and not each.slides and each.variable in own
+            ]
+            if len(motions) == size:
+                constants = map(np.asarray, path[first + 1 : first + 2 * size - 2 : 2])
+                ends = _find_centre(motions, constants)
+                if ends is not None:
+                    yield Ball(first, size, *ends)
+
+
+def _find_centre(
+    motions: Sequence[Motion], constants: Iterable[Array]
+) -> tuple[Array, Array] | None:
+    """Return the point on all axes in the frames before and after the joints, if there is one."""
     points = []  # on each axis, as a multiple of the axis vector
-    for one, other in pairwise(part):
-        constant = _constant_between(path, one, other)
-        here, there = np.array(path[one].axis), np.array(path[other].axis)  # type: ignore[union-attr]
-        lines = np.stack([here, -constant[:3, :3] @ there], axis=1)
+    for (one, other), constant in zip(pairwise(motions), constants, strict=True):
+        lines = np.stack([one.axis, -constant[:3, :3] @ np.array(other.axis)], axis=1)
         shares, _, rank, _ = np.linalg.lstsq(lines, constant[:3, 3], rcond=1e-6)
         if rank < 2 or np.abs(lines @ shares - constant[:3, 3]).max() > CONCURRENT:
             return None
         points.append(shares)
     if any(abs(a[1] - b[0]) > CONCURRENT for a, b in pairwise(points)):
         return None
-    before = points[0][0] * np.array(motions[0].axis)  # type: ignore[union-attr]
-    after = points[-1][1] * np.array(motions[-1].axis)  # type: ignore[union-attr]
-    return Ball(part[0], len(part), before, after)
-
-
-def _merge_constants(path: Sequence[Element]) -> tuple[Element, ...]:
-    """Return a path with consecutive constants combined."""
-    result: list[Element] = []
-    for element in path:
-        last = result[-1] if result else None
-        if isinstance(element, Motion) or last is None or isinstance(last, Motion):
-            result.append(element)
-        else:
-            result[-1] = last @ element
-    return tuple(result)
-
-
-def _constant_between(path: Sequence[Element], one: int, other: int) -> Array:
-    constant = np.eye(4)
-    for element in path[one + 1 : other]:
-        constant = constant @ np.asarray(element)
-    return constant
+    return points[0][0] * np.array(motions[0].axis), points[-1][1] * np.array(motions[-1].axis)
 
 
 class _PathFrame(NamedTuple):
@@ -184,56 +160,54 @@ class Closures:
     """
     The rows of a linkage.
 
-    ``rods`` hold for each loop the link between two balls in it, if any. ``n`` is the number of
-    joints. ``start`` is a closed position of the joints, the reference of the rows.
+    ``rods`` are the links between two balls, by index of the loop. ``start`` are positions of the
+    joints, closed if there are rods: the reference of their rows.
     """
 
-    def __init__(
-        self,
-        paths: Sequence[LoopPath],
-        rods: Sequence[Rod | None],
-        n: int,
-        start: Array | None = None,
-    ) -> None:
+    def __init__(self, paths: Sequence[LoopPath], rods: Mapping[int, Rod], start: Array) -> None:
         self._paths = paths
         #: Positions of the joints.
-        self.z = ca.SX.sym('z', n)
+        self.z = ca.SX.sym('z', len(start))
         #: Lengths of the loops; only rods use them.
         self.lengths = ca.SX.sym('length', len(paths))
         self._turns: dict[tuple[int, float, float], tuple[Expression, Expression]] = {}
-        stated, slopes, cayley, upright, owners = [], [], [], [], []
-        for place, path in enumerate(paths):
-            rows, slope, steep, sense = self._build_stated_rows(path, self.lengths[place])
-            stated.append(rows)
-            slopes.append(slope)
-            cayley.append(steep)
-            if rods[place] is None or start is None:
-                upright.append(sense)
-            owners += [place] * int(rows.numel())
-        self.stated = ca.vertcat(*stated)
-        #: Rows that do not vanish half a turn away, to close the linkage from a distant position.
-        self.cayley = ca.vertcat(*cayley)
-        #: The loop of each row of ``stated``.
-        self.owners = tuple(owners)
-        rows = list(stated)
+        cayley, slopes, upright = [], [], []
+        rows: list[Expression] = []
+        #: The loop of each row.
+        self.owners: list[int] = []
         #: The rows to keep first, because they contain the fewest joints.
         self.distances: list[int] = []
-        count = 0
-        for place, (path, rod) in enumerate(zip(paths, rods, strict=True)):
-            if rod is not None and start is not None:
-                rows[place], slopes[place], sense = self._build_rod_rows(path, rod, start)
-                upright.append(sense)
-                self.distances.append(count)
-            elif path.loop.type == 'rod':
-                self.distances.append(count)
-            count += int(rows[place].numel())
+        for place, path in enumerate(paths):
+            own, slope, steep, sense = self._build_stated_rows(path, self.lengths[place])
+            cayley.append(steep)
+            self.owners += [place] * int(own.numel())
+            if place in rods or path.loop.type == 'rod':
+                self.distances.append(sum(each.numel() for each in rows))
+            if place in rods:
+                own, slope, sense = self._build_rod_rows(path, rods[place], start)
+            rows.append(own)
+            slopes.append(slope)
+            upright.append(sense)
+        #: Rows that do not vanish half a turn away, to close the linkage from a distant position.
+        self.cayley = ca.vertcat(*cayley)
         self.rows = ca.vertcat(*rows)
         #: Derivatives of ``rows`` by the joints, shape ``(n_rows, n)``.
         self.slope = ca.sparsify(ca.vertcat(*slopes))
-        #: Joints with a <mimic> joint that does not repeat after a full turn.
-        self.stretched = {variable for variable, scale, _ in self._turns if scale != 1.0}
-        #: Positive on the side of the start; rows that vanish half a turn away are negative there.
-        self.upright = ca.vertcat(*upright)
+        self._upright = ca.vertcat(*upright)
+
+    @cached_property
+    def function(self) -> Any:
+        """The function from positions and lengths to ``rows`` and ``slope``."""
+        return ca.Function('rows', [self.z, self.lengths], [self.rows, self.slope])
+
+    @cached_property
+    def signs(self) -> Any:
+        """
+        The function from positions and lengths to numbers that are positive near the start.
+
+        Rows that vanish half a turn away have a negative one there.
+        """
+        return ca.Function('signs', [self.z, self.lengths], [self._upright])
 
     def hinge_axes(self, z: Array) -> dict[Loop, str]:
         """Return a description of the axis of each hinge at a position."""
@@ -287,7 +261,7 @@ class Closures:
 
     def _rotate_vector(self, motion: Motion, vector: Expression) -> Expression:
         cos, sin = self._cosine_and_sine(motion)
-        across = _multiply_nonzero(_cross_matrix(motion.axis), vector)
+        across = _multiply_nonzero(np.cross(motion.axis, np.eye(3)).T, vector)
         along = _multiply_nonzero(np.outer(motion.axis, motion.axis), vector)
         if sum(each != 0.0 for each in motion.axis) == 1:
             # The component along the axis is unchanged to the last bit.
@@ -342,23 +316,15 @@ class Closures:
             # The sides turn with one frame and the axis with the other.
             arms = ca.horzcat(*(ca.cross(there, sides[:, k]) for k in range(2)))
             turning = ca.mtimes(arms.T, other.turning - one.turning)
-            cos = ca.dot(here, there)
-            return (
-                ca.vertcat(way, across),
-                ca.vertcat(aside, turning),
-                ca.vertcat(way, 2.0 * across / (1.0 + cos)),
-                cos,
-            )
-        turned = ca.mtimes(one.rotation.T, other.rotation)
-        vee = 0.5 * _skew_vector(turned)
-        trace = ca.trace(turned)
-        turning = ca.mtimes(one.rotation.T, other.turning - one.turning)
-        return (
-            ca.vertcat(way, vee),
-            ca.vertcat(aside, _skew_vector_slope(turned, turning)),
-            ca.vertcat(way, 4.0 * vee / (1.0 + trace)),
-            trace - 1.0,
-        )
+            sense = ca.dot(here, there)
+            steep = 2.0 * across / (1.0 + sense)
+        else:
+            turned = ca.mtimes(one.rotation.T, other.rotation)
+            across, trace = 0.5 * _skew_vector(turned), ca.trace(turned)
+            turning = ca.mtimes(one.rotation.T, other.turning - one.turning)
+            turning = _skew_vector_slope(turned, turning)
+            sense, steep = trace - 1.0, 4.0 * across / (1.0 + trace)
+        return ca.vertcat(way, across), ca.vertcat(aside, turning), ca.vertcat(way, steep), sense
 
     def _build_rod_rows(
         self, path: LoopPath, rod: Rod, start: Array
@@ -373,10 +339,8 @@ class Closures:
         base = self._move_point(whole[: one.first], ca.SX(ca.DM(one.before)))
         around = reversed_path(whole[other.stop_index :])
         tip = self._move_point(around, ca.SX(ca.DM(other.after)))
-        between = self._move_point(whole[one.stop_index : other.first], ca.SX(ca.DM(other.before)))
-        link = between - one.after
-        at_start = np.asarray(ca.Function('link', [self.z], [link])(start)).ravel()
-        length = float(np.linalg.norm(at_start))
+        between, at_start = self._build_far_end(rod), self.evaluate_link(rod, start)
+        link, length = between - one.after, float(np.linalg.norm(at_start))
         way = tip - base
         distance = (ca.dot(way, way) - ca.dot(link, link)) / (2.0 * length)
         # The tip, as seen from the link, coincides with the end of the link.
@@ -396,12 +360,15 @@ class Closures:
             senses.append(ca.trace(far.rotation) - 1.0)
         return ca.vertcat(*rows), ca.vertcat(*slopes), ca.vertcat(*senses)
 
-    def is_long(self, rod: Rod, start: Array) -> bool:
-        """Return whether a link is long enough to have a direction."""
-        between = rod.path[rod.one.stop_index : rod.other.first]
-        link = self._move_point(between, ca.SX(ca.DM(rod.other.before))) - rod.one.after
-        value = np.asarray(ca.Function('link', [self.z], [link])(start))
-        return float(np.linalg.norm(value)) > SHORTEST
+    def _build_far_end(self, rod: Rod) -> Expression:
+        """Return the far ball of a link, as seen from the near one."""
+        elements = rod.path[rod.one.stop_index : rod.other.first]
+        return self._move_point(elements, ca.SX(ca.DM(rod.other.before)))
+
+    def evaluate_link(self, rod: Rod, z: Array) -> Array:
+        """Return the vector from the near ball of a link to the far one at a position."""
+        link = self._build_far_end(rod) - rod.one.after
+        return np.asarray(ca.Function('link', [self.z], [link])(z)).ravel()
 
 
 def _format_vector(vector: Array) -> str:
@@ -437,11 +404,6 @@ def _multiply_nonzero(matrix: Array, vector: Expression) -> Expression:
                 total = total + entry * vector[place]
         rows.append(total)
     return ca.vertcat(*rows)
-
-
-def _cross_matrix(axis: Sequence[float]) -> Array:
-    x, y, z = axis
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def _perpendicular_pair(axis: Array) -> Array:

@@ -5,24 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from copy import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache
 import math
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
-from transmission_bridge.description.specs import JointSpec, RobotDescription
+from transmission_bridge.description.specs import JointSpec, LinkSpec
 from transmission_bridge.errors import in_other_unit, TransmissionError
 from transmission_bridge.transmissions.calls import Call
-from transmission_bridge.transmissions.linkage.structure import (
-    rows_function,
-    share_of_rank,
-    Structure,
-)
+from transmission_bridge.transmissions.linkage.structure import LoopSystem, Structure
 from transmission_bridge.transmissions.linkage.tree import (
     DRIVEN,
     JointTree,
@@ -31,12 +25,10 @@ from transmission_bridge.transmissions.linkage.tree import (
     LoopPath,
 )
 from transmission_bridge.transmissions.mechanism.near import Near
+from transmission_bridge.transmissions.mechanism.part import Assembly
 from transmission_bridge.transmissions.mechanism.step import Step
+from transmission_bridge.transmissions.mechanism.table import enter_states, grow_states, MOVED
 from transmission_bridge.types import Array
-
-#: Targets of the table: grid points along each driven joint, by the number of driven joints, and
-#: the number of random targets for more joints.
-POINTS, TARGETS = {1: 33, 2: 13, 3: 7}, 150
 
 #: Range around the start [rad or m] of a continuous driven joint, or one without limits.
 TURNING, SLIDING = math.pi, 0.5
@@ -44,19 +36,9 @@ TURNING, SLIDING = math.pi, 0.5
 #: Range beyond the limits that is still mapped, as a share of the range.
 BEYOND = 0.05
 
-#: Smallest width of the table [rad or m].
-NARROW = 0.1
-
-#: Driven joints that move by less than this share of their range in some direction are blocked.
-MOVED = 1e-3
-
 #: Largest numbers of joints and equations of a cluster. The cost of a start grows with the cube
 #: of both.
 MOST = {'joints': 48, 'equations': 96}
-
-#: A path that ends with a derivative of this many times the one at the start ends at a dead
-#: centre.
-DEAD_CENTRE = 4.0
 
 
 @dataclass(frozen=True)
@@ -80,37 +62,28 @@ class Component:
     An independent mechanism of a linkage, in both directions. Immutable except for caches.
 
     :param structure: The mechanism.
-    :param commanded: Indices of its commanded joints.
-    :param limits: Limits of each joint, infinite if it has none.
-    :param tolerance: Largest residual of redundant rows.
-    :param hints: Positions of joints in the description, by index.
     :param loops: Indices of its loops in the linkage.
-    :raises TransmissionError: If the numbers of commanded and driven joints differ, or a commanded
-        joint is undetermined.
+    :param compiled: Its compiled directions, if another one shares them.
+    :raises TransmissionError: If the numbers of commanded and driven joints differ, a commanded
+        joint is undetermined, or a direction is singular at the start.
     """
 
     def __init__(
         self,
         structure: Structure,
-        commanded: Sequence[int],
-        limits: Sequence[tuple[float, float]],
-        tolerance: float,
-        hints: dict[int, float],
         loops: Sequence[int],
+        compiled: tuple[dict[Any, Near], dict[Any, Step]] | None = None,
     ) -> None:
-        self.structure, self.commanded, self.loops = structure, tuple(commanded), tuple(loops)
-        self._tolerance = tolerance
-        #: Find another assembly: joints that differ, with their positions.
-        self.find_rival = partial(structure.seek_rival, hints, structure.slides, limits, tolerance)
-        names = structure.names
-        if len(commanded) != len(structure.driven):
+        self.structure, self.loops = structure, tuple(loops)
+        names, driven = structure.names, list(structure.driven)
+        if len(structure.commanded) != len(driven):
             raise TransmissionError(
                 'a mechanism of the linkage has different numbers of commanded and driven joints',
-                expected=f'{len(structure.driven)} commanded joints for the driven '
-                + ', '.join(names[k] for k in structure.driven),
-                found=', '.join(names[k] for k in commanded) or 'none',
+                expected=f'{len(driven)} commanded joints for the driven '
+                + ', '.join(names[k] for k in driven),
+                found=', '.join(names[k] for k in structure.commanded) or 'none',
             )
-        loose = [names[k] for k in commanded if k in structure.idle]
+        loose = [names[k] for k in structure.commanded if k in structure.idle]
         if loose:
             raise TransmissionError(
                 f"the driven joints leave joint '{loose[0]}' undetermined",
@@ -118,28 +91,35 @@ class Component:
                 'or a frame of a loop on the axis of this joint',
                 found='idle: ' + ', '.join(names[k] for k in structure.idle),
             )
-        #: Shared with copies that have other lengths; a change of lengths does not compile.
-        self._steps: dict[tuple[bool, bool, tuple[int, ...]], Step] = {}
-        self._nears: dict[tuple[bool, bool], Near] = {}
-        self._require_regular()
-        self.limits = tuple(limits)
-        self.lower, self.upper = self._driven_range(limits)
-        self.typical_sizes = self._typical_sizes()
-
-    def _require_regular(self) -> None:
-        structure = self.structure
-        self._require_movable()
+        #: A change of lengths does not compile.
+        self._nears, self._steps = compiled or ({}, {})
+        self._fixed: dict[Step, tuple[Array, list[float]]] = {}
+        structure.require_movable()
         for is_forward in (True, False):
             step = self.compile_direction(is_forward)
             if not self._enter_states(step, [structure.start]):
+                what, start = step.near.mechanism.what, structure.start.tolist()
                 raise TransmissionError(
-                    f'the linkage is singular at its start for {step.near.what} as inputs',
+                    f'the linkage is singular at its start for {what} as inputs',
                     expected='<start> away from dead centres, or joints with other axes or types',
-                    found=', '.join(
-                        f'{name} {value:.4g}'
-                        for name, value in zip(structure.names, structure.start, strict=True)
-                    ),
+                    found=', '.join(f'{n} {v:.4g}' for n, v in zip(names, start, strict=True)),
                 )
+        lower, upper = self._find_range()
+        #: The mapped range of the driven joints, including the start.
+        self.lower, self.upper = lower[driven], upper[driven]
+        positions = self._walk_range()
+        typical, sizes = self._find_typical_sizes(positions), np.ones(len(names))
+        #: The numbers that both directions share.
+        self.assembly = Assembly(
+            structure.start,
+            sizes,
+            lower,
+            upper,
+            np.isfinite(lower),
+            typical,
+            positions,
+            np.zeros(0),
+        )
 
     def with_lengths(self, lengths: Sequence[float]) -> Component:
         """
@@ -149,52 +129,21 @@ class Component:
         """
         if list(lengths) == self.structure.lengths.tolist():
             return self
-        other = copy(self)
-        other.structure = self.structure.with_lengths(lengths, self._tolerance)
-        vars(other).pop('table_positions', None)
-        other._require_regular()
-        other.typical_sizes = other._typical_sizes()
-        return other
+        compiled = self._nears, self._steps
+        return Component(self.structure.with_lengths(lengths), self.loops, compiled)
 
-    def _driven_range(self, limits: Sequence[tuple[float, float]]) -> tuple[Array, Array]:
-        """Return the mapped range of the driven joints, including the start."""
-        ends = []
-        for place in self.structure.driven:
-            at, (low, high) = float(self.structure.start[place]), limits[place]
-            width = SLIDING if place in self.structure.slides else TURNING
+    def _find_range(self) -> Array:
+        """Return the ends of all joints, infinite for those that are not driven."""
+        structure = self.structure
+        ends = np.array([[-math.inf, math.inf]] * len(structure.names)).T
+        for place in structure.driven:
+            at, (low, high) = float(structure.start[place]), structure.limits[place]
+            width = SLIDING if place in structure.slides else TURNING
             if not (math.isfinite(low + high) and low < high):
                 low, high = at - width, at + width
             low, high = min(low, at - 0.01 * width), max(high, at + 0.01 * width)
-            ends.append((low - BEYOND * (high - low), high + BEYOND * (high - low)))
-        lower, upper = np.array(ends).T
-        return lower, upper
-
-    def _require_movable(self) -> None:
-        """Raise an error if the undriven joints cannot satisfy all independent equations."""
-        structure = self.structure
-        rows = rows_function(structure.closures, structure.closures.rows)
-        jacobian = np.asarray(rows(structure.start, structure.lengths)[1].full())
-        values = np.linalg.svd(jacobian, compute_uv=False)
-        rank = int((values > share_of_rank(self._tolerance) * values.max(initial=0.0)).sum())
-        if rank > structure.rank:
-            raise self._blocked_error(
-                structure.driven,
-                f'the other joints can satisfy {structure.rank} of {rank} independent equations',
-            )
-
-    def _blocked_error(self, driven: Sequence[int], reason: str) -> TransmissionError:
-        names = ', '.join(self.structure.names[k] for k in driven)
-        hinges = self.structure.closures.hinge_axes(self.structure.start)
-        return TransmissionError(
-            f'the loops block the driven joints {names}: {reason}',
-            expected="no more equations than they can satisfy; check for a 'weld' instead of a "
-            "'hinge' or a 'point', a wrong axis, a missing joint, or a <start> at a dead centre",
-            found=', '.join(
-                hinges.get(path.loop, str(path.loop)) for path in self.structure.paths
-            ),
-        )
-
-    # -- the compiled directions -----------------------------------------------------------------
+            ends[:, place] = low - BEYOND * (high - low), high + BEYOND * (high - low)
+        return ends
 
     def compile_direction(
         self, is_forward: bool, with_balls: bool = True, published: tuple[int, ...] = ()
@@ -205,187 +154,72 @@ class Component:
         ``with_balls`` requests the angles of balls, forward only. ``published`` are the indices of
         joints that are outputs in addition to the commanded ones, forward only.
         """
-        with_balls = with_balls and is_forward
-        key = is_forward, with_balls, published if is_forward else ()
-        if key not in self._steps:
-            structure, what = self.structure, 'the driven joints'
-            given, wanted = structure.driven, self.commanded
-            if not is_forward:
-                given, wanted, what = wanted, given, 'the commanded joints'
-            if key[:2] not in self._nears:
-                self._nears[key[:2]] = Near(
-                    structure, given, wanted, self._tolerance, what, with_balls
-                )
-            self._steps[key] = Step(self._nears[key[:2]], is_forward, key[2])
-        return self._steps[key]
+        key = is_forward, with_balls and is_forward
+        if key not in self._nears:
+            self._nears[key] = Near(self.structure.make_mechanism(is_forward), key[1])
+        if (*key, published) not in self._steps:
+            self._steps[(*key, published)] = Step(self._nears[key], is_forward, published)
+        return self._steps[(*key, published)]
 
-    def _get_fixed(self) -> tuple[Array, Array]:
-        """Return the positions of held joints, and the lengths."""
-        return self.structure.start[list(self.structure.held)], self.structure.lengths
+    def _get_fixed(self, step: Step) -> tuple[Array, list[float]]:
+        """Return the positions of held joints, and the numbers of the rows."""
+        if step not in self._fixed:
+            start, lengths = self.structure.start, self.structure.lengths
+            own = step.near.collect_numbers(start, lengths, np.ones(len(start)))
+            self._fixed[step] = start[list(self.structure.held)], own
+        return self._fixed[step]
 
-    def _enter_states(self, step: Step, positions: Sequence[Array]) -> list[Array]:
-        """Return the states at positions, as far as these are regular."""
-        enter, states = Call(step.enter_function), []
-        for z in positions:
-            state, done, _ = enter(z[[*step.near.unknown, *step.near.given]], *self._get_fixed())
-            if done[0] == 1.0:
-                states.append(state.copy())
-        return states
+    def _enter_states(self, step: Step, positions: Iterable[Array]) -> list[Array]:
+        return enter_states(step, positions, self._get_fixed(step))
 
-    def collect_numbers(self, step: Step, own: Sequence[float]) -> tuple[list[float], list[float]]:
+    def _walk_range(self) -> Array:
         """
-        Return the numbers of a direction, and its table.
-
-        ``own`` are the numbers of the transmission: reductions, offsets, and sizes of derivatives.
-        """
-        near, positions = step.near, np.array(self.table_positions)
-        n, first = len(near.given), len(near.unknown) + len(near.given)
-        width = np.maximum(np.ptp(positions[:, near.given], axis=0), NARROW)
-        (start,) = self._enter_states(step, [self.structure.start])
-        steep = DEAD_CENTRE * np.abs(start[first:]).max(initial=0.0)
-        held, lengths = self._get_fixed()
-        ends = [*own[: 2 * n], *self.lower, *self.upper, *own[2 * n :]]
-        numbers = np.concatenate([ends, width, [steep], held, lengths])
-        return numbers.tolist(), step.make_table(self.table_positions).tolist()
-
-    # -- a fixed table of positions --------------------------------------------------------------
-
-    @cached_property
-    def table_positions(self) -> list[Array]:
-        """
-        Positions of all joints, the start first, reached on straight paths from target to target.
+        Return positions of all joints, the start first, on straight paths from target to target.
 
         :raises TransmissionError: If a driven joint never moves away from the start.
         """
-        n, step = len(self.structure.driven), self.compile_direction(True)
-        found = self._grow_states(step)
-        apart = (np.array(found) - found[0])[:, len(step.near.unknown) :][:, :n]
+        structure, step = self.structure, self.compile_direction(True)
+        fixed, first = self._get_fixed(step), len(step.near.unknown)
+        states = grow_states(step, fixed, structure.start, self.lower, self.upper)
+        apart = (np.array(states) - states[0])[:, first : first + len(structure.driven)]
         apart /= self.upper - self.lower
         sizes, axes = np.linalg.eigh(apart.T @ apart / len(apart))
         if sizes[0] < MOVED**2:
             # Equations that are dependent at the start may be independent elsewhere.
-            shares = np.abs(axes[:, sizes < MOVED**2]).max(axis=1).tolist()
-            driven = zip(self.structure.driven, shares, strict=True)
-            held = [place for place, share in driven if share > MOVED]
-            raise self._blocked_error(held, 'they are closed at the start only')
-        positions = [
-            step.joints_of_state(state, self._get_fixed()[0])
-            for state in self._solve_balls(step, found)
-        ]
+            shares = np.abs(axes[:, sizes < MOVED**2]).max(axis=1)
+            held = [structure.driven[k] for k in np.flatnonzero(shares > MOVED)]
+            raise structure.blocked_error(held, 'they are closed at the start only')
+        if step.near.late_at:
+            seek, start = Call(step.find_balls), structure.start[step.near.unknown]
+            sought = [[each.copy() for each in seek(z, start, start, *fixed)] for z in states]
+            # Without any position of all balls, their angles stay unsolved.
+            states = [state for state, done in sought if done[0] == 1.0] or states
         back = self.compile_direction(False)
-        return [z for z in positions if self._enter_states(back, [z])]
+        positions = [step.joints_of_state(state, fixed[0]) for state in states]
+        return np.array([z for z in positions if self._enter_states(back, [z])])
 
-    def _solve_balls(self, step: Step, states: Sequence[Array]) -> Sequence[Array]:
-        """Return states with all angles of balls; all states if none has them."""
-        if not step.near.balls_at:
-            return states
-        seek, start, found = (Call(step.find_balls), self.structure.start[step.near.unknown], [])
-        for state in states:
-            begin, done = seek(state, start, start, *self._get_fixed())
-            if done[0] == 1.0:
-                found.append(begin.copy())
-        return found or states
-
-    def _grow_states(self, step: Step) -> list[Array]:
-        """
-        Return states from target to target, each as far as a straight path leads.
-
-        The next target is always the one closest to a known state, reached from this state.
-        """
-        n, first, going = len(self.lower), len(step.near.unknown), Call(step.path_function)
-        width = self.upper - self.lower
-        if n in POINTS:
-            axes = [np.linspace(0.0, 1.0, POINTS[n])] * n
-            targets = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, n)
-            farthest = 1.01 / (POINTS[n] - 1)
-        else:
-            targets, farthest = np.random.default_rng(4).uniform(size=(TARGETS, n)), 1.0
-        states = self._enter_states(step, [self.structure.start])
-        places = [(states[0][first : first + n] - self.lower) / width]
-        apart, left = np.abs(targets - places[0]).max(axis=1), np.zeros(len(targets))
-        while (apart + left).min() <= farthest:
-            k = int(np.argmin(apart + left))
-            left[k] = math.inf
-            nearest = int(np.argmin(np.abs(np.array(places) - targets[k]).max(axis=1)))
-            target = self.lower + targets[k] * width
-            state = going(states[nearest], target, *self._get_fixed())[0].copy()
-            place = (state[first : first + n] - self.lower) / width
-            if np.abs(place - places[nearest]).max() > MOVED:
-                states.append(state)
-                places.append(place)
-                apart = np.minimum(apart, np.abs(targets - place).max(axis=1))
-        return states
-
-    # -- accelerations ---------------------------------------------------------------------------
-
-    @cached_property
-    def _bend_function(self) -> Any:
-        """Second derivative of the kept rows along a motion, and their Jacobian."""
-        closures = self.structure.closures
-        rows = closures.rows[list(self.structure.kept)]
-        rate = ca.SX.sym('rate', closures.z.numel())
-        once = ca.jtimes(rows, closures.z, rate)
-        return ca.Function(
-            'bend',
-            [closures.z, rate, closures.lengths],
-            [ca.jtimes(once, closures.z, rate), ca.jacobian(rows, closures.z)],
-        )
-
-    def _typical_sizes(self) -> Array:
-        """Return medians over the table of sizes: G, its inverse, and a passive joint's row."""
+    def _find_typical_sizes(self, positions: Array) -> list[float]:
+        """Return medians over positions of sizes: G, its inverse, and a passive joint's row."""
         step, sizes = self.compile_direction(True), []
         passive = [step.near.unknown[k] for k in step.near.tells]
-        for state in self._enter_states(step, self.table_positions):
+        for state in self._enter_states(step, positions):
             slopes = step.slopes_of_state(state)
             gains = slopes[step.near.wanted]
             each = np.linalg.norm(slopes[passive], axis=1).max(initial=0.0)
             sizes.append((np.linalg.norm(gains), np.linalg.norm(np.linalg.inv(gains)), each))
-        typical: Array = np.median(np.array(sizes), axis=0)
-        return typical
-
-    def coasting_accelerations(self, step: Step, state: Array, rate: Array) -> Array:
-        """Return the accelerations of all joints at constant rates of the given joints."""
-        near = step.near
-        result = np.zeros(len(self.structure.names))
-        if near.unknown:
-            z = step.joints_of_state(state, self._get_fixed()[0])
-            moving = np.nan_to_num(step.slopes_of_state(state) @ rate)
-            found = self._bend_function(np.nan_to_num(z), moving, self.structure.lengths)
-            bent, jacobian = (each.full() for each in found)
-            rows = [self.structure.kept.index(row) for row in near.rows]
-            matrix = jacobian[rows][:, near.unknown]
-            result[near.unknown] = -np.linalg.lstsq(matrix, bent[rows, 0], rcond=None)[0]
-        return result
+        return [float(each) for each in np.median(np.array(sizes), axis=0)]
 
 
-def build_components(robot: RobotDescription, spec: LinkageSpec) -> tuple[Component, ...]:
+@lru_cache(maxsize=32)
+def build_components(
+    joints: tuple[JointSpec, ...], links: tuple[LinkSpec, ...], spec: LinkageSpec
+) -> tuple[Component, ...]:
     """
     Return the independent mechanisms of a linkage, built once per description.
 
     :raises TransmissionError: If a name, a loop or the assembly is invalid.
     """
-    return _build_components_once(_RobotKey(robot), spec)
-
-
-@dataclass(frozen=True, eq=False)
-class _RobotKey:
-    """A robot, compared by its joints and links."""
-
-    robot: RobotDescription
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _RobotKey) and (
-            other.robot is self.robot
-            or (other.robot.joints, other.robot.links) == (self.robot.joints, self.robot.links)
-        )
-
-    def __hash__(self) -> int:
-        return hash((len(self.robot.joints), tuple(each.name for each in self.robot.links)))
-
-
-@lru_cache(maxsize=32)
-def _build_components_once(known: _RobotKey, spec: LinkageSpec) -> tuple[Component, ...]:
-    tree = JointTree(known.robot)
+    tree = JointTree(joints, links)
     variables: dict[str, int] = {}
     for name in spec.driven:
         _require_no_mimic(tree, name, DRIVEN)
@@ -418,12 +252,11 @@ def _build_components_once(known: _RobotKey, spec: LinkageSpec) -> tuple[Compone
         joint = tree.require_joint(name, '<start>')
         _require_loop(name, variables, f"<start>: joint '{name}'")
         _check_start(joint, position)
-    hints = dict(spec.start)
-    names = sorted(variables, key=lambda name: variables[name])
-    result = []
-    for group, own in _group_joints(paths, len(names)):
-        result.append(_build_component(tree, spec, names, group, own, paths, hints))
-    return tuple(result)
+    names = list(variables)
+    return tuple(
+        _build_component(tree, spec, [names[k] for k in group], own)
+        for group, own in _group_joints(paths, len(names))
+    )
 
 
 def _count_equations(loops: Sequence[Loop]) -> int:
@@ -483,60 +316,40 @@ def _limits_of_joint(joint: JointSpec) -> tuple[float, float]:
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
-def _group_joints(paths: Sequence[LoopPath], n: int) -> list[tuple[list[int], list[int]]]:
-    """Return groups of joints that loops connect, with these loops."""
+def _group_joints(paths: Sequence[LoopPath], n: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield groups of joints that loops connect, with these loops."""
     group = list(range(n))
     for path in paths:
         joined = {group[each] for each in path.variables}
         group = [min(joined) if each in joined else each for each in group]
-    return [
-        (
-            [k for k in range(n) if group[k] == number],
-            [
-                k
-                for k, path in enumerate(paths)
-                if any(group[each] == number for each in path.variables)
-            ],
-        )
-        for number in sorted(set(group))
-    ]
+    for number in sorted({*group}):
+        joints = [k for k in range(n) if group[k] == number]
+        yield joints, [k for k, path in enumerate(paths) if not path.variables.isdisjoint(joints)]
 
 
 def _build_component(
-    tree: JointTree,
-    spec: LinkageSpec,
-    names: Sequence[str],
-    group: Sequence[int],
-    own: Sequence[int],
-    paths: Sequence[LoopPath],
-    hints: dict[str, float],
+    tree: JointTree, spec: LinkageSpec, names: Sequence[str], own: Sequence[int]
 ) -> Component:
-    loops = [paths[k].loop for k in own]
-    _require_size('joints', len(group), loops)
+    loops = [spec.loops[k] for k in own]
+    _require_size('joints', len(names), loops)
     _require_size('equations', _count_equations(loops), loops)
-    local: dict[str, int] = {names[k]: number for number, k in enumerate(group)}
-    parts = [tree.find_path(paths[k].loop, local) for k in own]
-    joints = [tree.require_joint(name, 'joint') for name in local]
-    limits = [_limits_of_joint(joint) for joint in joints]
-    driven = [local[name] for name in spec.driven if name in local]
-    commanded = [local[name] for name in spec.commanded if name in local]
-    if not driven and not commanded:
-        raise TransmissionError(
-            f'no actuator turns a joint of loop {paths[own[0]].loop}, and none is commanded',
-            expected='an actuator for one of its joints, or no such loop',
-            found=f'joints {", ".join(local)}',
-            at=paths[own[0]].loop.at,
-        )
-    slides = frozenset(k for k, joint in enumerate(joints) if joint.type == 'prismatic')
-    own_hints = {local[name]: value for name, value in hints.items() if name in local}
-    structure = Structure.from_loops(
-        tuple(local),
-        driven,
-        commanded,
-        parts,
-        own_hints,
-        slides,
-        spec.tolerance,
-        limits,
+    local = {name: k for k, name in enumerate(names)}
+    joints = [tree.require_joint(name, 'joint') for name in names]
+    system = LoopSystem(
+        names=tuple(names),
+        driven=tuple(local[name] for name in spec.driven if name in local),
+        commanded=tuple(local[name] for name in spec.commanded if name in local),
+        paths=tuple(tree.find_path(loop, local) for loop in loops),
+        hints={local[name]: value for name, value in spec.start if name in local},
+        slides=frozenset(k for k, joint in enumerate(joints) if joint.type == 'prismatic'),
+        limits=tuple(_limits_of_joint(joint) for joint in joints),
+        tolerance=spec.tolerance,
     )
-    return Component(structure, commanded, limits, spec.tolerance, own_hints, own)
+    if not system.driven and not system.commanded:
+        raise TransmissionError(
+            f'no actuator turns a joint of loop {loops[0]}, and none is commanded',
+            expected='an actuator for one of its joints, or no such loop',
+            found=f'joints {", ".join(names)}',
+            at=loops[0].at,
+        )
+    return Component(Structure.from_loops(system), own)

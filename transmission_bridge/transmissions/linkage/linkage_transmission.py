@@ -11,11 +11,7 @@ from typing import cast, ClassVar
 
 import numpy as np
 
-from transmission_bridge.description.specs import (
-    ParameterSpec,
-    RobotDescription,
-    TransmissionSpec,
-)
+from transmission_bridge.description.specs import ParameterSpec, RobotDescription
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
 from transmission_bridge.transmissions.linkage.component import (
@@ -30,12 +26,10 @@ from transmission_bridge.transmissions.linkage.tree import (
     LOOP_TYPES,
     LoopType,
 )
-from transmission_bridge.transmissions.mechanism_transmission import (
-    CompiledPart,
-    MechanismTransmission,
-)
+from transmission_bridge.transmissions.mechanism.part import CompiledPart
+from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.spec_reader import SpecReader
-from transmission_bridge.types import Array
+from transmission_bridge.transmissions.tunable import as_floats
 
 #: Largest residual of redundant rows [m or rad]: default and range.
 TOLERANCE, LEAST_TOLERANCE, LARGEST_TOLERANCE = 1e-9, 1e-12, 1e-3
@@ -95,7 +89,7 @@ class LinkageTransmission(MechanismTransmission):
         #: The independent mechanisms.
         self.components = tuple(
             each.with_lengths([given.get(k, length) for k, length in _list_lengths(each).items()])
-            for each in build_components(robot, spec)
+            for each in build_components(robot.joints, robot.links, spec)
         )
         self.passive_joints = tuple(
             name
@@ -107,12 +101,11 @@ class LinkageTransmission(MechanismTransmission):
         )
         slides = {joint.name for joint in robot.joints if joint.type == 'prismatic'}
         self.actuators_turn = slides.isdisjoint(spec.driven)
-        self._scale = np.array(self.actuator_reduction)
-        self._offset = np.array(actuator_offset or (0.0,) * len(spec.driven))
+        self._offsets = as_floats(actuator_offset or (0.0,) * len(spec.driven))
         ends = np.empty((2, len(spec.driven)))
         for component, driven, _ in self.iterate_members():
             ends[:, driven] = component.lower, component.upper
-        self.domain = Domain.between('actuator', (ends - self._offset) * self._scale)
+        self.domain = Domain.between('actuator', (ends - self._offsets) * self.actuator_reduction)
 
     @classmethod
     def from_spec(cls, reader: SpecReader) -> LinkageTransmission:
@@ -142,24 +135,30 @@ class LinkageTransmission(MechanismTransmission):
         )
         # If a frame is not a link, every joint above the other frame would become part of the
         # loop.
-        tree = JointTree(robot)
+        tree = JointTree(robot.joints, robot.links)
         for loop in linkage.loops:
             tree.check_frames(loop)
+        own = linkage_joints(robot, spec)
         for other in robot.transmissions:
-            _refuse_shared(reader, robot, other)
-        known = {
-            loop: length
-            for each in build_components(robot, linkage)
-            for loop, length in _list_lengths(each).items()
-            if linkage.loops[loop].type == 'rod'
-        }
+            theirs = {joint.name for joint in other.joints} | linkage_joints(robot, other)
+            shared = sorted(own & theirs)
+            if shared and other.name != spec.name:
+                raise reader.error(
+                    f"joint '{shared[0]}' is in a loop and is moved by transmission "
+                    f"'{other.name}'",
+                    expected=f"its actuator in this linkage, instead of in '{other.name}'",
+                    found=', '.join(shared),
+                )
+        components = build_components(robot.joints, robot.links, linkage)
+        found = [length for each in components for length in _list_lengths(each).items()]
         lengths = {
             loop: reader.declare(
                 ('loops', str(loop + 1), 'length'),
                 length,
                 'Distance that the two frames keep [m].',
             )
-            for loop, length in sorted(known.items())
+            for loop, length in sorted(found)
+            if linkage.loops[loop].type == 'rod'
         }
         return cls(
             robot,
@@ -186,54 +185,39 @@ class LinkageTransmission(MechanismTransmission):
         }
         return tuple(line for each in self.components for line in _list_doubts(each, declared))
 
-    def _build_parts(self, direction: Direction) -> Sequence[CompiledPart]:
-        is_forward = direction == ACTUATOR_TO_JOINT
-        return [self._build_part(*member, is_forward) for member in self.iterate_members()]
-
     def iterate_members(self) -> Iterator[tuple[Component, list[int], list[int]]]:
         """Yield components with the indices of their actuators and of their commanded joints."""
         for component in self.components:
-            names = component.structure.names
-            driven = [self._spec.driven.index(names[k]) for k in component.structure.driven]
-            commanded = [self._spec.commanded.index(names[k]) for k in component.commanded]
+            structure = component.structure
+            driven = [self._spec.driven.index(structure.names[k]) for k in structure.driven]
+            commanded = [
+                self._spec.commanded.index(structure.names[k]) for k in structure.commanded
+            ]
             yield component, driven, commanded
 
-    def _build_part(
-        self, component: Component, driven: list[int], commanded: list[int], is_forward: bool
-    ) -> CompiledPart:
-        names = component.structure.names
-        passive = [(k, each) for k, each in enumerate(self.passive_joints) if each in names]
-        published = tuple(names.index(each) for _, each in passive)
-        inputs, outputs = commanded, driven
-        if is_forward:
-            inputs, outputs = driven, [*commanded, *(self.n_joints + k for k, _ in passive)]
-        step = component.compile_direction(is_forward, self._passive == 'all', published)
-        scale, most = self._scale[driven], self.max_gain * component.typical_sizes
-        numbers, table = component.collect_numbers(step, (*scale, *self._offset[driven], *most))
-
-        def find_bend(at: Array, rate: Array, place: Array, speed: Array, after: Array) -> Array:
-            into, out = (scale, 1.0) if is_forward else (1.0, scale)
-            bent = np.full(place.shape, math.nan)
-            for k in np.flatnonzero(np.isfinite(speed).any(axis=1)):
-                bias = component.coasting_accelerations(step, after[k], rate[k] / into)
-                bent[k] = bias[step.places] * out
-            return bent
-
-        return CompiledPart(
-            step.sample_function,
-            step.function,
-            step.n_start,
-            numbers,
-            np.array(table),
-            inputs,
-            outputs,
-            # After reductions and offsets, before the lengths of the loops.
-            range(2 * len(driven), len(numbers) - len(component.loops)),
-            {},
-            # Positions of the outputs do not determine the other joints.
-            lambda positions, guess: np.full((len(positions), step.n_start), math.nan),
-            find_bend,
-        )
+    def _build_parts(self, direction: Direction) -> Sequence[CompiledPart]:
+        parts = []
+        for component, driven, commanded in self.iterate_members():
+            inputs, outputs, published = commanded, driven, []
+            if direction == ACTUATOR_TO_JOINT:
+                names = component.structure.names
+                passive = [k for k, each in enumerate(self.passive_joints) if each in names]
+                published = [names.index(self.passive_joints[k]) for k in passive]
+                inputs, outputs = driven, [*commanded, *(self.n_joints + k for k in passive)]
+            step = component.compile_direction(
+                direction == ACTUATOR_TO_JOINT, self._passive == 'all', tuple(published)
+            )
+            sides = (
+                [self.actuator_reduction[k] for k in driven],
+                [self._offsets[k] for k in driven],
+                np.ones(len(driven)),
+                np.zeros(len(driven)),
+            )
+            p, members = component.structure.lengths, (inputs, outputs)
+            parts.append(
+                CompiledPart.build(step, component.assembly, p, sides, self.max_gain, members)
+            )
+        return parts
 
 
 def _list_lengths(component: Component) -> dict[int, float]:
@@ -249,15 +233,15 @@ def _list_facts(component: Component) -> list[str]:
     def join_names(places: Sequence[int]) -> str:
         return ', '.join(names[place] for place in places) or 'none'
 
-    passive = [k for k in structure.unknown if k not in component.commanded]
+    passive = [k for k in structure.unknown if k not in structure.commanded]
     ranges = ', '.join(
         f'{names[k]} {low:.4g} to {high:.4g}'
         for k, low, high in zip(
             structure.driven, component.lower.tolist(), component.upper.tolist(), strict=True
         )
     )
-    lines = [
-        f'driven {join_names(structure.driven)}; commanded {join_names(component.commanded)}; '
+    return [
+        f'driven {join_names(structure.driven)}; commanded {join_names(structure.commanded)}; '
         f'passive {join_names(passive)}',
         f'{len(structure.unknown)} unknowns, {len(structure.closures.owners)} equations of '
         f'rank {structure.rank}; mobility {len(structure.driven) + len(structure.held)}, '
@@ -267,29 +251,26 @@ def _list_facts(component: Component) -> list[str]:
         + f'; idle {join_names(structure.idle)}; held {join_names(structure.held)}',
         f'start {", ".join(f"{n} {v:.4g}" for n, v in zip(names, start, strict=True))}; '
         f'closed to {structure.gap:.1e}',
-        f'range {ranges}; {len(component.table_positions)} assembled positions in the table',
+        f'range {ranges}; {len(component.assembly.positions)} assembled positions in the table',
     ]
-    return lines
 
 
 def _list_doubts(component: Component, declared: Collection[str]) -> list[str]:
     """Return doubts about a mechanism; ``declared`` are the joints that the hardware commands."""
     structure = component.structure
-    outside = [
-        f'{name} is at {at:.4g}, outside {low:.4g} to {high:.4g}'
-        for name, at, (low, high) in zip(
-            structure.names, structure.start.tolist(), component.limits, strict=True
-        )
-        if not low - 1e-3 <= at <= high + 1e-3
-    ]
+    outside = ', '.join(
+        f'{structure.names[k]} is at {structure.start[k]:.4g}, outside {low:.4g} to {high:.4g}'
+        for k in structure.list_outside(structure.start)
+        for low, high in [structure.limits[k]]
+    )
     loose = [structure.names[k] for k in structure.idle if structure.names[k] in declared]
     lines = []
     if outside:
         lines.append(
-            f'limits exclude the start, the nearest assembly found: {", ".join(outside)}; check '
+            f'limits exclude the start, the nearest assembly found: {outside}; check '
             'for a wrong length, a limit that is too narrow, or a missing <start>'
         )
-    elif rival := component.find_rival():
+    elif rival := structure.find_rival():
         (place, at), *others = rival
         name = structure.names[place]
         more = ', '.join(f"'{structure.names[k]}' ({value:.4g})" for k, value in others)
@@ -313,9 +294,8 @@ def _read_loop(reader: SpecReader, element: ParameterSpec) -> Loop:
     given = dict(element.attributes)
     where = f'<loop> (line {element.line})'
 
-    def require_that(condition: bool, message: str, expected: str, found: str) -> None:
-        if not condition:
-            raise reader.error(message, parameter='loop', expected=expected, found=found)
+    def require_that(condition: bool, *reason: str) -> None:
+        _require(reader, condition, 'loop', *reason)
 
     kind = given.pop('type', '')
     types = ', '.join(LOOP_TYPES)
@@ -346,13 +326,9 @@ def _read_loop(reader: SpecReader, element: ParameterSpec) -> Loop:
 def _read_tolerance(reader: SpecReader) -> float:
     text = reader.text('tolerance', default=str(TOLERANCE))
     values = reader.parse_numbers('tolerance', text)
-    if len(values) != 1 or not LEAST_TOLERANCE <= values[0] <= LARGEST_TOLERANCE:
-        raise reader.error(
-            'tolerance is invalid',
-            parameter='tolerance',
-            expected=f'a number in [{LEAST_TOLERANCE:g}, {LARGEST_TOLERANCE:g}]',
-            found=repr(text),
-        )
+    is_valid = len(values) == 1 and LEAST_TOLERANCE <= values[0] <= LARGEST_TOLERANCE
+    expected = f'a number in [{LEAST_TOLERANCE:g}, {LARGEST_TOLERANCE:g}]'
+    _require(reader, is_valid, 'tolerance', 'tolerance is invalid', expected, repr(text))
     return values[0]
 
 
@@ -361,13 +337,9 @@ def _read_start(reader: SpecReader, element: ParameterSpec) -> tuple[str, float]
     where = f'<start> (line {element.line})'
     name, text = given.pop('joint', ''), given.pop('position', '')
     values = reader.parse_numbers(f'position of {where}', text)
-    if not name or len(values) != 1:
-        raise reader.error(
-            f'{where} is incomplete',
-            parameter='start',
-            expected='attributes joint and position',
-            found=f'{name!r} and {text!r}',
-        )
+    is_complete, found = name != '' and len(values) == 1, f'{name!r} and {text!r}'
+    expected = 'attributes joint and position'
+    _require(reader, is_complete, 'start', f'{where} is incomplete', expected, found)
     _refuse_unknown_content(reader, where, given, element)
     return name, values[0]
 
@@ -376,25 +348,12 @@ def _refuse_unknown_content(
     reader: SpecReader, where: str, given: dict[str, str], element: ParameterSpec
 ) -> None:
     rest = [*given, *(child.name for child in element.children)]
-    if rest or element.value:
-        raise reader.error(
-            f'{where} has unknown content',
-            parameter=element.name,
-            expected='no ' + (rest[0] if rest else 'text'),
-            found=', '.join(rest) or element.value,
-        )
+    expected, found = 'no ' + (rest[0] if rest else 'text'), ', '.join(rest) or element.value
+    _require(reader, not found, element.name, f'{where} has unknown content', expected, found)
 
 
-def _refuse_shared(reader: SpecReader, robot: RobotDescription, other: TransmissionSpec) -> None:
-    """Reject loops through a joint that another transmission moves."""
-    if other.name == reader.spec.name:
-        return
-    own = linkage_joints(robot, reader.spec)
-    theirs = {joint.name for joint in other.joints} | linkage_joints(robot, other)
-    shared = sorted(own & theirs)
-    if shared:
-        raise reader.error(
-            f"joint '{shared[0]}' is in a loop and is moved by transmission '{other.name}'",
-            expected=f"its actuator in this linkage, instead of in '{other.name}'",
-            found=', '.join(shared),
-        )
+def _require(
+    reader: SpecReader, condition: bool, parameter: str, message: str, expected: str, found: str
+) -> None:
+    if not condition:
+        raise reader.error(message, parameter=parameter, expected=expected, found=found)

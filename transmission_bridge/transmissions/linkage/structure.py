@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 import math
 from typing import Any
 
@@ -17,6 +18,8 @@ from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions.calls import Call
 from transmission_bridge.transmissions.linkage.closures import Closures, find_rod, Rod
 from transmission_bridge.transmissions.linkage.tree import LoopPath
+from transmission_bridge.transmissions.mechanism.closing import iterate_damped
+from transmission_bridge.transmissions.mechanism.mechanism import Mechanism
 from transmission_bridge.types import Array
 
 #: Attempts to close a linkage from random positions of joints without a hint: with fixed driven
@@ -38,9 +41,6 @@ MEANT = 0.1
 #: An assembly satisfies a hint if the joint is this close to it [rad, m].
 MET, MET_SLIDING = 0.5, 0.1
 
-#: Newton steps per attempt.
-STEPS = 60
-
 #: Largest last step and residual of a closed linkage.
 CLOSED = 1e-10
 
@@ -54,17 +54,14 @@ DISTANCES = (0.1, 0.04, 0.01, 0.003)
 #: numbers of the size of the rounding, so this multiple of the tolerance also counts as zero.
 RANK, RANK_OF_TOLERANCE = 1e-6, 30.0
 
+#: Smallest length of a link between two balls [m].
+SHORTEST = 1e-6
+
 #: Number of steps of a change of rod lengths, and largest number of Newton steps in each.
 LENGTHENINGS = 10
 
 #: A joint that no idle freedom moves by more than this is determined.
 DETERMINED = 1e-7
-
-
-def rows_function(closures: Closures, rows: Any) -> Any:
-    """Return a function from positions and lengths to rows and their Jacobian."""
-    results = [ca.densify(rows), ca.densify(ca.jacobian(rows, closures.z))]
-    return ca.Function('rows', [closures.z, closures.lengths], results)
 
 
 def share_of_rank(tolerance: float) -> float:
@@ -73,128 +70,209 @@ def share_of_rank(tolerance: float) -> float:
 
 
 @dataclass(frozen=True)
-class Structure:
+class LoopSystem:
+    """
+    Joints and the loops that connect them, as described. Joints are named by their indices.
+
+    :param names: Names of the joints.
+    :param driven: The driven joints, in the order of the actuators.
+    :param commanded: The commanded joints.
+    :param paths: The loops.
+    :param hints: Positions near the assembly; joints without a hint start at zero.
+    :param slides: The prismatic joints.
+    :param limits: Limits of each joint, infinite if it has none.
+    :param tolerance: Largest residual of rows that are not kept.
+    """
+
+    names: tuple[str, ...]
+    driven: tuple[int, ...]
+    commanded: tuple[int, ...]
+    paths: tuple[LoopPath, ...]
+    hints: dict[int, float]
+    slides: frozenset[int]
+    limits: tuple[tuple[float, float], ...]
+    tolerance: float
+
+    @property
+    def unknown(self) -> list[int]:
+        """Indices of the joints that are not driven."""
+        return [each for each in range(len(self.names)) if each not in self.driven]
+
+    @property
+    def winding(self) -> frozenset[int]:
+        """The joints in which a full turn changes nothing, also in joints that mimic them."""
+        turns = [each for path in self.paths for each in path.motions if not each.slides]
+        stretched = {each.variable for each in turns if abs(each.scale) != 1.0}
+        return frozenset(range(len(self.names))).difference(stretched, self.slides)
+
+    def list_outside(self, z: Array) -> list[int]:
+        """Return the joints whose positions are beyond their limits and a margin."""
+        low, high = np.array(self.limits).T
+        return np.flatnonzero((z < low - 1e-3) | (z > high + 1e-3)).tolist()
+
+
+@dataclass(frozen=True)
+class Structure(LoopSystem):
     """
     The properties of a linkage at its start and nearby.
 
-    :param names: Its joints.
-    :param driven: Indices of the driven joints, in the order of the actuators.
-    :param paths: The loops.
-    :param rods: For each loop the link between two balls in it, if any.
+    :param rods: The link between two balls in a loop, by index of the loop.
     :param start: The assembly, shape ``(n,)``.
     :param lengths: Lengths of the loops, zero except for rods.
     :param closures: The rows, with the start as reference.
     :param kept: Independent rows that are solved.
     :param held: Indices of joints that stay at the start, one for each idle freedom.
     :param idle: Indices of all joints that an idle freedom moves.
-    :param slides: Indices of prismatic joints.
     :param rank: Number of independent equations for the joints that are not driven.
     :param gap: Largest residual of a row at the start.
     """
 
-    names: tuple[str, ...]
-    driven: tuple[int, ...]
-    paths: tuple[LoopPath, ...]
-    rods: tuple[Rod | None, ...]
+    rods: dict[int, Rod]
     start: Array
     lengths: Array
     closures: Closures
     kept: tuple[int, ...]
     held: tuple[int, ...]
     idle: tuple[int, ...]
-    slides: frozenset[int]
     rank: int
     gap: float
 
     @property
-    def unknown(self) -> tuple[int, ...]:
-        """Indices of the joints that are not driven."""
-        return tuple(each for each in range(len(self.names)) if each not in self.driven)
-
-    @property
     def balls(self) -> frozenset[int]:
         """Indices of the joints of balls at the ends of rods."""
-        return frozenset(each for rod in self.rods if rod is not None for each in rod.balls)
+        return frozenset(each for rod in self.rods.values() for each in rod.balls)
 
     @classmethod
-    def from_loops(
-        cls,
-        names: Sequence[str],
-        driven: Sequence[int],
-        wanted: Sequence[int],
-        paths: Sequence[LoopPath],
-        hints: dict[int, float],
-        slides: frozenset[int],
-        tolerance: float,
-        limits: Sequence[tuple[float, float]],
-    ) -> Structure:
+    def from_loops(cls, system: LoopSystem) -> Structure:
         """
         Close a linkage and determine its properties.
 
-        ``wanted`` are the indices of the commanded joints. ``hints`` are positions near the
-        assembly, by index; joints without a hint start at zero. ``tolerance`` is the largest
-        residual of rows that are not kept.
-
         :raises TransmissionError: If it does not close, or a driven joint is blocked.
         """
-        n = len(names)
-        search = _Search(names, driven, paths, hints, slides, limits)
-        start, known, gap = search.close_linkage([path.loop.length for path in paths], tolerance)
-        own = _exclusive_joints(n, driven, wanted, paths)
-        found = [find_rod(path, each) for path, each in zip(paths, own, strict=True)]
-        measure = Closures(paths, [None] * len(paths), n)
-        rods = tuple(
-            rod if rod is not None and measure.is_long(rod, start) else None for rod in found
-        )
-        closures = Closures(paths, rods, n, start)
-        rows = rows_function(closures, closures.rows)
-        nearby = search.find_nearby(rows, start, known, tolerance)
-        unknown = [each for each in range(n) if each not in driven]
-        free, held, idle, rank = _find_freedoms(rows, nearby, known, unknown, rods, tolerance)
-        kept = _select_rows(rows, nearby, known, free, closures.distances, rank)
+        search = _Search(system)
+        start, lengths, gap = search.close_linkage()
+        rods = {}
+        for place, path in enumerate(system.paths):
+            others = [each.variables for each in system.paths if each is not path]
+            own = path.variables.difference(system.driven, system.commanded, *others)
+            rod = find_rod(path, own)
+            # A short link has no direction.
+            if rod and np.linalg.norm(search.closures.evaluate_link(rod, start)) > SHORTEST:
+                rods[place] = rod
+        closures = Closures(system.paths, rods, start)
+        nearby = search.find_nearby(start, lengths)
+        slopes = np.stack([closures.function(z, lengths)[1].full() for z in nearby])
+        # A link that spins between balls is held at the ball of its direction, so the far ball is
+        # solved independently.
+        near = {joint for rod in rods.values() for joint in rod.balls[: rod.one.size]}
+        unknown = np.array(system.unknown, dtype=int)
+        weights = np.array([1.0 if place in near else 0.3 for place in unknown])
+        share = share_of_rank(system.tolerance)
+        rank, held, idle = _find_freedoms(slopes[:, :, unknown], weights, share)
+        kept = _select_rows(slopes[:, :, np.delete(unknown, held)], closures.distances, rank)
         return cls(
-            names=tuple(names),
-            driven=tuple(driven),
-            paths=tuple(paths),
+            **vars(system),
             rods=rods,
             start=start,
-            lengths=known,
+            lengths=lengths,
             closures=closures,
             kept=kept,
-            held=held,
-            idle=idle,
-            slides=slides,
+            held=tuple(unknown[held].tolist()),
+            idle=tuple(unknown[idle].tolist()),
             rank=rank,
             gap=gap,
         )
 
-    def seek_rival(
-        self,
-        hints: dict[int, float],
-        slides: frozenset[int],
-        limits: Sequence[tuple[float, float]],
-        tolerance: float,
-    ) -> list[tuple[int, float]]:
+    @cached_property
+    def _bend_function(self) -> Any:
+        closures, rate = self.closures, ca.SX.sym('rate', len(self.names))
+        bent = ca.jtimes(ca.jtimes(closures.rows, closures.z, rate), closures.z, rate)
+        return ca.Function('bend', [closures.z, rate, closures.lengths], [bent])
+
+    def make_mechanism(self, is_forward: bool) -> Mechanism:
+        """
+        Return one direction of the linkage.
+
+        A block of rows has two solutions, one on each side, if it is a single row, which is linear
+        in sine and cosine of its joint, or a loop in a plane.
+        """
+        closures = self.closures
+
+        def is_simple(rows: list[int], places: list[int]) -> bool:
+            paths = [self.paths[loop] for loop in {closures.owners[row] for row in rows}]
+            moved = [[motion.variable for motion in path.motions] for path in paths]
+            is_flat = len(paths) == 1 and paths[0].is_planar
+            most = max(each.count(place) for each in moved for place in places)
+            return most == 1 and (len(rows) == 1 or is_flat)
+
+        given, wanted = (self.driven, self.commanded)[:: 1 if is_forward else -1]
+        return Mechanism(
+            names=self.names,
+            given=given,
+            wanted=wanted,
+            rows=closures.function,
+            signs=closures.signs,
+            kept=self.kept,
+            checked=tuple(k for k in range(closures.rows.numel()) if k not in self.kept),
+            held=self.held,
+            make_bend=lambda: self._bend_function,
+            pose=self.start,
+            p=self.lengths,
+            size=np.ones(len(self.names)),
+            has_sizes=False,
+            late=self.balls,
+            winding=self.winding,
+            is_unique=is_simple,
+            tolerance=self.tolerance,
+            what='the driven joints' if is_forward else 'the commanded joints',
+        )
+
+    def find_rival(self) -> list[tuple[int, float]]:
         """
         Search another assembly within the limits, with the driven joints at their start.
 
         The search is random and can miss assemblies. Return the determined joints without a hint
         that differ, with their other positions, in order of decreasing difference.
         """
-        loose = {*self.driven, *self.idle, *self.balls, *hints}
+        loose = {*self.driven, *self.idle, *self.balls, *self.hints}
         sought = [place for place in range(len(self.names)) if place not in loose]
-        if not sought or not self.unknown:
+        if not sought:
             return []
-        search = _Search(self.names, self.driven, self.paths, hints, slides, limits)
-        for z in search.find_assemblies(self.start, self.lengths, tolerance):
+        for z in _Search(self).find_assemblies(self.start, self.lengths):
             apart = np.abs(z - self.start)
             # An assembly with another position of a joint with a hint is not intended.
-            if apart[sought].max() > MEANT and not (apart[list(hints)] > MEANT).any():
+            if apart[sought].max() > MEANT and not (apart[list(self.hints)] > MEANT).any():
                 places = sorted(sought, key=lambda place: -apart[place])
                 return [(place, float(z[place])) for place in places if apart[place] > MEANT]
         return []
 
-    def with_lengths(self, lengths: Sequence[float], tolerance: float) -> Structure:
+    def require_movable(self) -> None:
+        """
+        Check that the joints that are not driven can satisfy all independent equations.
+
+        :raises TransmissionError: If they block the driven joints.
+        """
+        slope = self.closures.function(self.start, self.lengths)[1].full()
+        values = np.linalg.svd(slope, compute_uv=False)
+        rank = int((values > share_of_rank(self.tolerance) * values.max(initial=0.0)).sum())
+        if rank > self.rank:
+            raise self.blocked_error(
+                self.driven,
+                f'the other joints can satisfy {self.rank} of {rank} independent equations',
+            )
+
+    def blocked_error(self, driven: Sequence[int], reason: str) -> TransmissionError:
+        """Return the error for driven joints that cannot move."""
+        names = ', '.join(self.names[k] for k in driven)
+        hinges = self.closures.hinge_axes(self.start)
+        return TransmissionError(
+            f'the loops block the driven joints {names}: {reason}',
+            expected="no more equations than they can satisfy; check for a 'weld' instead of a "
+            "'hinge' or a 'point', a wrong axis, a missing joint, or a <start> at a dead centre",
+            found=', '.join(hinges.get(path.loop, str(path.loop)) for path in self.paths),
+        )
+
+    def with_lengths(self, lengths: Sequence[float]) -> Structure:
         """
         Return the linkage with rods of other lengths, and its driven joints at the start.
 
@@ -204,96 +282,67 @@ class Structure:
         new = np.where(rods, np.asarray(lengths, dtype=np.float64), self.lengths)
         if not (new[rods] > 0.0).all():
             raise TransmissionError('the length of a rod is not positive', expected='above zero')
-        rows = rows_function(self.closures, self.closures.rows)
         free = [k for k in self.unknown if k not in self.held]
         z, gap = self.start.copy(), math.inf
         for share in np.linspace(0.0, 1.0, LENGTHENINGS + 1)[1:]:
             now = self.lengths + share * (new - self.lengths)
             for _ in range(LENGTHENINGS):
-                miss, jacobian = (np.asarray(each.full()) for each in rows(z, now))
+                miss, jacobian = (each.full() for each in self.closures.function(z, now))
                 gap = float(np.abs(miss).max(initial=0.0))
                 if not gap > CLOSED:
                     break
                 z[free] -= np.linalg.lstsq(jacobian[:, free], miss[:, 0], rcond=RANK)[0]
-        if not gap <= max(tolerance, CLOSED):
+        if not gap <= max(self.tolerance, CLOSED):
             raise TransmissionError(
                 'the linkage does not close with these lengths and its driven joints at the start',
-                expected=f'a gap below {tolerance:g}',
+                expected=f'a gap below {self.tolerance:g}',
                 found=f'{gap:.3g} (m or rad)',
             )
         return replace(self, start=z, lengths=new, gap=gap)
 
 
-def _exclusive_joints(
-    n: int, driven: Sequence[int], wanted: Sequence[int], paths: Sequence[LoopPath]
-) -> list[frozenset[int]]:
-    """Return for each loop the joints that affect no other loop."""
-    counts = [sum(each in path.variables for path in paths) for each in range(n)]
-    named = {*driven, *wanted}
-    return [
-        frozenset(each for each in path.variables if counts[each] == 1 and each not in named)
-        for path in paths
-    ]
-
-
 class _Search:
-    """A search for an assembly."""
+    """A search for an assembly. Lengths of rods are NaN until they are known."""
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        driven: Sequence[int],
-        paths: Sequence[LoopPath],
-        hints: dict[int, float],
-        slides: frozenset[int],
-        limits: Sequence[tuple[float, float]],
-    ) -> None:
-        self._names = names
-        self._n = n = len(names)
-        self._driven, self._paths, self._slides = list(driven), paths, slides
-        self._hints, self._limits = hints, limits
-        self._closures = Closures(paths, [None] * len(paths), n)
+    def __init__(self, system: LoopSystem) -> None:
+        self._system, self._n = system, len(system.names)
+        self.closures = Closures(system.paths, {}, np.zeros(self._n))
+        z, lengths = self.closures.z, self.closures.lengths
         self._stated, self._cayley = (
-            Call(rows_function(self._closures, rows))
-            for rows in (self._closures.stated, self._closures.cayley)
+            Call(ca.Function('rows', [z, lengths], [rows, ca.densify(ca.jacobian(rows, z))]))
+            for rows in map(ca.densify, (self.closures.rows, self.closures.cayley))
         )
-        self._upright = ca.Function('upright', [self._closures.z], [self._closures.upright])
+        self._turn = np.zeros(self._n)
+        self._turn[[*system.winding]] = math.tau
 
-    def close_linkage(
-        self, lengths: Sequence[float | None], tolerance: float
-    ) -> tuple[Array, Array, float]:
+    def close_linkage(self) -> tuple[Array, Array, float]:
         """Return an assembly near the hints, all lengths, and the largest residual."""
+        system = self._system
         first = np.zeros(self._n)
-        for place, (low, high) in enumerate(self._limits):
-            if place not in self._hints and not low <= 0.0 <= high and math.isfinite(low + high):
+        for place, (low, high) in enumerate(system.limits):
+            if not low <= 0.0 <= high and math.isfinite(low + high):
                 first[place] = 0.5 * (low + high)
-        for place, value in self._hints.items():
-            first[place] = value
-        rods = [place for place, path in enumerate(self._paths) if path.loop.type == 'rod']
-        open_rods = [place for place in rods if lengths[place] is None]
-        known = np.array([0.0 if each is None else each for each in lengths])
-        masked = np.array([owner in open_rods for owner in self._closures.owners], dtype=bool)
+        first[[*system.hints]] = [*system.hints.values()]
+        loops = [path.loop for path in system.paths]
+        lengths = np.array([each.length if each.type == 'rod' else 0.0 for each in loops], float)
         random = np.random.default_rng(0)
         best = math.inf
         # Assemblies that violate a hint are last, those beyond the limits before them: the limits
         # of some real files exclude every assembly.
         found: list[tuple[bool, bool, float, float, Array]] = []
         for lets_driven_move, tries in zip((False, True), TRIES, strict=True):
-            free = [k for k in range(self._n) if lets_driven_move or k not in self._driven]
+            free = list(range(self._n)) if lets_driven_move else system.unknown
             most = len(found) + ASSEMBLIES
             for number in range(tries if free else 1):
-                start = first.copy()
-                if number:
-                    for place in free:
-                        if place not in self._hints:
-                            start[place] = self._draw_position(random, place)
-                z, gap = self._iterate_damped(start, free, known, masked)
-                if lets_driven_move and gap <= tolerance:
-                    z, gap = self._draw_inside(self._unwind(z, first), gap, free, known, masked)
+                start = self._draw_joints(random, first, free) if number else first
+                z, gap = self._iterate_damped(start, free, lengths)
+                if lets_driven_move and gap <= system.tolerance:
+                    z, gap = self._draw_inside(self._unwind(z, first), gap, free, lengths)
                 best = min(best, gap)
-                if gap <= tolerance and self._is_upright(z):
+                if gap <= system.tolerance and self._is_upright(z):
                     z = self._unwind(z, first)
-                    misses, is_beyond = (self._missed_hint(z) is not None, not self._is_within(z))
+                    misses = bool(self._list_missed_hints(z))
+                    is_beyond = bool(system.list_outside(z))
                     found.append((misses, is_beyond, float(np.abs(z - first).max()), gap, z))
                     if not misses and (not is_beyond or len(found) >= most):
                         break
@@ -301,50 +350,41 @@ class _Search:
             if found and not any(found[0][:2]):
                 break
         if not found:
-            raise self._open_loop_error(best, known, masked, tolerance, first)
+            raise self._open_loop_error(best, lengths, first)
         misses, *_, gap, z = found[0]
         if misses:
             raise self._hint_error(z, first)
-        for place in open_rods:
-            known[place] = self._rod_length(z, place)
-        return z, known, gap
+        for place in np.flatnonzero(np.isnan(lengths)).tolist():
+            lengths[place] = self._rod_length(z, place)
+        return z, lengths, gap
 
-    def _missed_hint(self, z: Array) -> int | None:
-        """Return a joint that violates its hint, if there is one."""
-        for place, value in self._hints.items():
-            apart = abs(z[place] - value)
-            if place not in self._slides and place not in self._closures.stretched:
-                apart = abs((apart + math.pi) % math.tau - math.pi)
-            if apart > (MET_SLIDING if place in self._slides else MET):
-                return place
-        return None
+    def _list_missed_hints(self, z: Array) -> list[int]:
+        """Return the joints of an unwound assembly that violate their hints."""
+        system = self._system
+        return [
+            place
+            for place, value in system.hints.items()
+            if abs(z[place] - value) > (MET_SLIDING if place in system.slides else MET)
+        ]
 
     def _hint_error(self, z: Array, first: Array) -> TransmissionError:
-        place = self._missed_hint(z)
-        assert place is not None
-        axes = [each for each in self._closures.hinge_axes(first).values() if 'turn about' in each]
+        place = self._list_missed_hints(z)[0]
+        axes = [each for each in self.closures.hinge_axes(first).values() if 'turn about' in each]
         return TransmissionError(
-            f"no assembly has joint '{self._names[place]}' near its <start>",
-            expected=f'{self._hints[place]:.4g}, or a <start> of another joint that determines it',
+            f"no assembly has joint '{self._system.names[place]}' near its <start>",
+            expected=f'{first[place]:.4g}, or a <start> of another joint that determines it',
             found='; '.join([f'{z[place]:.4g} in the nearest assembly found', *axes]),
         )
 
-    def _is_within(self, z: Array) -> bool:
-        """Return whether an assembly is within the joints' limits, with a margin."""
-        return all(
-            low - 1e-3 <= value <= high + 1e-3
-            for value, (low, high) in zip(z.tolist(), self._limits, strict=True)
-        )
-
     def _draw_inside(
-        self, z: Array, gap: float, free: Sequence[int], lengths: Array, masked: Array
+        self, z: Array, gap: float, free: Sequence[int], lengths: Array
     ) -> tuple[Array, float]:
         """Return an assembly closer to the limits, by closing it again from within the limits."""
-        low, high = np.array(self._limits).T
         for _ in range(DRAWS):
-            if self._is_within(z):
+            if not self._system.list_outside(z):
                 break
-            other, miss = self._iterate_damped(np.clip(z, low, high), free, lengths, masked)
+            inside = np.clip(z, *np.array(self._system.limits).T)
+            other, miss = self._iterate_damped(inside, free, lengths)
             if not miss <= max(gap, CLOSED):
                 break
             z, gap = other, miss
@@ -352,95 +392,68 @@ class _Search:
 
     def _unwind(self, z: Array, first: Array) -> Array:
         """Return an assembly without full turns relative to the start of the search."""
-        result: Array = z.copy()
-        for place in range(self._n):
-            if place not in self._slides and place not in self._closures.stretched:
-                turns = round((z[place] - first[place]) / (2.0 * math.pi))
-                result[place] = z[place] - turns * 2.0 * math.pi
-        return result
+        return z - self._turn * np.round((z - first) / math.tau)
 
-    def _draw_position(self, random: np.random.Generator, place: int) -> float:
-        low, high = self._limits[place]
-        if place in self._slides:
-            low, high = (low, high) if math.isfinite(low + high) and low < high else (-0.5, 0.5)
-        elif not (math.isfinite(low + high) and low < high and high - low < 2.0 * math.pi):
-            low, high = -math.pi, math.pi
-        return float(random.uniform(low, high))
+    def _draw_joints(
+        self, random: np.random.Generator, start: Array, free: Sequence[int]
+    ) -> Array:
+        """Return a start with random positions of the free joints without a hint."""
+        z = start.copy()
+        for place in free:
+            if place not in self._system.hints:
+                low, high = self._system.limits[place]
+                is_sliding = place in self._system.slides
+                reach, widest = (0.5, math.inf) if is_sliding else (math.pi, math.tau)
+                if not (low < high and high - low < widest):
+                    low, high = -reach, reach
+                z[place] = random.uniform(low, high)
+        return z
 
     def _is_upright(self, z: Array) -> bool:
-        return bool((np.asarray(self._upright(z)) > 0.0).all())
+        return bool((np.asarray(self.closures.signs(z, 0.0)) > 0.0).all())
 
-    @np.errstate(over='ignore', invalid='ignore')  # residuals may overflow
+    def _evaluate_rows(self, function: Call, z: Array, lengths: Array) -> tuple[Array, Array]:
+        """Return rows and their slope, zero for rods of unknown length."""
+        miss, columns = function(z, np.where(lengths > 0.0, lengths, 1.0))
+        miss, slope = miss.copy(), columns.reshape(self._n, -1).T.copy()
+        is_open = np.isnan(lengths)[self.closures.owners]
+        miss[is_open], slope[is_open] = 0.0, 0.0
+        return miss, slope
+
     def _iterate_damped(
-        self, z: Array, free: Sequence[int], lengths: Array, masked: Array
+        self, z: Array, free: Sequence[int], lengths: Array
     ) -> tuple[Array, float]:
         """Return the result of damped least-squares steps, and the largest residual."""
-        lengths = np.where(lengths > 0.0, lengths, 1.0)
 
-        def evaluate_rows(function: Call, z: Array) -> tuple[Array, Array]:
-            miss, columns = function(z, lengths)
-            miss, jacobian = miss.copy(), columns.reshape(self._n, -1).T[:, free]
-            miss[masked], jacobian[masked] = 0.0, 0.0
-            return miss, jacobian
+        def evaluate(z: Array) -> tuple[Array, Array]:
+            miss, slope = self._evaluate_rows(self._cayley, z, lengths)
+            return miss, slope[:, free]
 
-        if not free:
-            miss, _ = evaluate_rows(self._stated, z)
-            return z, float(np.abs(miss).max(initial=0.0))
-        damping, function = 1e-2, self._cayley
-        miss, jacobian = evaluate_rows(function, z)
-        size = float(miss @ miss)
-        stalled = 0
-        for _ in range(STEPS):
-            if not math.isfinite(size):
-                return z, math.inf
-            if size < 1e-30:
-                break
-            normal = jacobian.T @ jacobian
-            normal += damping * (np.trace(normal) / len(free) + 1e-12) * np.eye(len(free))
-            step = -np.linalg.solve(normal, jacobian.T @ miss)
-            longest = np.abs(step).max()
-            trial = z.copy()
-            trial[free] += step * min(1.0, 0.7 / longest) if longest > 0.0 else 0.0
-            next_miss, next_jacobian = evaluate_rows(function, trial)
-            next_size = float(next_miss @ next_miss)
-            if next_size < size:
-                stalled = stalled + 1 if next_size > 0.98 * size else 0
-                z, miss, jacobian, size = trial, next_miss, next_jacobian, next_size
-                damping = max(0.1 * damping, 1e-12)
-                if longest < 1e-14:
-                    break
-            else:
-                damping *= 10.0
-                stalled += 1
-                if longest < 1e-13 or size < 1e-26:
-                    break
-            if stalled > 6:
-                break
-        miss, _ = evaluate_rows(self._stated, z)
-        gap = float(np.abs(miss).max(initial=0.0))
+        if free:
+            z = iterate_damped(evaluate, z, free)
+        with np.errstate(over='ignore', invalid='ignore'):  # residuals may overflow
+            miss, _ = self._evaluate_rows(self._stated, z, lengths)
+            gap = float(np.abs(miss).max(initial=0.0))
         return z, gap if math.isfinite(gap) else math.inf
 
     def _rod_length(self, z: Array, place: int) -> float:
         # (d^2 - 1) / 2 is the row of a rod of length 1.
-        row = self._closures.owners.index(place)
-        miss = float(self._stated(z, np.ones(len(self._paths)))[0][row])
+        row, loop = self.closures.owners.index(place), self._system.paths[place].loop
+        miss = float(self._stated(z, np.ones(len(self._system.paths)))[0][row])
         length = math.sqrt(max(2.0 * miss + 1.0, 0.0))
         if length < 1e-6:
             raise TransmissionError(
-                f'loop {self._paths[place].loop}: its frames coincide at the start',
+                f'loop {loop}: its frames coincide at the start',
                 expected="a length, or type='point'",
                 found=f'{length:g} m',
-                at=self._paths[place].loop.at,
+                at=loop.at,
             )
         return length
 
-    def _open_loop_error(
-        self, gap: float, lengths: Array, masked: Array, tolerance: float, first: Array
-    ) -> TransmissionError:
+    def _open_loop_error(self, gap: float, lengths: Array, first: Array) -> TransmissionError:
         """Name the loop that is open widest before any iteration, which may shift the gap."""
-        lengths = np.where(lengths > 0.0, lengths, 1.0)
-        miss = np.where(masked, 0.0, np.nan_to_num(np.abs(self._stated(first, lengths)[0])))
-        loop = self._paths[self._closures.owners[int(np.argmax(miss))]].loop
+        miss = np.nan_to_num(np.abs(self._evaluate_rows(self._stated, first, lengths)[0]))
+        loop = self._system.paths[self.closures.owners[int(np.argmax(miss))]].loop
         size = f'{miss.max():.3g} (m or rad) at the start of the search'
         if gap < miss.max():  # it may diverge
             size += f', {gap:.3g} at best of {sum(TRIES)} starts'
@@ -450,105 +463,77 @@ class _Search:
                 f'the number of digits in the URDF, <param name="tolerance"> above {gap:.1e}, or '
                 "type='point' instead of 'weld'"
             )
-        axis = self._closures.hinge_axes(first).get(loop)
+        axis = self.closures.hinge_axes(first).get(loop)
         if axis is not None:
             size += f'; {axis}'
             if 'turn about' in axis:
                 advice = 'the axis of this hinge'
         return TransmissionError(
             f'the linkage does not close: loop {loop} stays open; check {advice}',
-            expected=f'a gap below {tolerance:g}',
+            expected=f'a gap below {self._system.tolerance:g}',
             found=size,
             at=loop.at,
         )
 
-    def find_assemblies(self, start: Array, lengths: Array, tolerance: float) -> Iterator[Array]:
+    def find_assemblies(self, start: Array, lengths: Array) -> Iterator[Array]:
         """Yield assemblies within the limits from random positions, possibly the start."""
-        random = np.random.default_rng(2)
-        masked = np.zeros(len(self._closures.owners), dtype=bool)
-        free = [place for place in range(self._n) if place not in self._driven]
+        random, free = np.random.default_rng(2), self._system.unknown
         for _ in range(RIVALS):
-            z = start.copy()
-            for place in free:
-                if place not in self._hints:
-                    z[place] = self._draw_position(random, place)
-            z, gap = self._iterate_damped(z, free, lengths, masked)
+            z = self._draw_joints(random, start, free)
+            z, gap = self._iterate_damped(z, free, lengths)
             z = self._unwind(z, start)
-            if gap <= max(tolerance, CLOSED) and self._is_upright(z) and self._is_within(z):
+            if self._is_assembly(z, gap) and not self._system.list_outside(z):
                 yield z
 
-    def find_nearby(
-        self, rows: Any, start: Array, lengths: Array, tolerance: float
-    ) -> list[Array]:
+    def find_nearby(self, start: Array, lengths: Array) -> list[Array]:
         """Return closed positions near the start, the start first."""
         found = [start]
         random = np.random.default_rng(1)
-        masked = np.zeros(len(self._closures.owners), dtype=bool)
-        free = [k for k in range(self._n) if k not in self._driven]
+        driven, free = list(self._system.driven), self._system.unknown
         for distance in DISTANCES:
             for _ in range(NEARBY):
                 z = start.copy()
-                z[self._driven] += random.uniform(-distance, distance, len(self._driven))
+                z[driven] += random.uniform(-distance, distance, len(driven))
                 z[free] += random.uniform(-1e-3, 1e-3, len(free))
-                z, gap = self._iterate_damped(z, free, lengths, masked)
-                if (
-                    gap <= max(tolerance, CLOSED)
-                    and np.abs(z - start).max() < 30.0 * distance
-                    and self._is_upright(z)
-                ):
+                z, gap = self._iterate_damped(z, free, lengths)
+                is_near = np.abs(z - start).max() < 30.0 * distance
+                if is_near and self._is_assembly(z, gap):
                     found.append(z)
             if len(found) > NEARBY // 2:
                 break
         return found
 
+    def _is_assembly(self, z: Array, gap: float) -> bool:
+        return gap <= max(self._system.tolerance, CLOSED) and self._is_upright(z)
+
 
 def _find_freedoms(
-    rows: Any,
-    nearby: Sequence[Array],
-    lengths: Array,
-    unknown: Sequence[int],
-    rods: Sequence[Rod | None],
-    tolerance: float,
-) -> tuple[list[int], tuple[int, ...], tuple[int, ...], int]:
-    """Return the joints that are solved for, the held joints, the idle joints, and the rank."""
-    if not unknown:
-        return [], (), (), 0
-    share = share_of_rank(tolerance)
-    parts = []
-    for z in nearby:
-        jacobian = np.asarray(rows(z, lengths)[1].full())[:, unknown]
-        _, values, right = np.linalg.svd(jacobian)
-        parts.append((int((values > share * values[0]).sum()), right))
-    rank = max(each for each, _ in parts)
-    count = len(unknown) - rank
-    moves = np.zeros((len(unknown), len(unknown)))
-    number = 0
-    for each, right in parts:
-        if each == rank:
-            null = right[rank:].T
-            moves += null @ null.T
-            number += 1
-    moves /= number
-    idle = [place for place in range(len(unknown)) if moves[place, place] > DETERMINED]
-    # A link that spins between balls is held at the ball of its direction, so the far ball is
-    # solved independently.
-    near = {joint for rod in rods if rod is not None for joint in rod.balls[: rod.one.size]}
-    weights = np.array([1.0 if unknown[place] in near else 0.3 for place in range(len(unknown))])
+    slopes: Array, weights: Array, share: float
+) -> tuple[int, list[int], list[int]]:
+    """
+    Return the rank, the joints to hold, and all joints that move while the driven joints stand.
+
+    :param slopes: Derivatives of rows at several positions, shape ``(positions, rows, joints)``.
+    :param weights: Joints of larger weight are held first.
+    :param share: Share of the largest singular value below which a singular value is zero.
+    """
+    if not len(weights):
+        return 0, [], []
+    _, values, right = np.linalg.svd(slopes)
+    ranks = (values > share * values[:, :1]).sum(axis=1)
+    rank = int(ranks.max())
+    null = right[ranks == rank, rank:]
+    moves = (null.swapaxes(1, 2) @ null).mean(axis=0)
     rest = weights[:, np.newaxis] * moves * weights
     held: list[int] = []
-    for _ in range(count):
-        diagonal = np.where(np.isin(np.arange(len(unknown)), held), -1.0, np.diag(rest))
+    for _ in range(len(weights) - rank):
+        diagonal = np.diag(rest).copy()
+        diagonal[held] = -1.0
         pivot = _index_of_largest(diagonal)
         held.append(pivot)
         column = rest[:, pivot] / math.sqrt(max(rest[pivot, pivot], 1e-300))
         rest = rest - np.outer(column, column)
-    free = [unknown[place] for place in range(len(unknown)) if place not in held]
-    return (
-        free,
-        tuple(sorted(unknown[place] for place in held)),
-        tuple(unknown[place] for place in idle),
-        rank,
-    )
+    return rank, sorted(held), np.flatnonzero(np.diag(moves) > DETERMINED).tolist()
 
 
 def _index_of_largest(values: Array) -> int:
@@ -557,28 +542,17 @@ def _index_of_largest(values: Array) -> int:
     return int(np.argmax(values >= largest - 1e-6 * abs(largest)))
 
 
-def _select_rows(
-    rows: Any,
-    nearby: Sequence[Array],
-    lengths: Array,
-    free: Sequence[int],
-    first: Sequence[int],
-    rank: int,
-) -> tuple[int, ...]:
-    """Return independent rows, preferably distances."""
-    jacobians = np.stack([np.asarray(rows(z, lengths)[1].full())[:, free] for z in nearby])
+def _select_rows(slopes: Array, first: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Return independent rows, preferably distances; shape ``(positions, rows, joints)``."""
     kept: list[int] = []
-    single = jacobians.copy()
     for _ in range(rank):
-        sizes = np.sqrt((single**2).sum(axis=2)).min(axis=0)
-        if (sizes <= 0.0).all():
-            sizes = np.sqrt((single**2).sum(axis=2)).max(axis=0)
+        norms = np.linalg.norm(slopes, axis=2)
+        sizes = norms.min(axis=0) if norms.min(axis=0).any() else norms.max(axis=0)
         sizes[kept] = -1.0
-        preferred = [row for row in first if row not in kept and sizes[row] > 1e-4]
+        preferred = [row for row in first if sizes[row] > 1e-4]
         pivot = preferred[0] if preferred else _index_of_largest(sizes)
         kept.append(pivot)
-        unit = single[:, pivot, :]
-        norm = np.sqrt((unit**2).sum(axis=1, keepdims=True))
-        unit = np.where(norm > 1e-12, unit / np.maximum(norm, 1e-300), 0.0)
-        single = single - (single @ unit[:, :, np.newaxis]) * unit[:, np.newaxis, :]
+        norm = norms[:, [pivot]]
+        unit = np.where(norm > 1e-12, slopes[:, pivot] / np.maximum(norm, 1e-300), 0.0)
+        slopes = slopes - (slopes @ unit[:, :, np.newaxis]) * unit[:, np.newaxis, :]
     return tuple(sorted(kept))

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 import math
 from typing import Literal, NamedTuple, TypeAlias
@@ -14,6 +14,7 @@ import numpy as np
 
 from transmission_bridge.description.specs import (
     JointSpec,
+    LinkSpec,
     ParameterSpec,
     Pose,
     RobotDescription,
@@ -88,15 +89,14 @@ class LoopPath:
     to_frame2: tuple[Element, ...]
 
     @property
+    def motions(self) -> list[Motion]:
+        """The joints of the loop, including mimics."""
+        return [each for each in (*self.to_frame1, *self.to_frame2) if isinstance(each, Motion)]
+
+    @property
     def variables(self) -> frozenset[int]:
         """Indices of the joints that the loop depends on."""
-        elements = (*self.to_frame1, *self.to_frame2)
-        return frozenset(each.variable for each in elements if isinstance(each, Motion))
-
-    def count_joints(self, variable: int) -> int:
-        """Return the number of joints of the loop that a variable moves, including mimics."""
-        elements = (*self.to_frame1, *self.to_frame2)
-        return sum(isinstance(each, Motion) and each.variable == variable for each in elements)
+        return frozenset(each.variable for each in self.motions)
 
     @property
     def is_planar(self) -> bool:
@@ -118,10 +118,10 @@ class LoopPath:
 class JointTree:
     """The joints of a robot, from which the paths of loops are read."""
 
-    def __init__(self, robot: RobotDescription) -> None:
-        self._joints = {joint.name: joint for joint in robot.joints}
-        self._above = {joint.child: joint for joint in robot.joints}
-        self._links = {link.name for link in robot.links}
+    def __init__(self, joints: Sequence[JointSpec], links: Sequence[LinkSpec]) -> None:
+        self._joints = {joint.name: joint for joint in joints}
+        self._above = {joint.child: joint for joint in joints}
+        self._links = {link.name for link in links}
 
     def require_joint(self, name: str, role: str) -> JointSpec:
         """
@@ -179,8 +179,9 @@ class JointTree:
             connected, or a joint between them has several coordinates.
         """
         self.check_frames(loop)
-        chains = [self._chain_to_root(frame, loop) for frame in (loop.frame1, loop.frame2)]
-        ends = zip(chains, (loop.frame1, loop.frame2), strict=True)
+        frames = loop.frame1, loop.frame2
+        chains = [self._chain_to_root(frame, loop) for frame in frames]
+        ends = zip(chains, frames, strict=True)
         roots = [chain[0].parent if chain else frame for chain, frame in ends]
         if roots[0] != roots[1]:
             raise TransmissionError(
@@ -189,11 +190,7 @@ class JointTree:
                 found=' and '.join(map(repr, roots)),
                 at=loop.at,
             )
-        common = 0
-        for one, other in zip(*chains, strict=False):
-            if one is not other:
-                break
-            common += 1
+        common = sum(one is other for one, other in zip(*chains, strict=False))
         first, second = (self._path_elements(chain[common:], loop, variables) for chain in chains)
         path = LoopPath(loop, first, second)
         if not path.variables:
@@ -227,17 +224,13 @@ class JointTree:
 
     def _chain_to_root(self, frame: str, loop: Loop) -> list[JointSpec]:
         """Return the joints from the root to a link."""
-        chain: list[JointSpec] = []
-        link = frame
-        while (joint := self._above.get(link)) is not None:
-            if len(chain) > len(self._joints):
-                raise TransmissionError(
-                    f"loop {loop}: the links above '{frame}' form a cycle",
-                    expected='a tree',
-                    found=', '.join(each.name for each in chain[:5]),
-                )
-            chain.append(joint)
-            link = joint.parent
+        chain = _list_joints_above(self._above, frame)
+        if chain and chain[-1].parent in self._above:
+            raise TransmissionError(
+                f"loop {loop}: the links above '{frame}' form a cycle",
+                expected='a tree',
+                found=', '.join(each.name for each in chain[:5]),
+            )
         return chain[::-1]
 
     def _path_elements(
@@ -262,6 +255,15 @@ class JointTree:
             elements += [_clean_transform(constant), motion]
             constant = np.eye(4)
         return (*elements, _clean_transform(constant))
+
+
+def _list_joints_above(above: Mapping[str, JointSpec], link: str) -> list[JointSpec]:
+    """Return the joints from a link towards the root, each once, by the links below them."""
+    chain: dict[str, JointSpec] = {}
+    while link in above and link not in chain:
+        chain[link] = above[link]
+        link = above[link].parent
+    return [*chain.values()]
 
 
 def reversed_path(elements: Sequence[Element]) -> tuple[Element, ...]:
@@ -326,12 +328,7 @@ def linkage_joints(
         is_known = all(loop.get(name) in links for name in ('frame1', 'frame2'))
         sides = []
         for name in ('frame1', 'frame2'):
-            side: list[str] = []
-            link = loop.get(name, '')
-            while link in above and above[link].name not in side:
-                joint = above[link]
-                side.append(joint.name)
-                link = joint.parent
+            side = [joint.name for joint in _list_joints_above(above, loop.get(name, ''))]
             while not is_known and side and side[-1] not in named:
                 side.pop()
             sides.append(set(side))

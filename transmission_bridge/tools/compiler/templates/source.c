@@ -26,9 +26,9 @@ static const double base[] = {
 @BASE@
 };
 
-/* A number that depends on live numbers: see NAME_set. */
+/* A number that is a live number, or a product of a constant and factors. */
 static const struct {
-  int place, offset, factors, n_factors;
+  int place, itself, factors, n_factors;
 } rules[] = {
 @RULES@
 };
@@ -62,21 +62,15 @@ static void load(NAME_state *state)
 
   memcpy(state->numbers, base, sizeof state->numbers);
   for (k = 0; k < @N_RULES@; k++) {
-    const int offset = rules[k].offset;
-    int changed = offset >= 0 && state->values[offset] != live[offset].value;
-    double number = base[rules[k].place];
+    double *number = state->numbers + rules[k].place;
 
-    if (offset >= 0) {
-      number -= live[offset].value;
+    if (rules[k].itself >= 0) {
+      *number = state->values[rules[k].itself];
     }
     for (f = rules[k].factors; f < rules[k].factors + rules[k].n_factors; f++) {
-      const double now = state->values[factors[f].which], before = live[factors[f].which].value;
+      const double ratio = state->values[factors[f].which] / live[factors[f].which].value;
 
-      changed |= now != before;
-      number = factors[f].exponent > 0 ? number * (now / before) : number / (now / before);
-    }
-    if (changed) {
-      state->numbers[rules[k].place] = offset >= 0 ? number + state->values[offset] : number;
+      *number = factors[f].exponent > 0 ? *number * ratio : *number / ratio;
     }
   }
   for (k = 0; k < @N_UNKNOWN@; k++) {
@@ -127,8 +121,8 @@ int NAME_set(NAME_state *state, NAME_number which, double value)
 
 static double call(function *map, const struct direction *way, NAME_state *state, double *out)
 {
-  const double *arg[@N_ARG@] = {NULL};
-  double *res[@N_RES@] = {NULL};
+  const double *arg[@N_ARG@];
+  double *res[@N_RES@];
   double doubt = 0.0;
   int k;
 
@@ -137,7 +131,10 @@ static double call(function *map, const struct direction *way, NAME_state *state
   arg[2] = state->start + way->start;
   arg[3] = state->numbers + way->numbers;
   for (k = 0; k < way->n_mechanisms; k++) {
-    arg[4 + k] = way->tables[k] < 0 ? NULL : state->numbers + way->tables[k];
+    /* Tables that no live number changes are not part of the state. */
+    const double *numbers = way->tables[k] < @N_VALUES@ ? state->numbers : base;
+
+    arg[4 + k] = way->tables[k] < 0 ? NULL : numbers + way->tables[k];
   }
   res[0] = out;
   res[1] = state->found;
