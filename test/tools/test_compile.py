@@ -35,6 +35,7 @@ from transmission_bridge.tools.compiler.live_numbers import (
     is_reversible,
     LiveNumbers,
 )
+from transmission_bridge.tools.compiler.operations import count_operations
 from transmission_bridge.transmissions.equation_transmission import EquationTransmission, Parameter
 from transmission_bridge.transmissions.robot_program import iterate_parts
 
@@ -175,6 +176,18 @@ LIVE = {
     'actuators.lower_motor.offset max_gain',
 }
 NAMES = [*LIVE, 'all']
+
+
+@pytest.mark.parametrize(
+    ('name', 'steps', 'state_bytes'),
+    [('left_ankle', 250_000, 22_000), ('boom', 1_000, 2_000), ('five_bar', 550_000, 20_000)],
+)
+def test_a_sample_has_a_largest_cost(name, steps, state_bytes, robots):
+    """The operations of a search and the bytes of a state are bounded, for a real-time loop."""
+    _, compiled = compiled_robot(robots[name])
+    for program in compiled.programs.values():
+        assert count_operations(program.near) + count_operations(program.full) < steps
+    assert count_state_bytes(compiled) < state_bytes
 
 
 @needs_compiler

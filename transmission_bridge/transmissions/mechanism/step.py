@@ -400,7 +400,7 @@ class Step:
         function = ca.Function('go', [whole], [ca.vertcat(*after)])
         stay = ca.Function('stay', [whole], [whole])
         goes_on = ca.logic_and(whole[ends[3]] < 1.0, whole[ends[4]] >= SMALLEST)
-        for count in FOLDS:
+        for count in self._folds:
             switch = ca.Function.if_else('on', function, stay)
             function = ca.Function('on', [whole], [switch(goes_on, whole)]).fold(count)
         state, x, held, constants = given = _input_symbols(self._n_state, n, n_held, n_own)
