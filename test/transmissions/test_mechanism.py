@@ -332,3 +332,11 @@ def test_a_formula_with_an_inexact_elimination_is_mapped_in_a_stream() -> None:
     found = RobotMap(single(t), ACTUATOR_TO_JOINT).map_state(np.stack([x, x, tau]))
     assert np.abs(found[1] - slope @ x).max() <= 1e-12
     assert np.abs(found[2] - np.linalg.solve(slope.T, tau)).max() <= 1e-12
+
+
+def test_a_position_with_zero_pivots_in_each_order_is_mapped() -> None:
+    """All coordinates are zero there: the map is regular, and its determinant is known."""
+    t, x = Turning(), np.zeros(4)
+    assert np.abs(t.joint_to_actuator('position', x)).max() <= 1e-12
+    slope, tau = np.kron(np.eye(2), [[0.0, 1.0], [-0.3, 0.0]]), np.array([1.0, 2.0, 3.0, 4.0])
+    assert np.abs(t.joint_to_actuator('effort', tau, at=x) - slope.T @ tau).max() <= 1e-12
