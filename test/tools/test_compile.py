@@ -30,7 +30,11 @@ pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)
 import casadi as ca
 
 from transmission_bridge.tools.compiler.c_writer import count_state_bytes, write_folder
-from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot, iterate_steps
+from transmission_bridge.tools.compiler.compiled_robot import (
+    CompiledRobot,
+    iterate_steps,
+    StateModel,
+)
 from transmission_bridge.tools.compiler.live_numbers import (
     is_reversible,
     LiveNumbers,
@@ -342,6 +346,47 @@ class Yoke(EquationTransmission):
     def joint_position(a, p):
         """Return the position of the slider."""
         return p.radius * ca.cos(a) + p.shift
+
+
+class FullYoke(Yoke):
+    """A Scotch yoke from one dead centre to the other."""
+
+    def range(self):
+        """Return half a turn."""
+        return self.bare_range('actuator', [0.0], [math.pi])
+
+
+def test_a_dead_centre_moves_with_its_dimensions():
+    """The former end is regular with a longer radius; it is solved and not the end."""
+    text = robot_of(
+        [
+            '<transmission name="yoke"><plugin>FullYoke</plugin><actuator name="yoke_motor" '
+            'role="actuator1"/><joint name="yoke_joint" role="joint1"/>'
+            '<param name="radius">0.5</param></transmission>'
+        ]
+    )
+    entry = SimpleNamespace(name='FullYoke', value='here:Y', dist=None, load=lambda: FullYoke)
+    robot = RobotTransmissions(load_description(text), registry=Registry([entry]))
+    compiled = CompiledRobot.build('a_map', robot)
+    values = [0.6 if each.name == 'yoke.radius' else each.value for each in compiled.live.tunables]
+    tuned = robot.with_parameters({'yoke': {'radius': 0.6}})
+    for end in (-0.5, 0.5):
+        expected = tuned.joint_to_actuator('position', [end])
+        assert expected == pytest.approx(math.acos(end / 0.6), abs=1e-12)
+        rows = np.full((3, 1), np.nan)
+        rows[0] = end
+        state = StateModel(compiled, values)
+        found, _ = state.map_rows('joint_to_actuator', rows)
+        assert np.abs(found[0] - expected).max() <= 1e-12
+    # With another reduction the end is the same.
+    name = 'yoke.actuators.yoke_motor.mechanical_reduction'
+    values = [2.0 if each.name == name else each.value for each in compiled.live.tunables]
+    rows[0] = 0.5
+    found, _ = StateModel(compiled, values).map_rows('joint_to_actuator', rows)
+    assert found[0] == pytest.approx(0.0, abs=1e-12)
+    rows[0] = -0.5
+    found, _ = StateModel(compiled, values).map_rows('joint_to_actuator', rows)
+    assert found[0] == pytest.approx(2.0 * math.pi)
 
 
 class ComputedYoke(Yoke):

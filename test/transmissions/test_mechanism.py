@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import math
+from typing import Any
 
 import casadi as ca
 from hypothesis import given
@@ -15,10 +16,13 @@ from linkage_robots import joint, robot, starts
 import mechanisms as m
 import numpy as np
 import pytest
+from single import single
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.transmissions import Transmission
-from transmission_bridge.transmissions.interfaces import DIRECTIONS
+from transmission_bridge.transmissions.domain import Domain
+from transmission_bridge.transmissions.equation_transmission import EquationTransmission
+from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions.mechanism.elimination import (
     build_determinant,
     Elimination,
@@ -26,6 +30,7 @@ from transmission_bridge.transmissions.mechanism.elimination import (
     GROWTH,
     Minors,
 )
+from transmission_bridge.transmissions.robot_map import RobotMap
 
 INTERFACES = ('position', 'velocity', 'acceleration', 'effort')
 
@@ -254,3 +259,84 @@ def test_the_first_mechanism_of_a_type_does_not_limit_the_others() -> None:
     x = t.domain.grid(4)
     found = t.joint_to_actuator('position', t.actuator_to_joint('position', x))
     assert np.abs(found - x).max() <= 1e-12
+
+
+class Mixed(EquationTransmission):
+    """Four joints that are products of a matrix with bent positions of four actuators."""
+
+    members = (4, 4)
+
+    def range(self) -> Domain:
+        """Return a range about zero."""
+        return self.bare_range('actuator', [-0.4] * 4, [0.4] * 4)
+
+    @staticmethod
+    def joint_position(a: Any, p: Any) -> Any:
+        """Return the positions of the joints."""
+        return ca.mtimes(ca.horzcat(*p.rows).T, ca.sin(a)) + 0.05 * a**2
+
+
+class MixedByClosure(Mixed):
+    """The same as a closure alone."""
+
+    joint_position = None
+
+    def pose(self) -> Any:
+        """Return zero."""
+        return [0.0] * 4, [0.0] * 4
+
+    @staticmethod
+    def closure(a: Any, q: Any, p: Any) -> Any:
+        """Return zero if closed."""
+        return Mixed.joint_position(a, p) - q
+
+
+@pytest.mark.parametrize('cls', [Mixed, MixedByClosure])
+def test_each_mechanism_of_a_type_has_a_suitable_order_of_elimination(cls: Any) -> None:
+    """The best order of the first one has zero pivots in the others."""
+    kind = type('Kind', (cls,), {})
+    for order in ([0, 1, 2, 3], [1, 0, 3, 2], [1, 2, 3, 0]):
+        t = kind({'rows': tuple(map(tuple, np.eye(4)[order].tolist()))})
+        # Pivots in another order are tiny here.
+        x = 1e-9 + 0.3 * np.random.default_rng(1).uniform(-1.0, 1.0, (9, 4)) ** 9
+        q = t.actuator_to_joint('position', x)
+        assert np.abs(t.joint_to_actuator('position', q) - x).max() <= 1e-12
+        slope = np.diag(np.cos(x[0]))[order] + np.diag(0.1 * x[0])
+        tau = np.array([1.0, 2.0, 3.0, 4.0])
+        found = t.actuator_to_joint('effort', tau, at=x[0])
+        assert np.abs(found - np.linalg.solve(slope.T, tau)).max() <= 1e-12
+
+
+class Turning(EquationTransmission):
+    """A formula whose best order of elimination differs at a regular position of the range."""
+
+    members = (4, 4)
+
+    def range(self) -> Domain:
+        """Return a range whose middle has another order than its position 0, 0.5, 0, 0.5."""
+        return self.bare_range('actuator', [-0.2, 0.0] * 2, [1.8, 1.0] * 2)
+
+    @staticmethod
+    def joint_position(a: Any, p: Any) -> Any:
+        """Return the positions of the joints."""
+        x, y, u, v = ca.vertsplit(a)
+        small = 0.01 * x * y * u * v
+        return x**2 / 2 + y, y**2 / 2 - 0.3 * x, u**2 / 2 + v + small, v**2 / 2 - 0.3 * u
+
+
+def test_a_formula_with_an_inexact_elimination_is_mapped_in_a_stream() -> None:
+    """The first function of a robot requests the careful one."""
+    t = Turning()
+    x, tau = np.array([0.0, 0.5, 0.0, 0.5]), np.array([1.0, 2.0, 3.0, 4.0])
+    slope = np.kron(np.eye(2), [[0.0, 1.0], [-0.3, 0.5]])
+    found = RobotMap(single(t), ACTUATOR_TO_JOINT).map_state(np.stack([x, x, tau]))
+    assert np.abs(found[1] - slope @ x).max() <= 1e-12
+    assert np.abs(found[2] - np.linalg.solve(slope.T, tau)).max() <= 1e-12
+
+
+def test_a_position_with_zero_pivots_in_each_order_is_mapped() -> None:
+    """All coordinates are zero there: the map is regular, and its determinant is known."""
+    t, x = Turning(), np.zeros(4)
+    assert np.abs(t.joint_to_actuator('position', x)).max() <= 1e-12
+    slope, tau = np.kron(np.eye(2), [[0.0, 1.0], [-0.3, 0.0]]), np.array([1.0, 2.0, 3.0, 4.0])
+    assert np.abs(t.joint_to_actuator('effort', tau, at=x) - slope.T @ tau).max() <= 1e-12

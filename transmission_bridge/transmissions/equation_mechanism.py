@@ -60,7 +60,7 @@ class EquationSteps:
 
     def __init__(self, equations: Equations, starts_at_joint: bool) -> None:
         self.equations, self.starts_at_joint = equations, starts_at_joint
-        self._steps: dict[bool, Step] = {}
+        self._steps: dict[bool, list[Step]] = {False: [], True: []}
         n_actuators, n_joints = equations.n
         #: Indices of the coordinates of actuators and joints.
         self.sides = [*range(n_actuators)], [*range(n_actuators, n_actuators + n_joints)]
@@ -83,8 +83,10 @@ class EquationSteps:
     def compile_direction(
         self, is_forward: bool, pose: Array, p: Sequence[float], size: Array
     ) -> Step:
-        """Return a compiled direction; the first mechanism determines the order of elimination."""
-        if is_forward not in self._steps:
+        """Return a compiled direction, another one if no order of elimination suits the pose."""
+        known = self._steps[is_forward]
+        step = next((each for each in known if each.near.suits(pose, p)), None)
+        if step is None:
             number = 0 if is_forward else 1
             equations, (actuators, joints) = self.equations, self.sides
             given, wanted = (actuators, joints) if is_forward else (joints, actuators)
@@ -109,8 +111,9 @@ class EquationSteps:
                 is_unique=lambda rows, places: is_unique,
                 what=('the joints', 'the actuators')[is_forward],
             )
-            self._steps[is_forward] = Step(Near(mechanism), is_forward)
-        return self._steps[is_forward]
+            step = Step(Near(mechanism), is_forward)
+            known.append(step)
+        return step
 
 
 class EquationMechanism(NamedTuple):

@@ -86,8 +86,10 @@ class LiveNumbers:
                 first = len(values)
                 for place, path in part.live.items():
                     rules[first + place] = Rule(_name(robot, binding, path))
-                for place, value in part.unknown_bounds.items():
-                    unknown.setdefault(binding.spec.name, {})[first + place] = value
+                    # In bare coordinates the bounds do not depend on reductions and offsets.
+                    if place >= len(part.numbers) - part.step.near.counts[-1]:
+                        bounds = unknown.setdefault(rules[first + place].itself, {})
+                        bounds |= {first + k: x for k, x in part.unknown_bounds.items()}
                 values += part.numbers
             counts[direction] = len(values) - begin
         known = {b'': range(0)}
@@ -106,8 +108,8 @@ class LiveNumbers:
         able = [each for each in robot.parameters.values() if each.is_of_map]
         live = tuple(each for each in able if each.name in used)
         fixed = tuple(each.name for each in able if each.name not in used)
-        bounds = enumerate(unknown.get(each.transmission) for each in live)
-        reshaping = {k: each for k, each in bounds if each}
+        found_bounds = enumerate(unknown.get(each.name) for each in live)
+        reshaping = {k: each for k, each in found_bounds if each}
         return cls(np.array(values), counts, tables, rules, live, fixed, reshaping)
 
     def evaluate_rules(self, values: Sequence[float]) -> Array:

@@ -10,7 +10,6 @@ a fixed order, which reports if it is inexact. Matrices of calls are factorised 
 
 from __future__ import annotations
 
-import math
 from typing import Any, TypeAlias
 
 import casadi as ca
@@ -106,14 +105,22 @@ def make_solver(matrix: Expression) -> Any:
 
 
 def build_determinant(matrix: Expression) -> Expression:
-    """Return the determinant, from one of two elimination orders without a zero pivot."""
-    if matrix.shape[0] <= BY_MINORS:
+    """Return the determinant; more rows than minors are sorted by size before each step."""
+    n = matrix.shape[0]
+    if n <= BY_MINORS:
         return Minors(matrix).pivots[0]
-    backwards = list(range(matrix.shape[0]))[::-1]
-    one, other = (
-        math.prod(Elimination(each).pivots) for each in (matrix, matrix[backwards, backwards])
-    )
-    return ca.if_else(ca.fabs(one) <= math.inf, one, other)
+    rows, result = [ca.densify(matrix[k, :]) for k in range(n)], type(matrix)(1.0)
+    for k in range(n):
+        for i in range(k + 1, n):
+            one, other = rows[k], rows[i]
+            is_larger = ca.fabs(other[k]) > ca.fabs(one[k])
+            rows[k] = ca.if_else(is_larger, other, one)
+            rows[i] = ca.if_else(is_larger, -one, other)
+        pivot = rows[k][k]
+        result = result * pivot
+        for i in range(k + 1, n):
+            rows[i] = rows[i] - rows[k] * (rows[i][k] / ca.if_else(pivot == 0.0, 1.0, pivot))
+    return result
 
 
 def find_pivot_order(matrix: Array) -> list[int]:

@@ -132,6 +132,8 @@ class Near:
         self._blocks = [_sort_rows(each, home) for each in blocks]
         self._inverse_blocks = [_sort_rows(each, home) for each in self._sort_inverse()]
         self._gains_order = find_pivot_order(self._find_slopes(home)[self.wanted])
+        #: Order of the rows of a formula, to find its inverse derivatives.
+        self._given_order = find_pivot_order(home[:, self.given])
         #: Indices in the state of the coordinates of each block of balls.
         self.late_at = [self._state_columns(each) for each in self._blocks if each.is_late]
         n_values = len(self.measure_pose(mechanism.pose, mechanism.p))
@@ -313,6 +315,16 @@ class Near:
             return []
         return [each for each in core if len(core) > 1 and len(each.rows) <= WRITTEN_OUT]
 
+    def suits(self, pose: Array, p: Array | Sequence[float]) -> bool:
+        """Return whether the orders of elimination are exact at another pose or with other p."""
+        home = self._evaluate_slope(pose, p)
+        found = [home[np.ix_(*each[:2])] for each in (*self._blocks, *self._inverse_blocks)]
+        if self._has_determinant:
+            found.append(self._find_slopes(home)[self.wanted][self._gains_order])
+            found += [home[np.ix_(self._given_order, self.given)]] * self.is_explicit
+        written = (ca.SX(ca.DM(each)) for each in found if BY_MINORS < len(each) <= WRITTEN_OUT)
+        return all(float(Elimination(each).is_exact()) == 1.0 for each in written)
+
     # -- the compiled function -------------------------------------------------------------------
 
     def _split_numbers(self, numbers: Expression) -> tuple[Expression, Expression, list[Any]]:
@@ -431,7 +443,11 @@ class Near:
         inverse = None
         if self._has_determinant and self.unknown == self.wanted:
             # At a dead centre only the derivatives of one direction exist.
-            inverse = -make_solver(jacobian[:, self.given])(jacobian[:, self.wanted])
+            jacobian = jacobian[self._given_order, :]
+            solve = make_solver(jacobian[:, self.given])
+            inverse = -solve(jacobian[:, self.wanted])
+            if isinstance(solve, Elimination):
+                is_exact.append(solve.is_exact())
         return said, math.prod(shares[len(self._inverse_blocks) :]), [], inverse
 
     def _solve_blocks(

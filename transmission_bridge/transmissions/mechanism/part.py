@@ -65,8 +65,8 @@ class CompiledPart(NamedTuple):
     :param inputs: Indices of its inputs among the inputs of the transmission.
     :param outputs: Indices of its outputs.
     :param live: Paths of the numbers that are live numbers, by index. No other number depends on
-        them, except the ends that are not exact and the table.
-    :param unknown_bounds: Values of these ends for other dimensions, by index.
+        them, except the ends that are not exact, those that are dead centres, and the table.
+    :param unknown_bounds: Values of these ends for other numbers of the rows, by index.
     """
 
     step: Step
@@ -128,6 +128,8 @@ class CompiledPart(NamedTuple):
         loose = [first + k for k, place in enumerate(given) if not is_exact[place]]
         unknown = dict.fromkeys(loose, -math.inf)
         unknown |= {place + n: math.inf for place in loose}
+        before = sum(map(len, numbers[:-3]))
+        unknown |= dict.fromkeys(range(before, before + len(numbers[-3])), math.nan)
         return cls(
             step, [float(each) for each in flat], table, *members, list_paths(flat), unknown
         )

@@ -289,7 +289,8 @@ class Step:
         if self.near.is_explicit:
             is_closed = all_of((contracts, polished, inside))
             reason = ca.if_else(is_closed, float(OTHER_BRANCH), float(OUT_OF_DOMAIN))
-            after, more = [start], kind(0.0)
+            # The full function eliminates with care.
+            after, more = [start], ca.logic_and(asked, ca.logic_not(exact))
         else:
             state, failed, reason, sought = begin
             failed = ca.if_else(is_known(failed), failed, 0.0)
