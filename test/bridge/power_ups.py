@@ -16,8 +16,8 @@ import math
 import sys
 
 import numpy as np
-from small_robots import ankle, params, ratio, transmission, urdf
 from state_paths import record, StatePath
+from zoo.elements import ankle, params, ratio, transmission, urdf
 
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.description import load_description

@@ -16,7 +16,7 @@ from collections import Counter
 from itertools import pairwise
 import math
 
-from promise_robots import No
+from zoo.mechanics import No
 
 _INF = math.inf
 

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 from hypothesis import strategies as st
 import numpy as np
-from small_robots import ratio
+from zoo.elements import ratio
 
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from small_robots import transmission, urdf
 from state_paths import record
+from zoo.elements import transmission, urdf
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError

@@ -10,8 +10,8 @@ import math
 from command_paths import Commands, reason
 import numpy as np
 import pytest
-from small_robots import leg, maps, params, transmission
 from state_paths import record
+from zoo.elements import leg, maps, params, transmission
 
 from transmission_bridge.bridge.readers import find_command_names
 from transmission_bridge.description import load_description

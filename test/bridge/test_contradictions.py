@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from small_robots import maps, ratio, transmission, urdf
 from state_paths import record
+from zoo.elements import maps, ratio, transmission, urdf
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.bridge import Bridge

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from small_robots import maps, ratio, transmission
 from state_paths import state_path, StatePath
+from zoo.elements import maps, ratio, transmission
 
 import transmission_bridge
 from transmission_bridge.bridge.diagnostics import (

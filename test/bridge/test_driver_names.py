@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from small_robots import maps
+from zoo.elements import maps
 
 from transmission_bridge.bridge.outlets import DriverNames
 from transmission_bridge.bridge.state_plan import NamePlan

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from small_robots import leg, params, ratio, transmission, urdf
 from state_paths import record, StatePath
+from zoo.elements import leg, params, ratio, transmission, urdf
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers

@@ -13,12 +13,12 @@ import sys
 from command_paths import read_sent, reason
 import numpy as np
 import pytest
-from small_robots import ANKLE, leg, maps, params, transmission
 from state_paths import record
+from zoo.elements import ANKLE, leg, maps, params, transmission
 
 sys.path.append(str(Path(__file__).parent))
 
-from promise_robots import maps as promise_maps
+from zoo.robots import maps as promise_maps
 
 from transmission_bridge.bridge import bridge
 from transmission_bridge.bridge.bridge import Bridge

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from small_robots import maps, params, ratio, transmission, urdf
+from zoo.elements import maps, params, ratio, transmission, urdf
 
 import transmission_bridge as tb
 from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from small_robots import maps, params, ratio, transmission
 from state_paths import record
+from zoo.elements import maps, params, ratio, transmission
 
 from transmission_bridge.bridge.actuator_rules import ActuatorLimits
 from transmission_bridge.bridge.inputs import check_command_age

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from small_robots import params, ratio, transmission, urdf
 from state_paths import state_path
+from zoo.elements import params, ratio, transmission, urdf
 
 import transmission_bridge as tb
 from transmission_bridge.bridge.offline import map_recorded, OfflineBridge

@@ -26,8 +26,9 @@ import pytest
 sys.path.append(str(Path(__file__).parents[1] / 'support'))
 sys.path.append(str(Path(__file__).parent))
 
-from promise_robots import maps, Mechanics, No, ROBOTS
 from promises import Promises
+from zoo.mechanics import Mechanics, No
+from zoo.robots import maps, ROBOTS
 
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.options import BridgeOptions

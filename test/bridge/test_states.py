@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from small_robots import maps, params, ratio, transmission
 from state_paths import record, state_path
+from zoo.elements import maps, params, ratio, transmission
 
 from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN
 from transmission_bridge.bridge.options import BridgeOptions

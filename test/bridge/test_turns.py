@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from small_robots import leg, maps, params, ratio, transmission
 from state_paths import record, state_path
+from zoo.elements import leg, maps, params, ratio, transmission
 
 from transmission_bridge.bridge.diagnostics import ERROR, OK, WARN
 from transmission_bridge.bridge.inspection import inspect_actuators

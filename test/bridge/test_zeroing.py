@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from small_robots import ANKLE, leg, maps, params, ratio, transmission, urdf
+from zoo.elements import ANKLE, leg, maps, params, ratio, transmission, urdf
 
 from transmission_bridge.bridge.homing import (
     find_absolute_targets,

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from small_robot import block, find_only, load_clean, read_table, robot, ros2
+from zoo.four_joints import block, find_only, load_clean, read_table, robot, ros2
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import DescriptionError

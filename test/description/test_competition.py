@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from small_robot import find_only, load_clean, robot, ros2
+from zoo.four_joints import find_only, load_clean, robot, ros2
 
 from transmission_bridge.description import load_description
 

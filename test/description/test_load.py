@@ -10,7 +10,7 @@ import pickle
 import threading
 
 import pytest
-from small_robot import find_only, robot
+from zoo.four_joints import find_only, robot
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import DescriptionError, TransmissionBridgeError

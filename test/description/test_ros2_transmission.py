@@ -11,7 +11,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
-from small_robot import block, find_only, load_clean
+from zoo.four_joints import block, find_only, load_clean
 
 from transmission_bridge.description import load_description, ParameterSpec
 from transmission_bridge.errors import DescriptionError

@@ -11,7 +11,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from small_robot import find_only, load_clean, robot
+from zoo.four_joints import find_only, load_clean, robot
 
 from transmission_bridge.description import (
     CalibrationSpec,

@@ -10,7 +10,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
-from small_robot import robot
+from zoo.four_joints import robot
 
 from transmission_bridge.description import load_description
 from transmission_bridge.description.source import description_text, MAX_BYTES

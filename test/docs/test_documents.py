@@ -17,7 +17,7 @@ from types import ModuleType
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from robots import chain
+from zoo.elements import chain
 
 import transmission_bridge as tb
 from transmission_bridge import load_description, RobotTransmissions

@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 import pytest
-from robots import chain
+from zoo.elements import chain
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.driver_units import DriverUnits

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 import pytest
-import small_robots
+from zoo import elements
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.description import load_description
@@ -21,10 +21,10 @@ from transmission_bridge.transmissions import RobotTransmissions
 @pytest.fixture(scope='module')
 def bent() -> RobotTransmissions:
     """Return a robot of an ankle and a knee, whose ratios depend on position."""
-    text = small_robots.urdf(
+    text = elements.urdf(
         ('knee', 'pitch', 'roll'),
-        small_robots.leg('<param name="lower">0.6</param><param name="upper">2.2</param>')
-        + small_robots.ANKLE,
+        elements.leg('<param name="lower">0.6</param><param name="upper">2.2</param>')
+        + elements.ANKLE,
     )
     return RobotTransmissions(load_description(text))
 
@@ -32,7 +32,7 @@ def bent() -> RobotTransmissions:
 @pytest.fixture(scope='module')
 def wrist() -> str:
     """Return a differential as text, with units of its drivers to be filled in."""
-    return small_robots.urdf(
+    return elements.urdf(
         ('bend', 'twist', 'alone'),
         """
 <transmission name="wrist">

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-import small_robots
+from zoo import elements
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 # rclpy's own report of an incompatible peer uses a method that rclpy has deprecated.
@@ -123,8 +123,8 @@ def test_tuned_value_that_a_new_description_cannot_have(peer, make_bridge, capfd
     axis = 'transmissions.leg.offset'
     hinge = 'transmissions.gear.joints.hinge.offset'
     first, second = (
-        small_robots.urdf(
-            ('hinge', 'knee'), GEAR.format(ratio='5.0') + small_robots.leg(distance=distance)
+        elements.urdf(
+            ('hinge', 'knee'), GEAR.format(ratio='5.0') + elements.leg(distance=distance)
         )
         for distance in (0.4, 0.2)
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 import pytest
-import small_robots
+from zoo import elements
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
@@ -94,7 +94,7 @@ def test_larger_robots_may_send_more(peer, make_bridge, repeat):
         ('position', 'velocity', 'effort'), [0.0] * len(names)
     ))))  # fmt: skip
     assert 10 * of_all > MIB + 10_000
-    node = make_bridge({'robot_description': small_robots.urdf(names, '')})
+    node = make_bridge({'robot_description': elements.urdf(names, '')})
     peer.start()
     statistics = node._session.inputs.statistics['actuator_states']
     driver = peer.node.create_publisher(JointState, 'actuator_states', 10)

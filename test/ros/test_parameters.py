@@ -9,7 +9,7 @@ from dataclasses import fields
 import math
 
 import pytest
-from small_robots import ratio, transmission, urdf
+from zoo.elements import ratio, transmission, urdf
 
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.ros.command_line import find_unused_parameter_files

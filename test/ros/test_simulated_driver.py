@@ -9,7 +9,7 @@ import math
 import subprocess
 
 import pytest
-from robots import chain
+from zoo.elements import chain
 
 from transmission_bridge.sim.demo_motion import command_at, MOTIONS
 

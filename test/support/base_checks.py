@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import numpy.typing as npt
-from single import single
+from zoo.mechanisms import single
 
 from transmission_bridge import conformance
 from transmission_bridge.errors import ShapeError, TransmissionError, UnsupportedInterfaceError

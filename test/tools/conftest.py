@@ -16,7 +16,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from robots import chain
+from zoo.elements import chain
 
 import transmission_bridge as tb
 from transmission_bridge.tools.main import main

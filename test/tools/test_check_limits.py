@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from robots import chain
+from zoo.elements import chain
 
 import transmission_bridge as tb
 from transmission_bridge.description.effective_limits import effective_limits

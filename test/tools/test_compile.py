@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 import pytest
-from robots import chain
+from zoo.elements import chain
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 import pytest
-from robots import chain
+from zoo.elements import chain
 
 pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
 from transmission_bridge.transmissions import registry

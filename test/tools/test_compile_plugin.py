@@ -14,7 +14,7 @@ import subprocess
 from xml.etree import ElementTree
 
 import pytest
-from robots import chain
+from zoo.elements import chain
 
 pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
 

@@ -23,7 +23,7 @@ from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from robots import chain
+from zoo.elements import chain
 
 import transmission_bridge as tb
 from transmission_bridge.tools.cli import Exit, UsageError

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from robots import chain
+from zoo.elements import chain
 
 import transmission_bridge as tb
 from transmission_bridge.kinematics import ActuatorDevice, JointDevice

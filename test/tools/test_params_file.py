@@ -9,7 +9,7 @@ import argparse
 import math
 
 import pytest
-from robots import chain
+from zoo.elements import chain
 
 from transmission_bridge.tools.commands import COMMANDS
 from transmission_bridge.tools.tune.command import _open_robot

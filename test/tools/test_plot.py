@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 import pytest
-from robots import chain
+from zoo.elements import chain
 
 import transmission_bridge as tb
 from transmission_bridge.resources import resource

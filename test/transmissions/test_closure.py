@@ -9,10 +9,10 @@ import math
 from typing import ClassVar
 
 import casadi as ca
-import mechanisms as m
 import numpy as np
 import pytest
-from single import single
+from zoo import mechanisms as m
+from zoo.mechanisms import single
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions import EquationTransmission, MapReport

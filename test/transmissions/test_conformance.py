@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from base_checks import failures
-import mechanisms as m
 import pytest
+from zoo import mechanisms as m
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.transmissions.coupled import CoupledTransmission

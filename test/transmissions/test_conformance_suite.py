@@ -13,9 +13,9 @@ import warnings
 
 import base_checks
 import casadi as ca
-from mechanisms import Sine, Swing
 import numpy as np
 import pytest
+from zoo.mechanisms import Sine, Swing
 
 from transmission_bridge import conformance
 from transmission_bridge.transmissions import LinearTransmission

@@ -9,9 +9,9 @@ import math
 
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from mechanisms import guided, hinged
 import numpy as np
 import pytest
+from zoo.mechanisms import guided, hinged
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions import MapReport

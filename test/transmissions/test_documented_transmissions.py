@@ -11,7 +11,7 @@ import re
 import base_checks
 import numpy as np
 import pytest
-from robots import of_snippet
+from zoo.elements import of_snippet
 
 from transmission_bridge import conformance
 from transmission_bridge.description import load_description

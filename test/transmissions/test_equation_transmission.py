@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 
 import casadi as ca
-import mechanisms as m
 import numpy as np
 import pytest
+from zoo import mechanisms as m
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions import EquationTransmission, transmission

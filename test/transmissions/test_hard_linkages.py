@@ -11,10 +11,10 @@ from functools import cache
 from itertools import pairwise
 import math
 
-import linkage_robots
 import numpy as np
 import numpy.typing as npt
 import pytest
+from zoo import linkages as zoo_linkages
 
 from transmission_bridge import load_description
 from transmission_bridge.transmissions import RobotTransmissions
@@ -47,7 +47,7 @@ def joint(
     limit: tuple[float, float] = (-6.2, 6.2),
 ) -> str:
     """Return a joint about z by default, and its child link."""
-    return linkage_robots.joint(name, parent, child, at, axis, kind, limit, (roll, 0.0, yaw))
+    return zoo_linkages.joint(name, parent, child, at, axis, kind, limit, (roll, 0.0, yaw))
 
 
 def tip(link: str, at: complex, roll: float = 0.0) -> str:
@@ -65,7 +65,7 @@ def robot(
 ) -> RobotTransmissions:
     """Return the transmissions of a robot with one linkage."""
     motors = {f'{name}_motor': name for name in driven}
-    text = linkage_robots.robot(body, motors, commanded, loops, linkage_robots.starts(**start))
+    text = zoo_linkages.robot(body, motors, commanded, loops, zoo_linkages.starts(**start))
     return RobotTransmissions(load_description(text))
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 import numpy as np
 import pytest
-from robots import of_snippet
+from zoo.elements import of_snippet
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, ShapeError, TransmissionError

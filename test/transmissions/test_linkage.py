@@ -12,10 +12,10 @@ import re
 import casadi as ca
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from linkage_robots import joint, robot, starts
 import numpy as np
 import numpy.typing as npt
 import pytest
+from zoo.linkages import joint, robot, starts
 
 from transmission_bridge import load_description
 from transmission_bridge.transmissions import RobotTransmissions

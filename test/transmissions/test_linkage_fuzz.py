@@ -8,8 +8,8 @@ from __future__ import annotations
 import random
 import time
 
-import linkage_robots
 import numpy as np
+from zoo import linkages as zoo_linkages
 
 from transmission_bridge import load_description
 from transmission_bridge.errors import TransmissionBridgeError
@@ -82,7 +82,7 @@ def fuzzed(draw: random.Random) -> str:
         inside += f'<start joint="{name_of(joints)}" position="{place}"/>'
     if not is_sound and draw.random() < 0.2:
         inside += f'<param name="tolerance">{draw.choice([1e-3, 1e-12, 0.0, "x"])}</param>'
-    text = linkage_robots.robot('', {}, list(commanded), inside)
+    text = zoo_linkages.robot('', {}, list(commanded), inside)
     return text.replace('<link name="base"/>', body, 1)
 
 

@@ -13,11 +13,20 @@ from typing import ClassVar
 import casadi as ca
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mechanisms import Cam, Cardan, Equation, evaluate, guided, Parallel, Sine, SineWithInverse
 import numpy as np
 import pytest
-from robots import of_snippet
-from single import single
+from zoo.elements import of_snippet
+from zoo.mechanisms import (
+    Cam,
+    Cardan,
+    Equation,
+    evaluate,
+    guided,
+    Parallel,
+    Sine,
+    SineWithInverse,
+    single,
+)
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, TransmissionError

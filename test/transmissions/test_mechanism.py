@@ -12,11 +12,11 @@ from typing import Any
 import casadi as ca
 from hypothesis import given
 from hypothesis import strategies as st
-from linkage_robots import joint, robot, starts
-import mechanisms as m
 import numpy as np
 import pytest
-from single import single
+from zoo import mechanisms as m
+from zoo.linkages import joint, robot, starts
+from zoo.mechanisms import single
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.transmissions import Transmission

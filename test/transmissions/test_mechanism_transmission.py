@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import casadi as ca
-import mechanisms as m
-from mechanisms import Shear, Sine
 import numpy as np
 import pytest
-from single import single
+from zoo import mechanisms as m
+from zoo.mechanisms import Shear, Sine, single
 
 from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.transmissions import Domain, MapReport

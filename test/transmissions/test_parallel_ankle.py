@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import mechanisms
-from mechanisms import LEFT, ParallelAnkleTransmission, RIGHT, TILTED
 import numpy as np
 import pytest
+from zoo import mechanisms
+from zoo.mechanisms import LEFT, ParallelAnkleTransmission, RIGHT, TILTED
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions import MapReport

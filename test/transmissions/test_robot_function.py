@@ -13,10 +13,10 @@ import pickle
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-import mechanisms as m
 import numpy as np
 import pytest
-from single import single
+from zoo import mechanisms as m
+from zoo.mechanisms import single
 
 from transmission_bridge.transmissions import (
     DifferentialTransmission,

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-import small_robots
 from state_paths import StatePath
+from zoo import elements
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.description import load_description
@@ -58,7 +58,7 @@ PLACES = {'knee': 1.4, 'pitch': -0.2, 'roll': 0.1}
 @pytest.fixture(scope='module')
 def mixed() -> str:
     """Return a robot of linear types, of equations, of a table, and of joints alone."""
-    return small_robots.urdf(
+    return elements.urdf(
         ('swivel', 'alone', 'bend', 'twist', 'knee', 'pitch', 'roll', 'flap'),
         """
 <transmission name="swivel_t">
@@ -82,8 +82,8 @@ def mixed() -> str:
   <param name="actuator">-3 0 1 3</param><param name="joint">-2 0 2 2.5</param>
 </transmission>
 """
-        + small_robots.leg('<param name="lower">0.6</param><param name="upper">2.2</param>')
-        + small_robots.ANKLE,
+        + elements.leg('<param name="lower">0.6</param><param name="upper">2.2</param>')
+        + elements.ANKLE,
     )
 
 
@@ -265,7 +265,7 @@ TURN = '<param name="position_unit">turn</param>'
 def shared(first='', second='', reduction='10') -> RobotTransmissions:
     """Return two transmissions that read one actuator."""
     text = SHARED.format(first=first, second=second, reduction=reduction)
-    return RobotTransmissions(load_description(small_robots.urdf(('j', 'k'), text)))
+    return RobotTransmissions(load_description(elements.urdf(('j', 'k'), text)))
 
 
 @pytest.mark.parametrize('place', ['first', 'second'])

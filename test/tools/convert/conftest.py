@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from robots import chain
 from state_paths import state_path
+from zoo.elements import chain
 
 from transmission_bridge.description import load_description
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader, JointStateWriter

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from robots import chain
+from zoo.elements import chain
 
 from transmission_bridge.description import load_description
 from transmission_bridge.kinematics import JointDevice

@@ -13,17 +13,36 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
+from transmission_bridge.description.specs import (
+    RobotDescription,
+    TransmissionEnd,
+    TransmissionSpec,
+)
 from transmission_bridge.transmissions import EquationTransmission
+from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.crank_slider import (
     CrankSliderTransmission,
     GuidedSlider,
     HingedCylinder,
 )
+from transmission_bridge.transmissions.layout import order_members
 from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
+from transmission_bridge.transmissions.robot import Robot
+from transmission_bridge.transmissions.transmission import Transmission
 
 LEFT = {'motor': (0.0, 0.05, 0.24), 'crank': 0.05, 'rod': 0.24, 'foot': (0.05, 0.05, 0.0)}
 RIGHT = {'motor': (0.0, -0.05, 0.15), 'crank': 0.05, 'rod': 0.15, 'foot': (0.05, -0.05, 0.0)}
 TILTED = {**RIGHT, 'axis': (0.3, 2.0, -0.1), 'crank_angle': 0.2, 'motor': (0.01, -0.06, 0.14)}
+
+
+def single(transmission: Transmission, name: str = 't') -> Robot:
+    """Return a robot of this transmission, its joints ``j0`` and on, its actuators ``a0``."""
+    joints, actuators = (
+        tuple(TransmissionEnd(f'{letter}{place}') for place in range(count))
+        for letter, count in (('j', transmission.n_joints), ('a', transmission.n_actuators))
+    )
+    spec = TransmissionSpec(name, type(transmission).__name__, 'ros2_control', joints, actuators)
+    return Robot(*order_members(RobotDescription(name), (Binding(spec, transmission),)))
 
 
 def ankle(*legs: dict, **options) -> ParallelAnkleTransmission:
