@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+import zoo.reference
 
 from transmission_bridge.description import load_description
 from transmission_bridge.messages.joint_state import LayoutTable
@@ -15,9 +14,9 @@ from transmission_bridge.transmissions import RobotTransmissions
 
 
 @pytest.fixture(scope='session')
-def reference(load):
-    """Return the module ``reference`` of this folder."""
-    return load('bridge_reference', Path(__file__).with_name('reference.py'))
+def reference():
+    """Return the reference robot with its formulas."""
+    return zoo.reference
 
 
 @pytest.fixture(scope='session')

@@ -8,16 +8,29 @@ from __future__ import annotations
 import math
 from pathlib import Path
 import re
-import sys
 
-from command_paths import read_sent, reason
+from command_paths import reason
 import numpy as np
 import pytest
+from scenarios import TICK
 from state_paths import record
-from zoo.elements import ANKLE, leg, maps, params, transmission
-
-sys.path.append(str(Path(__file__).parent))
-
+from world import arrays, as_words, TIMEOUT, World
+from zoo.elements import (
+    ANKLE,
+    CLAW,
+    FINGER,
+    leg,
+    maps,
+    NARROW,
+    numbered,
+    pair,
+    PALM,
+    params,
+    simple,
+    three,
+    transmission,
+    WRIST,
+)
 from zoo.robots import maps as promise_maps
 
 from transmission_bridge.bridge import bridge
@@ -29,152 +42,9 @@ from transmission_bridge.bridge.plan import Plan
 from transmission_bridge.bridge.states import KnownState
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import Layout
-from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
-
-FIELDS = ('position', 'velocity', 'effort')
-TIMEOUT, TICK = 0.5, 0.125
-
-#: One motor bends two joints alike.
-FINGER = transmission('finger', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 1'))
-WRIST = transmission('wrist', 'Differential', ('j0', 'j1'), ('m0', 'm1'))
-
-
-def simple(number, limit=''):
-    """Return a transmission of the joint of a number."""
-    return transmission(f't{number}', 'Simple', (f'j{number}',), {f'm{number}': limit})
-
-
-def made(
-    text, limit='revolute lower="-1.5" upper="1.5" velocity="20" effort="50"', count=2, **more
-):
-    """Return a robot of the joints ``j0``, ``j1``, ..."""
-    return maps({f'j{number}': limit for number in range(count)}, text, **more)
-
-
-def pair(motor='', **more):
-    """Return a robot of two simple transmissions, the motor ``m1`` with a limit."""
-    return made(simple(0) + simple(1, motor), **more)
-
-
-def three(plugin='two/Hardware'):
-    """Return a robot of a wrist beside a joint of its own, without position limits."""
-    limit = 'continuous velocity="20" effort="9"'
-    return made(WRIST + simple(2), limit, count=3, plugin=plugin)
-
-
-class _World:
-    """A bridge, its driver and its commander, in plain terms."""
-
-    def __init__(self, robot, **options):
-        given = {'command_timeout': TIMEOUT, 'state_timeout': 1.0} | options
-        self.robot = robot
-        self.bridge = Bridge(robot, BridgeOptions(**given), self._receive)
-        self.gate, self.states = self.bridge.gate, self.bridge.states
-        self.counts = self.gate.ledger.counts
-        self.now = 100.0
-        self.sent = []
-        self.fails = False
-
-    def _receive(self, outgoing):
-        if self.fails and outgoing:
-            raise ConnectionError
-        self.sent += [(each.topic, read_sent(each).content) for each in outgoing]
-
-    def _sent_by(self, act, *given):
-        before = len(self.sent)
-        act(*given)
-        return self.words(self.sent[before:])
-
-    def _tick(self, seconds):
-        for _ in range(round(seconds / TICK)):
-            self.now += TICK
-            self.bridge.end_expired_commands((2, 0), self.now)
-
-    def wait(self, seconds):
-        """Let time pass, with ticks; return what is sent."""
-        return self._sent_by(self._tick, seconds)
-
-    def state(self, names=(), driver='driver', **rows):
-        """Have a driver give positions, velocities, efforts of its (first) actuators."""
-        names = names or self.robot.actuator_names[: max(map(len, rows.values()))]
-        message = record(names, **rows)
-        layout = Layout(message.names, message.lengths)
-        self.bridge.states.merge_message(
-            self.bridge.plan.states, driver, layout, message, (1, 0), self.now
-        )
-
-    def command(self, *, topic='joint_commands', **modes):
-        """Command joints, each mode as ``{joint: value}``; return what is sent."""
-        names = dict.fromkeys(name for values in modes.values() for name in values)
-        rows = {
-            field: [values.get(name, math.nan) for name in names]
-            for field, values in modes.items()
-        }
-        message = record(names, **rows)
-        layout = Layout(message.names, message.lengths)
-        return self._sent_by(
-            self.bridge.send_joint_command, layout, message, (1, 0), self.now, topic
-        )
-
-    def array(self, **modes):
-        """Command joints; return the plain arrays that are sent."""
-        return self.arrays(self.command(**modes))
-
-    def trajectory(self, joint, *points, start=None):
-        """Send waypoints ``(time, {array: numbers})``; return those that are sent on."""
-        before = len(self.sent)
-        waypoints = tuple(
-            Waypoint(
-                (int(time), round((time % 1) * 1e9)),
-                *(np.array(given.get(f, ()), dtype=float, ndmin=1) for f in POINT_FIELDS),
-            )
-            for time, given in points
-        )
-        trajectory = TrajectoryRecord((0, 0), '', tuple(np.atleast_1d(joint)), waypoints)
-        self.bridge.send_joint_trajectory(trajectory, self.now, start)
-        ((_, sent),) = self.sent[before:]
-        return sent.points
-
-    def stop(self):
-        """Deactivate; return what is sent."""
-        return self._sent_by(self.bridge.send_stop, (3, 0), self.now)
-
-    def tune(self, changes):
-        """Change parameters."""
-        after = self.robot.with_parameters(changes)
-        self.bridge.guard_tuning(after, self.now)
-        self.bridge.replace_robot(after)
-        self.robot = after
-
-    @staticmethod
-    def arrays(sent):
-        """Return the arrays of what was sent."""
-        return {topic: numbers for topic, numbers in sent.items() if topic.startswith('actuator_')}
-
-    @staticmethod
-    def words(messages):
-        """Return ``{mode: {actuator: number}}`` of records, lists of arrays by their topic."""
-        found = {}
-        for topic, content in messages:
-            if topic != 'actuator_commands':
-                found[topic] = content.tolist()
-                continue
-            for field in FIELDS:
-                if len(getattr(content, field)):
-                    numbers = getattr(content, field).tolist()
-                    found[field] = dict(zip(content.names, numbers, strict=True))
-        return found
-
+from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
 
 # -- joints that follow --------------------------------------------------------------------------
-
-#: One motor turns ``j1`` five times as far as ``j0``.
-CLAW = transmission('claw', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 5'))
-#: Two motors move three joints.
-PALM = transmission(
-    'palm', 'Coupled', ('j0', 'j1', 'j2'), ('m0', 'm1'), params(matrix='1 0; 0 1; 2 2')
-)
-NARROW = 'revolute lower="-1" upper="1" velocity="2" effort="50"'
 
 
 @pytest.mark.parametrize('limits', ['clamp', 'reject', 'off'])
@@ -194,7 +64,7 @@ NARROW = 'revolute lower="-1" upper="1" velocity="2" effort="50"'
 )
 def test_a_joint_that_follows_keeps_its_limits(limits, command, clamped, free):
     """One motor sends no joint that it moves beyond a limit, whichever joint was commanded."""
-    world = _World(made(CLAW, NARROW), limits=limits)
+    world = World(numbered(CLAW, NARROW), limits=limits)
     ((mode, _),) = command.items()
     if limits == 'reject' and clamped != free:
         assert reason(world.command, **command) == 'limit'
@@ -210,14 +80,14 @@ def test_joints_without_a_common_position_within_their_limits_are_rejected():
     """If no motor position keeps all joints within their limits, a position is rejected."""
     joints = {'j0': '', 'j1': '<offset>2.5</offset>'}
     pair = transmission('pair', 'Coupled', joints, ('m0',), params(matrix='1; 1'))
-    world = _World(made(pair, NARROW))
+    world = World(numbered(pair, NARROW))
     assert reason(world.command, position={'j0': -0.5}) == 'limit'
     assert world.command(velocity={'j0': -0.5}) == {'velocity': {'m0': pytest.approx(-0.5)}}
 
 
 def test_two_motors_of_three_joints_are_scaled_together_and_not_clamped():
     """Velocities keep their direction; which joint should give way is unknown for positions."""
-    world = _World(made(PALM, NARROW, count=3))
+    world = World(numbered(PALM, NARROW, count=3))
     sent = world.command(velocity={'j0': 1.0, 'j1': 0.5})['velocity']
     assert sent == pytest.approx({'m0': 2 / 3, 'm1': 1 / 3})
     assert world.command(position={'j0': 0.3, 'j1': 0.2})['position'] == pytest.approx(
@@ -228,7 +98,7 @@ def test_two_motors_of_three_joints_are_scaled_together_and_not_clamped():
 
 def test_a_joint_that_follows_moves_inward_from_beyond_its_limit():
     """Inward motion of a joint that follows passes; outward velocity becomes zero."""
-    world = _World(made(CLAW, NARROW))
+    world = World(numbered(CLAW, NARROW))
     world.state(position=(0.3,))
     assert world.command(velocity={'j0': -0.1}) == {'velocity': {'m0': pytest.approx(-0.1)}}
     assert world.command(velocity={'j0': 0.1}) == {'velocity': {'m0': 0.0}}
@@ -237,7 +107,7 @@ def test_a_joint_that_follows_moves_inward_from_beyond_its_limit():
 
 def test_a_step_of_a_joint_that_follows_counts():
     """``max_step`` compares all joints that one motor moves; a command to any of them counts."""
-    world = _World(made(CLAW, NARROW), max_step='reject', limits='off')
+    world = World(numbered(CLAW, NARROW), max_step='reject', limits='off')
     world.state(position=(0.0,))
     assert reason(world.command, position={'j0': 0.3 / 5 + 1e-4}) == 'jumped'
     assert world.command(position={'j0': 0.3 / 5})
@@ -253,7 +123,7 @@ def test_a_step_of_a_joint_that_follows_counts():
 @pytest.mark.parametrize('limits', ['clamp', 'reject'])
 def test_waypoints_keep_the_limits_of_joints_that_one_motor_moves(limits):
     """A trajectory obeys the same limits as a command; the speed is that of the motion."""
-    world = _World(made(CLAW, NARROW), limits=limits)
+    world = World(numbered(CLAW, NARROW), limits=limits)
     ways = [
         (1.0, {'positions': (1.0, 1.0), 'velocities': (2.0, 2.0)}),
         (3.0, {'positions': (0.1, 0.5), 'velocities': (0.1, 0.5)}),
@@ -270,7 +140,7 @@ def test_waypoints_keep_the_limits_of_joints_that_one_motor_moves(limits):
 
 def test_a_plain_array_keeps_the_limits_of_joints_that_one_motor_moves():
     """A plain array to a driver has the numbers within the limits of all joints."""
-    world = _World(made(CLAW, NARROW), command_actuators=('m0',))
+    world = World(numbered(CLAW, NARROW), command_actuators=('m0',))
     arrays = world.array(position={'j0': 1.0})
     assert arrays == {'actuator_position_commands': [pytest.approx(0.2)]}
     arrays = world.array(velocity={'j0': 2.0})
@@ -281,7 +151,7 @@ def test_a_plain_array_keeps_the_limits_of_joints_that_one_motor_moves():
 def test_a_varying_ratio_is_compared_at_the_motion_of_the_motor(limits):
     """Where the ratio varies, positions beyond a limit are rejected and velocities scaled."""
     robot = promise_maps('claw')  # near = a, far = sin(a)
-    world = _World(robot, limits=limits)
+    world = World(robot, limits=limits)
     place = robot.actuator_names.index('bender')
     world.state(position=[0.5 if n == place else 0.0 for n in range(len(robot.actuator_names))])
     assert world.command(position={'near': 0.5, 'far': np.sin(0.5)})
@@ -314,7 +184,7 @@ def test_tuning_does_not_move_joints_to_the_limit_of_one_that_follows():
     """A change by which the limit of one joint would move another joint too far is rejected."""
     pair = transmission('pair', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 0.2'))
     limits = {'j0': 'revolute lower="-9" upper="9"', 'j1': 'revolute lower="-1" upper="1"'}
-    world = _World(maps(limits, pair))
+    world = World(maps(limits, pair))
     world.state(position=(4.9,))
     world.command(position={'j0': 4.9})  # j1 is at 0.98
     with pytest.raises(ParameterError):
@@ -330,7 +200,7 @@ def test_tuning_does_not_move_joints_to_the_limit_of_one_that_follows():
 @pytest.mark.parametrize('mode', ['velocity', 'effort'])
 def test_a_finger_with_one_motor_stops(mode, both):
     """The velocity of one motor that bends two joints ends, whichever joints were commanded."""
-    world = _World(made(FINGER), zero_effort=True)
+    world = World(numbered(FINGER), zero_effort=True)
     assert world.command(**{mode: {'j0': 10.0}})[mode]['m0'] == pytest.approx(10.0)
     if both:
         assert world.wait(0.25) == {}
@@ -342,7 +212,7 @@ def test_a_finger_with_one_motor_stops(mode, both):
 
 def test_an_end_that_was_not_sent_is_sent_at_the_next_tick():
     """An entry of the ledger is closed by a message that was sent, not by an attempt."""
-    world = _World(pair())
+    world = World(pair())
     world.command(velocity={'j0': 1.0})
     world.now += 1.0
     world.fails = True
@@ -354,7 +224,7 @@ def test_an_end_that_was_not_sent_is_sent_at_the_next_tick():
 
 def test_the_partner_that_is_repeated_goes_on():
     """A joint with an ended velocity holds zero, so that its partner is not rejected."""
-    world = _World(made(WRIST))
+    world = World(numbered(WRIST))
     world.state(position=(0.0, 0.0))
     world.command(velocity={'j0': 1.0, 'j1': 2.0})
     for _ in range(8):
@@ -367,7 +237,7 @@ def test_the_partner_that_is_repeated_goes_on():
 def test_a_partner_that_cannot_be_mapped_ends_at_the_motors():
     """If the position that a mechanism needs is unknown, its motors get zero; others go on."""
     wings = transmission('wings', 'Differential', ('bow', 'stern'), ('port', 'starboard'))
-    world = _World(maps(('pitch', 'roll', 'bow', 'stern'), ANKLE + wings))
+    world = World(maps(('pitch', 'roll', 'bow', 'stern'), ANKLE + wings))
     world.state(position=(0.0,) * 4)
     world.command(velocity={'pitch': 0.1, 'roll': 0.2, 'bow': 1.0, 'stern': 2.0})
     world.now += 0.375
@@ -381,7 +251,7 @@ def test_a_partner_that_cannot_be_mapped_ends_at_the_motors():
 @pytest.mark.parametrize('timeout', [0.0, TIMEOUT])
 def test_no_command_is_completed_from_an_old_position(timeout):
     """A position older than state_timeout is unknown, also after it was read."""
-    world = _World(made(WRIST), command_timeout=timeout)
+    world = World(numbered(WRIST), command_timeout=timeout)
     world.state(position=(0.2, 0.2))
     for _ in range(2):
         assert world.command(position={'j0': 0.1}) != {}
@@ -394,7 +264,7 @@ def test_no_command_is_completed_from_an_old_position(timeout):
 @pytest.mark.parametrize('deactivated', [False, True])
 def test_position_from_before_time_went_back_is_not_used_when_time_has_passed_it(deactivated):
     """A wrist joint is completed by the position of its partner, which is of a minute ago."""
-    world = _World(three())
+    world = World(three())
     world.state(position=(0.2, 0.2))
     world.command(position={'j0': 0.1})
     world.bridge.end_expired_commands((1, 0), 40.0)
@@ -408,7 +278,7 @@ def test_position_from_before_time_went_back_is_not_used_when_time_has_passed_it
 
 def test_no_effort_is_mapped_at_an_old_position():
     """The effort of a crank depends on its position."""
-    world = _World(maps({'knee': 'revolute'}, leg()))
+    world = World(maps({'knee': 'revolute'}, leg()))
     world.state(position=world.robot.joint_to_actuator('position', np.array([0.1])))
     assert 'effort' in world.command(effort={'knee': 10.0})
     world.now += 3.0
@@ -423,7 +293,7 @@ BOTH = {'command_actuators': ('m0', 'm1')}
 
 def test_an_array_waits_for_a_command_of_each_member():
     """It is sent with active commands of its mode only, and counted if it lacks one."""
-    world = _World(pair(), **BOTH)
+    world = World(pair(), **BOTH)
     assert world.array(position={'j0': 0.5}) == {}
     assert world.gate.arrays.unsent == {'actuator_position_commands': 1}
     assert world.gate.arrays.missing == {'actuator_position_commands': ('m1',)}
@@ -440,7 +310,7 @@ def test_an_array_does_not_send_the_old_position_of_a_silent_driver():
         'actuator_state_topics': ('one', 'two'),
         'actuator_names': ('one:m0=m0', 'two:m1=m1'),
     }
-    world = _World(pair(), **BOTH, **drivers)
+    world = World(pair(), **BOTH, **drivers)
     world.state(('m0',), 'one', position=(0.0,))
     world.state(('m1',), 'two', position=(0.0,))
     world.command(position={'j0': 0.5, 'j1': 1.0})
@@ -455,7 +325,7 @@ def test_an_array_does_not_send_the_old_position_of_a_silent_driver():
 def test_an_array_does_not_send_to_an_unknown_turn():
     """The same command alone is also rejected."""
     robot = pair(limit='revolute lower="-9" upper="9" velocity="20" effort="50"')
-    world = _World(robot, **BOTH, wrap_period=('m1=6.283185307179586',))
+    world = World(robot, **BOTH, wrap_period=('m1=6.283185307179586',))
     world.state(position=(0.0, 0.0))
     assert reason(world.command, position={'j1': 0.1}) == 'unknown_turn'
     world.states.settle_turns(world.bridge.plan.states, np.array([math.nan, 0.0]))
@@ -468,17 +338,17 @@ def test_an_array_does_not_send_to_an_unknown_turn():
 @pytest.mark.parametrize(('mode', 'value'), [('velocity', 5.0), ('effort', 40.0)])
 def test_an_array_keeps_limits_that_were_tuned_since(mode, value):
     """A number beyond its limit is no command; what ends rates is brought within."""
-    world = _World(pair('<limit velocity="100" effort="100"/>'), **BOTH, zero_effort=True)
+    world = World(pair('<limit velocity="100" effort="100"/>'), **BOTH, zero_effort=True)
     world.command(**{mode: {'j0': 1.0, 'j1': value}})
     world.bridge.replace_robot(world.robot.with_parameters({f't1.actuators.m1.limit.{mode}': 1.0}))
     assert world.array(**{mode: {'j0': 1.0}}) == {}
     world.gate.ledger.expire_rates(np.array([0]))
-    assert world.arrays(world.wait(TICK)) == {f'actuator_{mode}_commands': [0.0, 1.0]}
+    assert arrays(world.wait(TICK)) == {f'actuator_{mode}_commands': [0.0, 1.0]}
 
 
 def test_what_ends_a_velocity_is_always_an_array_too():
     """Zero for the member that ends, the active velocity of each other, zero for the rest."""
-    world = _World(pair(), **BOTH)
+    world = World(pair(), **BOTH)
     world.command(velocity={'j0': 1.0})
     world.command(position={'j1': 0.5})
     ends = {'velocity': {'m0': 0.0}, 'actuator_velocity_commands': [0.0, 0.0]}
@@ -486,23 +356,23 @@ def test_what_ends_a_velocity_is_always_an_array_too():
     world.command(velocity={'j0': 1.0})
     world.wait(0.25)
     world.command(velocity={'j1': 2.0})
-    assert world.arrays(world.wait(0.375)) == {'actuator_velocity_commands': [0.0, 2.0]}
+    assert arrays(world.wait(0.375)) == {'actuator_velocity_commands': [0.0, 2.0]}
 
 
 def test_what_ends_an_effort_keeps_the_others():
     """The other members repeat the effort that they were sent last, zero if it has ended."""
-    world = _World(pair(), **BOTH, zero_effort=True)
+    world = World(pair(), **BOTH, zero_effort=True)
     world.command(effort={'j1': 3.0})
     world.wait(0.25)
     world.command(effort={'j0': 2.0})
-    assert world.arrays(world.wait(0.375)) == {'actuator_effort_commands': [2.0, 0.0]}
-    assert world.arrays(world.wait(0.25)) == {'actuator_effort_commands': [0.0, 0.0]}
+    assert arrays(world.wait(0.375)) == {'actuator_effort_commands': [2.0, 0.0]}
+    assert arrays(world.wait(0.25)) == {'actuator_effort_commands': [0.0, 0.0]}
 
 
 def test_a_tuned_torque_constant_changes_no_number_of_an_array():
     """A motor without a new command keeps its current, though it is another effort now."""
     text = simple(0) + simple(1, params(effort_unit='A', torque_constant='0.5'))
-    world = _World(made(text), **BOTH)
+    world = World(numbered(text), **BOTH)
     sent = world.array(effort={'j0': 1.0, 'j1': 4.0})
     assert sent == {'actuator_effort_commands': [1.0, 8.0]}
     world.tune({'t1.actuators.m1.torque_constant': 0.4})
@@ -511,7 +381,7 @@ def test_a_tuned_torque_constant_changes_no_number_of_an_array():
 
 def test_an_array_leads_no_joint_further_beyond_its_limit():
     """The velocity of a member becomes zero after its joint has passed its limit."""
-    world = _World(pair(), **BOTH)
+    world = World(pair(), **BOTH)
     world.state(position=(0.0, 0.0))
     world.command(velocity={'j0': 1.0, 'j1': 2.0})
     world.state(position=(0.0, 1.7))
@@ -519,7 +389,7 @@ def test_an_array_leads_no_joint_further_beyond_its_limit():
     world.now += 0.25
     world.command(velocity={'j0': 1.0})
     world.gate.ledger.expire_rates(np.array([0]))
-    assert world.arrays(world.wait(TICK)) == {'actuator_velocity_commands': [0.0, 0.0]}
+    assert arrays(world.wait(TICK)) == {'actuator_velocity_commands': [0.0, 0.0]}
 
 
 # -- trajectories --------------------------------------------------------------------------------
@@ -532,11 +402,11 @@ def test_beyond_a_position_limit_a_trajectory_leads_no_further():
         (0.0, -1.0, (-1.0, 3.0)),
         (0.5, -1.0, (-1.0, 0.0)),
     ):
-        world = _World(pair())
+        world = World(pair())
         world.state(position=(1.7, 0.0), velocity=(speed, 0.0))
         (point,) = world.trajectory('j0', (1.0, {'velocities': velocity, 'effort': 3.0}))
         assert (point.velocities[0], point.effort[0]) == expected
-    world = _World(pair(), limits='reject')
+    world = World(pair(), limits='reject')
     world.state(position=(1.7, 0.0))
     assert reason(world.trajectory, 'j0', (1.0, {'velocities': 1.0})) == 'limit'
 
@@ -544,7 +414,7 @@ def test_beyond_a_position_limit_a_trajectory_leads_no_further():
 @pytest.mark.parametrize('array', ['velocities', 'accelerations'])
 def test_a_trajectory_of_rates_ends(array):
     """Its last velocity ends a timeout after its last waypoint."""
-    world = _World(pair())
+    world = World(pair())
     world.trajectory('j0', (1.0, {array: 0.5}), (2.0, {array: 1.0}))
     assert world.wait(2.5) == {}
     assert world.wait(TICK) == {'velocity': {'m0': 0.0}}
@@ -552,14 +422,14 @@ def test_a_trajectory_of_rates_ends(array):
 
 def test_a_trajectory_to_a_position_does_not_end():
     """Its driver holds the last position."""
-    world = _World(pair())
+    world = World(pair())
     world.trajectory('j0', (1.0, {'positions': 0.5, 'velocities': 1.0}))
     assert world.wait(5.0) == {}
 
 
 def test_a_partner_under_way_is_held_where_it_is_measured():
     """During a trajectory only the driver knows its target."""
-    world = _World(made(WRIST))
+    world = World(numbered(WRIST))
     world.state(position=(0.0, 0.0))
     world.trajectory(('j0', 'j1'), (5.0, {'positions': (1.0, 1.0)}))
     world.now += 0.5
@@ -570,7 +440,7 @@ def test_a_partner_under_way_is_held_where_it_is_measured():
 
 def test_time_that_goes_backwards_ends_trajectories_of_rates():
     """The driver may still start one; a trajectory of positions needs no end."""
-    world = _World(pair())
+    world = World(pair())
     world.trajectory('j0', (9.0, {'velocities': 1.0}), start=105.0)
     world.trajectory('j1', (9.0, {'positions': 1.0}), start=105.0)
     world.now = 50.0
@@ -580,7 +450,7 @@ def test_time_that_goes_backwards_ends_trajectories_of_rates():
 @pytest.mark.parametrize('start', [None, 105.0])
 def test_stopping_ends_a_trajectory_of_rates(start):
     """Under way or not started; one with positions stays with its driver."""
-    world = _World(pair())
+    world = World(pair())
     world.trajectory('j0', (9.0, {'velocities': 1.0}), start=start)
     world.trajectory('j1', (9.0, {'positions': 1.0}), start=start)
     assert world.bridge.find_left_trajectories(world.now) == ('m1',)
@@ -589,7 +459,7 @@ def test_stopping_ends_a_trajectory_of_rates(start):
 
 def test_a_waypoint_has_the_numbers_that_its_ratio_depends_on():
     """Rates and efforts of a crank need a position, also if they are zero."""
-    world = _World(maps({'knee': 'revolute'}, leg()))
+    world = World(maps({'knee': 'revolute'}, leg()))
     for row in ('velocities', 'accelerations', 'effort'):
         for number in (0.0, 0.1):
             point = {'velocities': 0.0, row: number}
@@ -603,11 +473,11 @@ def test_a_trajectory_is_no_faster_than_its_limits_between_waypoints():
     """The mean speed is compared with joints and motors, and never clamped."""
     slow = (1.0, {'positions': -1.0}), (2.0, {'positions': 1.0})
     fast = (1.0, {'positions': -1.0}), (1.001, {'positions': 1.0})
-    world = _World(pair())
+    world = World(pair())
     assert len(world.trajectory('j0', *slow)) == 2
     assert reason(world.trajectory, 'j0', *fast) == 'limit'
-    assert len(_World(pair(), limits='off').trajectory('j0', *fast)) == 2
-    motor = _World(pair('<limit velocity="1.5"/>'))
+    assert len(World(pair(), limits='off').trajectory('j0', *fast)) == 2
+    motor = World(pair('<limit velocity="1.5"/>'))
     assert reason(motor.trajectory, 'j1', *slow) == 'actuator_limit'
 
 
@@ -621,14 +491,14 @@ def test_a_crank_is_compared_in_the_middle_as_well():
     halves = np.abs(np.diff(ends[:, 0]))  # a half takes a second
     assert halves.max() > 1.02 * halves.mean()
     points = (1.0, {'positions': 0.0}), (3.0, {'positions': 0.8})
-    slow = _World(crank(0.5 * (halves.max() + halves.mean())))
+    slow = World(crank(0.5 * (halves.max() + halves.mean())))
     assert reason(slow.trajectory, 'knee', *points) == 'actuator_limit'
-    assert len(_World(crank(1.01 * halves.max())).trajectory('knee', *points)) == 2
+    assert len(World(crank(1.01 * halves.max())).trajectory('knee', *points)) == 2
 
 
 def test_waypoints_without_a_known_motion_are_rejected():
     """A trajectory of joints that follow is rejected if no position of the motor fits them."""
-    world = _World(promise_maps('claw'), limits='off')
+    world = World(promise_maps('claw'), limits='off')
     way = TrajectoryRecord(
         (0, 0), '', ('near', 'far'), (Waypoint((1, 0), np.array([9.0, 9.0]), *[np.empty(0)] * 3),)
     )  # the motor ends at 1.2
@@ -641,7 +511,7 @@ def test_waypoints_without_a_known_motion_are_rejected():
 
 def test_a_tuned_limit_does_not_move_a_commanded_joint():
     """A limit that would move what is commanded, or what was clamped, is refused."""
-    world = _World(pair('<limit lower="-1" upper="1" velocity="5" effort="5"/>'))
+    world = World(pair('<limit lower="-1" upper="1" velocity="5" effort="5"/>'))
     world.state(position=(0.0, 0.0))
     for command, limit, value, words in (
         ({'position': 0.0}, 'lower', 0.5, r'j1 would shift by 0\.5 rad'),
@@ -662,7 +532,7 @@ def test_a_tuned_limit_does_not_move_a_commanded_joint():
 
 def test_a_velocity_without_a_timeout_is_guarded():
     """A limit that would change it is refused, however old its command is."""
-    world = _World(pair('<limit velocity="1"/>'), command_timeout=0.0)
+    world = World(pair('<limit velocity="1"/>'), command_timeout=0.0)
     world.state(position=(0.0, 0.0))
     world.command(velocity={'j1': 15.0})
     world.now += 10.0
@@ -696,7 +566,7 @@ def test_every_promise_names_a_check_and_a_test_that_exist():
 
 def test_a_step_is_as_large_as_its_velocity_limit_allows():
     """From the last position it has the time since, at most 0.1 s, and 0.05 s more."""
-    world = _World(pair(), max_step='reject', limits='off')
+    world = World(pair(), max_step='reject', limits='off')
     world.state(position=(0.0, 0.0))
     assert reason(world.command, position={'j0': 20 * 0.15 + 1e-3}) == 'jumped'
     assert world.command(position={'j0': 20 * 0.15}) == {'position': {'m0': 3.0}}
@@ -708,7 +578,7 @@ def test_a_step_is_as_large_as_its_velocity_limit_allows():
 
 def test_a_rejection_changes_the_steps_of_the_named_joints_only():
     """After a rejected command the partner that would have held starts at its last command."""
-    world = _World(made(WRIST, NARROW), max_step='reject')
+    world = World(numbered(WRIST, NARROW), max_step='reject')
     world.state(position=(0.0, 0.0))
     assert world.command(position={'j0': 0.1, 'j1': 0.1})
     assert reason(world.command, position={'j0': 0.9}) == 'jumped'
@@ -718,14 +588,14 @@ def test_a_rejection_changes_the_steps_of_the_named_joints_only():
 
 def test_a_joint_in_an_unknown_position_makes_no_step():
     """Its command is rejected as ``jumped``, also if the motion of its motor is not known."""
-    world = _World(promise_maps('claw'), max_step='reject', limits='off')
+    world = World(promise_maps('claw'), max_step='reject', limits='off')
     for near, far in ((0.5, np.sin(0.5)), (9.0, 9.0)):  # the motor ends at 1.2
         assert reason(world.command, position={'near': near, 'far': far}) == 'jumped'
 
 
 def test_the_way_to_the_first_waypoint_is_compared():
     """It has the time until then; the bound of 0.1 s is for streams."""
-    world = _World(pair(), max_step='reject', limits='off')
+    world = World(pair(), max_step='reject', limits='off')
     world.state(position=(0.0, 0.0))
     way = ('j0', (1.0, {'positions': 21.1}))
     assert reason(world.trajectory, *way) == 'jumped'
@@ -738,7 +608,7 @@ def test_the_way_to_the_first_waypoint_is_compared():
 
 def test_the_latest_interface_counts():
     """A position that a controller left is not sent beside the velocity of the next one."""
-    world = _World(pair(), several_interfaces='latest')
+    world = World(pair(), several_interfaces='latest')
     for step in range(3):
         world.command(position={'j0': 0.1 * step})
     for _ in range(3):  # a constant velocity is the latest nevertheless
@@ -752,7 +622,7 @@ def test_the_latest_interface_counts():
 
 def test_a_joint_waits_until_one_interface_changes_alone():
     """It is not known which one counts after a start, a restart and a change of several."""
-    world = _World(pair(), several_interfaces='latest')
+    world = World(pair(), several_interfaces='latest')
 
     def send(position, velocity):
         try:
@@ -775,7 +645,7 @@ def test_a_joint_waits_until_one_interface_changes_alone():
 
 def test_an_interface_that_ended_does_not_decide():
     """The velocity changed last and is gone: position or effort may be the one that was left."""
-    world = _World(pair(), several_interfaces='latest')
+    world = World(pair(), several_interfaces='latest')
     both = {'position': {'j0': 0.1}, 'effort': {'j0': 2.0}}
     assert reason(world.command, **both) == 'several_interfaces'
     sent = world.command(velocity={'j0': 1.0}, **both)
@@ -785,7 +655,7 @@ def test_an_interface_that_ended_does_not_decide():
 
 def test_an_effort_is_never_left_out():
     """A constant effort is a command; one that changed last is sent alone."""
-    world = _World(pair(), several_interfaces='latest')
+    world = World(pair(), several_interfaces='latest')
     world.command(position={'j0': 0.1})
     effort = {'j0': 2.0}
     assert world.command(position={'j0': 0.1}, effort=effort) == {'effort': {'m0': 2.0}}
@@ -793,7 +663,7 @@ def test_an_effort_is_never_left_out():
     assert world.command(position={'j0': 0.2}, effort=effort) == both
 
 
-class _Topics(_World):
+class _Topics(World):
     """A world where each interface has a topic of its own."""
 
     def __init__(self):
@@ -858,7 +728,7 @@ def test_a_topic_that_ended_holds_nothing():
 
 def test_topics_that_command_one_joint_are_counted():
     """Each command that replaces one of another topic, also if its structure is the same."""
-    world = _World(pair())
+    world = World(pair())
     for topic in ('joint_commands', 'other', 'other', 'joint_commands'):
         world.command(topic=topic, velocity={'j0': 1.0})
     for topic in ('joint_commands', 'other'):
@@ -883,20 +753,20 @@ def test_topics_that_command_one_joint_are_counted():
 )
 def test_a_transmission_is_rejected_alone(why, options, command):
     """The others are sent, and the velocities of its joints end at once."""
-    world = _World(three(), rejects='transmission', **options)
+    world = World(three(), rejects='transmission', **options)
     world.state(position=(0.0, 0.0, 0.0))
     world.command(velocity={'j0': 2.0, 'j1': 1.0, 'j2': 0.5})
     world.command(**command)
     *_, sent, end = ([each] for each in world.sent)
-    assert world.words(sent) == {'velocity': {'m2': 1.0}}
-    assert world.words(end) == {'velocity': {'m0': 0.0, 'm1': 0.0}}
+    assert as_words(sent) == {'velocity': {'m2': 1.0}}
+    assert as_words(end) == {'velocity': {'m0': 0.0, 'm1': 0.0}}
     named = {name for values in command.values() for name in values} - {'j2'}
     assert world.counts['joint_commands'].rejected == {f'{name} ({why})': 1 for name in named}
 
 
 def test_a_change_of_a_joint_that_is_rejected_alone_is_not_counted():
     """Its velocity was clamped before it was rejected; that of the other joint is counted."""
-    world = _World(three(), rejects='transmission')
+    world = World(three(), rejects='transmission')
     world.command(position={'j0': 0.1}, velocity={'j1': 50.0, 'j2': 50.0})
     assert world.counts['joint_commands'].clamped == {'j2': 1}
 
@@ -905,8 +775,8 @@ def test_changes_of_joints_that_are_rejected_alone_are_not_counted():
     """A joint that follows is not counted as clamped if its command is rejected afterwards."""
     pair = transmission('pair', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 5'))
     limit = 'revolute lower="-1.5" upper="1.5" velocity="1" effort="9"'
-    world = _World(
-        made(pair + simple(2), limit, count=3), rejects='transmission', max_step='reject'
+    world = World(
+        numbered(pair + simple(2), limit, count=3), rejects='transmission', max_step='reject'
     )
     world.state(position=(0.0, 0.0))
     assert world.command(position={'j0': 1.0, 'j2': 0.1}) == {'position': {'m2': 0.1}}
@@ -925,7 +795,7 @@ def test_changes_of_joints_that_are_rejected_alone_are_not_counted():
 )
 def test_an_unknown_joint_is_left_out(plugin, options, is_alone):
     """A joint of another robot in the message stops no other joint; few of them are counted."""
-    world = _World(three(plugin), **options)
+    world = World(three(plugin), **options)
     both = {'velocity': {'stranger': 1.0, 'j2': 1.0}}
     if not is_alone:
         assert reason(world.command, **both) == 'unknown_joint'
@@ -952,14 +822,7 @@ def test_a_robot_without_joints_ignores_and_stops():
 
 def test_an_array_does_not_end_a_trajectory_that_replaced_its_velocity():
     """A driver that holds the end of a trajectory is sent no velocity for an array before it."""
-    sent = []
-    world = Bridge(made(simple(0), count=1), BridgeOptions(command_actuators=('m0',)), sent.extend)
-    speed = record(('j0',), velocity=(0.3,))
-    world.send_joint_command(Layout(speed.names, (0, 1, 0)), speed, (1, 0), 1.0)
-    none = np.empty(0)
-    way = (Waypoint((1, 0), np.array([0.5]), none, none, none),)
-    world.send_joint_trajectory(TrajectoryRecord((0, 0), '', ('j0',), way), 1.0)
-    sent.clear()
-    for number in range(1, 20):
-        world.end_expired_commands((1, 0), 1.0 + number * TICK)
-    assert not sent
+    world = World(numbered(simple(0), count=1), command_actuators=('m0',))
+    world.command(velocity={'j0': 0.3})
+    world.trajectory('j0', (1.0, {'positions': 0.5}))
+    assert world.wait(20 * TICK) == {}

@@ -10,6 +10,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 from state_paths import StatePath
+import states_model
 
 from transmission_bridge.bridge.states import StampFilter
 
@@ -79,14 +80,14 @@ def test_stamps(reference, robot, feed, messages):
     What is published is never far ahead of the clock, and never back unless time is.
     """
     clock, notes, expected = _Clock(), _Notes(), Counter()
-    path = StatePath(robot, stamp_hold=reference.STAMP_HOLD)
-    model = reference.ReferenceStates(reference.Numbers())
+    path = StatePath(robot, stamp_hold=states_model.STAMP_HOLD)
+    model = states_model.ReferenceStates(reference.Numbers())
     judge = StampFilter(clock, notes, path.states.forget_stamps)
     before, history = (0, 0), []
     for source, stamp, step in messages:
         clock.step(*step)
         was_set = clock.nanoseconds < clock.told
-        counts, why = reference.stamp_that_counts(stamp, clock.nanoseconds)
+        counts, why = states_model.stamp_that_counts(stamp, clock.nanoseconds)
         assert judge.replace_stamp(source, stamp, clock.received) == counts
         if why:
             expected[source, why] += 1
@@ -103,7 +104,9 @@ def test_stamps(reference, robot, feed, messages):
         assert published[0] * BILLION + published[1] <= clock.nanoseconds + BILLION // 2
         history.append((clock.received, counts))
         if published < before and not was_set:
-            lately = [each for at, each in history if at > clock.received - reference.STAMP_HOLD]
+            lately = [
+                each for at, each in history if at > clock.received - states_model.STAMP_HOLD
+            ]
             assert max(lately) < before
         before = published
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 from state_paths import record, state_path
+import states_model
 from zoo.elements import maps, params, ratio, transmission
 
 from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN
@@ -38,9 +39,9 @@ class _Driver:
             timeout=timeout,
             unknown_joints=unknown_joints,
             actuator_names=renamed,
-            stamp_hold=reference.STAMP_HOLD,
+            stamp_hold=states_model.STAMP_HOLD,
         )
-        self.model = reference.ReferenceStates(reference.Numbers(), unknown_joints, timeout)
+        self.model = states_model.ReferenceStates(reference.Numbers(), unknown_joints, timeout)
         self.now, self.layouts = 100.0, LayoutTable()
         own = [name for name in reference.ACTUATORS if name not in renamed.values()]
         self.names = {**{name: name for name in own}, **renamed}
@@ -77,7 +78,7 @@ def test_any_sequence(reference, robot, data, unknown_joints, timeout):
     """After any sequence of messages, pauses, tunings and resets the output equals the model."""
     driver = _Driver(reference, robot, unknown_joints, timeout=timeout)
     present = robot
-    for step in data.draw(reference.strategies.steps()):
+    for step in data.draw(states_model.strategies.steps()):
         if step[0] == 'state':
             driver.update(*step[1:])
         elif step[0] == 'tune':
@@ -99,7 +100,7 @@ def test_driver_names(reference, robot, data):
     """With drivers' own names, exchanged ones too, the output equals the model."""
     names = {'left': 'right', 'right': 'left', 'axis_0': 'hip', 'finger': 'crank', 'x': 'finger'}
     driver = _Driver(reference, robot, names=names)
-    message = reference.strategies.messages(('winch', *names), ('hip', 'stranger'))
+    message = states_model.strategies.messages(('winch', *names), ('hip', 'stranger'))
     sources = st.sampled_from(['one', 'two'])
     for each in data.draw(st.lists(st.tuples(sources, message), max_size=8)):
         driver.update(*each)

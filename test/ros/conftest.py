@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import gc
-from pathlib import Path
 import subprocess
 import time
 
 import pytest
+import zoo.reference
 
 from transmission_bridge.description import load_description
 from transmission_bridge.ros.process import available_executors
@@ -27,9 +27,9 @@ def executor(request):
 
 
 @pytest.fixture(scope='session')
-def reference(load):
-    """Return the reference model of the bridge room's tests."""
-    return load('bridge_reference', Path(__file__).parents[1] / 'bridge' / 'reference.py')
+def reference():
+    """Return the reference robot with its formulas."""
+    return zoo.reference
 
 
 @pytest.fixture(scope='session')

@@ -68,7 +68,12 @@ def urdf(joints, transmissions='', mimic=None, plugin='small/Hardware'):
 
 def maps(*robot, **more):
     """Return the maps of :func:`urdf`."""
-    return RobotTransmissions(load_description(urdf(*robot, **more)))
+    return load(urdf(*robot, **more))
+
+
+def load(text):
+    """Return the maps of a description."""
+    return RobotTransmissions(load_description(text))
 
 
 def leg(inside='', distance=0.4, actuator=''):
@@ -146,3 +151,41 @@ def of_snippet(snippet: str) -> str:
         f'<robot name="r">{links}{tree}<ros2_control name="block" type="system"><hardware>'
         f'<plugin>p</plugin></hardware>{declared}{snippet}</ros2_control></robot>'
     )
+
+
+# -- robots of the joints j0, j1, ... and the motors m0, m1, ... ----------------------------------
+
+LIMIT = 'revolute lower="-1.5" upper="1.5" velocity="20" effort="50"'
+NARROW = 'revolute lower="-1" upper="1" velocity="2" effort="50"'
+
+#: ``j0 = (m0 + m1) / 2``, ``j1 = (m0 - m1) / 2``.
+WRIST = transmission('wrist', 'Differential', ('j0', 'j1'), ('m0', 'm1'))
+#: One motor bends two joints alike: ``j0 = j1 = m0``.
+FINGER = transmission('finger', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 1'))
+#: One motor turns a joint five times as far as another: ``j0 = m0``, ``j1 = 5 m0``.
+CLAW = transmission('claw', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 5'))
+#: Two motors move three joints: ``j0 = m0``, ``j1 = m1``, ``j2 = 2 m0 + 2 m1``.
+PALM = transmission(
+    'palm', 'Coupled', ('j0', 'j1', 'j2'), ('m0', 'm1'), params(matrix='1 0; 0 1; 2 2')
+)
+
+
+def simple(number, motor='', joint=''):
+    """Return the transmission of a joint and a motor of this number: ``j = m`` if empty."""
+    return transmission(f't{number}', 'Simple', {f'j{number}': joint}, {f'm{number}': motor})
+
+
+def numbered(text, limit=LIMIT, count=2, **more):
+    """Return the description of a robot of the joints ``j0``, ``j1``, ..."""
+    return urdf({f'j{number}': limit for number in range(count)}, text, **more)
+
+
+def pair(motor='', **more):
+    """Return two simple transmissions; the motor ``m1`` may have a limit."""
+    return numbered(simple(0) + simple(1, motor), **more)
+
+
+def three(plugin='two/Hardware'):
+    """Return a wrist beside a joint of its own, without position limits."""
+    limit = 'continuous velocity="20" effort="9"'
+    return numbered(WRIST + simple(2), limit, count=3, plugin=plugin)

@@ -1,0 +1,235 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""A bridge without a node, its drivers and its commanders, in plain terms."""
+
+from __future__ import annotations
+
+import math
+
+from command_paths import read_sent, reason
+import numpy as np
+import pytest
+from scenarios import Array, Command, Deactivate, MODES, State, TICK, Trajectory, Tune, Wait
+from state_paths import record
+from zoo.elements import load
+
+from transmission_bridge.bridge.bridge import Bridge
+from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.errors import ParameterError
+from transmission_bridge.messages.cdr import JointStateReader
+from transmission_bridge.messages.joint_state import Layout
+from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
+
+#: ``command_timeout`` [s].
+TIMEOUT = 0.5
+
+#: Tolerances of numbers that are equal.
+CLOSE = {'rel': 1e-12, 'abs': 1e-15, 'nan_ok': True}
+
+
+class World:
+    """
+    A bridge with a clock that a test moves.
+
+    :param robot: Its description, or its maps.
+    :param options: Of the bridge.
+    :ivar sent: What drivers were sent: topics and contents.
+    :ivar fails: Whether sending fails.
+    """
+
+    def __init__(self, robot, **options):
+        given = {'command_timeout': TIMEOUT, 'state_timeout': 1.0} | options
+        self.robot = load(robot) if isinstance(robot, str) else robot
+        self.bridge = Bridge(self.robot, BridgeOptions(**given), self._receive)
+        self.gate, self.states = self.bridge.gate, self.bridge.states
+        self.counts = self.gate.ledger.counts
+        self.now = 100.0
+        self.sent = []
+        self.fails = False
+
+    def _receive(self, outgoing):
+        if self.fails and outgoing:
+            raise ConnectionError
+        self.sent += [(each.topic, read_sent(each).content) for each in outgoing]
+
+    def _sent_by(self, act, *given):
+        before = len(self.sent)
+        act(*given)
+        return as_words(self.sent[before:])
+
+    def _tick(self, seconds):
+        for _ in range(round(seconds / TICK)):
+            self.now += TICK
+            self.bridge.end_expired_commands((2, 0), self.now)
+
+    def wait(self, seconds):
+        """Let time pass, with ticks; return what is sent."""
+        return self._sent_by(self._tick, seconds)
+
+    def state(self, names=(), driver='driver', **rows):
+        """Have a driver give positions, velocities, efforts of its (first) actuators."""
+        names = names or self.robot.actuator_names[: max(map(len, rows.values()))]
+        message = record(names, **rows)
+        layout = Layout(message.names, message.lengths)
+        self.bridge.states.merge_message(
+            self.bridge.plan.states, driver, layout, message, (1, 0), self.now
+        )
+
+    def joints(self):
+        """Return the numbers of the joint states by mode and joint."""
+        data = self.states.encode_state(self.bridge.plan.states, self.now)
+        return {} if data is None else by_mode(JointStateReader().read_message(data))
+
+    def command(self, *, topic='joint_commands', **modes):
+        """Command joints, each mode as ``{joint: value}``; return what is sent."""
+        message = spread(modes)
+        layout = Layout(message.names, message.lengths)
+        return self._sent_by(
+            self.bridge.send_joint_command, layout, message, (1, 0), self.now, topic
+        )
+
+    def plain(self, mode, numbers):
+        """Command ``command_joints`` by a plain array; return what is sent."""
+        values = np.array(numbers, dtype=float)
+        given = f'{mode}_commands', mode, values, (1, 0), self.now
+        return self._sent_by(self.bridge.send_interface_command, *given)
+
+    def array(self, **modes):
+        """Command joints; return the plain arrays that are sent."""
+        return arrays(self.command(**modes))
+
+    def trajectory(self, joint, *points, start=None):
+        """Send waypoints ``(time, {array: numbers})``; return those that are sent on."""
+        before = len(self.sent)
+        waypoints = tuple(
+            Waypoint(
+                (int(time), round((time % 1) * 1e9)),
+                *(np.array(given.get(f, ()), dtype=float, ndmin=1) for f in POINT_FIELDS),
+            )
+            for time, given in points
+        )
+        trajectory = TrajectoryRecord((0, 0), '', tuple(np.atleast_1d(joint)), waypoints)
+        self.bridge.send_joint_trajectory(trajectory, self.now, start)
+        ((_, sent),) = self.sent[before:]
+        return sent.points
+
+    def stop(self):
+        """Deactivate; return what is sent."""
+        return self._sent_by(self.bridge.send_stop, (3, 0), self.now)
+
+    def tune(self, changes):
+        """Change parameters."""
+        after = self.robot.with_parameters(changes)
+        self.bridge.guard_tuning(after, self.now)
+        self.bridge.replace_robot(after)
+        self.robot = after
+
+    def play(self, scenario):
+        """Run the steps of a scenario, and compare what is sent with what is expected."""
+        for step in scenario.steps:
+            _RUNNERS[type(step)](self, step)
+
+
+def by_mode(message):
+    """Return ``{mode: {name: number}}`` of a record."""
+    return {
+        mode: dict(zip(message.names, numbers.tolist(), strict=True))
+        for mode in MODES
+        if len(numbers := getattr(message, mode))
+    }
+
+
+def as_words(messages):
+    """Return ``{mode: {actuator: number}}`` of records, lists of arrays by their topic."""
+    found = {}
+    for topic, content in messages:
+        if topic.endswith('actuator_commands'):
+            for mode, numbers in by_mode(content).items():
+                found.setdefault(mode, {}).update(numbers)
+        else:
+            found[topic] = content.tolist()
+    return found
+
+
+def arrays(sent):
+    """Return the arrays of what was sent."""
+    return {topic: numbers for topic, numbers in sent.items() if topic not in MODES}
+
+
+def spread(modes, **more):
+    """Return a record of ``{mode: {name: number}}``; what is not given is NaN."""
+    names = dict.fromkeys(name for values in modes.values() for name in values)
+    rows = {mode: [row.get(name, math.nan) for name in names] for mode, row in modes.items()}
+    return record(names, **rows, **more)
+
+
+# -- scenarios -----------------------------------------------------------------------------------
+
+
+def compare(found, expected):
+    """Compare numbers by mode and name, or lists by topic."""
+    assert found.keys() == expected.keys(), (found, expected)
+    for key, numbers in expected.items():
+        assert found[key] == pytest.approx(numbers, **CLOSE), key
+
+
+def _judge(expected, act, *given, **more):
+    """Do something, and compare what is sent, or why it is rejected."""
+    if isinstance(expected, str):
+        assert reason(act, *given, **more) == expected
+    else:
+        compare(act(*given, **more), expected)
+
+
+def _state(world, step):
+    message = spread(step.actuators)
+    world.state(message.names, step.topic, **{mode: getattr(message, mode) for mode in MODES})
+    if step.joints is not None:
+        compare(world.joints(), step.joints)
+
+
+def _command(world, step):
+    _judge(step.sent, world.command, topic=step.topic, **step.joints)
+
+
+def _array(world, step):
+    _judge(step.sent, world.plain, step.mode, step.numbers)
+
+
+def _trajectory(world, step):
+    if isinstance(step.sent, str):
+        assert reason(world.trajectory, step.joints, *step.points) == step.sent
+        return
+    points = world.trajectory(step.joints, *step.points)
+    for point, expected in zip(points, step.sent, strict=True):
+        found = {name: getattr(point, name).tolist() for name in POINT_FIELDS}
+        compare({name: values for name, values in found.items() if values}, expected)
+
+
+def _wait(world, step):
+    compare(world.wait(step.seconds), step.sent)
+
+
+def _tune(world, step):
+    if not step.refused:
+        world.tune(step.values)
+        return
+    with pytest.raises(ParameterError, match=step.refused):
+        world.tune(step.values)
+
+
+def _deactivate(world, step):
+    compare(world.stop(), step.sent)
+    world.bridge.reset()
+
+
+_RUNNERS = {
+    State: _state,
+    Command: _command,
+    Array: _array,
+    Trajectory: _trajectory,
+    Wait: _wait,
+    Tune: _tune,
+    Deactivate: _deactivate,
+}
