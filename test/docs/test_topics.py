@@ -144,7 +144,6 @@ def test_policy_and_parameters_are_those_of_the_node(harness, peer, tmp_path):
         peer.spin_until(
             lambda: used(peer).keys() - SOMETIMES == allowed() - SOMETIMES,
             'the node of the policy',
-            seconds=10.0,
         )
         types = used(peer)
         for topic in TOPICS.values():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import subprocess
-import time
 
 import pytest
 import zoo.reference
@@ -63,23 +62,13 @@ def peer(harness, context):
 
 @pytest.fixture
 def meet(harness):
-    """
-    Return a function that makes a :class:`Peer` that has met these nodes of other processes.
-
-    Participants announce themselves often at their start, then every three seconds. So a peer that
-    does not meet the nodes at once is replaced by a new one.
-    """
+    """Return a function that makes a :class:`Peer` that has met these nodes of processes."""
     peers = []
 
     def join(*names):
-        deadline = time.monotonic() + harness.PATIENCE
-        while time.monotonic() < deadline:
-            peer = harness.Peer()
-            if peer.sees(names, harness.LOST):
-                peers.append(peer)
-                return peer
-            peer.destroy()
-        return pytest.fail(f'no {names} in time')
+        peers.append(peer := harness.Peer())
+        peer.spin_until(lambda: {*names} <= {*peer.node.get_node_names()}, f'the nodes {names}')
+        return peer
 
     yield join
     for peer in peers:

@@ -2,7 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Real processes and a peer that talks to them over real DDS; every wait is on a condition, bounded.
+Real processes and a peer that talks to them over real DDS.
+
+Every wait is for a fact, by :func:`wait`; if it does not come, that says what all sides knew.
 
 Nodes of the package can also run inside the test's own process, next to the peer, where a test
 wants to look inside or to break something.
@@ -11,8 +13,8 @@ wants to look inside or to break something.
 from __future__ import annotations
 
 import atexit
+import math
 import os
-import queue
 import signal
 import socket
 import subprocess
@@ -44,11 +46,44 @@ from transmission_bridge.messages.joint_state import fill_message, record_from_m
 #: Longest wait for anything that is bound to happen [s].
 PATIENCE = 60.0
 
-#: Seconds after which a best-effort message is taken for lost and sent again.
-LOST = 1.0
+#: Seconds after which a message or a request is sent again: DDS may have lost a best-effort
+#: message, and what comes before a side has discovered the other one.
+AGAIN = 1.0
 
-#: Seconds after which a request is taken for lost and sent again.
-ANSWER = 2.0
+#: Characters of each process' output in the report of a fact that did not come.
+TAIL = 5000
+
+#: What reports then: the processes and peers that are not cleaned up.
+_PRESENT = []
+
+
+def wait(fact, what, meanwhile):
+    """
+    Return what ``fact`` returns as soon as that is true.
+
+    :param what: The fact in words.
+    :param meanwhile: What happens between two looks; it has to return soon.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while not (result := fact()):
+        if time.monotonic() > deadline:
+            reports = '\n\n'.join(each.report() for each in _PRESENT)
+            pytest.fail(f'{what} did not happen within {PATIENCE} s\n\n{reports}')
+        meanwhile()
+    return result
+
+
+def repeat(act):
+    """Return a function that acts when it is called, at most every second."""
+    due = -math.inf
+
+    def act_if_due():
+        nonlocal due
+        if time.monotonic() > due:
+            act()
+            due = time.monotonic() + AGAIN
+
+    return act_if_due
 
 
 def _claim_domain():
@@ -121,7 +156,7 @@ class Process:
     """
 
     def __init__(self, module, args, *, through=(), stdin=subprocess.DEVNULL):
-        program = ['-m', module] if isinstance(module, str) else [module] if module else []
+        program = ['-m', module] if isinstance(module, str) else [str(module)] if module else []
         self._child = subprocess.Popen(
             [*through, sys.executable, '-u', *program, *map(str, args)],
             stdin=stdin,
@@ -130,15 +165,19 @@ class Process:
             text=True,
         )
         self.output = ''
-        self._news = queue.SimpleQueue()
+        self._line = ' '.join([*program, *map(str, args)])
+        _PRESENT.append(self)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self):
         for line in self._child.stdout:
             self.output += line
-            self._news.put(True)
-        self._news.put(False)
+
+    def report(self):
+        """Return what it is, and the end of what it said."""
+        state = 'runs' if self.exit_code is None else f'ended with {self.exit_code}'
+        return f'--- {self._line} {state} ---\n{self.output[-TAIL:]}'
 
     @property
     def pid(self):
@@ -157,14 +196,14 @@ class Process:
 
     def wait_for(self, text, times=1):
         """Return when the output holds this text, or holds it so many times."""
-        deadline = time.monotonic() + PATIENCE
-        runs = True
-        while self.output.count(text) < times:
-            assert runs, f'ended without {text!r}:\n{self.output}'
-            try:
-                runs = self._news.get(timeout=max(deadline - time.monotonic(), 0.01))
-            except queue.Empty:
-                pytest.fail(f'no {text!r} in time:\n{self.output}')
+
+        def is_said():
+            has_ended = not self._reader.is_alive()
+            is_there = self.output.count(text) >= times
+            assert is_there or not has_ended, f'ended without {text!r}\n{self.report()}'
+            return is_there
+
+        wait(is_said, repr(text), lambda: self._reader.join(timeout=0.02))
 
     def send_signal(self, number):
         """Send a signal."""
@@ -194,6 +233,7 @@ class Process:
         if self._child.poll() is None:
             self._child.kill()
         self.ended()
+        _PRESENT.remove(self)
         self._child.stdout.close()
         if self._child.stdin is not None:
             self._child.stdin.close()
@@ -214,9 +254,11 @@ class Peer:
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self._clients = {}
+        _PRESENT.append(self)
 
     def destroy(self):
         """Leave the graph."""
+        _PRESENT.remove(self)
         self.executor.shutdown()
         self.node.destroy_node()
         if self._owns_context:
@@ -224,23 +266,30 @@ class Peer:
 
     # -- waiting ---------------------------------------------------------------------------------
 
-    def spin_until(self, condition, what='it', seconds=PATIENCE):
+    def spin_until(self, condition, what='it'):
         """Run callbacks until the condition holds; return what it returned."""
-        deadline = time.monotonic() + seconds
-        while not (result := condition()):
-            if time.monotonic() > deadline:
-                pytest.fail(f'{what} did not happen within {seconds} s')
-            self.executor.spin_once(timeout_sec=0.05)
-        return result
+        return wait(condition, what, lambda: self.executor.spin_once(timeout_sec=0.05))
 
-    def sees(self, names, seconds):
-        """Tell whether these nodes are in the graph within so many seconds."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if set(names) <= set(self.node.get_node_names()):
-                return True
-            self.executor.spin_once(timeout_sec=0.05)
-        return False
+    def report(self):
+        """Return the graph as its node sees it."""
+        lines = [f'--- the graph of {self.node.get_fully_qualified_name()} ---']
+        lines += [
+            f'{space.rstrip("/")}/{name}'
+            for name, space in self.node.get_node_names_and_namespaces()
+        ]
+        for topic, _ in self.node.get_topic_names_and_types():
+            ends = [
+                *self.node.get_publishers_info_by_topic(topic),
+                *self.node.get_subscriptions_info_by_topic(topic),
+            ]
+            lines += [
+                f'{topic}: {each.endpoint_type.name} of {each.node_name}, '
+                f'{each.qos_profile.reliability.name}'
+                for each in ends
+                if topic not in ('/rosout', '/parameter_events')
+            ]
+        lines += [f'service {name}' for name, _ in self.node.get_service_names_and_types()]
+        return '\n'.join(lines)
 
     # -- topics ----------------------------------------------------------------------------------
 
@@ -274,16 +323,10 @@ class Peer:
         have discovered ours when we have discovered its.
         """
         del heard[:]
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            self.send(publisher, message)
-            again = time.monotonic() + LOST
-            self.spin_until(
-                lambda: found(heard, message.stamp, answers) or time.monotonic() > again
-            )
-            if found(heard, message.stamp, answers):
-                return [each for each in heard if each.stamp == message.stamp][:answers]
-        return pytest.fail(f'no answer to {message}')
+        send = repeat(lambda: self.send(publisher, message))
+        return self.spin_until(
+            lambda: send() or found(heard, message.stamp, answers), f'an answer to {message}'
+        )
 
     def latch(self, text, topic='robot_description'):
         """Publish a description as robot_state_publisher does; return the publisher."""
@@ -297,35 +340,28 @@ class Peer:
         """
         Return the response of a service.
 
-        Asked again, by a new client, where there is none: a client may find a service that has
-        not found the client yet, and the response is then lost. So it must bear repeating.
+        The request is sent again if there is no response: a client may find a service that has
+        not found the client yet, which then cannot answer. So it must bear repeating.
         """
         return self._ask(service_type, name, request)[0]
 
     def _ask(self, service_type, name, request):
         """Return the response, and whether it was asked for more than once."""
-        times = 0
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            if name not in self._clients:
-                self._clients[name] = self.node.create_client(service_type, name)
-            client = self._clients[name]
-            again = time.monotonic() + ANSWER
-            future = None
+        if name not in self._clients:
+            self._clients[name] = self.node.create_client(service_type, name)
+        client, futures = self._clients[name], []
+        self.spin_until(client.service_is_ready, f'the service {name}')
+        # Through the same client: one that is destroyed could not be answered any more.
+        ask = repeat(lambda: futures.append(client.call_async(request)))
 
-            def done():
-                nonlocal future
-                if future is None and client.service_is_ready():
-                    future = client.call_async(request)
-                return future is not None and future.done()
+        def answered():
+            ask()
+            return next((each for each in futures if each.done()), None)
 
-            times += 1
-            self.spin_until(lambda: done() or time.monotonic() > again)
-            if done():
-                return future.result(), times > 1
-            print(f'no answer of {name}, asking again')
-            self.node.destroy_client(self._clients.pop(name))
-        return pytest.fail(f'no answer of {name}')
+        response = self.spin_until(answered, f'an answer of {name}').result()
+        for each in futures:
+            client.remove_pending_request(each)
+        return response, len(futures) > 1
 
     def change_state(self, transition, node=BRIDGE):
         """Ask for a transition, for example ``configure``; return whether it succeeded."""
@@ -427,8 +463,9 @@ class Diagnostics:
 
 
 def found(heard, stamp, answers):
-    """Tell whether enough messages with a stamp were heard."""
-    return sum(each.stamp == stamp for each in heard) >= answers
+    """Return the first so many messages with a stamp, nothing if there are fewer."""
+    those = [each for each in heard if each.stamp == stamp]
+    return those[:answers] if len(those) >= answers else []
 
 
 def parameter_messages(values):

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from zoo import elements
 
@@ -48,18 +46,8 @@ def repeat(peer, harness):
     """Return a function that publishes again and again, as some is lost, until it is seen."""
 
     def publish(publisher, data, is_seen):
-        due = -math.inf
-        clock = peer.node.get_clock()
-
-        def seen():
-            nonlocal due
-            now = clock.now().nanoseconds * 1e-9
-            if not is_seen() and now > due:
-                due = now + harness.LOST
-                publisher.publish(data)
-            return is_seen()
-
-        peer.spin_until(seen, 'what was published')
+        send = harness.repeat(lambda: publisher.publish(data))
+        peer.spin_until(lambda: is_seen() or send(), 'what was published')
 
     return publish
 
