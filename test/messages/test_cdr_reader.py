@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading one JointState after another: the format, views, layouts, and what is remembered."""
 
-from __future__ import annotations
-
 import gc
 import pickle
 import struct
@@ -69,22 +67,19 @@ def test_garbage_hits(data):
         assert plain(view) == other.plain
 
 
-@pytest.mark.parametrize(
-    ('forms', 'count'),
-    [
-        # Another length of the frame is another form of the same layout.
-        ([{'names': NAMES, 'frame_id': 'f' * length} for length in range(9)], 1),
-        ([{'names': ('joint1', 'joint2')}, {'names': ('joint2', 'joint1')}], 2),
-        ([{'names': each} for each in (('ab', 'c'), ('a', 'bc'), ('abc', ''), ('', 'abc'))], 4),
-        (
-            [
-                {'names': NAMES, 'fields': each}
-                for each in ((1, 1, 1), (1, 1, 0), (1, 0, 1), (1, 0, 0))
-            ],
-            4,
-        ),
-    ],
-)
+@pytest.mark.parametrize(('forms', 'count'), [
+    # Another length of the frame is another form of the same layout.
+    ([{'names': NAMES, 'frame_id': 'f' * length} for length in range(9)], 1),
+    ([{'names': ('joint1', 'joint2')}, {'names': ('joint2', 'joint1')}], 2),
+    ([{'names': each} for each in (('ab', 'c'), ('a', 'bc'), ('abc', ''), ('', 'abc'))], 4),
+    (
+        [
+            {'names': NAMES, 'fields': each}
+            for each in ((1, 1, 1), (1, 1, 0), (1, 0, 1), (1, 0, 0))
+        ],
+        4,
+    ),
+])  # fmt: skip
 def test_messages_that_look_alike(forms, count):
     """Forms that differ in frame, order, boundaries of names or later lengths are told apart."""
     reader, layouts = JointStateReader(), set()
@@ -160,17 +155,14 @@ KINDS = (b'\x00\x00', b'\x00\x03', b'\x00\x07', b'\x01\x01', b'\xff\x01')
 BYTES = ((5, 0x41), (2, 0x00), (0, 0x00), (1, 0xFF), (0, 0x80), (4, 0xC3))
 
 
-@pytest.mark.parametrize(
-    ('marker', 'at', 'new', 'reason'),
-    [
-        # Big endian, parameter lists and XCDR2.
-        *((b'', 0, kind, 'encapsulation') for kind in KINDS),
-        # Without its NUL, with another one, not in UTF-8, without even a NUL.
-        *((each, at, bytes([byte]), 'string') for each in (b'frame\0', b'name1\0')
-          for at, byte in BYTES),
-        (b'', 12, b'\0', 'string'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(('marker', 'at', 'new', 'reason'), [
+    # Big endian, parameter lists and XCDR2.
+    *((b'', 0, kind, 'encapsulation') for kind in KINDS),
+    # Without its NUL, with another one, not in UTF-8, without even a NUL.
+    *((each, at, bytes([byte]), 'string') for each in (b'frame\0', b'name1\0')
+      for at, byte in BYTES),
+    (b'', 12, b'\0', 'string'),
+])  # fmt: skip
 def test_what_is_left_to_the_typed_path(marker, at, new, reason):
     """It is refused with the reason, again and again, and changes nothing remembered."""
     sample = make_sample(['name1', 'name2'], frame_id='frame')
