@@ -75,29 +75,26 @@ LACKING = (
     '<joint name="j2"><state_interface name="position"/><state_interface name="effort"/></joint>'
     '<gpio name="j3"><command_interface name="position"/></gpio>'
 )
+STATES = '<state_interface name="velocity"/> and <state_interface name="effort"/>'
 
 
-@pytest.mark.parametrize(('plugin', 'needs_state'), [
-    ('joint_state_topic_hardware_interface/JointStateTopicSystem', True),
-    ('topic_based_ros2_control/TopicBasedSystem', True),
-    ('joint_command_topic_hardware_interface/JointCommandTopicSystem', False),
-    ('some/Hardware', False),
+@pytest.mark.parametrize(('plugin', 'expected'), [
+    ('joint_state_topic_hardware_interface/JointStateTopicSystem', [STATES]),
+    ('topic_based_ros2_control/TopicBasedSystem', [STATES]),
+    ('joint_command_topic_hardware_interface/JointCommandTopicSystem', []),
+    ('some/Hardware', []),
 ])  # fmt: skip
-def test_topic_based_hardware_needs_the_state_of_what_it_commands(plugin, needs_state):
+def test_topic_based_hardware_needs_the_state_of_what_it_commands(plugin, expected):
     """Its write() throws without one: a warning for each joint names the interface to add."""
     hardware = f'<hardware><plugin>{plugin}</plugin></hardware>'
-    states = ''.join(f'<state_interface name="{name}"/>' for name in ('velocity', 'effort'))
+    states = STATES.replace(' and ', '')
     load_clean(block(hardware, components=LACKING.replace('</joint>', states + '</joint>', 1)))
-    if not needs_state:
-        load_clean(block(hardware, components=LACKING))
-        return
-    _, finding = find_only(block(hardware, components=LACKING))
-    assert (finding.severity, finding.subject) == ('warning', 'j1')
-    assert "joint 'j1' cannot be commanded" in finding.message
-    assert finding.path == '/robot/ros2_control/joint[1]'
-    assert finding.expected == ' and '.join(
-        f'<state_interface name="{name}"/>' for name in ('velocity', 'effort')
-    )
+    findings = load(block(hardware, components=LACKING)).findings
+    assert [finding.expected for finding in findings] == expected
+    for finding in findings:
+        assert (finding.severity, finding.subject) == ('warning', 'j1')
+        assert "joint 'j1' cannot be commanded" in finding.message
+        assert finding.path == '/robot/ros2_control/joint[1]'
 
 
 #: Attributes of the block, what stands in it, level, path below the block, and the message.
@@ -162,7 +159,8 @@ def test_two_blocks_of_one_name_are_a_warning():
     one = '<ros2_control name="hw" type="sensor"/>'
     loaded, finding = find_only(robot(one, one))
     assert len(loaded.blocks) == 2
-    assert (finding.path, finding.fatal_if_strict) == ('/robot/ros2_control[2]', True)
+    assert (finding.severity, finding.fatal_if_strict) == ('warning', True)
+    assert finding.path == '/robot/ros2_control[2]'
 
 
 #: j2 mimics j1, and j3 is fixed.

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transmissions of ros2_control, ROS 1 and the PR2: how each is read, and which of two stays."""
 
-import dataclasses
+from dataclasses import replace
+from operator import attrgetter
 import re
 
 from hypothesis import given
@@ -23,11 +24,12 @@ from zoo.four_joints import (
 
 from transmission_bridge.description import ParameterSpec
 
-SIMPLE = 'transmission_interface/SimpleTransmission'
+SIMPLE, RATIO = 'transmission_interface/SimpleTransmission', 'mechanical_reduction'
 DIFFERENTIAL = '<plugin>transmission_interface/DifferentialTransmission</plugin>'
 JOINT, ACTUATOR = '<joint name="j1" role="joint1"/>', '<actuator name="a" role="actuator1"/>'
 
 INTERFACE = '<hardwareInterface>hardware_interface/PositionJointInterface</hardwareInterface>'
+INTERFACES = '</hardwareInterface><hardwareInterface>'
 ROS1_JOINT = f'<joint name="j1">{INTERFACE}</joint>'
 ROS1_ACTUATOR = '<actuator name="a"><mechanicalReduction>50</mechanicalReduction></actuator>'
 ROS1_TYPE = f'<type>{SIMPLE}</type>'
@@ -38,16 +40,15 @@ def names(members):
     return [each.name for each in members]
 
 
+def read(*inside, kind=f'<plugin>{SIMPLE}</plugin>'):
+    """Return a transmission of ros2_control that has no finding."""
+    return load_clean(block(transmission(*inside, kind=kind))).transmission('t')
+
+
 def facts(spec):
     """Return name, role, ratio, offset, command interfaces and what was given, of all members."""
-    return [
-        (
-            *(each.name, each.role, each.mechanical_reduction, each.offset),
-            each.command_interfaces,
-            ' '.join(sorted(each.given)),
-        )
-        for each in (*spec.joints, *spec.actuators)
-    ]
+    pick = attrgetter('name', 'role', RATIO, 'offset', 'command_interfaces', 'given')
+    return list(map(pick, (*spec.joints, *spec.actuators)))
 
 
 def ros1_differential(first='', second=''):
@@ -66,29 +67,25 @@ def ros1_differential(first='', second=''):
 
 def test_a_transmission_of_ros2_control_is_read_whole():
     """Ratios, offsets, roles, flags, interfaces and parameters arrive as written."""
-    spec = load_clean(
-        block(
-            transmission(
-                '<joint name="j2" role="joint2"><mechanical_reduction>-4</mechanical_reduction>'
-                '<offset> -0.25 </offset></joint>',
-                '<joint name="j1" role="joint1" read_only="True"/>',
-                '<actuator name="m2" role="actuator2"><offset>1</offset></actuator>',
-                '<actuator name="m1" role="actuator1" read_only="false">'
-                '<mechanical_reduction>50</mechanical_reduction></actuator>',
-                '<param name="k">v</param>',
-                kind=DIFFERENTIAL,
-            )
-        )
-    ).transmission('t')
+    spec = read(
+        '<joint name="j2" role="joint2"><mechanical_reduction>-4</mechanical_reduction>'
+        '<offset> -0.25 </offset></joint>',
+        '<joint name="j1" role="joint1" read_only="True"/>',
+        '<actuator name="m2" role="actuator2"><offset>1</offset></actuator>',
+        '<actuator name="m1" role="actuator1" read_only="false">'
+        '<mechanical_reduction>50</mechanical_reduction></actuator>',
+        '<param name="k">v</param>',
+        kind=DIFFERENTIAL,
+    )
     assert spec.type == 'transmission_interface/DifferentialTransmission'
     assert (spec.dialect, spec.block, spec.can_command) == ('ros2_control', 'hw', True)
     assert spec.path == '/robot/ros2_control/transmission'
     assert [(each.name, each.value) for each in spec.parameters] == [('k', 'v')]
     assert facts(spec) == [
-        ('j1', 'joint1', 1.0, 0.0, ('position',), 'read_only role'),
-        ('j2', 'joint2', -4.0, -0.25, ('position',), 'mechanical_reduction offset role'),
-        ('m1', 'actuator1', 50.0, 0.0, (), 'mechanical_reduction read_only role'),
-        ('m2', 'actuator2', 1.0, 1.0, (), 'offset role'),
+        ('j1', 'joint1', 1.0, 0.0, ('position',), {'read_only', 'role'}),
+        ('j2', 'joint2', -4.0, -0.25, ('position',), {RATIO, 'offset', 'role'}),
+        ('m1', 'actuator1', 50.0, 0.0, (), {RATIO, 'read_only', 'role'}),
+        ('m2', 'actuator2', 1.0, 1.0, (), {'offset', 'role'}),
     ]
     flags = [each.read_only for each in (*spec.joints, *spec.actuators)]
     assert flags == [True, False, False, False]
@@ -102,10 +99,10 @@ def test_a_transmission_of_ros1_is_read_whole():
     assert (spec.dialect, spec.block, spec.can_command) == ('ros_control', '', True)
     position = ('hardware_interface/PositionJointInterface',)
     assert facts(spec) == [
-        ('j1', 'joint1', 2.0, 0.5, position, 'mechanical_reduction offset role'),
-        ('j2', 'joint2', 1.0, 0.0, position, 'role'),
-        ('m1', 'actuator1', 50.0, 0.0, ('EffortJointInterface',), 'mechanical_reduction role'),
-        ('m2', 'actuator2', -20.0, 0.0, (), 'mechanical_reduction role'),
+        ('j1', 'joint1', 2.0, 0.5, position, {RATIO, 'offset', 'role'}),
+        ('j2', 'joint2', 1.0, 0.0, position, {'role'}),
+        ('m1', 'actuator1', 50.0, 0.0, ('EffortJointInterface',), {RATIO, 'role'}),
+        ('m2', 'actuator2', -20.0, 0.0, (), {RATIO, 'role'}),
     ]
     assert spec.joints[0].parameters == spec.joints[1].parameters == spec.parameters == ()
 
@@ -126,23 +123,19 @@ def test_the_simple_transmission_of_the_pr2_is_read_whole(package, inside):
     assert (spec.type, spec.dialect, spec.can_command) == (SIMPLE, 'ros_control', True)
     assert spec.parameters == ()
     assert facts(spec) == [
-        ('j1', '', 1.0, 0.0, (), ''),
-        ('a', '', -79.2, 0.0, (), 'mechanical_reduction'),
+        ('j1', '', 1.0, 0.0, (), set()),
+        ('a', '', -79.2, 0.0, (), {RATIO}),
     ]
 
 
 def test_everything_else_is_for_the_plugin():
     """Unknown elements and attributes are kept with all inside them, and are no findings."""
-    spec = load_clean(
-        block(
-            transmission(
-                '<linkage kind="rod"><length unit="m">0.1</length><!-- --><pin/></linkage>',
-                '<joint name="j1" role="joint1" sign="-1"><stop>2</stop>'
-                '<param name="gain">3</param></joint>',
-                ACTUATOR,
-            )
-        )
-    ).transmission('t')
+    spec = read(
+        '<linkage kind="rod"><length unit="m">0.1</length><!-- --><pin/></linkage>',
+        '<joint name="j1" role="joint1" sign="-1"><stop>2</stop><param name="gain">3</param>',
+        '</joint>',
+        ACTUATOR,
+    )
     (linkage,) = spec.parameters
     assert (linkage.name, linkage.attributes) == ('linkage', (('kind', 'rod'),))
     length, pin = linkage.children
@@ -155,26 +148,25 @@ def test_everything_else_is_for_the_plugin():
     joint = ROS1_JOINT.replace('</joint>', '<saturationLower>0.0</saturationLower></joint>')
     lever = transmission(joint, ROS1_ACTUATOR, '<lever arm="0.1"/>', kind='<type>hand/R</type>')
     spec = load_clean(robot(lever)).transmission('t')
-    assert [(each.name, each.value) for each in spec.joints[0].parameters] == [
-        ('saturationLower', '0.0')
-    ]
     assert spec.parameters[0].attributes == (('arm', '0.1'),)
+    (own,) = spec.joints[0].parameters
+    assert (own.name, own.value) == ('saturationLower', '0.0')
+
+
+def placeless(spec, **more):
+    """Return a spec without its place."""
+    return replace(spec, line=None, path='', **more)
 
 
 def comparable(loaded):
     """Return everything but places and the order of equals."""
-
-    def placeless(members):
-        return tuple(dataclasses.replace(each, line=None, path='') for each in members)
-
-    def bare(spec):
-        parameters = tuple((each.name, each.value) for each in spec.parameters)
-        members = {'joints': placeless(spec.joints), 'actuators': placeless(spec.actuators)}
-        return dataclasses.replace(spec, parameters=parameters, line=None, path='', **members)
-
-    return {spec.name: bare(spec) for spec in loaded.transmissions}, {
-        (each.name, each.type, each.parent, each.child, each.limits) for each in loaded.joints
-    }
+    sides = ('joints', 'actuators', 'parameters')
+    return {
+        spec.name: placeless(
+            spec, **{side: tuple(map(placeless, getattr(spec, side))) for side in sides}
+        )
+        for spec in loaded.transmissions
+    }, {placeless(joint) for joint in loaded.joints}
 
 
 PARTS = [
@@ -303,7 +295,7 @@ def test_ten_roles_are_numbered_not_sorted_as_text():
     """actuator10 comes after actuator9."""
     numbers = [10, 2, 7, 1, 9, 3, 8, 4, 6, 5]
     members = ''.join(f'<actuator name="m{n}" role="actuator{n}"/>' for n in numbers)
-    spec = load_clean(one(JOINT, members)).transmission('t')
+    spec = read(JOINT, members)
     assert names(spec.actuators) == [f'm{n}' for n in range(1, 11)]
 
 
@@ -321,19 +313,17 @@ def test_what_ros2_control_can_command(joint, actuator, interface, expected):
     assert loaded.transmission('t').can_command is expected
 
 
-@pytest.mark.parametrize(('interfaces', 'can_command'), [
+@pytest.mark.parametrize(('interfaces', 'expected'), [
     (['hardware_interface/JointStateInterface'], False),
     (['JointStateInterface'], False),
     (['JointStateInterface', '', ' hardware_interface/EffortJointInterface '], True),
     (['my_package/OwnInterface'], True),
 ])  # fmt: skip
-def test_what_ros1_can_command(interfaces, can_command):
+def test_what_ros1_can_command(interfaces, expected):
     """Interfaces are kept in order, empty ones skipped; one for states alone cannot command."""
-    inside = ''.join(f'<hardwareInterface>{each}</hardwareInterface>' for each in interfaces)
-    spec = load(one_of_ros1(f'<joint name="j1">{inside}</joint>')).transmission('t')
+    spec = load(robot(ros1('t', 'j1', 'a', INTERFACES.join(interfaces)))).transmission('t')
     kept = tuple(each.strip() for each in interfaces if each)
-    assert spec.joints[0].command_interfaces == kept
-    assert spec.can_command is can_command
+    assert (spec.joints[0].command_interfaces, spec.can_command) == (kept, expected)
 
 
 @pytest.mark.parametrize(('first', 'second', 'expected', 'findings'), [
@@ -352,32 +342,36 @@ def test_the_absolute_encoder_flag_counts_by_presence(first, second, expected, f
     assert [finding.severity for finding in loaded.findings] == ['warning'] * findings
 
 
-@pytest.mark.parametrize(('actuator', 'found'), [
-    ('><mechanical_reduction>50</mechanical_reduction>', "'50' in mechanical_reduction"),
-    (' mechanicalReduction="50">', "'50' in @mechanicalReduction"),
-    ('><gear>50</gear>', 'none'),
+def without_ratio(actuator):
+    """Return a ROS 1 transmission whose actuator has no ratio in its place."""
+    return transmission(ROS1_JOINT, f'<actuator name="a"{actuator}</actuator>', kind=ROS1_TYPE)
+
+
+WRIST = transmission(
+    '<rightActuator name="r"/><leftActuator name="l"/><flexJoint name="j1"/>'
+    '<passive_joint name="j2"/><use_simulated_joint/>',
+    kind='',
+    attributes=' type="WristTransmission"',
+)
+IN_TAG = '><mechanical_reduction>50</mechanical_reduction>'
+
+
+@pytest.mark.parametrize(('text', 'expected', 'found', 'kind', 'lost'), [
+    (without_ratio(IN_TAG), 'the ratio inside', "'50' in mechanical_reduction", SIMPLE, 'j1 a'),
+    (without_ratio(' mechanicalReduction="50">'), 'the ratio inside <actuator>',
+     "'50' in @mechanicalReduction", SIMPLE, 'j1 a'),
+    (without_ratio('><gear>50</gear>'), 'the ratio inside', 'none', SIMPLE, 'j1 a'),
+    # The joints of the PR2's wrist are in <flexJoint>, <gap_joint> and their like.
+    (WRIST, '<mechanicalReduction>', "type 'WristTransmission'", 'WristTransmission', 'j1 j2 r l'),
 ])  # fmt: skip
-def test_what_stands_in_place_of_a_missing_ratio_is_named(actuator, found):
-    """The error shows the misplaced number; what is refused keeps the names that it had."""
-    wrong = transmission(ROS1_JOINT, f'<actuator name="a"{actuator}</actuator>', kind=ROS1_TYPE)
-    loaded, error = find_only(robot(wrong))
-    assert (error.expected, error.found) == ('the ratio inside <actuator>', found)
+def test_what_is_refused_keeps_its_names(text, expected, found, kind, lost):
+    """The error shows the misplaced number; the joints count as driven by what was refused."""
+    loaded, error = find_only(robot(text))
+    assert (expected in error.expected, error.found) == (True, found)
     (rejected,) = loaded.rejected
-    assert (rejected.name, rejected.dialect, rejected.type) == ('t', 'ros_control', SIMPLE)
-    assert (rejected.joints, rejected.actuators) == (('j1',), ('a',))
+    assert (rejected.name, rejected.dialect, rejected.type) == ('t', 'ros_control', kind)
+    assert ' '.join((*rejected.joints, *rejected.actuators)) == lost
     assert rejected.path == '/robot/transmission'
-
-
-def test_the_joints_of_a_refused_wrist_are_lost_with_it():
-    """Names in <flexJoint>, <gap_joint> and their like count as driven by the refused block."""
-    wrist = transmission(
-        '<rightActuator name="r"/><leftActuator name="l"/><flexJoint name="j1"/>'
-        '<passive_joint name="j2"/><use_simulated_joint/>',
-        kind='',
-        attributes=' type="WristTransmission"',
-    )
-    (rejected,) = load(robot(wrist)).rejected
-    assert (rejected.joints, rejected.actuators) == (('j1', 'j2'), ('r', 'l'))
 
 
 def test_only_direct_children_of_the_robot_count():
@@ -443,8 +437,8 @@ def test_a_block_of_one_actuator_implies_it():
     loaded, finding = find_only(robot(implied('t', 'j1', 'hw')))
     assert (finding.severity, "'actuator1' is implied" in finding.message) == ('info', True)
     spec = loaded.transmission('t')
-    joint = ('j1', 'joint1', 5.0, 0.0, ('position',), 'mechanical_reduction role')
-    assert facts(spec) == [joint, ('actuator1', 'actuator1', 1.0, 0.0, ('position',), '')]
+    joint = ('j1', 'joint1', 5.0, 0.0, ('position',), {RATIO, 'role'})
+    assert facts(spec) == [joint, ('actuator1', 'actuator1', 1.0, 0.0, ('position',), set())]
     assert (spec.actuators[0].read_only, spec.can_command) == (False, True)
     declared = hardware(ros2('t', 'j1', 'motor'), attributes='name="hw" type="actuator"')
     assert names(load_clean(robot(declared)).transmission('t').actuators) == ['motor']

@@ -38,9 +38,6 @@ def one_joint(inside, kind='continuous', version=''):
     return f'<robot name="r"{version}>{links}{joint("j", "a", "b", inside, kind)}</robot>'
 
 
-# -- Joints ---------------------------------------------------------------------------------------
-
-
 def test_everything_of_a_joint_is_read():
     """Origin, axis, limits, safety, mimic, dynamics and calibration arrive as written."""
     inside = (
@@ -145,6 +142,7 @@ def test_quaternions_of_old_versions_are_ignored(version):
     ('', None, '<limit>', 'none'),
     ('<limit lower="-1" upper="1" velocity="2"/>', (-1, 1, 2, None), 'attribute effort', 'none'),
     (LIMIT.replace('"3"', '"-3"').replace('"4"', '"-4"'), (-1.5, 2, 3, 4), None, ''),
+    (LIMIT.replace('2', '-1.5'), (-1.5, -1.5, 3, 4), None, ''),
     (LIMIT.replace('2', '-2'), (-1.5, -2, 3, 4), 'lower at most upper', '-1.5 to -2.0'),
 ])  # fmt: skip
 @pytest.mark.parametrize('kind', ['revolute', 'prismatic'])
@@ -156,9 +154,6 @@ def test_odd_limits_are_open_or_as_written_with_a_warning(kind, inside, limits, 
     ] * (expected is not None)
     assert [each.fatal_if_strict for each in loaded.findings] == [found == 'none'] * bool(expected)
     assert loaded.joint('j').limits == (limits and JointLimits(*limits))
-
-
-# -- Links, the tree, and names -------------------------------------------------------------------
 
 
 def test_links_keep_their_inertial_data():
@@ -245,8 +240,6 @@ def test_unknown_elements_are_fine_and_unknown_names_told_with_the_known_ones():
     with pytest.raises(UnknownNameError, match='none'):
         loaded.transmission('t')
 
-
-# -- The looks of links ---------------------------------------------------------------------------
 
 BOX = '<geometry><box size="1 2 3"/></geometry>'
 RED = '<material name="m"><color rgba="1 0 0 1"/></material>'

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers, booleans and vectors against independent definitions."""
 
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from functools import partial
 import locale
@@ -52,18 +53,15 @@ def test_numbers_at_the_edge_of_the_grammar(text):
     check_number(text)
 
 
-def test_numbers_do_not_depend_on_the_locale():
+@pytest.mark.parametrize('name', ['de_DE.UTF-8', 'de_DE.utf8', 'fr_FR.UTF-8', ''])
+def test_numbers_do_not_depend_on_the_locale(name):
     """A comma is not a decimal point, even if it is one for the C library."""
     before = locale.setlocale(locale.LC_NUMERIC)
     try:
-        for name in ('de_DE.UTF-8', 'de_DE.utf8', 'fr_FR.UTF-8', ''):
-            try:
-                locale.setlocale(locale.LC_NUMERIC, name)
-            except locale.Error:
-                continue
-            assert read_number('1.5') == 1.5
-            with pytest.raises(ValueFault):
-                read_number('1,5')
+        with suppress(locale.Error):  # not every machine has each
+            locale.setlocale(locale.LC_NUMERIC, name)
+        check_number('1.5')
+        check_number('1,5')
     finally:
         locale.setlocale(locale.LC_NUMERIC, before)
 
@@ -93,6 +91,6 @@ def test_what_is_no_such_value_is_refused(read, texts, expected):
 
 def test_values_are_read():
     """Booleans in any case, integers and vectors with space around."""
-    assert (ratio('-50'), count(' +7 ')) == (-50.0, 7)
+    assert (ratio('-50'), count(' +7 '), count('1')) == (-50.0, 7, 1)
     assert [boolean(text) for text in ('TRUE', ' False ', 'tRuE')] == [True, False, True]
     assert vector(' 1\t2 \n -3e1 ') == (1.0, 2.0, -30.0)

@@ -32,8 +32,6 @@ def walk(root):
     return [root, *(each for child in root.children for each in walk(child))]
 
 
-# -- DOCTYPE --------------------------------------------------------------------------------------
-
 LAUGHS = '\n'.join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 
 
@@ -81,9 +79,6 @@ def test_no_prolog_lets_an_entity_through(before, after):
     text = ''.join(before) + doctype + ''.join(after) + '<robot name="&x;">&x;</robot>'
     for source in (text, text.encode(), text.encode('utf-16')):
         refusal(source)
-
-
-# -- Characters, text and names -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -155,9 +150,6 @@ def test_what_is_no_xml_is_refused(text, line, words):
     assert 'column' not in str(error)
 
 
-# -- Bounds ---------------------------------------------------------------------------------------
-
-
 def nested(depth, tag='a'):
     """Return elements inside each other."""
     return f'<{tag}>' * depth + f'</{tag}>' * depth
@@ -215,9 +207,6 @@ def test_pieces_leave_no_seams(piece, monkeypatch):
     assert whole[0][1:3] == ({'n': '&öö€𝄞'}, '40<& <')
     assert str(refusal('<robot>\n<a></robot>')) == wrong
     assert 'too deep' in refusal('<a>' * 5000).message
-
-
-# -- Lines, paths and positions -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -337,47 +337,48 @@ def test_what_is_no_tree_costs_only_its_own_ways():
 # -- Limits ---------------------------------------------------------------------------------------
 
 
+def interfaces(**bounds):
+    """Return command interfaces with their min and max; None: not given."""
+    text = ''
+    for name, pair in bounds.items():
+        given_bounds = zip(('min', 'max'), pair, strict=True)
+        inside = elements.params(**{key: each for key, each in given_bounds if each is not None})
+        text += f'<command_interface name="{name}">{inside}</command_interface>'
+    return text
+
+
 def test_limits_are_those_that_the_bridge_applies():
     """Command interfaces narrow each limit of the URDF, for joints and motors alike."""
-    text = elements.urdf({
+    joints = {
         'shoulder': 'revolute lower="-2" upper="2" velocity="3"',
         'lift': 'prismatic lower="0" upper="1" velocity="-0.5" effort="100"',
         'elbow': 'continuous lower="-1" upper="1" velocity="4"',
         'neck': 'revolute lower="-1" upper="1"',
         'grip': 'prismatic upper="0.1"',
-    })  # fmt: skip
-    for joint, interface, low, high in (
-        ('shoulder', 'position', -1.5, 9),
-        ('shoulder', 'velocity', -1, 2),
-        ('shoulder', 'effort', -3, 4),
-        ('shoulder', 'acceleration', -6, 8),
-        ('neck', 'acceleration', None, 5),
-        ('elbow', 'acceleration', None, 1),
-    ):
-        params = elements.params(**({'max': high} if low is None else {'min': low, 'max': high}))
-        inside = f'<command_interface name="{interface}">{params}</command_interface>'
-        text = text.replace(f'<joint name="{joint}"/>', f'<joint name="{joint}"></joint>')
-        place = text.index('</joint>', text.index(f'<joint name="{joint}">'))
-        text = text[:place] + inside + text[place:]
-    off = '<joint name="elbow"><limits enable="false"/>'
-    robot = load_description(text.replace('<joint name="elbow">', off))
-    joints = ['shoulder', 'lift', 'elbow', 'neck', 'grip']
-    device = JointDevice.from_description(robot, base='base', end='l_lift', joints=joints)
-    np.testing.assert_array_equal(device.bounds[0][:4], [-1.5, 0, -INF, -1])
-    np.testing.assert_array_equal(device.bounds[1], [2, 1, INF, 1, 0.1])
-    np.testing.assert_array_equal(device.velocity_limits[:3], [1, 0.5, INF])
-    np.testing.assert_array_equal(device.effort_limits[:2], [3, 100])
+    }
+    text, narrowed = elements.urdf(joints), interfaces(position=(-1.5, 9), velocity=(-1, 2))
+    for joint, inside in {
+        'shoulder': narrowed + interfaces(effort=(-3, 4), acceleration=(-6, 8)),
+        'neck': interfaces(acceleration=(None, 5)),
+        'elbow': '<limits enable="false"/>' + interfaces(acceleration=(None, 1)),
+    }.items():
+        element = f'<joint name="{joint}"'
+        text = text.replace(f'{element}/>', f'{element}>{inside}</joint>')
+    robot = load_description(text)
+    device = JointDevice.from_description(robot, base='base', end='l_lift', joints=list(joints))
+    np.testing.assert_array_equal(device.bounds, [[-1.5, 0, -INF, -1, -INF], [2, 1, INF, 1, 0.1]])
+    np.testing.assert_array_equal(device.velocity_limits, [1, 0.5, INF, INF, INF])
+    np.testing.assert_array_equal(device.effort_limits, [3, 100, INF, INF, INF])
     # The smaller of |min| and |max|; one alone; disabled in the block.
     np.testing.assert_array_equal(device.acceleration_limits, [6, INF, INF, 5, INF])
-    for place, joint in enumerate(joints):
-        limits = effective_limits(robot, joint)
+    for place, limits in enumerate(effective_limits(robot, joint) for joint in joints):
         assert tuple(bound[place] for bound in device.bounds) == (limits.lower, limits.upper)
         assert device.velocity_limits[place] == limits.velocity
         assert device.effort_limits[place] == limits.effort
         acceleration = min(limits.acceleration, limits.deceleration)
         assert device.acceleration_limits[place] == acceleration
     motors = ActuatorDevice(device, RobotTransmissions(robot))
-    order = [joints.index(name) for name in motors.actuator_names]
+    order = [device.joint_names.index(name) for name in motors.actuator_names]
     np.testing.assert_array_equal(motors.bounds, np.array(device.bounds)[:, order])
 
 

@@ -212,23 +212,20 @@ def test_every_case_of_idyntree_agrees(load_vectors):
             for key, expected in case[direction].items():
                 close(np.ravel(results[key]), np.ravel(expected), tolerance=1e-12)
         limits, dynamics = joint.limits, joint.dynamics
-        assert dynamics.type is JointDynamicsType.NONE
-        defaults = {
-            'has_pos_limits': limits.has_position,
-            'has_vel': limits.has_velocity,
-            'has_eff': limits.has_effort,
-            'dynamics_type': int(dynamics.type),
-        }
-        numbers = {
-            'min': limits.lower,
-            'max': limits.upper,
-            'vel': limits.velocity,
-            'eff': limits.effort,
-            'damping': dynamics.damping,
-            'static_friction': dynamics.static_friction,
-        }
         if 'defaults' in case:
-            assert case['defaults'] == defaults | {key: each[0] for key, each in numbers.items()}
+            assert case['defaults'] == {
+                'has_pos_limits': limits.has_position,
+                'min': limits.lower[0],
+                'max': limits.upper[0],
+                'has_vel': limits.has_velocity,
+                'vel': limits.velocity[0],
+                'has_eff': limits.has_effort,
+                'eff': limits.effort[0],
+                'dynamics_type': dynamics.type,
+                'damping': dynamics.damping[0],
+                'static_friction': dynamics.static_friction[0],
+            }
+            assert dynamics.type is JointDynamicsType.NONE
 
 
 # -- What one type has alone ----------------------------------------------------------------------

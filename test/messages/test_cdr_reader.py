@@ -4,6 +4,7 @@
 """Reading one JointState after another: the format, views, layouts, and what is remembered."""
 
 import gc
+from itertools import product
 import pickle
 import struct
 import tracemalloc
@@ -72,13 +73,7 @@ def test_garbage_hits(data):
     ([{'names': NAMES, 'frame_id': 'f' * length} for length in range(9)], 1),
     ([{'names': ('joint1', 'joint2')}, {'names': ('joint2', 'joint1')}], 2),
     ([{'names': each} for each in (('ab', 'c'), ('a', 'bc'), ('abc', ''), ('', 'abc'))], 4),
-    (
-        [
-            {'names': NAMES, 'fields': each}
-            for each in ((1, 1, 1), (1, 1, 0), (1, 0, 1), (1, 0, 0))
-        ],
-        4,
-    ),
+    ([{'names': NAMES, 'fields': (1, *more)} for more in product((0, 1), repeat=2)], 4),
 ])  # fmt: skip
 def test_messages_that_look_alike(forms, count):
     """Forms that differ in frame, order, boundaries of names or later lengths are told apart."""
@@ -90,9 +85,6 @@ def test_messages_that_look_alike(forms, count):
             assert plain(view) == sample.plain
             layouts.add(view.layout)
     assert len(layouts) == count
-
-
-# -- what is refused -----------------------------------------------------------------------------
 
 
 @given(data=st.data())
@@ -205,9 +197,6 @@ def test_error_is_a_message_error():
     restored = pickle.loads(pickle.dumps(caught.value))
     assert isinstance(restored, UnusualMessageError)
     assert (restored.reason, str(restored)) == ('truncated', str(caught.value))
-
-
-# -- what is kept --------------------------------------------------------------------------------
 
 
 def test_arrays_are_read_only_views():

@@ -43,8 +43,6 @@ transmissions = st.builds(
     simple_transmission, st.floats(0.01, 200.0), st.floats(-3.0, 3.0), reversed=st.booleans()
 )
 
-# -- Numbers --------------------------------------------------------------------------------------
-
 POSITION = (apply_position, unapply_position)
 RATE, EFFORT = (apply_rate, unapply_rate), (apply_effort, unapply_effort)
 TURNED = {'reduction': 2.0, 'reversed': True}
@@ -90,9 +88,6 @@ def test_what_is_no_ratio_is_refused():
     wrist = DifferentialTransmission([1.0, 1.0], [1.0, 1.0])
     with pytest.raises(TransmissionError, match='one actuator and one joint'):
         apply_to_command(VelocityCommand(1.0), wrist)
-
-
-# -- Messages -------------------------------------------------------------------------------------
 
 
 def waypoints(*points):
@@ -215,9 +210,6 @@ def test_varying_ratio_takes_the_position_of_the_message():
     ):
         with pytest.raises(TransmissionError):
             convert(message, crank)
-
-
-# -- Messages of ROS ------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope='module')
