@@ -374,13 +374,6 @@ def test_what_is_refused_keeps_its_names(text, expected, found, kind, lost):
     assert rejected.path == '/robot/transmission'
 
 
-def test_only_direct_children_of_the_robot_count():
-    """Elements inside Gazebo and other elements are ignored."""
-    nested = ros1('t', 'j1', 'a')
-    loaded = load_clean(robot(f'<gazebo>{nested}</gazebo>', f'<group>{nested}</group>'))
-    assert loaded.transmissions == loaded.rejected == ()
-
-
 def test_fragments_load_without_joints_to_check():
     """A document of transmissions alone says once that names were not checked."""
     fragment = robot(ros1('t1', 'a', 'm1'), ros1('t2', 'b', 'm2'), joints='', links='')

@@ -148,7 +148,10 @@ def test_batches_are_single_configurations(shape):
     poses, jacobians = device.base_t_end(q), device.base_j_end(q)
     assert poses.shape == (*shape, 4, 4)
     assert jacobians.shape == (*shape, 6, device.dof)
-    for index in [*np.ndindex(*shape)] if len(q) < 10 else (0, 2047, 2048, 4095, 4096, 4999):
+    # In reverse order the seams of chunks are elsewhere.
+    close(poses, device.base_t_end(q[::-1])[::-1])
+    close(jacobians, device.base_j_end(q[::-1])[::-1])
+    for index in [*np.ndindex(*shape)][:10]:
         close(poses[index], device.base_t_end(q[index]))
         close(jacobians[index], device.base_j_end(q[index]))
 

@@ -5,6 +5,7 @@
 
 import gc
 from itertools import product
+import operator
 import pickle
 import struct
 import tracemalloc
@@ -12,7 +13,7 @@ import weakref
 
 from hypothesis import given
 from hypothesis import strategies as st
-from joint_states import garbage, make_message, make_sample, plain, samples
+from joint_states import arrays_of, garbage, make_message, make_sample, plain, samples
 import numpy as np
 import pytest
 
@@ -42,13 +43,12 @@ def test_any_sequence(data):
         assert (view.layout.names, view.layout.lengths) == key
         assert layouts.setdefault(key, view.layout) is view.layout
         # Of equal and filled arrays there are also rows.
-        arrays = (view.position, view.velocity, view.effort)
-        lengths = {len(array) for array in arrays}
+        lengths = {len(array) for array in arrays_of(view)}
         assert (view.rows is None) == (len(lengths) > 1 or lengths == {0})
         if view.rows is not None:
-            assert view.rows.tobytes() == b''.join(array.tobytes() for array in arrays)
+            assert view.rows.tobytes() == b''.join(each.tobytes() for each in arrays_of(view))
             assert not view.rows.flags.writeable
-            assert all(np.shares_memory(view.rows, array) for array in arrays)
+            assert all(np.shares_memory(view.rows, each) for each in arrays_of(view))
 
 
 @given(data=st.data())
@@ -203,14 +203,13 @@ def test_arrays_are_read_only_views():
     """They are the same objects in the next message; a record that was copied outlives it."""
     reader, sample = JointStateReader(), make_sample(NAMES)
     view = reader.read_message(sample.encode())
-    record, arrays = view.copy_record(), (view.position, view.velocity, view.effort)
+    record, arrays = view.copy_record(), arrays_of(view)
     for values in arrays:
         assert values.flags.aligned
         with pytest.raises(ValueError, match='read-only'):
             values[0] = 1.0
     again = reader.read_message(make_sample(NAMES, first=2.0).encode())
-    for now, before in zip((again.position, again.velocity, again.effort), arrays, strict=True):
-        assert now is before
+    assert all(map(operator.is_, arrays_of(again), arrays))
     assert arrays[0].tolist() == [2.0, 3.0, 4.0]
     message = make_message()
     fill_message(message, record)

@@ -9,7 +9,7 @@ import struct
 
 from hypothesis import given
 from hypothesis import strategies as st
-from joint_states import make_message, make_sample, plain, regular_samples, writer_for
+from joint_states import arrays_of, make_message, make_sample, plain, regular_samples, writer_for
 import numpy as np
 import pytest
 
@@ -17,11 +17,6 @@ from transmission_bridge.errors import MessageError
 from transmission_bridge.messages import cdr
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader, JointStateWriter
 from transmission_bridge.messages.joint_state import record_from_message
-
-
-def arrays_of(data):
-    """Return the three arrays of a writer or a view."""
-    return data.position, data.velocity, data.effort
 
 
 @given(regular_samples)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from joint_states import arrays_of
 import numpy as np
 import pytest
 
@@ -141,11 +142,6 @@ def record(names=('j',), position=(), velocity=(), effort=()):
     """Return a joint state."""
     arrays = (np.array(numbers, dtype=float) for numbers in (position, velocity, effort))
     return JointStateRecord((1, 2), 'frame', tuple(names), *arrays)
-
-
-def arrays_of(state):
-    """Return the three arrays of a joint state."""
-    return state.position, state.velocity, state.effort
 
 
 @given(transmissions, st.lists(values, max_size=1), st.lists(values, max_size=1))
