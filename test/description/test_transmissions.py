@@ -409,12 +409,12 @@ BOTH = transmission(JOINT, ACTUATOR, f'<actuator name="b" role="actuator2" {READ
 def test_who_keeps_what_two_would_have(elements, accepted, commanding, rejected):
     """The loser is an error with its name, which says who won."""
     loaded = load(robot(*elements))
-    winner, *_ = spec_names = names(loaded.transmissions)
-    assert spec_names == accepted.split()
+    assert names(loaded.transmissions) == accepted.split()
     assert [each.name for each in loaded.transmissions if each.can_command] == commanding.split()
     assert names(loaded.rejected) == rejected.split()
     assert {each.subject for each in loaded.errors} == set(rejected.split())
-    won = f"by transmission '{winner}' on line {loaded.transmissions[0].line}"
+    winner = loaded.transmissions[0]
+    won = f"by transmission '{winner.name}' on line {winner.line}"
     assert all(won in each.message for each in loaded.errors if 'usable' not in each.message)
 
 
