@@ -9,7 +9,7 @@ import sys
 from types import SimpleNamespace
 import weakref
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from joint_states import make_message, plain, samples
 import numpy as np
@@ -133,6 +133,7 @@ def test_a_table_is_bounded():
 
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(1, 3000), st.integers(0, 300)), min_size=1, max_size=60))
+@example([(1000, 300)] * 8)
 def test_a_table_is_bounded_in_bytes(shapes):
     """The layouts that a table keeps take 1.5 MiB at most; one that is too heavy is not kept."""
     table, alive = LayoutTable(), weakref.WeakSet()
