@@ -191,6 +191,9 @@ def test_varying_ratio_takes_the_position_of_the_message():
     (mapped,) = apply_to_command(TrajectoryCommand((point,)), crank).waypoints
     change = (velocity_at(0.3 + 2.0 * step) - velocity_at(0.3 - 2.0 * step)) / (2.0 * step)
     assert mapped.acceleration == pytest.approx(change, rel=1e-6)
+    acceleration = apply_acceleration(0.0, crank, at=0.3, rate=2.0)
+    assert acceleration == pytest.approx(change, rel=1e-6)
+    assert apply_effort(5.0 * slope, crank, at=0.3) == pytest.approx(5.0, rel=1e-8)
     actuator = apply_position(0.3, crank)
     state = record(position=[actuator], velocity=[velocity], effort=[5.0])
     joint = unapply_to_feedback(state, crank)
