@@ -3,15 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ros2_control blocks: hardware, properties, components, and how they agree with the URDF."""
 
-from __future__ import annotations
-
 import pytest
-from zoo.four_joints import block, find_only, load_clean, read_table, robot, ros2
-
-from transmission_bridge.description import load_description
-from transmission_bridge.errors import DescriptionError
-
-GOOD = ros2('good', 'j3', 'a3')
+from zoo.four_joints import block, find_only, JOINTS, load, load_clean, read_table, robot, ros2
 
 
 def values(parameters):
@@ -19,36 +12,29 @@ def values(parameters):
     return {parameter.name: parameter.value for parameter in parameters}
 
 
-def read_block(*elements, **more):
-    """Load the robot without findings and return its only block."""
-    (found,) = load_clean(block(*elements, **more)).blocks
-    return found
-
-
 def test_everything_of_a_block_is_read():
     """Attributes, hardware, parameters and the async properties arrive as written."""
-    spec = read_block(
+    text = block(
         '<hardware><plugin>\n some/Hardware </plugin><group>arm</group>'
         '<param name="port">/dev/tty0</param><param name="empty"/></hardware>'
         '<properties><async affinity="[2,4]" scheduling_policy="detached"'
         ' thread_priority="30" print_warnings="False"/></properties>',
         attributes='name="hw" type="system" rw_rate="250" is_async="TRUE" thread_priority="7"',
     )
+    (spec,) = load_clean(text).blocks
     assert (spec.name, spec.type) == ('hw', 'system')
     assert (spec.plugin, spec.group) == ('some/Hardware', 'arm')
     assert (spec.rw_rate, spec.is_async) == (250, True)
     assert values(spec.parameters) == {'port': '/dev/tty0', 'empty': ''}
-    assert dict(spec.properties) == {
-        'affinity': '[2,4]',
-        'scheduling_policy': 'detached',
-        'thread_priority': '30',
-        'print_warnings': 'False',
-    }
+    properties = (
+        'affinity=[2,4] scheduling_policy=detached thread_priority=30 print_warnings=False'
+    )
+    assert ' '.join(map('='.join, spec.properties)) == properties
 
 
 def test_components_and_interfaces_are_read():
     """Joints, sensors and gpios keep interfaces, bounds, sizes, types and parameters."""
-    spec = read_block(
+    text = block(
         '<sensor name="ft"><state_interface name="force.x" data_type="float32" size="2"/>'
         '<param name="frame">tool</param></sensor>'
         '<gpio name="valve"><command_interface name="open" data_type="bool">'
@@ -62,6 +48,7 @@ def test_components_and_interfaces_are_read():
         '<joint name="j2"><limits enable="false"/>'
         '<command_interface name="position"><limits enable="true"/></command_interface></joint>',
     )
+    (spec,) = load_clean(text).blocks
     joint, limitless, sensor, gpio = spec.components
     assert spec.component('j1') is joint
     assert (spec.component('ft', 'sensor'), spec.component('ft')) == (sensor, None)
@@ -88,33 +75,26 @@ LACKING = (
     '<joint name="j2"><state_interface name="position"/><state_interface name="effort"/></joint>'
     '<gpio name="j3"><command_interface name="position"/></gpio>'
 )
+STATES = '<state_interface name="velocity"/> and <state_interface name="effort"/>'
 
 
-@pytest.mark.parametrize(
-    ('plugin', 'needs_state'),
-    [
-        ('joint_state_topic_hardware_interface/JointStateTopicSystem', True),
-        ('topic_based_ros2_control/TopicBasedSystem', True),
-        ('joint_command_topic_hardware_interface/JointCommandTopicSystem', False),
-        ('some/Hardware', False),
-    ],
-)
-def test_topic_based_hardware_needs_the_state_of_what_it_commands(plugin, needs_state):
+@pytest.mark.parametrize(('plugin', 'expected'), [
+    ('joint_state_topic_hardware_interface/JointStateTopicSystem', [STATES]),
+    ('topic_based_ros2_control/TopicBasedSystem', [STATES]),
+    ('joint_command_topic_hardware_interface/JointCommandTopicSystem', []),
+    ('some/Hardware', []),
+])  # fmt: skip
+def test_topic_based_hardware_needs_the_state_of_what_it_commands(plugin, expected):
     """Its write() throws without one: a warning for each joint names the interface to add."""
     hardware = f'<hardware><plugin>{plugin}</plugin></hardware>'
-    states = ''.join(f'<state_interface name="{name}"/>' for name in ('velocity', 'effort'))
-    whole = LACKING.replace('</joint>', states + '</joint>', 1)
-    assert read_block(hardware, components=whole).plugin == plugin
-    if not needs_state:
-        assert read_block(hardware, components=LACKING).plugin == plugin
-        return
-    _, finding = find_only(block(hardware, components=LACKING))
-    assert (finding.severity, finding.subject) == ('warning', 'j1')
-    assert "joint 'j1' cannot be commanded" in finding.message
-    assert finding.path == '/robot/ros2_control/joint[1]'
-    assert finding.expected == (
-        '<state_interface name="velocity"/> and <state_interface name="effort"/>'
-    )
+    states = STATES.replace(' and ', '')
+    load_clean(block(hardware, components=LACKING.replace('</joint>', states + '</joint>', 1)))
+    findings = load(block(hardware, components=LACKING)).findings
+    assert [finding.expected for finding in findings] == expected
+    for finding in findings:
+        assert (finding.severity, finding.subject) == ('warning', 'j1')
+        assert "joint 'j1' cannot be commanded" in finding.message
+        assert finding.path == '/robot/ros2_control/joint[1]'
 
 
 #: Attributes of the block, what stands in it, level, path below the block, and the message.
@@ -164,11 +144,8 @@ def test_a_fault_of_the_block_does_not_cost_its_transmissions(
     """It is one finding with its place, and the block's transmissions load."""
     for short, long in SHORT.items():
         attributes, inside = attributes.replace(short, long), inside.replace(short, long)
-    text = block(inside, GOOD, attributes=attributes)
-    loaded = load_description(text)
+    loaded = load(block(inside, ros2('good', 'j3', 'a3'), attributes=attributes))
     (finding,) = (each for each in loaded.findings if each.severity == level)
-    with pytest.raises(DescriptionError):
-        load_description(text, strict=True)
     assert finding.fatal_if_strict
     assert path == '*' or finding.path == f'/robot/ros2_control{path}'
     assert said in finding.message
@@ -182,21 +159,17 @@ def test_two_blocks_of_one_name_are_a_warning():
     one = '<ros2_control name="hw" type="sensor"/>'
     loaded, finding = find_only(robot(one, one))
     assert len(loaded.blocks) == 2
+    assert (finding.severity, finding.fatal_if_strict) == ('warning', True)
     assert finding.path == '/robot/ros2_control[2]'
 
 
-MIMIC = (
-    '<joint name="j1" type="continuous"><parent link="l0"/><child link="l1"/></joint>'
-    '<joint name="j2" type="continuous"><parent link="l1"/><child link="l2"/>'
-    '<mimic joint="j1"/></joint>'
-    '<joint name="j3" type="fixed"><parent link="l2"/><child link="l3"/></joint>'
-    '<joint name="j4" type="continuous"><parent link="l3"/><child link="l4"/></joint>'
+#: j2 mimics j1, and j3 is fixed.
+MIMIC = JOINTS.replace('<parent link="l1"/>', '<parent link="l1"/><mimic joint="j1"/>').replace(
+    'name="j3" type="revolute"', 'name="j3" type="fixed"'
 )
 
 
-@pytest.mark.parametrize(
-    ('components', 'level', 'said'),
-    read_table("""
+@pytest.mark.parametrize(('components', 'level', 'said'), read_table("""
 <joint name="j1"/><joint name="j2"/> | |
 <joint name="j1"/><joint name="j2" mimic="true"/> | |
 <joint name="j2" mimic="false">COMMAND</joint> | |
@@ -205,15 +178,11 @@ MIMIC = (
 <joint name="j2"/> | warning | another block
 <joint name="ghost"/> | warning | no joint 'ghost'
 <joint name="j3"/> | warning | cannot be controlled
-"""),
-)
+"""))  # fmt: skip
 def test_joints_of_a_block_agree_with_the_urdf(components, level, said):
     """Each rule of ros2_control about mimic, fixed and unknown joints is one finding."""
     components = components.replace('COMMAND', '<command_interface name="position"/>')
-    text = block(components=components, joints=MIMIC)
-    if not level:
-        load_clean(text)
-        return
-    _, finding = find_only(text)
-    assert (finding.severity, finding.fatal_if_strict) == (level, True)
-    assert said in finding.message
+    findings = load(block(components=components, joints=MIMIC)).findings
+    expected = [(level, True)] if level else []
+    assert [(each.severity, each.fatal_if_strict) for each in findings] == expected
+    assert all(said in each.message for each in findings)

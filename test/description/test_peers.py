@@ -1,15 +1,9 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""
-What the parsers and loaders of ros2_control and ROS 1 make of the same files.
+"""The same files as ros2_control and ROS 1 read them; differences that we mean are listed."""
 
-``edge_results.json`` is their own output. Where we mean to differ, the difference is listed here
-with its reason; anything else has to agree.
-"""
-
-from __future__ import annotations
-
+from itertools import product
 import json
 from pathlib import Path
 import re
@@ -20,6 +14,7 @@ from transmission_bridge.description import load_description
 from transmission_bridge.errors import DescriptionError
 
 FOLDER = Path(__file__).parents[1] / 'data' / 'edge'
+#: What their own parsers and loaders print.
 RESULTS = json.loads((FOLDER / 'edge_results.json').read_text(encoding='utf-8'))['files']
 ROS1 = sorted(name for name, result in RESULTS.items() if 'ros1' in result)
 ROS2 = sorted(name for name, result in RESULTS.items() if 'ros2' in result)
@@ -40,25 +35,27 @@ SILENT_DEFAULTS = {
 ATTRIBUTE_REDUCTION = 'r2_attr_reduction.urdf'
 
 
-def read(name):
-    """Return the text of a file."""
-    return (FOLDER / name).read_text(encoding='utf-8')
-
-
-def names_and_values(parameters):
+def parameters(members):
     """Return parameters as the peers print them."""
-    return {parameter.name: parameter.value for parameter in parameters}
+    return {each.name: each.value for each in members if not getattr(each, 'attributes', ())}
+
+
+def assert_agrees(ours, theirs, *names, **other_names):
+    """Check that fields have the peer's values, which may have other names there."""
+    for ours_name, name in ({name: name for name in names} | other_names).items():
+        found = getattr(ours, ours_name)
+        found = list(found) if isinstance(found, tuple) else found
+        assert found == theirs[name], ours_name
 
 
 def ros1_cases():
     """Return every transmission of every ROS 1 file separately: they share a joint."""
-    cases = []
     for name in ROS1:
-        for element in re.findall(r'<transmission .*?</transmission>', read(name), re.DOTALL):
-            for result in RESULTS[name]['ros1']['transmissions']:
-                if f'<transmission name="{result["name"].replace("&", "&amp;")}">' in element:
-                    cases.append(pytest.param(element, result, id=f'{name}-{result["name"]}'))
-    return cases
+        text = (FOLDER / name).read_text(encoding='utf-8')
+        elements = re.findall(r'<transmission .*?</transmission>', text, re.DOTALL)
+        for element, result in product(elements, RESULTS[name]['ros1']['transmissions']):
+            if f'<transmission name="{result["name"].replace("&", "&amp;")}">' in element:
+                yield pytest.param(element, result, id=f'{name}-{result["name"]}')
 
 
 @pytest.mark.parametrize('name', ROS1 + ROS2)
@@ -66,39 +63,36 @@ def test_every_file_loads_from_its_path(name):
     """Each ends in a description, whatever is wrong with a part of it."""
     robot = load_description(FOLDER / name)
     assert robot.name == 'edge'
-    loaded = len(robot.transmissions) + len(robot.rejected)
     # Nested ones (under gazebo or group) are not transmissions of the robot.
-    assert loaded == read(name).count('<transmission ') - (2 if 'nested' in name else 0)
+    text = (FOLDER / name).read_text(encoding='utf-8')
+    expected = text.count('<transmission ') - (2 if 'nested' in name else 0)
+    assert len(robot.transmissions) + len(robot.rejected) == expected
     assert {path.name for path in FOLDER.glob('*.urdf')} == set(ROS1 + ROS2)
 
 
-@pytest.mark.parametrize(('element', 'result'), ros1_cases())
+@pytest.mark.parametrize(('element', 'result'), list(ros1_cases()))
 def test_ros1_loads_what_the_ros1_loader_loads(element, result):
     """Type, interfaces, ratios and offsets in role order agree with ROS 1."""
     robot = load_description(f'<robot name="one">{element}</robot>')
-    loaded = result['loaded']
-    if loaded is None and result['name'] not in READ_BY_US_ONLY:
+    name, loaded = result['name'], result['loaded']
+    if name in REFUSED_BY_US_ONLY or (loaded is None and name not in READ_BY_US_ONLY):
         assert robot.transmissions == ()
+        assert name not in REFUSED_BY_US_ONLY or 'echanicalReduction' in robot.errors[0].message
         assert robot.errors
         return
-    if result['name'] in REFUSED_BY_US_ONLY:
-        assert robot.transmissions == ()
-        assert 'echanicalReduction' in robot.errors[0].message
-        return
     (spec,) = robot.transmissions
-    assert (spec.name, spec.type) == (result['name'], result['type'])
+    assert_agrees(spec, result, 'name', 'type')
     interfaces = {each['name']: each['hardware_interfaces'] for each in result['joints']}
     assert {each.name: list(each.command_interfaces) for each in spec.joints} == interfaces
+    ratios = [each.mechanical_reduction for each in spec.actuators]
     if loaded is None:
-        assert spec.actuators[0].mechanical_reduction == 40.0
+        assert ratios == [40.0]
     elif 'reduction' in loaded:
-        assert spec.actuators[0].mechanical_reduction == loaded['reduction']
-        assert spec.joints[0].offset == loaded['offset']
+        assert (ratios, spec.joints[0].offset) == ([loaded['reduction']], loaded['offset'])
     else:
-        actuators, joints = spec.actuators, spec.joints
-        assert [each.mechanical_reduction for each in actuators] == loaded['actuator_reduction']
-        assert [each.mechanical_reduction for each in joints] == loaded['joint_reduction']
-        assert [each.offset for each in joints] == loaded['joint_offset']
+        assert ratios == loaded['actuator_reduction']
+        assert [each.mechanical_reduction for each in spec.joints] == loaded['joint_reduction']
+        assert [each.offset for each in spec.joints] == loaded['joint_offset']
 
 
 @pytest.mark.parametrize('name', ROS2)
@@ -110,73 +104,51 @@ def test_ros2_blocks_are_those_of_ros2_control(name):
             load_description(FOLDER / name, strict=True)
         return
     blocks = load_description(FOLDER / name).blocks
-    assert len(blocks) == len(result['hardware'])
     for block, hardware in zip(blocks, result['hardware'], strict=True):
-        for key in ('name', 'type', 'plugin', 'group', 'rw_rate', 'is_async'):
-            assert getattr(block, key) == hardware[key]
-        assert names_and_values(block.parameters) == hardware['parameters']
+        assert_agrees(block, hardware, 'name', 'type', 'plugin', 'group', 'rw_rate', 'is_async')
+        assert parameters(block.parameters) == hardware['parameters']
         by_name = {each['name']: each for each in hardware['joints']}
         for component in block.components:
-            expected = by_name[component.name]
-            assert component.kind == expected['type']
-            assert component.mimic is expected['mimic']
-            assert component.limits_enabled is expected['enable_limits']
-            for key in ('command_interfaces', 'state_interfaces'):
-                interfaces = getattr(component, key)
-                assert len(interfaces) == len(expected[key])
-                for interface, other in zip(interfaces, expected[key], strict=True):
-                    compare_interface(interface, other)
+            joint = by_name[component.name]
+            assert_agrees(component, joint, 'mimic', kind='type', limits_enabled='enable_limits')
+            for side in ('command_interfaces', 'state_interfaces'):
+                for ours, theirs in zip(getattr(component, side), joint[side], strict=True):
+                    compare_interface(ours, theirs)
 
 
-def compare_interface(interface, other):
+def compare_interface(ours, theirs):
     """Bounds are strings over there; one that is no number is reported and open here."""
-    assert interface.name == other['name']
-    assert interface.data_type == other['data_type']
-    assert interface.size == other['size']
-    assert interface.limits_enabled is other['enable_limits']
-    assert (interface.initial_value or '') == other['initial_value']
-    assert names_and_values(interface.parameters) == other['parameters']
+    assert_agrees(ours, theirs, 'name', 'data_type', 'size', limits_enabled='enable_limits')
+    assert (ours.initial_value or '') == theirs['initial_value']
+    assert parameters(ours.parameters) == theirs['parameters']
     for key in ('min', 'max'):
-        readable = other[key] not in ('', 'abc')
-        assert getattr(interface, key) == (float(other[key]) if readable else None)
+        readable = theirs[key] not in ('', 'abc')
+        assert getattr(ours, key) == (float(theirs[key]) if readable else None)
 
 
 @pytest.mark.parametrize('name', ROS2)
 def test_ros2_transmissions_are_those_of_ros2_control(name):
     """Roles, ratios, offsets, interfaces, parameters and the implied actuator agree."""
-    result = RESULTS[name]['ros2']
     robot = load_description(FOLDER / name)
-    for hardware in result['hardware']:
-        for expected in hardware['transmissions']:
-            refused = expected['loaded'] is None and expected['name'] in {
-                each.name for each in robot.rejected
-            }
-            if name in SILENT_DEFAULTS or refused:
-                assert robot.transmissions == ()
-                assert len(robot.errors) == 1
-            else:
-                compare_transmission(robot.transmission(expected['name']), expected, name)
-
-
-def compare_transmission(spec, expected, file):
-    """Members are compared by name: theirs are in document order, ours in role order."""
-    assert spec.type == expected['type']
-    assert (
-        names_and_values(tuple(each for each in spec.parameters if not each.attributes))
-        == expected['parameters']
-    )
-    for side in ('joints', 'actuators'):
-        ours = {each.name: each for each in getattr(spec, side)}
-        assert sorted(ours) == sorted(each['name'] for each in expected[side])
-        for other in expected[side]:
-            member = ours[other['name']]
-            reduction = other['mechanical_reduction']
-            if file == ATTRIBUTE_REDUCTION and side == 'joints':
-                assert reduction == 1.0
-                reduction = 7.0
-            assert member.role == other['role']
-            assert member.mechanical_reduction == reduction
-            assert member.offset == other['offset']
-            assert member.read_only is other['read_only']
-            assert list(member.command_interfaces) == other['command_interfaces']
-            assert list(member.state_interfaces) == other['state_interfaces']
+    rejected = {each.name for each in robot.rejected}
+    for hardware in RESULTS[name]['ros2']['hardware']:
+        for theirs in hardware['transmissions']:
+            if name in SILENT_DEFAULTS or (
+                theirs['loaded'] is None and theirs['name'] in rejected
+            ):
+                assert (robot.transmissions, len(robot.errors)) == ((), 1)
+                continue
+            spec = robot.transmission(theirs['name'])
+            assert_agrees(spec, theirs, 'type')
+            assert parameters(spec.parameters) == theirs['parameters']
+            for side in ('joints', 'actuators'):
+                # Theirs are in document order, ours in role order.
+                members = {each.name: each for each in getattr(spec, side)}
+                assert sorted(members) == sorted(each['name'] for each in theirs[side])
+                for member in theirs[side]:
+                    if name == ATTRIBUTE_REDUCTION and side == 'joints':
+                        assert member['mechanical_reduction'] == 1.0
+                        member = member | {'mechanical_reduction': 7.0}
+                    fields = 'mechanical_reduction offset read_only command_interfaces'
+                    fields += ' role state_interfaces'
+                    assert_agrees(members[member['name']], member, *fields.split())

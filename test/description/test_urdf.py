@@ -1,9 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Links and joints of the URDF, and the tree that they form."""
-
-from __future__ import annotations
+"""Links and joints of the URDF, the tree that they form, and the looks of links."""
 
 import math
 
@@ -11,78 +9,81 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from zoo.four_joints import find_only, load_clean, robot
+from zoo.four_joints import find_only, load, load_clean, robot
 
 from transmission_bridge.description import (
     CalibrationSpec,
     DynamicsSpec,
     JointLimits,
-    load_description,
     MimicSpec,
     Pose,
     SafetySpec,
 )
+from transmission_bridge.description.visuals import load_visuals, VisualSpec
 from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.kinematics.spatial import rotation_from_rpy
 
-COMPONENT = st.floats(-1e300, 1e300)
 LIMIT = '<limit lower="-1.5" upper="2" velocity="3" effort="4"/>'
 
 
-def one_joint(inside, kind='revolute', version=''):
+def joint(name, parent, child, inside='', kind='continuous'):
+    """Return a joint."""
+    ends = f'<parent link="{parent}"/><child link="{child}"/>'
+    return f'<joint name="{name}" type="{kind}">{ends}{inside}</joint>'
+
+
+def one_joint(inside, kind='continuous', version=''):
     """Return a robot of two links and one joint."""
-    return (
-        f'<robot name="r"{version}><link name="a"/><link name="b"/><joint name="j" type="{kind}">'
-        f'<parent link="a"/><child link="b"/>{inside}</joint></robot>'
-    )
+    links = '<link name="a"/><link name="b"/>'
+    return f'<robot name="r"{version}>{links}{joint("j", "a", "b", inside, kind)}</robot>'
 
 
 def test_everything_of_a_joint_is_read():
     """Origin, axis, limits, safety, mimic, dynamics and calibration arrive as written."""
-    loaded = load_description(
-        one_joint(
-            '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="0 3 4"/>'
-            + LIMIT
-            + '<safety_controller soft_lower_limit="-1" soft_upper_limit="1" k_position="10"'
-            ' k_velocity="20"/><mimic joint="j" multiplier="-2" offset="0.5"/>'
-            '<dynamics damping="0.7" friction="0.1"/><calibration rising="0.3"/>'
-        )
+    inside = (
+        '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="0 3 4"/><safety_controller '
+        'soft_lower_limit="-1" soft_upper_limit="1" k_position="10" k_velocity="20"/>'
+        '<mimic joint="j" multiplier="-2" offset="0.5"/><dynamics damping="0.7" friction="0.1"/>'
+        '<calibration rising="0.3"/>'
     )
-    joint = loaded.joint('j')
-    assert (joint.type, joint.parent, joint.child, joint.is_scalar) == ('revolute', 'a', 'b', True)
-    assert joint.origin == Pose((1.0, 2.0, 3.0), (0.1, 0.2, 0.3))
-    assert joint.axis == (0.0, 0.6, 0.8)
-    assert joint.limits == JointLimits(lower=-1.5, upper=2.0, velocity=3.0, effort=4.0)
-    assert joint.safety == SafetySpec(-1.0, 1.0, 10.0, 20.0)
-    assert joint.mimic == MimicSpec('j', -2.0, 0.5)
-    assert joint.dynamics == DynamicsSpec(0.7, 0.1)
-    assert joint.calibration == CalibrationSpec(rising=0.3, falling=None)
+    spec = load(one_joint(inside + LIMIT, 'revolute')).joint('j')
+    assert (spec.type, spec.parent, spec.child, spec.is_scalar) == ('revolute', 'a', 'b', True)
+    assert spec.origin == Pose((1.0, 2.0, 3.0), (0.1, 0.2, 0.3))
+    assert spec.axis == (0.0, 0.6, 0.8)
+    assert spec.limits == JointLimits(lower=-1.5, upper=2.0, velocity=3.0, effort=4.0)
+    assert spec.safety == SafetySpec(-1.0, 1.0, 10.0, 20.0)
+    assert spec.mimic == MimicSpec('j', -2.0, 0.5)
+    assert spec.dynamics == DynamicsSpec(0.7, 0.1)
+    assert spec.calibration == CalibrationSpec(rising=0.3, falling=None)
 
 
 def test_what_a_joint_leaves_open_has_its_default():
     """The axis is x, the origin is zero, everything else is absent."""
-    joint = load_clean(one_joint('', kind='continuous')).joint('j')
-    assert (joint.axis, joint.origin) == ((1.0, 0.0, 0.0), Pose())
-    assert (joint.limits, joint.safety, joint.mimic) == (None, None, None)
-    assert (joint.dynamics, joint.calibration) == (None, None)
+    spec = load_clean(one_joint('')).joint('j')
+    assert (spec.axis, spec.origin) == ((1.0, 0.0, 0.0), Pose())
+    assert spec.limits is spec.safety is spec.mimic is spec.dynamics is spec.calibration is None
 
 
-@given(COMPONENT, COMPONENT, COMPONENT)
-def test_axes_have_unit_length(x, y, z):
+COMPONENT = st.floats(-1e300, 1e300)
+
+
+@given(st.tuples(COMPONENT, COMPONENT, COMPONENT))
+def test_axes_have_unit_length(axis):
     """However long or short, the axis keeps its direction and has length one."""
-    scale = max(abs(x), abs(y), abs(z))
+    scale = max(map(abs, axis))
     assume(scale > 0)
-    text = one_joint(f'<axis xyz="{x} {y} {z}"/>', kind='continuous')
-    axis = load_description(text).joint('j').axis
-    assert math.isclose(math.hypot(*axis), 1.0, rel_tol=1e-15)
-    length = math.hypot(x / scale, y / scale, z / scale)
-    for given_component, component in zip((x, y, z), axis, strict=True):
-        assert math.isclose(component, given_component / scale / length, rel_tol=1e-14)
+    x, y, z = axis
+    found = load(one_joint(f'<axis xyz="{x} {y} {z}"/>')).joint('j').axis
+    assert math.hypot(*found) == pytest.approx(1.0, rel=1e-15)
+    length = math.hypot(*(value / scale for value in axis))
+    expected = [value / scale / length for value in axis]
+    assert found == pytest.approx(expected, rel=1e-14, abs=0.0)
 
 
-def with_origin(attributes, version=' version="1.1"'):
+def with_origin(attributes, version='1.1'):
     """Return a robot with a joint with these attributes in its origin."""
-    return one_joint(f'<origin xyz="1 2 3" {attributes}/>', 'continuous', version)
+    version = f' version="{version}"' if version else ''
+    return one_joint(f'<origin xyz="1 2 3" {attributes}/>', version=version)
 
 
 def rotated(x, y, z, w):
@@ -112,40 +113,53 @@ def test_a_quaternion_is_the_rotation_that_it_is(q, length):
     assert np.abs(rotation_from_rpy(origin.rpy) - expected).max() < 1e-14
 
 
-@pytest.mark.parametrize(
-    ('attributes', 'expected'),
-    [
-        ('quat_xyzw="0 0 0 1" rpy="0 0 0"', 'rpy or quat_xyzw'),
-        ('quat_xyzw="0 0 1"', 'four numbers'),
-        ('quat_xyzw="0 0 0 0"', 'a quaternion other than 0 0 0 0'),
-        ('quat_xyzw="0 0 0 a"', 'a decimal number such as 50, -1.5 or 2e-3'),
-    ],
-)
+@pytest.mark.parametrize(('attributes', 'expected'), [
+    ('quat_xyzw="0 0 0 1" rpy="0 0 0"', 'rpy or quat_xyzw'),
+    ('quat_xyzw="0 0 1"', 'four numbers'),
+    ('quat_xyzw="0 0 0 0"', 'a quaternion other than 0 0 0 0'),
+    ('quat_xyzw="0 0 0 a"', 'a decimal number such as 50, -1.5 or 2e-3'),
+])  # fmt: skip
 def test_an_unusable_quaternion_costs_the_joint(attributes, expected):
     """As every number of a joint that cannot be read."""
-    loaded = load_description(with_origin(attributes))
-    assert loaded.joints == ()
-    assert loaded.errors[0].expected == expected
+    loaded = load(with_origin(attributes))
+    assert (loaded.joints, loaded.errors[0].expected) == ((), expected)
 
 
 @pytest.mark.parametrize('version', ['', '1.0', '1.1', '1.2', '2.0', '10.0'])
 def test_quaternions_of_old_versions_are_ignored(version):
     """As in urdfdom before 1.1, with a warning; versions are compared as numbers."""
-    attribute = f' version="{version}"' if version else ''
     if version in ('', '1.0'):
-        loaded, finding = find_only(with_origin('quat_xyzw="1 0 0 0" rpy="0.1 0 0"', attribute))
+        loaded, finding = find_only(with_origin('quat_xyzw="1 0 0 0" rpy="0.1 0 0"', version))
         assert loaded.joint('j').origin.rpy == (0.1, 0.0, 0.0)
         assert (finding.severity, finding.path) == ('warning', '/robot/joint/origin')
         assert 'quat_xyzw' in finding.message
     else:
-        loaded = load_description(with_origin('quat_xyzw="1 0 0 0"', attribute))
+        loaded = load_clean(with_origin('quat_xyzw="1 0 0 0"', version))
         assert abs(loaded.joint('j').origin.rpy[0]) == pytest.approx(math.pi)
+
+
+@pytest.mark.parametrize(('inside', 'limits', 'expected', 'found'), [
+    ('', None, '<limit>', 'none'),
+    ('<limit lower="-1" upper="1" velocity="2"/>', (-1, 1, 2, None), 'attribute effort', 'none'),
+    (LIMIT.replace('"3"', '"-3"').replace('"4"', '"-4"'), (-1.5, 2, 3, 4), None, ''),
+    (LIMIT.replace('2', '-1.5'), (-1.5, -1.5, 3, 4), None, ''),
+    (LIMIT.replace('2', '-2'), (-1.5, -2, 3, 4), 'lower at most upper', '-1.5 to -2.0'),
+])  # fmt: skip
+@pytest.mark.parametrize('kind', ['revolute', 'prismatic'])
+def test_odd_limits_are_open_or_as_written_with_a_warning(kind, inside, limits, expected, found):
+    """What is missing is open, rates and efforts are magnitudes, crossed ones stay."""
+    loaded = load(one_joint(inside, kind))
+    assert [(each.severity, each.expected, each.found) for each in loaded.findings] == [
+        ('warning', expected, found)
+    ] * (expected is not None)
+    assert [each.fatal_if_strict for each in loaded.findings] == [found == 'none'] * bool(expected)
+    assert loaded.joint('j').limits == (limits and JointLimits(*limits))
 
 
 def test_links_keep_their_inertial_data():
     """Mass, centre and inertia are read, geometry is not; a bad mass loses that link alone."""
     inertia = '<inertia ixx="1" ixy="2" ixz="3" iyy="4" iyz="5" izz="6"/>'
-    loaded = load_description(
+    loaded = load(
         f'<robot name="r"><link name="a"><inertial><mass value="2.5"/><origin xyz="0 0 1"/>'
         f'{inertia}</inertial><visual><geometry><box size="not read"/></geometry></visual></link>'
         '<link name="b"><inertial><mass value="heavy"/></inertial></link></robot>'
@@ -161,70 +175,38 @@ def test_links_keep_their_inertial_data():
     'extra',
     [
         '<link name="l1"><inertial><mass value="1"/></inertial></link>',
-        '<joint name="j1" type="fixed"><parent link="l0"/><child link="l1"/></joint>',
+        joint('j1', 'l0', 'l1', kind='fixed'),
     ],
 )
 def test_equal_names_cost_the_later_one(extra):
     """Of two links or joints with one name the first is used, and the second is an error."""
-    loaded = load_description(robot(extra))
+    loaded = load(robot(extra))
     (error,) = loaded.errors
     assert 'twice' in error.message
     assert loaded.joint('j1').type == 'revolute'
     assert loaded.links[1].mass is None
 
 
-@pytest.mark.parametrize(
-    ('inside', 'limits', 'expected', 'found'),
-    [
-        ('', None, '<limit>', ''),
-        ('<limit lower="-1" upper="1" velocity="2"/>', (-1, 1, 2, None), 'attribute effort', ''),
-        (LIMIT.replace('"3"', '"-3"').replace('"4"', '"-4"'), (-1.5, 2, 3, 4), None, ''),
-        (LIMIT.replace('2', '-2'), (-1.5, -2, 3, 4), '', '-1.5 to -2.0'),
-    ],
-)
-@pytest.mark.parametrize('kind', ['revolute', 'prismatic'])
-def test_odd_limits_are_open_or_as_written_with_a_warning(kind, inside, limits, expected, found):
-    """What is missing is open, rates and efforts are magnitudes, crossed ones stay."""
-    text = one_joint(inside, kind=kind)
-    if expected is None:
-        loaded = load_clean(text)
-    else:
-        loaded, finding = find_only(text)
-        assert finding.severity == 'warning'
-        assert expected in finding.expected
-        assert found in finding.found
-        assert finding.fatal_if_strict or inside
-    assert loaded.joint('j').limits == (limits and JointLimits(*limits))
-
-
-@pytest.mark.parametrize(
-    ('joints', 'message'),
-    [
-        ('ab', 'more than one tree'),
-        ('ab bx bc', 'unknown child link'),
-        ('ab xc', 'unknown parent link'),
-        ('ab bc ac', 'already has a parent'),
-        ('ab bc ca', 'form a loop'),
-        ('ab cc', 'form a loop'),
-        ('ab bc', ''),
-        ('ab ac', ''),
-    ],
-)
+@pytest.mark.parametrize(('joints', 'message'), [
+    ('ab', 'more than one tree'),
+    ('ab bx bc', 'unknown child link'),
+    ('ab xc', 'unknown parent link'),
+    ('ab bc ac', 'already has a parent'),
+    ('ab bc ca', 'form a loop'),
+    ('ab cc', 'form a loop'),
+    ('ab bc', ''),
+    ('ab ac', ''),
+])  # fmt: skip
 def test_broken_trees_are_warnings_that_strict_mode_refuses(joints, message):
     """A transmission needs no tree, so all joints stay; a URDF parser would refuse."""
-    text = ''.join(f'<link name="{link}"/>' for link in 'abc') + ''.join(
-        f'<joint name="j{number}" type="continuous"><parent link="{parent}"/>'
-        f'<child link="{child}"/></joint>'
-        for number, (parent, child) in enumerate(joints.split())
+    links = ''.join(f'<link name="{link}"/>' for link in 'abc')
+    loaded = load(
+        robot(links=links, joints=''.join(joint(pair, *pair) for pair in joints.split()))
     )
-    text = f'<robot name="r">{text}</robot>'
-    if not message:
-        load_clean(text)
-        return
-    loaded, finding = find_only(text)
-    assert len(loaded.joints) == len(joints.split())
-    assert message in finding.message
-    assert (finding.severity, finding.fatal_if_strict) == ('warning', True)
+    assert [each.name for each in loaded.joints] == joints.split()
+    expected = [('warning', True)] if message else []
+    assert [(each.severity, each.fatal_if_strict) for each in loaded.findings] == expected
+    assert all(message in each.message for each in loaded.findings)
 
 
 def test_what_a_joint_cannot_mimic():
@@ -232,22 +214,21 @@ def test_what_a_joint_cannot_mimic():
     followed = {1: 2, 2: 3, 3: 2, 4: 4, 5: 9}
     links = ''.join(f'<link name="l{number}"/>' for number in range(6))
     joints = ''.join(
-        f'<joint name="j{number}" type="continuous"><parent link="l{number - 1}"/>'
-        f'<child link="l{number}"/><mimic joint="j{followed[number]}"/></joint>'
-        for number in range(1, 6)
+        joint(f'j{number}', f'l{number - 1}', f'l{number}', f'<mimic joint="j{other}"/>')
+        for number, other in followed.items()
     )
-    loaded = load_description(f'<robot name="r">{links}{joints}</robot>')
-    assert [error.path for error in loaded.errors] == [
-        '/robot/joint[2]', '/robot/joint[4]', '/robot/joint[5]',
-    ]  # fmt: skip
-    assert loaded.errors[0].found == "'j2' after 'j3' after 'j2'"
-    assert loaded.errors[2].found == "'j9'"
+    loaded = load(robot(joints=joints, links=links))
+    assert [(error.path, error.found) for error in loaded.errors] == [
+        ('/robot/joint[2]', "'j2' after 'j3' after 'j2'"),
+        ('/robot/joint[4]', "'j4' after 'j4'"),
+        ('/robot/joint[5]', "'j9'"),
+    ]
     assert loaded.joint('j5').mimic == MimicSpec('j9')
 
 
 def test_a_robot_without_a_name_is_a_warning():
     """URDF wants a name, nothing here needs it."""
-    loaded = load_description('<robot/>')
+    loaded = load('<robot/>')
     assert (loaded.name, loaded.findings[0].message) == ('', '<robot> without a name')
 
 
@@ -258,3 +239,65 @@ def test_unknown_elements_are_fine_and_unknown_names_told_with_the_known_ones():
         loaded.joint('j9')
     with pytest.raises(UnknownNameError, match='none'):
         loaded.transmission('t')
+
+
+BOX = '<geometry><box size="1 2 3"/></geometry>'
+RED = '<material name="m"><color rgba="1 0 0 1"/></material>'
+GREEN = '<material name="m"><color rgba="0 1 0 1"/></material>'
+
+
+def looks(*visuals, name='a', before='', after=''):
+    """Return the looks of a robot that has a link with these visuals."""
+    inside = ''.join(f'<visual>{each}</visual>' for each in visuals)
+    return load_visuals(f'<robot>{before}<link name="{name}">{inside}</link>{after}</robot>')
+
+
+def test_every_shape_is_read():
+    """With origin, size, file and colour."""
+    pose, color = Pose((1.0, 2.0, 3.0), (0.1, 0.2, 0.3)), (0.1, 0.2, 0.3, 1.0)
+    assert looks(
+        '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>'
+        '<geometry><mesh filename="package://p/m.stl" scale="1 1 -1"/></geometry>'
+        '<material name="m"><color rgba="0.1 0.2 0.3 1.5"/></material>',
+        BOX,
+        '<geometry><cylinder radius="1" length="2"/></geometry>',
+        '<geometry><sphere radius="1"/></geometry>',
+    ) == (
+        VisualSpec('a', 'mesh', pose, (1.0, 1.0, -1.0), 'package://p/m.stl', color),
+        VisualSpec('a', 'box', Pose(), (1.0, 2.0, 3.0)),
+        VisualSpec('a', 'cylinder', Pose(), (1.0, 2.0)),
+        VisualSpec('a', 'sphere', Pose(), (1.0,)),
+    )
+
+
+def test_a_material_may_be_named_elsewhere():
+    """As urdfdom has it, in any link; what the robot says itself comes first."""
+    named, there = (
+        f'{BOX}<material name="m"/>',
+        f'<link name="b"><visual>{BOX}{GREEN}</visual></link>',
+    )
+    red, green = (1.0, 0.0, 0.0, 1.0), (0.0, 1.0, 0.0, 1.0)
+    assert [each.color for each in looks(named, before=RED)] == [red]
+    assert [each.color for each in looks(named, after=there)] == [green, green]
+    assert looks(named, before=RED, after=there)[0].color == red
+
+
+@pytest.mark.parametrize('bad', [
+    '',
+    '<geometry/>',
+    '<geometry><box/></geometry>',
+    '<geometry><box size="1 2"/></geometry>',
+    '<geometry><cylinder radius="1"/></geometry>',
+    '<geometry><mesh scale="1 1 1"/></geometry>',
+    '<geometry><cone/></geometry>',
+    f'<origin xyz="x"/>{BOX}',
+])  # fmt: skip
+def test_what_cannot_be_read_is_left_out(bad):
+    """The link is then one without this geometry; its others stay."""
+    assert looks(bad, BOX) == (VisualSpec('a', 'box', Pose(), (1.0, 2.0, 3.0)),)
+
+
+def test_looks_need_neither_a_colour_nor_a_urdf():
+    """A colour that cannot be read is none, and an SDF has no looks."""
+    assert looks(f'{BOX}<material><color rgba="1 x 0 1"/></material>')[0].color is None
+    assert load_visuals('<sdf><model name="m"/></sdf>') == ()

@@ -1,117 +1,79 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The same device seen from the motors."""
-
-from __future__ import annotations
+"""The same device seen from the motors: poses, wrenches, limits and losses."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from zoo import elements, linkages
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ShapeError, UnknownNameError
 from transmission_bridge.kinematics import ActuatorDevice, JointDevice, JointError
 from transmission_bridge.transmissions import Registry, RobotTransmissions
 
-JOINTS = (
-    # name, type, origin, axis, limit, dynamics
-    ('base', 'revolute', '0 0 0.3', '0 0 1', 'lower="-2" upper="1" velocity="2" effort="30"', ''),
-    ('shoulder', 'revolute', '0.1 0 0.2', '0 1 0', 'upper="0.5" velocity="3" effort="20"', ''),
-    ('elbow', 'prismatic', '0 0.1 0.4', '1 0 0.5',
-     'lower="-0.2" upper="0.3" velocity="1" effort="9"', ''),
-    ('pitch', 'revolute', '0.2 0 0', '0 1 0.2', 'lower="-1" upper="1.5" velocity="4" effort="5"',
-     '<dynamics damping="0.5" friction="0.2"/>'),
-    ('roll', 'revolute', '0.1 0 0.1', '1 0 0', 'lower="-3" upper="2" velocity="6" effort="4"',
-     '<dynamics damping="0.3" friction="0.1"/>'),
-    ('knee', 'revolute', '0 0 0.2', '0 1 0',
-     'lower="-0.5" upper="0.6" velocity="2" effort="7"', ''),
-    ('free', 'continuous', '0 0.1 0', '0 0 1', 'velocity="9" effort="1"', ''),
-)  # fmt: skip
-
-
-def member(tag, name, role, reduction=None, offset=None):
-    """Return a joint or actuator of a transmission."""
-    inside = (
-        '' if reduction is None else f'<mechanical_reduction>{reduction}</mechanical_reduction>'
-    )
-    inside += '' if offset is None else f'<offset>{offset}</offset>'
-    return f'<{tag} name="{name}" role="{role}">{inside}</{tag}>'
-
-
-TRANSMISSIONS = (
-    ('base_t', 'transmission_interface/SimpleTransmission', (
-        member('actuator', 'base_motor', 'actuator1'),
-        member('joint', 'base', 'joint1', -50, 0.25))),
-    ('shoulder_t', 'transmission_interface/SimpleTransmission', (
-        member('actuator', 'shoulder_motor', 'actuator1'),
-        member('joint', 'shoulder', 'joint1', -2))),
-    ('wrist_t', 'transmission_interface/DifferentialTransmission', (
-        member('actuator', 'left_motor', 'actuator1', 10),
-        member('actuator', 'right_motor', 'actuator2', -20),
-        member('joint', 'pitch', 'joint1', 2, 0.1),
-        member('joint', 'roll', 'joint2', -1.5, -0.2))),
-)  # fmt: skip
-CRANK = ('knee_t', 'transmission_bridge/CrankSliderTransmission', (
-    member('actuator', 'knee_cylinder', 'actuator1'), member('joint', 'knee', 'joint1'),
-    '<param name="crank_radius">0.1</param><param name="pivot_distance">0.4</param>'
-    '<param name="crank_angle">1.5</param>'))  # fmt: skip
-
-
-def urdf(transmissions):
-    """Return an arm with these transmissions; other joints pass through."""
-    parts = ['<robot name="arm"><link name="world"/>']
-    parent = 'world'
-    for name, kind, origin, axis, limit, more in JOINTS:
-        link = f'{name}_link'
-        parts.append(
-            f'<link name="{link}"/><joint name="{name}" type="{kind}"><parent link="{parent}"/>'
-            f'<child link="{link}"/><origin xyz="{origin}" rpy="0.1 0.2 0.3"/>'
-            f'<axis xyz="{axis}"/><limit {limit}/>{more}</joint>'
-        )
-        parent = link
-    parts.append('<ros2_control name="c" type="system"><hardware><plugin>p</plugin></hardware>')
-    for name, *_ in JOINTS:
-        limit = '<param name="min">-3</param><param name="max">6</param>' * (name == 'pitch')
-        parts.append(
-            f'<joint name="{name}"><command_interface name="acceleration">{limit}'
-            '</command_interface></joint>'
-        )
-    for name, kind, members in transmissions:
-        parts.append(
-            f'<transmission name="{name}"><plugin>{kind}</plugin>{"".join(members)}</transmission>'
-        )
-    return ''.join(parts) + '</ros2_control></robot>'
+JOINTS = {
+    # kind, origin, axis, bounds, limits of velocity and effort, damping and friction
+    'base': ('revolute', (0, 0, 0.3), (0, 0, 1), (-2, 1), (2, 30), None),
+    'shoulder': ('revolute', (0.1, 0, 0.2), (0, 1, 0), (-3, 0.5), (3, 20), None),
+    'elbow': ('prismatic', (0, 0.1, 0.4), (1, 0, 0.5), (-0.2, 0.3), (1, 9), None),
+    'pitch': ('revolute', (0.2, 0, 0), (0, 1, 0.2), (-1, 1.5), (4, 5), (0.5, 0.2)),
+    'roll': ('revolute', (0.1, 0, 0.1), (1, 0, 0), (-3, 2), (6, 4), (0.3, 0.1)),
+    'knee': ('revolute', (0, 0, 0.2), (0, 1, 0), (-0.5, 0.6), (2, 7), None),
+    'free': ('continuous', (0, 0.1, 0), (0, 0, 1), (0, 0), (9, 1), None),
+}
+ratio = elements.ratio
+ARM = (
+    elements.transmission('base_t', 'Simple', {'base': ratio(-50, 0.25)}, ['base_motor']),
+    elements.transmission('shoulder_t', 'Simple', {'shoulder': ratio(-2)}, ['shoulder_motor']),
+    elements.transmission(
+        'wrist_t',
+        'Differential',
+        {'pitch': ratio(2, 0.1), 'roll': ratio(-1.5, -0.2)},
+        {'left_motor': ratio(10), 'right_motor': ratio(-20)},
+    ),
+)
+CRANK = elements.leg()
 
 
 def load(*transmissions):
-    """Return the robot and its transmissions, every one of which must have loaded."""
-    robot = load_description(urdf(transmissions))
+    """Return an arm with these transmissions, and its maps; other joints pass through."""
+    parts, parent = ['<robot name="arm"><link name="world"/>'], 'world'
+    for name, (kind, origin, axis, bounds, rates, losses) in JOINTS.items():
+        more = '<dynamics damping="{}" friction="{}"/>'.format(*losses) if losses else ''
+        options = {'limit': bounds, 'rpy': (0.1, 0.2, 0.3), 'rates': rates, 'more': more}
+        parts.append(linkages.joint(name, parent, f'{name}_link', origin, axis, kind, **options))
+        parent = f'{name}_link'
+    parts.append('<ros2_control name="c" type="system"><hardware><plugin>p</plugin></hardware>')
+    for name in JOINTS:
+        limit = elements.params(min=-3, max=6) if name == 'pitch' else ''
+        interface = f'<command_interface name="acceleration">{limit}</command_interface>'
+        parts.append(f'<joint name="{name}">{interface}</joint>')
+    robot = load_description(''.join([*parts, *transmissions, '</ros2_control></robot>']))
     loaded = RobotTransmissions(robot)
     assert not [str(finding) for finding in loaded.findings if finding.severity == 'error']
-    assert set(loaded.transmissions) == {name for name, _, _ in transmissions}
+    assert len(loaded.transmissions) == len(transmissions)
     return robot, loaded
 
 
-def make_device(*transmissions, end='free_link', joints=None):
+def make_device(*transmissions, end='free_link'):
     """Return the actuator device from the world to a link."""
     robot, loaded = load(*transmissions)
-    return ActuatorDevice.from_description(
-        robot, base='world', end=end, joints=joints, transmissions=loaded
-    )
+    return ActuatorDevice.from_description(robot, base='world', end=end, transmissions=loaded)
 
 
 @pytest.fixture(scope='module')
 def linear():
     """Return a device with constant ratios."""
-    return make_device(*TRANSMISSIONS)
+    return make_device(*ARM)
 
 
 @pytest.fixture(scope='module')
 def varying():
     """Return a device with a crank among its transmissions."""
-    return make_device(*TRANSMISSIONS, CRANK)
+    return make_device(*ARM, CRANK)
 
 
 @pytest.fixture(scope='module', params=['linear', 'varying'])
@@ -126,17 +88,24 @@ def positions(device, seed, shape=()):
     return device.actuator_positions(q)
 
 
+def places(device, *names):
+    """Return the indices of actuators."""
+    return [device.actuator_names.index(name) for name in names]
+
+
+close, equal = np.testing.assert_allclose, np.testing.assert_array_equal
 SEEDS = st.integers(0, 2**32 - 1)
+
+# -- Positions, motions and wrenches --------------------------------------------------------------
 
 
 def test_actuators_stand_in_the_transmissions_order(linear):
     """Actuators are those of the device's transmissions in order, then the ones passed through."""
-    assert linear.actuator_names == (
-        'base_motor', 'shoulder_motor', 'left_motor', 'right_motor', 'elbow', 'knee', 'free',
-    )  # fmt: skip
+    expected = 'base_motor shoulder_motor left_motor right_motor elbow knee free'
+    assert linear.actuator_names == tuple(expected.split())
     assert linear.companions == ()
     assert linear.is_constant
-    assert linear.device.joint_names == tuple(name for name, *_ in JOINTS)
+    assert linear.device.joint_names == tuple(JOINTS)
 
 
 @settings(max_examples=20)
@@ -146,13 +115,11 @@ def test_positions_and_wrenches_go_there_and_back(device, seed):
     rng = np.random.default_rng(seed)
     q = rng.uniform(-0.4, 0.4, (3, device.device.dof))
     a = device.actuator_positions(q)
-    np.testing.assert_allclose(device.joint_positions(a), q, atol=1e-12)
-    np.testing.assert_allclose(device.actuator_positions(q, guess=a), a, atol=1e-12)
+    close(device.joint_positions(a), q, atol=1e-12)
+    close(device.actuator_positions(q, guess=a), a, atol=1e-12)
     q = device.joint_positions(a)
-    np.testing.assert_array_equal(device.base_t_end(a), device.device.base_t_end(q))
-    np.testing.assert_array_equal(
-        device.base_t_frame('pitch_link', a), device.device.base_t_frame('pitch_link', q)
-    )
+    equal(device.base_t_end(a), device.device.base_t_end(q))
+    equal(device.base_t_frame('pitch_link', a), device.device.base_t_frame('pitch_link', q))
     wrench, rate = rng.normal(size=(3, 6)), rng.normal(size=a.shape)
     jacobian = device.base_j_end(a)
     twist = (jacobian @ rate[..., np.newaxis])[..., 0]
@@ -179,22 +146,41 @@ def test_jacobian_is_the_difference_quotient(central_difference, device, seed):
         rotation = device.base_t_frame(frame, a)[:3, :3]
         for column, unit in enumerate(np.diag(steps)):
             rate = central_difference(lambda step: device.base_t_frame(frame, a + step * unit))
-            got = jacobian[:, column] * steps[column]
             spin = rate[:3, :3] @ rotation.T
             expected = (*rate[:3, 3], spin[2, 1], spin[0, 2], spin[1, 0])
-            np.testing.assert_allclose(got, expected, rtol=0.0, atol=1e-9)
+            close(jacobian[:, column] * steps[column], expected, rtol=0.0, atol=1e-9)
 
 
 def test_wrench_that_a_short_arm_cannot_feel_is_left_out():
     """With one joint the wrench is the least one that its effort holds."""
-    device = make_device(*TRANSMISSIONS, end='base_link')
+    device = make_device(*ARM, end='base_link')
     assert device.actuator_names == ('base_motor',)
-    a = [0.3]
     # The base turns about a tilted axis through the end's origin: only a moment is felt.
-    wrench = device.end_wrench([0.4], a)
-    axis = device.device.base_j_end(device.joint_positions(a))[3:, 0]
-    np.testing.assert_allclose(wrench, [0, 0, 0, *(-50 * 0.4 * axis)], atol=1e-12)
-    np.testing.assert_allclose(device.actuator_efforts(wrench, a), [0.4], rtol=1e-12)
+    wrench = device.end_wrench([0.4], [0.3])
+    axis = device.device.base_j_end(device.joint_positions([0.3]))[3:, 0]
+    close(wrench, [0, 0, 0, *(-50 * 0.4 * axis)], atol=1e-12)
+    close(device.actuator_efforts(wrench, [0.3]), [0.4], rtol=1e-12)
+
+
+def test_losses_reflect_through_the_ratio(linear):
+    """Damping scales with the square of the ratio and couples; friction with its magnitude."""
+    a, motors = np.zeros(7), places(linear, 'left_motor', 'right_motor')
+    whole = linear.joint_jacobian(a)
+    jacobian = whole[np.ix_([3, 4], motors)]
+    damping = linear.reflected_damping(a)
+    expected = jacobian.T @ np.diag([0.5, 0.3]) @ jacobian
+    close(damping[np.ix_(motors, motors)], expected, rtol=1e-14)
+    friction = linear.reflected_friction(a)[motors]
+    close(friction, np.abs(jacobian).T @ [0.2, 0.1], rtol=1e-14)
+    # Power lost in the joints is power lost by the actuators.
+    rate = np.random.default_rng(0).normal(size=7)
+    lost = np.array([0, 0, 0, 0.5, 0.3, 0, 0]) @ (whole @ rate) ** 2
+    close(rate @ damping @ rate, lost, rtol=1e-12)
+    single = make_device(*ARM[:2], end='shoulder_link')
+    assert not single.reflected_damping(np.zeros(2)).any()
+
+
+# -- Limits ---------------------------------------------------------------------------------------
 
 
 @given(SEEDS)
@@ -202,28 +188,28 @@ def test_limits_of_coupled_joints_are_tight(linear, seed):
     """No joint position within bounds leaves the box, and its corners touch every side."""
     rng = np.random.default_rng(seed)
     joints = [linear.device.joint_names.index(name) for name in ('pitch', 'roll')]
-    motors = [linear.actuator_names.index(name) for name in ('left_motor', 'right_motor')]
+    motors = places(linear, 'left_motor', 'right_motor')
     low, high = (bound[joints] for bound in linear.device.bounds)
     lower, upper = (bound[motors] for bound in linear.bounds)
     q = np.zeros((54, linear.device.dof))
-    corners = np.array([(x, y) for x in (low[0], high[0]) for y in (low[1], high[1])])
-    q[:4, joints] = corners
+    q[:4, joints] = [(x, y) for x in (low[0], high[0]) for y in (low[1], high[1])]
     q[4:, joints] = rng.uniform(low, high, (50, 2))
     a = linear.actuator_positions(q)[:, motors]
-    np.testing.assert_allclose(a[:4].min(axis=0), lower, rtol=1e-13)
-    np.testing.assert_allclose(a[:4].max(axis=0), upper, rtol=1e-13)
+    close(a[:4].min(axis=0), lower, rtol=1e-13)
+    close(a[:4].max(axis=0), upper, rtol=1e-13)
     assert np.all((a >= lower - 1e-9) & (a <= upper + 1e-9))
-    speeds = linear.device.velocity_limits[joints]
     # a0 = (q0 jr0 + q1 jr1) ar0, a1 = (q0 jr0 - q1 jr1) ar1
+    speeds, efforts = linear.device.velocity_limits[joints], linear.device.effort_limits[joints]
     expected = np.array([10.0, 20.0]) * (2.0 * speeds[0] + 1.5 * speeds[1])
-    np.testing.assert_allclose(linear.velocity_limits[motors], expected, rtol=1e-13)
-    efforts = linear.device.effort_limits[joints]
+    close(linear.velocity_limits[motors], expected, rtol=1e-13)
     expected = (efforts[0] / 2.0 + efforts[1] / 1.5) / (2.0 * np.array([10.0, 20.0]))
-    np.testing.assert_allclose(linear.effort_limits[motors], expected, rtol=1e-13)
-    assert np.all(np.isinf(linear.acceleration_limits[motors]))  # roll has no limit
+    close(linear.effort_limits[motors], expected, rtol=1e-13)
+    # Of accelerations the command interface of pitch has limits alone.
+    assert np.all(np.isinf(linear.acceleration_limits[motors]))
+    assert linear.half_spaces('acceleration')[1].tolist() == [3.0, 3.0]
 
 
-@pytest.mark.parametrize('kind', ['position', 'velocity', 'effort'])
+@pytest.mark.parametrize('kind', ['position', 'velocity', 'acceleration', 'effort'])
 def test_half_spaces_are_exactly_what_the_joints_allow(linear, kind):
     """Random actuator values satisfy the half-spaces exactly if the joints are within limits."""
     matrix, bound = linear.half_spaces(kind)
@@ -240,44 +226,31 @@ def test_half_spaces_are_exactly_what_the_joints_allow(linear, kind):
             allowed = np.all((joint_device.bounds[0] <= q) & (q <= joint_device.bounds[1]))
         else:
             limits = getattr(joint_device, f'{kind}_limits')
-            q = limits * rng.uniform(-1.1, 1.1, joint_device.dof)
-            solve = np.linalg.solve(jacobian, q)
-            x = solve if kind == 'velocity' else jacobian.T @ q
+            q = np.minimum(limits, 50.0) * rng.uniform(-1.1, 1.1, joint_device.dof)
+            x = jacobian.T @ q if kind == 'effort' else np.linalg.solve(jacobian, q)
             allowed = np.all(np.abs(q) <= limits)
         assert np.all(matrix @ x <= bound) == allowed
         inside += bool(allowed)
     assert 0 < inside < 400
 
 
-def test_acceleration_half_spaces_come_from_the_command_interface(linear):
-    """Only pitch has acceleration limits: one pair of half-spaces in the two motors."""
-    matrix, bound = linear.half_spaces('acceleration')
-    np.testing.assert_allclose(bound, [3.0, 3.0])
-    motors = [linear.actuator_names.index(name) for name in ('left_motor', 'right_motor')]
-    np.testing.assert_allclose(matrix[0, motors], [1 / 40, -1 / 80])
-    np.testing.assert_allclose(matrix[1], -matrix[0])
-
-
 def test_companions_count_with_their_limits():
     """An end between two coupled joints has both motors, and the other joint's limits hold."""
-    part = make_device(*TRANSMISSIONS, end='pitch_link')
-    whole = make_device(*TRANSMISSIONS, end='roll_link')
+    part, whole = (make_device(*ARM, end=end) for end in ('pitch_link', 'roll_link'))
     assert part.companions == ('roll',)
     assert part.actuator_names == whole.actuator_names
-    np.testing.assert_allclose(part.bounds, whole.bounds, rtol=1e-14)
-    np.testing.assert_allclose(part.effort_limits, whole.effort_limits, rtol=1e-14)
+    close(part.bounds, whole.bounds, rtol=1e-14)
+    close(part.effort_limits, whole.effort_limits, rtol=1e-14)
     q = np.full(4, 0.2)
-    np.testing.assert_allclose(
-        part.actuator_positions(q), whole.actuator_positions(np.append(q, 0.0)), rtol=1e-14
-    )
+    close(part.actuator_positions(q), whole.actuator_positions([*q, 0.0]), rtol=1e-14)
     a = whole.actuator_positions(np.full(5, 0.3))
-    np.testing.assert_allclose(part.joint_positions(a), q + 0.1, atol=1e-14)
+    close(part.joint_positions(a), q + 0.1, atol=1e-14)
     assert part.base_j_end(a).shape == (6, 5)
 
 
 def test_varying_ratio_needs_a_position(varying):
     """Without a position its limits are unknown, with one they are those of its Jacobian."""
-    column = varying.actuator_names.index('knee_cylinder')
+    (column,) = places(varying, 'cylinder')
     others = np.arange(len(varying.actuator_names)) != column
     assert not varying.is_constant
     a = positions(varying, 1)
@@ -286,12 +259,11 @@ def test_varying_ratio_needs_a_position(varying):
         anywhere = getattr(varying, f'{kind}_limits')
         here = getattr(varying, f'{kind}_limits_at')(a)
         assert np.isnan(anywhere[column])
-        np.testing.assert_array_equal(anywhere[others], here[others])
-        np.testing.assert_allclose(here[column], expected, rtol=1e-12)
+        equal(anywhere[others], here[others])
+        close(here[column], expected, rtol=1e-12)
         with pytest.raises(JointError, match='depend on position'):
             varying.half_spaces(kind)
-        matrix, _ = varying.half_spaces(kind, a)
-        assert matrix.shape[1] == len(varying.actuator_names)
+        assert varying.half_spaces(kind, a)[0].shape[1] == len(varying.actuator_names)
     assert np.isinf(varying.acceleration_limits_at(a)[column])
     with pytest.raises(JointError, match='depend on position'):
         varying.half_spaces('position', a)
@@ -299,20 +271,18 @@ def test_varying_ratio_needs_a_position(varying):
 
 def test_bounds_of_a_single_varying_joint_are_exact(varying):
     """A crank's bounds are the actuator positions at the joint's bounds, in order."""
-    column = varying.actuator_names.index('knee_cylinder')
-    knee = varying.device.joint_names.index('knee')
+    (column,) = places(varying, 'cylinder')
     q = np.zeros((2, varying.device.dof))
-    q[:, knee] = varying.device.bounds[0][knee], varying.device.bounds[1][knee]
+    q[:, varying.device.joint_names.index('knee')] = JOINTS['knee'][3]
     ends = np.sort(varying.actuator_positions(q)[:, column])
-    lower, upper = varying.bounds
-    np.testing.assert_allclose([lower[column], upper[column]], ends, rtol=1e-12)
+    close([bound[column] for bound in varying.bounds], ends, rtol=1e-12)
     assert ends[0] < ends[1]
 
 
 def test_unreachable_position_is_unknown_alone(varying):
     """Where the crank cannot be, poses and wrenches are NaN, in that configuration only."""
     a = positions(varying, 2, (2,))
-    a[0, varying.actuator_names.index('knee_cylinder')] = 99.0
+    a[0, places(varying, 'cylinder')] = 99.0
     assert np.isnan(varying.joint_positions(a)[0]).any()
     wrench = varying.end_wrench(np.ones(a.shape), a)
     assert np.isnan(wrench[0]).any()
@@ -322,29 +292,12 @@ def test_unreachable_position_is_unknown_alone(varying):
     assert np.isnan(varying.velocity_limits_at(a[0])).sum() == 1
 
 
-def test_losses_reflect_through_the_ratio(linear):
-    """Damping scales with the square of the ratio and couples; friction with its magnitude."""
-    a = np.zeros(7)
-    motors = [linear.actuator_names.index(name) for name in ('left_motor', 'right_motor')]
-    jacobian = linear.joint_jacobian(a)[np.ix_([3, 4], motors)]
-    damping = linear.reflected_damping(a)
-    np.testing.assert_allclose(
-        damping[np.ix_(motors, motors)], jacobian.T @ np.diag([0.5, 0.3]) @ jacobian, rtol=1e-14
-    )
-    np.testing.assert_allclose(
-        linear.reflected_friction(a)[motors], np.abs(jacobian).T @ [0.2, 0.1], rtol=1e-14
-    )
-    # Power lost in the joints is power lost by the actuators.
-    rate = np.random.default_rng(0).normal(size=7)
-    lost = np.array([0, 0, 0, 0.5, 0.3, 0, 0]) @ (linear.joint_jacobian(a) @ rate) ** 2
-    np.testing.assert_allclose(rate @ damping @ rate, lost, rtol=1e-12)
-    single = make_device(*TRANSMISSIONS[:2], end='shoulder_link')
-    assert not single.reflected_damping(np.zeros(2)).any()
+# -- Other devices, and refusals ------------------------------------------------------------------
 
 
 def test_device_without_joints():
     """From a link to itself there are no actuators, and nothing is limited."""
-    robot, loaded = load(*TRANSMISSIONS)
+    robot, loaded = load(*ARM)
     device = ActuatorDevice(JointDevice.from_description(robot, base='world', end='world'), loaded)
     assert device.actuator_names == ()
     assert device.base_j_end(np.zeros((2, 0))).shape == (2, 6, 0)
@@ -352,25 +305,25 @@ def test_device_without_joints():
     for kind in ('position', 'velocity', 'acceleration', 'effort'):
         matrix, bound = device.half_spaces(kind)
         assert (matrix.shape, bound.shape) == ((0, 0), (0,))
-    np.testing.assert_array_equal(device.end_wrench([], []), np.zeros(6))
+    equal(device.end_wrench([], []), np.zeros(6))
 
 
 def test_fixed_joints_have_no_actuator_and_floating_ones_cannot():
     """A fixed joint takes no column; a joint with several is moved by no transmission."""
-    robot = load_description("""
-      <robot name="r"><link name="a"/><link name="b"/><link name="c"/><link name="d"/>
-        <joint name="f" type="floating"><parent link="a"/><child link="b"/></joint>
-        <joint name="j" type="revolute"><parent link="b"/><child link="c"/><axis xyz="0 0 1"/>
-          <limit lower="-1" upper="1" velocity="2" effort="3"/>
-          <dynamics damping="0.5" friction="0.25"/></joint>
-        <joint name="x" type="fixed"><parent link="c"/><child link="d"/></joint></robot>""")
+    robot = load_description(
+        '<robot name="r"><link name="a"/>'
+        + linkages.joint('f', 'a', 'b', kind='floating')
+        + linkages.joint('j', 'b', 'c', limit=(-1, 1), more='<dynamics damping="0.5"/>')
+        + linkages.joint('x', 'c', 'd', kind='fixed')
+        + '</robot>'
+    )
     loaded = RobotTransmissions(robot)
     with_fixed = JointDevice.from_description(robot, base='a', end='d', joints=['x', 'j'])
     device = ActuatorDevice(with_fixed, loaded)
     assert device.actuator_names == ('j',)
-    np.testing.assert_array_equal(device.actuator_positions([0.5]), [0.5])
-    np.testing.assert_array_equal(device.bounds, [[-1.0], [1.0]])
-    np.testing.assert_array_equal(device.reflected_damping([0.5]), [[0.5]])
+    equal(device.actuator_positions([0.5]), [0.5])
+    equal(device.bounds, [[-1.0], [1.0]])
+    equal(device.reflected_damping([0.5]), [[0.5]])
     assert device.base_j_end([0.5]).shape == (6, 1)
     floating = JointDevice.from_description(robot, base='a', end='d', joints=['f', 'j'])
     with pytest.raises(UnknownNameError, match="unknown joint 'f'"):
@@ -379,49 +332,110 @@ def test_fixed_joints_have_no_actuator_and_floating_ones_cannot():
 
 def test_the_numbers_of_device_and_transmissions_are_used(linear):
     """Limits that were set on the joint device, and parameters that were tuned."""
-    robot, loaded = load(*TRANSMISSIONS)
+    robot, loaded = load(*ARM)
     device = ActuatorDevice(linear.device.with_velocity_limits(np.full(7, 2.0)), loaded)
-    np.testing.assert_allclose(device.velocity_limits[:2], [100.0, 4.0], rtol=1e-14)
+    close(device.velocity_limits[:2], [100.0, 4.0], rtol=1e-14)
     tuned = loaded.with_parameters({'base_t': {'joints': {'base': {'mechanical_reduction': 10}}}})
-    device = ActuatorDevice.from_description(
-        robot, base='world', end='base_link', transmissions=tuned, name='tuned'
-    )
-    np.testing.assert_allclose(device.velocity_limits, [20.0])
+    ends = {'base': 'world', 'end': 'base_link'}
+    device = ActuatorDevice.from_description(robot, **ends, transmissions=tuned, name='tuned')
+    close(device.velocity_limits, [20.0])
     assert device.device.name == 'tuned'
     assert 'base_motor' in repr(device)
 
 
-@pytest.mark.parametrize(
-    ('ask', 'error', 'said'),
-    [
-        *(
-            (lambda d, query=query: query(d, np.zeros(6)), ShapeError, '7')
-            for query in (
-                ActuatorDevice.joint_positions,
-                ActuatorDevice.base_t_end,
-                ActuatorDevice.base_j_end,
-                ActuatorDevice.reflected_damping,
-                ActuatorDevice.velocity_limits_at,
-                lambda d, a: d.end_wrench(a, np.zeros(7)),
-                lambda d, a: d.half_spaces('effort', a),
-                lambda d, a: d.actuator_positions(np.zeros(7), guess=a),
-            )
-        ),
-        (lambda d: d.actuator_efforts(np.zeros(3), np.zeros(7)), ShapeError, 'wrench'),
-        (lambda d: d.actuator_positions(np.zeros(3)), ShapeError, 'q: expected'),
-        (lambda d: d.effort_limits_at(np.zeros((2, 7))), ShapeError, r'\(7,\)'),
-        (lambda d: d.half_spaces('speed'), JointError, "'speed' is not a kind"),
-        (
-            lambda d: ActuatorDevice(
-                d.device,
-                RobotTransmissions(load()[0], pass_through=False, registry=Registry(())),
-            ),
-            UnknownNameError,
-            'base',
-        ),
-    ],
+QUERIES = (
+    ActuatorDevice.joint_positions,
+    ActuatorDevice.base_t_end,
+    ActuatorDevice.base_j_end,
+    ActuatorDevice.reflected_damping,
+    ActuatorDevice.velocity_limits_at,
+    lambda d, a: d.end_wrench(a, np.zeros(7)),
+    lambda d, a: d.half_spaces('effort', a),
+    lambda d, a: d.actuator_positions(np.zeros(7), guess=a),
 )
+
+
+@pytest.mark.parametrize(('ask', 'error', 'said'), [
+    *((lambda d, query=query: query(d, np.zeros(6)), ShapeError, '7') for query in QUERIES),
+    (lambda d: d.actuator_efforts(np.zeros(3), np.zeros(7)), ShapeError, 'wrench'),
+    (lambda d: d.actuator_positions(np.zeros(3)), ShapeError, 'q: expected'),
+    (lambda d: d.effort_limits_at(np.zeros((2, 7))), ShapeError, r'\(7,\)'),
+    (lambda d: d.half_spaces('speed'), JointError, "'speed' is not a kind"),
+    (lambda d: ActuatorDevice(d.device, RobotTransmissions(
+        load()[0], pass_through=False, registry=Registry(()))), UnknownNameError, 'base'),
+])  # fmt: skip
 def test_wrong_shapes_and_names_are_refused(linear, ask, error, said):
     """Sizes are checked everywhere, and a joint that nothing moves is named."""
     with pytest.raises(error, match=said):
         ask(linear)
+
+
+# -- Linkages: passive joints move, and limit nothing ---------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def of_linkage(linkages):
+    """Return a function that gives the device between two links of a worked linkage."""
+    pytest.importorskip('casadi', reason='CasADi is not installed')
+    robots = {name: load_description(text, strict=True) for name, text in linkages.items()}
+    return lambda name, base, end: ActuatorDevice.from_description(
+        robots[name], base=base, end=end
+    )
+
+
+def reached(device, count=100):
+    """Return actuator positions that the linkage can have."""
+    n = len(device.actuator_names)
+    a = np.random.default_rng(0).uniform(-3.0, 3.0, (count, n))
+    assert np.isfinite(device.joint_positions(a)).all()
+    return a
+
+
+@pytest.mark.parametrize(('name', 'base', 'ends'), [
+    ('five_bar', 'body', ('rod_tip', 'shin_pin')),
+    ('push_rod_ankle', 'shank', ('upper_tip', 'upper_ball')),
+])  # fmt: skip
+def test_both_ends_of_a_loop_are_one_place(of_linkage, name, base, ends):
+    """The way by the rod, of passive joints, and the way by the commanded ones meet."""
+    one, other = (of_linkage(name, base, end) for end in ends)
+    a = reached(one)
+    close(one.base_t_end(a)[:, :3, 3], other.base_t_end(a)[:, :3, 3], atol=1e-10)
+    close(one.base_j_end(a)[:, :3], other.base_j_end(a)[:, :3], atol=1e-9)
+
+
+@pytest.mark.parametrize(('name', 'base', 'end'), [
+    ('four_bar_knee', 'thigh', 'shin'),
+    ('five_bar', 'body', 'shin'),
+    ('push_rod_ankle', 'shank', 'foot'),
+])  # fmt: skip
+def test_limits_are_those_of_the_commanded_joints(of_linkage, linkages, name, base, end):
+    """Speeds and efforts as of a robot whose passive joints nobody publishes."""
+    whole = of_linkage(name, base, end)
+    description = load_description(linkages[name])
+    bare = ActuatorDevice(whole.device, RobotTransmissions(description, passive_joints='none'))
+    for a in reached(whole, 10):
+        for kind in ('velocity', 'effort'):
+            found, expected = (getattr(each, f'{kind}_limits_at')(a) for each in (whole, bare))
+            assert np.isfinite(expected).all()
+            close(found, expected, rtol=1e-12)
+            pairs = zip(whole.half_spaces(kind, a), bare.half_spaces(kind, a), strict=True)
+            for found, expected in pairs:
+                close(found, expected, atol=1e-12)
+
+
+def test_one_motor_and_one_joint_have_bounds(of_linkage):
+    """Where the joint is at its limit, though a passive joint moves as well."""
+    knee = of_linkage('four_bar_knee', 'thigh', 'shin')
+    reach = [knee.joint_positions(bound) for bound in knee.bounds]
+    close(reach, [[-0.7], [0.7]], rtol=0.0, atol=1e-9)
+
+
+def test_passive_joints_have_actuator_positions_where_the_loops_close(of_linkage):
+    """Elsewhere there are none, in place of those that the others alone would have."""
+    knee = of_linkage('four_bar_knee', 'thigh', 'horn')
+    assert knee.device.joint_names == ('knee_crank',)
+    assert knee.companions == ('knee',)
+    # With its companion, the knee, at zero only this is closed.
+    assert np.isnan(knee.actuator_positions([0.1])).all()
+    closed = knee.joint_positions(np.array([0.0]))
+    assert knee.actuator_positions(closed) == pytest.approx([0.0], abs=1e-9)

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Docstrings of the exported names are complete."""
 
-from __future__ import annotations
-
 from functools import cached_property
 import inspect
 import re
@@ -13,46 +11,25 @@ import pytest
 
 from transmission_bridge import kinematics
 
-#: Arguments that are Python's own rather than the function's.
-IGNORED = {'self', 'cls'}
-
-
-def public_names():
-    """Return every exported class and function, with public methods and properties."""
-    found = {}
-    for name in kinematics.__all__:
-        item = found[name] = getattr(kinematics, name)
-        if inspect.isclass(item):
-            found.update(
-                {
-                    f'{name}.{member}': value
-                    for member, value in vars(item).items()
-                    if not member.startswith('_')
-                    and (
-                        inspect.isroutine(value)
-                        or isinstance(value, (property, cached_property, classmethod))
-                    )
-                }
-            )
-    return found
-
-
-NAMES = public_names()
-
-
-def unwrapped(item):
-    """Return the function behind a property or a class method."""
-    if isinstance(item, cached_property):
-        return item.func
-    if isinstance(item, property):
-        return item.fget
-    return item.__func__ if isinstance(item, classmethod) else item
+EXPORTED = {name: getattr(kinematics, name) for name in kinematics.__all__}
+#: Public methods and properties of the exported classes.
+MEMBERS = {
+    f'{name}.{member}': value
+    for name, item in EXPORTED.items()
+    if inspect.isclass(item)
+    for member, value in vars(item).items()
+    if not member.startswith('_')
+    if inspect.isroutine(value) or isinstance(value, (property, cached_property))
+}
+NAMES = EXPORTED | MEMBERS
 
 
 @pytest.mark.parametrize('name', NAMES)
 def test_a_docstring_says_parameters_results_and_errors(name):
     """Arrays come with shape and unit, and an error that the body raises is announced."""
-    item = unwrapped(NAMES[name])
+    item = NAMES[name]
+    for inner in ('fget', 'func', '__func__'):  # of a property and of a class method
+        item = getattr(item, inner, item)
     text = inspect.getdoc(item) or ''
     assert text.strip(), name
     if inspect.isclass(item):
@@ -64,6 +41,7 @@ def test_a_docstring_says_parameters_results_and_errors(name):
     if returns == 'Array':
         assert re.search(r'[Ss]hape|same shape|``\([^)]*\)``|as in', text), name
         assert re.search(r'\[[^\]]*\b(m|rad|N|s|kg)\b|unit|rotation|identity|empty matrix', text)
-    if not isinstance(NAMES[name], (property, cached_property)):
-        assert set(re.findall(r':param (\w+):', text)) == set(signature.parameters) - IGNORED
+    if item is NAMES[name] or isinstance(NAMES[name], classmethod):
+        parameters = set(signature.parameters) - {'self', 'cls'}
+        assert set(re.findall(r':param (\w+):', text)) == parameters
         assert returns == 'None' or ':returns:' in text or text.startswith('Return')

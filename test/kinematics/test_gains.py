@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gains of joints as gains of their motors."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -19,45 +17,35 @@ from transmission_bridge.transmissions import RobotTransmissions
 
 
 @pytest.fixture(scope='module')
-def bent() -> RobotTransmissions:
+def bent():
     """Return a robot of an ankle and a knee, whose ratios depend on position."""
-    text = elements.urdf(
-        ('knee', 'pitch', 'roll'),
-        elements.leg('<param name="lower">0.6</param><param name="upper">2.2</param>')
-        + elements.ANKLE,
-    )
-    return RobotTransmissions(load_description(text))
+    knee = elements.leg(elements.params(lower=0.6, upper=2.2))
+    return elements.maps(('knee', 'pitch', 'roll'), knee + elements.ANKLE)
 
 
-@pytest.fixture(scope='module')
-def wrist() -> str:
-    """Return a differential as text, with units of its drivers to be filled in."""
-    return elements.urdf(
-        ('bend', 'twist', 'alone'),
-        """
-<transmission name="wrist">
-  <plugin>transmission_interface/DifferentialTransmission</plugin>
-  <actuator name="left" role="actuator1" mechanical_reduction="20">{left}</actuator>
-  <actuator name="right" role="actuator2" mechanical_reduction="-30">{right}</actuator>
-  <joint name="bend" role="joint1"/><joint name="twist" role="joint2"/>
-</transmission>
-""",
-    )
+def make_wrist(**units):
+    """Return a differential, with units of the driver of its left motor."""
+    motors = {
+        'left': elements.ratio(20) + elements.params(**units),
+        'right': elements.ratio(-30),
+    }
+    wrist = elements.transmission('wrist', 'Differential', ('bend', 'twist'), motors)
+    return elements.maps(('bend', 'twist', 'alone'), wrist)
 
 
 PLACE = [1.4, -0.2, 0.1]
 
 
-def random_gains(n: int, seed: int) -> np.ndarray:
+def random_gains(n, seed):
     """Return a symmetric positive definite matrix."""
     root = np.random.default_rng(seed).normal(size=(n, n))
     return root @ root.T + n * np.eye(n)
 
 
 @pytest.mark.parametrize('seed', range(3))
-def test_energy_and_losses_are_those_of_the_joints(wrist, seed):
+def test_energy_and_losses_are_those_of_the_joints(seed):
     """A spring and a damper at the joints hold and lose the same when the motors are them."""
-    robot = RobotTransmissions(load_description(wrist.format(left='', right='')))
+    robot = make_wrist()
     n = len(robot.joint_names)
     k, d = random_gains(n, seed), random_gains(n, seed + 10)
     gains = actuator_gains(robot, np.zeros(n), proportional=k, derivative=d)
@@ -100,9 +88,9 @@ def test_motors_make_the_stiffness_asked_for_under_a_load(bent, seed):
     np.testing.assert_allclose(gains.joint_proportional, k, atol=1e-9)
 
 
-def test_the_diagonal_says_what_is_lost(wrist):
+def test_the_diagonal_says_what_is_lost():
     """Two motors of a differential couple where the joints differ in stiffness, else not."""
-    robot = RobotTransmissions(load_description(wrist.format(left='', right='')))
+    robot = make_wrist()
     gains = actuator_gains(robot, [0.0] * 3, proportional={'bend': 10.0, 'twist': 2.0})
     left, right = (robot.actuator_names.index(name) for name in ('left', 'right'))
     # q = (a1 / 20 ± a2 / -30) / 2, so K12 = (10 - 2) / (4 * 20 * -30).
@@ -121,14 +109,11 @@ def test_the_diagonal_says_what_is_lost(wrist):
     np.testing.assert_allclose(same.diagonal().joint_proportional, same.joint_proportional)
 
 
-def test_gains_in_the_units_of_the_drivers(wrist):
+def test_gains_in_the_units_of_the_drivers():
     """A driver multiplies its own numbers by them, and gives the effort that is meant."""
-    left = (
-        '<param name="position_unit">turn</param><param name="velocity_unit">rpm</param>'
-        '<param name="effort_unit">A</param><param name="torque_constant">0.1</param>'
-    )
-    plain = RobotTransmissions(load_description(wrist.format(left='', right='')))
-    robot = RobotTransmissions(load_description(wrist.format(left=left, right='')))
+    plain = make_wrist()
+    units = {'position_unit': 'turn', 'velocity_unit': 'rpm', 'effort_unit': 'A'}
+    robot = make_wrist(**units, torque_constant=0.1)
     k, d = random_gains(3, 1), random_gains(3, 2)
     expected = actuator_gains(plain, [0.0] * 3, proportional=k, derivative=d)
     gains = actuator_gains(robot, [0.0] * 3, proportional=k, derivative=d)
@@ -142,49 +127,39 @@ def test_gains_in_the_units_of_the_drivers(wrist):
     np.testing.assert_allclose(effort * effort_scale, expected.derivative @ speed, rtol=1e-12)
 
 
-ONES = [1.0] * 3
-
-
-@pytest.mark.parametrize(
-    ('position', 'options', 'error', 'said'),
-    [
-        (PLACE, {'proportional': [1.0, 2.0]}, ShapeError, 'proportional'),
-        (PLACE[:2], {}, ShapeError, 'position'),
-        (PLACE, {'load': [1.0]}, ShapeError, 'load'),
-        (PLACE, {'derivative': {'kne': 1.0}}, UnknownNameError, "derivative: unknown joint 'kne'"),
-        (PLACE, {'proportional': [1.0, math.nan, 1.0]}, TransmissionError, 'is not finite'),
-        ([0.0, 5.0, 5.0], {}, TransmissionError, 'do not reach'),
-    ],
-)
+@pytest.mark.parametrize(('position', 'options', 'error', 'said'), [
+    (PLACE, {'proportional': [1.0, 2.0]}, ShapeError, 'proportional'),
+    (PLACE[:2], {}, ShapeError, 'position'),
+    (PLACE, {'load': [1.0]}, ShapeError, 'load'),
+    (PLACE, {'derivative': {'kne': 1.0}}, UnknownNameError, "derivative: unknown joint 'kne'"),
+    (PLACE, {'proportional': [1.0, math.nan, 1.0]}, TransmissionError, 'is not finite'),
+    ([0.0, 5.0, 5.0], {}, TransmissionError, 'do not reach'),
+])  # fmt: skip
 def test_what_cannot_be_a_gain_is_refused(bent, position, options, error, said):
     """Wrong shapes, names, numbers and places are errors."""
     with pytest.raises(error, match=said):
-        actuator_gains(bent, position, **{'proportional': ONES, **options})
+        actuator_gains(bent, position, **{'proportional': [1.0] * 3, **options})
 
 
 def test_passive_joints_of_a_linkage_may_be_left_out(linkages):
     """Set point, load and gains are those of the commanded joints, of all, or given by name."""
     pytest.importorskip('casadi', reason='CasADi is not installed')
     robot = RobotTransmissions(load_description(linkages['push_rod_ankle']))
-    n, (pitch, roll) = len(robot.joint_names), (0.1, -0.05)
-    k = random_gains(2, 0)
-    short = actuator_gains(robot, [pitch, roll], proportional=k, load=[20.0, -10.0])
+    n, place, load, k = len(robot.joint_names), (0.1, -0.05), (20.0, -10.0), random_gains(2, 0)
+    short = actuator_gains(robot, place, proportional=k, load=load)
     names = short.joint_names
     assert n > len(names) == 2
     places = [robot.joint_names.index(name) for name in names]
-    q, load, matrix = np.full(n, 0.7), np.zeros(n), np.zeros((n, n))
-    q[places], load[places], matrix[np.ix_(places, places)] = (pitch, roll), (20.0, -10.0), k
-    by_name = dict(zip(names, (pitch, roll), strict=True))
-    for position, others in (
-        (q, {'proportional': matrix, 'load': load}),
-        (by_name, {'proportional': k, 'load': dict(zip(names, (20.0, -10.0), strict=True))}),
-    ):
-        gains = actuator_gains(robot, position, **others)
+    q, all_loads, matrix = np.full(n, 0.7), np.zeros(n), np.zeros((n, n))
+    q[places], all_loads[places], matrix[np.ix_(places, places)] = place, load, k
+    by_name, loads = (dict(zip(names, values, strict=True)) for values in (place, load))
+    for position, gain, at_joints in ((q, matrix, all_loads), (by_name, k, loads)):
+        gains = actuator_gains(robot, position, proportional=gain, load=at_joints)
         np.testing.assert_array_equal(gains.proportional, short.proportional)
         np.testing.assert_array_equal(gains.geometric, short.geometric)
     np.testing.assert_allclose(short.joint_proportional, k)
     expected = rf"position: expected shape \(2,\) of '{names[0]}', '{names[1]}', "
     with pytest.raises(ShapeError, match=expected + rf'or \({n},\) with passive joints'):
-        actuator_gains(robot, [pitch], proportional=k)
+        actuator_gains(robot, [0.1], proportional=k)
     with pytest.raises(UnknownNameError, match="position: unknown joint 'kne'"):
         actuator_gains(robot, {'kne': 1.0}, proportional=k)

@@ -1,33 +1,33 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Writing JointState bytes from a template."""
+"""Writing JointState bytes: from a template of one layout, and from records of any layout."""
 
-from __future__ import annotations
-
+from dataclasses import replace
 from itertools import product
 import struct
 
 from hypothesis import given
 from hypothesis import strategies as st
-from joint_states import plain, regular_samples, writer_for
+from joint_states import arrays_of, make_message, make_sample, plain, regular_samples, writer_for
 import numpy as np
 import pytest
 
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
+from transmission_bridge.messages import cdr
+from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader, JointStateWriter
+from transmission_bridge.messages.joint_state import record_from_message
 
 
-@given(data=st.data())
-def test_bytes_of_the_format(data):
+@given(regular_samples)
+def test_bytes_of_the_format(sample):
     """The bytes follow the format, with every bit of the numbers and zero padding."""
-    sample = data.draw(regular_samples)
     writer = writer_for(sample)
     message = writer.write_message(sample.sec, sample.nanosec)
     assert message == sample.encode()
     assert plain(JointStateReader().read_message(message)) == sample.plain
     # Rows fill the arrays; there are some only if all arrays are sent.
-    arrays = (writer.position, writer.velocity, writer.effort)
+    arrays = arrays_of(writer)
     assert (writer.rows is None) == (not all(len(array) for array in arrays))
     if writer.rows is not None:
         writer.rows[...] = np.arange(writer.rows.size).reshape(writer.rows.shape)
@@ -42,8 +42,7 @@ def test_fields(fields):
         view = JointStateReader().read_message(writer.write_message(0, 0))
         zeros = [[0.0] * (count if sent else 0) for sent in fields]
         for each in (writer, view):
-            arrays = (each.position, each.velocity, each.effort)
-            assert [array.tolist() for array in arrays] == zeros
+            assert [array.tolist() for array in arrays_of(each)] == zeros
 
 
 def test_messages_are_apart():
@@ -63,11 +62,13 @@ def test_messages_are_apart():
 )
 def test_stamp_out_of_range(sec, nanosec):
     """A stamp that does not fit is refused, and the next message is right."""
-    writer = JointStateWriter(['a'])
-    with pytest.raises(MessageError) as caught:
-        writer.write_message(sec, nanosec)
-    assert caught.value.reason == 'stamp'
-    assert struct.unpack_from('<iI', writer.write_message(-1, 2**32 - 1), 4) == (-1, 2**32 - 1)
+    writer, encoder = JointStateWriter(['a']), JointStateEncoder()
+    rows = np.zeros((3, 1))
+    for write in (writer.write_message, lambda *stamp: encoder.encode_rows(('a',), stamp, rows)):
+        with pytest.raises(MessageError) as caught:
+            write(sec, nanosec)
+        assert caught.value.reason == 'stamp'
+        assert struct.unpack_from('<iI', write(-1, 2**32 - 1), 4) == (-1, 2**32 - 1)
 
 
 @pytest.mark.parametrize('text', ['a\0b', '\0', '\ud800'])
@@ -77,3 +78,29 @@ def test_bad_strings(text):
         with pytest.raises(MessageError) as caught:
             JointStateWriter(names, frame_id)
         assert caught.value.reason == 'string'
+
+
+@given(st.lists(regular_samples, max_size=6))
+def test_any_sequence_of_layouts(drawn):
+    """Each record is as its bytes, from arrays or rows, whatever came before and afterwards."""
+    encoder = JointStateEncoder()
+    # Each layout comes again with other numbers.
+    drawn += [replace(sample, patterns=sample.patterns[::-1]) for sample in drawn]
+    records = [record_from_message(sample.fill(make_message())) for sample in drawn]
+    encoded = [encoder.encode_record(record) for record in records]
+    for record, sample, data in zip(records, drawn, encoded, strict=True):
+        assert data == sample.encode()
+        if record.names and record.lengths == (len(record.names),) * 3:
+            rows = np.array(arrays_of(record))
+            data = encoder.encode_rows(record.names, record.stamp, rows)
+            assert data == replace(sample, frame_id='').encode()
+
+
+def test_more_layouts_than_are_kept():
+    """Layouts beyond those kept are written as well as the others, at bounded memory."""
+    encoder = JointStateEncoder()
+    samples = [make_sample([f'joint_{number}'], frame_id='') for number in range(3 * cdr.WRITERS)]
+    for sample in (*samples, *reversed(samples)):
+        record = record_from_message(sample.fill(make_message()))
+        assert encoder.encode_record(record) == sample.encode()
+        assert encoder._writer.cache_info().currsize <= cdr.WRITERS

@@ -3,12 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands and feedback of one joint through one transmission."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from joint_states import arrays_of
 import numpy as np
 import pytest
 
@@ -38,7 +37,6 @@ from transmission_bridge.messages.trajectory import POINT_FIELDS
 from transmission_bridge.transmissions import DifferentialTransmission
 from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
 
-CLOSE = {'rel': 0.0, 'abs': 1e-9}
 GEARED = simple_transmission(50.0, 0.1, reversed=True)
 
 values = st.floats(-100.0, 100.0)
@@ -51,30 +49,27 @@ RATE, EFFORT = (apply_rate, unapply_rate), (apply_effort, unapply_effort)
 TURNED = {'reduction': 2.0, 'reversed': True}
 
 
-@pytest.mark.parametrize(
-    ('functions', 'options', 'joint', 'actuator'),
-    [
-        (POSITION, {}, -1.2, -1.2),
-        (POSITION, {'reduction': 50.0}, 0.01, 0.5),
-        (POSITION, {'reversed': True}, 0.5, -0.5),
-        (POSITION, {'offset': 0.1}, 0.3, 0.2),
-        (POSITION, {'reduction': 50.0, 'offset': 0.1, 'reversed': True}, 0.3, -10.0),
-        # Rates have no offset, and efforts divide by the reduction.
-        (RATE, {'reduction': 50.0, 'offset': 100.0}, 0.01, 0.5),
-        (RATE, TURNED, 1.0, -2.0),
-        # Reversed and a negative reduction are two spellings, and both together cancel.
-        (RATE, {'reduction': -2.0}, 1.0, -2.0),
-        (RATE, {'reduction': -2.0, 'reversed': True}, 1.0, 2.0),
-        ((apply_acceleration, unapply_rate), TURNED, 1.0, -2.0),
-        (EFFORT, {'reduction': 50.0, 'offset': 100.0}, 10.0, 0.2),
-        (EFFORT, TURNED, 10.0, -5.0),
-    ],
-)
+@pytest.mark.parametrize(('functions', 'options', 'joint', 'actuator'), [
+    (POSITION, {}, -1.2, -1.2),
+    (POSITION, {'reduction': 50.0}, 0.01, 0.5),
+    (POSITION, {'reversed': True}, 0.5, -0.5),
+    (POSITION, {'offset': 0.1}, 0.3, 0.2),
+    (POSITION, {'reduction': 50.0, 'offset': 0.1, 'reversed': True}, 0.3, -10.0),
+    # Rates have no offset, and efforts divide by the reduction.
+    (RATE, {'reduction': 50.0, 'offset': 100.0}, 0.01, 0.5),
+    (RATE, TURNED, 1.0, -2.0),
+    # Reversed and a negative reduction are two spellings, and both together cancel.
+    (RATE, {'reduction': -2.0}, 1.0, -2.0),
+    (RATE, {'reduction': -2.0, 'reversed': True}, 1.0, 2.0),
+    ((apply_acceleration, unapply_rate), TURNED, 1.0, -2.0),
+    (EFFORT, {'reduction': 50.0, 'offset': 100.0}, 10.0, 0.2),
+    (EFFORT, TURNED, 10.0, -5.0),
+])  # fmt: skip
 def test_numbers(functions, options, joint, actuator):
     """Reduction, offset and sense act as in Beam Bots."""
     (apply, unapply), transmission = functions, simple_transmission(**options)
-    assert apply(joint, transmission) == pytest.approx(actuator, **CLOSE)
-    assert unapply(actuator, transmission) == pytest.approx(joint, **CLOSE)
+    assert apply(joint, transmission) == pytest.approx(actuator, rel=0.0, abs=1e-9)
+    assert unapply(actuator, transmission) == pytest.approx(joint, rel=0.0, abs=1e-9)
 
 
 @given(transmissions, values, values)
@@ -87,40 +82,40 @@ def test_there_and_back(transmission, value, rate):
     assert abs(power - value * rate) <= 1e-13 * (abs(value * rate) + 1.0)
 
 
+def test_what_is_no_ratio_is_refused():
+    """A ratio of zero, and a transmission of two joints, which cannot map one number."""
+    with pytest.raises(TransmissionError):
+        simple_transmission(0.0)
+    wrist = DifferentialTransmission([1.0, 1.0], [1.0, 1.0])
+    with pytest.raises(TransmissionError, match='one actuator and one joint'):
+        apply_to_command(VelocityCommand(1.0), wrist)
+
+
 def waypoints(*points):
     """Return a command of a trajectory that is repeated."""
     return TrajectoryCommand(points, repeat='forever')
 
 
 COMMANDS = [
-    (
-        PositionCommand(0.75, velocity=0.25, duration=250, command_id='c'),
-        PositionCommand(-0.5, velocity=-0.5, duration=250, command_id='c'),
-    ),
+    (PositionCommand(0.75, velocity=0.25, duration=250, command_id='c'),
+     PositionCommand(-0.5, velocity=-0.5, duration=250, command_id='c')),
     (PositionCommand(0.75), PositionCommand(-0.5)),
     (VelocityCommand(0.25, duration=3), VelocityCommand(-0.5, duration=3)),
     (EffortCommand(1.0, command_id=1), EffortCommand(-0.5, command_id=1)),
-    (
-        waypoints(JointWaypoint(0.75, 250, velocity=0.25, acceleration=0.5), JointWaypoint(1, 5)),
-        waypoints(JointWaypoint(-0.5, 250, velocity=-0.5, acceleration=-1), JointWaypoint(-1, 5)),
-    ),
-]
+    (waypoints(JointWaypoint(0.75, 250, velocity=0.25, acceleration=0.5), JointWaypoint(1, 5)),
+     waypoints(JointWaypoint(-0.5, 250, velocity=-0.5, acceleration=-1), JointWaypoint(-1, 5))),
+]  # fmt: skip
 FEEDBACK = [
-    (
-        BeginMotion(5.0, 10.0, expected_arrival=7, peak_velocity=5.0, acceleration=10.0),
-        BeginMotion(-2.0, -4.5, expected_arrival=7, peak_velocity=2.5, acceleration=5.0),
-    ),
+    (BeginMotion(5.0, 10.0, expected_arrival=7, peak_velocity=5.0, acceleration=10.0),
+     BeginMotion(-2.0, -4.5, expected_arrival=7, peak_velocity=2.5, acceleration=5.0)),
     (BeginMotion(5.0, 10.0), BeginMotion(-2.0, -4.5)),
-]
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ('convert', 'other', 'message', 'mapped'),
-    [
-        *((apply_to_command, unapply_to_feedback, *pair) for pair in COMMANDS),
-        *((unapply_to_feedback, apply_to_command, *pair) for pair in FEEDBACK),
-    ],
-)
+@pytest.mark.parametrize(('convert', 'other', 'message', 'mapped'), [
+    *((apply_to_command, unapply_to_feedback, *pair) for pair in COMMANDS),
+    *((unapply_to_feedback, apply_to_command, *pair) for pair in FEEDBACK),
+])  # fmt: skip
 def test_messages(convert, other, message, mapped):
     """Each number is mapped, peaks as magnitudes, the rest stays; the wrong way is refused."""
     before = replace(message)
@@ -149,37 +144,28 @@ def record(names=('j',), position=(), velocity=(), effort=()):
     return JointStateRecord((1, 2), 'frame', tuple(names), *arrays)
 
 
-def arrays_of(state):
-    """Return the three arrays of a joint state."""
-    return state.position, state.velocity, state.effort
-
-
 @given(transmissions, st.lists(values, max_size=1), st.lists(values, max_size=1))
 def test_joint_state_there_and_back(transmission, position, rates):
     """Each number is mapped, empty lists stay empty, the state stays, feedback is the inverse."""
     state = record(position=position, velocity=rates, effort=rates)
     command = apply_to_command(state, transmission)
-    functions = (apply_position, apply_rate, apply_effort)
-    for numbers, mapped, apply in zip(
-        arrays_of(state), arrays_of(command), functions, strict=True
-    ):
-        assert mapped.tolist() == [apply(value, transmission) for value in numbers.tolist()]
     assert (command.stamp, command.frame_id, command.names) == ((1, 2), 'frame', ('j',))
     assert state.position.tolist() == position
-    back = unapply_to_feedback(command, transmission)
-    for found, value in zip(arrays_of(back), arrays_of(state), strict=True):
-        np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-9)
+    back = arrays_of(unapply_to_feedback(command, transmission))
+    functions = (apply_position, apply_rate, apply_effort)
+    for numbers, mapped, found, apply in zip(
+        arrays_of(state), arrays_of(command), back, functions, strict=True
+    ):
+        assert mapped.tolist() == [apply(value, transmission) for value in numbers.tolist()]
+        np.testing.assert_allclose(found, numbers, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ('state', 'reason'),
-    [
-        (record(names=('j', 'k'), position=[1.0, 2.0]), 'several_joints'),
-        (record(names=('j', 'k')), 'several_joints'),
-        (record(position=[1.0, 2.0]), 'ragged'),
-        (record(names=(), effort=[1.0]), 'ragged'),
-    ],
-)
+@pytest.mark.parametrize(('state', 'reason'), [
+    (record(names=('j', 'k'), position=[1.0, 2.0]), 'several_joints'),
+    (record(names=('j', 'k')), 'several_joints'),
+    (record(position=[1.0, 2.0]), 'ragged'),
+    (record(names=(), effort=[1.0]), 'ragged'),
+])  # fmt: skip
 def test_joint_state_of_several_joints_is_refused(state, reason):
     """One transmission is never applied to several joints."""
     with pytest.raises(MessageError) as caught:
@@ -187,82 +173,6 @@ def test_joint_state_of_several_joints_is_refused(state, reason):
     assert caught.value.reason == reason
     assert unapply_to_feedback(state, None) is state
     assert unapply_to_feedback(record(names=()), GEARED).lengths == (0, 0, 0)
-
-
-# -- messages of ROS ------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope='module')
-def types():
-    """Return the generated types by name."""
-    sensor = pytest.importorskip('sensor_msgs.msg', reason='sensor_msgs is not installed')
-    return vars(sensor) | vars(pytest.importorskip('trajectory_msgs.msg'))
-
-
-def make_trajectory(types, numbers):
-    """Return a JointTrajectory of ROS with one waypoint at 3 s."""
-    point = types['JointTrajectoryPoint']()
-    point.time_from_start.sec = 3
-    for field, given_numbers in zip(POINT_FIELDS, numbers, strict=True):
-        setattr(point, field, list(given_numbers))
-    message = types['JointTrajectory']()
-    message.joint_names, message.points = ['j'], [point]
-    return message
-
-
-@pytest.mark.ros
-@pytest.mark.parametrize('convert', [apply_to_command, unapply_to_feedback])
-def test_messages_of_ros(types, convert):
-    """A JointState comes back as a new one, mapped as its record is; no other one unchanged."""
-    message = types['JointState']()
-    message.header.stamp.sec, message.header.frame_id = 7, 'base'
-    message.name, message.position, message.effort = ['j'], [0.5], [2.0]
-    mapped = convert(message, GEARED)
-    expected = convert(record(position=[0.5], effort=[2.0]), GEARED)
-    assert type(mapped) is types['JointState']
-    assert (mapped.header.stamp.sec, mapped.header.frame_id, mapped.name) == (7, 'base', ['j'])
-    for found, value in zip(arrays_of(mapped), arrays_of(expected), strict=True):
-        np.testing.assert_array_equal(found, value)
-    assert list(message.position) == [0.5]
-    several, ragged = (make_trajectory(types, (each, [], [], [])) for each in ([0.5], [0.5, 0.6]))
-    several.joint_names = ['j', 'k']
-    for wrong, reason, words in (
-        (types['BatteryState'](), 'other_type', 'BatteryState cannot be mapped'),
-        (several, 'several_joints', "'j'"),
-        (ragged, 'ragged', 'more values'),
-    ):
-        with pytest.raises(MessageError, match=words) as caught:
-            convert(wrong, GEARED)
-        assert caught.value.reason == reason
-
-
-@pytest.mark.ros
-def test_trajectory_of_ros(types):
-    """It is mapped waypoint by waypoint, and back; what is omitted stays so."""
-    numbers = (0.5, 0.2, 0.3, 4.0)
-    functions = (apply_position, apply_rate, apply_acceleration, apply_effort)
-    mapped = apply_to_command(make_trajectory(types, [[each] for each in numbers]), GEARED)
-    (point,), (back,) = mapped.points, unapply_to_feedback(mapped, GEARED).points
-    assert type(mapped) is types['JointTrajectory']
-    assert (mapped.joint_names, point.time_from_start.sec) == (['j'], 3)
-    for field, value, apply in zip(POINT_FIELDS, numbers, functions, strict=True):
-        assert list(getattr(point, field)) == [apply(value, GEARED)]
-        assert list(getattr(back, field)) == pytest.approx([value], **CLOSE)
-    (bare,) = apply_to_command(make_trajectory(types, ([], [0.2], [], [])), GEARED).points
-    assert (len(bare.positions), list(bare.velocities)) == (0, [apply_rate(0.2, GEARED)])
-    assert apply_to_command(types['JointTrajectory'](), GEARED).points == []
-
-
-# -- other transmissions -------------------------------------------------------------------------
-
-
-def test_what_is_no_ratio_is_refused():
-    """A ratio of zero, and a transmission of two joints, which cannot map one number."""
-    with pytest.raises(TransmissionError):
-        simple_transmission(0.0)
-    wrist = DifferentialTransmission([1.0, 1.0], [1.0, 1.0])
-    with pytest.raises(TransmissionError, match='one actuator and one joint'):
-        apply_to_command(VelocityCommand(1.0), wrist)
 
 
 def test_varying_ratio_takes_the_position_of_the_message():
@@ -281,6 +191,9 @@ def test_varying_ratio_takes_the_position_of_the_message():
     (mapped,) = apply_to_command(TrajectoryCommand((point,)), crank).waypoints
     change = (velocity_at(0.3 + 2.0 * step) - velocity_at(0.3 - 2.0 * step)) / (2.0 * step)
     assert mapped.acceleration == pytest.approx(change, rel=1e-6)
+    acceleration = apply_acceleration(0.0, crank, at=0.3, rate=2.0)
+    assert acceleration == pytest.approx(change, rel=1e-6)
+    assert apply_effort(5.0 * slope, crank, at=0.3) == pytest.approx(5.0, rel=1e-8)
     actuator = apply_position(0.3, crank)
     state = record(position=[actuator], velocity=[velocity], effort=[5.0])
     joint = unapply_to_feedback(state, crank)
@@ -289,11 +202,67 @@ def test_varying_ratio_takes_the_position_of_the_message():
     moving = BeginMotion(actuator, actuator, peak_velocity=abs(velocity))
     there = unapply_to_feedback(moving, crank, at=actuator)
     assert there.peak_velocity == pytest.approx(2.0, rel=1e-9)
-    without = TrajectoryCommand((replace(point, velocity=None),))
     for convert, message in (
         (apply_to_command, VelocityCommand(2.0)),
-        (apply_to_command, without),
+        (apply_to_command, TrajectoryCommand((replace(point, velocity=None),))),
         (unapply_to_feedback, moving),
     ):
         with pytest.raises(TransmissionError):
             convert(message, crank)
+
+
+@pytest.fixture(scope='module')
+def types():
+    """Return the generated types by name."""
+    sensor = pytest.importorskip('sensor_msgs.msg', reason='sensor_msgs is not installed')
+    return vars(sensor) | vars(pytest.importorskip('trajectory_msgs.msg'))
+
+
+def make_trajectory(types, numbers, names=('j',)):
+    """Return a JointTrajectory of ROS with one waypoint at 3 s."""
+    point = types['JointTrajectoryPoint']()
+    point.time_from_start.sec = 3
+    for field, given_numbers in zip(POINT_FIELDS, numbers, strict=True):
+        setattr(point, field, list(given_numbers))
+    return types['JointTrajectory'](joint_names=list(names), points=[point])
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('convert', [apply_to_command, unapply_to_feedback])
+def test_messages_of_ros(types, convert):
+    """A JointState comes back as a new one, mapped as its record is; no other one unchanged."""
+    message = types['JointState'](name=['j'], position=[0.5], effort=[2.0])
+    message.header.stamp.sec, message.header.frame_id = 7, 'base'
+    mapped = convert(message, GEARED)
+    expected = convert(record(position=[0.5], effort=[2.0]), GEARED)
+    assert type(mapped) is types['JointState']
+    assert (mapped.header.stamp.sec, mapped.header.frame_id, mapped.name) == (7, 'base', ['j'])
+    for found, value in zip(arrays_of(mapped), arrays_of(expected), strict=True):
+        np.testing.assert_array_equal(found, value)
+    assert list(message.position) == [0.5]
+    one, two = ([0.5], [], [], []), ([0.5, 0.6], [], [], [])
+    for wrong, reason, words in (
+        (types['BatteryState'](), 'other_type', 'BatteryState cannot be mapped'),
+        (make_trajectory(types, one, 'jk'), 'several_joints', "'j'"),
+        (make_trajectory(types, two), 'ragged', 'more values'),
+    ):
+        with pytest.raises(MessageError, match=words) as caught:
+            convert(wrong, GEARED)
+        assert caught.value.reason == reason
+
+
+@pytest.mark.ros
+def test_trajectory_of_ros(types):
+    """It is mapped waypoint by waypoint, and back; what is omitted stays so."""
+    numbers = (0.5, 0.2, 0.3, 4.0)
+    functions = (apply_position, apply_rate, apply_acceleration, apply_effort)
+    mapped = apply_to_command(make_trajectory(types, [[each] for each in numbers]), GEARED)
+    (point,), (back,) = mapped.points, unapply_to_feedback(mapped, GEARED).points
+    assert type(mapped) is types['JointTrajectory']
+    assert (mapped.joint_names, point.time_from_start.sec) == (['j'], 3)
+    for field, value, apply in zip(POINT_FIELDS, numbers, functions, strict=True):
+        assert list(getattr(point, field)) == [apply(value, GEARED)]
+        assert list(getattr(back, field)) == pytest.approx([value], rel=0.0, abs=1e-9)
+    (bare,) = apply_to_command(make_trajectory(types, ([], [0.2], [], [])), GEARED).points
+    assert (len(bare.positions), list(bare.velocities)) == (0, [apply_rate(0.2, GEARED)])
+    assert apply_to_command(types['JointTrajectory'](), GEARED).points == []

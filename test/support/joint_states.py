@@ -73,9 +73,14 @@ class Sample:
         )
 
 
+def arrays_of(data):
+    """Return the three arrays of a record, a view, a writer or a message."""
+    return data.position, data.velocity, data.effort
+
+
 def plain(data):
     """Return a record or a view as a tuple that compares bit for bit."""
-    arrays = (data.position, data.velocity, data.effort)
+    arrays = arrays_of(data)
     assert all(values.dtype == np.float64 and values.ndim == 1 for values in arrays)
     return (data.stamp, data.frame_id, data.names, *(values.tobytes() for values in arrays))
 
@@ -137,7 +142,6 @@ def make_sample(names, frame_id='base', first=1.0, fields=(True, True, True)):
 def writer_for(sample):
     """Return a writer filled with the numbers of a regular sample."""
     writer = JointStateWriter(sample.names, sample.frame_id, tuple(map(bool, sample.patterns)))
-    arrays = (writer.position, writer.velocity, writer.effort)
-    for values, patterns in zip(arrays, sample.patterns, strict=True):
+    for values, patterns in zip(arrays_of(writer), sample.patterns, strict=True):
         values.view(np.uint64)[:] = np.array(patterns, dtype=np.uint64)
     return writer

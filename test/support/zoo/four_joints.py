@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot of four revolute joints, j1 to j4, to put elements into, and what loading it finds."""
 
-from __future__ import annotations
-
 import pytest
 
 from transmission_bridge.description import load_description
@@ -22,6 +20,7 @@ COMPONENTS = ''.join(
     '<state_interface name="position"/><state_interface name="velocity"/></joint>\n'
     for number in range(1, 5)
 )
+HARDWARE = 'name="hw" type="system"'
 
 
 def robot(*elements, joints=JOINTS, links=LINKS):
@@ -29,37 +28,64 @@ def robot(*elements, joints=JOINTS, links=LINKS):
     return '<robot name="small">\n' + links + joints + '\n'.join(elements) + '\n</robot>\n'
 
 
-def block(*elements, attributes='name="hw" type="system"', components=COMPONENTS, **kinematics):
-    """Return the robot with these elements in a block of ros2_control."""
+def hardware(*elements, attributes=HARDWARE, components=COMPONENTS):
+    """Return a block of ros2_control with these elements."""
     inside = f'\n{components}' + '\n'.join(elements)
-    return robot(f'<ros2_control {attributes}>{inside}</ros2_control>', **kinematics)
+    return f'<ros2_control {attributes}>{inside}</ros2_control>'
+
+
+def block(*elements, attributes=HARDWARE, components=COMPONENTS, **kinematics):
+    """Return the robot with these elements in a block of ros2_control."""
+    return robot(hardware(*elements, attributes=attributes, components=components), **kinematics)
+
+
+def transmission(*inside, kind='<plugin>T</plugin>', name='t', attributes=''):
+    """Return a transmission of either dialect, by what names its type."""
+    return f'<transmission name="{name}"{attributes}>{kind}' + ''.join(inside) + '</transmission>'
 
 
 def ros2(name, joint, actuator, attributes=''):
     """Return a ros2_control transmission of one joint."""
-    return (
-        f'<transmission name="{name}"><plugin>T</plugin><joint name="{joint}" role="joint1"/>'
-        f'<actuator name="{actuator}" role="actuator1" {attributes}/></transmission>'
+    joint = f'<joint name="{joint}" role="joint1"/>'
+    actuator = f'<actuator name="{actuator}" role="actuator1" {attributes}/>'
+    return transmission(joint, actuator, name=name)
+
+
+def ros1(name, joint, actuator, interface='PositionJointInterface', ratio='2'):
+    """Return a ROS 1 transmission of one joint."""
+    return transmission(
+        f'<joint name="{joint}"><hardwareInterface>{interface}</hardwareInterface></joint>',
+        f'<actuator name="{actuator}"><mechanicalReduction>{ratio}</mechanicalReduction>',
+        '</actuator>',
+        kind='<type>T</type>',
+        name=name,
     )
 
 
+def load(source):
+    """Return a description; strict mode gives the same, or raises its first fatal finding."""
+    loaded = load_description(source)
+    fatal = [each for each in loaded.findings if each.severity == 'error' or each.fatal_if_strict]
+    if not fatal:
+        assert load_description(source, strict=True) == loaded
+        return loaded
+    with pytest.raises(DescriptionError) as caught:
+        load_description(source, strict=True)
+    for part in ('message', 'line', 'path', 'expected', 'found'):
+        assert getattr(caught.value, part) == getattr(fatal[0], part)
+    return loaded
+
+
 def find_only(text):
-    """Return a description and its only finding, which strict mode raises if it is to."""
-    loaded = load_description(text)
+    """Return a description and its only finding."""
+    loaded = load(text)
     (finding,) = loaded.findings
-    if finding.fatal_if_strict:
-        with pytest.raises(DescriptionError) as caught:
-            load_description(text, strict=True)
-        parts = ('message', 'line', 'path', 'expected', 'found')
-        assert all(getattr(caught.value, each) == getattr(finding, each) for each in parts)
-    else:
-        assert load_description(text, strict=True) == loaded
     return loaded, finding
 
 
 def load_clean(text):
     """Return a description that has no finding."""
-    loaded = load_description(text, strict=True)
+    loaded = load(text)
     assert loaded.findings == ()
     return loaded
 

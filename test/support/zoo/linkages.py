@@ -20,8 +20,9 @@ def joint(
     limit: tuple[float, float] = (-1.5, 1.5),
     rpy: Sequence[float] = (0.0, 0.0, 0.0),
     more: str = '',
+    rates: tuple[float, float] = (10.0, 100.0),
 ) -> str:
-    """Return a joint with its child link; a number is the place x + iy."""
+    """Return a joint with its child link; a number is the place x + iy, ``rates`` its limits."""
     if isinstance(xyz, (complex, float, int)):
         xyz = (complex(xyz).real, complex(xyz).imag, 0.0)
     place, turn = (' '.join(map(repr, map(float, each))) for each in (xyz, rpy))
@@ -30,7 +31,8 @@ def joint(
     text += f'<origin xyz="{place}" rpy="{turn}"/>'
     if kind != 'fixed':
         text += f'<axis xyz="{" ".join(map(repr, map(float, axis)))}"/>'
-        text += f'<limit lower="{limit[0]}" upper="{limit[1]}" effort="100" velocity="10"/>'
+        text += f'<limit lower="{limit[0]}" upper="{limit[1]}" '
+        text += f'velocity="{rates[0]}" effort="{rates[1]}"/>'
     return text + more + '</joint>'
 
 

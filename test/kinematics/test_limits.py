@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boxes and half-spaces against all vertices of small polytopes."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 from hypothesis import assume, given
@@ -18,16 +16,17 @@ from transmission_bridge.kinematics.limits import (
     tight_box,
 )
 
-SIZES = st.tuples(st.integers(1, 4), st.integers(1, 3))
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def random_matrix(n, m, rng):
-    """Return a well-conditioned matrix with zeros, as transmissions have them."""
+@st.composite
+def jacobians(draw):
+    """Draw a well-conditioned matrix with zeros, as transmissions have them, and a generator."""
+    n, m = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(SEEDS))
     matrix = rng.uniform(0.2, 2.0, (n, m)) * rng.choice([-1.0, 0.0, 1.0], (n, m))
-    values = np.linalg.svd(matrix)[1]
-    assume(values[-1] > 0.1)
-    return matrix
+    assume(np.linalg.svd(matrix)[1][-1] > 0.1)
+    return matrix, rng
 
 
 def vertices(matrix, bound):
@@ -44,13 +43,12 @@ def vertices(matrix, bound):
     return np.array(corners)
 
 
-@given(SIZES, SEEDS)
-def test_box_touches_the_polytope_on_every_side(size, seed):
+@given(jacobians())
+def test_box_touches_the_polytope_on_every_side(drawn):
     """With no more actuators than joints the box is that of the polytope's corners."""
-    n, m = size
+    jacobian, rng = drawn
+    n, m = jacobian.shape
     assume(m <= n)
-    rng = np.random.default_rng(seed)
-    jacobian = random_matrix(n, m, rng)
     # Bounds around an allowed point, so that the polytope is not empty.
     inside = jacobian @ rng.normal(size=m)
     lower, upper = inside - rng.uniform(0.1, 2.0, n), inside + rng.uniform(0.1, 2.0, n)
@@ -81,9 +79,8 @@ def test_more_actuators_than_joints_leave_directions_free(seed):
     """An actuator that the joints determine is bounded, one that can move idly is not."""
     rng = np.random.default_rng(seed)
     a, b = rng.uniform(0.5, 2.0, 2)
-    least, greatest = tight_box(
-        np.array([[a, 0.0, 0.0], [0.0, b, -1.0]]), np.array([-1.0, -2.0]), np.array([3.0, 4.0])
-    )
+    jacobian = np.array([[a, 0.0, 0.0], [0.0, b, -1.0]])
+    least, greatest = tight_box(jacobian, np.array([-1.0, -2.0]), np.array([3.0, 4.0]))
     np.testing.assert_allclose([least[0], greatest[0]], [-1.0 / a, 3.0 / a], rtol=1e-12)
     np.testing.assert_array_equal(least[1:], -np.inf)
     np.testing.assert_array_equal(greatest[1:], np.inf)
@@ -99,24 +96,21 @@ def test_open_bounds_open_only_what_depends_on_them():
     assert (least[0], greatest[0]) == (-1.5, np.inf)
 
 
-@given(SIZES, SEEDS)
-def test_effort_region_is_the_image_of_the_box(size, seed):
+@given(jacobians())
+def test_effort_region_is_the_image_of_the_box(drawn):
     """Efforts that joints within limits ask for are in the half-spaces, and reach each of them."""
-    n, m = size
-    rng = np.random.default_rng(seed)
-    jacobian, effort = random_matrix(n, m, rng), rng.uniform(0.5, 3.0, n)
+    jacobian, rng = drawn
+    n, m = jacobian.shape
+    effort = rng.uniform(0.5, 3.0, n)
     corners = np.array(list(product(*((-e, e) for e in effort)))) @ jacobian
     matrix, bound = effort_half_spaces(jacobian, effort)
-    reach = (corners @ matrix.T).max(axis=0)
-    np.testing.assert_allclose(reach, bound, atol=1e-9)
+    np.testing.assert_allclose((corners @ matrix.T).max(axis=0), bound, atol=1e-9)
     np.testing.assert_allclose(effort_box(jacobian, effort), corners.max(axis=0), rtol=1e-12)
     if m <= n:
         # In any direction the half-spaces reach no further than the image does.
-        allowed = vertices(matrix, bound)
-        for direction in rng.normal(size=(10, m)):
-            np.testing.assert_allclose(
-                (allowed @ direction).max(), (corners @ direction).max(), rtol=1e-9
-            )
+        directions = rng.normal(size=(m, 10))
+        reach = (vertices(matrix, bound) @ directions).max(axis=0)
+        np.testing.assert_allclose(reach, (corners @ directions).max(axis=0), rtol=1e-9)
 
 
 def test_unlimited_effort_frees_what_it_reaches():
