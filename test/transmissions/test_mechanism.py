@@ -159,14 +159,14 @@ def test_no_sample_is_mapped_to_another_turn(most: float, direction: str) -> Non
 # -- what cannot be built ------------------------------------------------------------------------
 
 
-def other(base: type, **members):
+def variant(base: type, **members):
     """Return a class whose members replace those of another one."""
     return type('Other', (base,), members)
 
 
 def posed(actuators, joints):
     """Return a slider that is assembled elsewhere."""
-    return other(m.Slider, pose=lambda self: (actuators, joints))
+    return variant(m.Slider, pose=lambda self: (actuators, joints))
 
 
 class Root(m.Equation):
@@ -191,7 +191,7 @@ class Root(m.Equation):
 @pytest.mark.parametrize(
     ('make', 'message'),
     [
-        (other(m.Slider, pose=EquationTransmission.pose),
+        (variant(m.Slider, pose=EquationTransmission.pose),
          r'Other has a closure alone and does not define how it is assembled.*pose\(\)'),
         (posed([0.1, 0.2], [0.0]), 'Other.pose returns a wrong number of positions.*1 of actuat'),
         (posed([0.1], []), 'Other.pose returns a wrong number of positions.*1 of joints'),
@@ -200,21 +200,22 @@ class Root(m.Equation):
         (posed([math.nan], [0.0]), 'the pose does not determine'),
         # The rod is longer than it could be: half-way between the two assemblies.
         (posed([0.04 * math.cos(1.5)], [0.0]), 'the pose does not determine'),
-        (other(m.FingerLoop, closure=lambda a, q, p: a - q[0]),
+        (variant(m.FingerLoop, closure=lambda a, q, p: a - q[0]),
          'closure returns a wrong number of equations.*2.*1'),
-        (other(m.Slider, closure=lambda a, q, p: ca.sin(q)),
+        (variant(m.Slider, closure=lambda a, q, p: ca.sin(q)),
          'the equations do not determine every actuator'),
-        (other(m.Slider, closure=lambda a, q, p: a**2 + q**2 + 1), 'the pose does not determine'),
-        (other(m.Slider, closure=None),
+        (variant(m.Slider, closure=lambda a, q, p: a * a + q * q + 1),
+         'the pose does not determine'),
+        (variant(m.Slider, closure=None),
          'Other does not define the map of its range.*actuator_position.* or a closure'),
         # Where a turn leads to the other assembly, no table has one for each position.
         (lambda: Root({'lower': -2.0}), 'changes its assembly within the range'),
         # A table with the pose alone would answer next to nothing.
         (lambda: m.Crossed(0.6, 3e5), 'is the range narrow enough'),
-        (other(m.Sine, actuator_position=lambda q, p: ca.sqrt(-1.0 - q * q)),
+        (variant(m.Sine, actuator_position=lambda q, p: ca.sqrt(-1.0 - q * q)),
          'no position of the domain can be reached'),
         # Rounding alone tells two joints apart that only move together.
-        (other(m.Shear,
+        (variant(m.Shear,
                joint_position=lambda a, p: (a[0] + a[1], 0.3 * a[0] + (0.1 + 0.2) * a[1])),
          'every position of the domain is a dead centre'),
     ],
@@ -317,7 +318,7 @@ def begun(q: float, lower: float, upper: float) -> tuple[Transmission, Transmiss
     """Return a slider by formulas, and by its closure from a pose on."""
     formulas = m.guided(0.04, 0.12, 0.01, 1.5)
     pose = formulas.joint_to_actuator('position', [q]), [q]
-    closure = other(
+    closure = variant(
         m.Slider,
         range=lambda self: self.bare_range('joint', [lower], [upper]),
         pose=lambda self: pose,
@@ -398,7 +399,7 @@ def test_small_equations_are_solved_as_numpy_solves_them(
 
 def test_the_first_mechanism_of_a_type_does_not_limit_the_others() -> None:
     """A number that is zero in the first one couples coordinates of the second."""
-    kind = other(m.Parallel)
+    kind = variant(m.Parallel)
     kind({'bend': (0.0, 0.0, 0.0)}).joint_to_actuator('position', np.zeros(3))
     t = kind({'bend': (0.5, 0.6, -0.5)})
     x = t.domain.grid(4)
@@ -442,7 +443,7 @@ TAU = np.array([1.0, 2.0, 3.0, 4.0])
 @pytest.mark.parametrize('cls', [Mixed, MixedByClosure])
 def test_each_mechanism_of_a_type_has_a_suitable_order_of_elimination(cls) -> None:
     """The best order of the first one has zero pivots in the others."""
-    kind = other(cls)
+    kind = variant(cls)
     for order in ([0, 1, 2, 3], [1, 0, 3, 2], [1, 2, 3, 0]):
         t = kind({'rows': tuple(map(tuple, np.eye(4)[order].tolist()))})
         # Pivots in another order are tiny here.
