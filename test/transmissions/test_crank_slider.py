@@ -24,12 +24,6 @@ from transmission_bridge.transmissions.crank_slider import (
 angles = st.floats(-9.0, 9.0)
 
 
-def inside(t: CrankSliderTransmission, shares: np.ndarray) -> np.ndarray:
-    """Return joint positions at shares of the domain."""
-    low, high = t.domain.lower[0], t.domain.upper[0]
-    return (low + (high - low) * shares)[:, np.newaxis]
-
-
 @example(0.125, 0.125, 0.125, -1e-121)
 @example(0.125, 0.125, 0.125, math.pi)
 @given(st.floats(0.02, 0.2), st.floats(0.02, 0.4), st.floats(-0.2, 0.2), angles)
@@ -51,7 +45,8 @@ def test_the_domain_ends_where_the_linkage_does(
     t = guided(crank, rod, offset, angle).with_max_gain(1e8)
     assert t.domain.lower[0] <= 0.0 <= t.domain.upper[0]
     report = MapReport()
-    q = inside(t, np.linspace(1e-4, 1.0 - 1e-4, 200))
+    shares = np.linspace(1e-4, 1.0 - 1e-4, 200)[:, np.newaxis]
+    q = np.array(t.domain.lower) + t.domain.span * shares
     s = t.joint_to_actuator('position', q, report=report)
     back = t.actuator_to_joint('position', s, report=report)
     assert report.counts == {}
@@ -63,29 +58,17 @@ def test_the_domain_ends_where_the_linkage_does(
 
 def test_reductions_offset_and_zero() -> None:
     """Motor, joint and zero are where the equations of the class put them."""
-    t = CrankSliderTransmission(
-        GuidedSlider(0.04, 0.12, 0.01),
-        1.6,
-        stroke_at_zero=0.08,
-        actuator_reduction=300.0,
-        joint_reduction=-2.0,
-        joint_offset=0.3,
-    )
-    plain = guided(0.04, 0.12, 0.01, 1.6)
+    numbers = {'actuator_reduction': 300.0, 'joint_reduction': -2.0, 'joint_offset': 0.3}
+    law = GuidedSlider(0.04, 0.12, 0.01)
+    t = CrankSliderTransmission(law, 1.6, stroke_at_zero=0.08, **numbers)
+    plain, one = guided(0.04, 0.12, 0.01, 1.6), np.ones((11, 1))
     phi = np.linspace(-0.5, 0.5, 11)[:, np.newaxis]
-    j = 0.3 + phi / -2.0
-    stroke = plain.joint_to_actuator('position', phi)
-    assert np.allclose(
-        t.joint_to_actuator('position', j), 300.0 * (stroke - 0.08), rtol=1e-14, atol=1e-14
-    )
-    assert np.allclose(
-        t.joint_to_actuator('effort', np.ones_like(j), at=j),
-        plain.joint_to_actuator('effort', np.ones_like(j), at=phi) / (300.0 * -2.0),
-        rtol=1e-12,
-    )
-    assert t.actuator_reduction == (300.0,)
-    assert t.joint_reduction == (-2.0,)
-    assert t.joint_offset == (0.3,)
+    j, stroke = 0.3 + phi / -2.0, plain.joint_to_actuator('position', phi)
+    found = t.joint_to_actuator('position', j), t.joint_to_actuator('effort', one, at=j)
+    assert np.allclose(found[0], 300.0 * (stroke - 0.08), rtol=1e-14, atol=1e-14)
+    effort = plain.joint_to_actuator('effort', one, at=phi)
+    assert np.allclose(found[1], effort / (300.0 * -2.0), rtol=1e-12)
+    assert {name: getattr(t, name) for name in numbers} == {k: (v,) for k, v in numbers.items()}
 
 
 @pytest.mark.parametrize(

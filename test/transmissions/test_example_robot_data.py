@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 import importlib.metadata
-import math
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -27,67 +26,41 @@ except importlib.metadata.PackageNotFoundError:
 
 SIMPLE = 'transmission_interface/SimpleTransmission'
 DIFFERENTIAL = 'transmission_interface/DifferentialTransmission'
-KNOWN = {SIMPLE, DIFFERENTIAL}
 
 ROBOTS = [WHEEL.locate_file(file) for file in WHEEL.files or () if file.name.endswith('.urdf')]
 FILES = [path for path in ROBOTS if b'<transmission' in path.read_bytes()]
 
 
-class Block:
-    """
-    One ``<transmission>`` as a reader with a pencil sees it.
-
-    The type is a ``<plugin>`` in the style of ros2_control, a ``<type>`` in that of ROS 1, an
-    attribute in that of the PR2.
-    """
-
-    def __init__(self, element, movable):
-        self.name = element.get('name')
-        self.is_ros2 = element.find('plugin') is not None
-        self.type = (element.findtext('plugin') or element.findtext('type') or '').strip()
-        if element.get('type') is not None:
-            prefix = 'transmission_interface/' * (element.get('type') == 'SimpleTransmission')
-            self.type = prefix + element.get('type')
-        self.joints, self.actuators = (
-            sorted(element.findall(kind), key=lambda each: each.findtext('role') or '')
-            for kind in ('joint', 'actuator')
-        )
-        self.joint_names = [each.get('name') for each in self.joints]
-        self.whole = element
-        self.is_good = self.type in KNOWN and all(name in movable for name in self.joint_names)
-
-    def jacobian(self):
-        """Return ``dq/da`` from the numbers in the file and the equations of the types."""
-        if self.type == SIMPLE:
-            return np.array([[1.0 / self._ratio()]])
-        first, second = (1.0 / float(a.findtext('mechanicalReduction')) for a in self.actuators)
-        roll, pitch = (float(j.findtext('mechanicalReduction')) for j in self.joints)
-        return np.array(
-            [[first / (2.0 * roll), second / (2.0 * roll)],
-             [first / (2.0 * pitch), -second / (2.0 * pitch)]]
-        )  # fmt: skip
-
-    def _ratio(self):
-        if self.is_ros2:
-            return float(self.joints[0].findtext('mechanical_reduction') or 1.0)
-        return float(next(self.whole.iter('mechanicalReduction')).text)
+def type_of(block) -> str:
+    """Return a ``<plugin>`` of ros2_control, a ``<type>`` of ROS 1, or an attribute of the PR2."""
+    attribute = block.get('type')
+    if attribute is not None:
+        return SIMPLE if attribute == 'SimpleTransmission' else attribute
+    return (block.findtext('plugin') or block.findtext('type') or '').strip()
 
 
-def read(path):
-    """Return the blocks of a file and the maps of its robot."""
-    root = ElementTree.parse(path).getroot()
-    movable = {
-        joint.get('name')
-        for joint in root.findall('joint')
-        if joint.get('type') in ('revolute', 'continuous', 'prismatic')
-    }
-    blocks = [Block(each, movable) for each in root.iter('transmission')]
-    return blocks, RobotTransmissions(load_description(path))
+def members(block, kind):
+    """Return the joints or the actuators by their roles."""
+    return sorted(block.findall(kind), key=lambda each: each.findtext('role') or '')
+
+
+def jacobian_of(block) -> np.ndarray:
+    """Return ``dq/da`` from the numbers in the file and the equations of the types."""
+    if type_of(block) == SIMPLE and block.find('plugin') is not None:
+        return np.array([[1.0 / float(block.findtext('joint/mechanical_reduction') or 1.0)]])
+    if type_of(block) == SIMPLE:
+        return np.array([[1.0 / float(next(block.iter('mechanicalReduction')).text)]])
+    joints, actuators = (
+        np.array([float(each.findtext('mechanicalReduction')) for each in members(block, kind)])
+        for kind in ('joint', 'actuator')
+    )
+    return np.array([[1.0, 1.0], [1.0, -1.0]]) / (2.0 * np.outer(joints, actuators))
 
 
 def test_all_of_them():
     """There are thirty, with hundreds of transmissions; they cannot vanish unnoticed."""
-    types = Counter(block.type for path in FILES for block in read(path)[0])
+    roots = [ElementTree.parse(path).getroot() for path in FILES]
+    types = Counter(type_of(block) for root in roots for block in root.iter('transmission'))
     assert len(FILES) >= 30
     assert types[SIMPLE] >= 300
     assert types[DIFFERENTIAL] >= 20
@@ -111,20 +84,27 @@ def test_robot(path):
 
     Every other one is one error finding, and its joints are not bridged at all.
     """
-    blocks, robot = read(path)
+    root, robot = ElementTree.parse(path).getroot(), RobotTransmissions(load_description(path))
+    scalar = ('revolute', 'continuous', 'prismatic')
+    movable = {each.get('name') for each in root.findall('joint') if each.get('type') in scalar}
     position = np.zeros(len(robot.actuator_names))
-    jacobian = robot.jacobian(position)
-    assert set(robot.transmissions) == {block.name for block in blocks if block.is_good}
-    errors = Counter(finding.subject for finding in robot.findings if finding.severity == 'error')
-    assert errors == Counter(block.name for block in blocks if not block.is_good)
-    for block in blocks:
-        if not block.is_good:
-            assert not set(block.joint_names) & set(robot.joint_names)
+    jacobian, zero = robot.jacobian(position), robot.actuator_to_joint('position', position)
+    assert np.isfinite(jacobian).all()
+    good, bad = [], []
+    for block in root.iter('transmission'):
+        joints = [each.get('name') for each in members(block, 'joint')]
+        if type_of(block) not in (SIMPLE, DIFFERENTIAL) or not movable.issuperset(joints):
+            bad.append(block.get('name'))
+            assert not set(joints) & set(robot.joint_names)
             continue
-        rows = [robot.joint_names.index(name) for name in block.joint_names]
-        columns = [robot.actuator_names.index(each.get('name')) for each in block.actuators]
-        assert np.allclose(jacobian[np.ix_(rows, columns)], block.jacobian(), rtol=1e-14, atol=0.0)
-        offset = [float(each.findtext('offset') or 0.0) for each in block.joints]
-        zero = robot.actuator_to_joint('position', position)[rows]
-        assert zero.tolist() == offset
-    assert math.isfinite(np.abs(jacobian).sum())
+        good.append(block.get('name'))
+        rows = [robot.joint_names.index(name) for name in joints]
+        motors = [each.get('name') for each in members(block, 'actuator')]
+        columns = [robot.actuator_names.index(name) for name in motors]
+        expected = jacobian_of(block)
+        assert np.allclose(jacobian[np.ix_(rows, columns)], expected, rtol=1e-14, atol=0.0)
+        offsets = [float(each.findtext('offset') or 0.0) for each in members(block, 'joint')]
+        assert zero[rows].tolist() == offsets
+    assert set(robot.transmissions) == set(good)
+    errors = Counter(each.subject for each in robot.findings if each.severity == 'error')
+    assert errors == Counter(bad)

@@ -15,20 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from zoo.elements import of_snippet
-from zoo.mechanisms import (
-    Cam,
-    Cardan,
-    Equation,
-    evaluate,
-    guided,
-    Parallel,
-    Sine,
-    SineWithInverse,
-    single,
-)
+from zoo import mechanisms as m
+from zoo.elements import load, maps, of_snippet, params, transmission
+from zoo.mechanisms import single
 
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, TransmissionError
 from transmission_bridge.transmissions import (
     equation_transmission,
@@ -37,19 +27,14 @@ from transmission_bridge.transmissions import (
     RobotTransmissions,
 )
 from transmission_bridge.transmissions.builder import build_transmission
-from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
 from transmission_bridge.transmissions.equation_mechanism import points_of
 from transmission_bridge.transmissions.interfaces import DIRECTIONS, FIELDS
-from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.robot_map import RobotMap
-
-DOCUMENT = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
-
 
 # -- against singular values ---------------------------------------------------------------------
 
 
-class Stretched(Equation):
+class Stretched(m.Equation):
     """Two coordinates of very different units, up to near their dead centres."""
 
     members: ClassVar = (2, 2)
@@ -74,11 +59,11 @@ def sizes_of(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(
     't',
     [
-        Cardan(0.3, actuator_reduction=(-50.0,), joint_offset=(0.2,)),
-        guided(0.04, 0.12, 0.01, 1.5),
+        m.Cardan(0.3, actuator_reduction=(-50.0,), joint_offset=(0.2,)),
+        m.guided(0.04, 0.12, 0.01, 1.5),
         Stretched(actuator_reduction=(300.0, -2.0)),
-        Parallel({'bend': (0.5, 0.6, -0.5)}, actuator_reduction=(1.0, -50.0, 300.0)),
-        SineWithInverse(-1.57, 1.57),
+        m.Parallel({'bend': (0.5, 0.6, -0.5)}, actuator_reduction=(1.0, -50.0, 300.0)),
+        m.SineWithInverse(-1.57, 1.57),
     ],
     ids=lambda t: type(t).__name__,
 )
@@ -87,47 +72,42 @@ def sizes_of(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def test_what_is_multiplied_by_too_much_is_lost_and_nothing_else(t, max_gain, seed) -> None:
     """Each interface and direction by itself is as numpy's singular values say; a stream too."""
     random = np.random.default_rng(seed)
-    n, (low, high) = t.n_actuators, (t.domain.lower, t.domain.upper)
+    n, span = t.n_actuators, t.domain.span
     place = random.choice([0.0, 1.0], (40, n))
     share = np.abs(place - 10.0 ** random.uniform(-4.0, -0.01, (40, n)))
-    x = np.array(low) + share * t.domain.span
-    grid = t.domain.grid(points_of(n))
-    reached, slopes = evaluate(t, grid)
+    x = np.array(t.domain.lower) + share * span
+    reached, slopes = m.evaluate(t, t.domain.grid(points_of(n)))
     # In shares of the ranges, so that units and reductions do not matter.
-    scale = t.domain.span / np.ptp(reached, axis=0)[:, np.newaxis]
-    typical, own = (sizes_of(each * scale) for each in (slopes, evaluate(t, x)[1]))
+    scale = span / np.ptp(reached, axis=0)[:, np.newaxis]
+    typical, own = (sizes_of(each * scale) for each in (slopes, m.evaluate(t, x)[1]))
     along, across = own[0] / np.median(typical[0]), np.median(typical[1]) / own[1]
-    steep, flat = (along, across) if t.domain.space == 'actuator' else (across, along)
-    assert (np.array(high) > x.max(axis=0)).all()
     limited = t.with_max_gain(max_gain)
     y = limited.map(DIRECTIONS[t.domain.space == 'joint'], 'position', x)
+    steep, flat = along, across
     if t.domain.space == 'joint':
-        x, y = y, x
+        x, y, steep, flat = y, x, across, along
     rates, efforts = random.normal(size=(2, 40, n))
     for direction, at, other in zip(DIRECTIONS, (x, y), (y, x), strict=True):
         mapped = {}
         for interface in ('position', 'velocity', 'acceleration', 'effort', 'torque', 'force'):
             report = MapReport()
-            given_values = {'position': at, 'velocity': rates}.get(interface, efforts)
-            found = limited.map(
-                direction, interface, given_values, at=at, rate=rates, guess=other, report=report
+            values = {'position': at, 'velocity': rates}.get(interface, efforts)
+            mapped[interface] = limited.map(
+                direction, interface, values, at=at, rate=rates, guess=other, report=report
             )
-            mapped[interface] = found
-            lost = np.isnan(found).any(axis=-1)
-            assert np.isnan(found[lost]).all()
+            lost = np.isnan(mapped[interface]).all(axis=-1)
+            assert np.isfinite(mapped[interface][~lost]).all()
+            assert report.counts == ({('', 'singular'): lost.sum()} if lost.any() else {})
             if interface == 'position':
                 assert not lost.any()
                 continue
-            assert report.counts == ({('', 'singular'): lost.sum()} if lost.any() else {})
             forward = direction == 'actuator_to_joint'
             factor = steep if forward == (interface in ('velocity', 'acceleration')) else flat
             certain = np.abs(factor / max_gain - 1.0) > 1e-3
             assert np.array_equal(lost[certain], (factor > max_gain)[certain])
         stream, report = RobotMap(single(limited), direction), MapReport()
-        instants = zip(at, rates, efforts, strict=True)
-        one_by_one = np.array(
-            [stream.map_state(np.array(each), report).copy() for each in instants]
-        )
+        instants = np.stack([at, rates, efforts], axis=1)
+        one_by_one = np.array([stream.map_state(each, report).copy() for each in instants])
         # From a solution far away, a stream's solver does not find every corner of the domain.
         is_found = np.isfinite(one_by_one[:, 0]).all(axis=-1)
         assert is_found.mean() >= 0.9
@@ -143,55 +123,38 @@ def test_what_is_multiplied_by_too_much_is_lost_and_nothing_else(t, max_gain, se
 
 # -- the documented mechanisms -------------------------------------------------------------------
 
+TEXT = (Path(__file__).parents[2] / 'docs' / 'transmissions.md').read_text(encoding='utf-8')
+SNIPPET = r'```xml\n(<transmission name="(.*?)">\n  <plugin>(.*?)</plugin>.*?)```'
+VARYING = ('CrankSliderTransmission', 'AnkleTransmission', 'TabulatedTransmission')
 
-KNEE = CrankSliderTransmission(GuidedSlider(0.04, 0.12, 0.015), 1.6, stroke_at_zero=0.08)
-
-
-def documented(name: str) -> MechanismTransmission:
-    """Return a mechanism of the document's table by its name there."""
-    if name == 'universal joint':
-        return Cardan(math.cos(0.5), math.pi)
-    if name == '`knee` between its dead centres':
-        return KNEE
-    text = DOCUMENT.read_text(encoding='utf-8')
-    name = name.strip('`')
-    (snippet,) = re.findall(rf'```xml\n(<transmission name="{name}">.*?)```', text, re.DOTALL)
-    robot = RobotTransmissions(load_description(of_snippet(snippet)))
-    return robot.transmissions[name]
-
-
-ROWS = re.findall(
-    r'^\| (.*) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$',
-    DOCUMENT.read_text(encoding='utf-8'),
-    re.MULTILINE,
-)
+#: The text of every mechanism of the document whose ratio varies.
+SNIPPETS = {
+    name: text
+    for text, name, kind in re.findall(SNIPPET, TEXT, re.DOTALL)
+    if kind.endswith(VARYING)
+}
+KNEE = m.CrankSliderTransmission(m.GuidedSlider(0.04, 0.12, 0.015), 1.6, stroke_at_zero=0.08)
+FURTHER = {
+    'universal joint': m.Cardan(math.cos(0.5), math.pi),
+    '`knee` between its dead centres': KNEE,
+}
+ROWS = {name: shares.split(' | ') for name, shares in
+        re.findall(r'^\| (.*?) \| ((?:[\d.]+ \| ){3}[\d.]+) \|$', TEXT, re.MULTILINE)}  # fmt: skip
 
 
 def test_the_table_of_lost_shares_is_whole() -> None:
     """Every mechanism of the document whose ratio varies is in it."""
-    text = DOCUMENT.read_text(encoding='utf-8')
-    names = [
-        name
-        for name, kind in re.findall(
-            r'<transmission name="(.*?)">\n  <plugin>(.*?)</plugin>', text
-        )
-        if kind.endswith(('CrankSliderTransmission', 'AnkleTransmission', 'TabulatedTransmission'))
-    ]
-    assert len(names) == 5
-    expected = {f'`{name}`' for name in names}
-    assert {name for name, *_ in ROWS} == expected | {
-        'universal joint',
-        '`knee` between its dead centres',
-    }
+    assert len(SNIPPETS) == 5
+    assert ROWS.keys() == {f'`{name}`' for name in SNIPPETS} | FURTHER.keys()
 
 
-@pytest.mark.parametrize('row', ROWS, ids=lambda row: row[0].strip('`'))
-def test_the_documented_mechanisms_lose_what_the_document_says(row: tuple[str, ...]) -> None:
+@pytest.mark.parametrize('name', ROWS)
+def test_the_documented_mechanisms_lose_what_the_document_says(name: str) -> None:
     """By default none loses more than 1 % of its domain, in any interface or direction."""
-    name, *shares = row
-    t = documented(name)
-    n = len(t.domain.lower)
-    x = t.domain.grid({1: 20_001, 2: 301}[n])
+    t = FURTHER.get(name)
+    if t is None:
+        (t,) = load(of_snippet(SNIPPETS[name.strip('`')])).transmissions.values()
+    x = t.domain.grid({1: 20_001, 2: 301}[len(t.domain.lower)])
     along, back = DIRECTIONS if t.domain.space == 'actuator' else DIRECTIONS[::-1]
     y = t.map(along, 'position', x)
     reached = np.isfinite(y).all(axis=-1)
@@ -201,57 +164,36 @@ def test_the_documented_mechanisms_lose_what_the_document_says(row: tuple[str, .
         for interface in ('velocity', 'effort'):
             mapped = t.map(direction, interface, np.ones_like(at), at=at, guess=guess)
             found[direction, interface] = 100.0 * np.isnan(mapped).any(axis=-1).mean()
-    order = [
-        (each, interface) for each in DIRECTIONS[::-1] for interface in ('velocity', 'effort')
-    ]
-    assert [found[each] for each in order] == pytest.approx(
-        [float(each) for each in shares], abs=0.011
-    )
+    order = [(each, name) for each in DIRECTIONS[::-1] for name in ('velocity', 'effort')]
+    expected = [float(each) for each in ROWS[name]]
+    assert [found[each] for each in order] == pytest.approx(expected, abs=0.011)
     assert max(found.values()) <= 1.0
 
 
 # -- a parameter of every transmission -----------------------------------------------------------
 
-ROBOT = """
-  <transmission name="crank"><plugin>transmission_bridge/CrankSliderTransmission</plugin>
-    <joint name="j1" role="joint1"/><actuator name="a1" role="actuator1"/>
-    <param name="crank_radius">0.04</param><param name="rod_length">0.12</param>
-    <param name="crank_angle">1.5</param>{}
-  </transmission>
-  <transmission name="table"><plugin>transmission_bridge/TabulatedTransmission</plugin>
-    <joint name="j2" role="joint1"/><actuator name="a2" role="actuator1"/>
-    <param name="actuator">0 1 2</param><param name="joint">0 0.5 0.6</param>
-  </transmission>
-  <transmission name="gear"><plugin>transmission_interface/SimpleTransmission</plugin>
-    <joint name="j3" role="joint1"/><actuator name="a3" role="actuator1"/>{}
-  </transmission>"""
-
 
 def robot_with(crank: str = '', gear: str = '') -> RobotTransmissions:
     """Return a robot of a crank, a table and a gear, with more in two of them."""
-    return RobotTransmissions(load_description(of_snippet(ROBOT.format(crank, gear))))
-
-
-def said(robot: RobotTransmissions) -> list:
-    """Return what is found, but for the joints that are not in the description."""
-    return [each for each in robot.findings if each.severity != 'info']
+    sizes = params(crank_radius=0.04, rod_length=0.12, crank_angle=1.5)
+    points = params(actuator='0 1 2', joint='0 0.5 0.6')
+    blocks = transmission('crank', 'CrankSlider', ['j1'], ['a1'], sizes + crank)
+    blocks += transmission('table', 'Tabulated', ['j2'], ['a2'], points)
+    blocks += transmission('gear', 'Simple', ['j3'], ['a3'], gear)
+    return maps(['j1', 'j2', 'j3'], blocks)
 
 
 def test_it_is_a_parameter_where_the_ratio_varies() -> None:
     """The description gives it, 50 where it does not; a gear has none, and says so."""
-    given_one = '<param name="max_gain">{}</param>'
-    robot = robot_with(given_one.format(2000))
+    robot = robot_with(params(max_gain=2000))
     assert [robot.transmissions[name].max_gain for name in ('crank', 'table')] == [2000.0, 50.0]
-    found = {
-        name: [each.value for each in robot.tunables[name] if each.path == ('max_gain',)]
-        for name in ('crank', 'table', 'gear')
-    }
-    assert found == {'crank': [2000.0], 'table': [50.0], 'gear': []}
-    (finding,) = said(robot_with('', given_one.format(3)))
-    assert not said(robot)
+    found = {name: each.value for name, each in robot.parameters.items() if 'max_gain' in name}
+    assert found == {'crank.max_gain': 2000.0, 'table.max_gain': 50.0}
+    assert robot.findings == ()
+    (finding,) = robot_with('', params(max_gain=3)).findings
     assert finding.severity == 'warning'
     assert "parameter 'max_gain' is not used" in finding.message
-    (finding,) = said(robot_with(given_one.format(0.5)))
+    (finding,) = robot_with(params(max_gain=0.5)).findings
     assert finding.severity == 'error'
     assert finding.expected == 'a number in [1, 1e+08]'
 
@@ -263,10 +205,8 @@ def test_it_is_live_and_compiles_nothing() -> None:
     position = np.array([domain.upper[0] - 1e-3, 0.3, 0.1])
     rows = np.array([position, [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]])
     robot.stream('joint_to_actuator').map_state(rows, MapReport())
-    misses = [
-        each.cache_info().misses
-        for each in (equation_transmission._compile_equations, robot_program._compile_robot)
-    ]
+    caches = (equation_transmission._compile_equations, robot_program._compile_robot)
+    misses = [each.cache_info().misses for each in caches]
     for max_gain, is_lost in ((50.0, True), (1e4, False), (10.0, True), (2e3, False)):
         # The dead centre does not depend on the rod.
         changes = {'crank.max_gain': max_gain, 'crank.rod_length': 0.12 + 1e-7 * max_gain}
@@ -280,21 +220,19 @@ def test_it_is_live_and_compiles_nothing() -> None:
         assert report.counts == ({('crank', 'singular'): 1} if is_lost else {})
         batch = robot.joint_to_actuator('effort', rows[2], at=position)
         assert np.isnan(batch).tolist() == [is_lost, False, False]
-    assert misses == [
-        each.cache_info().misses
-        for each in (equation_transmission._compile_equations, robot_program._compile_robot)
-    ]
-    for unfit in (0.5, 1e9, -3.0, math.nan):
+    same = robot.with_parameters({'crank.max_gain': 2e3})
+    assert same.transmissions['crank'] is robot.transmissions['crank']
+    assert misses == [each.cache_info().misses for each in caches]
+    unfit = [('crank', each) for each in (0.5, 1e9, -3.0, math.nan)]
+    for name, value in (*unfit, ('gear', 10.0)):
         with pytest.raises(ParameterError, match='max_gain'):
-            robot.with_parameters({'crank.max_gain': unfit})
-    with pytest.raises(ParameterError, match='max_gain'):
-        robot.with_parameters({'gear.max_gain': 10.0})
+            robot.with_parameters({f'{name}.max_gain': value})
 
 
 def test_a_type_cannot_mean_something_else_by_it(make_spec) -> None:
     """A number of this name would be two things at once."""
 
-    class Amplified(Sine):
+    class Amplified(m.Sine):
         """Reads an amplification."""
 
         @classmethod
@@ -325,7 +263,7 @@ def test_a_copy_with_another_limit_leaves_the_original() -> None:
 )
 def test_a_dead_centre_at_the_end_of_the_domain_is_found(q: float, a: float) -> None:
     """There the mechanism can be on one side only, whatever rounding does."""
-    t, report = Cam(), MapReport()
+    t, report = m.Cam(), MapReport()
     assert t.joint_to_actuator('position', [q], report=report) == a
     assert t.joint_to_actuator('effort', [1.0], at=[q], report=report) == pytest.approx(0.0)
     assert not report.counts
@@ -333,8 +271,8 @@ def test_a_dead_centre_at_the_end_of_the_domain_is_found(q: float, a: float) -> 
     assert report.counts == {('', 'singular'): 1}
 
 
-@pytest.mark.parametrize('cam', [Cam(dwell=2.0), Cam(-5.0, 13.0)])
-def test_a_dead_centre_that_is_not_the_end_stays_unknown(cam: Cam) -> None:
+@pytest.mark.parametrize('cam', [m.Cam(dwell=2.0), m.Cam(-5.0, 13.0)])
+def test_a_dead_centre_that_is_not_the_end_stays_unknown(cam: m.Cam) -> None:
     """The joint would be there anywhere in the dwell, and the cam goes on beyond the other one."""
     report = MapReport()
     assert np.isnan(cam.joint_to_actuator('position', [0.0], report=report))

@@ -1,13 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The one solver: an equation and a linkage are the same mechanism, near dead centres too."""
+"""The one solver: formulas, closures and linkages are one mechanism, near dead centres too."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 import math
-from typing import Any
+from typing import ClassVar
 
 import casadi as ca
 from hypothesis import given
@@ -19,9 +18,8 @@ from zoo.linkages import joint, robot, starts
 from zoo.mechanisms import single
 
 from transmission_bridge import load_description, RobotTransmissions
-from transmission_bridge.transmissions import Transmission
-from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.equation_transmission import EquationTransmission
+from transmission_bridge.errors import ShapeError, TransmissionError
+from transmission_bridge.transmissions import Domain, EquationTransmission, MapReport, Transmission
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions.mechanism.elimination import (
     build_determinant,
@@ -32,22 +30,33 @@ from transmission_bridge.transmissions.mechanism.elimination import (
 )
 from transmission_bridge.transmissions.robot_map import RobotMap
 
-INTERFACES = ('position', 'velocity', 'acceleration', 'effort')
+# -- one mechanism, described in several ways ----------------------------------------------------
+
+GEARS = {'actuator_reduction': (-3.0,), 'joint_reduction': (-1.5,), 'joint_offset': (0.2,)}
+PAIR = {'actuator_reduction': (2.0, -3.0), 'joint_offset': (0.1, -0.2)}
 
 
-def linkage(text: str) -> Transmission:
-    """Return the linkage of a URDF without its passive joints."""
-    robot = RobotTransmissions(load_description(text, strict=True), passive_joints='none')
-    return robot.transmissions['linkage']
+def slider(lower: float = -math.inf, upper: float = math.inf) -> Transmission:
+    """Return a slider by its equations, with the numbers of the closures."""
+    gears = {name: numbers[0] for name, numbers in GEARS.items()}
+    law = m.GuidedSlider(0.04, 0.12, 0.01)
+    return m.CrankSliderTransmission(law, 1.5, **gears, lower=lower, upper=upper)
 
 
-def push_rod(lower: float = 0.08, upper: float = 0.159) -> Transmission:
+def linkage(body: str, driven: str, commanded: str, length: float, **start: float) -> Transmission:
+    """Return a linkage whose rod connects two pins, without its passive joints."""
+    loop = f'<loop type="rod" frame1="pin_link" frame2="tip_link" length="{length}"/>'
+    text = robot(body, {'motor': driven}, [commanded], loop, starts(**start))
+    maps = RobotTransmissions(load_description(text, strict=True), passive_joints='none')
+    return maps.transmissions['linkage']
+
+
+def push_rod() -> Transmission:
     """Return a slider on a guide along x that a rod of 0.12 m connects to a crank of 0.04 m."""
     body = joint('crank', 'base', 'arm', limit=(-1.2, 1.2), axis=(0, 0, 1), rpy=(0, 0, 1.5))
     body += joint('pin', 'arm', 'pin_link', 0.04, kind='fixed')
-    body += joint('slide', 'base', 'block', 0.01j, (1, 0, 0), 'prismatic', (lower, upper))
-    loop = '<loop type="rod" frame1="pin_link" frame2="block" length="0.12"/>'
-    return linkage(robot(body, {'motor': 'slide'}, ['crank'], loop, starts(slide=0.12)))
+    body += joint('slide', 'base', 'tip_link', 0.01j, (1, 0, 0), 'prismatic', (0.085, 0.145))
+    return linkage(body, 'slide', 'crank', 0.12, slide=0.12)
 
 
 def four_bar(side: float) -> Transmission:
@@ -56,93 +65,236 @@ def four_bar(side: float) -> Transmission:
     body += joint('pin', 'arm', 'pin_link', 0.04, kind='fixed')
     body += joint('rocker', 'base', 'far', 0.1, (0, 0, 1), limit=(-3.1, 3.1))
     body += joint('tip', 'far', 'tip_link', 0.06, kind='fixed')
-    loop = '<loop type="rod" frame1="pin_link" frame2="tip_link" length="0.1"/>'
-    start = starts(crank=1.5, rocker=2.7 - 1.6 * side)
-    return linkage(robot(body, {'motor': 'crank'}, ['rocker'], loop, start))
+    return linkage(body, 'crank', 'rocker', 0.1, crank=1.5, rocker=2.7 - 1.6 * side)
 
 
-#: The same mechanism by formulas, by a closure alone and as a linkage; and its range of joints or
-#: actuators, inside the range of each.
-SAME: dict[str, tuple[Callable[[], list[Transmission]], tuple[str, float, float]]] = {
-    'slider': (
-        lambda: [m.guided(0.04, 0.12, 0.01, 1.5), m.Slider(), push_rod()],
-        ('joint', -1.1, 1.1),
-    ),
-    'open four-bar': (
-        lambda: [m.FourBar({'side': 1.0}), m.FourBarLoop({'side': 1.0}), four_bar(1.0)],
-        ('actuator', 0.62, 2.38),
-    ),
-    'crossed four-bar': (
-        lambda: [m.FourBar({'side': -1.0}), m.FourBarLoop({'side': -1.0}), four_bar(-1.0)],
-        ('actuator', 0.62, 2.38),
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize('name', SAME)
-def test_equations_closures_and_linkages_are_one_mechanism(name: str) -> None:
-    """Every interface in both directions is the same, however the mechanism is described."""
-    make, (space, lower, upper) = SAME[name]
-    each, random = make(), np.random.default_rng(0)
-    x = random.uniform(lower, upper, (500, 1))
-    along = DIRECTIONS[space == 'joint']
-    y = each[0].map(along, 'position', x)
-    for direction in DIRECTIONS:
-        at = x if direction == along else y
-        values, rate = random.normal(size=(2, *at.shape))
-        for interface in INTERFACES:
-            expected, *others = (
-                t.map(
-                    direction, interface, at if interface == 'position' else values,
-                    at=at, rate=rate,
-                )
-                for t in each
-            )  # fmt: skip
-            assert np.isfinite(expected).all()
-            for found in others:
-                assert np.abs(found - expected).max() <= 1e-9 * np.abs(expected).max(), interface
-
-
-# -- accelerations -------------------------------------------------------------------------------
-
-MOVING: dict[str, Callable[[], Transmission]] = {
-    'slider': lambda: m.guided(0.04, 0.12, 0.01, 1.5),
-    'ankle': m.ankle,
-    'cardan': m.Cardan,
-    'three joints': m.Chain,
-    'two tendons': m.Tendons,
-    'one motor, two joints': m.Finger,
-    'slider by a closure': m.Slider,
-    'plate by a closure': m.PlateLoop,
-    'finger by a closure': m.FingerLoop,
-    'four-bar linkage': lambda: four_bar(1.0),
-    'slider linkage': lambda: push_rod(0.085, 0.145),
+#: A mechanism by formulas, and by a closure alone or as a linkage.
+SAME = {
+    'slider': lambda: (slider(-0.6, 1.0), m.Slider(**GEARS)),
+    'pushed slider': lambda: (slider(), m.Pushed(**GEARS)),
+    'slider linkage': lambda: (m.guided(0.04, 0.12, 0.01, 1.5), push_rod()),
+    'cardan': lambda: tuple(each(**GEARS) for each in (m.Cardan, m.Crossed)),
+    'ten turns': lambda: tuple(each(0.6, 31.0) for each in (m.Cardan, m.Crossed)),
+    'open four-bar': lambda: tuple(each({'side': 1.0}) for each in (m.FourBar, m.FourBarLoop)),
+    'crossed four-bar': lambda: tuple(each({'side': -1.0}) for each in (m.FourBar, m.FourBarLoop)),
+    'open linkage': lambda: (m.FourBar({'side': 1.0}), four_bar(1.0)),
+    'crossed linkage': lambda: (m.FourBar({'side': -1.0}), four_bar(-1.0)),
+    'plate': lambda: tuple(each(**PAIR) for each in (m.Plate, m.PlateLoop)),
+    'finger': lambda: (m.Finger(), m.FingerLoop()),
 }
 
 
-@pytest.mark.parametrize('name', MOVING)
-def test_accelerations_are_the_differences_of_velocities(name: str) -> None:
-    """Along a motion ``x + t x' + t^2 x'' / 2``, in both directions."""
-    t, step = MOVING[name](), 1e-3
-    low, span = np.array(t.domain.lower), t.domain.span
-    along, back = DIRECTIONS if t.domain.space == 'actuator' else DIRECTIONS[::-1]
-    share, *motion = np.random.default_rng(3).uniform(-1.0, 1.0, (3, 40, len(low)))
-    x, rates, changes = low + (0.5 + 0.3 * share) * span, *(each * span for each in motion)
-    image = (
-        t.map(along, 'position', x),
-        t.map(along, 'velocity', rates, at=x),
-        t.map(along, 'acceleration', changes, at=x, rate=rates),
-    )
-    for direction, (at, rate, change) in ((along, (x, rates, changes)), (back, image)):
-        found = t.map(direction, 'acceleration', change, at=at, rate=rate)
-        total = np.zeros(found.shape)
-        for weight, ahead in ((8.0, step), (-8.0, -step), (-1.0, 2.0 * step), (1.0, -2.0 * step)):
-            there = at + ahead * rate + 0.5 * ahead**2 * change
-            speed = rate + ahead * change
-            total += weight * t.map(direction, 'velocity', speed, at=there)
-        expected = total / (12.0 * step)
+@pytest.fixture(scope='module', params=SAME)
+def same(request) -> tuple[Transmission, Transmission]:
+    """Return a mechanism by formulas, and by something else."""
+    return SAME[request.param]()
+
+
+def shared_domain(formulas: Transmission, other: Transmission) -> Domain:
+    """Return the domain of the formulas, if it is of the same space, else that of the other."""
+    return (formulas if formulas.domain.space == other.domain.space else other).domain
+
+
+def positions_of(t: Transmission, space: str, direction: str, x: np.ndarray) -> np.ndarray:
+    """Return positions of a space in the space of the input."""
+    along = DIRECTIONS[space == 'joint']
+    return x if direction == along else t.map(along, 'position', x)
+
+
+@pytest.mark.parametrize('direction', DIRECTIONS)
+def test_formulas_closures_and_linkages_are_one_mechanism(same, direction: str) -> None:
+    """Every interface is the same, accelerations included, however the mechanism is described."""
+    formulas, other = same
+    domain, random = shared_domain(*same), np.random.default_rng(1)
+    x = random.uniform(domain.lower, domain.upper, (2000, len(domain.lower)))
+    at = positions_of(other, domain.space, direction, x)
+    values, rate = random.normal(size=(2, *at.shape))
+    for interface in ('position', 'velocity', 'acceleration', 'effort'):
+        given_values = at if interface == 'position' else values
+        expected, found = (
+            t.map(direction, interface, given_values, at=at, rate=rate) for t in (formulas, other)
+        )
         assert np.isfinite(expected).all()
-        assert np.abs(found - expected).max() <= 1e-7 * np.abs(expected).max()
+        assert np.abs(found - expected).max() <= 1e-9 * np.abs(expected).max(), interface
+
+
+def test_a_stream_follows_a_motion_without_arrays(same) -> None:
+    """From its second message on a moving mechanism is mapped by the compiled function alone."""
+    formulas, other = same
+    looked, domain = [], shared_domain(*same)
+    share = 0.5 + 0.45 * np.sin(np.arange(0.0, 6.3, 0.01))[:, np.newaxis]
+    sway = np.array(domain.lower) + share * domain.span
+    for direction in DIRECTIONS:
+        at = positions_of(formulas, domain.space, direction, sway)
+        expected = formulas.map(direction, 'position', at)
+        stream, report = RobotMap(single(other), direction), MapReport()
+        look = stream._functions[False]._look
+        run = look.run
+        look.run = lambda run=run: (looked.append(True), run())
+        found = [stream.map_state(np.stack([each] * 3), report)[0].copy() for each in at]
+        assert np.abs(found - expected).max() <= 1e-11 * np.abs(expected).max()
+        assert not report.counts
+    assert len(looked) == 2 or domain.span.max() > 10.0
+
+
+@pytest.mark.parametrize('direction', DIRECTIONS)
+@pytest.mark.parametrize('most', [31.0, 62.0, 314.0, 1e3])
+def test_no_sample_is_mapped_to_another_turn(most: float, direction: str) -> None:
+    """All of twenty turns are answered, in jumps of a stream too; more are too far for paths."""
+    formulas, closure = (each(0.6, most) for each in (m.Cardan, m.Crossed))
+    x = np.random.default_rng(1).uniform(-most, most, (5_000, 1))
+    # A turn further the former solution closes as well.
+    x[:6, 0] = 0.3, 0.3 + 2.0 * math.pi, 0.3 - 4.0 * math.pi, 1.0, 1.0 + math.pi, -28.0
+    at = positions_of(formulas, 'actuator', direction, x)
+    found, expected = (t.map(direction, 'position', at) for t in (closure, formulas))
+    answered = np.isfinite(found)
+    assert answered.all() or most > 100.0
+    assert (np.abs(found - expected)[answered] <= 1e-9).all()
+    if most < 32.0:
+        stream = RobotMap(single(closure), direction)
+        found = [stream.map_state(np.full((3, 1), each))[0].copy() for each in at[:6]]
+        assert np.abs(found - expected[:6]).max() <= 1e-12 * most
+
+
+# -- what cannot be built ------------------------------------------------------------------------
+
+
+def variant(base: type, **members):
+    """Return a class whose members replace those of another one."""
+    return type('Other', (base,), members)
+
+
+def posed(actuators, joints):
+    """Return a slider that is assembled elsewhere."""
+    return variant(m.Slider, pose=lambda self: (actuators, joints))
+
+
+class Root(m.Equation):
+    """The square root of a complex number, which is another one after a turn about zero."""
+
+    members: ClassVar = (2, 2)
+
+    def range(self):
+        """Return a box beside zero, or about it."""
+        return self.bare_range('joint', [self.p.lower, -2.0], [2.0, 2.0])
+
+    def pose(self):
+        """Return a root of one."""
+        return [1.0, 0.0], [1.0, 0.0]
+
+    @staticmethod
+    def closure(a, q, p):
+        """Return what is zero where ``q`` is the square of ``a``."""
+        return a[0] ** 2 - a[1] ** 2 - q[0], 2.0 * a[0] * a[1] - q[1]
+
+
+@pytest.mark.parametrize(
+    ('make', 'message'),
+    [
+        (variant(m.Slider, pose=EquationTransmission.pose),
+         r'Other has a closure alone and does not define how it is assembled.*pose\(\)'),
+        (posed([0.1, 0.2], [0.0]), 'Other.pose returns a wrong number of positions.*1 of actuat'),
+        (posed([0.1], []), 'Other.pose returns a wrong number of positions.*1 of joints'),
+        (posed([0.1], [1.3]),
+         'the pose does not determine how the mechanism is assembled.*-1.2'),
+        (posed([math.nan], [0.0]), 'the pose does not determine'),
+        # The rod is longer than it could be: half-way between the two assemblies.
+        (posed([0.04 * math.cos(1.5)], [0.0]), 'the pose does not determine'),
+        (variant(m.FingerLoop, closure=lambda a, q, p: a - q[0]),
+         'closure returns a wrong number of equations.*2.*1'),
+        (variant(m.Slider, closure=lambda a, q, p: ca.sin(q)),
+         'the equations do not determine every actuator'),
+        (variant(m.Slider, closure=lambda a, q, p: a * a + q * q + 1),
+         'the pose does not determine'),
+        (variant(m.Slider, closure=None),
+         'Other does not define the map of its range.*actuator_position.* or a closure'),
+        # Where a turn leads to the other assembly, no table has one for each position.
+        (lambda: Root({'lower': -2.0}), 'changes its assembly within the range'),
+        # A table with the pose alone would answer next to nothing.
+        (lambda: m.Crossed(0.6, 3e5), 'is the range narrow enough'),
+        (variant(m.Sine, actuator_position=lambda q, p: ca.sqrt(-1.0 - q * q)),
+         'no position of the domain can be reached'),
+        # Rounding alone tells two joints apart that only move together.
+        (variant(m.Shear,
+               joint_position=lambda a, p: (a[0] + a[1], 0.3 * a[0] + (0.1 + 0.2) * a[1])),
+         'every position of the domain is a dead centre'),
+    ],
+)  # fmt: skip
+def test_a_mechanism_that_says_too_little_is_refused(make, message: str) -> None:
+    """The error names what is missing and what would do."""
+    with pytest.raises(TransmissionError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ('lower', 'upper'),
+    [((0.0,), (0.0,)), ((1.0,), (0.0,)), ((0.0,), (np.inf,)), ((np.nan,), (1.0,)), ((), ()),
+     ((0.0, 0.0), (1.0,))],
+)  # fmt: skip
+def test_a_domain_is_a_box(lower, upper) -> None:
+    """A range that is empty, endless or incomplete is refused."""
+    with pytest.raises(TransmissionError):
+        Domain('joint', lower, upper)
+
+
+@pytest.mark.parametrize(
+    ('interface', 'options', 'name'),
+    [
+        ('velocity', {'at': np.ones((2, 1))}, 'at: expected shape'),
+        ('acceleration', {'at': np.ones((3, 1)), 'rate': [1.0]}, 'rate'),
+        ('position', {'guess': np.ones((2, 1))}, 'guess'),
+    ],
+)
+def test_arrays_of_different_batches_are_refused(interface, options, name) -> None:
+    """``at`` and ``rate`` are as long as the values, ``guess`` as the result."""
+    with pytest.raises(ShapeError, match=name):
+        m.Sine().actuator_to_joint(interface, np.ones((3, 1)), **options)
+
+
+# -- branches ------------------------------------------------------------------------------------
+
+
+def test_a_range_beside_a_point_where_assemblies_meet_has_one_assembly() -> None:
+    """All positions belong to that of the pose."""
+    q, beside = [[1.0, 1.0], [0.5, -1.9]], Root({'lower': 0.1})
+    a = beside.joint_to_actuator('position', q)
+    assert (a[:, 0] > 0.0).all()
+    assert np.abs(beside.actuator_to_joint('position', a) - q).max() <= 1e-14
+
+
+def test_a_singular_line_within_the_domain_splits_it() -> None:
+    """Beyond it positions belong to another branch, are counted so, and no guess leads there."""
+    t, report, a = m.Shear(), MapReport(), np.array([[0.1, 0.2], [0.0, 1.9]])
+    found = t.actuator_to_joint('position', a, report=report)
+    assert np.isfinite(found).all(axis=1).tolist() == [True, False]
+    assert report.counts == {('', 'branch'): 1}
+    q = np.array([1.9**3 / 3.0, 1.9])
+    report.counts.clear()
+    found = t.joint_to_actuator('position', q, guess=a[1], report=report)
+    assert np.allclose(found, t.joint_to_actuator('position', q), rtol=0.0, atol=1e-12)
+    assert np.allclose(t.actuator_to_joint('position', found), q, rtol=0.0, atol=1e-12)
+    assert not report.counts
+    for guess in ([0.3, -0.4], [0.0, 0.0], [np.nan, 0.0], [50.0, 0.0]):
+        q = t.actuator_to_joint('position', [0.3, -0.4])
+        found = t.joint_to_actuator('position', q, guess=guess)
+        assert np.allclose(found, [0.3, -0.4], rtol=0, atol=1e-13)
+    # A position near those that are reached, but not reached, ends in a count, not in a loop.
+    assert np.isnan(t.joint_to_actuator('position', [[6.0, -2.6]] * 3, report=report)).all()
+    assert sum(report.counts.values()) == 3
+    assert report.counts.keys() <= {('', why) for why in ('no_convergence', 'branch', 'domain')}
+
+
+def test_what_is_on_the_branch_is_found_without_a_guess() -> None:
+    """Also where a singular line splits the domain, the table of starts leads to the solution."""
+    t, report = m.Shear(), MapReport()
+    a = np.random.default_rng(0).uniform(-2.0, 2.0, size=(3_000, 2))
+    q = t.actuator_to_joint('position', a)
+    q = q[np.isfinite(q).all(axis=-1)]
+    found = t.joint_to_actuator('position', q, report=report)
+    lost = np.isnan(found).any(axis=-1)
+    assert np.count_nonzero(lost) == sum(report.counts.values())
+    assert lost.mean() < 0.01
+    assert np.abs(m.evaluate(t, found[~lost])[0] - q[~lost]).max() <= 1e-12
 
 
 # -- poses near a dead centre --------------------------------------------------------------------
@@ -162,52 +314,46 @@ def test_a_pose_near_a_dead_centre_makes_no_position_wrong(apart: float) -> None
         assert (np.abs(each - expected)[answered] <= 1e-15 / slope[answered]).all()
 
 
-@pytest.mark.parametrize('apart', [1e-2, 1e-3, 1e-4, 1e-5])
-def test_a_closure_with_a_pose_near_a_dead_centre_is_the_mechanism(apart: float) -> None:
-    """The crank is almost in line with the rod at the pose; the formulas do not care."""
-    dead = math.asin(0.01 / 0.16) - 1.5
+def begun(q: float, lower: float, upper: float) -> tuple[Transmission, Transmission]:
+    """Return a slider by formulas, and by its closure from a pose on."""
     formulas = m.guided(0.04, 0.12, 0.01, 1.5)
+    pose = formulas.joint_to_actuator('position', [q]), [q]
+    closure = variant(
+        m.Slider,
+        range=lambda self: self.bare_range('joint', [lower], [upper]),
+        pose=lambda self: pose,
+    )
+    return formulas, closure()
 
-    class Begun(m.Slider):
-        """The slider from another pose."""
 
-        def range(self):
-            """Return the joint positions from the pose on."""
-            return self.bare_range('joint', [dead + apart], [1.0])
+#: Where the crank is in line with the rod.
+DEAD = math.asin(0.01 / 0.16) - 1.5
 
-        def pose(self):
-            """Return the lower end."""
-            q = dead + apart
-            return formulas.joint_to_actuator('position', [q]), [q]
 
-    t, q = Begun(), dead + np.geomspace(1.01 * apart, 2.0, 300)[:, np.newaxis]
+@pytest.mark.parametrize(
+    ('begin', 'lower', 'upper'),
+    [
+        # Almost in line with the rod at the pose; the formulas do not care.
+        *((DEAD + apart, DEAD + apart, 1.0) for apart in (1e-2, 1e-3, 1e-4, 1e-5)),
+        # Almost a point of the grid of targets.
+        *(
+            (1.2 * (1.0 / 16.0 + 2.0 * apart), -1.2, 1.2)
+            for apart in (0.0, 1e-5, 9e-4, 2e-3, 0.016)
+        ),
+    ],
+)
+def test_a_closure_with_any_pose_is_the_mechanism(begin, lower, upper) -> None:
+    """A walk from the pose covers the range, and what is answered is right."""
+    formulas, t = begun(begin, lower, upper)
+    q = np.concatenate([np.linspace(lower, upper, 300)[1:], lower + np.geomspace(1e-7, 2.0, 300)])
+    q = q[q < upper, np.newaxis]
     a = formulas.joint_to_actuator('position', q)
     assert np.abs(t.joint_to_actuator('position', q) - a).max() <= 1e-13
     slope = np.abs(formulas.joint_to_actuator('velocity', np.ones_like(q), at=q))
     found = t.actuator_to_joint('position', a)
     answered = np.isfinite(found)
     assert (np.abs(found - q)[answered] <= 1e-15 / slope[answered]).all()
-    assert answered[q > dead + 2e-3].all()
-
-
-@pytest.mark.parametrize('apart', [0.0, 1e-5, 9e-4, 2e-3, 0.016])
-def test_a_walk_covers_the_range_from_any_pose(apart: float) -> None:
-    """Also from a pose that is almost a point of the grid of targets."""
-    formulas = m.guided(0.04, 0.12, 0.01, 1.5)
-    begin = -1.2 + 2.4 * (17.0 / 32.0 + apart)
-
-    class Begun(m.Slider):
-        """The slider from another pose."""
-
-        def pose(self):
-            """Return this pose."""
-            return formulas.joint_to_actuator('position', [begin]), [begin]
-
-    q = np.linspace(-1.2, 1.2, 300)[:, np.newaxis]
-    a = formulas.joint_to_actuator('position', q)
-    t = Begun()
-    assert np.abs(t.joint_to_actuator('position', q) - a).max() <= 1e-13
-    assert np.abs(t.actuator_to_joint('position', a) - q).max() <= 1e-12
+    assert answered[q > DEAD + 2e-3].all()
 
 
 # -- linear equations ----------------------------------------------------------------------------
@@ -253,7 +399,7 @@ def test_small_equations_are_solved_as_numpy_solves_them(
 
 def test_the_first_mechanism_of_a_type_does_not_limit_the_others() -> None:
     """A number that is zero in the first one couples coordinates of the second."""
-    kind = type('Coupled', (m.Parallel,), {})
+    kind = variant(m.Parallel)
     kind({'bend': (0.0, 0.0, 0.0)}).joint_to_actuator('position', np.zeros(3))
     t = kind({'bend': (0.5, 0.6, -0.5)})
     x = t.domain.grid(4)
@@ -261,17 +407,17 @@ def test_the_first_mechanism_of_a_type_does_not_limit_the_others() -> None:
     assert np.abs(found - x).max() <= 1e-12
 
 
-class Mixed(EquationTransmission):
+class Mixed(m.Equation):
     """Four joints that are products of a matrix with bent positions of four actuators."""
 
     members = (4, 4)
 
-    def range(self) -> Domain:
+    def range(self):
         """Return a range about zero."""
         return self.bare_range('actuator', [-0.4] * 4, [0.4] * 4)
 
     @staticmethod
-    def joint_position(a: Any, p: Any) -> Any:
+    def joint_position(a, p):
         """Return the positions of the joints."""
         return ca.mtimes(ca.horzcat(*p.rows).T, ca.sin(a)) + 0.05 * a**2
 
@@ -281,20 +427,23 @@ class MixedByClosure(Mixed):
 
     joint_position = None
 
-    def pose(self) -> Any:
+    def pose(self):
         """Return zero."""
         return [0.0] * 4, [0.0] * 4
 
     @staticmethod
-    def closure(a: Any, q: Any, p: Any) -> Any:
+    def closure(a, q, p):
         """Return zero if closed."""
         return Mixed.joint_position(a, p) - q
 
 
+TAU = np.array([1.0, 2.0, 3.0, 4.0])
+
+
 @pytest.mark.parametrize('cls', [Mixed, MixedByClosure])
-def test_each_mechanism_of_a_type_has_a_suitable_order_of_elimination(cls: Any) -> None:
+def test_each_mechanism_of_a_type_has_a_suitable_order_of_elimination(cls) -> None:
     """The best order of the first one has zero pivots in the others."""
-    kind = type('Kind', (cls,), {})
+    kind = variant(cls)
     for order in ([0, 1, 2, 3], [1, 0, 3, 2], [1, 2, 3, 0]):
         t = kind({'rows': tuple(map(tuple, np.eye(4)[order].tolist()))})
         # Pivots in another order are tiny here.
@@ -302,22 +451,21 @@ def test_each_mechanism_of_a_type_has_a_suitable_order_of_elimination(cls: Any) 
         q = t.actuator_to_joint('position', x)
         assert np.abs(t.joint_to_actuator('position', q) - x).max() <= 1e-12
         slope = np.diag(np.cos(x[0]))[order] + np.diag(0.1 * x[0])
-        tau = np.array([1.0, 2.0, 3.0, 4.0])
-        found = t.actuator_to_joint('effort', tau, at=x[0])
-        assert np.abs(found - np.linalg.solve(slope.T, tau)).max() <= 1e-12
+        found = t.actuator_to_joint('effort', TAU, at=x[0])
+        assert np.abs(found - np.linalg.solve(slope.T, TAU)).max() <= 1e-12
 
 
-class Turning(EquationTransmission):
+class Turning(m.Equation):
     """A formula whose best order of elimination differs at a regular position of the range."""
 
     members = (4, 4)
 
-    def range(self) -> Domain:
+    def range(self):
         """Return a range whose middle has another order than its position 0, 0.5, 0, 0.5."""
         return self.bare_range('actuator', [-0.2, 0.0] * 2, [1.8, 1.0] * 2)
 
     @staticmethod
-    def joint_position(a: Any, p: Any) -> Any:
+    def joint_position(a, p):
         """Return the positions of the joints."""
         x, y, u, v = ca.vertsplit(a)
         small = 0.01 * x * y * u * v
@@ -326,17 +474,14 @@ class Turning(EquationTransmission):
 
 def test_a_formula_with_an_inexact_elimination_is_mapped_in_a_stream() -> None:
     """The first function of a robot requests the careful one."""
-    t = Turning()
-    x, tau = np.array([0.0, 0.5, 0.0, 0.5]), np.array([1.0, 2.0, 3.0, 4.0])
-    slope = np.kron(np.eye(2), [[0.0, 1.0], [-0.3, 0.5]])
-    found = RobotMap(single(t), ACTUATOR_TO_JOINT).map_state(np.stack([x, x, tau]))
+    x, slope = np.array([0.0, 0.5, 0.0, 0.5]), np.kron(np.eye(2), [[0.0, 1.0], [-0.3, 0.5]])
+    found = RobotMap(single(Turning()), ACTUATOR_TO_JOINT).map_state(np.stack([x, x, TAU]))
     assert np.abs(found[1] - slope @ x).max() <= 1e-12
-    assert np.abs(found[2] - np.linalg.solve(slope.T, tau)).max() <= 1e-12
+    assert np.abs(found[2] - np.linalg.solve(slope.T, TAU)).max() <= 1e-12
 
 
 def test_a_position_with_zero_pivots_in_each_order_is_mapped() -> None:
     """All coordinates are zero there: the map is regular, and its determinant is known."""
-    t, x = Turning(), np.zeros(4)
+    t, x, slope = Turning(), np.zeros(4), np.kron(np.eye(2), [[0.0, 1.0], [-0.3, 0.0]])
     assert np.abs(t.joint_to_actuator('position', x)).max() <= 1e-12
-    slope, tau = np.kron(np.eye(2), [[0.0, 1.0], [-0.3, 0.0]]), np.array([1.0, 2.0, 3.0, 4.0])
-    assert np.abs(t.joint_to_actuator('effort', tau, at=x) - slope.T @ tau).max() <= 1e-12
+    assert np.abs(t.joint_to_actuator('effort', TAU, at=x) - slope.T @ TAU).max() <= 1e-12

@@ -74,3 +74,42 @@ def robot(
         f'<transmission name="linkage"><plugin>{TYPE}</plugin>{named}{commanded}{loops}{more}'
         '</transmission></ros2_control></robot>'
     )
+
+
+#: A crank whose rod of 0.2 m moves a block along z; its loop, and where the crank is bent.
+CRANK_AND_BLOCK = (
+    joint('crank', 'base', 'arm')
+    + joint('elbow', 'arm', 'rod', (0, 0, 0.2))
+    + joint('slider', 'base', 'block', (0, 0, 0.4), (0, 0, 1), 'prismatic', (-0.3, 0.3))
+    + joint('tip', 'rod', 'rod_tip', (0, 0, 0.2), kind='fixed')
+)
+POINT = '<loop type="point" frame1="rod_tip" frame2="block"/>'
+BENT = starts(crank=0.7, elbow=-1.4, slider=-0.1)
+
+
+def crank_slider(loop: str = POINT, more: str = '') -> str:
+    """Return a crank that moves a block."""
+    return robot(CRANK_AND_BLOCK, {'motor': 'crank'}, ('slider',), loop, more)
+
+
+def with_balls(text: str) -> str:
+    """Return the documents' push-rod ankle, its rods hung on balls, without reductions."""
+    more = ''
+    for side in ('upper', 'lower'):
+        more += joint(f'{side}_rod_z', f'{side}_rod', f'{side}_spin', axis=(0, 0, 1))
+        text = text.replace(f'<parent link="{side}_rod"/>', f'<parent link="{side}_spin"/>')
+    text = text.replace('<mechanical_reduction>15</mechanical_reduction>', '')
+    return text.replace('<ros2_control', more + '<ros2_control')
+
+
+def with_far_balls(text: str, kind: str) -> str:
+    """Return that ankle with two more axes at the far ends, and loops that hold the last one."""
+    text, axis = with_balls(text), ' axis="0 0 1"' if kind == 'hinge' else ''
+    for side in ('upper', 'lower'):
+        more = joint(f'far_{side}_x', f'{side}_tip', f'far_{side}', axis=(1, 0, 0))
+        more += joint(f'far_{side}_y', f'far_{side}', f'end_{side}', axis=(0, 1, 0))
+        text = text.replace('<ros2_control', more + '<ros2_control')
+        loop = f'<loop type="{kind}"{axis} frame1="end_{side}"'
+        text = text.replace(f'<loop type="point" frame1="{side}_tip"', loop)
+    assert text.count(f'type="{kind}"') == 2
+    return text

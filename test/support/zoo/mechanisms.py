@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 
 from transmission_bridge.description.specs import (
+    JointSpec,
     RobotDescription,
     TransmissionEnd,
     TransmissionSpec,
@@ -35,14 +36,29 @@ RIGHT = {'motor': (0.0, -0.05, 0.15), 'crank': 0.05, 'rod': 0.15, 'foot': (0.05,
 TILTED = {**RIGHT, 'axis': (0.3, 2.0, -0.1), 'crank_angle': 0.2, 'motor': (0.01, -0.06, 0.14)}
 
 
-def single(transmission: Transmission, name: str = 't') -> Robot:
-    """Return a robot of this transmission, its joints ``j0`` and on, its actuators ``a0``."""
-    joints, actuators = (
-        tuple(TransmissionEnd(f'{letter}{place}') for place in range(count))
-        for letter, count in (('j', transmission.n_joints), ('a', transmission.n_actuators))
-    )
-    spec = TransmissionSpec(name, type(transmission).__name__, 'ros2_control', joints, actuators)
-    return Robot(*order_members(RobotDescription(name), (Binding(spec, transmission),)))
+def robot_of(last_first: bool = False, **transmissions: Transmission) -> Robot:
+    """
+    Return a robot of transmissions, by name.
+
+    :param last_first: Whether its joints stand in the reverse order of their transmissions.
+    """
+    bindings = []
+    for name, each in transmissions.items():
+        joints, actuators = (
+            tuple(TransmissionEnd(f'{name}_{letter}{place}') for place in range(count))
+            for letter, count in (('j', each.n_joints), ('a', each.n_actuators))
+        )
+        spec = TransmissionSpec(name, type(each).__name__, 'ros2_control', joints, actuators)
+        bindings.append(Binding(spec, each))
+    names = [member.name for binding in bindings for member in binding.spec.joints]
+    joints = [JointSpec(name, 'revolute', 'a', 'b') for name in names]
+    description = RobotDescription('robot', joints=tuple(joints[:: -1 if last_first else 1]))
+    return Robot(*order_members(description, tuple(bindings)))
+
+
+def single(transmission: Transmission) -> Robot:
+    """Return a robot of this transmission, whose name is ``t``."""
+    return robot_of(t=transmission)
 
 
 def ankle(*legs: dict, **options) -> ParallelAnkleTransmission:

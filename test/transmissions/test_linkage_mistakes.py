@@ -1,0 +1,284 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Linkages that cannot be used: one finding that says what to try, never a traceback or a wait."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import random
+import time
+
+import numpy as np
+import pytest
+from zoo.elements import load, transmission
+from zoo.linkages import crank_slider, joint, POINT, robot
+
+from transmission_bridge import RobotTransmissions
+from transmission_bridge.errors import TransmissionBridgeError
+from transmission_bridge.transmissions.interfaces import DIRECTIONS
+from transmission_bridge.transmissions.report import MapReport
+
+HINGE = '<loop type="hinge" frame1="rod_tip" frame2="shin_pin" axis="0 1 0"/>'
+PIN = HINGE.replace('hinge', 'point').replace(' axis="0 1 0"', '')
+BLOCK = '<loop type="{}" frame1="rod_tip" frame2="block" {}/>'
+START = '<start joint="{}" position="{}"/>'
+WRONG_AXIS = (
+    "axis 1 0 0 of hinge 'rod_tip' - 'shin_pin', |its joints turn about 0 1 0|"
+    'degrees between the axes of both frames at the start'
+)
+CRANK = '<param name="joint">knee_crank</param>'
+KNEE = '<joint name="knee" type="revolute">'
+AWAY = joint('away', 'block', 'far', (9, 0, 0), kind='fixed') + '<ros2_control'
+CHAIN = ''.join(joint(f'j{k}', f'l{k - 1}' if k > 1 else 'block', f'l{k}') for k in range(1, 47))
+OTHER = transmission('other', 'Simple', ['knee_crank'], ['m']) + '</ros2_control>'
+
+
+#: Mistakes in a pump: what is replaced, by what, and what the error says.
+PUMP = [
+    (POINT, '<loop type="point" frame1="block" frame2="block"/>', 'to itself'),
+    (POINT, '<loop type="point" frame1="rod" frame2="rod_tip"/>', 'no joint moves'),
+    (POINT, '<loop type="point" frame1="rod_tip"/>', 'no frame2'),
+    (POINT, BLOCK.format('glue', ''), 'unknown type'),
+    (POINT, BLOCK.format('rod', 'length="0"'), 'length'),
+    (POINT, BLOCK.format('hinge', 'axis="0 0"'), 'axis'),
+    (POINT, POINT + START.format('neck', 0), "'neck' is not a joint"),
+    (POINT, POINT + START.format('rod', 0), "its joint 'elbow', because"),
+    (POINT, POINT + START.format('elbow', 57), '57 rad; 57 degrees are 0.994838 rad'),
+    ('"slider" role="joint1"/>', '"slider" role="joint1"><offset>0.1</offset></joint>',
+     'has an offset'),
+    ('>crank<', '>arm<', "its joint 'crank', because 'arm' is a"),
+    ('rod_tip"/><origin xyz="0.0 0.0 0.2', 'rod_tip"/><origin xyz="0 0 200',
+     'check its frames and all <origin>s between them'),
+    (f'<ros2_control|{POINT}', f'{AWAY}|{POINT.replace("block", "far")}', 'does not close'),
+    (POINT, POINT * 33, 'at most 96 in a part that moves by itself, found 99'),
+    (f'<ros2_control|{POINT}', f'{CHAIN}<ros2_control|{POINT.replace("block", "l46")}',
+     'at most 48 in a part that moves by itself, found 49'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(('before', 'after', 'words'), PUMP, ids=[each[2] for each in PUMP])
+def test_a_mistake_in_a_pump_is_a_finding(before: str, after: str, words: str) -> None:
+    """It names the loop or the joint, and nothing is passed through in its place."""
+    text = crank_slider()
+    for old, new in zip(before.split('|'), after.split('|'), strict=True):
+        assert old in text
+        text = text.replace(old, new)
+    found = load(text)
+    errors = [str(each) for each in found.findings if each.severity == 'error']
+    assert any(words in each for each in errors), errors
+    assert not any('Traceback' in each for each in errors), errors
+    assert not found.transmissions
+    assert 'crank' not in found.pass_through
+
+
+#: The same in a five-bar.
+FIVE_BAR = [
+    ('frame2="shin_pin"', 'frame2="shinpin"', "(closest: 'shin', 'shin_pin')"),
+    ('frame2="shin_pin"', 'frame2="shin_lever"', "its child link 'shin_pin'"),
+    (HINGE, HINGE.replace('0 1 0', '1 0 0'), f'{WRONG_AXIS}|a wrong axis'),
+    (HINGE, HINGE.replace(' axis="0 1 0"', ''), WRONG_AXIS),
+    (HINGE, PIN.replace('point', 'weld'), 'block the driven joints hip, knee_crank'),
+    (HINGE, HINGE.replace('axis="0 1 0"', 'length="0.3"'), 'expected no length'),
+    (HINGE, PIN * 31 + HINGE, 'at most 96 in a part'),
+    (HINGE, '', "commanded joint 'knee' is in no loop"),
+    (HINGE, HINGE + START.format('nee', 0), "(closest: 'knee'"),
+    (HINGE, HINGE + START.format('knee', '9deg'), 'position of <start> (line'),
+    ('>knee_crank</param>', '>knee_krank</param>', "(closest: 'knee_crank')"),
+    ('>knee_crank</param>', '>rod_end</param>', "joint 'rod_end' is fixed"),
+    (CRANK, '', '<param name="joint"> in its actuator'),
+    ('>hip</param>', '>knee_crank</param>', 'driven by two actuators'),
+    (KNEE, f'{KNEE}<mimic joint="hip"/>', "commanded joint 'knee' mimics 'hip'"),
+    ('xyz="0 0 -0.38"', 'xyz="0 0 -3.8"', "loop hinge 'rod_tip' - 'shin_pin' stays open"),
+    ('</ros2_control>', f'<joint name="knee_crank"/>{OTHER}', 'in this linkage'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('before', 'after', 'words'), FIVE_BAR, ids=[each[2] for each in FIVE_BAR]
+)
+def test_a_mistake_in_a_five_bar_is_said_with_what_to_try(
+    linkages: dict[str, str], before: str, after: str, words: str
+) -> None:
+    """One error, which names the loop or the joint, and nothing is bridged in its place."""
+    assert before in linkages['five_bar']
+    found = load(linkages['five_bar'].replace(before, after))
+    (error,) = (str(each) for each in found.findings if each.severity == 'error')
+    assert all(each in error for each in words.split('|'))
+    assert {'hip', 'knee'}.isdisjoint(found.joint_names)
+    assert 'knee_crank' not in found.pass_through
+
+
+def hinged_knee(axis: str, horn: Sequence[float], tilt: float) -> RobotTransmissions:
+    """Return a knee bent by a rod, which begins at the horn and has a hinge at its end."""
+    rod = np.array([0.05, 0.0, -0.3]) - horn
+    body = (
+        joint('crank', 'base', 'arm', (0, 0, -0.05))
+        + joint('elbow', 'arm', 'rod', horn)
+        + joint('tip', 'rod', 'rod_tip', rod, kind='fixed', rpy=(0, tilt, 0))
+        + joint('knee', 'base', 'shin', (0, 0, -0.35))
+        + joint('lever', 'shin', 'shin_pin', (0.05, 0, 0), kind='fixed')
+    )
+    loop = f'<loop type="hinge" frame1="rod_tip" frame2="shin_pin" axis="{axis}"/>'
+    return load(robot(body, {'motor': 'crank'}, ('knee',), loop))
+
+
+@pytest.mark.parametrize('axis', ['1 0 0', '0 0 1', '0 1 0.1'])
+@pytest.mark.parametrize(
+    ('horn', 'tilt'),
+    [((0.04, 0.0, 0.0), 0.0), ((0.04, 0.0, 0.0), 0.2), ((0.0, 0.0, -0.04), 0.0)],
+)
+def test_a_hinge_of_another_axis_is_refused(axis: str, horn: Sequence[float], tilt: float) -> None:
+    """The rod cannot turn, even if the kept rows are regular, or all rows are at the start."""
+    (finding,) = hinged_knee(axis, horn, tilt).findings
+    assert finding.severity == 'error'
+    assert 'the loops block the driven joints crank' in finding.message
+    assert 'a wrong axis' in finding.expected
+    assert not hinged_knee('0 1 0', horn, tilt).findings
+
+
+@pytest.mark.parametrize(('kind', 'reach'), [('point', 0.1), ('rod', 0.2)])
+def test_a_loop_of_driven_joints_alone_is_refused(kind: str, reach: float) -> None:
+    """One of the motors cannot move without the other; a rod allows it to first order."""
+    body = ''
+    for side, place, end in (('a', 0.1, 0.1), ('b', -0.1, -reach)):
+        body += joint(f'crank_{side}', 'base', f'arm_{side}', (0, place, 0))
+        body += joint(f'tip_{side}', f'arm_{side}', f'end_{side}', (0, -end, 0.2), kind='fixed')
+    loop = f'<loop type="{kind}" frame1="end_a" frame2="end_b"/>'
+    motors = {'motor_a': 'crank_a', 'motor_b': 'crank_b'}
+    found = load(robot(body, motors, ('crank_a', 'crank_b'), loop))
+    assert not found.transmissions
+    assert 'the loops block the driven joints crank_a, crank_b' in str(found.findings[0])
+
+
+# -- what it costs -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(('name', 'wrong'), [('"block"/>', '"blok"/>'), ('rod_tip', 'rod_tp')])
+def test_a_misspelt_frame_costs_its_own_linkage_only(linkages, name: str, wrong: str) -> None:
+    """A linkage and a joint above it are used, whichever frame it is, and the frame is named."""
+    knee, pump = linkages['four_bar_knee'], crank_slider(POINT.replace(name, wrong))
+    above = knee[knee.index('<link') : knee.index('<ros2_control')]
+    above += joint('ankle', 'shin', 'base') + joint('hand', 'base', 'palm')
+    upper = knee[knee.index('<joint name="knee"><c') : knee.index('</ros2_control>')]
+    for each in ('"arm"', '"horn"'):
+        above, upper = (text.replace(each, f'{each[:-1]}_of_knee"') for text in (above, upper))
+    text = pump.replace('<link name="base"/>', above)
+    found = load(text.replace('<transmission', upper + '<transmission'))
+    assert set(found.transmissions) == {'knee_linkage'}
+    assert {'ankle', 'hand'} <= set(found.pass_through)
+    (finding,) = found.findings
+    assert finding.subject == 'linkage'
+    assert 'is not a link of this URDF (closest: ' in finding.message
+
+
+def test_a_joint_that_cannot_be_read_costs_the_linkage_around_it(linkages) -> None:
+    """Without the joint, the frames of the loop have no common link: its place is unknown."""
+    mount = joint('mount', 'thigh', 'stand', (0.0, 0.0, 0.02), kind='fixed')
+    text = linkages['four_bar_knee'].replace('<parent link="thigh"/>', '<parent link="stand"/>', 1)
+    text = text.replace('<ros2_control', mount + '<ros2_control')
+    assert load(text).transmissions
+    found = load(text.replace('xyz="0.0 0.0 0.02"', 'xyz="x 0 0.02"', 1))
+    assert not found.transmissions
+    _, finding = found.findings
+    assert 'not connected' in finding.message
+    assert finding.found in ("'thigh' and 'stand'", "'stand' and 'thigh'")
+
+
+# -- linkages that nobody would draw -------------------------------------------------------------
+
+#: How many linkages are tried.
+COUNT = 100
+
+#: Further ones: two that work, loops that no actuator moves, and residuals beyond any number.
+FURTHER = (287, 313, 971, 11557)
+
+#: CPU time that one linkage may take from its text to its first samples [s].
+LONGEST = 2.0
+
+KINDS = ('revolute', 'prismatic', 'continuous', 'fixed', 'floating', 'planar')
+LENGTHS = ('0', '1e-9', '0.2', '0.2', '1e9', '-1', 'x')
+
+
+def fuzzed(draw: random.Random) -> str:
+    """Return the URDF of random branches whose tips are joined by loops, not all of them sound."""
+    is_planar, is_sound = draw.random() < 0.6, draw.random() < 0.5
+    axes = [(0, 1, 0)] if is_planar else [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0)]
+    links, joints, tips, body = ['base'], [], [], ''
+    for _ in range(draw.randint(2, 4)):
+        parent = draw.choice(['base', 'base', draw.choice(links)])
+        for _ in range(draw.randint(1, 4)):
+            name, child = f'j{len(links)}', f'l{len(links)}'
+            kind = draw.choices(KINDS, [10, 2, 1, 2, *([0, 0] if is_sound else [0.2, 0.2])])[0]
+            place = [draw.uniform(-0.3, 0.3), 0.0 if is_planar else draw.uniform(-0.3, 0.3), 0.0]
+            place[2] = draw.choice([0.0, 0.2, draw.uniform(-0.3, 0.3)])
+            turn = 0.0 if is_planar else draw.choice([0.0, draw.uniform(-3.0, 3.0)])
+            limit = draw.choice([(-1.5, 1.5), (-3.0, 3.0), (-0.3, 0.3), (0.1, 0.9)])
+            axis, mimic = draw.choice(axes), ''
+            if joints and draw.random() < 0.05:
+                mimic = f'<mimic joint="{draw.choice(joints)}" '
+                mimic += f'multiplier="{draw.choice([1.0, -1.0, 0.5, 0.0])}" offset="0.1"/>'
+            body += joint(name, parent, child, place, axis, kind, limit, (turn, 0, 0), mimic)
+            links.append(child)
+            if kind in KINDS[:3]:
+                joints.append(name)
+            parent = child
+        tips.append(parent)
+    joints = joints or ['j1']
+
+    def name_of(kind: list[str]) -> str:
+        return draw.choice(kind if is_sound or draw.random() < 0.9 else [*links, *joints, 'none'])
+
+    n = min(draw.choice([1, 1, 2, 2, 3, 4]), len(joints))
+    others = joints if draw.random() < 0.2 else []
+    driven = draw.sample(joints, n)
+    left = [name for name in joints if name not in driven] or joints
+    commanded = dict.fromkeys(draw.choices(others or left, k=n))
+    motors = {f'm{k}': name if is_sound else name_of(joints) for k, name in enumerate(driven, 1)}
+    inside = ''
+    for k in range(draw.choice([0, 1, 1, 2, 2, 3]) if not is_sound else len(tips) - 1):
+        kind = draw.choice(['point', 'hinge', 'rod', 'rod', *([] if is_sound else ['weld'])])
+        more = 'axis="0 1 0"' if kind == 'hinge' else ''
+        if kind == 'rod' and draw.random() < (0.1 if is_sound else 0.6):
+            more = f'length="{draw.choice(LENGTHS)}"'
+        one, other = (tips[k], tips[k + 1]) if is_sound else (name_of(tips), name_of(links))
+        inside += f'<loop type="{kind}" frame1="{one}" frame2="{other}" {more}/>'
+    for _ in range(draw.choice([0, 0, 1, 2])):
+        place = draw.choice([0.3, -1.0] if is_sound else [0.3, 1e6, 1e300, -4.0])
+        inside += START.format(name_of(joints), place)
+    if not is_sound and draw.random() < 0.2:
+        inside += f'<param name="tolerance">{draw.choice([1e-3, 1e-12, 0.0, "x"])}</param>'
+    return robot(body, motors, list(commanded), inside)
+
+
+def outcome(text: str) -> str:
+    """Return what became of a linkage: ``works``, or its finding."""
+    try:
+        found = load(text)
+    except TransmissionBridgeError as error:  # the robot itself cannot be read
+        return str(error)
+    errors = [str(each) for each in found.findings if each.severity == 'error']
+    if 'linkage' not in found.transmissions:
+        assert errors
+        return errors[0]
+    for direction in DIRECTIONS:
+        stream = found.stream(direction)
+        n = len(found.actuator_names if direction == DIRECTIONS[0] else found.joint_names)
+        for far in (0.0, 0.01, 3.0, 1e300, np.nan, 0.0):
+            stream.map_state(np.full((3, n), far), MapReport())
+    return 'works'
+
+
+def test_a_linkage_that_cannot_be_is_a_finding_in_a_short_time(campaign: int) -> None:
+    """Of a few hundred, some work, none raises or waits, and no finding is a traceback."""
+    said = []
+    for number in (*range(COUNT * campaign), *FURTHER):
+        text, begin = fuzzed(random.Random(number)), time.process_time()
+        found = outcome(text)
+        assert time.process_time() - begin < LONGEST, (number, found)
+        assert 'Traceback' not in found, (number, found)
+        assert 'Error' not in found, (number, found)
+        said.append(found)
+    assert 0 < said.count('works') < len(said)
+    assert any('no actuator turns a joint of loop' in each for each in said)
+    assert len({each.partition('cannot be used: ')[2][:40] for each in said}) > 10
