@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.metadata
 import importlib.util
 import os
@@ -151,4 +150,3 @@ def peer(harness):
     peer = harness.Peer()
     yield peer
     peer.destroy()
-    gc.collect()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import gc
 import subprocess
 
 import pytest
@@ -53,11 +52,11 @@ def context(harness):
 def peer(harness, context):
     """Return a :class:`Peer`."""
     peer = harness.Peer(context)
+    peer.bridges = []
     yield peer
-    peer.destroy()
-    # A life-cycle node keeps its services until the collector comes by: the next test would
-    # meet them.
-    gc.collect()
+    for bridge in peer.bridges:
+        bridge.shut_down()
+    peer.destroy(*peer.bridges)
 
 
 @pytest.fixture
@@ -73,7 +72,6 @@ def meet(harness):
     yield join
     for peer in peers:
         peer.destroy()
-    gc.collect()
 
 
 @pytest.fixture
@@ -146,8 +144,6 @@ def make_bridge(harness, peer):
     """Make a bridge in this process, spun along with the peer, with parameters as given."""
     from transmission_bridge.ros.bridge_node import TransmissionBridge
 
-    nodes = []
-
     def make(parameters=None, **kwargs):
         node = TransmissionBridge(
             context=peer.context,
@@ -156,16 +152,10 @@ def make_bridge(harness, peer):
             **kwargs,
         )
         peer.executor.add_node(node)
-        nodes.append(node)
+        peer.bridges.append(node)
         return node
 
-    yield make
-    # ``make`` outlives the peer: what it still held would escape the peer's collector.
-    while nodes:
-        node = nodes.pop()
-        node.shut_down()
-        peer.executor.remove_node(node)
-        node.destroy_node()
+    return make
 
 
 @pytest.fixture
@@ -175,11 +165,12 @@ def diagnostics(harness, peer):
 
 
 @pytest.fixture
-def active_bridge(make_bridge, peer, reference):
-    """Make a bridge of the reference robot that is active, with further parameters."""
+def active_bridge(harness, make_bridge, peer, reference):
+    """Make a patient bridge of the reference robot that is active, with further parameters."""
 
     def make(parameters=None, **kwargs):
-        node = make_bridge({'robot_description': reference.URDF, **(parameters or {})}, **kwargs)
+        given = {'robot_description': reference.URDF, **harness.PATIENT, **(parameters or {})}
+        node = make_bridge(given, **kwargs)
         peer.start(node.get_fully_qualified_name())
         return node
 

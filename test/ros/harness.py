@@ -13,6 +13,8 @@ wants to look inside or to break something.
 from __future__ import annotations
 
 import atexit
+from dataclasses import replace
+import gc
 import math
 import os
 import signal
@@ -46,8 +48,8 @@ from transmission_bridge.messages.joint_state import fill_message, record_from_m
 #: Longest wait for anything that is bound to happen [s].
 PATIENCE = 60.0
 
-#: Seconds after which a message or a request is sent again: DDS may have lost a best-effort
-#: message, and what comes before a side has discovered the other one.
+#: Seconds after which a message or a request is sent again, twice as many each time: DDS may have
+#: lost a best-effort message, and what comes before a side has discovered the other one.
 AGAIN = 1.0
 
 #: Characters of each process' output in the report of a fact that did not come.
@@ -74,14 +76,15 @@ def wait(fact, what, meanwhile):
 
 
 def repeat(act):
-    """Return a function that acts when it is called, at most every second."""
-    due = -math.inf
+    """Return a function that acts when it is called, not before twice as long as the last time."""
+    due, pause = -math.inf, AGAIN
 
     def act_if_due():
-        nonlocal due
+        nonlocal due, pause
         if time.monotonic() > due:
             act()
-            due = time.monotonic() + AGAIN
+            due = time.monotonic() + pause
+            pause *= 2.0
 
     return act_if_due
 
@@ -112,6 +115,10 @@ _CLAIM_PORT = 61_000
 DOMAIN = _claim_domain()
 # Every process that a test starts, also one that knows nothing of this module, talks in it.
 os.environ['ROS_DOMAIN_ID'] = str(DOMAIN)
+# Without shared memory: a process that is killed leaves its locks there, and Fast DDS crashes with
+# them when another participant ends, in SharedMemChannelResource::release(), which comes from
+# rclpy's destroy_when_not_in_use().
+os.environ['FASTDDS_BUILTIN_TRANSPORTS'] = 'UDPv4'
 
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
@@ -122,6 +129,10 @@ LATCHED = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
     durability=DurabilityPolicy.TRANSIENT_LOCAL,
 )
+
+#: Options of a bridge that forgets no state and ends or drops no command when the machine stands
+#: still, as a loaded one does for seconds.
+PATIENT = {'state_timeout': 0.0, 'command_timeout': 3600.0, 'zero_max_age': 0.0}
 
 BRIDGE = 'transmission_bridge'
 
@@ -203,7 +214,11 @@ class Process:
             assert is_there or not has_ended, f'ended without {text!r}\n{self.report()}'
             return is_there
 
-        wait(is_said, repr(text), lambda: self._reader.join(timeout=0.02))
+        self.wait(is_said, repr(text))
+
+    def wait(self, fact, what):
+        """Wait for a fact that comes while it runs."""
+        return wait(fact, what, lambda: self._reader.join(timeout=0.02))
 
     def send_signal(self, number):
         """Send a signal."""
@@ -256,11 +271,21 @@ class Peer:
         self._clients = {}
         _PRESENT.append(self)
 
-    def destroy(self):
-        """Leave the graph."""
+    def destroy(self, *nodes):
+        """
+        Leave the graph, with other nodes that its executor has spun.
+
+        The executor ends first: it keeps what it last waited for, entities of these nodes, which
+        would be destroyed after them.
+        """
         _PRESENT.remove(self)
         self.executor.shutdown()
-        self.node.destroy_node()
+        for node in (*nodes, self.node):
+            node.destroy_node()
+            # A node of the life cycle keeps its services as long as anything refers to it, for
+            # example the traceback of a test that failed; the next test would meet them.
+            vars(node).clear()
+        gc.collect()
         if self._owns_context:
             rclpy.shutdown(context=self.context)
 
@@ -320,12 +345,20 @@ class Peer:
         Send a message until answers with its stamp come; return these.
 
         A message may be lost and is repeated: topics are best effort, and the other side may not
-        have discovered ours when we have discovered its.
+        have discovered ours when we have discovered its. Each copy has a stamp of its own, a
+        nanosecond later, and the last one is waited for: no answer comes afterwards.
         """
         del heard[:]
-        send = repeat(lambda: self.send(publisher, message))
+        sec, nanosec = message.stamp
+        copies = []
+
+        def send_copy():
+            copies.append((sec, nanosec + len(copies)))
+            self.send(publisher, replace(message, stamp=copies[-1]))
+
+        send = repeat(send_copy)
         return self.spin_until(
-            lambda: send() or found(heard, message.stamp, answers), f'an answer to {message}'
+            lambda: send() or found(heard, copies[-1], answers), f'an answer to {message}'
         )
 
     def latch(self, text, topic='robot_description'):
@@ -426,10 +459,11 @@ class Diagnostics:
 
     :param node: Its full name, without the first slash.
     :ivar statuses: By name without the node's.
+    :ivar reports: How many there were.
     """
 
     def __init__(self, peer, node=BRIDGE):
-        self.statuses, self.stamp = {}, None
+        self.statuses, self.stamp, self.reports = {}, None, 0
         self._peer, self._prefix = peer, f'{node}: '
         peer.node.create_subscription(DiagnosticArray, '/diagnostics', self._take, 100)
 
@@ -441,6 +475,7 @@ class Diagnostics:
         }
         if found:
             self.statuses, self.stamp = found, message.header.stamp
+            self.reports += 1
 
     def values(self, name):
         """Return the values of a status as a dictionary."""
