@@ -150,7 +150,7 @@ def test_bug_in_a_message(
     peer, reference, active_bridge, monkeypatch, log, topic, answers, path, method
 ):
     """A bug costs the message that met it, is logged once, and the next message passes."""
-    node = active_bridge()
+    node = active_bridge({f'qos_overrides./{topic}.subscription.reliability': 'reliable'})
     publisher, heard = peer.publisher(topic), peer.listen(answers)
     message = reference.Message(('finger',), position=(1.0,), stamp=(3, 0))
     peer.exchange(publisher, message, heard)

@@ -20,13 +20,25 @@ ARRAYS = tuple(f'actuator_{mode}_commands' for mode in ('position', 'velocity', 
 
 
 class Live:
-    """The peer of an active bridge: its driver, its controller and its operator."""
+    """
+    The peer of an active bridge: its driver, its controller, its operator and its clock.
+
+    Simulated time goes on in waits alone, so that nothing ends however slow the machine is.
+    """
 
     def __init__(self, harness, peer, options):
+        from rosgraph_msgs.msg import Clock
         from std_msgs.msg import Float64MultiArray
 
         self.peer, self._publishers, self._stamp = peer, {}, 0
+        self._repeat = harness.repeat
         self._diagnostics = harness.Diagnostics(peer)
+        clock, self._time = peer.node.create_publisher(Clock, '/clock', 10), Clock()
+        self._time.clock.sec = 100
+        peer.node.create_timer(0.05, lambda: clock.publish(self._time))
+        peer.spin_until(
+            lambda: self._diagnostics.stamp and self._diagnostics.stamp.sec == 100, 'the time'
+        )
         self._joints, self._sent = peer.listen('joint_states'), peer.listen('actuator_commands')
         self._arrays = []
         for topic in ARRAYS if 'command_actuators' in options else ():
@@ -69,11 +81,14 @@ class Live:
     def _command(self, step):
         publisher, message = self._say(step.topic, step.joints)
         if isinstance(step.sent, str):
-            self.peer.send(publisher, message)
+            send = self._repeat(lambda: self.peer.send(publisher, message))
             self.peer.spin_until(
                 lambda: (
-                    self._diagnostics.statuses.get(step.topic)
-                    and f'rejected {step.sent}' in self._diagnostics.values(step.topic)
+                    send()
+                    or (
+                        self._diagnostics.statuses.get(step.topic)
+                        and f'rejected {step.sent}' in self._diagnostics.values(step.topic)
+                    )
                 ),
                 f'the rejection {step.sent}',
             )
@@ -83,6 +98,9 @@ class Live:
             self._hear(step.sent)
 
     def _wait(self, step):
+        clock = self._time.clock
+        nanosec = clock.nanosec + round(step.seconds * 1e9)
+        clock.sec, clock.nanosec = clock.sec + nanosec // 10**9, nanosec % 10**9
         if step.sent:
             self._hear(step.sent)
 
@@ -106,7 +124,7 @@ def parameters(scenario):
         if hasattr(each, 'topic')
     }
     options = {name: _listed(value) for name, value in scenario.options.items()}
-    return {'state_timeout': 0.0, **reliable, **options}
+    return {'state_timeout': 0.0, 'use_sim_time': True, **reliable, **options}
 
 
 def _listed(value):

@@ -111,7 +111,7 @@ def test_refusals(peer, make_bridge, reference, zero, feed, monkeypatch, log):
         before = peer.parameters([LIFT, ROLL, PITCH])
         with monkeypatch.context() as patch:
             if step == 'bug':
-                patch.setattr('transmission_bridge.ros.zero_service.find_zero_offsets', put_bug)
+                patch.setattr('transmission_bridge.ros.zero_service._check_driver_ages', put_bug)
             response = zero()
         assert not response.success
         assert words in response.message
