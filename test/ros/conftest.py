@@ -99,7 +99,7 @@ def start(start_process):
 def start_bridge(harness, reference, start_process, tmp_path):
     """Return a function that starts a bridge of the reference robot, which starts itself."""
 
-    def start_it(*args, urdf=reference.URDF, through=(), stdin=subprocess.DEVNULL, **values):
+    def start_it(*args, urdf=reference.URDF, how=None, **values):
         path = harness.parameter_file(
             tmp_path / 'robot.yaml',
             {'robot_description': harness.quoted(urdf), 'autostart': 'true', **values},
@@ -107,7 +107,7 @@ def start_bridge(harness, reference, start_process, tmp_path):
         )
         module = 'transmission_bridge.ros.bridge_main'
         line = (*args, '--ros-args', '--params-file', path)
-        return start_process(module, *line, through=through, stdin=stdin)
+        return start_process(module, *line, **(how or {}))
 
     return start_it
 

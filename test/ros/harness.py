@@ -13,10 +13,12 @@ wants to look inside or to break something.
 from __future__ import annotations
 
 import atexit
+from contextlib import suppress
 from dataclasses import replace
 import gc
 import math
 import os
+from pathlib import Path
 import signal
 import socket
 import subprocess
@@ -115,10 +117,6 @@ _CLAIM_PORT = 61_000
 DOMAIN = _claim_domain()
 # Every process that a test starts, also one that knows nothing of this module, talks in it.
 os.environ['ROS_DOMAIN_ID'] = str(DOMAIN)
-# Without shared memory: a process that is killed leaves its locks there, and Fast DDS crashes with
-# them when another participant ends, in SharedMemChannelResource::release(), which comes from
-# rclpy's destroy_when_not_in_use().
-os.environ['FASTDDS_BUILTIN_TRANSPORTS'] = 'UDPv4'
 
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
@@ -129,6 +127,17 @@ LATCHED = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
     durability=DurabilityPolicy.TRANSIENT_LOCAL,
 )
+
+#: Environment of a process that a test kills, without shared memory: the locks that it would leave
+#: there crash Fast DDS when another participant ends (SharedMemChannelResource::release(), below
+#: rclpy's destroy_when_not_in_use()). rmw_fastrtps uses it whenever the range is LOCALHOST.
+KILLED = {
+    'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SYSTEM_DEFAULT',
+    **dict.fromkeys(
+        ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE'),
+        str(Path(__file__).with_name('loopback.xml')),
+    ),
+}
 
 #: Options of a bridge that forgets no state and ends or drops no command when the machine stands
 #: still, as a loaded one does for seconds.
@@ -164,9 +173,10 @@ class Process:
     :param args: The command line behind it.
     :param through: Command line in front of all, of a program that becomes this one.
     :param stdin: Its standard input.
+    :param env: Further variables of its environment.
     """
 
-    def __init__(self, module, args, *, through=(), stdin=subprocess.DEVNULL):
+    def __init__(self, module, args, *, through=(), stdin=subprocess.DEVNULL, env=None):
         program = ['-m', module] if isinstance(module, str) else [str(module)] if module else []
         self._child = subprocess.Popen(
             [*through, sys.executable, '-u', *program, *map(str, args)],
@@ -174,6 +184,7 @@ class Process:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            env={**os.environ, **(env or {})},
         )
         self.output = ''
         self._line = ' '.join([*program, *map(str, args)])
@@ -244,7 +255,9 @@ class Process:
         return code
 
     def clean_up(self):
-        """End it by force if it still runs."""
+        """End it, by force if it does not obey: see ``KILLED``."""
+        with suppress(subprocess.TimeoutExpired):
+            self.stop(signal.SIGTERM, within=10.0)
         if self._child.poll() is None:
             self._child.kill()
         self.ended()

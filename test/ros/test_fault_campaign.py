@@ -147,7 +147,7 @@ def test_processes_that_come_and_go(
     values |= lossless('actuator_states.publisher', 'actuator_commands.subscription')
     file = harness.parameter_file(tmp_path / 'driver.yaml', values, '/**')
     line = (DRIVER, '--ros-args', '--params-file', file)
-    driver = start_process(*line)
+    driver = start_process(*line, env=harness.KILLED)
     peer = meet(DRIVE)
     heard = peer.listen('actuator_states')
     peer.spin_until(lambda: heard, 'the driver')
@@ -182,7 +182,7 @@ def test_processes_that_come_and_go(
     if joints[-1].stamp not in {each.stamp for each in heard}:
         del joints[-1]  # The driver was killed when it had told the bridge and not yet us.
     states = len(joints)
-    driver = start_process(*line)
+    driver = start_process(*line, env=harness.KILLED)
     peer.spin_until(lambda: len(joints) > states, 'states of the new driver')
     # Nothing of the new driver may be missed here once it moves.
     wait_for_more(peer, heard)

@@ -34,8 +34,8 @@ def moving(harness, live, command_each_mode):
 
     def start(executor, **how):
         # Nothing else ends commands.
-        how |= {'zero_effort': 'true', **harness.PATIENT}
-        process, peer = live('--executor', executor, **how)
+        values = {'zero_effort': 'true', **harness.PATIENT}
+        process, peer = live('--executor', executor, how=how, **values)
         actuators = peer.listen('actuator_commands')
         command_each_mode(peer, actuators)
         return process, peer, actuators

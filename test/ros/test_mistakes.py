@@ -88,7 +88,7 @@ def test_no_driver(active_bridge, diagnostics, driver, log):
 
 def test_a_bridge_that_was_killed_and_started_again(live, harness):
     """Its killed self is no trouble."""
-    first, _ = live()
+    first, _ = live(how={'env': harness.KILLED})
     first.stop(signal.SIGKILL)
     _, peer = live()
     diagnostics = harness.Diagnostics(peer)

@@ -1,11 +1,12 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The service that calibrates, over real DDS."""
+"""The service that calibrates, over real DDS, and the file in which its offsets are kept."""
 
 from __future__ import annotations
 
 import math
+import signal
 import time
 
 import pytest
@@ -13,43 +14,50 @@ import pytest
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
+RATIO = 'transmissions.hoist.joints.lift.mechanical_reduction'
 LIFT = 'transmissions.hoist.joints.lift.offset'
 ROLL = 'transmissions.wrist.joints.roll.offset'
 PITCH = 'transmissions.wrist.joints.pitch.offset'
 
 
-@pytest.fixture
-def zero(peer):
-    """Return a function that calls the service."""
-    from std_srvs.srv import Trigger
+class Robot:
+    """The bridge, and the driver that it hears, as one peer sees them."""
 
-    return lambda node='transmission_bridge': peer.call(Trigger, f'{node}/zero', Trigger.Request())
+    def __init__(self, peer, reference):
+        from std_srvs.srv import Trigger
 
+        self._peer, self._reference, self._service = peer, reference, Trigger
+        self._driver = peer.publisher('actuator_states', readers=0)
+        self._joints, self._sent = peer.listen('joint_states'), 0
 
-@pytest.fixture
-def feed(peer, reference):
-    """Return a function that has a message of all actuators taken and returns its joint state."""
-    heard = {}
+    def zero(self, service='zero'):
+        """Call the service."""
+        name = f'transmission_bridge/{service}'
+        return self._peer.call(self._service, name, self._service.Request())
 
-    def send(position=(0.4, -0.3, 0.2, 11.0, -7.0, 0.6), names=None, **fields):
-        if not heard:
-            heard['driver'] = peer.publisher('actuator_states')
-            heard['joints'] = peer.listen('joint_states')
-        heard['stamp'] = stamp = (heard.get('stamp', (0, 0))[0] + 1, 0)
-        message = reference.Message(names or reference.ACTUATORS, position, stamp=stamp, **fields)
-        (state,) = peer.exchange(heard['driver'], message, heard['joints'])
+    def feed(self, position=(0.4, -0.3, 0.2, 11.0, -7.0, 0.6)):
+        """Have a message of all actuators taken, and return the positions of the joints."""
+        self._sent += 1
+        message = self._reference.Message(
+            self._reference.ACTUATORS, position, stamp=(self._sent, 0)
+        )
+        (state,) = self._peer.exchange(self._driver, message, self._joints)
         return dict(zip(state.names, state.position, strict=True))
 
-    return send
+
+@pytest.fixture
+def robot(peer, reference):
+    """Return the robot of the bridges in this process."""
+    return Robot(peer, reference)
 
 
-def test_joints_are_where_they_are_wanted(peer, active_bridge, reference, zero, feed):
+def test_joints_are_where_they_are_wanted(peer, active_bridge, reference, robot):
     """All with an offset at zero by default, else those of the parameters; others stay."""
     active_bridge()
-    before = feed()
-    response = zero()
+    before = robot.feed()
+    response = robot.zero()
     assert response.success, response.message
-    after = feed()
+    after = robot.feed()
     assert after.pop('finger') == before['finger'] == 0.6
     assert set(after) == set(reference.JOINTS) - {'finger'}
     assert list(after.values()) == pytest.approx([0.0] * 6, abs=1e-12)
@@ -59,34 +67,34 @@ def test_joints_are_where_they_are_wanted(peer, active_bridge, reference, zero, 
         assert peer.change_state(transition)
     assert peer.parameters([LIFT, ROLL, PITCH]) == before
     assert peer.set_parameters({'zero_joints': ['lift'], 'zero_positions': [2.0]}).successful
-    feed()
-    response = zero()
+    robot.feed()
+    response = robot.zero()
     assert response.success, response.message
     after = peer.parameters([LIFT, ROLL, PITCH])
-    assert feed()['lift'] == pytest.approx(2.0, abs=1e-12)
+    assert robot.feed()['lift'] == pytest.approx(2.0, abs=1e-12)
     assert {**after, LIFT: 0.0} == {**before, LIFT: 0.0}
     assert response.message.count('offset') == 1
     assert f'lift: offset {before[LIFT]!r} -> {after[LIFT]!r}' in response.message
 
 
-def test_an_unknown_turn_is_settled_without_an_offset(peer, active_bridge, zero, feed):
+def test_an_unknown_turn_is_settled_without_an_offset(peer, active_bridge, robot):
     """If the joints are there but for whole turns; otherwise the offset corrects the rest."""
     options = {'wrap_period': [f'winch={math.tau}'], 'state_timeout': 60.0}
     active_bridge({'zero_joints': ['lift', 'dial'], **options})
-    assert 'lift' not in feed()
+    assert 'lift' not in robot.feed()
     before = peer.parameters([LIFT])
     there = [0.3 - (0.4 + 2.0 * math.tau) / 4.0, (0.4 + 2.0 * math.tau) / 10.0 - 0.05]
     for away, words in ((0.001, 'lift: the turn is known, its offset is kept'), (1.0, '-> ')):
         assert peer.set_parameters({'zero_positions': [there[0] + away, there[1]]}).successful
-        response = zero()
+        response = robot.zero()
         assert response.success, response.message
         assert words in response.message
         assert (peer.parameters([LIFT]) == before) == (away < 0.01)
         expected = there[0] + (0.0 if away < 0.01 else away)
-        assert feed()['lift'] == pytest.approx(expected, abs=1e-9)
+        assert robot.feed()['lift'] == pytest.approx(expected, abs=1e-9)
 
 
-def test_refusals(peer, make_bridge, reference, zero, feed, monkeypatch, log):
+def test_refusals(peer, make_bridge, reference, robot, monkeypatch, log):
     """In other states than active, of unknown joints and by a bug: offsets stay, with a reason."""
 
     def put_bug(*args, **kwargs):
@@ -102,7 +110,7 @@ def test_refusals(peer, make_bridge, reference, zero, feed, monkeypatch, log):
         ('deactivate', 'not active'),
     ):
         if step in ('silence', 'bug'):
-            feed()
+            robot.feed()
         if step == 'silence':
             silent = time.monotonic() + 0.3
             peer.spin_until(lambda: time.monotonic() > silent, 'time')
@@ -112,20 +120,20 @@ def test_refusals(peer, make_bridge, reference, zero, feed, monkeypatch, log):
         with monkeypatch.context() as patch:
             if step == 'bug':
                 patch.setattr('transmission_bridge.ros.zero_service._check_driver_ages', put_bug)
-            response = zero()
+            response = robot.zero()
         assert not response.success
         assert words in response.message
         assert peer.parameters([LIFT, ROLL, PITCH]) == before
     assert log('Traceback') == 1
 
 
-def test_lists_of_integers_and_of_nothing(peer, active_bridge, zero, feed):
+def test_lists_of_integers_and_of_nothing(peer, active_bridge, robot):
     """Integers are positions; an empty list, which comes without a type, empties both lists."""
     active_bridge({'zero_joints': ['lift', 'roll']})
-    feed()
+    robot.feed()
     assert peer.set_parameters({'zero_positions': [2, -1]}).successful
-    assert zero().success
-    assert feed() == pytest.approx(feed() | {'lift': 2.0, 'roll': -1.0}, abs=1e-12)
+    assert robot.zero().success
+    assert robot.feed() == pytest.approx(robot.feed() | {'lift': 2.0, 'roll': -1.0}, abs=1e-12)
     for name in ('zero_positions', 'zero_joints'):
         (result,) = peer.set_each_parameter({name: None})
         assert (result.successful, 'empty list' in result.reason) == (False, True)
@@ -139,25 +147,105 @@ def test_lists_of_integers_and_of_nothing(peer, active_bridge, zero, feed):
     assert peer.parameters(['zero_positions']) == {'zero_positions': [3.0]}
 
 
-# -- from absolute encoders ----------------------------------------------------------------------
-
-
-def test_joints_agree_with_their_absolute_positions(peer, active_bridge, reference, feed):
+def test_joints_agree_with_their_absolute_positions(peer, active_bridge, reference, robot):
     """A joint with an encoder of its own has its position; others keep their offsets."""
-    from std_srvs.srv import Trigger
-
-    def absolute():
-        name = 'transmission_bridge/zero_from_absolute'
-        return peer.call(Trigger, name, Trigger.Request())
-
     active_bridge({'transmissions.hoist.ignore_absolute_encoder': True})
-    before = feed()
+    before = robot.feed()
     offsets = peer.parameters([ROLL, PITCH])
-    assert not absolute().success
+    assert not robot.zero('zero_from_absolute').success
     reading = reference.Message(('winch', 'left', 'right'), (1.25, 0.5, 0.5))
     heard = peer.listen('joint_absolute_positions')
     peer.exchange(peer.publisher('actuator_absolute_positions'), reading, heard)
-    response = absolute()
+    response = robot.zero('zero_from_absolute')
     assert response.success, response.message
-    assert feed() == pytest.approx(before | {'lift': 1.25}, abs=1e-12)
+    assert robot.feed() == pytest.approx(before | {'lift': 1.25}, abs=1e-12)
     assert peer.parameters([ROLL, PITCH]) == offsets
+
+
+# -- the file that keeps them ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Return the path of a file that is not there yet."""
+    return tmp_path / 'tuned.yaml'
+
+
+@pytest.fixture
+def restart(live, harness, reference, path):
+    """Return a function that starts a bridge with the file; its process, its peer, its robot."""
+
+    def start(**values):
+        process, peer = live(tuned_file=path, how={'env': harness.KILLED}, **values)
+        robot = Robot(peer, reference)
+        robot.feed()
+        return process, peer, robot
+
+    return start
+
+
+def test_offsets_survive_a_restart(restart, harness, reference):
+    """Offsets of ~/zero survive a killed process, unless a file or another URDF overrides them."""
+    process, peer, robot = restart()
+    assert robot.zero().success
+    offsets = peer.parameters([LIFT, ROLL, PITCH])
+    assert offsets[LIFT] != 0.3
+    process.stop(signal.SIGKILL)
+    process, peer, robot = restart(**{ROLL: 0.75})
+    assert peer.parameters([LIFT, ROLL, PITCH]) == {**offsets, ROLL: 0.75}
+    answer = robot.zero()
+    assert 'at the next start the parameter file overrides it for' in answer.message
+    assert ROLL in answer.message
+    process.ends_well()
+    changed = reference.URDF.replace('<offset>0.3</offset>', '<offset>0.625</offset>')
+    process, peer, _ = restart(urdf=changed)
+    process.wait_for(f'{offsets[LIFT]!r} replaced 0.3, but the URDF now has 0.625')
+    assert peer.parameters([LIFT]) == {LIFT: 0.625}
+    harness.Diagnostics(peer).said('life cycle', 'but the URDF now has 0.625', level=b'\x02')
+    process.ends_well()
+
+
+def test_direction_survives_a_restart(restart, path):
+    """~/zero also keeps a reduction that was reversed live, and returns what is stored."""
+    process, peer, robot = restart()
+    ratio = peer.parameters([RATIO])[RATIO]
+    reverse = {RATIO: -ratio, 'zero_joints': ['lift'], 'zero_positions': [0.5]}
+    assert peer.set_parameters(reverse).successful
+    answer = robot.zero()
+    assert f'stored in {str(path)!r} together with' in answer.message
+    assert f'{RATIO.removeprefix("transmissions.")} {-ratio!r} (URDF {ratio!r})' in answer.message
+    kept = peer.parameters([LIFT, RATIO])
+    process.stop(signal.SIGKILL)
+    process, peer, _ = restart()
+    process.wait_for('numbers of tuned_file differ from the URDF')
+    assert peer.parameters([LIFT, RATIO]) == kept
+    process.ends_well()
+    process, peer, robot = restart(**{RATIO: ratio})
+    process.wait_for(f"the numbers of 'hoist' are rejected: '{RATIO}' is {-ratio!r}")
+    assert peer.parameters([LIFT, RATIO]) == {LIFT: 0.3, RATIO: ratio}
+    assert peer.set_parameters(reverse).successful
+    answer = robot.zero()
+    assert not answer.success
+    assert f'tuned_file cannot keep the offsets, which depend on {RATIO}' in answer.message
+    process.ends_well()
+
+
+def test_file_that_cannot_be_used(active_bridge, make_bridge, reference, peer, path, robot, log):
+    """Unreadable, the robot stands still with a sentence; unwritable, ~/zero is refused."""
+    path.write_text('no: such')
+    missing = path.parent / 'none' / 'tuned.yaml'
+    for number, each in enumerate((path, missing), 1):
+        values = {'robot_description': reference.URDF, 'tuned_file': str(each)}
+        make_bridge(values, namespace=f'other{number}')
+        assert not peer.change_state('configure', f'other{number}/transmission_bridge')
+        assert log('configure failed', 'tuned_file') == number
+    assert log('Traceback') == 0
+    path.unlink()
+    active_bridge({'tuned_file': str(path)})
+    before = peer.parameters([LIFT, ROLL])
+    path.mkdir()
+    robot.feed()
+    answer = robot.zero()
+    assert not answer.success
+    assert 'cannot be written' in answer.message
+    assert peer.parameters([LIFT, ROLL]) == before

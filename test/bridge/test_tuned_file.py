@@ -16,18 +16,11 @@ import sys
 
 import pytest
 
-pytest.importorskip('rclpy', reason='rclpy is not installed')
-pytestmark = pytest.mark.ros
-
-from transmission_bridge.bridge.options import find_parameter_names  # noqa: E402
-from transmission_bridge.bridge.tuned_file import (  # noqa: E402
-    find_position_numbers,
-    replace_file,
-    TunedFile,
-)
-from transmission_bridge.errors import MessageError, ParameterError  # noqa: E402
-from transmission_bridge.ros.command_line import find_unused_parameter_files  # noqa: E402
-from transmission_bridge.tools.parameter_files import read_parameter_file  # noqa: E402
+from transmission_bridge.bridge.options import find_parameter_names
+from transmission_bridge.bridge.tuned_file import find_position_numbers, replace_file, TunedFile
+from transmission_bridge.errors import MessageError, ParameterError
+from transmission_bridge.ros.command_line import find_unused_parameter_files
+from transmission_bridge.tools.parameter_files import read_parameter_file
 
 RATIO = 'transmissions.hoist.joints.lift.mechanical_reduction'
 LIFT = 'transmissions.hoist.joints.lift.offset'
@@ -48,15 +41,6 @@ def write(path, changes):
         pass
 
 
-def find_urdf_numbers(robot, transmission):
-    """Return every number of the positions of a transmission, as it replaces itself."""
-    numbers = find_position_numbers(find_parameter_names(robot).tunables, [transmission])
-    return {name: (value, value) for name, value in numbers.items()}
-
-
-# -- the file ------------------------------------------------------------------------------------
-
-
 def test_numbers_come_back_to_the_last_bit(path):
     """Stored numbers are read exactly; later numbers replace earlier ones, others stay."""
     kept = {}
@@ -72,8 +56,9 @@ def test_numbers_come_back_to_the_last_bit(path):
     assert read_parameter_file(path.read_bytes(), 'tuned') == counts
 
 
+# fmt: off
 CHANGED = [
-    # changes of the file, numbers of the parameter file, reason
+    # numbers of the file and what they replaced, numbers of the parameter file, reason
     ({LIFT: (1.5, None)}, {}, ''),
     ({LIFT: (1.5, None), RATIO: (-25.0, None)}, {}, ''),
     ({LIFT: (1.5, None), RATIO: (-25.0, None)}, {RATIO: -25.0, LIFT: 3.0}, ''),
@@ -83,31 +68,35 @@ CHANGED = [
     ({LIFT: (1.5, None), RATIO: (0.0, None)}, {}, 'other than zero'),
     ({RATIO: None}, {}, 'on which its positions depend, is missing'),
 ]
+# fmt: on
 
 
 @pytest.mark.parametrize(('changes', 'given', 'reason'), CHANGED)
 def test_offset_without_the_numbers_it_depends_on(path, robot, changes, given, reason):
     """The numbers of a transmission are used together, or rejected together with one reason."""
-    numbers = find_urdf_numbers(robot, 'hoist')
+    tunables = find_parameter_names(robot).tunables
+    hoist, wrist = (
+        {name: (value, value) for name, value in find_position_numbers(tunables, [each]).items()}
+        for each in ('hoist', 'wrist')
+    )
     for name, pair in changes.items():
-        number, replaced = pair or (None, None)
-        numbers[name] = number, numbers[name][1] if replaced is None else replaced
         if pair is None:
-            del numbers[name]
-    write(path, {**numbers, **find_urdf_numbers(robot, 'wrist'), 'transmissions.x.y': (1.0, 1.0)})
+            del hoist[name]
+        else:
+            hoist[name] = pair[0], hoist[name][1] if pair[1] is None else pair[1]
+    write(path, {**hoist, **wrist, 'transmissions.x.y': (1.0, 1.0)})
     values, findings = TunedFile(str(path), NODE).check_numbers(robot, given)
     *rejected, unknown = sorted(findings, key=lambda each: each.subject)
     assert 'no such parameter' in unknown.text
     assert {each.severity for each in findings} == {'error'}
-    assert values.keys() >= find_urdf_numbers(robot, 'wrist').keys()
     assert [each.subject for each in rejected] == (['hoist'] if reason else [])
     assert all(reason in each.text for each in rejected)
-    kept = {name: number for name, (number, _) in numbers.items()}
-    assert {name: values[name] for name in kept if name in values} == ({} if reason else kept)
+    kept = {name: number for name, (number, _) in (wrist if reason else hoist | wrist).items()}
+    assert values == kept
 
 
 def test_block_that_fails_leaves_the_file(path):
-    """Nothing is written if the offsets cannot be set, and no other file is left."""
+    """Nothing is written if the offsets cannot be set, or if another process is writing."""
     write(path, {LIFT: (1.0, 0.5)})
     before = path.read_bytes()
     with (
@@ -115,6 +104,11 @@ def test_block_that_fails_leaves_the_file(path):
         TunedFile(str(path), NODE).keep_numbers({LIFT: (2.0, 0.5)}),
     ):
         raise MessageError('refused', 'no')
+    with (
+        replace_file(str(path), lambda: before),
+        pytest.raises(MessageError, match='another process is writing it'),
+    ):
+        write(path, {LIFT: (2.0, 0.5)})
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 
@@ -167,12 +161,14 @@ def test_on_the_disk_before_it_counts(path, monkeypatch):
 
 def test_permissions_and_links_stay(path):
     """The file keeps its permissions, and a link goes on pointing to it."""
-    write(path, {LIFT: (1.0, 0.5)})
+    path.write_bytes(b'old')
     path.chmod(0o640)
     link = path.with_name('link.yaml')
     link.symlink_to(path)
-    write(link, {LIFT: (2.0, 0.5)})
+    with replace_file(str(link), lambda: b'new'):
+        pass
     assert link.is_symlink()
+    assert path.read_bytes() == b'new'
     assert path.stat().st_mode & 0o777 == 0o640
 
 
@@ -199,15 +195,6 @@ def test_two_processes_lose_no_number(path):
     assert [process.wait(timeout=60) for process in processes] == [0, 0]
     assert len(TunedFile(str(path), '/b').read_tuned_numbers()) == 120
     assert list(path.parent.iterdir()) == [path]
-
-
-def test_another_writer_is_not_waited_for(path):
-    """While a process writes the file, another one fails at once and leaves both files."""
-    with replace_file(str(path), lambda: b'first'):
-        with pytest.raises(MessageError, match='another process is writing it'):
-            write(path, {LIFT: (1.0, 0.5)})
-        assert len(list(path.parent.iterdir())) == 1
-    assert path.read_bytes() == b'first'
 
 
 @pytest.mark.parametrize('owner', ['/left/transmission_bridge', '/transmission_bridge2', '/**'])
@@ -307,84 +294,3 @@ def test_only_a_regular_file_is_read(path, kind):
         file.read_tuned_numbers()
     with pytest.raises(MessageError, match='expected a regular file'), file.keep_numbers({}):
         pass
-
-
-# -- the bridge ----------------------------------------------------------------------------------
-
-
-def zeroed(peer, reference, positions):
-    """Let the bridge hear the driver, and return the answer of ``~/zero``."""
-    from std_srvs.srv import Trigger
-
-    driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
-    peer.exchange(driver, reference.Message(reference.ACTUATORS, positions, stamp=(1, 0)), joints)
-    return peer.call(Trigger, 'transmission_bridge/zero', Trigger.Request())
-
-
-POSITIONS = (0.4, -0.3, 0.2, 11.0, -7.0, 0.6)
-
-
-def test_offsets_survive_a_restart(live, harness, reference, path):
-    """Offsets of ~/zero survive a killed process, unless a file or another URDF overrides them."""
-    process, peer = live(tuned_file=path)
-    assert zeroed(peer, reference, POSITIONS).success
-    offsets = peer.parameters([LIFT, ROLL, PITCH])
-    assert offsets[LIFT] != 0.3
-    process.stop(signal.SIGKILL)
-    process, peer = live(tuned_file=path, **{ROLL: 0.75})
-    assert peer.parameters([LIFT, ROLL, PITCH]) == {**offsets, ROLL: 0.75}
-    answer = zeroed(peer, reference, POSITIONS)
-    assert 'at the next start the parameter file overrides it for' in answer.message
-    assert ROLL in answer.message
-    process.ends_well()
-    changed = reference.URDF.replace('<offset>0.3</offset>', '<offset>0.625</offset>')
-    process, peer = live(urdf=changed, tuned_file=path)
-    words = f'{offsets[LIFT]!r} replaced 0.3, but the URDF now has 0.625'
-    process.wait_for(words)
-    assert peer.parameters([LIFT]) == {LIFT: 0.625}
-    harness.Diagnostics(peer).said('life cycle', 'but the URDF now has 0.625', level=b'\x02')
-    process.ends_well()
-
-
-def test_direction_survives_a_restart(live, reference, path):
-    """~/zero also keeps a reduction that was reversed live, and returns what is stored."""
-    process, peer = live(tuned_file=path)
-    ratio = peer.parameters([RATIO])[RATIO]
-    assert peer.set_parameters({RATIO: -ratio, 'zero_joints': ['lift'], 'zero_positions': [0.5]})
-    answer = zeroed(peer, reference, POSITIONS)
-    assert f'stored in {str(path)!r} together with' in answer.message
-    assert f'{RATIO.removeprefix("transmissions.")} {-ratio!r} (URDF {ratio!r})' in answer.message
-    kept = peer.parameters([LIFT, RATIO])
-    process.stop(signal.SIGKILL)
-    process, peer = live(tuned_file=path)
-    process.wait_for('numbers of tuned_file differ from the URDF')
-    assert peer.parameters([LIFT, RATIO]) == kept
-    process.ends_well()
-    process, peer = live(tuned_file=path, **{RATIO: ratio})
-    process.wait_for(f"the numbers of 'hoist' are rejected: '{RATIO}' is {-ratio!r}")
-    assert peer.parameters([LIFT, RATIO]) == {LIFT: 0.3, RATIO: ratio}
-    assert peer.set_parameters({RATIO: -ratio, 'zero_joints': ['lift'], 'zero_positions': [0.5]})
-    answer = zeroed(peer, reference, POSITIONS)
-    assert not answer.success
-    assert f'tuned_file cannot keep the offsets, which depend on {RATIO}' in answer.message
-    process.ends_well()
-
-
-def test_file_that_cannot_be_used(active_bridge, make_bridge, reference, peer, path, log):
-    """Unreadable, the robot stands still with a sentence; unwritable, ~/zero is refused."""
-    path.write_text('no: such')
-    make_bridge({'robot_description': reference.URDF, 'tuned_file': str(path)}, namespace='other')
-    assert not peer.change_state('configure', 'other/transmission_bridge')
-    assert log('tuned_file') > 0
-    assert log('Traceback') == 0
-    missing = str(path.parent / 'none' / 'tuned.yaml')
-    make_bridge({'robot_description': reference.URDF, 'tuned_file': missing}, namespace='third')
-    assert not peer.change_state('configure', 'third/transmission_bridge')
-    path.unlink()
-    active_bridge({'tuned_file': str(path)})
-    before = peer.parameters([LIFT, ROLL])
-    path.mkdir()
-    answer = zeroed(peer, reference, POSITIONS)
-    assert not answer.success
-    assert 'cannot be written' in answer.message
-    assert peer.parameters([LIFT, ROLL]) == before
