@@ -9,105 +9,82 @@ from array import array
 import sys
 from types import SimpleNamespace
 
-from command_paths import read_sent
 import pytest
+from world import World
+from zoo import reference
 
-from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
-from transmission_bridge.transmissions import RobotTransmissions
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 PLUGIN = 'joint_command_topic_hardware_interface/JointCommandTopicSystem'
+#: The reference robot with the component that publishes JointCommand.
+URDF = reference.URDF.replace('reference/Hardware', PLUGIN)
 #: Replaced by a test that has the messages, or has none.
 MODULE = 'control_msgs.msg'
-INTERFACES = ('position', 'velocity', 'effort')
+INTERFACES = reference.FIELDS
 TOPICS = tuple(f'joint_commands/{interface}' for interface in INTERFACES)
 
 
-@pytest.fixture
-def urdf(reference):
-    """Return the reference robot with the component that publishes JointCommand."""
-    text = reference.URDF.replace('reference/Hardware', PLUGIN)
-    assert text != reference.URDF
-    return text
+def subscribed(world):
+    """Return the callbacks of the topics by name, their names, and what is missing."""
+    from transmission_bridge.ros.optional_topics import subscribe_joint_commands
 
+    def take(topic, layout, data, now):
+        world.bridge.send_joint_command(layout, data, data.stamp, now, topic)
 
-class Wire:
-    """
-    The topics of a robot before a bridge without a node.
-
-    :ivar topics: What is called with message and time of receipt, by topic.
-    """
-
-    def __init__(self, urdf, **options):
-        from transmission_bridge.ros.optional_topics import subscribe_joint_commands
-
-        robot = RobotTransmissions(load_description(urdf))
-        self.topics = {}
-        self.sent = []
-        self.bridge = Bridge(robot, BridgeOptions(**options), self.sent.extend)
-        inputs = SimpleNamespace(subscribe_commands=self.topics.__setitem__)
-        self.names, self.missing = subscribe_joint_commands(inputs, robot, self._take)
-
-    def _take(self, topic, layout, data, now):
-        self.bridge.send_joint_command(layout, data, data.stamp, now, topic)
-
-    def send(self, interface, now=0.0, **joints):
-        """Receive a command on the topic of an interface."""
-        header = SimpleNamespace(stamp=SimpleNamespace(sec=1, nanosec=0), frame_id='')
-        message = SimpleNamespace(
-            header=header,
-            joint_names=list(joints),
-            interface_name=interface,
-            values=array('d', joints.values()),
-        )
-        self.topics[f'joint_commands/{interface}'](message, now)
+    topics = {}
+    inputs = SimpleNamespace(subscribe_commands=topics.__setitem__)
+    return topics, *subscribe_joint_commands(inputs, world.robot, take)
 
 
 @pytest.mark.parametrize('module', [None, SimpleNamespace(JointState=object)])
-def test_topics_exist_for_the_plugin_only(reference, urdf, monkeypatch, module):
+def test_topics_exist_for_the_plugin_only(monkeypatch, module):
     """Without the package, or with one that lacks the message, a sentence names it."""
     monkeypatch.setitem(sys.modules, MODULE, module)
-    wire = Wire(reference.URDF)
-    assert (wire.topics, wire.names, wire.missing) == ({}, (), '')
-    wire = Wire(urdf)
-    assert (wire.topics, wire.names) == ({}, ())
-    assert PLUGIN in wire.missing
-    assert 'install the package control_msgs' in wire.missing
+    assert subscribed(World(reference.URDF)) == ({}, (), '')
+    topics, names, missing = subscribed(World(URDF))
+    assert (topics, names) == ({}, ())
+    assert PLUGIN in missing
+    assert 'install the package control_msgs' in missing
 
 
 @pytest.mark.parametrize('interface', INTERFACES)
-def test_a_joint_command_is_a_joint_command(reference, urdf, monkeypatch, interface):
+def test_a_joint_command_is_a_joint_command(monkeypatch, interface):
     """It commands its joints in its interface, whatever their order, and is counted by topic."""
     monkeypatch.setitem(sys.modules, MODULE, SimpleNamespace(JointCommand=object))
-    wire, joints = Wire(urdf), {'pitch': 0.25, 'lift': -1.5, 'roll': 0.75}
-    assert (wire.names, wire.missing) == (TOPICS, '')
-    wire.send(interface, **joints)
-    (outgoing,) = wire.sent
-    found = read_sent(outgoing).content
+    world, joints = World(URDF), {'pitch': 0.25, 'lift': -1.5, 'roll': 0.75}
+    topics, names, missing = subscribed(world)
+    assert (names, missing) == (TOPICS, '')
+
+    def send(interface, **joints):
+        header = SimpleNamespace(stamp=SimpleNamespace(sec=1, nanosec=0), frame_id='')
+        numbers = {'joint_names': list(joints), 'values': array('d', joints.values())}
+        message = SimpleNamespace(header=header, interface_name=interface, **numbers)
+        topics[f'joint_commands/{interface}'](message, world.now)
+
+    send(interface, **joints)
+    ((_, found),) = world.sent
     assert found.names == ('winch', 'left', 'right')
     for name, value in zip(found.names, getattr(found, interface), strict=True):
         number = reference.actuator_value(reference.Numbers(), interface, name, joints)
         assert number.equals(value)
     with pytest.raises(MessageError) as caught:
-        wire.send(interface, lift=float('inf'))
+        send(interface, lift=float('inf'))
     assert caught.value.reason == 'infinite'
-    wire.send(interface, lift=0.5)
+    send(interface, lift=0.5)
     other = next(each for each in INTERFACES if each != interface)
-    wire.send(other, lift=0.25)
-    assert wire.bridge.gate.ledger.counts[f'joint_commands/{other}'].contested == {'lift': 1}
+    send(other, lift=0.25)
+    assert world.counts[f'joint_commands/{other}'].contested == {'lift': 1}
 
 
 def test_everything_else_works_without_the_message(
-    peer, make_bridge, reference, urdf, monkeypatch, diagnostics, log
+    peer, make_bridge, monkeypatch, diagnostics, log
 ):
     """The diagnostics and the log name the package, and joint_commands are read."""
     monkeypatch.setitem(sys.modules, MODULE, None)
-    make_bridge({'robot_description': urdf})
+    make_bridge({'robot_description': URDF})
     peer.start()
     words = 'install the package control_msgs'
     diagnostics.said('life cycle', 'active; the commands of ', words, level=b'\x02')
@@ -117,12 +94,12 @@ def test_everything_else_works_without_the_message(
     peer.spin_until(lambda: log(words), 'the log')
 
 
-def test_messages_of_the_real_type(peer, make_bridge, reference, urdf):
+def test_messages_of_the_real_type(peer, make_bridge):
     """The topics take control_msgs/JointCommand from a publisher of depth 1, with all counts."""
     messages = pytest.importorskip('control_msgs.msg', reason='control_msgs is not installed')
     if not hasattr(messages, 'JointCommand'):
         pytest.skip('the installed control_msgs has no JointCommand')
-    node = make_bridge({'robot_description': urdf, 'max_command_age': 1.0})
+    node = make_bridge({'robot_description': URDF, 'max_command_age': 1.0})
     peer.start()
     commands = peer.listen('actuator_commands')
     statistics = node._session.inputs.statistics

@@ -208,5 +208,22 @@ SCENARIOS = (
         ),
         runners='nodes',
     ),
+
+    # -- of the node: tuning while joints are commanded -------------------------------------------
+    Scenario(
+        'tuning under load',
+        'A change that reverses a commanded joint is refused until its command is forgotten.',
+        pair('<limit velocity="20" effort="10"/>'), (
+            Command({'effort': {'j1': 80.0}}, {'effort': {'m1': 10.0}}),
+            Command({'velocity': {'j1': 1.0}}, {'velocity': {'m1': 1.0}}),
+            Tune({'t1.joints.j1.mechanical_reduction': -1.0}, 'would move in the opposite'),
+            Tune({'t1.joints.j1.mechanical_reduction': 1.5}),
+            Deactivate({'velocity': {'m1': 0.0}}),
+            Tune({'t1.joints.j1.mechanical_reduction': -1.0}),
+            Command({'velocity': {'j1': 1.0}}, {'velocity': {'m1': -1.0}}),
+        ),
+        {'command_timeout': 0.0},
+        runners='nodes',
+    ),
 )
 # fmt: on
