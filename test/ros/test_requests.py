@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import importlib
 import math
-import random
+from random import Random
 
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
+
+from rcl_interfaces import srv  # noqa: E402
+from rcl_interfaces.msg import ListParametersResult, Parameter, ParameterValue  # noqa: E402
 
 DRIVER = 'transmission_bridge.ros.simulated_driver_main'
 
@@ -42,32 +45,26 @@ OURS = OF_RCLPY | {
 #: Types that are no type of a parameter.
 UNKNOWN_TYPES = (10, 99, 255)
 
-#: Requests of one run.
-REQUESTS = 250
-
 
 def typed(name, kind, **fields):
     """Return a parameter message of this type, whatever its other fields hold."""
-    from rcl_interfaces.msg import Parameter, ParameterValue
-
     return Parameter(name=name, value=ParameterValue(type=kind, **fields))
+
+
+def ask(peer, name, node='transmission_bridge', **fields):
+    """Return the response of a service of rcl_interfaces."""
+    kind = getattr(srv, name.title().replace('_', ''))
+    return peer.call(kind, f'{node}/{name}', kind.Request(**fields))
 
 
 def set_each(peer, parameters):
     """Return the results of ``set_parameters``."""
-    from rcl_interfaces.srv import SetParameters
-
-    request = SetParameters.Request(parameters=parameters)
-    return peer.call(SetParameters, 'transmission_bridge/set_parameters', request).results
+    return ask(peer, 'set_parameters', parameters=parameters).results
 
 
 def set_together(peer, parameters):
     """Return the result of ``set_parameters_atomically``."""
-    from rcl_interfaces.srv import SetParametersAtomically
-
-    request = SetParametersAtomically.Request(parameters=parameters)
-    name = 'transmission_bridge/set_parameters_atomically'
-    return peer.call(SetParametersAtomically, name, request).result
+    return ask(peer, 'set_parameters_atomically', parameters=parameters).result
 
 
 def services_of(peer, node, count):
@@ -86,97 +83,65 @@ def services_of(peer, node, count):
     }
 
 
-class Attacker:
-    """
-    Requests of every kind, from a seed.
+#: Those of shutting down are left out: what comes after them would be refused without a look.
+TRANSITIONS = (0, 1, 2, 3, 4, 8, 9, 10, 60, 99, 255)
+LABELS = ('', 'configure', 'activate', 'deactivate', 'cleanup', 'none', '\x1b[31mred')
+INTEGERS = (0, 1, -1, 7, 2**53, 2**53 + 1, 2**63 - 1, -(2**63))
+DOUBLES = (0.0, -0.0, 1.0, -3.0, 1e300, -1e300, 5e-324, math.nan, math.inf, -math.inf)
+NAMES = ('nope', '', 'a\0b', '.', 'transmissions', 'é' * 5000, '\x1b[31mred\nline')
+NAMES += ('qos_overrides./joint_states.publisher.depth',)
 
-    :param peer: Sends them.
-    :param services: Name to type.
-    :param names: Names of existing parameters.
-    """
 
-    #: Those of shutting down are left out: what comes after them would be refused without a look.
-    TRANSITIONS = (0, 1, 2, 3, 4, 8, 9, 10, 60, 99, 255)
-    LABELS = ('', 'configure', 'activate', 'deactivate', 'cleanup', 'none', '\x1b[31mred')
+def fill(request, random, names):
+    """Fill a request at random, with names of parameters among others."""
 
-    def __init__(self, peer, services, names, seed):
-        self._peer, self._services = peer, services
-        self._random = random.Random(seed)
-        self._names = (
-            *names,
-            'nope',
-            '',
-            'a\0b',
-            '.',
-            'transmissions',
-            'é' * 5000,
-            '\x1b[31mred\nline',
-            'qos_overrides./joint_states.publisher.depth',
-        )
+    def several(values, counts=(0, 0, 1, 2, 300)):
+        return random.choices(values, k=random.choice(counts))
 
-    def attack(self, requests=REQUESTS):
-        """Send requests and check the answers."""
-        for number in range(requests):
-            # Each service has its turn; what sets parameters has many.
-            every = sorted(self._services)
-            name = every[number % len(every)]
-            if self._random.random() < 0.4:
-                name = self._random.choice([each for each in every if '/set_' in each])
-            service = self._services[name]
-            request = self._filled(service.Request())
-            check_answer(request, self._peer.call(service, name, request))
-
-    def _filled(self, request):
-        for field, kind in request.get_fields_and_field_types().items():
-            if field == 'parameters':
-                count = self._random.choice((0, 1, 1, 2, 5, 40))
-                value = [self._parameter() for _ in range(count)]
-            elif field == 'transition':
-                value = request.transition
-                value.id = self._random.choice(self.TRANSITIONS)
-                value.label = self._random.choice(self.LABELS)
-            else:
-                value = {
-                    'sequence<string>': lambda: self._several(self._name, (0, 1, 2, 3000)),
-                    'string': self._name,
-                    'boolean': self._flag,
-                    'uint64': lambda: self._random.choice((0, 1, 2, 2**63, 2**64 - 1)),
-                    'uint8': lambda: 0,
-                }[kind]()
-            setattr(request, field, value)
-        return request
-
-    def _parameter(self):
+    def parameter():
         return typed(
-            self._name(),
-            self._random.choice((*range(10), *range(10), *UNKNOWN_TYPES)),
-            bool_value=self._flag(),
-            integer_value=self._integer(),
-            double_value=self._double(),
-            string_value=self._name(),
-            byte_array_value=self._several(lambda: bytes([self._random.randrange(256)])),
-            bool_array_value=self._several(self._flag),
-            integer_array_value=self._several(self._integer),
-            double_array_value=self._several(self._double),
-            string_array_value=self._several(self._name),
+            random.choice(names),
+            random.choice((*range(10), *range(10), *UNKNOWN_TYPES)),
+            bool_value=random.random() < 0.5,
+            integer_value=random.choice(INTEGERS),
+            double_value=random.choice(DOUBLES),
+            string_value=random.choice(names),
+            byte_array_value=several([bytes([k]) for k in range(256)]),
+            bool_array_value=several([False, True]),
+            integer_array_value=several(INTEGERS),
+            double_array_value=several(DOUBLES),
+            string_array_value=several(names),
         )
 
-    def _several(self, make, counts=(0, 0, 1, 2, 300)):
-        return [make() for _ in range(self._random.choice(counts))]
+    for field, kind in request.get_fields_and_field_types().items():
+        if field == 'parameters':
+            value = [parameter() for _ in range(random.choice((0, 1, 1, 2, 5, 40)))]
+        elif field == 'transition':
+            value = request.transition
+            value.id, value.label = random.choice(TRANSITIONS), random.choice(LABELS)
+        elif kind == 'sequence<string>':
+            value = several(names, (0, 1, 2, 3000))
+        else:
+            value = random.choice({
+                'string': names,
+                'boolean': (False, True),
+                'uint64': (0, 1, 2, 2**63, 2**64 - 1),
+                'uint8': (0,),
+            }[kind])  # fmt: skip
+        setattr(request, field, value)
 
-    def _name(self):
-        return self._random.choice(self._names)
 
-    def _flag(self):
-        return self._random.random() < 0.5
-
-    def _integer(self):
-        return self._random.choice((0, 1, -1, 7, 2**53, 2**53 + 1, 2**63 - 1, -(2**63)))
-
-    def _double(self):
-        return self._random.choice(
-            (0.0, -0.0, 1.0, -3.0, 1e300, -1e300, 5e-324, math.nan, math.inf, -math.inf)
-        )
+def attack(peer, services, names, seed, requests):
+    """Send requests of every kind, from a seed, and check the answers."""
+    random = Random(seed)
+    every = sorted(services)
+    setting = [each for each in every if '/set_' in each]
+    for number in range(requests):
+        # Each service has its turn; what sets parameters has many.
+        name = random.choice(setting) if random.random() < 0.4 else every[number % len(every)]
+        request = services[name].Request()
+        fill(request, random, (*names, *NAMES))
+        check_answer(request, peer.call(services[name], name, request))
 
 
 def check_answer(request, response):
@@ -209,8 +174,7 @@ def test_attacked_node(peer, active_bridge, reference, campaign, capfd):
     services = services_of(peer, node.get_name(), len(OURS))
     assert {service.service_name for service in node.services} == set(services)
     assert {name.rpartition('/')[2] for name in services} == OURS
-    names = peer.parameter_names()
-    Attacker(peer, services, names, 0).attack(REQUESTS * campaign)
+    attack(peer, services, peer.parameter_names(), seed=0, requests=250 * campaign)
     values = check_parameters(peer)
     state = peer.state()
     if state in ('active', 'inactive'):
@@ -228,8 +192,8 @@ def test_attacked_driver(meet, start_process):
     name = 'simulated_driver'
     process = start_process(DRIVER, '--ros-args', '-p', 'move_demo:=true')
     peer = meet(name)
-    names = peer.parameter_names('', name)
-    Attacker(peer, services_of(peer, name, len(OF_RCLPY)), names, 3).attack(80)
+    services = services_of(peer, name, len(OF_RCLPY))
+    attack(peer, services, peer.parameter_names('', name), seed=3, requests=80)
     check_parameters(peer, name)
     process.ends_well()
 
@@ -260,8 +224,6 @@ def test_parameters_that_there_are_not(peer, active_bridge, log):
 
 def test_a_request_for_too_many_parameters(peer, active_bridge):
     """It is refused as a whole, with a reason for each: commands and timeouts would wait."""
-    from rcl_interfaces.srv import DescribeParameters
-
     active_bridge()
     many = [typed(LIFT, 3, double_value=0.01 * k) for k in range(1001)]
     results = set_each(peer, many[:101])
@@ -273,12 +235,7 @@ def test_a_request_for_too_many_parameters(peer, active_bridge):
     assert all(result.successful for result in set_each(peer, many[:100]))
     assert peer.parameters([LIFT]) == {LIFT: 0.99}
     assert set_together(peer, [many[3]]).successful
-    response = peer.call(
-        DescribeParameters,
-        'transmission_bridge/describe_parameters',
-        DescribeParameters.Request(names=[LIFT] * 10_001),
-    )
-    assert list(response.descriptors) == []
+    assert list(ask(peer, 'describe_parameters', names=[LIFT] * 10_001).descriptors) == []
 
 
 BUG = 'a bug put here by the test'
@@ -311,8 +268,6 @@ def test_bug_in_a_callback(peer, active_bridge, monkeypatch, capfd, broken):
 @pytest.mark.versions
 def test_an_answer_that_cannot_be_sent(peer, active_bridge, monkeypatch, capfd):
     """A response that cannot be encoded is replaced by the empty response."""
-    from rcl_interfaces.msg import ListParametersResult
-
     node = active_bridge()
     with monkeypatch.context() as patch:
         patch.setattr(
