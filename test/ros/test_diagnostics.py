@@ -251,10 +251,7 @@ def test_states_that_two_bridges_use(peer, active_bridge, harness):
     for side, used in (('left', ''), ('right', topic), ('middle', '')):
         active_bridge({'actuator_state_topics': [used]} if used else {}, namespace=side)
         said[side] = harness.Diagnostics(peer, f'{side}/transmission_bridge')
-    for side, other, name in (
-        ('left', 'right', 'actuator_states'),
-        ('right', 'left', topic),
-    ):
+    for side, other, name in (('left', 'right', 'actuator_states'), ('right', 'left', topic)):
         words = (
             f"another bridge ('/{other}/transmission_bridge') also uses the states on {topic}: "
         )

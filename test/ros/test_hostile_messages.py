@@ -133,11 +133,7 @@ def test_names(live, reference, executor):
     trajectories = peer.node.create_publisher(JointTrajectory, 'joint_trajectory', 10)
     peer.spin_until(trajectories.get_subscription_count, 'a reader')
     names = [f'{number}{HARMFUL}'[:1000] for number in range(80)]
-    told = (
-        'the robot has no joint',
-        'joint_trajectory: the robot has',
-        'no name is known',
-    )
+    told = ('the robot has no joint', 'joint_trajectory: the robot has', 'no name is known')
     rounds = []
 
     def is_told():

@@ -225,9 +225,7 @@ STEPS = ('configure', 'activate', 'deactivate', 'cleanup', 'shutdown')
 
 @pytest.mark.versions
 @settings(max_examples=60, deadline=None)
-@given(
-    steps=st.lists(st.tuples(st.sampled_from(STEPS), OUTCOMES, OUTCOMES), max_size=12),
-)
+@given(steps=st.lists(st.tuples(st.sampled_from(STEPS), OUTCOMES, OUTCOMES), max_size=12))
 def test_the_node_knows_its_state(context, steps):
     """For any callback and any request its state equals the state in rclpy."""
     from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
