@@ -265,7 +265,7 @@ def test_messages_that_were_read_keep_no_memory(start, peer):
     peer.spin_until(publisher.get_subscription_count)
     for _ in range(QUEUE):
         publisher.publish(String(data='x' * (LARGE << 20)))
-    assert publisher.wait_for_all_acked(Duration(seconds=30.0))
+    assert publisher.wait_for_all_acked(Duration(seconds=60.0))
     child.say('go on')
     child.wait_for('grown by')
     sizes = {}
