@@ -24,14 +24,9 @@ GEAR = """
       </joint>
     </transmission>
 """
-ONE_JOINT = f"""<robot name="one">
-  <link name="base"/><link name="tip"/>
-  <joint name="hinge" type="continuous"><parent link="base"/><child link="tip"/></joint>
-  <ros2_control name="h" type="system"><hardware><plugin>p/P</plugin></hardware>
-    <joint name="hinge"><command_interface name="position"/></joint>{GEAR}  </ros2_control>
-</robot>
-"""
-MENDED, FOUR = (ONE_JOINT.format(ratio=ratio) for ratio in ('5.0', '4.0'))
+MALFORMED, MENDED, FOUR = (
+    elements.urdf(('hinge',), GEAR.format(ratio=ratio)) for ratio in ('fast', '5.0', '4.0')
+)
 
 
 def hinge_of(peer, reference):
@@ -50,8 +45,9 @@ def reconfigure(peer):
 
 def test_malformed(peer, reference, make_bridge, diagnostics, log):
     """The log and diagnostics name the line; mended, the node starts itself."""
-    make_bridge({'robot_description': ONE_JOINT.format(ratio='fast'), 'autostart': True})
-    words = ('line 10', 'transmission', "'fast'")
+    make_bridge({'robot_description': MALFORMED, 'autostart': True})
+    line = MALFORMED[: MALFORMED.index('fast')].count('\n') + 1
+    words = (f'line {line}', 'transmission', "'fast'")
     diagnostics.said('life cycle', 'unconfigured', 'configure failed', *words, level=b'\x02')
     assert log('configure failed', *words) == 1
     assert log('Traceback') == 0

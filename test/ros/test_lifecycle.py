@@ -22,12 +22,10 @@ def endpoints(peer, node):
 
     def counted():
         found = counts(peer, node)
-        own = {
-            'publishers': [each.topic_name for each in node.publishers],
-            'subscribers': [each.topic_name for each in node.subscriptions],
-        }
+        own = {'publishers': node.publishers, 'subscribers': node.subscriptions}
         is_known = len(found['services']) == len(list(node.services)) and all(
-            set(names) <= {name for name, _ in found[kind]} for kind, names in own.items()
+            {each.topic_name for each in entities} <= {name for name, _ in found[kind]}
+            for kind, entities in own.items()
         )
         return found if is_known else None
 
@@ -52,26 +50,16 @@ def counts(peer, node):
 @pytest.mark.versions
 def test_cycles_leave_nothing_behind(peer, make_bridge, reference):
     """Configure and cleanup, with and without activation, are exact inverses, three times."""
-    node = make_bridge(
-        {
-            'robot_description': reference.URDF,
-            'publish': 'rate',
-            'command_timeout': 0.5,
-            'autostart': False,
-        }
-    )
+    node = make_bridge({'robot_description': reference.URDF, 'publish': 'rate'})
     before = endpoints(peer, node)
     inside = []
     for _ in range(3):
         peer.start()
         inside.append(endpoints(peer, node))
-        assert peer.change_state('deactivate')
-        assert peer.change_state('activate')
-        assert peer.change_state('deactivate')
-        assert peer.change_state('cleanup')
+        for transition in ('deactivate', 'activate', 'deactivate', 'cleanup'):
+            assert peer.change_state(transition)
         peer.spin_until(lambda: counts(peer, node) == before, 'return to what was there')
-    for each in inside[1:]:
-        assert each == inside[0]
+    assert inside == inside[:1] * 3
     assert inside[0]['managed'] > before['managed']
     # Of the rate, of timeouts, and to see whether the node stands still.
     assert inside[0]['timers'] == before['timers'] + 2
