@@ -14,6 +14,7 @@ import signal
 import sys
 import warnings
 
+from documents import DOCUMENTS
 from hypothesis import is_hypothesis_test, settings
 from hypothesis.internal.conjecture import providers
 import pytest
@@ -64,26 +65,6 @@ def campaign():
     return CAMPAIGN
 
 
-#: Tests with a process that has crashed once.
-_CRASHED = set()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_handlecrashitem(crashitem, report, sched):
-    """
-    Run a test once more whose own process crashed, and say so.
-
-    rclpy crashes now and then in the destruction of a node (``destroy_when_not_in_use``), where
-    hundreds of them come and go in one process. Nodes that tests start as processes of their own
-    are not meant: their exit codes are checked.
-    """
-    if crashitem not in _CRASHED:
-        _CRASHED.add(crashitem)
-        sched.mark_test_pending(crashitem)
-        report.outcome = 'rerun'
-        print(f'{crashitem} crashed its process, and runs again', file=sys.stderr)
-
-
 @pytest.fixture(scope='session')
 def load():
     """Return a function that gives the module in a file, loaded once under a name."""
@@ -100,14 +81,10 @@ def load():
 
 
 @pytest.fixture(scope='session')
-def linkages(load):
+def linkages():
     """Return the worked linkages of the documents, URDFs by name."""
-    documents = load('document_blocks', Path(__file__).parent / 'docs' / 'blocks.py')
-    found = {
-        Path(name).stem: text
-        for document in ('transmissions.md', 'linkages.md')
-        for name, text in documents.files(document).items()
-    }
+    files = DOCUMENTS['transmissions.md'].files | DOCUMENTS['linkages.md'].files
+    found = {Path(name).stem: text for name, text in files.items()}
     assert set(found) == {'four_bar_knee', 'five_bar', 'push_rod_ankle'}
     return found
 
