@@ -20,6 +20,9 @@ yaml = pytest.importorskip('yaml', reason='PyYAML is not installed')
 TEXT = resource('config', 'bridge.yaml').read_text(encoding='utf-8')
 
 
+ARM = RobotTransmissions(load_description(resource('urdf', 'arm.urdf')))
+
+
 def parameters(text):
     """Return what stands under the wildcard for every node."""
     document = yaml.safe_load(text)
@@ -28,17 +31,10 @@ def parameters(text):
     return document['/**']['ros__parameters']
 
 
-def with_examples(key):
-    """Return the parameters with the commented example that begins with this key."""
-    lines, inside = [], False
-    for line in TEXT.splitlines():
-        example = re.fullmatch(r'    # (( *)\S.*)', line)
-        if example and example[1].startswith(f'{key}:'):
-            inside = True
-        elif not example or not (inside and example[2]):
-            inside = False
-        lines.append(f'    {example[1]}' if example and inside else line)
-    return parameters('\n'.join(lines))
+def example(key):
+    """Return the value of a commented example: the line of its key, and those below it."""
+    (text,) = re.findall(rf'^    # ({key}:.*\n(?:    #  .*\n)*)', TEXT, re.MULTILINE)
+    return yaml.safe_load(text.replace('\n    # ', '\n'))[key]
 
 
 def test_values_are_the_defaults():
@@ -55,16 +51,14 @@ def test_values_are_the_defaults():
 
 def test_example_of_names_is_accepted():
     """The commented pairs are of the form that the bridge takes, and name motors of the arm."""
-    pairs = with_examples('actuator_names')['actuator_names']
+    pairs = example('actuator_names')
     BridgeOptions(actuator_names=tuple(pairs))
-    robot = RobotTransmissions(load_description(resource('urdf', 'arm.urdf')))
-    assert {pair.partition('=')[2] for pair in pairs} <= set(robot.actuator_names)
+    assert {pair.partition('=')[2] for pair in pairs} <= set(ARM.actuator_names)
 
 
 def test_example_of_numbers_tunes_the_arm():
     """The commented numbers exist in the example robot and differ from its own."""
-    robot = RobotTransmissions(load_description(resource('urdf', 'arm.urdf')))
-    tuned = robot.with_parameters(with_examples('transmissions')['transmissions'])
+    tuned = ARM.with_parameters(example('transmissions'))
     pan, wrist = 'shoulder_pan_transmission', 'wrist_transmission'
     assert tuned.transmissions[pan].joint_offset == (0.262,)
     assert tuned.transmissions[wrist].actuator_reduction == (48.5, -50.0)
@@ -78,6 +72,6 @@ def test_integers_are_written_as_numbers():
         for value in node.values() if isinstance(node, dict) else node:
             yield from leaves(value) if isinstance(value, dict | list) else [value]
 
-    everything = [*leaves(parameters(TEXT)), *leaves(with_examples('transmissions'))]
+    everything = [*leaves(parameters(TEXT)), *leaves(example('transmissions'))]
     assert any(isinstance(value, float) for value in everything)
     assert not any(type(value) is int for value in everything)
