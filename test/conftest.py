@@ -104,8 +104,8 @@ def built_in_types():
 
 
 @pytest.fixture(scope='session')
-def load_harness(load, tmp_path_factory):
-    """Return a function that gives the harness of the node's tests, loaded under a name."""
+def harness(load, tmp_path_factory):
+    """Return the harness of the node's tests."""
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
         patch.setenv('ROS_LOG_DIR', str(tmp_path_factory.mktemp('log')))
@@ -113,13 +113,7 @@ def load_harness(load, tmp_path_factory):
         # rclpy's parser of message definitions imports modules that Python has deprecated.
         warnings.simplefilter('ignore', DeprecationWarning)
         pytest.importorskip('rclpy', reason='rclpy is not installed')
-        yield lambda name: load(name, Path(__file__).parent / 'ros' / 'harness.py')
-
-
-@pytest.fixture(scope='session')
-def harness(load_harness):
-    """Return the harness of the node's tests."""
-    return load_harness('ros_harness')
+        yield load('ros_harness', Path(__file__).parent / 'ros' / 'harness.py')
 
 
 @pytest.fixture

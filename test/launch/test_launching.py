@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -101,7 +100,7 @@ def test_demo_is_moved_on_request(kind):
 
 
 def test_arguments_reach_the_node():
-    """Namespace, names, file and switches of the command line reach the node."""
+    """Namespace, names and switches of the command line reach the node; they override the file."""
     (node,), context = started(
         'bridge',
         robot_description_file=str(URDF),
@@ -113,7 +112,10 @@ def test_arguments_reach_the_node():
     )
     assert node.node_name == '/cell/transmission_bridge'
     assert node.expanded_remapping_rules == [('joint_states', '/all/joint_states')]
-    values = ChainMap(*(each for each in parameters_of(node, context) if isinstance(each, dict)))
+    file, *others = parameters_of(node, context)
+    assert file == resource('config', 'bridge.yaml')
+    # Later ones override.
+    values = {name: value for each in others for name, value in each.items()}
     assert (values['autostart'], values['use_sim_time']) == (False, True)
     assert values['robot_description'] == URDF.read_text(encoding='utf-8')
 

@@ -27,7 +27,6 @@ CONFIG = str(resource('config', 'bridge.yaml'))
 REDUCTION = 50.0
 
 OFFSET = 'transmissions.hinge_transmission.joints.hinge.offset'
-RATIO = 'transmissions.hinge_transmission.joints.hinge.mechanical_reduction'
 
 #: Seconds after which a command that has shown no effect is sent again.
 AGAIN = 2.0
@@ -117,31 +116,6 @@ def active(peer, node='transmission_bridge'):
 # -- scenarios -----------------------------------------------------------------------------------
 
 
-def parameters_from_file(system, peer, folder):
-    """The numbers of a parameter file hold; the arguments of the launch file stand above it."""
-    file = folder / 'parameters.yaml'
-    file.write_text(
-        '/**: {ros__parameters: {autostart: false, command_joints: [hinge], transmissions: '
-        '{hinge_transmission: {joints: {hinge: {offset: 0.125, mechanical_reduction: -20.0}}}}}}',
-        encoding='utf-8',
-    )
-    start(system, params_file=str(file))
-    active(peer)
-    assert peer.parameters(['autostart', 'command_joints', OFFSET, RATIO]) == {
-        'autostart': True,
-        'command_joints': ['hinge'],
-        OFFSET: 0.125,
-        RATIO: -20.0,
-    }
-    # As ros2 param dump asks: one parameter that cannot be had would cost all the others.
-    names = peer.parameter_names()
-    assert None not in peer.parameters(names).values()
-    joints, motors = Listener(peer, 'joint_states'), Listener(peer, 'actuator_states')
-    joints.at(0.125)
-    move(joints, 0.625)
-    motors.at(-10.0, tolerance=0.02)
-
-
 SIDES = ('left', 'right')
 
 
@@ -210,10 +184,5 @@ def driver_and_bridge_crash(system, peer, folder):
 
 ALL = {
     scenario.__name__: scenario
-    for scenario in (
-        parameters_from_file,
-        two_robots,
-        two_topic_based_robots,
-        driver_and_bridge_crash,
-    )
+    for scenario in (two_robots, two_topic_based_robots, driver_and_bridge_crash)
 }
