@@ -15,7 +15,6 @@ import os
 from pathlib import Path
 import signal
 import sys
-import tempfile
 import unittest
 
 from launch import LaunchDescription
@@ -48,19 +47,15 @@ def generate_test_description():
 
 
 class Launched:
-    """
-    Nodes that launch starts, watches and respawns.
-
-    :param service: The launch service that runs.
-    """
+    """Nodes that a launch service starts, watches and respawns."""
 
     def __init__(self, service):
         self._service = service
         self._actions = {}
 
-    def start(self, plan, parameters=None):
+    def start(self, plan, parameters):
         """Start a node, with further parameters that override its plan."""
-        action = make_node_action(plan, [parameters] if parameters else [])
+        action = make_node_action(plan, [parameters])
         self._actions[launch_scenarios.name_of(plan)] = action
         self._service.emit_event(IncludeLaunchDescription(LaunchDescription([action])))
 
@@ -74,13 +69,9 @@ class TestScenario(unittest.TestCase):
 
     def test_scenario(self, launch_service, test_args):
         """The scenario holds."""
-        scenario = launch_scenarios.ALL[test_args['scenario']]
         peer = harness.Peer()
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                scenario(Launched(launch_service), peer, Path(folder))
-        finally:
-            peer.destroy()
+        self.addCleanup(peer.destroy)
+        launch_scenarios.ALL[test_args['scenario']](Launched(launch_service), peer)
 
 
 @launch_testing.post_shutdown_test()

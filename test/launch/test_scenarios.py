@@ -9,7 +9,6 @@ The plain processes get the command lines that launch would give them, from the 
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 import subprocess
@@ -31,7 +30,7 @@ MODULES = {
 }
 
 
-def command_line(plan):
+def command_line(plan, parameters):
     """Return the arguments of an executable that start what launch would start."""
     line = ['--urdf', plan.description_file]
     line += ['--ros-args', '-r', f'__node:={plan.name}', '--log-level', plan.log_level]
@@ -41,32 +40,22 @@ def command_line(plan):
         line += ['-r', f'{old}:={new}']
     if plan.params_file:
         line += ['--params-file', plan.params_file]
-    for name, value in plan.switches.items():
+    for name, value in {**plan.switches, **parameters}.items():
         line += ['-p', f'{name}:={value}']
     return line
 
 
 class Processes:
-    """
-    Plain child processes of the test.
+    """Plain child processes of the test, which its harness starts."""
 
-    :param harness: The tests' harness.
-    :param folder: Where parameter files go.
-    """
-
-    def __init__(self, harness, folder):
-        self._harness, self._folder = harness, folder
+    def __init__(self, harness):
+        self._harness = harness
         self._nodes, self._crashed, self._watches = {}, [], []
         self._stopping = threading.Event()
 
-    def start(self, plan, parameters=None):
+    def start(self, plan, parameters):
         """Start a node, with further parameters that override its plan."""
-        line = command_line(plan)
-        if parameters:
-            file = self._folder / f'{plan.name}.yaml'
-            # JSON is YAML.
-            file.write_text(json.dumps({'/**': {'ros__parameters': parameters}}), encoding='utf-8')
-            line += ['--params-file', str(file)]
+        line = command_line(plan, parameters)
 
         def make():
             lives.append(self._harness.Process(MODULES[plan.executable], line))
@@ -104,17 +93,17 @@ class Processes:
 
 
 @pytest.fixture
-def processes(harness, tmp_path):
+def processes(harness):
     """Return a system of plain processes; what is left of it ends with the test."""
-    system = Processes(harness, tmp_path)
+    system = Processes(harness)
     yield system
     for process in system.all():
         process.clean_up()
 
 
-def test_with_plain_processes(name, processes, peer, tmp_path):
+def test_with_plain_processes(name, processes, peer):
     """The scenario holds, and SIGINT ends every process well."""
-    ALL[name](processes, peer, tmp_path)
+    ALL[name](processes, peer)
     processes.end_well()
 
 

@@ -20,10 +20,7 @@ from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.resources import resource
 from transmission_bridge.ros import launch_plan
 
-ROBOT = str(resource('urdf', 'one_joint.urdf'))
-CONFIG = str(resource('config', 'bridge.yaml'))
-
-#: Joint position per motor position, and initial position of the simulated driver.
+#: Motor positions per joint position of the robot with one joint.
 REDUCTION = 50.0
 
 OFFSET = 'transmissions.hinge_transmission.joints.hinge.offset'
@@ -47,33 +44,18 @@ def start(system, parameters=None, **given):
     :param parameters: Further parameters of the bridge.
     :param given: Arguments of ``bridge.launch.py``.
     """
-    declared = launch_plan.list_arguments(params_file=CONFIG, description_file=ROBOT)
-    known = launch_plan.collect_defaults(declared)
-    assert set(given) <= set(known)
-    system.start(launch_plan.plan_driver({**known, **given}))
-    system.start(launch_plan.plan_bridge({**known, **given}), parameters)
-
-
-def move(joints, position, topic='joint_commands', joint='hinge'):
-    """Command a joint to a position and return when it is there."""
-    peer, nothing = joints.peer, np.empty(0)
-    command = JointStateRecord((0, 0), '', (joint,), np.array([position]), nothing, nothing)
-    publisher = peer.publisher(topic)
-    sent = -math.inf
-
-    def send():
-        # Again where it was lost: the bridge may not have found us when we have found it.
-        nonlocal sent
-        if time.monotonic() > sent + AGAIN:
-            sent = time.monotonic()
-            peer.send(publisher, command)
-
-    joints.at(position, meanwhile=send, joint=joint)
+    declared = launch_plan.list_arguments(
+        params_file=str(resource('config', 'bridge.yaml')),
+        description_file=str(resource('urdf', 'one_joint.urdf')),
+    )
+    values = {**launch_plan.collect_defaults(declared), **given}
+    system.start(launch_plan.plan_driver(values), {})
+    system.start(launch_plan.plan_bridge(values), parameters or {})
 
 
 class Listener:
     """
-    The messages of a topic, and waiting for one.
+    The positions of the one joint or motor of a topic, and waiting for one.
 
     :param peer: Who listens.
     :param topic: Where.
@@ -83,17 +65,15 @@ class Listener:
         self.peer = peer
         self.heard = peer.listen(topic)
 
-    def at(self, position, tolerance=1e-3, meanwhile=lambda: None, joint=None):
-        """Return when from now on a joint, or the one motor, has this position."""
-
-        def is_there(record):
-            positions = dict(zip(record.names, record.position, strict=False))
-            (first,) = positions.values() if joint is None else (positions.get(joint, math.nan),)
-            return abs(first - position) <= tolerance
-
+    def at(self, position, tolerance=1e-3, meanwhile=lambda: None):
+        """Return when from now on a message with this position comes."""
         del self.heard[:]
         self.peer.spin_until(
-            lambda: meanwhile() or any(map(is_there, self.heard)), f'position {position}'
+            lambda: (
+                meanwhile()
+                or any(abs(each.position[0] - position) <= tolerance for each in self.heard)
+            ),
+            f'position {position}',
         )
 
     def falls_silent(self):
@@ -108,6 +88,23 @@ class Listener:
         self.peer.spin_until(is_silent, 'silence')
 
 
+def move(joints, position, topic='joint_commands'):
+    """Command the joint to a position and return when it is there."""
+    peer, nothing = joints.peer, np.empty(0)
+    command = JointStateRecord((0, 0), '', ('hinge',), np.array([position]), nothing, nothing)
+    publisher = peer.publisher(topic)
+    sent = -math.inf
+
+    def send():
+        # Again where it was lost: the bridge may not have found us when we have found it.
+        nonlocal sent
+        if time.monotonic() > sent + AGAIN:
+            sent = time.monotonic()
+            peer.send(publisher, command)
+
+    joints.at(position, meanwhile=send)
+
+
 def active(peer, node='transmission_bridge'):
     """Return when a bridge is active."""
     peer.spin_until(lambda: peer.state(node) == 'active', f'{node} active')
@@ -116,22 +113,14 @@ def active(peer, node='transmission_bridge'):
 # -- scenarios -----------------------------------------------------------------------------------
 
 
-SIDES = ('left', 'right')
-
-
-def start_side_by_side(system, peer, **given):
-    """Start a robot in the namespace of each side."""
-    for side in SIDES:
-        start(system, namespace=side, **given)
-    for side in SIDES:
-        active(peer, f'{side}/transmission_bridge')
-
-
-def two_robots(system, peer, folder):
+def two_robots(system, peer):
     """Two robots side by side do not hear each other, and are tuned apart."""
     names = 'actuator_states:=motors/measured actuator_commands:=motors/wanted'
-    start_side_by_side(system, peer, remappings=names)
-    left, right = (Listener(peer, f'{side}/joint_states') for side in SIDES)
+    for side in ('left', 'right'):
+        start(system, namespace=side, remappings=names)
+    for side in ('left', 'right'):
+        active(peer, f'{side}/transmission_bridge')
+    left, right = Listener(peer, 'left/joint_states'), Listener(peer, 'right/joint_states')
     move(left, 0.75, 'left/joint_commands')
     right.at(0.0)
     assert peer.set_parameters({OFFSET: -0.5}, 'right/transmission_bridge').successful
@@ -144,24 +133,7 @@ def two_robots(system, peer, folder):
     assert not topics & {f'/left/{name}' for name in ('actuator_states', 'actuator_commands')}
 
 
-def two_topic_based_robots(system, peer, folder):
-    """A command of one robot's hardware component moves no motor of the other robot."""
-    start_side_by_side(
-        system,
-        peer,
-        robot_description_file=str(resource('urdf', 'topic_based.urdf')),
-        params_file=str(resource('config', 'topic_based.yaml')),
-        remappings=launch_plan.TOPIC_BASED,
-    )
-    left, right = (Listener(peer, f'{side}/robot_joint_states') for side in SIDES)
-    # Within the step that max_step allows, from the offset: the motor is at zero.
-    move(left, 0.3, 'left/robot_joint_commands', joint='shoulder')
-    right.at(0.1, joint='shoulder')
-    topics = {name for name, _ in peer.node.get_topic_names_and_types()}
-    assert not topics & {f'/{name}' for name in launch_plan.TOPIC_BASED.values()}
-
-
-def driver_and_bridge_crash(system, peer, folder):
+def driver_and_bridge_crash(system, peer):
     """Without its driver joints are unknown; respawned, each is as good as new, and still."""
     # At a rate: it is the bridge that falls silent, because nothing is known any more.
     start(system, {'publish': 'rate', 'state_timeout': 0.4}, respawn='true')
@@ -182,7 +154,4 @@ def driver_and_bridge_crash(system, peer, folder):
     move(joints, 0.25)
 
 
-ALL = {
-    scenario.__name__: scenario
-    for scenario in (two_robots, two_topic_based_robots, driver_and_bridge_crash)
-}
+ALL = {each.__name__: each for each in (two_robots, driver_and_bridge_crash)}
