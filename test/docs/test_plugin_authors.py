@@ -8,10 +8,9 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint
 import inspect
 import re
-import subprocess
 import sys
 
-from documents import DOCUMENTS
+from documents import DOCUMENTS, python
 import pytest
 from zoo.elements import chain, params
 
@@ -86,11 +85,9 @@ def test_the_types_of_the_document_are_built_from_a_description(load, plugin):
 
 def test_the_conformance_class_of_the_document_conforms(plugin):
     """The test that a plugin author copies is collected by pytest and passes."""
-    result = subprocess.run(
-        [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-p', 'no:launch_testing',
-         '-p', 'no:launch_ros', '--rootdir', plugin.parent, plugin],
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+    # The plugins of launch_testing would collect it too.
+    options = [f'-pno:{name}' for name in ('cacheprovider', 'launch_testing', 'launch_ros')]
+    result = python('-m', 'pytest', '-q', *options, '--rootdir', '.', plugin, cwd=plugin.parent)
     assert result.returncode == 0, result.stdout
     assert re.search(r'\b9 passed', result.stdout), result.stdout
 

@@ -11,10 +11,8 @@ import os
 import re
 import shlex
 import signal
-import subprocess
-import sys
 
-from documents import DOCUMENTS
+from documents import DOCUMENTS, python
 import numpy as np
 import pytest
 
@@ -25,12 +23,9 @@ OFFSET, REDUCTION = f'{HINGE}.offset', f'{HINGE}.mechanical_reduction'
 FIRST = DOCUMENTS['first_robot.md']
 
 
-def python(*words, cwd):
-    """Return what a module that ended well has said."""
-    result = subprocess.run(
-        [sys.executable, '-m', *words], cwd=cwd, capture_output=True, text=True, check=False,
-        timeout=60,
-    )  # fmt: skip
+def command(*words, cwd):
+    """Return what a command of the package, with the arguments of a document, has said."""
+    result = python('-m', *words, cwd=cwd)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
@@ -58,7 +53,7 @@ def test_the_first_robot_without_a_bridge(folder):
     lines = [line for text in FIRST.snippets('bash') for line in text.splitlines()]
     commands = [line for line in lines if line.startswith('transmission_bridge ')]
     for line, words in zip(commands, ('0 errors, 0 warnings', '0.5', '-0.2'), strict=True):
-        assert words in python(*shlex.split(line), cwd=folder)
+        assert words in command(*shlex.split(line), cwd=folder)
     for name, most in (('driver.py', 30), ('servo_driver.py', 34)):
         assert len([line for line in FIRST.files[name].splitlines() if line.strip()]) <= most
 
@@ -208,8 +203,8 @@ def test_a_bridge_is_operated(start_script, start_bridge, operate, peer, folder)
 
     # What was dumped is a parameter file, for export and for the next start.
     (folder / 'dumped.yaml').write_text(dumped, encoding='utf-8')
-    export = ('export', 'my_robot.urdf', '--params-file', 'dumped.yaml')
-    assert '0.25' in python('transmission_bridge', *export, cwd=folder)
+    export = 'transmission_bridge export my_robot.urdf --params-file dumped.yaml'
+    assert '0.25' in command(*export.split(), cwd=folder)
     del joints[:]
     start_bridge('--params-file', folder / 'dumped.yaml')
     peer.spin_until(lambda: joints and joints[-1].position[0] == 0.25, 'the number of the file')
@@ -224,7 +219,7 @@ def test_a_recording_is_made_and_converted(start_script, start_bridge, peer, fol
     joints = peer.listen('joint_states')
     assert start_script('command.py', 'hinge=0.5').ended() == (0, "{'hinge': 0.5}\n", '')
     peer.spin_until(lambda: joints and joints[-1].position[0] == 0.5, 'a joint at 0.5')
-    lines = '\n'.join(DOCUMENTS['recordings.md'].snippets('bash')).splitlines()
+    lines = ''.join(DOCUMENTS['recordings.md'].snippets('bash')).splitlines()
     record, *convert = [shlex.split(line) for line in lines if not line.startswith('ros2 ')]
     assert record[:2] == ['python3', 'record.py']
     script = start_script(*record[1:])
@@ -244,8 +239,8 @@ def test_a_recording_is_made_and_converted(start_script, start_bridge, peer, fol
     code, _, errors = script.ended(signal.SIGINT)
     assert (code, errors) == (0, '')
     assert len(convert) == 2
-    for command in convert:
-        python(*command, cwd=folder)
+    for words in convert:
+        command(*words, cwd=folder)
     with (folder / 'joints.csv').open(encoding='utf-8', newline='') as file:
         table = list(csv.DictReader(file))
     columns = [f'hinge.{name}' for name in ('position', 'velocity', 'effort')]

@@ -1,14 +1,17 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The documents: README.md and docs/*.md, their fenced blocks, sections and tables."""
+"""The documents: README.md and docs/*.md, their blocks, sections and tables; how to run them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+import os
 from pathlib import Path
 import re
+import subprocess
+import sys
 
 ROOT = Path(__file__).parents[2]
 
@@ -66,3 +69,11 @@ class Document:
 DOCUMENTS = {
     path.name: Document(path) for path in (ROOT / 'README.md', *sorted(ROOT.glob('docs/*.md')))
 }
+
+
+def python(*words, cwd, **environment):
+    """Return what a Python with these arguments ended with."""
+    return subprocess.run(
+        [sys.executable, *words], cwd=cwd, env={**os.environ, **environment}, check=False,
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
