@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+import subprocess
+import sys
 
 import pytest
 
@@ -29,7 +31,7 @@ ALLOWED = {
 }
 #: The two ends, which know nothing of each other.
 ALLOWED |= {room: {'', *ALLOWED} for room in ('ros', 'tools')}
-
+CORE = sorted(set(ALLOWED) - {'ros', 'tools'})
 ROS_MODULES = {
     'rclpy', 'sensor_msgs', 'std_msgs', 'std_srvs', 'trajectory_msgs', 'diagnostic_msgs',
     'lifecycle_msgs', 'rcl_interfaces', 'builtin_interfaces', 'launch',
@@ -85,7 +87,7 @@ def test_there_is_no_circle_of_imports():
         pytest.fail(' -> '.join(error.args[1]))
 
 
-@pytest.mark.parametrize('room', sorted(set(ALLOWED) - {'ros', 'tools'}))
+@pytest.mark.parametrize('room', CORE)
 def test_only_description_knows_xml_and_only_ros_knows_rclpy(room):
     """The core needs numpy, and lxml in one room; it never needs ROS, at no moment."""
     for name in FILES:
@@ -93,3 +95,14 @@ def test_only_description_knows_xml_and_only_ros_knows_rclpy(room):
             tops = {each.partition('.')[0] for each in IMPORTS[name]}
             assert not tops & ROS_MODULES, name
             assert room == 'description' or 'lxml' not in tops, name
+
+
+def test_the_core_and_the_command_line_import_without_ros():
+    """With ROS out of reach they are imported, however a module may be asked for."""
+    names = [name for name in FILES if room_of(name) in CORE]
+    code = f"""import importlib, sys
+sys.modules.update(dict.fromkeys({ROS_MODULES!r}))
+for name in {[*names, 'transmission_bridge.tools.main']!r}:
+    importlib.import_module(name)"""
+    result = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
