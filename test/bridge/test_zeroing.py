@@ -43,12 +43,6 @@ def mechanisms(linkages):
 
 
 @pytest.fixture(scope='module')
-def knee(mechanisms):
-    """Return the maps of a knee with a bound in joint coordinates."""
-    return mechanisms['knee',]
-
-
-@pytest.fixture(scope='module')
 def linkage(mechanisms):
     """Return the maps of a linkage that two actuators with offsets move."""
     return mechanisms['hip', 'knee']
@@ -124,17 +118,14 @@ def test_a_mechanism_is_zeroed(mechanisms, joints, present, wanted):
         assert zeroed(robot, changes, position) == closed
 
 
-def test_moving_where_the_ratio_is_lost(knee):
-    """At a dead centre the joint velocity is unknown, and its actuator's decides."""
+def test_the_edge_of_a_mechanism(mechanisms):
+    """At a dead centre the speed of the actuator decides; beyond it nothing can be mapped."""
+    knee = mechanisms['knee',]
     domain = knee.transmissions['leg'].domain
     position = knee.joint_to_actuator('position', domain.lower)
     assert np.isnan(knee.actuator_to_joint('velocity', [0.2], at=position)).all()
     assert reason(zero, knee, {'knee': domain.lower[0]}, position, [0.2]) == 'moving'
     assert zero(knee, {'knee': domain.lower[0]}, position, [0.0])
-
-
-def test_out_of_the_domain(knee):
-    """An offset with a position that its transmission cannot map is rejected."""
     position = knee.joint_to_actuator('position', [0.0])
     assert reason(zero, knee, {'knee': 0.6}, position) == 'not_additive'
 
@@ -376,16 +367,11 @@ def test_a_joint_that_is_there_but_for_whole_turns_keeps_its_offset(away, travel
     del wanted['j']  # it passes, and has no offset
     actuators = np.full((3, len(positions)), NAN)
     actuators[0] = np.nan_to_num(positions)
-    held = np.zeros(len(joints), dtype=bool)
-    changes = find_zero_offsets(
-        robot, wanted, actuators, held=held, max_velocity=0.01, settled=settled
-    )
+    more = {'held': np.zeros(len(joints), dtype=bool), 'max_velocity': 0.01, 'settled': settled}
+    changes = find_zero_offsets(robot, wanted, actuators, **more)
     assert [change.member_name for change in changes] == ([] if settled else [*wanted])
-    held[robot.joint_names.index('roll')] = True
-    why = reason(
-        find_zero_offsets, robot, wanted, actuators, held=held, max_velocity=0.01, settled=settled
-    )
-    assert why == 'held'
+    more['held'][robot.joint_names.index('roll')] = True
+    assert reason(find_zero_offsets, robot, wanted, actuators, **more) == 'held'
 
 
 def test_a_joint_without_an_offset_can_be_settled():
