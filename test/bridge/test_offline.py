@@ -12,29 +12,19 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 from state_paths import state_path
-from zoo.elements import params, ratio, transmission, urdf
+from zoo.elements import load, params, ratio, transmission, urdf
 
-import transmission_bridge as tb
 from transmission_bridge.bridge.offline import map_recorded, OfflineBridge
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.cdr import (
-    JointStateEncoder,
-    JointStateReader,
-    JointStateWriter,
-    UnusualMessageError,
-)
+from transmission_bridge.messages import cdr
+from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 
 MOVING = ('pan', 'lift', 'elbow', 'pitch', 'roll', 'direct')
 #: Depends on position, is solved towards the joint's side, and so on the solution before.
-CURVED = transmission(
-    'curve',
-    'CrankSlider',
-    ('pan',),
-    ('a',),
-    params(crank_length=0.05, pivot_distance=0.2, crank_angle=1.2),
-)
+CRANK = params(crank_length=0.05, pivot_distance=0.2, crank_angle=1.2)
+CURVED = transmission('curve', 'CrankSlider', ('pan',), ('a',), CRANK)
 #: Of one driver.
 UNITS = params(position_unit='deg', velocity_unit='rpm', effort_unit='mN m')
 
@@ -54,7 +44,7 @@ def robot(*, plugin='any/Driver', finger=True, curved=False, units=''):
     for name in MOVING:
         joint = f'<joint name="{name}"'
         whole = whole.replace(f'{joint}/>', f'{joint}>{declared}</joint>')
-    return tb.RobotTransmissions(tb.load_description(whole))
+    return load(whole)
 
 
 ROBOTS = {
@@ -77,7 +67,11 @@ def refuse(data):
 
 def live(robot, recorded, **choices):
     """Return what the live bridge publishes, message by message."""
-    path, encoder, readers = state_path(robot, **choices), JointStateEncoder(), JointStateReader()
+    path, encoder, readers = (
+        state_path(robot, **choices),
+        cdr.JointStateEncoder(),
+        JointStateReader(),
+    )
     published = []
     for message in recorded:
         try:
@@ -88,7 +82,7 @@ def live(robot, recorded, **choices):
             path.merge_message(message.source, view.layout, view, stamp)
             state = path.make_joint_state()
             published.append(None if state is None else encoder.encode_record(state))
-        except (MessageError, UnusualMessageError):
+        except (MessageError, cdr.UnusualMessageError):
             published.append(None)
     return published
 
