@@ -126,27 +126,6 @@ def test_every_number_reaches_its_driver_and_nobody_else(robot, command):
         np.testing.assert_array_equal(known, [sent.get(name, NAN) for name in ACTUATORS])
 
 
-@pytest.mark.parametrize(
-    ('command', 'expected'),
-    [
-        (record('abcdg', np.arange(5.0)),
-         {'left/': (('M1', 'M2'), [0.0, 1.0], []), 'right/': (('M1', 'M2'), [2.0, 3.0], []),
-          '': (('g',), [4.0], [])}),
-        (record('c', [7.0]), {'right/': (('M1',), [7.0], [])}),
-        (record('ac', [1.0, NAN], [NAN, 2.0]),
-         {'left/': (('M1',), [1.0], []), 'right/': (('M1',), [], [2.0])}),
-    ],
-)  # fmt: skip
-def test_two_arms_by_hand(command, expected):
-    """Both motors M1 get their own number, in the namespace of their states."""
-    bridge = bridge_with(ARMS)
-    bridge.send(command)
-    assert expected == {
-        namespace: (part.names, part.position.tolist(), part.velocity.tolist())
-        for _, namespace, part in bridge.sent
-    }
-
-
 def test_trajectories_are_divided_alike():
     """Each driver gets its columns of every waypoint, with all times; omitted rates stay so."""
     bridge = bridge_with(ARMS)

@@ -67,12 +67,8 @@ def refuse(data):
 
 def live(robot, recorded, **choices):
     """Return what the live bridge publishes, message by message."""
-    path, encoder, readers = (
-        state_path(robot, **choices),
-        cdr.JointStateEncoder(),
-        JointStateReader(),
-    )
-    published = []
+    path, published = state_path(robot, **choices), []
+    encoder, readers = cdr.JointStateEncoder(), JointStateReader()
     for message in recorded:
         try:
             view = readers.read_message(message.data)
