@@ -81,13 +81,15 @@ class World:
         data = self.states.encode_state(self.bridge.plan.states, self.now)
         return {} if data is None else by_mode(JointStateReader().read_message(data))
 
+    def command_record(self, message, topic='joint_commands'):
+        """Command joints by a record; return what is sent."""
+        layout = Layout(message.names, message.lengths)
+        given = layout, message, message.stamp, self.now, topic
+        return self._sent_by(self.bridge.send_joint_command, *given)
+
     def command(self, *, topic='joint_commands', **modes):
         """Command joints, each mode as ``{joint: value}``; return what is sent."""
-        message = spread(modes)
-        layout = Layout(message.names, message.lengths)
-        return self._sent_by(
-            self.bridge.send_joint_command, layout, message, (1, 0), self.now, topic
-        )
+        return self.command_record(spread(modes), topic)
 
     def plain(self, mode, numbers):
         """Command ``command_joints`` by a plain array; return what is sent."""
