@@ -118,7 +118,8 @@ ROS1 = """<robot name="r"><link name="b"/><link name="l"/><joint name="elbow" ty
 <parent link="b"/><child link="l"/></joint>
 <transmission name="t"><type>transmission_interface/SimpleTransmission</type>
 <joint name="elbow">{}</joint>
-<actuator name="m"><mechanicalReduction>1</mechanicalReduction></actuator></transmission></robot>"""
+<actuator name="m"><mechanicalReduction>1</mechanicalReduction></actuator></transmission>
+</robot>"""
 STATE = '<hardwareInterface>hardware_interface/JointStateInterface</hardwareInterface>'
 
 

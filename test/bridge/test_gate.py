@@ -33,7 +33,7 @@ from zoo.robots import maps as promise_maps
 from transmission_bridge.bridge import bridge
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.errors import MessageError, ParameterError
+from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import Layout
 
 # -- joints that follow --------------------------------------------------------------------------
@@ -102,19 +102,6 @@ def test_joints_that_no_position_of_their_motor_fits():
     assert reason(world.trajectory, ('near', 'far'), way) == 'unmapped'
     for position in (beyond, {'near': 0.5, 'far': np.sin(0.5)}):
         assert reason(steps.command, position=position) == 'jumped'
-
-
-def test_tuning_does_not_move_joints_to_the_limit_of_one_that_follows():
-    """A change by which the limit of one joint would move another joint too far is rejected."""
-    pair = transmission('pair', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 0.2'))
-    limits = {'j0': 'revolute lower="-9" upper="9"', 'j1': 'revolute lower="-1" upper="1"'}
-    world = World(maps(limits, pair))
-    world.state(position=(4.9,))
-    world.command(position={'j0': 4.9})  # j1 is at 0.98
-    with pytest.raises(ParameterError):
-        world.tune({'pair.joints.j1.offset': 0.05})
-    world.tune({'pair.joints.j1.offset': 0.03})
-    assert world.command(position={'j0': 4.9}) == {'position': {'m0': pytest.approx(4.85)}}
 
 
 # -- ends ----------------------------------------------------------------------------------------
@@ -264,30 +251,6 @@ def test_a_trajectory_is_no_faster_than_its_limits_between_waypoints():
     assert len(World(pair(), limits='off').trajectory('j0', *fast)) == 2
     motor = World(pair('<limit velocity="1.5"/>'))
     assert reason(motor.trajectory, 'j1', *slow) == 'actuator_limit'
-
-
-# -- tuning --------------------------------------------------------------------------------------
-
-
-def test_a_tuned_limit_does_not_move_a_commanded_joint():
-    """A limit that would move what is commanded, or what was clamped, is refused."""
-    world = World(pair('<limit lower="-1" upper="1" velocity="5" effort="5"/>'))
-    world.state(position=(0.0, 0.0))
-    for command, limit, value, words in (
-        ({'position': 0.0}, 'lower', 0.5, r'j1 would shift by 0\.5 rad'),
-        ({'position': 0.0}, 'upper', -0.5, r'j1 would shift by 0\.5 rad'),
-        ({'position': 1.4}, 'upper', 2.0, r'j1 would shift by 0\.4 rad'),
-        ({'effort': 5.0}, 'effort', 1.0, 'effort 1 instead of 5'),
-    ):
-        world.command(**{mode: {'j1': number} for mode, number in command.items()})
-        with pytest.raises(ParameterError, match=words):
-            world.tune({f't1.actuators.m1.limit.{limit}': value})
-    world.command(velocity={'j1': 15.0})
-    world.tune({'t1.actuators.m1.limit.velocity': 1.0})
-    with pytest.raises(ParameterError, match='velocity 10 instead of 1'):
-        world.tune({'t1.actuators.m1.limit.velocity': 10.0})
-    world.wait(1.0)
-    world.tune({'t1.actuators.m1.limit.velocity': 10.0})
 
 
 # -- the promises --------------------------------------------------------------------------------
