@@ -12,6 +12,8 @@ from random import Random
 import numpy as np
 from promises import Promises
 import pytest
+from state_paths import record
+from world import spread, way
 from zoo.mechanics import Mechanics, No
 from zoo.robots import maps, ROBOTS
 
@@ -20,8 +22,7 @@ from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.stalls import StallWatch
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages.cdr import JointStateReader
-from transmission_bridge.messages.joint_state import JointStateRecord, LayoutTable
-from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
+from transmission_bridge.messages.joint_state import LayoutTable
 
 #: How often each promise was put to the test, by its number in the model, and how many steps.
 COUNTS = Counter()
@@ -35,7 +36,9 @@ FIELDS = {'positions': 0, 'velocities': 1, 'accelerations': 3, 'effort': 2}
 #: Of each message, and of each trajectory.
 STAMP, BEGIN = (1, 0), (7, 8)
 
-EMPTY = np.empty(0)
+#: Rows of joints' limits that apply to those of a waypoint.
+LIMIT = (0, 1, 2, 1)
+
 LAYOUTS = LayoutTable()
 
 
@@ -60,7 +63,6 @@ class Found:
 
         forms = Counter()
         for topic, space, content in outgoing:
-            COUNTS[f'messages on {topic}'] += 1
             if topic == 'actuator_commands':
                 forms[space] += 1
                 content = JointStateReader().read_message(content).copy_record()
@@ -306,14 +308,13 @@ class _Machine:
             joints = dice.sample(joints, dice.randint(1, len(joints)))
         return joints
 
-    def bend(self, values):
+    def bend(self, command):
         """Move the second joint of the bent finger with the first one."""
-        for row in (0, 1):
-            if {'near', 'far'} <= values.keys() and 'bender' in self.facts.motors:
-                near, far = values['near'], values['far']
-                if row == 0 and 0 in near and 0 in far:
-                    near[0] = min(max(near[0], 0.15), 1.15)
-                    far[0] = math.sin(near[0])
+        if {'near', 'far'} <= command.keys() and 'bender' in self.facts.motors:
+            near, far = command['near'], command['far']
+            if 0 in near and 0 in far:
+                near[0] = min(max(near[0], 0.15), 1.15)
+                far[0] = math.sin(near[0])
 
     def send_command(self, command, stranger=False):
         """
@@ -323,15 +324,15 @@ class _Machine:
         """
         rows = sorted({row for values in command.values() for row in values})
         given = command | ({'stranger': dict.fromkeys(rows, 0.0)} if stranger else {})
-        names = list(given)
-        arrays = [
-            np.array([given[n].get(row, math.nan) for n in names]) if row in rows else EMPTY
-            for row in range(3)
-        ]
-        record = JointStateRecord(STAMP, '', tuple(names), *arrays)
-        layout = LAYOUTS.find_layout(record.names, record.lengths)
-        refused = self.act(lambda: self.bridge.send_joint_command(layout, record, STAMP, self.now))
-        COUNTS[f'commands, {refused or "sent"}'] += 1
+        message = spread(
+            {
+                MODES[row]: {n: values[row] for n, values in given.items() if row in values}
+                for row in rows
+            }
+        )
+        layout = LAYOUTS.find_layout(message.names, message.lengths)
+        given = layout, message, STAMP, self.now
+        refused = self.act(lambda: self.bridge.send_joint_command(*given))
         found, ends = self.found(0, 1), self.found()
         if stranger and not self.model.divides:
             is_right = refused == 'unknown_joint' and not found.numbers and not ends.numbers
@@ -400,47 +401,41 @@ class _Machine:
             [(0,), (0, 1), (0, 1, 3), (1,), (1,), (1, 2), (3,), (0, 2), (0, 1, 2, 3)]
         )
         gap = dice.choice([1 / 64, 1 / 4, 1 / 2, 2.0])
-        points, time, before = [], 0.0, None
-        for _ in range(dice.choice([1, 2, 3])):
-            time += gap
-            mine = rows
-            if dice.random() < 0.1:
-                mine = dice.choice([(0,), (1,), (0, 1)])
-            given = {
-                row: {n: self.draw(dice, n, min(row, 1) if row != 2 else 2) for n in names}
-                for row in mine
-            }
-            if before and 0 in given and dice.random() < 0.7:
+        points, before = [], {}
+        for number in range(dice.choice([1, 2, 3])):
+            mine = dice.choice([(0,), (1,), (0, 1)]) if dice.random() < 0.1 else rows
+            given = {n: {row: self.draw(dice, n, LIMIT[row]) for row in mine} for n in names}
+            if 0 in before.get(names[0], ()) and 0 in mine and dice.random() < 0.7:
                 for name in names:
-                    given[0][name] = before[name] + dice.uniform(-0.1, 0.1)
-            flat = {n: {r: v[n] for r, v in given.items()} for n in names}
-            self.bend(flat)
-            given = {r: {n: flat[n][r] for n in names} for r in given}
-            before = given.get(0)
-            points.append((time, given))
+                    given[name][0] = before[name][0] + dice.uniform(-0.1, 0.1)
+            self.bend(given)
+            points.append(((number + 1) * gap, given))
+            before = given
         start = dice.choice([None, None, self.now + 0.25, self.now + 1.0, self.now - 0.125])
-        self.send_trajectory(names, points, start)
+        self.send_trajectory(points, start)
 
-    def send_trajectory(self, names, points, start):
-        waypoints = tuple(
-            Waypoint(
-                (int(time // 1), round((time % 1) * 1e9)),
-                *(
-                    np.array([given[row][n] for n in names]) if row in given else EMPTY
-                    for row in FIELDS.values()
-                ),
+    def send_trajectory(self, points, start):
+        """
+        Send a trajectory to joints, and judge it.
+
+        :param points: Times, and values by joint and row.
+        """
+        names = [*points[0][1]]
+        fields = [
+            (
+                time,
+                {
+                    field: [given[name][row] for name in names]
+                    for field, row in FIELDS.items()
+                    if row in given[names[0]]
+                },
             )
             for time, given in points
-        )
-        record = TrajectoryRecord(BEGIN, 'base', tuple(names), waypoints)
-        refused = self.act(lambda: self.bridge.send_joint_trajectory(record, self.now, start))
-        COUNTS[f'trajectories, {refused or "sent"}'] += 1
-        begins = self.now if start is None else start
-        given = [
-            (time, {n: {row: v[n] for row, v in values.items()} for n in names})
-            for time, values in points
         ]
-        self.model.judge_trajectory(given, begins, self.turn, refused, self.found())
+        message = way(names, fields, BEGIN, 'base')
+        refused = self.act(lambda: self.bridge.send_joint_trajectory(message, self.now, start))
+        begins = self.now if start is None else start
+        self.model.judge_trajectory(points, begins, self.turn, refused, self.found())
 
     # -- drivers ---------------------------------------------------------------------------------
 
@@ -470,13 +465,12 @@ class _Machine:
                 unit = self.facts.motors[name].unit
                 values[0].append(math.nan if reading is None else reading / unit[0])
                 values[1].append(math.nan if speed is None else speed / unit[1])
-        rates = np.array(values[1]) if has_velocity else EMPTY
-        record = JointStateRecord(STAMP, '', tuple(names), np.array(values[0]), rates, EMPTY)
-        layout = LAYOUTS.find_layout(record.names, record.lengths)
+        message = record(names, values[0], values[1] if has_velocity else ())
+        layout = LAYOUTS.find_layout(message.names, message.lengths)
         if self.mechanics.hear(space, readings, self.now):
             self.model.returned.add(space)
         self.bridge.states.merge_message(
-            self.bridge.plan.states, f'{space}actuator_states', layout, record, STAMP, self.now
+            self.bridge.plan.states, f'{space}actuator_states', layout, message, STAMP, self.now
         )
 
     def move(self, dice, group):
@@ -653,8 +647,8 @@ class _Machine:
         if group is None:
             return
         self.publish_all(dice)
-        given = {0: {joint: self.draw(dice, joint, 0) for joint in group.joints}}
-        self.send_trajectory([*group.joints], [(dice.choice([0.25, 5.0]), given)], None)
+        given = {joint: {0: self.draw(dice, joint, 0)} for joint in group.joints}
+        self.send_trajectory([(dice.choice([0.25, 5.0]), given)], None)
         self.pass_time(dice.choice([0.125, 0.25, 0.375]))
         self.publish_all(dice)
         one, row = dice.choice(group.joints), dice.choice((0, 0, 1))
@@ -677,8 +671,8 @@ class _Machine:
         seconds = abs(sent[1] - sent[0]) / self.model.motors[motor][1][1]
         seconds = max(seconds, abs(ends[1] - ends[0]) / it.velocity) * dice.uniform(0.9, 1.1)
         times = [0.5, 0.5 + max(round(seconds, 3), 0.001)]
-        points = [(time, {0: {joint: end}}) for time, end in zip(times, ends, strict=True)]
-        self.send_trajectory([joint], points, None)
+        points = [(time, {joint: {0: end}}) for time, end in zip(times, ends, strict=True)]
+        self.send_trajectory(points, None)
 
     def one_is_beyond(self, dice):
         """Command the members of an array, and one again when others are beyond their limits."""
@@ -698,8 +692,8 @@ class _Machine:
     def time_goes_back(self, dice):
         if dice.random() < 0.3:
             names, row = self.choose(dice), dice.choice((0, 1, 1))
-            given = {row: {name: self.draw(dice, name, row) for name in names}}
-            self.send_trajectory(names, [(0.5, given)], self.now + 5.0)
+            given = {name: {row: self.draw(dice, name, row)} for name in names}
+            self.send_trajectory([(0.5, given)], self.now + 5.0)
         self.now -= dice.choice([0.25, 5.0, 100.0])
         self.next_tick = self.now + self.tick_period
         self.first, self.read_at, self.left_turns = {}, {}, {}
@@ -737,9 +731,7 @@ class _Machine:
         try:
             self.bridge.guard_tuning(robot, self.now)
         except TransmissionBridgeError:
-            COUNTS['tunings, refused'] += 1
             return
-        COUNTS['tunings, accepted'] += 1
         told = {name: dict(self.model.told[name]) for name in group.actuators}
         matrix = self.mechanics.formula[group.name][0]
         command = self.command_in_force(group)
