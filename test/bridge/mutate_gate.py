@@ -15,6 +15,7 @@ import ast
 from concurrent.futures import ThreadPoolExecutor
 import os
 from pathlib import Path
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -105,13 +106,9 @@ def mutants(name):
 def find_failed_test(name, source):
     """Test a copy with a changed file; return the first failure, ``SURVIVED`` without one."""
     with tempfile.TemporaryDirectory() as folder:
-        for room, replaced in ((_PACKAGE, 'bridge'), (_PACKAGE / 'bridge', name)):
-            place = Path(folder) / room.relative_to(_PACKAGE.parent)
-            place.mkdir()
-            for each in room.iterdir():
-                if each.name not in (replaced, '__pycache__'):
-                    (place / each.name).symlink_to(each)
-        (Path(folder) / 'transmission_bridge' / 'bridge' / name).write_text(source, 'utf-8')
+        copy = Path(folder) / 'transmission_bridge'
+        shutil.copytree(_PACKAGE, copy, ignore=shutil.ignore_patterns('__pycache__'))
+        (copy / 'bridge' / name).write_text(source, 'utf-8')
         tests = [str(Path(__file__).with_name(f'test_{each}.py')) for each in _TESTS]
         # -P: the package in the current folder must not come before the copy.
         options = ['-x', '-q', '--tb=no', '-p', 'no:cacheprovider']
