@@ -2,23 +2,25 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Change the rules of commands in one place at a time, and let the tests find it.
+Change the rules of commands in one word at a time, and let the tests find it.
 
-Comparisons are flipped, conditions negated, early returns and errors removed. The package is not
+Comparisons are flipped, conditions negated, returns and errors removed. The package is not
 touched: each change runs on a copy. Run by hand, for example after a change of the gate.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+import io
 import os
 from pathlib import Path
 import shutil
 import subprocess
 import sys
 import tempfile
+import tokenize
 
 _PACKAGE = Path(__file__).parents[2] / 'transmission_bridge'
 _FILES = (
@@ -37,70 +39,28 @@ _FILES = (
 #: The state machine last: it takes longer.
 _TESTS = ('gate', 'stalls', 'commands', 'acceleration', 'motor_limits', 'promises')
 
-_FLIPPED = {
-    ast.Lt: ast.GtE,
-    ast.LtE: ast.Gt,
-    ast.Gt: ast.LtE,
-    ast.GtE: ast.Lt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
+#: What becomes of a word; a change that is no Python is left out.
+_CHANGES = {
+    **{'<': '>=', '<=': '>', '>': '<=', '>=': '<', '==': '!=', '!=': '=='},
+    **{'in': 'not in', 'is': 'is not', 'not': '', 'and': 'and not', 'or': 'or not'},
+    **{'if': 'if not', 'elif': 'elif not', 'while': 'while not', 'continue': 'pass'},
+    **{'raise': '_ =', 'return': '_ ='},
 }
 
 
-class _Change(ast.NodeTransformer):
-    """Changes the place of a number, and counts all places."""
-
-    def __init__(self, place=-1):
-        self.place, self.count, self.what = place, 0, ()
-
-    def _is_here(self, node, what):
-        self.count += 1
-        if self.count == self.place + 1:
-            self.what = node.lineno, f'{what} {ast.unparse(node)}'
-            return True
-        return False
-
-    def _negated(self, node):
-        is_plain = not isinstance(node, ast.Compare)
-        return ast.UnaryOp(ast.Not(), node) if is_plain and self._is_here(node, 'not') else node
-
-    def visit_Compare(self, node):
-        for number, operator in enumerate(node.ops):
-            if self._is_here(node, 'flip'):
-                node.ops[number] = _FLIPPED[type(operator)]()
-        return self.generic_visit(node)
-
-    def visit_Raise(self, node):
-        if isinstance(node.exc, ast.Name):  # of a method without a body
-            return node
-        return ast.Pass() if self._is_here(node, 'no error') else node
-
-    def generic_visit(self, node):
-        super().generic_visit(node)
-        if isinstance(node, ast.If) and isinstance(node.body[-1], ast.Return | ast.Continue):
-            node.body = [ast.Pass()] if self._is_here(node.test, 'no return if') else node.body
-        if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
-            node.test = self._negated(node.test)
-        if isinstance(node, ast.comprehension):
-            node.ifs = [self._negated(each) for each in node.ifs]
-        if isinstance(node, ast.BoolOp):
-            node.values = [self._negated(each) for each in node.values]
-        return node
-
-
 def mutants(name):
-    """Return (line, what, source) of every change of a file."""
-    text, counted, found = (_PACKAGE / 'bridge' / name).read_text('utf-8'), _Change(), []
-    counted.visit(ast.parse(text))
-    for place in range(counted.count):
-        change = _Change(place)
-        tree = ast.fix_missing_locations(change.visit(ast.parse(text)))
-        found.append((*change.what, ast.unparse(tree)))
-    return found
+    """Yield line, its changed text and the whole source of every change of a file."""
+    source = (_PACKAGE / 'bridge' / name).read_text('utf-8')
+    lines = source.splitlines(keepends=True)
+    for word in tokenize.generate_tokens(io.StringIO(source).readline):
+        if word.string not in _CHANGES:
+            continue
+        (number, begin), (_, end) = word.start, word.end
+        line = word.line[:begin] + _CHANGES[word.string] + word.line[end:]
+        changed = ''.join([*lines[: number - 1], line, *lines[number:]])
+        with suppress(SyntaxError):
+            compile(changed, name, 'exec')
+            yield number, line.strip(), changed
 
 
 def find_failed_test(name, source):
@@ -134,16 +94,17 @@ def main():
     parser.add_argument('--only', help='FILE or FILE:LINE,... of changes to run', default='')
     parser.add_argument('--jobs', type=int, default=2)
     arguments = parser.parse_args()
+    only = {*arguments.only.split(',')} - {''}
     chosen = [
         (name, *mutant)
         for name in _FILES
         for mutant in mutants(name)
-        if not arguments.only or {name, f'{name}:{mutant[0]}'} & set(arguments.only.split(','))
+        if not only or {name, f'{name}:{mutant[0]}'} & only
     ]
     with ThreadPoolExecutor(arguments.jobs) as pool:
         runs = pool.map(lambda each: find_failed_test(each[0], each[3]), chosen)
-        for (name, line, what, _), said in zip(chosen, runs, strict=True):
-            print(f'{name}:{line:<5} {what[:70]:<72} {said[:60]}', flush=True)
+        for (name, line, text, _), said in zip(chosen, runs, strict=True):
+            print(f'{name}:{line:<5} {text[:70]:<72} {said[:60]}', flush=True)
 
 
 if __name__ == '__main__':

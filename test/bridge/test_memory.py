@@ -85,7 +85,9 @@ def test_bounded(robot, flood, path):
     finally:
         tracemalloc.stop()
     assert kept < MOST
-    honest = JointStateWriter(('winch',) if path == 'states' else ('lift',), '', (True, 0, 0))
+    honest = JointStateWriter(
+        ('winch',) if path == 'states' else ('lift',), '', (True, False, False)
+    )
     honest.position[:] = 8.0
     take(honest.write_message(1, 0))
     if path == 'states':
