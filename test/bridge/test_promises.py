@@ -12,6 +12,7 @@ from random import Random
 import numpy as np
 from promises import Promises
 import pytest
+from scenarios import MODES
 from state_paths import record
 from world import spread, way
 from zoo.mechanics import Mechanics, No
@@ -27,8 +28,6 @@ from transmission_bridge.messages.joint_state import LayoutTable
 #: How often each promise was put to the test, by its number in the model, and how many steps.
 COUNTS = Counter()
 PROMISES = ('1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', 'exact', 'open')
-
-MODES = ('position', 'velocity', 'effort')
 
 #: Rows of the arrays of a waypoint.
 FIELDS = {'positions': 0, 'velocities': 1, 'accelerations': 3, 'effort': 2}
@@ -204,24 +203,23 @@ class _Machine:
         known_for = self.steady - self.heard_at.get(writer, -math.inf)
         try:
             self.watch.check_source_time(writer, sent, self.steady)
+            passes = True
         except MessageError:
             passes = False
-        else:
-            passes = True
-            if writer is not None:
-                self.heard_at[writer] = self.steady
+        if passes and writer is not None:
+            self.heard_at[writer] = self.steady
         since = self.steady - self.stalled_at
         self.model.judge_age(age, known_for, since, not passes, 3.0 if writer is None else 10.0)
         return passes
 
     def act(self, action):
+        """Do something; return why it is rejected, if it is."""
         self.model.look(self.now)
-        reason = None
         try:
             action()
         except MessageError as error:
-            reason = error.reason
-        return reason
+            return error.reason
+        return None
 
     def count(self):
         """Count the steps, and compare what is counted with what happened."""
@@ -298,11 +296,9 @@ class _Machine:
         return dice.uniform(lower, upper)
 
     def choose(self, dice):
-        groups = dice.sample(
-            self.facts.groups, dice.choice([1, 1, min(2, len(self.facts.groups))])
-        )
-        if dice.random() < 0.1:
-            groups = list(self.facts.groups)
+        every = self.facts.groups
+        groups = dice.sample(every, dice.choice([1, 1, min(2, len(every))]))
+        groups = every if dice.random() < 0.1 else groups
         joints = [joint for group in groups for joint in group.joints]
         if dice.random() < 0.35:
             joints = dice.sample(joints, dice.randint(1, len(joints)))
@@ -397,9 +393,8 @@ class _Machine:
     def trajectory(self, dice):
         self.pass_time(dice.choice([0, 0, 1 / 64, 1 / 8]))
         names = self.choose(dice)
-        rows = dice.choice(
-            [(0,), (0, 1), (0, 1, 3), (1,), (1,), (1, 2), (3,), (0, 2), (0, 1, 2, 3)]
-        )
+        forms = (0,), (0, 1), (0, 1, 3), (1,), (1,), (1, 2), (3,), (0, 2), (0, 1, 2, 3)
+        rows = dice.choice(forms)
         gap = dice.choice([1 / 64, 1 / 4, 1 / 2, 2.0])
         points, before = [], {}
         for number in range(dice.choice([1, 2, 3])):
@@ -563,6 +558,7 @@ class _Machine:
             self.publish_all(dice)
 
     def publish_all(self, dice):
+        """Have each driver send its states."""
         for space in ('', 'left/', 'right/'):
             self.publish(dice, space)
 
