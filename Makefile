@@ -56,7 +56,6 @@ test-jazzy: $(VENV)-jazzy/jazzy.installed
 campaign: export TRANSMISSION_BRIDGE_CAMPAIGN = $(CAMPAIGN)
 campaign: test-kilted
 	$(VENV)/bin/python benchmarks/soak.py --seconds 600 --gate
-	nice $(VENV)/bin/python test/bridge/campaign.py
 
 # Half a minute at 1 kHz both ways: every message answered, and no memory lost.
 soak: $(VENV)/kilted.installed
