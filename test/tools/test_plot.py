@@ -125,8 +125,8 @@ def test_a_rejected_transmission_is_drawn_as_rejected(run, mixed_robot, tmp_path
     result = run('plot', mixed_robot, '--output', tmp_path / 'mixed.svg')
     assert result.code == 1
     assert '2 transmissions cannot be used and are drawn as rejected' in result.err
-    strange = {'REJECTED, line 12', 'strange_transmission'}
-    broken = {'REJECTED, line 17', 'broken_transmission'}
+    strange = {'REJECTED, line 9', 'strange_transmission'}
+    broken = {'REJECTED, line 12', 'broken_transmission'}
     assert {*strange, *broken, 'good_motor'} <= comments(tmp_path / 'mixed.svg')
 
 
