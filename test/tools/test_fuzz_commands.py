@@ -23,7 +23,8 @@ from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from zoo.elements import chain
+from zoo.elements import leg, ratio, ros1, ros1_robot, transmission, urdf
+from zoo.robots import Joint
 
 import transmission_bridge as tb
 from transmission_bridge.tools.cli import Exit, UsageError
@@ -43,31 +44,18 @@ fuzzed = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 
-ROS1 = """<robot name="r"><link name="base"/><link name="l1"/>
-<joint name="pan" type="prismatic"><parent link="base"/><child link="l1"/></joint>
-<transmission name="gear"><type>transmission_interface/SimpleTransmission</type>
-  <joint name="pan"><hardwareInterface>EffortJointInterface</hardwareInterface></joint>
-  <actuator name="m"><mechanicalReduction>9</mechanicalReduction></actuator>
-</transmission></robot>"""
+ROS1 = ros1_robot(ros1('pan', reduction='9'), joints=['pan'])
 
-
-ROBOT = chain(
+ROBOT = urdf(
     {
-        'gear': """<plugin>transmission_interface/SimpleTransmission</plugin>
-  <actuator name="m" role="actuator1"/>
-  <joint name="pan" role="joint1"><mechanical_reduction>9</mechanical_reduction></joint>""",
-        'wrist': """<plugin>transmission_interface/DifferentialTransmission</plugin>
-  <actuator name="left" role="actuator1"/><actuator name="right" role="actuator2"/>
-  <joint name="roll" role="joint1"/><joint name="pitch" role="joint2"/>""",
-        'crank': """<plugin>transmission_bridge/CrankSliderTransmission</plugin>
-  <param name="crank_radius">0.06</param><param name="pivot_distance">0.3</param>
-  <param name="crank_angle">1.2</param>
-  <actuator name="cylinder" role="actuator1"/><joint name="knee" role="joint1"/>""",
+        'pan': Joint(-1, 1, 1, 1).text,
+        'roll': Joint(velocity=1, effort=1).text,
+        'pitch': Joint(1, -1, 1, 1).text,
+        'knee': Joint(-1, 1, 1, 1).text,
     },
-    pan='revolute -1 1 1 1',
-    roll='continuous 0 0 1 1',
-    pitch='revolute 1 -1 1 1',
-    knee='revolute -1 1 1 1',
+    transmission('gear', 'Simple', {'pan': ratio(9)}, ['m'])
+    + transmission('wrist', 'Differential', ['roll', 'pitch'], ['left', 'right'])
+    + leg(),
 )
 
 NAMES = ('m', 'left', 'right', 'cylinder', 'pan', 'roll', 'pitch', 'knee')
@@ -78,7 +66,7 @@ PARAMETERS = """/**:
   ros__parameters:
     transmissions:
       gear: {joints: {pan: {mechanical_reduction: 9.5, offset: 0.25}}}
-      crank: {crank_radius: 0.07, stroke_at_zero: 0.01}
+      leg: {crank_radius: 0.07, stroke_at_zero: 0.01}
     transmissions.wrist.joints.roll.offset: 1.0
     command_joints: [pan]
 """
@@ -91,8 +79,8 @@ FILES = ('@robot.urdf', '@data.csv', '@data.mcap', '@data.db3', '@bag', '@tuned.
 #: What a command may be given, without the slashes that would lead out of the folder.
 words = st.one_of(
     st.sampled_from(
-        ['', '-', '--', '--help', '-h', '=', 'gear', 'crank', 'wrist.*', '*', 'm=1', 'pan=nan',
-         'pan=-0.5', '0', '-1.5', '1e309', 'base', 'knee_link', 'joint', 'actuator', 'last', '\0',
+        ['', '-', '--', '--help', '-h', '=', 'gear', 'leg', 'wrist.*', '*', 'm=1', 'pan=nan',
+         'pan=-0.5', '0', '-1.5', '1e309', 'base', 'l_knee', 'joint', 'actuator', 'last', '\0',
          '\u202e', '\ud800', '/', '.', '..', 'a' * 300, '%s', '$x$', 'bash', 'position', 'effort',
          'out.csv', 'out.mcap', 'out.db3', 'out.svg', 'out.png', 'out.yaml', 'no/x.svg',
          '/a:/b', 'actuator_states:x', ':', 'a=b', *FILES],
@@ -121,8 +109,8 @@ USUAL = {
         ['@robot.urdf', '--params-file', '@tuned.yaml', '--output', '@robot.urdf', '--force'],
     ],
     'jacobian': [
-        ['@robot.urdf', '--base', 'base', '--end', 'knee_link'],
-        ['@robot.urdf', 'cylinder=0.28', '--base', 'knee_link', '--end', 'pan_link',
+        ['@robot.urdf', '--base', 'base', '--end', 'l_knee'],
+        ['@robot.urdf', 'cylinder=0.38', '--base', 'l_knee', '--end', 'l_pan',
          '--space', 'actuator'],
     ],
     'map': [
@@ -153,7 +141,7 @@ MOTION = '\n'.join([','.join(['time', *COLUMNS]), *(','.join(row) for row in ROW
 #: What numbers, names and marks of a file become.
 NONSENSE = (
     *(b'', b'0', b'-1', b'-0.0', b'nan', b'inf', b'1e308', b'1e-300', b'5e-324', b'99', b'x'),
-    *(b'"', b'1,', b'1e9', b'[]', b'{', b'&a [*a]', b'pan.position', b'knee_link', b'<'),
+    *(b'"', b'1,', b'1e9', b'[]', b'{', b'&a [*a]', b'pan.position', b'l_knee', b'<'),
 )
 
 
