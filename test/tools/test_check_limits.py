@@ -21,7 +21,6 @@ from transmission_bridge.resources import resource
 from transmission_bridge.tools.limit_report import transmission_limits
 
 ARM = resource('urdf', 'arm.urdf')
-KEYS = ('lower', 'upper', 'velocity', 'effort')
 
 
 def crank(joint, bounds='', limits=''):
@@ -257,25 +256,36 @@ def test_what_rounding_leaves_of_zero_is_zero(lines_of):
 # -- limits of actuators, at their joints --------------------------------------------------------
 
 
-def test_one_actuator_bounds_its_joint_by_its_ratio_and_coupled_ones_a_region(own):
-    """Half-spaces, and what is left where both joints are at their own limits."""
-    keys = ('own_actuator_limits', 'allowed_joint_limits')
-    (winch,), (lift,) = (own['hoist'][key] for key in keys)
-    assert [winch[key] for key in KEYS] == [-20, 30, 5, 1.5]
-    assert [lift[key] for key in KEYS] == pytest.approx([-0.4, 0.6, 0.1, 75.0])
+def test_one_actuator_bounds_its_joint_and_coupled_ones_a_region(own, lines_of):
+    """A table like that of the joints, half-spaces, and what is left for both joints."""
+    title = 'limits of the actuators, and of their joints from these (indented)'
+    _, lines, _ = lines_of(OWN)
+    winch, lift = (line.split() for line in lines[lines.index(title) + 2 :][:2])
+    assert winch == ['winch', '-20', '30', '5', '1.5', 'rad', 'or', 'm,', 'N', 'm', 'or', 'N']
+    assert lift == ['lift', '-0.4', '0.6', '0.1', '75', 'm,', 'm/s,', 'N']
+    assert {
+        '    left: -6 <= 20 pitch + 10 roll <= 10',
+        '    left: |20 pitch + 10 roll| <= 50',
+        '    right: |- 20 pitch + 10 roll| <= 60',
+        '    left: |0.025 pitch + 0.05 roll| <= 1',
+    } <= {*lines}
     assert own['hoist']['regions'] == []
-    regions = {each['interface']: each for each in own['wrist']['regions']}
-    position, velocity = regions['position'], regions['velocity']
+    position, velocity, _ = own['wrist']['regions']
     assert position.keys() == {
         *('interface', 'unit', 'joints', 'actuators', 'matrix', 'lower', 'upper', 'share')
     }
-    assert position['matrix'] == [[20, 10]]
-    assert (position['lower'], position['upper']) == ([-6], [10])
-    assert velocity['matrix'] == [[20, 10], [-20, 10]]
-    assert velocity['upper'] == [50, 60]
+    assert (position['matrix'], position['lower'], position['upper']) == ([[20, 10]], [-6], [10])
     assert velocity['share'] == pytest.approx(50 / (20 * 2 + 10 * 3))
     pitch, roll = own['wrist']['allowed_joint_limits']
     assert (pitch['velocity'], roll['velocity']) == (pytest.approx(2.75), pytest.approx(5.5))
+
+
+def test_a_robot_whose_actuators_have_no_limits_has_no_table_of_them(lines_of):
+    """Nor has it a warning."""
+    joints, block = OWN.split('<ros2_control', 1)
+    _, lines, _ = lines_of(f'{joints}<ros2_control{re.sub("<limit .*?/>", "", block)}')
+    assert not [line for line in lines if 'limits of the actuators' in line]
+    assert lines[-1] == '3 transmissions loaded, 0 errors, 0 warnings'
 
 
 def test_a_ratio_that_varies_gives_ranges(own):
@@ -324,23 +334,6 @@ def test_limits_that_exclude_each_other_are_an_error(lines_of):
     assert 'found [26, 30]' in line
     assert code == 1
     assert '1 joint not bridged (transmission rejected): lift' in lines
-
-
-def test_the_text_has_them_with_their_units(lines_of):
-    """A table like that of the joints, then the half-spaces of each coupled transmission."""
-    title = 'limits of the actuators, and of their joints from these (indented)'
-    _, lines, _ = lines_of(OWN)
-    winch, lift = (line.split() for line in lines[lines.index(title) + 2 :][:2])
-    assert winch == ['winch', '-20', '30', '5', '1.5', 'rad', 'or', 'm,', 'N', 'm', 'or', 'N']
-    assert lift == ['lift', '-0.4', '0.6', '0.1', '75', 'm,', 'm/s,', 'N']
-    assert '    left: -6 <= 20 pitch + 10 roll <= 10' in lines
-    assert '    right: |- 20 pitch + 10 roll| <= 60' in lines
-    assert '    left: |0.025 pitch + 0.05 roll| <= 1' in lines
-    # A robot whose actuators have no limits has neither the table nor a warning.
-    joints, block = OWN.split('<ros2_control', 1)
-    _, lines, _ = lines_of(f'{joints}<ros2_control{re.sub("<limit .*?/>", "", block)}')
-    assert not [line for line in lines if 'limits of the actuators' in line]
-    assert lines[-1] == '3 transmissions loaded, 0 errors, 0 warnings'
 
 
 numbers = st.floats(0.1, 10.0)

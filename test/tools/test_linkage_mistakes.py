@@ -17,8 +17,8 @@ ROD = '<loop type="rod" frame1="upper_cross" frame2="upper_ball"/>'
 
 #: The mistake, its robot, the joint in which a text is replaced (else anywhere), the text and its
 #: replacement, the element of the finding by the name of a joint (else that joint) or its place in
-#: the transmission (``.``: itself), and a part of the finding. The first ones are mistakes that were
-#: drawn before the findings were written, those from the first loop on are reports of users.
+#: the transmission (``.``: itself), and a part of the finding. The first ones are mistakes that
+#: were drawn before the findings were written, those from the first loop on are reports of users.
 MISTAKES = read_table("""
 axis of a passive joint | five_bar | knee_rod | "0 1 0" -> "1 0 0" | | expected 0 1 0
 one axis twice | push_rod_ankle | lower_rod_x | "1 0 0" -> "0 1 0" | | expected 1 0 0

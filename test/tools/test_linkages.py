@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 
 import numpy as np
@@ -62,21 +61,6 @@ def test_what_depends_on_nothing_has_a_ratio_of_zero(run, linkages):
     ratios = {(each['actuator'], each['joint']): each['ratio'] for each in found['ratios']}
     assert ratios['hip_motor', 'knee'] == 0.0
     assert ratios['hip_motor', 'hip'] == pytest.approx([9.0, 9.0])
-
-
-def test_map_prints_passive_joints_and_takes_the_commanded_ones(run, worked):
-    """What it prints of all joints it takes back; of passive ones nothing is needed."""
-    commanded, path, robot = worked
-    values = {actuator: 0.5 - k for k, actuator in enumerate(robot.actuator_names)}
-
-    def mapped(to, values):
-        words = [f'{key}={value!r}' for key, value in values.items()]
-        return run('map', path, '--to', to, '--interface', 'position', '--json', *words).json
-
-    joints = mapped('joint', values)
-    assert joints.keys() == set(robot.joint_names)
-    for given in (joints, {each: joints[each] for each in commanded}):
-        assert mapped('actuator', given) == pytest.approx(values, abs=1e-9)
 
 
 def test_a_linkage_has_curves_of_its_passive_joints(run, worked, tmp_path):
@@ -165,29 +149,3 @@ def test_a_linkage_is_not_calibrated_and_leaves_the_others_to_it(run, refuse, li
     only = run('calibrate', alone, table)
     assert (only.code, only.out) == (2, '')
     assert 'is a linkage' in only.err
-
-
-def test_converted_recordings_have_passive_joints(run, worked, tmp_path):
-    """Forward all joints are written, and back nothing is missed of the commanded ones."""
-    _, path, robot = worked
-    fields = {'position': np.sin, 'velocity': np.cos, 'effort': np.ones_like}
-    states, joints, back = (tmp_path / f'{each}.csv' for each in ('states', 'joints', 'back'))
-    time = 0.02 * np.arange(100)
-    columns = {
-        f'{actuator}.{field}': function(time + k)
-        for k, actuator in enumerate(robot.actuator_names)
-        for field, function in fields.items()
-    }
-    rows = np.stack([*columns.values()], axis=1).tolist()
-    lines = [
-        f'{100 + t:.2f},/actuator_states,{",".join(map(repr, row))}'
-        for t, row in zip(time.tolist(), rows, strict=True)
-    ]
-    states.write_text('\n'.join([f'time,topic,{",".join(columns)}', *lines]))
-    assert run('convert', path, states, joints).code == 0
-    assert run('convert', path, joints, back, '--to', 'actuator').code == 0
-    header = joints.read_text().splitlines()[0].split(',')
-    assert set(header[2:]) == {f'{each}.{field}' for each in robot.joint_names for field in fields}
-    with back.open() as file:
-        found = [[float(row[each]) for each in columns] for row in csv.DictReader(file)]
-    np.testing.assert_allclose(found, rows, rtol=1e-9, atol=1e-9)
