@@ -215,18 +215,15 @@ def test_a_removed_argument_names_its_successor(refuse, run, typed):
     assert f'{removed} ' not in run(typed.split()[0], '--help').out
 
 
-@pytest.mark.parametrize(
-    'typed',
-    [
-        'calibrate bad.urdf poses.csv',
-        'check bad.urdf',
-        'convert bad.urdf in.csv out.csv',
-        'export bad.urdf --params-file tuned.yaml',
-        'jacobian bad.urdf --base a --end b',
-        'map bad.urdf --to joint --interface position m=1',
-        'plot bad.urdf',
-    ],
-)
+#: Commands that read a description, with what else they need.
+DESCRIBED = [
+    'calibrate bad.urdf poses.csv', 'check bad.urdf', 'convert bad.urdf in.csv out.csv',
+    'export bad.urdf --params-file tuned.yaml', 'jacobian bad.urdf --base a --end b',
+    'map bad.urdf --to joint --interface position m=1', 'plot bad.urdf',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize('typed', DESCRIBED)
 def test_errors_name_the_description_and_the_line(run, tmp_path, monkeypatch, typed):
     """Who checks several robots reads which one it is; one that is no robot is exit code 1."""
     for module in ('matplotlib', 'scipy', 'yaml'):
