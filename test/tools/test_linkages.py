@@ -149,3 +149,19 @@ def test_a_linkage_is_not_calibrated_and_leaves_the_others_to_it(run, refuse, li
     only = run('calibrate', alone, table)
     assert (only.code, only.out) == (2, '')
     assert 'is a linkage' in only.err
+
+
+def test_recordings_have_passive_joints_and_what_is_out_of_reach_is_counted(
+    run, linkages, tmp_path
+):
+    """The columns are those of all joints; a sample that no pose has is told, with its reason."""
+    robot, states, joints = (tmp_path / each for each in ('r.urdf', 'states.csv', 'joints.csv'))
+    robot.write_text(linkages['five_bar'], encoding='utf-8')
+    rows = ['time,topic,hip_motor.position,knee_motor.position', '1,/actuator_states,0,0']
+    states.write_text('\n'.join([*rows, '2,/actuator_states,0,90']))
+    result = run('convert', robot, states, joints)
+    assert result.code == 0
+    assert result.err == '1 values of leg_linkage are unknown: domain\n'
+    header = joints.read_text().splitlines()[0].split(',')
+    names = tb.RobotTransmissions(tb.load_description(linkages['five_bar'])).joint_names
+    assert {f'{name}.position' for name in names} <= {*header}
