@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from time import process_time
 
@@ -14,7 +15,7 @@ import pytest
 from rosbags.rosbag2 import Reader, StoragePlugin, Writer
 
 from transmission_bridge.messages.cdr import JointStateReader
-from transmission_bridge.tools.bags.csv_file import nanoseconds, seconds
+from transmission_bridge.tools.bags.csv_file import CsvRows, nanoseconds, seconds
 
 # -- bags ----------------------------------------------------------------------------------------
 
@@ -243,6 +244,20 @@ def test_many_columns_take_no_longer_than_their_bytes(convert):
     result, path = convert(text, target='out.csv')
     assert process_time() - begin < 5.0
     assert (result.code, len(path.read_text().splitlines())) == (0, 6)
+
+
+@given(
+    rows=st.lists(st.lists(st.integers().map(str), min_size=2, max_size=2), min_size=1),
+    end=st.sampled_from(['\n', '\r\n', '\r']),
+    mark=st.sampled_from(['', '\ufeff']),
+)
+def test_a_table_is_read_whatever_ends_its_lines(tmp_path_factory, rows, end, mark):
+    """Unix, Windows or old Macintosh, with a byte order mark or without."""
+    path = tmp_path_factory.mktemp('table') / 'table.csv'
+    path.write_bytes((mark + ''.join(','.join(row) + end for row in rows)).encode())
+    with contextlib.closing(CsvRows(str(path))) as table:
+        assert list(table) == rows
+        assert table.progress == 1.0
 
 
 @given(st.integers(-(2**40) * 10**9, 2**40 * 10**9))
