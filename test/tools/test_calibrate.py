@@ -199,39 +199,39 @@ def moved(study, shaft, error=0.0, seed: int = 1):
     return study.calibrated(sample)[0]
 
 
+TIME = np.arange(600) * 0.02
+SHORT = 0.3 * np.sin(1.3 * TIME) + 0.2 * np.sin(0.7 * TIME + 1.0)
+
+
 @pytest.mark.parametrize('size', [0.0, 0.01])
-def test_what_a_short_motion_hides_is_in_the_intervals(study, size):
+@pytest.mark.parametrize('seed', [0, 1])
+def test_what_a_short_motion_hides_is_in_the_intervals(study, size, seed):
     """Wind-up that cannot be seen or ruled out is allowed for, and the cost is said."""
-    time = np.arange(600) * 0.02
-    shaft = 0.3 * np.sin(1.3 * time) + 0.2 * np.sin(0.7 * time + 1.0)
-    for seed in range(2):
-        result = moved(study, shaft, size * np.sin(shaft), seed)
-        (ratio,) = (p for p in result.estimated_numbers if p.path[-1] == 'mechanical_reduction')
-        assert not result.doubts
-        assert abs(ratio.value - 100.0) < ratio.half_width < 10.0
-        (note,) = result.notes
-        assert "does not exclude an error once per turn of 'pan'" in note
-        assert 'without it: joints.pan.mechanical_reduction ± 0.0' in note
+    result = moved(study, SHORT, size * np.sin(SHORT), seed)
+    (ratio,) = (p for p in result.estimated_numbers if p.path[-1] == 'mechanical_reduction')
+    assert not result.doubts
+    assert abs(ratio.value - 100.0) < ratio.half_width < 10.0
+    (note,) = result.notes
+    assert "does not exclude an error once per turn of 'pan'" in note
+    assert 'without it: joints.pan.mechanical_reduction ± 0.0' in note
 
 
 def test_a_long_motion_rules_out_what_is_not_there(study):
     """Half a turn there and back leaves no doubt, and intervals are those of the noise."""
-    result = moved(study, 1.6 * np.sin(np.arange(600) * 0.03))
+    result = moved(study, 1.6 * np.sin(1.5 * TIME))
     assert (result.doubts, result.warnings, result.notes) == ((), (), ())
     assert all(p.half_width < 1e-3 * max(abs(p.value), 0.2) for p in result.estimated_numbers)
 
 
 def test_what_one_speed_cannot_tell_apart_is_named_together(study):
     """Backlash and delay are the same where the joint moves at one speed to and fro."""
-    shaft = np.abs((0.2 * np.arange(600) * 0.02 + 0.5) % 2.0 - 1.0) - 0.5
+    shaft = np.abs((0.2 * TIME + 0.5) % 2.0 - 1.0) - 0.5
     result = moved(study, shaft, -0.0004 * np.sign(np.gradient(shaft)), 5)
     (effect,) = result.effects
-    names = {effect.name, *effect.alike}
-    assert {"a backlash of 'pan'", 'a delay of the joints'} <= names
-    lines = list(list_calibration_lines(result, None))
-    assert any(f'  included in the model: {effect.name}: ' in line for line in lines)
-    other = f'; this motion cannot separate it from {effect.alike[0]}'
-    assert any(other in line for line in lines)
+    assert {"a backlash of 'pan'", 'a delay of the joints'} <= {effect.name, *effect.alike}
+    text = '\n'.join(list_calibration_lines(result, None))
+    assert f'  included in the model: {effect.name}: ' in text
+    assert f'; this motion cannot separate it from {effect.alike[0]}' in text
     wrapped = '\n'.join(list_calibration_lines(result, 80)).splitlines()
     assert max(map(len, wrapped)) <= 80
 
@@ -292,11 +292,21 @@ def test_dimensions_of_a_mechanism_are_found_and_what_is_outside_of_it_costs_not
 # -- the command ---------------------------------------------------------------------------------
 
 
-def test_true_numbers_are_found_where_outliers_disturb_and_products_told(run, recording):
-    """Each true number is within twice its interval, which is as narrow as the noise allows."""
+def test_true_numbers_are_found_where_outliers_disturb_and_products_told(run, recording, tmp_path):
+    """
+    Each true number is within twice its interval, which is as narrow as the noise allows.
+
+    What bounds an actuator is no number of its mechanism, open limits neither.
+    """
+    mark = '<actuator name="shoulder_pan_motor" role="actuator1"'
+    text, limit = ARM.read_text(encoding='utf-8'), '<limit upper="900" effort="2"/></actuator>'
+    assert f'{mark}/>' in text
+    (tmp_path / 'limited.urdf').write_text(text.replace(f'{mark}/>', f'{mark}>{limit}'))
     disturbed = {'wrist_pitch': lambda q: q + 3.0 * (np.arange(len(q)) % 23 == 0)}
-    result = run('calibrate', ARM, recording(disturbed), '--json')
-    assert (result.code, result.err) == (0, '')
+    words = (tmp_path / 'limited.urdf', recording(disturbed), '--output', tmp_path / 'found.yaml')
+    result = run('calibrate', *words, '--json')
+    assert (result.code, 'limit' in result.out) == (0, False)
+    assert 'limit' not in (tmp_path / 'found.yaml').read_text()
     for transmission, numbers in TRUE.items():
         found = parameters(result, transmission)
         for name, true in flat(numbers).items():
@@ -311,7 +321,7 @@ def test_true_numbers_are_found_where_outliers_disturb_and_products_told(run, re
     assert f'actuators.wrist_right_motor.mechanical_reduction / {LEFT}' in kept['kept']
 
 
-def test_a_slip_is_told_and_nothing_is_written(run, recording, tmp_path):
+def test_a_slip_is_told_and_nothing_is_written(run, refuse, recording, tmp_path):
     """A change of the offset for good is a doubt: its time, exit code 1, a file only by force."""
     output, report = tmp_path / 'tuned.yaml', tmp_path / 'residuals.svg'
     options = ('calibrate', ARM, recording({'shoulder_pan': since(250, 0.02)}), '--output', output)
@@ -330,6 +340,13 @@ def test_a_slip_is_told_and_nothing_is_written(run, recording, tmp_path):
     doubtful = run(*options, '--doubtful')
     assert (doubtful.code, f'written to {output}: ' in doubtful.err) == (1, True)
     assert 'shoulder_pan' in output.read_text(encoding='utf-8')
+    # What is there stays byte for byte without --force.
+    for option, target in (('--output', output), ('--report', report)):
+        before = target.read_bytes()
+        words = ('calibrate', ARM, recording(rows=60), option, target, '--transmission', PAN)
+        refuse('--force', *words)
+        assert target.read_bytes() == before
+        assert (run(*words, '--force').code, target.read_bytes() != before) == (0, True)
 
 
 @pytest.mark.parametrize(('changes', 'options', 'value', 'words'), [
@@ -394,35 +411,6 @@ def test_a_stuck_joint_is_named_and_its_partner_found(run, recording, tmp_path):
     assert not found['joints.wrist_roll.offset']['estimated']
     assert found['joints.wrist_roll.offset']['value'] == -0.2
     assert found['joints.wrist_pitch.offset']['value'] == pytest.approx(0.05, abs=1e-3)
-
-
-def test_limits_are_no_numbers_of_a_mechanism(run, recording, tmp_path):
-    """What bounds an actuator is neither estimated nor written, open limits neither."""
-    mark = '<actuator name="shoulder_pan_motor" role="actuator1"/>'
-    text = ARM.read_text(encoding='utf-8')
-    assert mark in text
-    limited, output = tmp_path / 'limited.urdf', tmp_path / 'numbers.yaml'
-    limited.write_text(
-        text.replace(mark, f'{mark[:-2]}><limit upper="900" effort="2"/></actuator>')
-    )
-    done = run('calibrate', limited, recording(), '--transmission', PAN, '--output', output)
-    assert done.code == 0, done.out
-    assert 'limit' not in done.out + output.read_text(encoding='utf-8')
-
-
-def test_files_are_replaced_only_by_force(run, recording, tmp_path):
-    """What is there stays byte for byte without ``--force``."""
-    pytest.importorskip('matplotlib')
-    data = recording(rows=60)
-    for option, name in (('--output', 'tuned.yaml'), ('--report', 'residuals.svg')):
-        target = tmp_path / name
-        target.write_bytes(b'mine')
-        words = ('calibrate', ARM, data, option, target, '--transmission', PAN)
-        refused = run(*words)
-        assert (refused.code, refused.out, target.read_bytes()) == (2, '', b'mine')
-        assert '--force' in refused.err
-        forced = run(*words, '--force')
-        assert (forced.code, target.read_bytes() != b'mine') == (0, True)
 
 
 @pytest.mark.parametrize(('a', 'known'), [

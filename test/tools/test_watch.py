@@ -461,35 +461,21 @@ def test_nodes_are_watched_from_a_driver_alone_to_a_bridge_that_works(
 
 
 @pytest.mark.ros
-def test_joint_states_arrive_as_they_were_sent_until_they_are_no_longer_followed(harness, peer):
-    """Names, numbers and layout of each message; then the topic is one of the others."""
+def test_a_message_on_its_way_is_dropped_if_its_topic_is_no_longer_followed(harness, peer):
+    """And the topic is one of the others then."""
     from rclpy.serialization import serialize_message
 
-    client = BridgeClient('client', 'arm/b')
-    received = []
-
-    def store_message(message, layout, _):
-        received.append((layout.names, *message.position))
-
+    client, received = BridgeClient('client', 'arm/b'), []
     try:
-        client.follow_topics({'states': store_message})
+        client.follow_topics({'states': lambda message, *_: received.append(message.names)})
         publisher = peer.publisher('/arm/states')
-        message = harness.JointState(name=['m1'], position=[1.25])
-
-        def is_received():
-            publisher.publish(message)
-            client.spin_for(0.05)
-            return received
-
-        peer.spin_until(is_received, 'the message')
-        assert set(received) == {(('m1',), 1.25)}
         assert '/arm/states' not in client.list_other_topics()
-        late = client._make_decoder('states')
-        client.follow_topics({})
-        before = len(received)
-        late(serialize_message(message))  # one that was on its way
-        assert len(received) == before
-        assert '/arm/states' in client.list_other_topics()
+        decode = client._make_decoder('states')
+        for topics in ({'states': client._received['states']}, {}):
+            client.follow_topics(topics)
+            decode(serialize_message(harness.JointState(name=['m1'], position=[1.25])))
+            assert received == [('m1',)]
+        peer.spin_until(lambda: client.list_other_topics() == ['/arm/states'], 'the topic')
         peer.spin_until(lambda: not publisher.get_subscription_count(), 'the end')
     finally:
         client.close()

@@ -141,6 +141,15 @@ def test_a_damaged_row_of_a_database_is_reported(convert, database, value, kept)
     assert 'a row of the table messages is not a message' in result.err
 
 
+@pytest.mark.parametrize('name', ['a.mcap', 'a.db3', 'a.csv', 'a.bag', 'a'])
+@pytest.mark.parametrize('content', [b'', b'junk\0' * 100, b'\x89MCAP0\r\n', b'SQLite format 3\0'])
+def test_a_file_that_is_no_recording_has_errors(convert, name, content):
+    """Exit code 1, and what is wrong."""
+    result, target = convert(content, name=name)
+    assert (result.code, target.exists()) == (1, False)
+    assert f"{name}' cannot be used" in result.err
+
+
 # -- Files that would take endless time, memory or disk space -------------------------------------
 
 

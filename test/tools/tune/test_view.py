@@ -315,3 +315,27 @@ def test_of_very_many_joints_all_can_be_chosen_and_some_are_listed(open_page):
     page.do('offset [rad]', '0.5')
     page.do('Apply')
     assert page.find('transmissions.joint_394.joints.joint_394.offset') == [0.5]
+
+
+@pytest.mark.parametrize(('options', 'may_change', 'words'), [
+    ([], True, 'open http://127.0.0.1:'),
+    (['--host', '127.0.0.1'], False, 'open http://127.0.0.1:'),
+    (['--host', 'localhost'], False, 'everyone with this address can view the robot'),
+    (['--host', 'localhost', '--allow-changes'], True, 'with this address can change the robot'),
+])  # fmt: skip
+def test_other_machines_may_look_only_unless_they_are_allowed_more(
+    run, monkeypatch, options, may_change, words
+):
+    """The command says who can do what, and serves until Ctrl-C."""
+    served = []
+
+    def interrupt(session):
+        served.append(session.settings.may_change)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TuneSession, 'run', interrupt)
+    result = run('tune', resource('urdf', 'arm.urdf'), '--port', '9400', *options)
+    assert (result.code, result.err, served) == (0, '', [may_change])
+    assert words in result.out
+    assert ('nothing is encrypted' in result.out) == ('localhost' in options)
+    assert '\nCtrl-C ends\n' in result.out
