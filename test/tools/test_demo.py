@@ -153,8 +153,10 @@ def test_processes_end_however_stubborn_they_are(start, monkeypatch, tmp_path, i
     """A process that ignores signals is ended by the next firmer one, and waited for."""
     monkeypatch.setattr('transmission_bridge.tools.demo.processes._PATIENCE', 0.3)
     child = start(STUBBORN, *(str(number.value) for number in ignored))
+    deadline = time.monotonic() + 60.0
     while 'ready' not in (tmp_path / 'log').read_text():
         assert child.poll() is None, child.last_words
+        assert time.monotonic() < deadline
         time.sleep(0.01)
     end_processes([child])
     assert child.returncode == code

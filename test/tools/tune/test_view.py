@@ -147,6 +147,9 @@ def test_typed_numbers_are_previewed_and_set_together(open_page):
     page.do('Apply')
     assert page.widgets['reduction'].value == '101'
     page.do('offset [rad]', '7')
+    assert 'Apply' in page.widgets
+    page.do('offset [rad]', '0.25')  # as it is
+    assert 'Apply' not in page.widgets
     page.do('Discard')
     assert page.widgets['offset [rad]'].value == '0.25'
 
@@ -186,8 +189,7 @@ def test_a_button_asks_and_does_it_when_it_is_confirmed(open_page, button, asked
     assert asked not in page.text
     page.do(button)
     assert page.find(name) == before
-    page.robot.move_actuator(0, 10.1)
-    page.refresh()
+    page.robot.move_actuator(0, 10.1)  # after the question was shown
     page.do('Do it')
     assert page.find(name) == [pytest.approx(value)]
     assert 'done' in page.text
