@@ -9,6 +9,7 @@ import math
 import os
 from pathlib import Path
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -32,9 +33,9 @@ class Robot(BridgeRobot):
         super().__init__('', 'transmission_bridge')
         self._peer, self.answers = peer, []
 
-    def until(self, condition, seconds: float = 30.0) -> None:
+    def until(self, condition) -> None:
         """Return when a condition holds."""
-        self._peer.spin_until(lambda: self.spin_for(0.05) or condition(), 'it', seconds)
+        self._peer.spin_until(lambda: self.spin_for(0.05) or condition(), 'what is waited for')
 
     def until_known(self) -> None:
         """Return when all is known; what was asked is asked again where it was lost."""
@@ -110,7 +111,9 @@ def test_a_bridge_that_dies_is_waited_for(robot, live_arm, sent):
         os.kill(live_arm.bridge.pid, signal.SIGSTOP)
         robot.apply(offset=0.25)
     os.kill(live_arm.bridge.pid, sent)
-    robot.until(lambda: 'is not there' in robot.find_problem(), 12.0)
+    begin = time.monotonic()
+    robot.until(lambda: 'is not there' in robot.find_problem())
+    assert time.monotonic() - begin < 12.0
     robot.until(lambda: len(answers) == 1 + (sent == signal.SIGKILL))
     assert {*answers[1:]} <= {'the bridge does not answer', 'the bridge has gone'}
     del answers[1:]
