@@ -6,6 +6,8 @@ PYTHON ?= python3
 KILTED_PYTHON ?= $(shell .ci/newest_python $(PYTHON))
 VENV ?= .venv
 PYTEST_ARGS ?=
+# A report of each part of the tests.
+REPORTS ?= .reports
 # Tests of nodes wait more than they compute, so there are more jobs than processors. Each process
 # has a ROS domain of its own.
 JOBS ?= 4
@@ -22,7 +24,11 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/kilted.installed
 	$(VENV)/bin/transmission_bridge demo
 
-test: lint test-kilted test-jazzy
+# Ends with a line that says what ran, also if something failed.
+test:
+	@rm -rf $(REPORTS); status=0; \
+	  $(MAKE) --no-print-directory lint test-kilted test-jazzy || status=$$?; \
+	  $(PYTHON) .ci/summary $(REPORTS); exit $$status
 
 # Side by side: tests of nodes wait, and the others compute on what they leave of the processors.
 test-kilted: $(VENV)/test.installed
@@ -30,26 +36,26 @@ test-kilted: $(VENV)/test.installed
 	$(MAKE) --no-print-directory test-pages
 
 test-core: $(VENV)/test.installed
-	nice $(VENV)/bin/python -m pytest -n 2 --dist worksteal -m 'not ros' $(PYTEST_ARGS)
+	nice $(VENV)/bin/python -m pytest -n 2 --dist worksteal -m 'not ros' --junitxml=$(REPORTS)/core.xml $(PYTEST_ARGS)
 
 test-nodes: $(VENV)/test.installed
-	$(VENV)/bin/python -m pytest -n $(JOBS) --dist worksteal -m 'ros and not pages' $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest -n $(JOBS) --dist worksteal -m 'ros and not pages' \
+	  --junitxml=$(REPORTS)/nodes.xml $(PYTEST_ARGS)
 
 # Alone: a browser without a graphics card draws on what the others would take from it.
 test-pages: $(VENV)/test.installed
-	$(VENV)/bin/python -m pytest -m pages $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest -m pages --junitxml=$(REPORTS)/pages.xml $(PYTEST_ARGS)
 
 # Only what depends on the version of rclpy is run again: it is in these folders.
 test-jazzy: $(VENV)-jazzy/jazzy.installed
 	$(VENV)-jazzy/bin/python -m pytest -n $(JOBS) --dist worksteal -m versions \
-	  test/ros test/messages $(PYTEST_ARGS)
+	  test/ros test/messages --junitxml=$(REPORTS)/jazzy.xml $(PYTEST_ARGS)
 
 # All tests, the random ones long, and those marked `campaign`; a campaign with a program of its
 # own is a further line here.
 campaign: export TRANSMISSION_BRIDGE_CAMPAIGN = $(CAMPAIGN)
 campaign: test-kilted
 	$(VENV)/bin/python benchmarks/soak.py --seconds 600 --gate
-	nice $(VENV)/bin/python test/bridge/campaign.py
 
 # Half a minute at 1 kHz both ways: every message answered, and no memory lost.
 soak: $(VENV)/kilted.installed

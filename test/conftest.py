@@ -13,6 +13,7 @@ import signal
 import sys
 import warnings
 
+from documents import DOCUMENTS
 from hypothesis import is_hypothesis_test, settings
 from hypothesis.internal.conjecture import providers
 import pytest
@@ -63,26 +64,6 @@ def campaign():
     return CAMPAIGN
 
 
-#: Tests with a process that has crashed once.
-_CRASHED = set()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_handlecrashitem(crashitem, report, sched):
-    """
-    Run a test once more whose own process crashed, and say so.
-
-    rclpy crashes now and then in the destruction of a node (``destroy_when_not_in_use``), where
-    hundreds of them come and go in one process. Nodes that tests start as processes of their own
-    are not meant: their exit codes are checked.
-    """
-    if crashitem not in _CRASHED:
-        _CRASHED.add(crashitem)
-        sched.mark_test_pending(crashitem)
-        report.outcome = 'rerun'
-        print(f'{crashitem} crashed its process, and runs again', file=sys.stderr)
-
-
 @pytest.fixture(scope='session')
 def load():
     """Return a function that gives the module in a file, loaded once under a name."""
@@ -99,14 +80,10 @@ def load():
 
 
 @pytest.fixture(scope='session')
-def linkages(load):
+def linkages():
     """Return the worked linkages of the documents, URDFs by name."""
-    documents = load('document_blocks', Path(__file__).parent / 'docs' / 'blocks.py')
-    found = {
-        Path(name).stem: text
-        for document in ('transmissions.md', 'linkages.md')
-        for name, text in documents.files(document).items()
-    }
+    files = DOCUMENTS['transmissions.md'].files | DOCUMENTS['linkages.md'].files
+    found = {Path(name).stem: text for name, text in files.items()}
     assert set(found) == {'four_bar_knee', 'five_bar', 'push_rod_ankle'}
     return found
 
@@ -126,8 +103,8 @@ def built_in_types():
 
 
 @pytest.fixture(scope='session')
-def load_harness(load, tmp_path_factory):
-    """Return a function that gives the harness of the node's tests, loaded under a name."""
+def harness(load, tmp_path_factory):
+    """Return the harness of the node's tests."""
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
         patch.setenv('ROS_LOG_DIR', str(tmp_path_factory.mktemp('log')))
@@ -135,13 +112,7 @@ def load_harness(load, tmp_path_factory):
         # rclpy's parser of message definitions imports modules that Python has deprecated.
         warnings.simplefilter('ignore', DeprecationWarning)
         pytest.importorskip('rclpy', reason='rclpy is not installed')
-        yield lambda name: load(name, Path(__file__).parent / 'ros' / 'harness.py')
-
-
-@pytest.fixture(scope='session')
-def harness(load_harness):
-    """Return the harness of the node's tests."""
-    return load_harness('ros_harness')
+        yield load('ros_harness', Path(__file__).parent / 'ros' / 'harness.py')
 
 
 @pytest.fixture

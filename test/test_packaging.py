@@ -13,6 +13,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
+from lxml import etree
 import pytest
 
 import transmission_bridge
@@ -20,10 +21,9 @@ from transmission_bridge.transmissions.registry import Registry
 
 ROOT = Path(__file__).parents[1]
 MANIFEST = ElementTree.parse(ROOT / 'package.xml').getroot()
-SLOW = {'numpy', 'lxml', 'rclpy', 'transmission_bridge.transmissions'}
 
 
-def test_versions_agree() -> None:
+def test_versions_agree():
     """Manifest, setup.py, module, metadata and changelog (or Forthcoming) state one version."""
     version = transmission_bridge.__version__
     setup = (ROOT / 'setup.py').read_text(encoding='utf-8')
@@ -35,7 +35,7 @@ def test_versions_agree() -> None:
     assert headings[0] == 'Forthcoming' or headings[0].startswith(version)
 
 
-def test_the_manifest_is_of_format_3_under_apache() -> None:
+def test_the_manifest_is_of_format_3_under_apache():
     """The manifest is what REP 149 asks for."""
     assert MANIFEST.get('format') == '3'
     assert MANIFEST.findtext('license') == 'Apache-2.0'
@@ -43,33 +43,38 @@ def test_the_manifest_is_of_format_3_under_apache() -> None:
     assert (ROOT / 'resource' / MANIFEST.findtext('name')).exists()
 
 
-def test_every_built_in_transmission_loads(built_in_types: set[str]) -> None:
-    """The entry points of this package resolve to transmissions."""
+def test_every_entry_point_is_there(built_in_types):
+    """The types of this package are transmissions, and its executables are installed."""
     assert len(built_in_types) >= 3
     registry = Registry()
     for name in built_in_types:
         assert registry.load(name).__doc__
+    for name in ('transmission_bridge', 'bridge_node', 'simulated_driver'):
+        (script,) = importlib.metadata.entry_points(group='console_scripts', name=name)
+        assert script.value.startswith('transmission_bridge.')
 
 
-@pytest.mark.parametrize('name', ['transmission_bridge', 'bridge_node', 'simulated_driver'])
-def test_the_executables_are_entry_points(name: str) -> None:
-    """The three executables are installed as console scripts."""
-    (entry_point,) = importlib.metadata.entry_points(group='console_scripts', name=name)
-    assert entry_point.value.startswith('transmission_bridge.')
+def test_every_file_states_its_licence():
+    """Each has the SPDX identifier, Python also the copyright; XML is well formed, in UTF-8."""
+    folders = ('transmission_bridge', 'test', 'launch', 'benchmarks', 'examples', 'config', 'urdf')
+    of_users = ('launch', 'config', 'urdf', 'examples')
+    python = [ROOT / 'setup.py', *(path for f in folders for path in (ROOT / f).rglob('*.py'))]
+    xml = [path for f in of_users for k in ('xml', 'urdf') for path in (ROOT / f).rglob(f'*.{k}')]
+    assert len(python) > 50
+    assert len(xml) > 8
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    for path in (*python, *xml):
+        text = path.read_text(encoding='utf-8')
+        manifest = path.name == 'package.xml'
+        assert manifest or 'SPDX-License-Identifier: Apache-2.0' in text[:300], path
+        if path.suffix == '.py':
+            assert 'Copyright' in text[:300], path
+        else:
+            etree.fromstring(text.encode(), parser)
+            assert '\t' not in text, path
 
 
-def test_every_python_file_states_its_licence() -> None:
-    """Each file carries the copyright and the SPDX identifier."""
-    folders = ('transmission_bridge', 'test', 'launch', 'benchmarks', 'examples')
-    files = [ROOT / 'setup.py', *(path for f in folders for path in (ROOT / f).rglob('*.py'))]
-    assert len(files) > 50
-    for path in files:
-        head = path.read_text(encoding='utf-8')[:300]
-        assert 'Copyright' in head, path
-        assert 'SPDX-License-Identifier: Apache-2.0' in head, path
-
-
-def test_everything_public_is_there() -> None:
+def test_everything_public_is_there():
     """Each public name can be had, is the same each time, and is listed; others are errors."""
     for name in transmission_bridge.__all__:
         assert getattr(transmission_bridge, name) is getattr(transmission_bridge, name)
@@ -79,6 +84,10 @@ def test_everything_public_is_there() -> None:
         _ = transmission_bridge.nothing
 
 
+SLOW = {'numpy', 'lxml', 'rclpy', 'transmission_bridge.transmissions'}
+DEVICE = 'transmission_bridge.kinematics.JointDevice'
+
+
 @pytest.mark.parametrize(
     ('program', 'needed'),
     [
@@ -86,19 +95,13 @@ def test_everything_public_is_there() -> None:
         ('from transmission_bridge.ros import bridge_main', None),
         ('from transmission_bridge.tools import main', None),
         ('import transmission_bridge\ntransmission_bridge.RobotTransmissions', 'numpy'),
-        (
-            'import transmission_bridge as tb\ntb.kinematics.JointDevice',
-            'transmission_bridge.transmissions',
-        ),
+        (f'import transmission_bridge\n{DEVICE}', 'transmission_bridge.transmissions'),
     ],
 )
-def test_nothing_slow_is_imported_before_it_is_needed(program: str, needed: str | None) -> None:
+def test_nothing_slow_is_imported_before_it_is_needed(program, needed):
     """Neither the package nor the programs import before main() what takes them a while."""
-    result = subprocess.run(
-        [sys.executable, '-c', f'import sys\n{program}\nprint(*sys.modules)'],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
+    code = f'import sys\n{program}\nprint(*sys.modules)'
+    result = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
     loaded = SLOW & set(result.stdout.split())
     assert needed in loaded if needed else loaded == set()

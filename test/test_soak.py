@@ -22,15 +22,16 @@ SOAK = Path(__file__).parents[1] / 'benchmarks' / 'soak.py'
 def test_every_message_is_taken_and_answered(tmp_path):
     """Messages in both directions are accepted and come back once and in order."""
     figures = tmp_path / 'figures.json'
+    command = [
+        sys.executable,
+        SOAK,
+        f'--json={figures}',
+        '--seconds=2',
+        '--rate=200',
+        '--joints=6',
+    ]
     run = subprocess.run(
-        [
-            *(sys.executable, SOAK, f'--json={figures}'),
-            *('--seconds=2', '--rate=200', '--joints=6'),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=120,
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120
     )
     assert run.returncode == 0, run.stdout
     found = json.loads(figures.read_text(encoding='utf-8'))

@@ -5,157 +5,119 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 import math
 from random import Random
 
-from command_paths import Commands, reason
+from command_paths import reason
 from hypothesis import given
 from hypothesis import strategies as st
-import numpy as np
 import pytest
-from state_paths import record
-from zoo.elements import transmission, urdf
+from world import World
+from zoo.elements import params, simple, urdf, WRIST
 
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
-from transmission_bridge.transmissions import RobotTransmissions
 
-#: Limits of the first joint [rad/s²]; the second one has none.
-MOST, MOST_BRAKING = 10.0, 20.0
+#: Limit of the first joint [rad/s²]; the second one has none.
+MOST = 10.0
 
 #: Time that a change may take in addition, and period of the streams [s].
 EXTRA, PERIOD = 0.15, 0.01
 
-SIMPLE = transmission('t0', 'Simple', ('j0',), ('m0',)) + transmission(
-    't1', 'Simple', ('j1',), ('m1',)
-)
-WRIST = transmission('wrist', 'Differential', ('j0', 'j1'), ('m0', 'm1'))
+
+SIMPLE = simple(0) + simple(1)
 
 
-class _Arm:
-    """Two joints at a position, the first one with a limit, and their commander."""
+def at_rest(transmissions=SIMPLE, **options):
+    """Return two joints at rest; the first one may accelerate by 10 and brake by 20 rad/s²."""
+    limit = params(min=-20, max=MOST)
+    inside = f'<command_interface name="acceleration">{limit}</command_interface>'
+    text = urdf(('j0', 'j1'), transmissions)
+    text = text.replace('<joint name="j0"/>', f'<joint name="j0">{inside}</joint>')
+    options = {'state_timeout': 0.0, 'max_acceleration': 'reject'} | options
+    world = World(text, **options)
+    world.now = 1.8e9
+    world.state(position=(0.0, 0.0), velocity=(0.0, 0.0))
+    return world
 
-    def __init__(self, text=SIMPLE, **options):
-        limit = '<param name="min">-20</param><param name="max">10</param>'
-        inside = f'<command_interface name="acceleration">{limit}</command_interface>'
-        text = urdf(('j0', 'j1'), text).replace(
-            '<joint name="j0"/>', f'<joint name="j0">{inside}</joint>'
-        )
-        robot = RobotTransmissions(load_description(text))
-        self.path = Commands(
-            robot,
-            command_joints=('j0',),
-            **{'timeout': 0.5, 'max_acceleration': 'reject', **options},
-        )
-        self.now, self.position, self.velocity = 1.8e9, np.zeros(2), np.zeros(2)
 
-    def _known(self):
-        return {'now': self.now, 'measured_velocity': self.velocity}
-
-    def command(self, joint='j0', after=0.0, **modes):
-        """Command a joint, or by ``joint=None`` both, after a while."""
-        self.now += after
-        names = ('j0', 'j1') if joint is None else (joint,)
-        rows = {mode: [value] * len(names) for mode, value in modes.items()}
-        return self.path.send(record(names, **rows), self.position, **self._known())
-
-    def array(self, mode, value, after=0.0):
-        """Command the first joint by a plain array."""
-        self.now += after
-        given = mode, np.array([value]), self.position, (1, 0)
-        return self.path.command_interface(*given, source=f'{mode}_commands', now=self.now)
-
-    def passes(self, act, *given, **modes):
-        """Return whether a command is sent."""
-        before = len(self.path.sent)
-        with suppress(MessageError):
-            act(*given, **modes)
-        return len(self.path.sent) > before
-
-    def trajectory(self, *points, start=None, joint='j0'):
-        """Send waypoints ``(time, {array: number})``."""
-        waypoints = tuple(
-            Waypoint(
-                (int(time), round((time % 1) * 1e9)),
-                *(np.array(given.get(f, ()), dtype=float, ndmin=1) for f in POINT_FIELDS),
-            )
-            for time, given in points
-        )
-        way = TrajectoryRecord((0, 0), '', (joint,), waypoints)
-        return self.path.map(way, self.position, now=self.now, velocity=self.velocity, start=start)
+def passes(world, **modes):
+    """Return whether a command is sent."""
+    try:
+        return bool(world.command(**modes))
+    except MessageError:
+        return False
 
 
 def test_a_joint_is_not_accelerated_beyond_its_limit():
     """From rest it has 0.15 s, then the time since; joints without a limit are free."""
-    arm = _Arm()
-    assert reason(arm.command, velocity=1.5 + 1e-4) == 'limit'
-    assert arm.command(velocity=1.5)
-    assert reason(arm.command, velocity=1.6 + 1e-4, after=0.01) == 'limit'
-    assert arm.command(velocity=1.6)
-    assert arm.path.counts['joint_commands'].limited == {'j0': 2}
-    assert arm.command('j1', velocity=100.0)
-    assert _Arm(max_acceleration='off').command(velocity=100.0)
+    world = at_rest()
+    assert reason(world.command, velocity={'j0': 1.5 + 1e-4}) == 'limit'
+    assert world.command(velocity={'j0': 1.5})
+    world.now += 0.01
+    assert reason(world.command, velocity={'j0': 1.6 + 1e-4}) == 'limit'
+    assert world.command(velocity={'j0': 1.6})
+    assert world.counts['joint_commands'].limited == {'j0': 2}
+    assert world.command(velocity={'j1': 100.0})
+    assert at_rest(max_acceleration='off').command(velocity={'j0': 100.0})
 
 
 def test_braking_passes():
     """A stop is never rejected; a reversal starts from zero."""
-    arm = _Arm()
-    arm.velocity[0] = 5.0  # measured
-    assert arm.command(velocity=5.0)
-    assert arm.command(velocity=0.0)
-    assert reason(arm.command, velocity=-1.5 - 1e-4) == 'limit'
-    assert arm.command(velocity=-1.5)
+    world = at_rest()
+    world.state(position=(0.0, 0.0), velocity=(5.0, 0.0))
+    assert world.command(velocity={'j0': 5.0})
+    assert world.command(velocity={'j0': 0.0})
+    assert reason(world.command, velocity={'j0': -1.5 - 1e-4}) == 'limit'
+    assert world.command(velocity={'j0': -1.5})
 
 
-@pytest.mark.parametrize('mode', ['position', 'velocity'])
-def test_a_plain_array_is_compared(mode):
+@pytest.mark.parametrize(
+    ('mode', 'most'), [('position', EXTRA * EXTRA * MOST), ('velocity', EXTRA * MOST)]
+)
+def test_a_plain_array_is_compared(mode, most):
     """An array of one interface is the same command."""
-    arm, most = _Arm(), {'position': 0.15 * 0.15 * MOST, 'velocity': 0.15 * MOST}[mode]
-    assert reason(arm.array, mode, most * 1.001) == 'limit'
-    arm.array(mode, most)
-    assert arm.path.sent
+    world = at_rest(command_joints=('j0',))
+    assert reason(world.plain, mode, [most * 1.001]) == 'limit'
+    assert world.plain(mode, [most])
 
 
 def test_a_rejected_command_changes_nothing():
     """The active velocity continues until its timeout, and ends whatever its limit is."""
-    arm = _Arm()
-    assert arm.command(velocity=1.5)
-    assert reason(arm.command, velocity=9.0, after=0.25) == 'limit'
-    assert arm.path.held[1, 0] == 1.5
-    arm.now += 0.3
-    (end,) = arm.path.expire(arm.position, (1, 0), arm.now)
-    assert (end.names, end.velocity.tolist()) == (('m0',), [0.0])
+    world = at_rest()
+    assert world.command(velocity={'j0': 1.5})
+    assert world.wait(0.25) == {}
+    assert reason(world.command, velocity={'j0': 9.0}) == 'limit'
+    assert world.gate.ledger.joints[1, 0] == 1.5
+    assert world.wait(0.375) == {'velocity': {'m0': 0.0}}
 
 
 def test_a_partner_that_holds_is_compared():
     """A wrist joint that is held keeps its velocity; both are compared if both are commanded."""
-    arm = _Arm(WRIST)
-    assert arm.command(None, velocity=1.0)
-    assert arm.command('j1', velocity=9.0)
-    assert reason(arm.command, None, velocity=9.0) == 'limit'
+    world = at_rest(WRIST)
+    assert world.command(velocity={'j0': 1.0, 'j1': 1.0})
+    assert world.command(velocity={'j1': 9.0})
+    assert reason(world.command, velocity={'j0': 9.0, 'j1': 9.0}) == 'limit'
 
 
 def test_time_that_goes_backwards_starts_anew():
     """Every command has ended then: the next one has 0.15 s."""
-    arm = _Arm()
-    assert arm.command(velocity=1.5)
-    arm.now -= 50.0
-    arm.path.expire(arm.position, (1, 0), arm.now)
-    assert reason(arm.command, velocity=1.6) == 'limit'
-    assert arm.command(velocity=1.5)
+    world = at_rest()
+    assert world.command(velocity={'j0': 1.5})
+    world.now -= 50.0
+    assert world.wait(0.125) == {'velocity': {'m0': 0.0}}
+    assert reason(world.command, velocity={'j0': 1.6}) == 'limit'
+    assert world.command(velocity={'j0': 1.5})
 
 
 @given(st.integers(0, 2**24))
 def test_accepted_velocities_keep_the_limit_over_any_time(dice):
     """Whatever is sent at whatever times: speed gained in a time T is at most ``a (T + 0.15)``."""
-    dice, arm, gains, speed = Random(dice), _Arm(timeout=0.0), [], 0.0
+    dice, world, gains, speed = Random(dice), at_rest(command_timeout=0.0), [], 0.0
     for _ in range(60):
         value = speed + dice.choice([0.01, 0.1, 1.0]) * dice.uniform(-1.0, 1.0) * MOST
-        after = dice.choice([0.0, 0.001, 0.01, 0.1, 1.0])
-        if arm.passes(arm.command, velocity=value, after=after):
-            gains.append((arm.now, abs(value) - max(math.copysign(1.0, value) * speed, 0.0)))
+        world.now += dice.choice([0.0, 0.001, 0.01, 0.1, 1.0])
+        if passes(world, velocity={'j0': value}):
+            gains.append((world.now, abs(value) - max(math.copysign(1.0, value) * speed, 0.0)))
             speed = value
     assert gains
     for place, (start, _) in enumerate(gains):
@@ -169,26 +131,26 @@ def test_accepted_velocities_keep_the_limit_over_any_time(dice):
 @given(dice=st.integers(0, 2**24))
 def test_a_stream_within_the_limit_passes(mode, late, dice):
     """A motion at the limit is accepted though its messages arrive late by chance."""
-    dice, arm, speed, place, before = Random(dice), _Arm(), 0.0, 0.0, 0.0
-    begin = arm.now
+    dice, world, speed, place = Random(dice), at_rest(), 0.0, 0.0
+    begin = world.now
     for number in range(60):
         gained = dice.choice([MOST, MOST, -MOST]) * PERIOD
         place += (speed + 0.5 * gained) * PERIOD
         speed += gained
-        arm.now = max(before, begin + PERIOD * number + dice.uniform(0.0, late))
-        before = arm.now
+        world.now = max(world.now, begin + PERIOD * number + dice.uniform(0.0, late))
         value = {'velocity': speed, 'position': place}[mode]
-        assert arm.passes(arm.command, **{mode: value}), number
+        assert passes(world, **{mode: {'j0': value}}), number
 
 
 @pytest.mark.parametrize('mode', ['velocity', 'position'])
 def test_a_stream_beyond_the_limit_is_rejected(mode):
     """Also if each of its steps alone is small."""
-    arm, most = _Arm(), 1.5 * MOST
+    world, most = at_rest(), 1.5 * MOST
     for number in range(200):
         time = PERIOD * number
         value = {'velocity': most * time, 'position': 0.5 * most * time**2}[mode]
-        if not arm.passes(arm.command, after=PERIOD, **{mode: value}):
+        world.now += PERIOD
+        if not passes(world, **{mode: {'j0': value}}):
             break
     assert 5 < number < 100
 
@@ -222,10 +184,10 @@ def test_a_stream_beyond_the_limit_is_rejected(mode):
 def test_waypoints_are_compared(is_within, points):
     """A trajectory is rejected if no motion within the limits passes its waypoints."""
     if is_within:
-        assert _Arm().trajectory(*points)
+        assert at_rest().trajectory('j0', *points)
     else:
-        assert reason(_Arm().trajectory, *points) == 'limit'
-    assert _Arm().trajectory(*points, joint='j1')
+        assert reason(at_rest().trajectory, 'j0', *points) == 'limit'
+    assert at_rest().trajectory('j1', *points)
 
 
 @given(st.integers(0, 2**24))
@@ -233,9 +195,8 @@ def test_waypoints_of_a_motion_within_the_limit_pass(dice):
     """Whatever arrays they have, and whichever instants they are taken at."""
     dice, points = Random(dice), []
     time = place = speed = 0.0
-    rows = dice.choice(
-        [('positions',), ('velocities',), ('positions', 'velocities', 'accelerations')]
-    )
+    every = ('positions', 'velocities', 'accelerations')
+    rows = dice.choice([every[:1], every[1:2], every])
     for _ in range(20):
         rate, seconds = dice.choice([-MOST, MOST]), dice.choice([0.001, 0.1, 1.0])
         place += speed * seconds + 0.5 * rate * seconds**2
@@ -244,13 +205,13 @@ def test_waypoints_of_a_motion_within_the_limit_pass(dice):
         numbers = {'positions': place, 'velocities': speed, 'accelerations': rate}
         if dice.random() < 0.7:
             points.append((time, {row: numbers[row] for row in rows}))
-    assert not points or _Arm().trajectory(*points)
+    assert not points or at_rest().trajectory('j0', *points)
 
 
 def test_a_trajectory_starts_from_the_present_motion():
     """A joint in motion goes on; it has the time until the first waypoint."""
-    arm = _Arm()
-    arm.position[0], arm.velocity[0] = 1.0, 5.0
-    assert arm.trajectory((0.1, {'positions': 1.5, 'velocities': 5.5}))
-    assert reason(arm.trajectory, (0.1, {'velocities': 8.0})) == 'limit'
-    assert arm.trajectory((0.1, {'velocities': 8.0}), start=arm.now + 0.2)
+    world = at_rest()
+    world.state(position=(1.0, 0.0), velocity=(5.0, 0.0))
+    assert world.trajectory('j0', (0.1, {'positions': 1.5, 'velocities': 5.5}))
+    assert reason(world.trajectory, 'j0', (0.1, {'velocities': 8.0})) == 'limit'
+    assert world.trajectory('j0', (0.1, {'velocities': 8.0}), start=world.now + 0.2)

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 
-from command_paths import Commands, reason
+from command_paths import reason
 import numpy as np
 import pytest
 from state_paths import record
-from zoo.elements import leg, maps, params, transmission
+from world import World
+from zoo.elements import leg, maps, of_snippet, params, transmission
 
+from transmission_bridge.bridge.inputs import check_command_age
 from transmission_bridge.bridge.readers import find_command_names
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
 from transmission_bridge.transmissions import RobotTransmissions
 
 NAN, INF = math.nan, math.inf
@@ -31,31 +32,13 @@ def mechanism():
     return maps(joints, leg() + tendon, {'copy': 'joint="slide"'})
 
 
-def waypoint(time, **fields):
-    """Return a waypoint; what is not given is omitted."""
-    return Waypoint(time, *(np.array(fields.get(each, ()), dtype=float) for each in POINT_FIELDS))
-
-
-def trajectory(names, *points):
-    """Return a trajectory with waypoints at given times, by default a second apart."""
-    made = [
-        each if isinstance(each, Waypoint) else waypoint((number, 5), **each)
-        for number, each in enumerate(points)
-    ]
-    return TrajectoryRecord((0, 0), '', tuple(names), tuple(made))
-
-
-def changes_nothing(robot, act, why, **options):
-    """Check that something is refused as a whole for a reason; return the commands."""
-    commands = Commands(robot, **options)
-    first = ['lift'] if 'lift' in robot.joint_names else ['slide']
-    commands.send(record(first, [1.5]))
-    before = commands.held
-    commands.sent.clear()
-    assert reason(act, commands) == why
-    assert commands.sent == []
-    np.testing.assert_array_equal(commands.held, before)
-    return commands
+def check_refusal(world, why, act, *given):
+    """Check that something is refused as a whole: nothing is sent, and the same is active."""
+    world.command(position={'slide' if 'slide' in world.robot.joint_names else 'lift': 1.5})
+    sent, active = len(world.sent), world.gate.ledger.joints.copy()
+    assert reason(act, *given) == why
+    assert len(world.sent) == sent
+    np.testing.assert_array_equal(world.gate.ledger.joints, active)
 
 
 # -- commands ------------------------------------------------------------------------------------
@@ -79,9 +62,8 @@ def changes_nothing(robot, act, why, **options):
 )
 def test_a_command_that_cannot_be_used_is_refused(robot, names, arrays, why):
     """As a whole, and it changes nothing."""
-    mixed = 'reject' if why == 'mixed' else 'split'
-    message = record(names, **arrays)
-    changes_nothing(robot, lambda path: path.send(message), why, mixed_commands=mixed)
+    world = World(robot, mixed_commands='reject' if why == 'mixed' else 'split')
+    check_refusal(world, why, world.command_record, record(names, **arrays))
 
 
 @pytest.mark.parametrize(
@@ -90,70 +72,54 @@ def test_a_command_that_cannot_be_used_is_refused(robot, names, arrays, why):
 )
 def test_a_plain_array_has_one_finite_number_for_each_of_its_joints(robot, values, why):
     """Others are refused."""
-    given = 'position', np.array(values), np.full(7, NAN), (1, 0)
-    joints = {'command_joints': ('lift', 'finger')}
-    changes_nothing(robot, lambda path: path.command_interface(*given, source='x'), why, **joints)
+    world = World(robot, command_joints=('lift', 'finger'))
+    check_refusal(world, why, world.plain, 'position', values)
 
 
 def test_an_array_of_the_joints_that_declare_its_interface(robot):
     """Topic-based hardware shortens its arrays so: the finger declares nothing."""
-    (sent,) = Commands(robot).send(record(('finger', 'lift'), (0.8,)))
-    assert sent.names == ('winch',)
-    assert sent.position.tolist() == pytest.approx([-4.0 * (0.8 - 0.3)], rel=1e-14)
+    sent = World(robot).command_record(record(('finger', 'lift'), (0.8,)))
+    assert sent == {'position': {'winch': pytest.approx(-4.0 * (0.8 - 0.3), rel=1e-14)}}
 
 
 def test_joints_that_hold_a_position(robot):
     """Those with a position command or a trajectory, also one that has not started."""
-    path = Commands(robot)
-    path.send(record(('lift',), (1.0,)))
-    path.send(record(('shoulder', 'elbow'), velocity=(1.0, 1.0)))
-    later = trajectory(['finger'], {'positions': [0.5]})
-    path.map(later, np.full(7, NAN), start=9.0)
-    held = {robot.joint_names[p] for p in np.flatnonzero(path.ledger.find_position_joints())}
-    assert held == {'lift', 'finger'}
+    world = World(robot)
+    world.command(position={'lift': 1.0})
+    world.command(velocity={'shoulder': 1.0, 'elbow': 1.0})
+    world.trajectory('finger', (1.0, {'positions': 0.5}), start=world.now + 9.0)
+    places = np.flatnonzero(world.gate.ledger.find_position_joints())
+    assert {robot.joint_names[place] for place in places} == {'lift', 'finger'}
 
 
 def test_clamps_rejections_and_contests_are_counted_by_source_and_joint(mechanism):
-    """Also of a trajectory."""
-    path = Commands(mechanism)
-    path.send(record(('slide', 'knee'), (40.0, 0.1)))
-    path.send(record(('slide',), velocity=(1.0,)), source='planner')
-    way = trajectory(['slide', 'knee'], {'positions': [1.0, 0.1]})
-    path.map(way, np.full(len(mechanism.joint_names), NAN))
-    clamped = {source: dict(counts.clamped) for source, counts in path.counts.items()}
-    contested = {source: dict(counts.contested) for source, counts in path.counts.items()}
-    assert clamped == {'joint_commands': {'slide': 1}, 'planner': {}, 'joint_trajectory': {}}
-    assert contested == {
-        'joint_commands': {},
-        'planner': {'slide': 1},
-        'joint_trajectory': {'slide': 1, 'knee': 1},
-    }
-    path = Commands(mechanism, limits='reject')
-    assert reason(path.send, record(('slide',), effort=(60.0,))) == 'limit'
-    assert path.counts['joint_commands'].limited == {'slide': 1}
-    assert path.counts['joint_commands'].clamped == {}
+    """Also of a trajectory, and if the same message comes from another source."""
+    world = World(mechanism)
+    world.command(position={'slide': 40.0, 'knee': 0.1})
+    world.command(topic='planner', position={'slide': 1.0})
+    world.command(topic='other', position={'slide': 1.0})
+    beyond = (1.0, {'positions': (2.5, 0.1)})
+    (point,) = world.trajectory(('slide', 'knee'), beyond)
+    assert point.positions[-1] == 2.0
+    clamped = {source: dict(counts.clamped) for source, counts in world.counts.items()}
+    contested = {source: dict(counts.contested) for source, counts in world.counts.items()}
+    slide = {'slide': 1}
+    every = 'joint_commands', 'planner', 'other', 'joint_trajectory'
+    assert clamped == dict(zip(every, (slide, {}, {}, slide), strict=True))
+    assert contested == dict(zip(every, ({}, slide, slide, slide | {'knee': 1}), strict=True))
+    world = World(mechanism, limits='reject')
+    check_refusal(world, 'limit', world.command_record, record(('slide',), effort=(60.0,)))
+    check_refusal(world, 'limit', world.trajectory, ('slide', 'knee'), beyond)
+    for source in ('joint_commands', 'joint_trajectory'):
+        assert (world.counts[source].limited, world.counts[source].clamped) == (slide, {})
 
 
-def test_joints_in_different_modes(robot):
-    """They become one message per interface, or one with NaN; each is its receiver's own."""
-    modes = record(('lift', 'finger'), (1.0, NAN), (2.0, 3.0), stamp=(4, 5))
-    path = Commands(robot)
-    first, second = path.send(modes)
-    path.send(record(('lift', 'finger'), (9.0, NAN), (9.0, 9.0)))
-    assert (first.names, first.stamp, second.names) == (('winch',), (4, 5), ('winch', 'finger'))
-    assert (first.position.tolist(), second.velocity.tolist()) == ([-4.0 * 0.7], [-8.0, 3.0])
-    assert (list(first.velocity), list(second.position)) == ([], [])
-    (sent,) = Commands(robot, mixed_commands='nan').send(modes)
-    assert (sent.names, sent.stamp) == (('winch', 'finger'), (4, 5))
-    np.testing.assert_array_equal(sent.position, [-4.0 * 0.7, NAN])
-    assert (sent.velocity.tolist(), list(sent.effort)) == ([-8.0, 3.0], [])
-
-
-TREE = """<robot name="r"><link name="b"/><link name="l"/><joint name="elbow" type="continuous">
-<parent link="b"/><child link="l"/></joint>{}</robot>"""
-ROS1 = """<transmission name="t"><type>transmission_interface/SimpleTransmission</type>
+ROS1 = """<robot name="r"><link name="b"/><link name="l"/><joint name="elbow" type="continuous">
+<parent link="b"/><child link="l"/></joint>
+<transmission name="t"><type>transmission_interface/SimpleTransmission</type>
 <joint name="elbow">{}</joint>
-<actuator name="m"><mechanicalReduction>50</mechanicalReduction></actuator></transmission>"""
+<actuator name="m"><mechanicalReduction>1</mechanicalReduction></actuator></transmission>
+</robot>"""
 STATE = '<hardwareInterface>hardware_interface/JointStateInterface</hardwareInterface>'
 
 
@@ -170,18 +136,41 @@ STATE = '<hardwareInterface>hardware_interface/JointStateInterface</hardwareInte
 )
 def test_a_joint_with_state_interfaces_alone_is_not_commanded(dialect, interfaces, is_commanded):
     """In both dialects; without any interface a joint is not only measured."""
-    element = ROS1.format(interfaces)
+    text = ROS1.format(interfaces)
     if dialect == 2:
-        block = transmission('t', 'Simple', ('elbow',), ('m',))
-        joint = f'<joint name="elbow">{interfaces}</joint>'
-        element = f'<ros2_control name="b" type="system">{joint}{block}</ros2_control>'
-    robot = RobotTransmissions(load_description(TREE.format(element)))
+        text = of_snippet(transmission('t', 'Simple', ('elbow',), ('m',)))
+        text = text.replace('<joint name="elbow"/>', f'<joint name="elbow">{interfaces}</joint>')
+    robot = RobotTransmissions(load_description(text))
     assert ('elbow' in find_command_names(robot).commandable) == is_commanded
+    world = World(robot)
     if is_commanded:
-        assert Commands(robot).send(record(('elbow',), (0.5,)))
+        assert world.command(position={'elbow': 0.5}) == {'position': {'m': 0.5}}
     else:
         with pytest.raises(MessageError, match=r'elbow.*its transmission only reads'):
-            Commands(robot).send(record(('elbow',), (0.5,)))
+            world.command(position={'elbow': 0.5})
+
+
+@pytest.mark.parametrize(
+    ('stamp', 'most', 'why', 'words'),
+    [
+        ((10, 0), 0.0, None, ''),
+        ((0, 0), 0.5, None, ''),
+        ((10, 200_000_000), 0.5, None, ''),
+        ((10, 0), 0.5, 'too_old', r'0\.600 s'),
+        # A stamp more than half a second ahead of the clock gives no age.
+        ((11, 200_000_000), 0.0, None, ''),
+        ((11, 100_000_000), 0.2, None, ''),
+        ((11, 101_000_000), 5.0, 'future_stamp', r'0\.501 s ahead'),
+    ],
+)
+def test_the_age_of_a_command(stamp, most, why, words):
+    """Refused is what is older by its stamp than it may be; a stamp of zero has no age."""
+    if why is None:
+        check_command_age(stamp, (10, 600_000_000), most)
+        return
+    with pytest.raises(MessageError, match=words) as caught:
+        check_command_age(stamp, (10, 600_000_000), most)
+    assert caught.value.reason == why
 
 
 # -- trajectories --------------------------------------------------------------------------------
@@ -204,8 +193,8 @@ def test_a_joint_with_state_interfaces_alone_is_not_commanded(dialect, interface
         (('lift',), [{'positions': [1.0], 'velocities': [INF]}], 'not_finite'),
         (('lift',), [{'positions': [1.0], 'accelerations': [-INF]}], 'not_finite'),
         (('lift',), [{'positions': [1.0], 'effort': [NAN]}], 'not_finite'),
-        (('lift',), [waypoint((1, 0), positions=[each]) for each in (1.0, 2.0)], 'times'),
-        (('lift',), [waypoint((1, each), positions=[1.0]) for each in (5, 4)], 'times'),
+        (('lift',), [{'positions': [1.0], 'time': 1.0}] * 2, 'times'),
+        (('lift',), [{'positions': [1.0], 'time': 1 + each * 1e-9} for each in (5, 4)], 'times'),
         (('lift',), [{'positions': [1.0]}] * 4, 'too_many_points'),
         (('roll',), [{'positions': [1.0]}], 'partial'),
         (('roll',), [{'velocities': [1.0], 'effort': [1.0]}], 'partial'),
@@ -221,34 +210,13 @@ def test_a_joint_with_state_interfaces_alone_is_not_commanded(dialect, interface
 )
 def test_a_trajectory_that_cannot_be_used_is_refused(robot, mechanism, names, points, why):
     """As a whole, and it changes nothing."""
-    robot = mechanism if {*names} & {'knee', 'near', 'copy'} else robot
-
-    def act(path):
-        path.map(trajectory(names, *points), np.full(len(robot.joint_names), NAN))
-
-    changes_nothing(robot, act, why, max_waypoints=3)
+    world = World(mechanism if {*names} & {'knee', 'near', 'copy'} else robot, max_waypoints=3)
+    ways = [(point.get('time', number), point) for number, point in enumerate(points)]
+    check_refusal(world, why, world.trajectory, names, *ways)
 
 
-@pytest.mark.parametrize('time', [(0, 0), (3, 1)])
+@pytest.mark.parametrize('time', [0.0, 3.0 + 1e-9])
 def test_first_time_may_be_zero_or_not(robot, time):
     """A trajectory may begin at once or later, and may have as many waypoints as are allowed."""
-    path = Commands(robot, max_waypoints=1)
-    message = trajectory(['lift'], waypoint(time, positions=[1.0]))
-    assert path.map(message, np.full(7, NAN)).points[0].time == time
-
-
-@pytest.mark.parametrize('count', [1, 2, 6])
-def test_last_waypoint_beyond_a_limit(mechanism, count):
-    """It is clamped or costs the trajectory, however many waypoints inside precede it."""
-    unknown = np.full(len(mechanism.joint_names), NAN)
-    way = trajectory(['slide'], *[{'positions': [0.5]}] * (count - 1), {'positions': [2.5]})
-    commands = Commands(mechanism)
-    found = commands.map(way, unknown).points
-    assert [point.positions.tolist() for point in found] == [[0.5]] * (count - 1) + [[2.0]]
-    assert commands.counts['joint_trajectory'].clamped == {'slide': 1}
-
-    def act(path):
-        path.map(way, unknown)
-
-    commands = changes_nothing(mechanism, act, 'limit', limits='reject')
-    assert commands.counts['joint_trajectory'].limited == {'slide': 1}
+    (point,) = World(robot, max_waypoints=1).trajectory('lift', (time, {'positions': 1.0}))
+    assert point.time == (int(time), round(time % 1 * 1e9))

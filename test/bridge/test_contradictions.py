@@ -12,22 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from state_paths import record
+from world import World
 from zoo.elements import maps, ratio, transmission, urdf
 
 from transmission_bridge import load_description, RobotTransmissions
-from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.contradictions import (
-    find_joints_beyond,
-    find_measured_limits,
-    MotionWatch,
-)
+from transmission_bridge.bridge import contradictions
+from transmission_bridge.bridge.contradictions import find_joints_beyond, MotionWatch
 from transmission_bridge.bridge.diagnostics import OK, WARN
 from transmission_bridge.bridge.driver_watch import Look, Peers
 from transmission_bridge.bridge.inputs import TopicStatistics
 from transmission_bridge.bridge.inspection import BridgeWatch
-from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.messages.joint_state import LayoutTable
 
 #: A joint that reaches 1 rad at 2 rad/s, and a motor with a gear of 10; units inside the motor.
 LIMIT = 'revolute lower="-1" upper="1" velocity="2" effort="1"'
@@ -73,7 +67,7 @@ def test_limits_of_measurements(inside, limits):
     text = urdf({'j': LIMIT}, transmission('t', 'Simple', ['j'], ['m']))
     text = text.replace('<joint name="j"/>', f'<joint name="j">{inside}</joint>', 1)
     robot = RobotTransmissions(load_description(text))
-    assert find_measured_limits(robot)[:, 0].tolist() == limits
+    assert contradictions.find_measured_limits(robot)[:, 0].tolist() == limits
 
 
 # -- velocities ----------------------------------------------------------------------------------
@@ -83,33 +77,31 @@ class Motion:
     """
     A motor of some sinusoids, and the driver that measures it.
 
-    :ivar position: Function of the time [rad]; velocity its derivative.
+    :param highest: Frequency [Hz].
     """
 
     def __init__(self, random, highest):
-        count = random.randint(1, 4)
-        waves = [
+        self._drift = random.choice([0.0, random.uniform(-8.0, 8.0)])
+        self._waves = [
             (random.uniform(1.0, 12.0), random.uniform(0.1, highest), random.uniform(0.0, 7.0))
-            for _ in range(count)
+            for _ in range(random.randint(1, 4))
         ]
-        drift = random.choice([0.0, random.uniform(-8.0, 8.0)])
-        self.position = lambda t: (
-            drift * t
-            + sum(
-                speed / (math.tau * f) * math.sin(math.tau * f * t + phase)
-                for speed, f, phase in waves
-            )
-        )
-        self.velocity = lambda t: (
-            drift + sum(speed * math.cos(math.tau * f * t + phase) for speed, f, phase in waves)
-        )
+
+    def position(self, t):
+        """Return the position at a time [rad]."""
+        waves = (v / (math.tau * f) * math.sin(math.tau * f * t + p) for v, f, p in self._waves)
+        return self._drift * t + sum(waves)
+
+    def velocity(self, t):
+        """Return the derivative of the position [rad/s]."""
+        return self._drift + sum(v * math.cos(math.tau * f * t + p) for v, f, p in self._waves)
 
 
-def measure_once(watch, positions, velocities, now):
+def measure_once(watch, position, velocity, now):
     """Give a watch the numbers of a message, as states do."""
-    watch.velocities.append(velocities)
+    watch.velocities.append(np.array([velocity]))
     if now >= watch.due:
-        watch.end_interval(positions, now)
+        watch.end_interval(np.array([position]), now)
 
 
 def measure(
@@ -133,7 +125,7 @@ def measure(
         if random.random() < gaps / rate:
             until = now + random.uniform(0.0, 3.0)
         if now > until:
-            measure_once(watch, np.array([position]), np.array([velocity]), now)
+            measure_once(watch, position, velocity, now)
         if now > second + 1.0:
             second += 1.0
             watch.judge_motion()
@@ -194,7 +186,7 @@ def test_rest_is_no_contradiction(position, velocity):
     random, watch = Random(1), MotionWatch(make_robot(), math.nan)
     for step in range(1, 9000):
         now = 0.1 * step
-        measure_once(watch, np.array([position(random, now)]), np.array([velocity(random)]), now)
+        measure_once(watch, position(random, now), velocity(random), now)
         if not step % 10:
             watch.judge_motion()
     assert watch.found == {}
@@ -207,9 +199,7 @@ def test_a_contradiction_lasts_until_it_is_refuted():
         now = 0.01 * step
         speed = 0.0 if 400 < step <= 800 else 5.0
         position = 5.0 * min(now, 4.0) + 5.0 * max(now - 8.0, 0.0)
-        measure_once(
-            watch, np.array([position]), np.array([speed / (60.0 if step < 800 else 1.0)]), now
-        )
+        measure_once(watch, position, speed / (60.0 if step < 800 else 1.0), now)
         if not step % 100:
             watch.judge_motion()
             assert bool(watch.found) is (2 <= step // 100 < 10), step
@@ -223,7 +213,7 @@ def test_a_small_period_of_an_encoder_is_found_by_its_jump():
         for step in range(1, 300):
             total = forward * 5.0 * 0.01 * step
             reading = total if period == turn else total % turn
-            measure_once(watch, np.array([reading]), np.array([forward * 5.0]), 0.01 * step)
+            measure_once(watch, reading, forward * 5.0, 0.01 * step)
         assert list(watch.found) == ([] if period == turn else ['period of m'])
 
 
@@ -232,38 +222,40 @@ def test_no_motion_within_a_correct_period_is_a_jump(seed, lag):
     """A motor that uses a small part of its period and reverses as it likes does not jump."""
     watch = MotionWatch(make_robot(), np.array([1e4]))
     random = Random(seed)
-    motion = Motion(random, 3.0)
-    assert (
-        measure(random, motion, rate=100.0, seconds=6.0, noise=0.5, lag=lag, watch=watch)[1] == {}
-    )
+    motion, more = Motion(random, 3.0), {'noise': 0.5, 'lag': lag, 'watch': watch}
+    assert measure(random, motion, rate=100.0, seconds=6.0, **more)[1] == {}
+
+
+def test_a_return_during_a_gap_is_no_jump():
+    """A motor that comes back while the driver is silent has not jumped by its period."""
+    watch = MotionWatch(make_robot(), np.array([1e4]))
+    for begin in (0.0, 2.0, 4.5):
+        for step in range(1, 11):
+            now = 0.11 * step
+            measure_once(watch, 5.0 * now**2, 10.0 * now, begin + now)
+    assert watch.found == {}
 
 
 # -- the whole way -------------------------------------------------------------------------------
 
 
-class _Watched:
+class Watched(World):
     """A bridge with one driver in its units, and its diagnostics."""
 
-    def __init__(self, inside='', limit=LIMIT, **options):
-        self.bridge = Bridge(make_robot(inside, limit), BridgeOptions(**options), send=print)
+    def __init__(self, inside='', **options):
+        super().__init__(make_robot(inside), **options)
         self._watch = BridgeWatch(self.bridge, {'s': TopicStatistics('s')}, ['s'])
-        self._layouts, self._now = LayoutTable(), 0.0
 
     def run(self, position, velocity, seconds=4):
         """Send functions of the time, and return the statuses of the actuators, one a second."""
-        statuses = []
-        outputs = {
-            name: Peers(f'/{name}') for name in ('actuator_commands', 'actuator_trajectory')
-        }
-        for step in range(100 * seconds):
-            self._now += 0.01
-            message = record(['m'], [position(self._now)], [velocity(self._now)])
-            layout = self._layouts.find_layout(message.names, message.lengths)
-            self.bridge.states.merge_message(
-                self.bridge.plan.states, 's', layout, message, (1, 0), self._now
-            )
-            if step % 100 == 99:
-                look = Look(self._now, 1.0, 1.0)
+        statuses, begun = [], self.now
+        outputs = {name: Peers(name) for name in ('actuator_commands', 'actuator_trajectory')}
+        for step in range(1, 100 * seconds + 1):
+            self.now = begun + 0.01 * step
+            at = self.now - 100.0
+            self.state(['m'], 's', position=[position(at)], velocity=[velocity(at)])
+            if not step % 100:
+                look = Look(self.now, 1.0, 1.0)
                 found = self._watch.inspect_bridge(look, {'s': Peers('/s')}, outputs, [], {})
                 statuses += [each for each in found if each.name == 'actuators']
         return statuses
@@ -285,7 +277,7 @@ UNITS = '<param name="position_unit">{}</param><param name="velocity_unit">{}</p
 )  # fmt: skip
 def test_wrong_units_are_a_warning(inside, unit, speed_unit, kind):
     """A driver that sends other units than declared is a warning, others are none."""
-    statuses = _Watched(inside).run(
+    statuses = Watched(inside).run(
         lambda t: 8.0 * math.sin(t) * unit, lambda t: 8.0 * math.cos(t) * speed_unit, seconds=6
     )
     assert max(each.level for each in statuses) == (WARN if kind else OK)
@@ -295,7 +287,7 @@ def test_wrong_units_are_a_warning(inside, unit, speed_unit, kind):
 
 def test_a_period_in_other_units_is_a_warning():
     """With wrap_period 360 and a driver in turns the joint is off after a turn, and it is said."""
-    watched = _Watched(UNITS.format('turn', 'turn/s'), wrap_period=('m=360',))
+    watched = Watched(UNITS.format('turn', 'turn/s'), wrap_period=('m=360',))
     status = watched.run(lambda t: 0.5 * t % 1.0, lambda t: 0.5)[-1]
     assert [each.name for each in status.troubles] == ['period of m']
     assert status.level == WARN
@@ -303,19 +295,9 @@ def test_a_period_in_other_units_is_a_warning():
 
 def test_one_reading_beyond_a_limit_is_no_trouble():
     """A joint has to be beyond its limit at two looks within five seconds."""
-    watched = _Watched()
+    watched = Watched()
     looks = [
         watched.run(lambda t, at=at: at, lambda t: 0.0, seconds=1)[0].level
         for at in (9.0, 11.0, 9.0, 9.0, 9.0, 9.0, 9.0, 11.0, 9.0, 11.0, 11.0, 10.05)
     ]
     assert looks == [OK] * 9 + [WARN, WARN, OK]
-
-
-def test_a_return_during_a_gap_is_no_jump():
-    """A motor that comes back while the driver is silent has not jumped by its period."""
-    watch = MotionWatch(make_robot(), np.array([1e4]))
-    for begin in (0.0, 2.0, 4.5):
-        for step in range(1, 11):
-            now = 0.11 * step
-            measure_once(watch, np.array([5.0 * now**2]), np.array([10.0 * now]), begin + now)
-    assert watch.found == {}

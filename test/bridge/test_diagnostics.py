@@ -17,27 +17,13 @@ import numpy as np
 import pytest
 from state_paths import state_path, StatePath
 from zoo.elements import maps, ratio, transmission
+from zoo.reference import ACTUATORS, Message
 
 import transmission_bridge
-from transmission_bridge.bridge.diagnostics import (
-    ERROR,
-    make_status,
-    OK,
-    Recent,
-    Trouble,
-    TroubleLog,
-    WARN,
-)
+from transmission_bridge.bridge import diagnostics, inspection
+from transmission_bridge.bridge.diagnostics import ERROR, make_status, OK, Recent, Trouble, WARN
 from transmission_bridge.bridge.driver_watch import Look, Peers
 from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
-from transmission_bridge.bridge.inspection import (
-    Coverage,
-    inspect_actuators,
-    inspect_commands,
-    inspect_input,
-    inspect_output,
-    inspect_transmissions,
-)
 from transmission_bridge.transmissions import MapReport
 
 
@@ -57,14 +43,14 @@ def time():
     return _Time()
 
 
-def look(statistics, window, now=10.0, period=2.0, incompatible=''):
-    """Return the status of an input."""
+def look(statistics, window, now=10.0, incompatible=''):
+    """Return the status of an input of a driver that should speak every 2 s."""
     peers = Peers('/left/t', incompatible)
-    return inspect_input(statistics, peers, window, Look(now, period))
+    return inspection.inspect_input(statistics, peers, window, Look(now, 2.0))
 
 
 def having(status, **values):
-    """Check level, message (or words that are in it) and values of a status."""
+    """Check values of a status."""
     expected = {key.replace('_', ' '): value for key, value in values.items()}
     assert {key: status[key] for key in expected} == expected
 
@@ -93,33 +79,34 @@ def test_what_lasts_without_interruption(time):
 
 # -- statuses and the log ------------------------------------------------------------------------
 
+LATE, LOST = Trouble('late', WARN, 'late'), Trouble('lost', ERROR, 'lost')
+ODD, NONE = Trouble('odd', WARN, 'odd'), Trouble('none', ERROR, '')
 
-def test_the_worst_trouble_counts():
+
+@pytest.mark.parametrize(
+    ('troubles', 'words', 'level', 'message', 'kept'),
+    [
+        ([LATE, LOST, ODD], {'fine': 'fine'}, ERROR, 'lost; late; odd', (LOST, LATE, ODD)),
+        ([], {'state': 'active'}, OK, 'active', ()),
+        ([NONE], {'state': 'active'}, OK, 'active', ()),
+        ([ODD], {'state': 'active'}, WARN, 'active; odd', (ODD,)),
+    ],
+)
+def test_the_worst_trouble_counts(troubles, words, level, message, kept):
     """The message has the state, then all troubles with a sentence, the worst first."""
-    late, lost, odd = (
-        Trouble(name, level, name)
-        for name, level in (('late', WARN), ('lost', ERROR), ('odd', WARN))
-    )
-    status = make_status('x', [late, lost, odd], {'n': 1}, 'fine')
-    assert (status.level, status.message, status['n']) == (ERROR, 'lost; late; odd', '1')
-    for troubles, level, message in (
-        ([], OK, 'active'),
-        ([Trouble('none', ERROR, '')], OK, 'active'),
-        ([odd], WARN, 'active; odd'),
-    ):
-        status = make_status('x', troubles, {}, state='active')
-        assert (status.level, status.message) == (level, message)
-    assert status.troubles == (odd,)
+    status = make_status('x', troubles, {'n': 1}, **words)
+    assert (status.level, status.message, status['n']) == (level, message, '1')
+    assert status.troubles == kept
 
 
-def statuses_of(troubles):
-    """Return statuses with these troubles by name."""
-    return [make_status(name, each, {}) for name, each in troubles.items()]
+def statuses_of(*troubles, names=('x',)):
+    """Return statuses with these troubles."""
+    return [make_status(name, troubles, {}) for name in names]
 
 
 def test_the_log_says_begin_and_end(time):
     """A trouble is logged at its start, when it gets worse and at its end, not between."""
-    log = TroubleLog(time)
+    log = diagnostics.TroubleLog(time)
     for trouble, said in (
         (Trouble('late', WARN, 'late by 1 s'), [(WARN, 'x: late by 1 s')]),
         (Trouble('late', WARN, 'late by 2 s'), []),
@@ -131,20 +118,18 @@ def test_the_log_says_begin_and_end(time):
         (Trouble('', ERROR, 'refused'), []),
     ):
         time.now += 10.0
-        assert log.find_log_lines(statuses_of({'x': [trouble] if trouble else []})) == said
+        assert log.find_log_lines(statuses_of(*[trouble] * bool(trouble))) == said
 
 
 @given(st.lists(st.booleans(), min_size=30, max_size=120))
 def test_what_comes_and_goes_floods_no_log(looks):
     """A trouble that comes and goes is at most one line per 5 s; a lasting one is logged."""
     time = _Time()
-    log, times = TroubleLog(time), []
+    log, times = diagnostics.TroubleLog(time), []
     looks = [*looks, *[looks[-1]] * 11]
     for is_there in looks:
         time.now += 1.0
-        lines = log.find_log_lines(
-            statuses_of({'x': [Trouble('odd', WARN, 'odd')] if is_there else []})
-        )
+        lines = log.find_log_lines(statuses_of(*[ODD] * is_there))
         times += [(time.now, level) for level, _ in lines]
     assert all(b - a >= 5.0 for (a, _), (b, _) in itertools.pairwise(times))
     assert [level for _, level in times] == ([WARN, OK] * len(times))[: len(times)]
@@ -153,10 +138,8 @@ def test_what_comes_and_goes_floods_no_log(looks):
 
 def test_the_same_trouble_of_a_hundred_parts_is_one_line(time):
     """The first five are named."""
-    names = [f'part {number}' for number in range(100)]
-    lines = TroubleLog(time).find_log_lines(
-        statuses_of({name: [Trouble('odd', WARN, 'odd')] for name in names})
-    )
+    statuses = statuses_of(ODD, names=[f'part {number}' for number in range(100)])
+    lines = diagnostics.TroubleLog(time).find_log_lines(statuses)
     assert lines == [(WARN, 'part 0, part 1, part 2, part 3, part 4 and 95 more: odd')]
 
 
@@ -166,8 +149,7 @@ def test_every_reason_is_explained():
     modules = {*(package / 'bridge').glob('*.py'), package / 'ros' / 'channels.py'}
     reasons = {'bug', 'undecodable', 'future_stamp'}
     services = ('zeroing', 'homing', 'tuned_file')
-    of_services = {package / 'bridge' / f'{name}.py' for name in services}
-    for module in modules - of_services:
+    for module in modules - {package / 'bridge' / f'{name}.py' for name in services}:
         for node in ast.walk(ast.parse(module.read_text('utf-8'))):
             name = isinstance(node, ast.Call) and getattr(node.func, 'id', '')
             if name in ('MessageError', 'Verdict', 'Rejected'):
@@ -190,13 +172,12 @@ def test_an_input(time):
     assert status['age [s]'] == 'never heard'
     statistics.received, statistics.heard = 10, 9.5
     statistics.rejected.update({'ragged': 2, 'bug': 1})
+    counts = {'received': '10', 'accepted': '7', 'rejected': '3', 'rejected_ragged': '2'}
     for rate in ('5.0', '0.0'):
         status = look(statistics, window)
         assert status.level == WARN
         assert 'ragged' in status.message
-        having(
-            status, received='10', accepted='7', malformed='2', rejected='3', rejected_ragged='2'
-        )
+        having(status, malformed='2', **counts)
         assert (status['rate [Hz]'], status['age [s]']) == (rate, '0.500')
     time.now += 5.0
     status = look(statistics, window)
@@ -214,9 +195,9 @@ def test_messages_of_others_are_no_trouble():
     statistics = TopicStatistics('actuator_states')
     statistics.received, statistics.heard, statistics.rejected['foreign'] = 3, 9.5, 2
     status = look(statistics, Recent())
-    assert status.level == WARN
-    assert status.message == (
-        'messages rejected: foreign (they name no actuator of this robot, see actuator_names)'
+    assert (status.level, status.message) == (
+        WARN,
+        'messages rejected: foreign (they name no actuator of this robot, see actuator_names)',
     )
     statistics.used = 9.0
     status = look(statistics, Recent())
@@ -229,164 +210,132 @@ def test_incompatible_peers_are_named():
     peers = '/driver (Best effort publisher and reliable subscription)'
     for status in (
         look(TopicStatistics('t'), Recent(), incompatible=peers),
-        inspect_output('t', Peers('/left/t', peers), Recent()),
+        inspection.inspect_output('t', Peers('/left/t', peers), Recent()),
     ):
         assert status.level == WARN
         assert status.message == f'incompatible nodes on /left/t: {peers}'
         having(status, topic='/left/t', incompatible=peers)
-    assert inspect_output('t', Peers('/t'), Recent()).level == OK
+    assert inspection.inspect_output('t', Peers('/t'), Recent()).level == OK
+
+
+def commands(statistics, counts, window, unheard=''):
+    """Return the status of a source of commands."""
+    return inspection.inspect_commands(statistics, counts, Peers('/left/t'), window, unheard)
 
 
 def test_commands(time):
     """A source's clamps, refusals and contests are counted by joint and warned of for 5 s."""
     statistics, counts = TopicStatistics('joint_commands'), CommandCounts()
     window = Recent(time)
-
-    def found():
-        return inspect_commands(statistics, counts, Peers('/left/t'), window, '')
-
-    statistics.received = 5
-    statistics.rejected['limit'] = 2
-    counts.clamped['lift'] = 3
-    counts.limited['roll'] = 2
-    counts.contested['pitch'] = 1
+    statistics.received, statistics.rejected['limit'] = 5, 2
+    counts.clamped['lift'], counts.limited['roll'], counts.contested['pitch'] = 3, 2, 1
     for _ in range(2):
-        status = found()
+        status = commands(statistics, counts, window)
         assert (status.name, status.level) == ('commands of joint_commands', WARN)
         assert all(word in status.message for word in ('limit', 'lift', 'pitch'))
-    having(
-        status,
-        accepted='3',
-        rejected='2',
-        rejected_limit='2',
-        clamped='3',
-        clamped_lift='3',
-        outside_limits_roll='2',
-        contested='1',
-        contested_pitch='1',
-    )
+    having(status, accepted='3', rejected='2', rejected_limit='2', outside_limits_roll='2')
+    having(status, clamped='3', clamped_lift='3', contested='1', contested_pitch='1')
     time.now += 5.0
-    assert found().level == OK
+    assert commands(statistics, counts, window).level == OK
     counts.contested['pitch'] += 1
-    status = found()
+    status = commands(statistics, counts, window)
     assert (status.level, status.message) == (WARN, 'also commanded by another source: pitch')
 
 
 def test_commands_that_nobody_hears(time):
     """A topic without subscribers is a warning while commands are accepted."""
     statistics, window = TopicStatistics('joint_commands'), Recent(time)
-
-    def found(unheard):
-        return inspect_commands(statistics, CommandCounts(), Peers('/left/t'), window, unheard)
-
-    assert found('actuator_commands').level == OK
-    statistics.received = 1
-    assert found('').level == OK
-    # The subscriber of the command has left since.
-    assert found('actuator_commands').level == OK
-    statistics.received = 2
-    status = found('actuator_commands')
-    assert status.level == WARN
+    for received, unheard, level in (
+        (0, 'actuator_commands', OK),
+        (1, '', OK),
+        # The subscriber of the command has left since.
+        (1, 'actuator_commands', OK),
+        (2, 'actuator_commands', WARN),
+    ):
+        statistics.received = received
+        status = commands(statistics, CommandCounts(), window, unheard)
+        assert status.level == level
     assert status.message.startswith('actuator_commands has 0 subscribers: start the driver')
     time.now += 5.0
-    assert found('actuator_commands').level == OK
+    assert commands(statistics, CommandCounts(), window, 'actuator_commands').level == OK
 
 
 # -- the robot -----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def fed(robot, feed):
-    """Return a function that makes a state path that has taken these messages."""
-
-    def make(*messages, **options):
-        states = state_path(robot, **options)
-        for message in messages:
-            feed(states, message, now=1.0)
-        return states
-
-    return make
-
-
-def of_robot(robot, states, window=None, now=1.0, reports=None):
+def of_robot(robot, path, window=None, now=1.0, reports=None):
     """Return the statuses of the transmissions by name."""
-    latest, reports = states.states, reports or (states.states.report, MapReport())
-    stale = latest.find_stale_actuators(now)
-    found = inspect_transmissions(robot, latest, reports, window or Recent(), stale)
+    states, window = path.states, window or Recent()
+    reports, stale = reports or (states.report, MapReport()), states.find_stale_actuators(now)
+    found = inspection.inspect_transmissions(robot, states, reports, window, stale)
     return {each.name.removeprefix('transmission '): each for each in found}
 
 
-def of_actuators(robot, states, now=1.0):
+def of_actuators(robot, path, now=1.0):
     """Return the status of the actuators."""
-    latest = states.states
-    return inspect_actuators(robot, latest, now, latest.find_stale_actuators(now), {})
+    stale = path.states.find_stale_actuators(now)
+    return inspection.inspect_actuators(robot, path.states, now, stale, {})
 
 
-def test_transmissions_that_are_loaded(robot, fed):
+def test_transmissions_that_are_loaded(robot):
     """They are OK."""
-    statuses = of_robot(robot, fed())
+    statuses = of_robot(robot, state_path(robot))
     assert set(statuses) == {'hoist', 'gauge', 'wrist', 'arm'}
     wrist = statuses['wrist']
     assert (wrist.level, wrist.message, wrist['loaded']) == (OK, 'loaded', 'True')
-    having(
-        wrist,
-        type='transmission_interface/DifferentialTransmission',
-        **dict.fromkeys(('NaN', 'domain', 'singular', 'branch'), '0'),
-    )
+    having(wrist, type='transmission_interface/DifferentialTransmission')
+    having(wrist, NaN='0', domain='0', singular='0', branch='0')
 
 
-def test_nan_is_counted(robot, reference, fed, time):
+def test_nan_is_counted(robot, feed, time):
     """NaN and infinite numbers are counted for their transmissions; positions are a warning."""
-    nan, window = math.nan, Recent(time)
-    states = fed(
-        reference.Message(('left', 'winch'), position=(nan, 1.0)),
-        reference.Message(('winch', 'left'), position=(1.0, math.inf), velocity=(nan, 0.0)),
-        reference.Message(('left', 'finger'), position=(1.0, nan)),
-    )
-    statuses = of_robot(robot, states, window)
+    path, nan, window = state_path(robot), math.nan, Recent(time)
+    feed(path, Message(('left', 'winch'), position=(nan, 1.0)))
+    feed(path, Message(('winch', 'left'), position=(1.0, math.inf), velocity=(nan, 0.0)))
+    feed(path, Message(('left', 'finger'), position=(1.0, nan)))
+    statuses = of_robot(robot, path, window)
     counts = {name: each['NaN'] for name, each in statuses.items()}
     assert counts == {'wrist': '2', 'hoist': '1', 'gauge': '1', 'arm': '0'}
     assert statuses['hoist']['NaN velocity'] == '1'
     assert [statuses[name].level for name in ('wrist', 'hoist', 'arm')] == [WARN, OK, OK]
     time.now += 5.0
-    assert of_robot(robot, states, window)['wrist'].level == OK
-    status = of_actuators(robot, states)
+    assert of_robot(robot, path, window)['wrist'].level == OK
+    status = of_actuators(robot, path)
     assert status['not finite finger position'] == '1'
     assert status['not finite left position'] == '2'
 
 
-def test_stale_actuators(robot, reference, fed):
+def test_stale_actuators(robot, feed):
     """An actuator that timed out is an error of its transmissions; strange names are none."""
-    states = fed(reference.Message(('winch', 'ghost'), position=(1.0, 1.0)), timeout=0.5)
-    fresh, late = of_robot(robot, states, now=1.4), of_robot(robot, states, now=1.6)
-    assert [fresh[name].level for name in ('hoist', 'gauge', 'wrist')] == [OK, OK, ERROR]
-    assert [late[name].level for name in ('hoist', 'gauge', 'wrist')] == [ERROR] * 3
-    assert 'winch' in late['hoist'].message
-    status = of_actuators(robot, states, 1.4)
+    path = state_path(robot, timeout=0.5)
+    feed(path, Message(('winch', 'ghost'), position=(1.0, 1.0)), now=1.0)
+    names = ('hoist', 'gauge', 'wrist')
+    for now, levels in ((1.4, [OK, OK, ERROR]), (1.6, [ERROR] * 3)):
+        statuses = of_robot(robot, path, now=now)
+        assert [statuses[name].level for name in names] == levels
+    assert 'winch' in statuses['hoist'].message
+    status = of_actuators(robot, path, 1.4)
     assert (status.level, status['stale']) == (ERROR, 'left, right, hip, crank, finger')
     assert (status['known'], status["unknown name 'ghost'"]) == ('1', '1')
-    states = fed(reference.Message(('ghost', 'winch'), (1.0, 1.0)))
-    status = inspect_actuators(robot, states.states, 1.0, np.zeros(6, dtype=bool), {})
+    fresh = np.zeros(6, dtype=bool)
+    status = inspection.inspect_actuators(robot, path.states, 1.0, fresh, {})
     assert (status.level, status["unknown name 'ghost'"]) == (OK, '1')
 
 
 def test_a_transmission_that_cannot_be_used():
     """It is an error with the reason, as long as it lasts."""
-    strange = transmission('nowhere', 'Simple', ('one',), ('m1',))
-    strange = strange.replace('transmission_interface/Simple', 'nowhere/No')
+    strange = transmission('nowhere', 'nowhere/NoTransmission', ('one',), ('m1',))
     zero = transmission('zero', 'Simple', {'two': ratio(0.0)}, ('m2',))
     robot, window = maps(('one', 'two'), strange + zero), Recent()
-    states = StatePath(robot)
+    path = StatePath(robot)
     for _ in range(2):
-        statuses = of_robot(robot, states, window)
-        assert {name: each.level for name, each in statuses.items()} == {
-            'nowhere': ERROR,
-            'zero': ERROR,
-        }
+        statuses = of_robot(robot, path, window)
+        levels = {name: each.level for name, each in statuses.items()}
+        assert levels == {'nowhere': ERROR, 'zero': ERROR}
         assert 'nowhere/NoTransmission' in statuses['nowhere'].message
         assert re.search('line .* other than zero', statuses['zero'].message)
         assert statuses['zero']['loaded'] == 'False'
-    message = of_actuators(robot, states).message
+    message = of_actuators(robot, path).message
     assert 'of the transmissions in use; rejected: nowhere, zero' in message
 
 
@@ -394,11 +343,10 @@ def test_map_troubles(robot, time):
     """Samples that a mechanism could not map are counted by reason, for states and commands."""
     first, second = MapReport(), MapReport()
     first.counts['wrist', 'domain'] = 2
-    second.counts['wrist', 'domain'] = 1
-    second.counts['wrist', 'branch'] = 1
-    states, window, looks = StatePath(robot), Recent(time), []
+    second.counts.update({('wrist', 'domain'): 1, ('wrist', 'branch'): 1})
+    path, window, looks = StatePath(robot), Recent(time), []
     for _ in range(2):
-        looks.append(of_robot(robot, states, window, -1.0, reports=(first, second))['wrist'])
+        looks.append(of_robot(robot, path, window, -1.0, (first, second))['wrist'])
         time.now += 5.0
     assert [each.level for each in looks] == [WARN, OK]
     assert looks[0].message == (
@@ -411,75 +359,60 @@ def test_map_troubles(robot, time):
 # -- single actuators ----------------------------------------------------------------------------
 
 
-class _Watched:
-    """A :class:`Coverage` and the states that it looks at."""
-
-    def __init__(self, robot, feed, time):
-        self.states = StatePath(robot)
-        self._feed, self._time = feed, time
-        self._watch, self._window = Coverage(robot), Recent(time)
-        self._begun = time.now
-        self.publishers = {'a': ['/first'], 'b': ['/second']}
-
-    def look(self, *messages):
-        """Have a second pass in which these come, each with its topic; return the troubles."""
-        self._time.now += 1.0
-        for source, message in messages:
-            self._feed(self.states, message, now=self._time.now, source=source)
-        peers = {
-            topic: Peers(f'/left/{topic}', publishers=dict(enumerate(publishers)))
-            for topic, publishers in self.publishers.items()
-        }
-        open_for = self._time.now - self._begun
-        found = self._watch.find_troubles(self.states.states, self._window, peers, open_for)
-        return {trouble.name: trouble.sentence for trouble in found if trouble.sentence}
-
-
 @pytest.fixture
 def watched(robot, feed, time):
-    """Return a :class:`_Watched`."""
-    return _Watched(robot, feed, time)
+    """Return a function that has a second pass in which messages come, and finds the troubles."""
+    path, coverage, window = StatePath(robot), inspection.Coverage(robot), Recent(time)
+    begun = time.now
+
+    def pass_second(*messages, a=('/first',), b=('/second',)):
+        time.now += 1.0
+        for source, names in messages:
+            feed(path, Message(names, (1.0,) * len(names)), source, time.now)
+        peers = {
+            topic: Peers(f'/left/{topic}', publishers=dict(enumerate(publishers)))
+            for topic, publishers in (('a', a), ('b', b))
+        }
+        found = coverage.find_troubles(path.states, window, peers, time.now - begun)
+        return {trouble.name: trouble.sentence for trouble in found if trouble.sentence}
+
+    return pass_second
 
 
-def test_actuators_that_no_driver_gives(watched, reference):
+def test_actuators_that_no_driver_gives(watched):
     """Actuators that are missing while others are received are named, with unknown names."""
-    message = reference.Message(('left', 'right', 'hip', 'ghost'), position=(1.0,) * 4)
-    looks = [watched.look(), *(watched.look(('a', message)) for _ in range(3))]
+    names = ('left', 'right', 'hip', 'ghost')
+    looks = [watched(), *(watched(('a', names)) for _ in range(3))]
     assert looks[:2] == [{}, {}]
     words = looks[2]['never heard']
     # A joint that passes through may have no motor.
     assert words.startswith('no state of winch, crank yet: ')
     assert "(unknown: 'ghost'), see actuator_names" in words
-    assert not watched.look(('a', reference.Message(reference.ACTUATORS, (1.0,) * 6)))
+    assert not watched(('a', ACTUATORS))
 
 
-def test_one_of_two_drivers_of_a_topic(watched, reference):
+def test_one_of_two_drivers_of_a_topic(watched):
     """Actuators missing since their topic lost a publisher are named until they return."""
-    first = ('a', reference.Message(('left', 'right', 'winch'), position=(1.0,) * 3))
-    second = ('a', reference.Message(('hip', 'crank', 'finger'), position=(1.0,) * 3))
-    watched.publishers = {'a': ['/first', '/second']}
-    assert not any(watched.look(first, second) for _ in range(3))
+    first, second = ('a', ('left', 'right', 'winch')), ('a', ('hip', 'crank', 'finger'))
+    two = ('/first', '/second')
+    assert not any(watched(first, second, a=two) for _ in range(3))
     # One that sends when something changes is no trouble as long as it is there.
-    assert not any(watched.look(first) for _ in range(5))
-    assert not watched.look(first, second)
-    watched.publishers = {'a': ['/first']}
-    looks = [watched.look(first) for _ in range(3)]
+    assert not any(watched(first, a=two) for _ in range(5))
+    assert not watched(first, second, a=two)
+    looks = [watched(first) for _ in range(3)]
     assert 'gone' not in looks[0]
     assert looks[2]['gone'].startswith('no more states of hip, crank, finger; ')
-    watched.publishers = {'a': ['/first', '/second']}
-    assert not watched.look(first, second)
+    assert not watched(first, second, a=two)
 
 
-def test_actuators_given_on_two_topics(watched, reference):
+def test_actuators_given_on_two_topics(watched):
     """Two drivers that give one number in turn are named with it; one that takes over is not."""
-    message = reference.Message(reference.ACTUATORS, position=(1.0,) * 6)
-    shared = reference.Message(('hip',), position=(2.0,))
-    assert not watched.look(('a', message), ('a', message))
-    assert not watched.look(('b', shared))
-    found = watched.look(('a', message), ('b', shared))
-    assert found['contested'] == (
+    every, shared = ('a', ACTUATORS), ('b', ('hip',))
+    assert not watched(every, every)
+    assert not watched(shared)
+    assert watched(every, shared)['contested'] == (
         "published on two topics, the latest number is used: 'hip' on /left/a (/first) and "
         '/left/b (/second); let one driver publish each actuator'
     )
-    assert all(watched.look(('b', shared)) for _ in range(4))
-    assert not watched.look(('b', shared))
+    assert all(watched(shared) for _ in range(4))
+    assert not watched(shared)

@@ -34,8 +34,7 @@ class _Driver:
     def __init__(self, timeout=0.0, phase=0.5, topic='/a', publishers=("'/driver'",), others=()):
         self.statistics = TopicStatistics('a')
         self.publishers, self.others = dict(enumerate(publishers, 1)), others
-        self.bridges = ''
-        self.refuses, self.is_paused = '', False
+        self.bridges, self.refuses, self.is_paused = '', '', False
         self._topic, self._timeout = topic, timeout or math.inf
         self._watch = DriverWatch(self.statistics)
         self.now, self._numbers = phase, np.zeros(3)
@@ -43,17 +42,10 @@ class _Driver:
     def look(self):
         """Have a second pass in which nothing comes; return the trouble, or ``None``."""
         self.now += not self.is_paused
-        troubles = self._watch.find_troubles(
-            Peers(
-                self._topic,
-                publishers=self.publishers,
-                elsewhere=self.others,
-                rivals=self.bridges,
-            ),
-            self._numbers,
-            self._timeout,
-            Look(self.now, elapsed=float(not self.is_paused), open_for=self.now),
-        )
+        more = {'publishers': self.publishers, 'elsewhere': self.others, 'rivals': self.bridges}
+        look = Look(self.now, elapsed=float(not self.is_paused), open_for=self.now)
+        peers = Peers(self._topic, **more)
+        troubles = self._watch.find_troubles(peers, self._numbers, self._timeout, look)
         found = [trouble for trouble in troubles if trouble.sentence]
         assert len(found) < 2
         return found[0] if found else None
@@ -193,18 +185,27 @@ def test_a_driver_that_was_never_heard():
     )
 
 
-def test_states_that_two_bridges_use():
-    """Another bridge on the topic is a warning at the second look, until it has left."""
+@pytest.mark.parametrize(
+    ('change', 'name', 'words'),
+    [
+        ({'bridges': "'/left/bridge'"}, 'other bridges',
+         ("another bridge ('/left/bridge') also uses the states on /a: ", 'state_topics')),
+        ({'publishers': {1: "'/driver'", 2: "'/driver'"}}, 'shared',
+         ("/a has 2 publishers ('/driver', '/driver'): stop one of them if both publish the same ",
+          'same actuator')),
+    ],
+)  # fmt: skip
+def test_a_topic_of_two(change, name, words):
+    """Two bridges or publishers are a warning from the second look, until one has left."""
     driver = _Driver()
-    driver.bridges = "'/left/bridge'"
-    first, *found = driver.run(every(0.1, 4.0))
+    assert not any(driver.run(every(0.1, 4.0)))
+    before = {each: getattr(driver, each) for each in change}
+    vars(driver).update(change)
+    first, *found = driver.run(driver.now + every(0.1, 4.0))
     assert first is None
-    assert {trouble.level for trouble in found} == {WARN}
-    assert found[0].sentence.startswith(
-        "another bridge ('/left/bridge') also uses the states on /a: "
-    )
-    assert 'actuator_state_topics' in found[0].sentence
-    driver.bridges = ''
+    assert {(trouble.name, trouble.level) for trouble in found} == {(name, WARN)}
+    assert all(each in found[0].sentence for each in words)
+    vars(driver).update(before)
     assert not any(driver.run(driver.now + every(0.1, 4.0)))
 
 
@@ -223,8 +224,7 @@ def test_states_that_two_bridges_use():
 )
 def test_the_namespace_of_a_driver(others, namespace):
     """A topic that differs by its namespace only is named: the commands use it too."""
-    topic = '/here/here/a'
-    driver = _Driver(phase=-1.0, topic=topic, publishers=(), others=others)
+    driver = _Driver(phase=-1.0, topic='/here/here/a', publishers=(), others=others)
     driver.statistics.topic = 'here/a'
     words = driver.wait(4)[3].sentence
     assert ('__ns' in words) == (namespace is not None)
@@ -238,15 +238,15 @@ def test_never_heard_is_an_error_once_the_timeout_has_passed_too():
     assert levels == [None] * 3 + [WARN] * 3 + [ERROR] * 3
 
 
-def test_every_message_is_refused():
+@pytest.mark.parametrize(('timeout', 'level'), [(0.0, WARN), (1.0, ERROR)])
+def test_every_message_is_refused(timeout, level):
     """The reason is reported, not a missing message; the log has it already."""
-    for timeout, level in ((0.0, WARN), (1.0, ERROR)):
-        driver = _Driver(timeout)
-        driver.refuses = 'foreign'
-        found = driver.run(every(0.1, 10.0))[-1]
-        assert found.level == level
-        assert found.sentence.endswith('every message is rejected: why foreign')
-        assert timeout or not found.name
+    driver = _Driver(timeout)
+    driver.refuses = 'foreign'
+    found = driver.run(every(0.1, 10.0))[-1]
+    assert found.level == level
+    assert found.sentence.endswith('every message is rejected: why foreign')
+    assert timeout or not found.name
 
 
 @pytest.mark.parametrize(('timeout', 'level'), [(0.0, WARN), (1.0, ERROR)])
@@ -254,13 +254,11 @@ def test_a_driver_that_was_started_again_with_other_names(timeout, level):
     """The reason of the rejections is reported, also without a timeout, and logged."""
     driver = _Driver(timeout)
     driver.run(every(0.1, 5.0))
-    driver.publishers = {2: "'/driver'"}
-    driver.refuses = 'foreign'
+    driver.publishers, driver.refuses = {2: "'/driver'"}, 'foreign'
     found = driver.run(every(0.1, 5.0, 5.0))[-1]
     assert found.level == level
-    assert found.sentence.endswith(
-        "every message (from '/driver') has been rejected for 4 s: why foreign"
-    )
+    words = "every message (from '/driver') has been rejected for 4 s: why foreign"
+    assert found.sentence.endswith(words)
     assert found.name == 'refused'  # 'silent' may be in the log already
     driver.refuses = ''
     assert driver.run(every(0.1, 2.5, 10.0))[-1] is None
@@ -275,22 +273,6 @@ def test_a_gripper_on_the_topic_of_a_driver():
     first, *found = driver.run(every(0.1, 20.0, 5.0), moving)
     assert first is None
     assert {trouble.name for trouble in found} == {'shared'}
-
-
-def test_several_publishers_of_a_topic():
-    """They are a warning with their nodes from the second look, until one has left."""
-    driver = _Driver()
-    assert not any(driver.run(every(0.1, 4.0)))
-    driver.publishers = {1: "'/driver'", 2: "'/driver'"}
-    first, *found = driver.run(driver.now + every(0.1, 4.0))
-    assert first is None
-    assert {(trouble.name, trouble.level) for trouble in found} == {('shared', WARN)}
-    assert found[0].sentence == (
-        "/a has 2 publishers ('/driver', '/driver'): stop one of them if both publish the same "
-        'actuator'
-    )
-    driver.publishers = {1: "'/driver'"}
-    assert not any(driver.run(driver.now + every(0.1, 4.0)))
 
 
 @pytest.mark.parametrize(('used', 'level'), [(8.9, ERROR), (9.1, None), (10.1, ERROR)])

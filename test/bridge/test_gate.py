@@ -19,14 +19,11 @@ from zoo.elements import (
     ANKLE,
     CLAW,
     FINGER,
-    leg,
     maps,
     NARROW,
     numbered,
     pair,
-    PALM,
     params,
-    simple,
     three,
     transmission,
     WRIST,
@@ -35,14 +32,9 @@ from zoo.robots import maps as promise_maps
 
 from transmission_bridge.bridge import bridge
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.joint_rules import Followers
-from transmission_bridge.bridge.motion import COMMAND, Motion
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.plan import Plan
-from transmission_bridge.bridge.states import KnownState
-from transmission_bridge.errors import MessageError, ParameterError
+from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import Layout
-from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
 
 # -- joints that follow --------------------------------------------------------------------------
 
@@ -85,26 +77,6 @@ def test_joints_without_a_common_position_within_their_limits_are_rejected():
     assert world.command(velocity={'j0': -0.5}) == {'velocity': {'m0': pytest.approx(-0.5)}}
 
 
-def test_two_motors_of_three_joints_are_scaled_together_and_not_clamped():
-    """Velocities keep their direction; which joint should give way is unknown for positions."""
-    world = World(numbered(PALM, NARROW, count=3))
-    sent = world.command(velocity={'j0': 1.0, 'j1': 0.5})['velocity']
-    assert sent == pytest.approx({'m0': 2 / 3, 'm1': 1 / 3})
-    assert world.command(position={'j0': 0.3, 'j1': 0.2})['position'] == pytest.approx(
-        {'m0': 0.3, 'm1': 0.2}
-    )
-    assert reason(world.command, position={'j0': 0.3, 'j1': 0.3}) == 'limit'
-
-
-def test_a_joint_that_follows_moves_inward_from_beyond_its_limit():
-    """Inward motion of a joint that follows passes; outward velocity becomes zero."""
-    world = World(numbered(CLAW, NARROW))
-    world.state(position=(0.3,))
-    assert world.command(velocity={'j0': -0.1}) == {'velocity': {'m0': pytest.approx(-0.1)}}
-    assert world.command(velocity={'j0': 0.1}) == {'velocity': {'m0': 0.0}}
-    assert world.command(position={'j0': 0.1}) == {'position': {'m0': pytest.approx(0.1)}}
-
-
 def test_a_step_of_a_joint_that_follows_counts():
     """``max_step`` compares all joints that one motor moves; a command to any of them counts."""
     world = World(numbered(CLAW, NARROW), max_step='reject', limits='off')
@@ -120,77 +92,16 @@ def test_a_step_of_a_joint_that_follows_counts():
     assert world.command(position={'j0': -0.1 + 0.2 / 5})
 
 
-@pytest.mark.parametrize('limits', ['clamp', 'reject'])
-def test_waypoints_keep_the_limits_of_joints_that_one_motor_moves(limits):
-    """A trajectory obeys the same limits as a command; the speed is that of the motion."""
-    world = World(numbered(CLAW, NARROW), limits=limits)
-    ways = [
-        (1.0, {'positions': (1.0, 1.0), 'velocities': (2.0, 2.0)}),
-        (3.0, {'positions': (0.1, 0.5), 'velocities': (0.1, 0.5)}),
-    ]
-    if limits == 'reject':
-        assert reason(world.trajectory, ('j0', 'j1'), *ways) == 'limit'
-        return
-    points = world.trajectory(('j0', 'j1'), *ways)
-    assert np.array([point.positions for point in points]) == pytest.approx(np.c_[[0.2, 0.1]])
-    assert np.array([point.velocities for point in points]) == pytest.approx(np.c_[[0.4, 0.1]])
-    fast = [(1.0, {'positions': (-0.1, -0.5)}), (1.4, {'positions': (0.1, 0.5)})]
-    assert reason(world.trajectory, ('j0', 'j1'), *fast) == 'limit'
-
-
-def test_a_plain_array_keeps_the_limits_of_joints_that_one_motor_moves():
-    """A plain array to a driver has the numbers within the limits of all joints."""
-    world = World(numbered(CLAW, NARROW), command_actuators=('m0',))
-    arrays = world.array(position={'j0': 1.0})
-    assert arrays == {'actuator_position_commands': [pytest.approx(0.2)]}
-    arrays = world.array(velocity={'j0': 2.0})
-    assert arrays == {'actuator_velocity_commands': [pytest.approx(0.4)]}
-
-
-@pytest.mark.parametrize('limits', ['clamp', 'reject'])
-def test_a_varying_ratio_is_compared_at_the_motion_of_the_motor(limits):
-    """Where the ratio varies, positions beyond a limit are rejected and velocities scaled."""
-    robot = promise_maps('claw')  # near = a, far = sin(a)
-    world = World(robot, limits=limits)
-    place = robot.actuator_names.index('bender')
-    world.state(position=[0.5 if n == place else 0.0 for n in range(len(robot.actuator_names))])
-    assert world.command(position={'near': 0.5, 'far': np.sin(0.5)})
-    assert reason(world.command, position={'near': 1.0, 'far': 0.8}) == 'limit'
-    fast = {'near': 3.0, 'far': 2.0}  # near would turn at 2.68 and far at 2.36
-    if limits == 'reject':
-        assert reason(world.command, velocity=fast) == 'limit'
-    else:
-        sent = world.command(velocity=fast)['velocity']
-        assert sent == {'bender': pytest.approx(2.0 / np.cos(0.5))}
-
-
-def test_a_motion_that_cannot_be_computed_becomes_no_number():
-    """Positions and velocities without a known motion become NaN: the gate rejects them."""
-    robot = promise_maps('claw')
-    places = [robot.joint_names.index(name) for name in ('near', 'far')]
-    command = np.full((3, len(robot.joint_names)), np.nan)
-    command[:2, places] = [[9.0, 9.0], [0.0, 1.0]]  # the motor ends at 1.2
-    unknown = np.full(len(robot.joint_names), np.nan)
-    plan = Plan(robot, BridgeOptions(limits='off'))
-    pattern = plan.find_pattern(COMMAND, np.isfinite(command).tobytes())
-    motion = Motion('', pattern, command, np.empty(0))
-    for rule in Followers.make(plan, pattern):
-        assert rule.apply(motion, KnownState(0.0, unknown, unknown), None) is None
-    expected = np.array([[math.nan] * 2, [0.0, math.nan]])
-    np.testing.assert_array_equal(command[:2, places], expected)
-
-
-def test_tuning_does_not_move_joints_to_the_limit_of_one_that_follows():
-    """A change by which the limit of one joint would move another joint too far is rejected."""
-    pair = transmission('pair', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 0.2'))
-    limits = {'j0': 'revolute lower="-9" upper="9"', 'j1': 'revolute lower="-1" upper="1"'}
-    world = World(maps(limits, pair))
-    world.state(position=(4.9,))
-    world.command(position={'j0': 4.9})  # j1 is at 0.98
-    with pytest.raises(ParameterError):
-        world.tune({'pair.joints.j1.offset': 0.05})
-    world.tune({'pair.joints.j1.offset': 0.03})
-    assert world.command(position={'j0': 4.9}) == {'position': {'m0': pytest.approx(4.85)}}
+def test_joints_that_no_position_of_their_motor_fits():
+    """They are not mapped, and with ``max_step`` make no step, whatever their position is."""
+    robot = promise_maps('claw')  # near = a, far = sin(a), and the motor ends at 1.2
+    world, steps = World(robot, limits='off'), World(robot, limits='off', max_step='reject')
+    beyond = {'near': 9.0, 'far': 9.0}
+    assert reason(world.command, position=beyond) == 'unmapped'
+    way = (1.0, {'positions': (9.0, 9.0)})
+    assert reason(world.trajectory, ('near', 'far'), way) == 'unmapped'
+    for position in (beyond, {'near': 0.5, 'far': np.sin(0.5)}):
+        assert reason(steps.command, position=position) == 'jumped'
 
 
 # -- ends ----------------------------------------------------------------------------------------
@@ -208,30 +119,6 @@ def test_a_finger_with_one_motor_stops(mode, both):
     assert world.wait(0.5) == {}
     assert world.wait(TICK) == {mode: {'m0': 0.0}}
     assert world.wait(5.0) == {}
-
-
-def test_an_end_that_was_not_sent_is_sent_at_the_next_tick():
-    """An entry of the ledger is closed by a message that was sent, not by an attempt."""
-    world = World(pair())
-    world.command(velocity={'j0': 1.0})
-    world.now += 1.0
-    world.fails = True
-    with pytest.raises(ConnectionError):
-        world.bridge.end_expired_commands((2, 0), world.now)
-    world.fails = False
-    assert world.wait(TICK) == {'velocity': {'m0': 0.0}}
-
-
-def test_the_partner_that_is_repeated_goes_on():
-    """A joint with an ended velocity holds zero, so that its partner is not rejected."""
-    world = World(numbered(WRIST))
-    world.state(position=(0.0, 0.0))
-    world.command(velocity={'j0': 1.0, 'j1': 2.0})
-    for _ in range(8):
-        world.wait(TICK)
-        world.state(position=(0.0, 0.0))
-        sent = world.command(velocity={'j0': 1.0})
-    assert sent == {'velocity': {'m0': 1.0, 'm1': 1.0}}
 
 
 def test_a_partner_that_cannot_be_mapped_ends_at_the_motors():
@@ -261,31 +148,6 @@ def test_no_command_is_completed_from_an_old_position(timeout):
     assert reason(world.command, position={'j0': 0.1}) == 'partial'
 
 
-@pytest.mark.parametrize('deactivated', [False, True])
-def test_position_from_before_time_went_back_is_not_used_when_time_has_passed_it(deactivated):
-    """A wrist joint is completed by the position of its partner, which is of a minute ago."""
-    world = World(three())
-    world.state(position=(0.2, 0.2))
-    world.command(position={'j0': 0.1})
-    world.bridge.end_expired_commands((1, 0), 40.0)
-    if deactivated:
-        world.bridge.send_stop((1, 0), 40.0)
-        world.bridge.reset()
-    world.now = 100.4
-    world.state(('m2',), position=(0.0,))
-    assert reason(world.command, position={'j0': 0.1}) == 'partial'
-
-
-def test_no_effort_is_mapped_at_an_old_position():
-    """The effort of a crank depends on its position."""
-    world = World(maps({'knee': 'revolute'}, leg()))
-    world.state(position=world.robot.joint_to_actuator('position', np.array([0.1])))
-    assert 'effort' in world.command(effort={'knee': 10.0})
-    world.now += 3.0
-    world.states.read_values(world.now)  # as diagnostics do
-    assert reason(world.command, effort={'knee': 10.0}) == 'unmapped'
-
-
 # -- plain arrays --------------------------------------------------------------------------------
 
 BOTH = {'command_actuators': ('m0', 'm1')}
@@ -302,24 +164,6 @@ def test_an_array_waits_for_a_command_of_each_member():
     assert world.gate.arrays.missing == {}
     assert world.array(velocity={'j1': 0.25}) == {}
     assert world.array(position={'j0': 0.5}) == {}
-
-
-def test_an_array_does_not_send_the_old_position_of_a_silent_driver():
-    """A driver that was silent may have been moved: its position needs a new command."""
-    drivers = {
-        'actuator_state_topics': ('one', 'two'),
-        'actuator_names': ('one:m0=m0', 'two:m1=m1'),
-    }
-    world = World(pair(), **BOTH, **drivers)
-    world.state(('m0',), 'one', position=(0.0,))
-    world.state(('m1',), 'two', position=(0.0,))
-    world.command(position={'j0': 0.5, 'j1': 1.0})
-    world.now += 3.0
-    world.state(('m0',), 'one', position=(0.5,))
-    assert world.array(position={'j0': 0.5}) == {}
-    world.state(('m1',), 'two', position=(-1.5,))
-    assert world.array(position={'j0': 0.5}) == {}
-    assert world.array(position={'j1': -1.5}) == {'actuator_position_commands': [0.5, -1.5]}
 
 
 def test_an_array_does_not_send_to_an_unknown_turn():
@@ -344,39 +188,6 @@ def test_an_array_keeps_limits_that_were_tuned_since(mode, value):
     assert world.array(**{mode: {'j0': 1.0}}) == {}
     world.gate.ledger.expire_rates(np.array([0]))
     assert arrays(world.wait(TICK)) == {f'actuator_{mode}_commands': [0.0, 1.0]}
-
-
-def test_what_ends_a_velocity_is_always_an_array_too():
-    """Zero for the member that ends, the active velocity of each other, zero for the rest."""
-    world = World(pair(), **BOTH)
-    world.command(velocity={'j0': 1.0})
-    world.command(position={'j1': 0.5})
-    ends = {'velocity': {'m0': 0.0}, 'actuator_velocity_commands': [0.0, 0.0]}
-    assert world.wait(0.75) == ends
-    world.command(velocity={'j0': 1.0})
-    world.wait(0.25)
-    world.command(velocity={'j1': 2.0})
-    assert arrays(world.wait(0.375)) == {'actuator_velocity_commands': [0.0, 2.0]}
-
-
-def test_what_ends_an_effort_keeps_the_others():
-    """The other members repeat the effort that they were sent last, zero if it has ended."""
-    world = World(pair(), **BOTH, zero_effort=True)
-    world.command(effort={'j1': 3.0})
-    world.wait(0.25)
-    world.command(effort={'j0': 2.0})
-    assert arrays(world.wait(0.375)) == {'actuator_effort_commands': [2.0, 0.0]}
-    assert arrays(world.wait(0.25)) == {'actuator_effort_commands': [0.0, 0.0]}
-
-
-def test_a_tuned_torque_constant_changes_no_number_of_an_array():
-    """A motor without a new command keeps its current, though it is another effort now."""
-    text = simple(0) + simple(1, params(effort_unit='A', torque_constant='0.5'))
-    world = World(numbered(text), **BOTH)
-    sent = world.array(effort={'j0': 1.0, 'j1': 4.0})
-    assert sent == {'actuator_effort_commands': [1.0, 8.0]}
-    world.tune({'t1.actuators.m1.torque_constant': 0.4})
-    assert world.array(effort={'j0': 2.0}) == {'actuator_effort_commands': [2.0, 8.0]}
 
 
 def test_an_array_leads_no_joint_further_beyond_its_limit():
@@ -420,33 +231,6 @@ def test_a_trajectory_of_rates_ends(array):
     assert world.wait(TICK) == {'velocity': {'m0': 0.0}}
 
 
-def test_a_trajectory_to_a_position_does_not_end():
-    """Its driver holds the last position."""
-    world = World(pair())
-    world.trajectory('j0', (1.0, {'positions': 0.5, 'velocities': 1.0}))
-    assert world.wait(5.0) == {}
-
-
-def test_a_partner_under_way_is_held_where_it_is_measured():
-    """During a trajectory only the driver knows its target."""
-    world = World(numbered(WRIST))
-    world.state(position=(0.0, 0.0))
-    world.trajectory(('j0', 'j1'), (5.0, {'positions': (1.0, 1.0)}))
-    world.now += 0.5
-    world.state(position=(0.4, 0.0))  # both joints are at 0.2
-    sent = world.command(position={'j0': 0.3})
-    assert sent == {'position': pytest.approx({'m0': 0.5, 'm1': 0.1})}
-
-
-def test_time_that_goes_backwards_ends_trajectories_of_rates():
-    """The driver may still start one; a trajectory of positions needs no end."""
-    world = World(pair())
-    world.trajectory('j0', (9.0, {'velocities': 1.0}), start=105.0)
-    world.trajectory('j1', (9.0, {'positions': 1.0}), start=105.0)
-    world.now = 50.0
-    assert world.wait(TICK) == {'velocity': {'m0': 0.0}}
-
-
 @pytest.mark.parametrize('start', [None, 105.0])
 def test_stopping_ends_a_trajectory_of_rates(start):
     """Under way or not started; one with positions stays with its driver."""
@@ -455,18 +239,6 @@ def test_stopping_ends_a_trajectory_of_rates(start):
     world.trajectory('j1', (9.0, {'positions': 1.0}), start=start)
     assert world.bridge.find_left_trajectories(world.now) == ('m1',)
     assert world.stop() == {'velocity': {'m0': 0.0}}
-
-
-def test_a_waypoint_has_the_numbers_that_its_ratio_depends_on():
-    """Rates and efforts of a crank need a position, also if they are zero."""
-    world = World(maps({'knee': 'revolute'}, leg()))
-    for row in ('velocities', 'accelerations', 'effort'):
-        for number in (0.0, 0.1):
-            point = {'velocities': 0.0, row: number}
-            assert reason(world.trajectory, 'knee', (1.0, point)) == 'no_position'
-    point = {'positions': 0.1, 'accelerations': 0.1}
-    assert reason(world.trajectory, 'knee', (1.0, point)) == 'no_velocity'
-    assert world.trajectory('knee', (1.0, point | {'velocities': 0.1, 'effort': 0.1}))
 
 
 def test_a_trajectory_is_no_faster_than_its_limits_between_waypoints():
@@ -479,65 +251,6 @@ def test_a_trajectory_is_no_faster_than_its_limits_between_waypoints():
     assert len(World(pair(), limits='off').trajectory('j0', *fast)) == 2
     motor = World(pair('<limit velocity="1.5"/>'))
     assert reason(motor.trajectory, 'j1', *slow) == 'actuator_limit'
-
-
-def test_a_crank_is_compared_in_the_middle_as_well():
-    """Its motor is faster in one half than on average."""
-
-    def crank(speed):
-        return maps({'knee': 'revolute'}, leg(actuator=f'<limit velocity="{speed}"/>'))
-
-    ends = crank(100).joint_to_actuator('position', np.array([[0.0], [0.4], [0.8]]))
-    halves = np.abs(np.diff(ends[:, 0]))  # a half takes a second
-    assert halves.max() > 1.02 * halves.mean()
-    points = (1.0, {'positions': 0.0}), (3.0, {'positions': 0.8})
-    slow = World(crank(0.5 * (halves.max() + halves.mean())))
-    assert reason(slow.trajectory, 'knee', *points) == 'actuator_limit'
-    assert len(World(crank(1.01 * halves.max())).trajectory('knee', *points)) == 2
-
-
-def test_waypoints_without_a_known_motion_are_rejected():
-    """A trajectory of joints that follow is rejected if no position of the motor fits them."""
-    world = World(promise_maps('claw'), limits='off')
-    way = TrajectoryRecord(
-        (0, 0), '', ('near', 'far'), (Waypoint((1, 0), np.array([9.0, 9.0]), *[np.empty(0)] * 3),)
-    )  # the motor ends at 1.2
-    assert reason(world.bridge.send_joint_trajectory, way, world.now) == 'unmapped'
-    assert world.sent == []
-
-
-# -- tuning --------------------------------------------------------------------------------------
-
-
-def test_a_tuned_limit_does_not_move_a_commanded_joint():
-    """A limit that would move what is commanded, or what was clamped, is refused."""
-    world = World(pair('<limit lower="-1" upper="1" velocity="5" effort="5"/>'))
-    world.state(position=(0.0, 0.0))
-    for command, limit, value, words in (
-        ({'position': 0.0}, 'lower', 0.5, r'j1 would shift by 0\.5 rad'),
-        ({'position': 0.0}, 'upper', -0.5, r'j1 would shift by 0\.5 rad'),
-        ({'position': 1.4}, 'upper', 2.0, r'j1 would shift by 0\.4 rad'),
-        ({'effort': 5.0}, 'effort', 1.0, 'effort 1 instead of 5'),
-    ):
-        world.command(**{mode: {'j1': number} for mode, number in command.items()})
-        with pytest.raises(ParameterError, match=words):
-            world.tune({f't1.actuators.m1.limit.{limit}': value})
-    world.command(velocity={'j1': 15.0})
-    world.tune({'t1.actuators.m1.limit.velocity': 1.0})
-    with pytest.raises(ParameterError, match='velocity 10 instead of 1'):
-        world.tune({'t1.actuators.m1.limit.velocity': 10.0})
-    world.wait(1.0)
-    world.tune({'t1.actuators.m1.limit.velocity': 10.0})
-
-
-def test_a_velocity_without_a_timeout_is_guarded():
-    """A limit that would change it is refused, however old its command is."""
-    world = World(pair('<limit velocity="1"/>'), command_timeout=0.0)
-    world.state(position=(0.0, 0.0))
-    world.command(velocity={'j1': 15.0})
-    world.now += 10.0
-    with pytest.raises(ParameterError, match='velocity 10 instead of 1'):
-        world.tune({'t1.actuators.m1.limit.velocity': 10.0})
 
 
 # -- the promises --------------------------------------------------------------------------------
@@ -576,23 +289,6 @@ def test_a_step_is_as_large_as_its_velocity_limit_allows():
     assert reason(world.command, position={'j0': 4.2 + 20 * 0.06 + 1e-3}) == 'jumped'
 
 
-def test_a_rejection_changes_the_steps_of_the_named_joints_only():
-    """After a rejected command the partner that would have held starts at its last command."""
-    world = World(numbered(WRIST, NARROW), max_step='reject')
-    world.state(position=(0.0, 0.0))
-    assert world.command(position={'j0': 0.1, 'j1': 0.1})
-    assert reason(world.command, position={'j0': 0.9}) == 'jumped'
-    world.state(position=(1.0, 0.0))  # both joints are at 0.5
-    assert world.command(position={'j0': 0.5, 'j1': 0.1})
-
-
-def test_a_joint_in_an_unknown_position_makes_no_step():
-    """Its command is rejected as ``jumped``, also if the motion of its motor is not known."""
-    world = World(promise_maps('claw'), max_step='reject', limits='off')
-    for near, far in ((0.5, np.sin(0.5)), (9.0, 9.0)):  # the motor ends at 1.2
-        assert reason(world.command, position={'near': near, 'far': far}) == 'jumped'
-
-
 def test_the_way_to_the_first_waypoint_is_compared():
     """It has the time until then; the bound of 0.1 s is for streams."""
     world = World(pair(), max_step='reject', limits='off')
@@ -618,49 +314,6 @@ def test_the_latest_interface_counts():
         sent = world.command(position={'j0': 0.3}, velocity={'j0': 2.0})
         assert sent == {'position': {'m0': 0.3}}
     assert world.command(velocity={'j0': 2.0}) == {'velocity': {'m0': 2.0}}
-
-
-def test_a_joint_waits_until_one_interface_changes_alone():
-    """It is not known which one counts after a start, a restart and a change of several."""
-    world = World(pair(), several_interfaces='latest')
-
-    def send(position, velocity):
-        try:
-            found = world.command(position={'j0': position}, velocity={'j0': velocity})
-        except MessageError as error:
-            return error.reason
-        return [*found]
-
-    for _ in range(2):
-        assert [send(0.1, 1.0) for _ in range(2)] == ['several_interfaces'] * 2
-        assert [send(0.1, 2.0) for _ in range(2)] == [['velocity']] * 2
-        assert [send(0.2, 3.0) for _ in range(2)] == ['several_interfaces'] * 2
-        assert send(0.1, 3.0) == ['position']
-        assert send(0.1, 1.0) == ['velocity']
-        world.bridge.reset()
-    send(0.1, 2.0)
-    world.now -= 1.0  # the clock was set back
-    assert send(0.1, 2.0) == 'several_interfaces'
-
-
-def test_an_interface_that_ended_does_not_decide():
-    """The velocity changed last and is gone: position or effort may be the one that was left."""
-    world = World(pair(), several_interfaces='latest')
-    both = {'position': {'j0': 0.1}, 'effort': {'j0': 2.0}}
-    assert reason(world.command, **both) == 'several_interfaces'
-    sent = world.command(velocity={'j0': 1.0}, **both)
-    assert sent == {'velocity': {'m0': 1.0}, 'effort': {'m0': 2.0}}
-    assert reason(world.command, **both) == 'several_interfaces'
-
-
-def test_an_effort_is_never_left_out():
-    """A constant effort is a command; one that changed last is sent alone."""
-    world = World(pair(), several_interfaces='latest')
-    world.command(position={'j0': 0.1})
-    effort = {'j0': 2.0}
-    assert world.command(position={'j0': 0.1}, effort=effort) == {'effort': {'m0': 2.0}}
-    both = {'position': {'m0': 0.2}, 'effort': {'m0': 2.0}}
-    assert world.command(position={'j0': 0.2}, effort=effort) == both
 
 
 class _Topics(World):
@@ -726,15 +379,6 @@ def test_a_topic_that_ended_holds_nothing():
     assert sent == [None] * 9 + [2.0] * 4
 
 
-def test_topics_that_command_one_joint_are_counted():
-    """Each command that replaces one of another topic, also if its structure is the same."""
-    world = World(pair())
-    for topic in ('joint_commands', 'other', 'other', 'joint_commands'):
-        world.command(topic=topic, velocity={'j0': 1.0})
-    for topic in ('joint_commands', 'other'):
-        assert world.counts[topic].contested == {'j0': 1}
-
-
 # -- joints that are rejected alone --------------------------------------------------------------
 
 
@@ -771,19 +415,6 @@ def test_a_change_of_a_joint_that_is_rejected_alone_is_not_counted():
     assert world.counts['joint_commands'].clamped == {'j2': 1}
 
 
-def test_changes_of_joints_that_are_rejected_alone_are_not_counted():
-    """A joint that follows is not counted as clamped if its command is rejected afterwards."""
-    pair = transmission('pair', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 5'))
-    limit = 'revolute lower="-1.5" upper="1.5" velocity="1" effort="9"'
-    world = World(
-        numbered(pair + simple(2), limit, count=3), rejects='transmission', max_step='reject'
-    )
-    world.state(position=(0.0, 0.0))
-    assert world.command(position={'j0': 1.0, 'j2': 0.1}) == {'position': {'m2': 0.1}}
-    counts = world.counts['joint_commands']
-    assert (counts.clamped, counts.rejected) == ({}, {'j0 (jumped)': 1})
-
-
 @pytest.mark.parametrize(
     ('plugin', 'options', 'is_alone'),
     [
@@ -818,11 +449,3 @@ def test_a_robot_without_joints_ignores_and_stops():
     world.send_joint_command(layout, nothing, (1, 0), 1.0)
     assert world.end_expired_commands((1, 0), 9.0) == world.send_stop((1, 0), 9.0) == ()
     assert not sent
-
-
-def test_an_array_does_not_end_a_trajectory_that_replaced_its_velocity():
-    """A driver that holds the end of a trajectory is sent no velocity for an array before it."""
-    world = World(numbered(simple(0), count=1), command_actuators=('m0',))
-    world.command(velocity={'j0': 0.3})
-    world.trajectory('j0', (1.0, {'positions': 0.5}))
-    assert world.wait(20 * TICK) == {}

@@ -11,17 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from zoo.elements import maps, params, ratio, transmission, urdf
+from zoo.elements import load, params, ratio, transmission, urdf
 
-import transmission_bridge as tb
+from transmission_bridge import load_description, RobotTransmissions
+from transmission_bridge.bridge import topic_based
 from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
 from transmission_bridge.bridge.robot_plan import find_command_timeouts
-from transmission_bridge.bridge.topic_based import (
-    find_endless_commands,
-    find_other_topics,
-    find_several_interfaces,
-)
-from transmission_bridge.description import load_description
 from transmission_bridge.resources import resource
 
 HALF_TURN = 'revolute lower="-3.14" upper="3.14"'
@@ -34,18 +29,16 @@ def findings_of(kind, *, joints=('',), actuators=('',), more='', joint=HALF_TURN
     :param joints: What stands in the joints; actuators the same.
     :param joint: Type and ends of the joints.
     """
-    limit = f'{joint} velocity="{velocity}" effort="1"'
     members = (
         {f'{side}_{place}': text for place, text in enumerate(inside, 1)}
         for side, inside in (('joint', joints), ('actuator', actuators))
     )
-    text = transmission('t', kind, *members, more)
     names = [f'joint_{place}' for place in range(1, len(joints) + 1)]
-    robot = maps(dict.fromkeys(names, limit), text)
-    assert list(robot.transmissions) == ['t'], robot.findings
-    assert robot.findings == ()
+    limits = dict.fromkeys(names, f'{joint} velocity="{velocity}" effort="1"')
+    text = urdf(limits, transmission('t', kind, *members, more))
+    robot, lines = load(text), text.splitlines()
+    assert (list(robot.transmissions), robot.findings) == (['t'], ())
     found = find_implausible_numbers(robot)
-    lines = urdf(dict.fromkeys(names, limit), text).splitlines()
     for finding in found:
         assert finding.severity == 'warning'
         at_joint = finding.path.startswith('/robot/joint')
@@ -160,7 +153,7 @@ def test_dimensions_in_degrees_or_millimetres_are_warned_of(changed, words):
 @pytest.mark.parametrize('name', ['arm.urdf', 'arm_ros1.urdf', 'one_joint.urdf'])
 def test_a_usual_robot_is_not_warned_of(name):
     """The robots of this package have nothing implausible."""
-    robot = tb.RobotTransmissions(tb.load_description(resource('urdf', name)))
+    robot = RobotTransmissions(load_description(resource('urdf', name)))
     assert find_implausible_numbers(robot) == ()
 
 
@@ -194,13 +187,10 @@ def cart(threshold=None, interface='velocity', plugin=TOPIC_BASED, second=''):
     ],
 )
 @pytest.mark.parametrize('threshold', [None, '0', '1e-5', 'wrong'])
-def test_a_component_that_is_silent_at_its_target_is_warned_of(
-    threshold, timeout, words, interface
-):
-    """Its velocities and efforts continue when it stops, or end while it is silent."""
-    (finding,) = find_endless_commands(cart(threshold, interface), timeout)
-    assert finding.severity == 'warning'
-    assert finding.line == 4
+def test_a_component_that_is_silent_at_its_target(threshold, timeout, words, interface):
+    """It is warned of: its velocities and efforts continue when it stops, or end meanwhile."""
+    (finding,) = topic_based.find_endless_commands(cart(threshold, interface), timeout)
+    assert (finding.severity, finding.line) == ('warning', 4)
     assert f"of 'wheel' {words}" in finding.message
     assert "component 'hardware' is silent" in finding.message
     assert '<param name="trigger_joint_command_threshold">-1</param>' in finding.expected
@@ -222,20 +212,21 @@ def test_a_component_that_is_silent_at_its_target_is_warned_of(
 )
 def test_a_component_that_repeats_needs_a_timeout(given, timeout, found):
     """Others are not warned of."""
-    assert [each.found for each in find_endless_commands(cart(**given), timeout)] == found
+    findings = topic_based.find_endless_commands(cart(**given), timeout)
+    assert [each.found for each in findings] == found
 
 
 @pytest.mark.parametrize(('plugin', 'number'), [(TOPIC_BASED, 1), ('some/Hardware', 0)])
 def test_several_command_interfaces_are_warned_of(plugin, number):
     """Topic-based hardware sends those that a message has beside each other."""
-    findings = find_several_interfaces(cart(None, 'position', plugin, 'velocity'))
+    findings = topic_based.find_several_interfaces(cart(None, 'position', plugin, 'velocity'))
     assert [each.found for each in findings] == ["position and velocity of 'wheel'"] * number
 
 
 @pytest.mark.parametrize(('threshold', 'timeout'), [(None, 0.0), ('0', 0.0), ('-1', 0.5)])
 def test_the_timeout_by_default(threshold, timeout):
     """It is never if the component is silent at its target, as for any robot if it repeats."""
-    robot = tb.RobotTransmissions(cart(threshold))
+    robot = RobotTransmissions(cart(threshold))
     assert find_command_timeouts(robot, -1.0) == [timeout] * 2
     assert find_command_timeouts(robot, 2.0) == [2.0] * 2
 
@@ -263,7 +254,7 @@ def test_other_topics_of_a_component_are_warned_of(plugin, named, own, number):
     block = f'<ros2_control name="{{}}" type="system"><hardware><plugin>{plugin}</plugin>'
     block += f'{params(**named)}</hardware></ros2_control>'
     robot = load_description(f'<robot name="r">{block.format("x")}{block.format("y")}</robot>')
-    findings = find_other_topics(robot, lambda topic: own.get(topic, f'/{topic}'))
+    findings = topic_based.find_other_topics(robot, lambda topic: own.get(topic, f'/{topic}'))
     assert [each.subject for each in findings] == ['x'] * number + ['y'] * number
     for finding in findings:
         assert finding.severity == 'warning'

@@ -9,10 +9,8 @@ from contextlib import suppress
 import gc
 import tracemalloc
 
-from command_paths import Commands
-import numpy as np
 import pytest
-from state_paths import StatePath
+from world import World
 
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
@@ -59,38 +57,40 @@ FLOODS = {
 
 @pytest.mark.parametrize('path', ['states', 'commands'])
 @pytest.mark.parametrize('flood', FLOODS)
-def test_bounded(robot, reference, flood, path):
+def test_bounded(robot, flood, path):
     """4 MiB hold what is kept, and known names are still taken, also beside others."""
     reader, messages = JointStateReader(), [message(*each) for each in FLOODS[flood]]
-    states, commands = StatePath(robot), Commands(robot)
-    unknown = np.full(len(robot.joint_names), np.nan)
+    world = World(robot)
+    states, plan = world.bridge.states, world.bridge.plan.states
 
-    def take(view):
+    def take(data):
+        view = reader.read_message(data)
         if path == 'states':
-            states.merge_message('driver', view.layout, view, (1, 0))
+            states.merge_message(plan, 'driver', view.layout, view, (1, 0), world.now)
         else:
-            commands.command(view.layout, view, unknown, (1, 0))
+            world.bridge.send_joint_command(view.layout, view, (1, 0), world.now)
 
     # Memory allocated once belongs to the robot.
     for name in ('winch', 'lift', 'nobody'):
         with suppress(MessageError):
-            take(reader.read_message(message((name,))))
+            take(message((name,)))
     gc.collect()
     tracemalloc.start()
     try:
         for data in messages:
             with suppress(MessageError):
-                take(reader.read_message(data))
+                take(data)
         gc.collect()
         kept = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
     assert kept < MOST
-    honest = reference.Message(('winch',) if path == 'states' else ('lift',), (8.0,)).record
-    layout = reader.layouts.find_layout(honest.names, honest.lengths)
+    honest = JointStateWriter(
+        ('winch',) if path == 'states' else ('lift',), '', (True, False, False)
+    )
+    honest.position[:] = 8.0
+    take(honest.write_message(1, 0))
     if path == 'states':
-        states.merge_message('honest', layout, honest, (1, 0))
-        found = states.find_joint_motion()[0][robot.joint_names.index('lift')]
-        assert found == pytest.approx(8.0 / -4.0 + 0.3)
+        assert world.joints()['position']['lift'] == pytest.approx(8.0 / -4.0 + 0.3)
     else:
-        assert commands.command(layout, honest, unknown, (1, 0))
+        assert len(world.sent) == 1

@@ -11,53 +11,32 @@ import math
 from hypothesis import example, given
 from hypothesis import strategies as st
 import pytest
+from zoo.elements import load
 
-from transmission_bridge.bridge.options import (
-    BridgeOptions,
-    describe_option,
-    find_option_range,
-    find_parameter_names,
-    find_unused_aliases,
-    list_choices,
-    Range,
-    split_pairs,
-)
+from transmission_bridge.bridge import options
+from transmission_bridge.bridge.options import BridgeOptions, find_parameter_names, split_pairs
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError
-from transmission_bridge.transmissions import RobotTransmissions
 
 OPTIONS = {option.name: option for option in fields(BridgeOptions)}
 NUMBERS = [name for name in OPTIONS if isinstance(OPTIONS[name].default, float)]
 
 
-def test_defaults_are_those_of_the_design():
-    """Without any option the bridge does what the design page says."""
-    options = BridgeOptions()
-    assert options.actuator_state_topics == ('actuator_states',)
-    assert options.pass_through is True
-    assert options.unknown_joints == 'omit'
-    assert options.mixed_commands == 'split'
-    assert options.partial_commands == 'hold'
-    assert options.on_stop == 'zero_rates'
-    assert options.zero_effort is False
-    assert options.unknown_turn == 'resolve'
-    with pytest.raises(FrozenInstanceError):
-        options.on_stop = 'nothing'
-
-
 @pytest.mark.parametrize('option', OPTIONS.values(), ids=OPTIONS)
 def test_every_option_is_described_and_checked(option):
     """It has a sentence, a finite range if it is a number, or choices; the default fits."""
-    assert describe_option(option).endswith('.')
+    assert options.describe_option(option).endswith('.')
     if option.name in NUMBERS:
-        span = find_option_range(option)
+        span = options.find_option_range(option)
         assert option.default in span
         assert math.isfinite(span.minimum)
         assert math.isfinite(span.maximum)
-    choices = list_choices(option)
+    choices = options.list_choices(option)
     assert not choices or option.default in choices
     for choice in choices:
         assert getattr(BridgeOptions(**{option.name: choice}), option.name) == choice
+    with pytest.raises(FrozenInstanceError):
+        setattr(BridgeOptions(), option.name, option.default)
     for wrong in ('', 'Omit', 'anything') if choices else ():
         with pytest.raises(ParameterError) as caught:
             BridgeOptions(**{option.name: wrong})
@@ -73,7 +52,7 @@ def test_every_option_is_described_and_checked(option):
 @example('state_timeout', math.nan)
 def test_ranges(name, value):
     """A number in the range, or a zero that means never, is taken; others with it in words."""
-    span = find_option_range(OPTIONS[name])
+    span = options.find_option_range(OPTIONS[name])
     if span.minimum <= value <= span.maximum or value in span.others:
         assert getattr(BridgeOptions(**{name: value}), name) == value
         return
@@ -85,35 +64,30 @@ def test_ranges(name, value):
 
 def test_ranges_in_words():
     """A range is written as it is read, without unneeded exponents."""
-    assert str(Range(0.001, 86_400.0, (0.0,))) == '0, or 0.001 to 86400'
-    assert str(Range(-1e6, 1e6)) == '-1000000 to 1000000'
+    assert str(options.Range(0.001, 86_400.0, (0.0,))) == '0, or 0.001 to 86400'
+    assert str(options.Range(-1e6, 1e6)) == '-1000000 to 1000000'
 
 
 def test_pairs():
     """Entries are split at the first equals sign; a name may begin with a topic of states."""
     assert split_pairs('x', ()) == {}
     assert split_pairs('x', ('a=b', 'c=d=e')) == {'a': 'b', 'c': 'd=e'}
-    BridgeOptions(
-        actuator_state_topics=('left/states', 'right/states'),
-        actuator_names=('left/states:M1=a', 'right/states:M1=b', 'right/states:can0:1=c'),
-    )
+    names = ('left/states:M1=a', 'right/states:M1=b', 'right/states:can0:1=c')
+    BridgeOptions(actuator_state_topics=('left/states', 'right/states'), actuator_names=names)
 
 
 @pytest.mark.parametrize(
     ('name', 'entries', 'words'),
     [
-        *[('actuator_state_topics', topics, 'actuator_state_topics') for topics in ((), ('',))],
-        ('actuator_state_topics', ('a', ''), 'actuator_state_topics'),
+        *[('actuator_state_topics', topics, 'state_topics') for topics in ((), ('',), ('a', ''))],
         # An entry without two sides, or a left side given twice.
         *[('actuator_names', (entry,), 'actuator_names') for entry in ('a', '=b', 'a=', '')],
         ('actuator_names', ('a=b', 'a=c'), 'actuator_names'),
         # A topic that is not a state topic is rejected with a list; so is an empty name.
-        *[
-            ('actuator_names', (entry,), 'left/states')
-            for entry in ('right/states:M1=a', 'can0:1=a', ':M1=a', 'left/states:=a')
-        ],
+        *[('actuator_names', (entry,), 'left/states')
+          for entry in ('right/states:M1=a', 'can0:1=a', ':M1=a', 'left/states:=a')],
     ],
-)
+)  # fmt: skip
 def test_wrong_entries_are_refused_by_name(name, entries, words):
     """There must be a state topic, and each must have a name."""
     with pytest.raises(ParameterError, match=words) as caught:
@@ -125,15 +99,14 @@ def test_wrong_entries_are_refused_by_name(name, entries, words):
 
 
 def robot_with(*members):
-    """Return a robot of simple transmissions, each by its name and its joint's."""
-    transmissions = ''.join(
-        f'<transmission name="{name}">'
-        '<type>transmission_interface/SimpleTransmission</type>'
+    """Return a robot of simple transmissions, each by its name and its joint's, one a line."""
+    texts = (
+        f'<transmission name="{name}"><type>transmission_interface/SimpleTransmission</type>'
         f'<actuator name="m{number}"><mechanicalReduction>1</mechanicalReduction></actuator>'
-        f'<joint name="{joint}"/></transmission>\n'
+        f'<joint name="{joint}"/></transmission>'
         for number, (name, joint) in enumerate(members)
     )
-    return RobotTransmissions(load_description(f'<robot name="r">\n{transmissions}</robot>'))
+    return load('\n'.join(('<robot name="r">', *texts, '</robot>')))
 
 
 def test_every_number_has_a_name_and_the_value_in_use(robot):
@@ -156,24 +129,12 @@ def test_every_number_has_a_name_and_the_value_in_use(robot):
     ('members', 'lost', 'kept', 'line', 'subject', 'words'),
     [
         # Dots give two numbers one name: a finding at the second.
-        (
-            (('t', 'x.joints.j'), ('t.joints.x', 'j')),
-            't.joints.x.joints.j.offset',
-            't.actuators.m0.mechanical_reduction',
-            3,
-            't.joints.x',
-            'dots',
-        ),
-        (
-            (('s', 'with space'), ('u', 'plain')),
-            's.joints.with space.offset',
-            'u.joints.plain.offset',
-            2,
-            's',
-            '',
-        ),
+        ((('t', 'x.joints.j'), ('t.joints.x', 'j')), 't.joints.x.joints.j.offset',
+         't.actuators.m0.mechanical_reduction', 3, 't.joints.x', 'dots'),
+        ((('s', 'with space'), ('u', 'plain')), 's.joints.with space.offset',
+         'u.joints.plain.offset', 2, 's', ''),
     ],
-)
+)  # fmt: skip
 def test_a_name_of_two_numbers_or_that_no_file_can_hold_is_none(
     members, lost, kept, line, subject, words
 ):
@@ -216,23 +177,25 @@ STRANGE = """<robot name="r">
   <actuator name="n"><mechanicalReduction>many</mechanicalReduction></actuator>
   <joint name="k"/></transmission>
 </robot>"""
+KNOWN = 'their/Gearbox, their/Other'
 
 
 @pytest.mark.parametrize(
-    ('text', 'types', 'expected'),
+    ('text', 'types', 'expected', 'known'),
     [
-        (STRANGE, [], []),
-        (STRANGE, ['their/Gearbox'], []),
-        (STRANGE, ['their/Other'], []),
-        (STRANGE, ['their/Gearbox', 'their/Gearbax'], ['their/Gearbax']),
-        ('<robot name="r"/>', ['b', 'a'], ['b', 'a']),
+        (STRANGE, [], [], KNOWN),
+        (STRANGE, ['their/Gearbox'], [], KNOWN),
+        (STRANGE, ['their/Other'], [], KNOWN),
+        (STRANGE, ['their/Gearbox', 'their/Gearbax'], ['their/Gearbax'], KNOWN),
+        ('<robot name="r"/>', ['b', 'a'], ['b', 'a'], 'no types at all'),
     ],
+    ids=['none', 'one', 'refused', 'misspelt', 'no transmissions'],
 )
-def test_an_alias_that_the_robot_does_not_have_is_a_warning(text, types, expected):
+def test_an_alias_that_the_robot_does_not_have_is_a_warning(text, types, expected, known):
     """Each type that no transmission of the file has, be it refused."""
-    findings = find_unused_aliases(load_description(text), dict.fromkeys(types, 'our/Type'))
+    aliases = dict.fromkeys(types, 'our/Type')
+    findings = options.find_unused_aliases(load_description(text), aliases)
     assert [finding.message.split("'")[1] for finding in findings] == expected
-    known = 'their/Gearbox, their/Other' if text is STRANGE else 'no types at all'
     for finding in findings:
         assert finding.severity == 'warning'
         assert known in finding.expected

@@ -12,6 +12,7 @@ from command_paths import reason
 import numpy as np
 import pytest
 from state_paths import record
+from zoo.elements import load
 
 from transmission_bridge.bridge.options import AUTO, BridgeOptions
 from transmission_bridge.bridge.sensors import SensorPath
@@ -32,12 +33,7 @@ ROBOT = """<robot name="r"><transmission name="wrist">
   <mechanicalReduction>2</mechanicalReduction>{flag}
   <hardwareInterface>hardware_interface/PositionJointInterface</hardwareInterface></joint>
 </transmission></robot>"""
-FLAG = '<ignoreTransmissionAbsoluteEncoder/>'
-
-
-def robot_with(flag=''):
-    """Return the maps of the robot."""
-    return RobotTransmissions(load_description(ROBOT.format(flag=flag)))
+PLAIN, FLAGGED = (ROBOT.format(flag=flag) for flag in ('', '<ignoreTransmissionAbsoluteEncoder/>'))
 
 
 def roles(robot):
@@ -45,28 +41,24 @@ def roles(robot):
     return {each.spec.name: each.by_role for each in robot.bindings if each.by_role}
 
 
-#: What the two sensors fill.
-FIELD = {'absolute_position': 'position', 'torque': 'effort'}
+class Sensors:
+    """The sensors of an interface: absolute encoders, or torque sensors."""
 
+    def __init__(self, interface, text=PLAIN, **options):
+        self._field = {'absolute_position': 'position', 'torque': 'effort'}[interface]
+        self.path = SensorPath(load(text), interface, self._field, BridgeOptions(**options))
 
-def measure(path, names, *values):
-    """Return what a message becomes, as a dictionary of the field that it fills."""
-    message = record(names, **{path.field: values}, stamp=(3, 4))
-    layout = Layout(message.names, message.lengths)
-    joints = path.map_sensors(layout, message, np.full(2, np.nan), (3, 4))
-    if joints is None:
-        return None
-    assert joints.stamp == (3, 4)
-    rows = ('position', 'velocity', 'effort')
-    assert [row for row in rows if len(getattr(joints, row))] == [path.field]
-    return dict(zip(joints.names, getattr(joints, path.field).tolist(), strict=True))
-
-
-def sensors(interface, robot=None):
-    """Return a path of sensors."""
-    path = SensorPath(robot or robot_with(), interface, FIELD[interface])
-    path.field = FIELD[interface]
-    return path
+    def measure(self, names, *values, now=0.0):
+        """Return what a message becomes, as a dictionary of the field that it fills."""
+        message = record(names, **{self._field: values})
+        layout = Layout(message.names, message.lengths)
+        joints = self.path.map_sensors(layout, message, np.full(2, np.nan), (3, 4), now)
+        if joints is None:
+            return None
+        assert joints.stamp == (3, 4)
+        rows = ('position', 'velocity', 'effort')
+        assert [row for row in rows if len(getattr(joints, row))] == [self._field]
+        return dict(zip(joints.names, getattr(joints, self._field).tolist(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -84,18 +76,17 @@ def sensors(interface, robot=None):
 )
 def test_sensors_are_mapped_or_pass_by_role(interface, by_role, expected):
     """The flag of the description is a parameter; until both have spoken nothing is published."""
-    path = sensors(interface, robot_with(FLAG if by_role == 'flag' else ''))
+    sensors = Sensors(interface, FLAGGED if by_role == 'flag' else PLAIN)
     if by_role.startswith('ignore'):
-        path.replace_robot(robot_with().with_parameters({f'wrist.{by_role}': True}))
-    alone = measure(path, ['left'], 100.0)
-    assert alone == ({'pitch': 100.0} if by_role else None)
-    assert measure(path, ['right', 'left'], 20.0, 100.0) == pytest.approx(expected, rel=1e-14)
-    assert measure(path, ['right'], 20.0) == pytest.approx(expected, rel=1e-14)
+        sensors.path.replace_robot(load(PLAIN).with_parameters({f'wrist.{by_role}': True}))
+    assert sensors.measure(['left'], 100.0) == ({'pitch': 100.0} if by_role else None)
+    assert sensors.measure(['right', 'left'], 20.0, 100.0) == pytest.approx(expected, rel=1e-14)
+    assert sensors.measure(['right'], 20.0) == pytest.approx(expected, rel=1e-14)
 
 
 def test_a_flag_is_for_its_sensors_alone():
     """Encoders, efforts and commands are mapped as before."""
-    mapped = robot_with()
+    mapped = load(PLAIN)
     ignoring = mapped.with_parameters({'wrist.ignore_torque_sensor': True})
     for interface in ('effort', 'absolute_position'):
         both = [each.actuator_to_joint(interface, [3.0, 4.0]) for each in (mapped, ignoring)]
@@ -111,9 +102,8 @@ def test_a_flag_is_for_its_sensors_alone():
 def test_the_description_says_that_sensors_are_at_the_joints(linkages, param, interface):
     """By a ``<param>`` of the transmission in both dialects; passive joints have no sensor."""
     flag = f'<param name="{param}">true</param></transmission>'
-    ros1 = RobotTransmissions(
-        load_description(ROBOT.format(flag='').replace('</transmission>', flag), strict=True)
-    )
+    text = PLAIN.replace('</transmission>', flag)
+    ros1 = RobotTransmissions(load_description(text, strict=True))
     assert roles(ros1) == {'wrist': {interface}}
     assert [finding.severity for finding in ros1.findings] == ['info']
     text = linkages['five_bar'].replace('</transmission>', flag)
@@ -131,10 +121,7 @@ def test_the_worked_example_of_the_documents():
     ros2, ros1 = re.findall(r'```xml\n(.*?)```', page, re.DOTALL)
     joints = '<joint name="forearm_joint"><command_interface name="position"/></joint>'
     ros2 = f'<ros2_control name="b" type="system">{joints}{ros2}</ros2_control>'
-    by_role, other = (
-        RobotTransmissions(load_description(f'<robot name="r">{text}</robot>'))
-        for text in (ros2, ros1)
-    )
+    by_role, other = (load(f'<robot name="r">{text}</robot>') for text in (ros2, ros1))
     assert roles(by_role) == {'forearm': {'absolute_position', 'torque'}}
     assert roles(other) == {'upper_arm': {'absolute_position'}}
     mapped = by_role.with_parameters(
@@ -155,23 +142,24 @@ def test_the_worked_example_of_the_documents():
 )
 def test_a_message_that_cannot_be_used_changes_nothing(names, why):
     """It is refused, and older numbers are not repeated; what was known stays."""
-    path = sensors('torque')
-    before = measure(path, ['left', 'right'], 3.0, 4.0)
-    assert reason(measure, path, names, *[9.0] * len(names)) == why
-    assert measure(path, ['left'], 3.0) == before
+    sensors = Sensors('torque')
+    before = sensors.measure(['left', 'right'], 3.0, 4.0)
+    assert reason(sensors.measure, names, *[9.0] * len(names)) == why
+    assert sensors.measure(['left'], 3.0) == before
 
 
 @pytest.mark.parametrize('timeout', [0.0, AUTO])
 def test_time_that_goes_backwards_forgets_the_sensors(timeout):
     """Their numbers are unknown at once, and also when that time comes again."""
-    options = BridgeOptions(state_timeout=timeout)
-    path = SensorPath(robot_with(FLAG), 'absolute_position', 'position', options)
-    message = record(['left', 'right'], [1.0, 2.0])
-    layout, unknown = Layout(message.names, message.lengths), np.full(2, np.nan)
-    path.map_sensors(layout, message, unknown, (1, 0), 100.0)
+    sensors, unknown = (
+        Sensors('absolute_position', FLAGGED, state_timeout=timeout),
+        np.full(2, np.nan),
+    )
+    path, both = sensors.path, ['left', 'right']
+    sensors.measure(both, 1.0, 2.0, now=100.0)
     assert path.find_joint_values(unknown, 100.0, 5.0).tolist() == [1.0, 2.0]
     path.record_time(10.0)
     for now in (10.0, 60.0, 100.5):
         assert np.isnan(path.find_joint_values(unknown, now, 5.0)).all()
-    path.map_sensors(layout, message, unknown, (1, 0), 101.0)
+    sensors.measure(both, 1.0, 2.0, now=101.0)
     assert np.isnan(path.find_joint_values(unknown, 11.0, 5.0)).all()

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from state_paths import StatePath
 import states_model
+from zoo import reference
 
 from transmission_bridge.bridge.states import StampFilter
 
@@ -73,7 +74,7 @@ class _Notes(Counter):
         st.tuples(st.sampled_from(['one', 'two', 'three']), STAMPS, STEPS), min_size=1, max_size=40
     )
 )
-def test_stamps(reference, robot, feed, messages):
+def test_stamps(robot, feed, messages):
     """
     Whatever the clocks do, a stamp counts or is replaced and counted, as the model says.
 

@@ -8,112 +8,73 @@ from __future__ import annotations
 import math
 import re
 
-from command_paths import Commands
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 from state_paths import record, state_path
 import states_model
-from zoo.elements import maps, params, ratio, transmission
+from world import World
+from zoo import reference
+from zoo.elements import maps, params, ratio, transmission, urdf
 
 from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN
 from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.bridge.state_plan import NamePlan
 from transmission_bridge.bridge.states import PublishPolicy, States
 from transmission_bridge.description import load_description
-from transmission_bridge.errors import MessageError, ParameterError
+from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import Layout, LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
 
 NAN = math.nan
 
 
-class _Driver:
-    """Feeds a path and the reference model, and compares them after every message."""
-
-    def __init__(self, reference, robot, unknown_joints='omit', names=None, timeout=0.0):
-        renamed = names or {}
-        self.path = state_path(
-            robot,
-            timeout=timeout,
-            unknown_joints=unknown_joints,
-            actuator_names=renamed,
-            stamp_hold=states_model.STAMP_HOLD,
-        )
-        self.model = states_model.ReferenceStates(reference.Numbers(), unknown_joints, timeout)
-        self.now, self.layouts = 100.0, LayoutTable()
-        own = [name for name in reference.ACTUATORS if name not in renamed.values()]
-        self.names = {**{name: name for name in own}, **renamed}
-
-    def update(self, source, message):
-        """Send a message to both."""
-        refused, why = self.model.update(source, message, self.now, self.names), None
-        layout = self.layouts.find_layout(message.names, message.lengths)
-        try:
-            self.path.merge_message(source, layout, message.received, message.stamp, self.now)
-        except MessageError as error:
-            why = error.reason
-        assert (why is None) == (refused is None)
-        assert refused is None or why in refused.reasons
-        self.compare()
-
-    def compare(self):
-        """Check what would be published."""
-        self.model.now = self.now
-        expected, found = self.model.joint_state(), self.path.make_joint_state(self.now)
-        assert (found is None) == (expected is None)
-        if expected is not None:
-            expected.check(found)
-            assert found.frame_id == ''
+#: Names of drivers, exchanged ones too.
+OWN = {'left': 'right', 'right': 'left', 'axis_0': 'hip', 'finger': 'crank', 'x': 'finger'}
 
 
 @settings(max_examples=100)
+@pytest.mark.parametrize('renamed', [{}, OWN], ids=['names of the URDF', 'names of the drivers'])
 @given(
     data=st.data(),
     unknown_joints=st.sampled_from(['omit', 'nan']),
     timeout=st.sampled_from([0.0, 2.0]),
 )
-def test_any_sequence(reference, robot, data, unknown_joints, timeout):
+def test_any_sequence(robot, renamed, data, unknown_joints, timeout):
     """After any sequence of messages, pauses, tunings and resets the output equals the model."""
-    driver = _Driver(reference, robot, unknown_joints, timeout=timeout)
-    present = robot
-    for step in data.draw(states_model.strategies.steps()):
+    choices = {'unknown_joints': unknown_joints, 'actuator_names': renamed, 'timeout': timeout}
+    path = state_path(robot, stamp_hold=states_model.STAMP_HOLD, **choices)
+    model = states_model.ReferenceStates(reference.Numbers(), unknown_joints, timeout)
+    now, layouts, present = 100.0, LayoutTable(), robot
+    own = {name: name for name in reference.ACTUATORS if name not in renamed.values()} | renamed
+    draws = (('winch', *renamed), ('hip', 'stranger')) if renamed else ()
+    for step in data.draw(states_model.strategies.steps(*draws)):
         if step[0] == 'state':
-            driver.update(*step[1:])
+            _, source, message = step
+            refused, why = model.update(source, message, now, own), None
+            layout = layouts.find_layout(message.names, message.lengths)
+            try:
+                path.merge_message(source, layout, message.received, message.stamp, now)
+            except MessageError as error:
+                why = error.reason
+            assert (why is None) == (refused is None)
+            assert refused is None or why in refused.reasons
         elif step[0] == 'tune':
             present = present.with_parameters(reference.nested(step[1]))
-            driver.path.replace_robot(present)
-            driver.model.numbers = driver.model.numbers.tuned(step[1])
-            driver.compare()
+            path.replace_robot(present)
+            model.numbers = model.numbers.tuned(step[1])
         elif step[0] == 'wait':
-            driver.now += step[1]
-            driver.compare()
+            now += step[1]
         else:
-            driver.path.reset()
-            driver.model.forget()
-            driver.compare()
-
-
-@given(data=st.data())
-def test_driver_names(reference, robot, data):
-    """With drivers' own names, exchanged ones too, the output equals the model."""
-    names = {'left': 'right', 'right': 'left', 'axis_0': 'hip', 'finger': 'crank', 'x': 'finger'}
-    driver = _Driver(reference, robot, names=names)
-    message = states_model.strategies.messages(('winch', *names), ('hip', 'stranger'))
-    sources = st.sampled_from(['one', 'two'])
-    for each in data.draw(st.lists(st.tuples(sources, message), max_size=8)):
-        driver.update(*each)
-
-
-def test_name_of_another_actuator(robot):
-    """A driver's name that another actuator keeps is refused: two would be commanded by it."""
-    with pytest.raises(ParameterError, match='two actuators') as caught:
-        state_path(robot, actuator_names={'left': 'right'})
-    assert caught.value.parameter == 'actuator_names'
-    exchanged = {'left': 'right', 'right': 'left'}
-    for names in (exchanged, {'left': 'left'}, {'l': 'left', 'm': 'left'}):
-        state_path(robot, actuator_names=names)
+            path.reset()
+            model.forget()
+        model.now = now
+        expected, found = model.joint_state(), path.make_joint_state(now)
+        assert (found is None) == (expected is None)
+        if expected is not None:
+            expected.check(found)
+            assert found.frame_id == ''
 
 
 @pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
@@ -135,16 +96,13 @@ def test_too_large_is_unknown(feed, unknown_rates):
         ('ab', (1, 0, 0), "1 position value for 2 names ('a', 'b'): give one per name, or none"),
         ('ab', (0, 3, 2), "3 velocity values for 2 names ('a', 'b'): give one per name, or none"),
         ('ab', (2, 0, 1), "1 effort value for 2 names ('a', 'b'): give one per name, or none"),
-        (
-            'ab',
-            (3, 3, 1),
-            '3 position values and 3 velocity values and 1 effort value for 2 names',
-        ),
+        ('ab', (3, 3, 1),
+         '3 position values and 3 velocity values and 1 effort value for 2 names'),
         ('a', (2, 1, 0), "2 position values for 1 name ('a'): give one per name, or none"),
         ('', (1, 0, 0), '1 position value for 0 names: give one per name, or none'),
         ('abcdefg', (1, 0, 0), "'e' and 2 more): give one per name, or none"),
     ],
-)
+)  # fmt: skip
 def test_ragged(names, lengths, sentence):
     """An array of another length than the names is refused, with each such length."""
     errors = []
@@ -166,10 +124,9 @@ def test_unknown_names_are_bounded():
     assert found.unknown[7].startswith(r"'\x1b[2J7xxx")
 
 
-def test_arrays_are_its_own(reference, robot, feed):
+def test_arrays_are_its_own(robot, feed):
     """A returned record does not change with the next message, and the input is copied."""
-    path = state_path(robot)
-    message = record(reference.ACTUATORS, (1.0,) * 6)
+    path, message = state_path(robot), record(reference.ACTUATORS, (1.0,) * 6)
     feed(path, message)
     before = path.make_joint_state()
     kept = before.position.tolist()
@@ -180,7 +137,7 @@ def test_arrays_are_its_own(reference, robot, feed):
     assert before.position.tolist() == kept
 
 
-def test_numbers_grow_old_one_by_one(reference, robot, feed):
+def test_numbers_grow_old_one_by_one(robot, feed):
     """An effort that goes on to come does not keep a position alive that another driver gave."""
     path = state_path(robot, timeout=0.5)
 
@@ -239,17 +196,6 @@ def test_a_message_like_the_last_one_needs_no_look(timeout, messages):
             np.testing.assert_equal(look(usual), look(looked))
 
 
-def test_ages_of_a_driver_that_alternates_two_layouts():
-    """Each number is as old as the last message that had it."""
-    plan = NamePlan(('a', 'b'))
-    states = States(plan)
-    for now, name in ((1.0, 'a'), (2.0, 'b'), (4.0, 'a'), (5.0, 'b')):
-        message = record((name,), [now])
-        layout = Layout(message.names, message.lengths)
-        states.merge_message(plan, 'driver', layout, message, (1, 0), now)
-    assert states.find_ages(5.5)[0].tolist() == [1.5, 0.5]
-
-
 @pytest.mark.parametrize('messages', [1, 1000])
 def test_silence_does_not_prolong_the_timeout(messages):
     """The only message after ten minutes grows old in seconds; a slow driver is still learnt."""
@@ -270,17 +216,14 @@ def test_silence_does_not_prolong_the_timeout(messages):
     assert states.find_driver_timeout('driver') > 30.0
 
 
-def test_drivers_that_return_and_drivers_that_are_silent():
+def test_drivers_that_return_and_drivers_that_are_silent(feed):
     """A command learns of both, and of a return once."""
-    own = [transmission(j, 'Simple', (j,), (f'{j}_motor',)) for j in 'ij']
-    robot = maps(('i', 'j'), ''.join(own))
+    robot = maps(('i', 'j'))
     path = state_path(robot, timeout=0.5)
-    messages = {name: record((name,), [1.0]) for name in robot.actuator_names}
-    layouts = {name: Layout(each.names, each.lengths) for name, each in messages.items()}
-    for now, name in ((1.0, 'i_motor'), (1.0, 'j_motor'), (2.0, 'i_motor')):
-        path.merge_message(name, layouts[name], messages[name], (1, 0), now)
+    for now, name in ((1.0, 'i'), (1.0, 'j'), (2.0, 'i')):
+        feed(path, record((name,), [1.0]), name, now)
     known = path.states.find_known_state(path.plan, 2.0)
-    assert known.silent.tolist() == [name == 'j_motor' for name in robot.actuator_names]
+    assert known.silent.tolist() == [False, True]
     assert known.returned.tolist() == [True, True]
     known = path.states.find_known_state(path.plan, 2.0)
     assert known.returned.tolist() == known.silent.tolist()
@@ -335,18 +278,15 @@ def test_a_gap_costs_nothing(moved, elsewhere):
 
 # -- state interfaces that are not declared ------------------------------------------------------
 
-#: Declared interfaces: both rates, position alone, nothing, in two blocks, and in no block.
-BLOCKS = """<ros2_control name="first" type="system">
-  <hardware><plugin>{plugin}</plugin></hardware>
-  <joint name="whole"><state_interface name="position"/><state_interface name="velocity"/>
-    <state_interface name="effort"/></joint>
-  <joint name="part"><command_interface name="position"/><state_interface name="position"/>
-    <state_interface name="temperature"/></joint>
-  <joint name="none"><command_interface name="acceleration"/></joint>
-  <joint name="twice"><state_interface name="effort"/></joint></ros2_control>
-<ros2_control name="second" type="sensor"><hardware><plugin>{plugin}</plugin></hardware>
-  <joint name="twice"><state_interface name="velocity"/></joint></ros2_control></robot>"""
-INTERFACES = ('whole', 'part', 'none', 'twice', 'free')
+#: Interfaces: both rates, position alone, none of a state, one here and one in a second block.
+BLOCKS = {
+    'whole': ('state position', 'state velocity', 'state effort'),
+    'part': ('command position', 'state position', 'state temperature'),
+    'none': ('command acceleration',),
+    'twice': ('state effort',),
+    'free': (),
+}
+INTERFACES = tuple(BLOCKS)
 DECLARED = [[1.0, 1.0, NAN, NAN, 1.0], [2.0, NAN, NAN, 2.0, 2.0], [3.0, NAN, NAN, 3.0, 3.0]]
 ALL = [[1.0] * 5, [2.0] * 5, [3.0] * 5]
 TOPIC_BASED = (
@@ -358,13 +298,17 @@ TOPIC_BASED = (
 
 def declared(plugin, **options):
     """Return a state path of the robot of :data:`BLOCKS`."""
-    joints = ''.join(
-        f'<link name="l{name}"/><joint name="{name}" type="continuous"><parent link="base"/>'
-        f'<child link="l{name}"/></joint>'
-        for name in INTERFACES
+    text = urdf(INTERFACES, plugin=plugin).replace('<joint name="free"/>', '')
+    for name, interfaces in BLOCKS.items():
+        pairs = (each.split() for each in interfaces)
+        inside = ''.join(f'<{side}_interface name="{interface}"/>' for side, interface in pairs)
+        text = text.replace(f'<joint name="{name}"/>', f'<joint name="{name}">{inside}</joint>')
+    second = (
+        f'<ros2_control name="second" type="sensor"><hardware><plugin>{plugin}</plugin></hardware>'
+        '<joint name="twice"><state_interface name="velocity"/></joint></ros2_control></robot>'
     )
-    text = f'<robot name="r"><link name="base"/>{joints}{BLOCKS.format(plugin=plugin)}'
-    return state_path(RobotTransmissions(load_description(text, strict=True)), **options)
+    description = load_description(text.replace('</robot>', second), strict=True)
+    return state_path(RobotTransmissions(description), **options)
 
 
 @pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
@@ -410,11 +354,9 @@ FOLLOWERS = {
 @pytest.fixture(scope='module')
 def followers():
     """Return the maps of a robot of joints in chains and in a loop."""
-    strange = transmission('strange', 'Simple', ('broken',), ('engine',))
-    gear = transmission('gear', 'Simple', {'first': ratio(4.0)}, ('motor',))
-    text = gear + strange.replace('transmission_interface/Simple', 'nobody/Has')
-    joints = ('third', 'second', 'first', 'one', 'other', 'broken', 'lost')
-    return maps(joints, text, FOLLOWERS)
+    text = transmission('strange', 'nobody/HasTransmission', ('broken',), ('engine',))
+    text += transmission('gear', 'Simple', {'first': ratio(4.0)}, ('motor',))
+    return maps(('third', 'second', 'first', 'one', 'other', 'broken', 'lost'), text, FOLLOWERS)
 
 
 @pytest.mark.parametrize('unknown_rates', ['nan', 'zero'])
@@ -437,13 +379,12 @@ def test_a_follower_is_computed_over_any_chain(followers, feed, unknown_rates):
 @pytest.mark.parametrize('name', ['third', 'second', 'lost'])
 def test_a_follower_is_not_commanded(followers, name):
     """It may be named, as topic-based hardware does, if its value is no command."""
-    commands = Commands(followers)
+    world = World(followers)
     with pytest.raises(MessageError, match=f'{name} .it follows') as caught:
-        commands.send(record(('first', name), [0.25, 0.5]))
+        world.command(position={'first': 0.25, name: 0.5})
     assert caught.value.reason == 'not_commandable'
-    assert np.isnan(commands.held).all()
-    (sent,) = commands.send(record((name, 'first'), [NAN, 0.5]))
-    assert (sent.names, sent.position.tolist()) == (('motor',), [2.0])
+    assert np.isnan(world.gate.ledger.joints).all()
+    assert world.command(position={name: NAN, 'first': 0.5}) == {'position': {'motor': 2.0}}
 
 
 # -- when joint states are due -------------------------------------------------------------------
@@ -467,32 +408,15 @@ def test_a_message_is_due(policy, order):
 @pytest.mark.parametrize(
     ('drivers', 'calls'),
     [
-        (
-            DRIVERS,
-            [
-                ('one', 1.0, False),
-                ('two', 1.25, False),
-                ('one', 1.5, False),  # three may still come
-                ('one', 1.75, True),  # now it is too late
-                ('one', 1.75, False),  # two may still come
-                ('one', 2.0, True),
-                ('three', 2.0, False),
-                ('one', 2.25, True),
-            ],
-        ),
+        # Three may still come, then it is too late; two may still come.
+        (DRIVERS, [('one', 1.0, False), ('two', 1.25, False), ('one', 1.5, False),
+                   ('one', 1.75, True), ('one', 1.75, False), ('one', 2.0, True),
+                   ('three', 2.0, False), ('one', 2.25, True)]),
         # Time goes back.
-        (
-            ('one', 'two'),
-            [
-                ('two', 100.0, False),
-                ('one', 100.25, True),
-                ('two', 100.5, False),
-                ('one', 40.0, False),
-                ('one', 40.75, True),
-            ],
-        ),
+        (('one', 'two'), [('two', 100.0, False), ('one', 100.25, True), ('two', 100.5, False),
+                          ('one', 40.0, False), ('one', 40.75, True)]),
     ],
-)
+)  # fmt: skip
 def test_silent_drivers_are_waited_for_no_longer_than_their_timeout(drivers, calls):
     """With on_all, one that did not come in time is left out until it does."""
     trigger = PublishPolicy(BridgeOptions(publish='on_all'), drivers, lambda source: 0.5)

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from command_paths import reason
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from zoo.elements import ANKLE, leg, maps, params, ratio, transmission, urdf
+from state_paths import outcome
+from zoo.elements import ANKLE, leg, load, maps, params, ratio, transmission, urdf
 
 from transmission_bridge.bridge.homing import (
     find_absolute_targets,
@@ -43,12 +43,6 @@ def mechanisms(linkages):
 
 
 @pytest.fixture(scope='module')
-def knee(mechanisms):
-    """Return the maps of a knee with a bound in joint coordinates."""
-    return mechanisms['knee',]
-
-
-@pytest.fixture(scope='module')
 def linkage(mechanisms):
     """Return the maps of a linkage that two actuators with offsets move."""
     return mechanisms['hip', 'knee']
@@ -64,11 +58,11 @@ def zero(robot, wanted, position, velocity=None, held=()):
     return find_zero_offsets(robot, wanted, actuators, held=is_held, max_velocity=0.01)
 
 
-def zeroed(robot, changes, position, names=None):
-    """Return the positions of joints with the offsets set."""
+def zeroed(robot, changes, position, names=()):
+    """Return the positions of joints (all) with the offsets set."""
     after = robot.with_parameters({change.tunable.name: change.new for change in changes})
     found = after.actuator_to_joint('position', position)
-    return found if names is None else found[[robot.joint_names.index(name) for name in names]]
+    return found[[robot.joint_names.index(name) for name in names or robot.joint_names]]
 
 
 @given(
@@ -124,19 +118,16 @@ def test_a_mechanism_is_zeroed(mechanisms, joints, present, wanted):
         assert zeroed(robot, changes, position) == closed
 
 
-def test_moving_where_the_ratio_is_lost(knee):
-    """At a dead centre the joint velocity is unknown, and its actuator's decides."""
+def test_the_edge_of_a_mechanism(mechanisms):
+    """At a dead centre the speed of the actuator decides; beyond it nothing can be mapped."""
+    knee = mechanisms['knee',]
     domain = knee.transmissions['leg'].domain
     position = knee.joint_to_actuator('position', domain.lower)
     assert np.isnan(knee.actuator_to_joint('velocity', [0.2], at=position)).all()
-    assert reason(zero, knee, {'knee': domain.lower[0]}, position, [0.2]) == 'moving'
+    assert outcome(zero, knee, {'knee': domain.lower[0]}, position, [0.2]) == 'moving'
     assert zero(knee, {'knee': domain.lower[0]}, position, [0.0])
-
-
-def test_out_of_the_domain(knee):
-    """An offset with a position that its transmission cannot map is rejected."""
     position = knee.joint_to_actuator('position', [0.0])
-    assert reason(zero, knee, {'knee': 0.6}, position) == 'not_additive'
+    assert outcome(zero, knee, {'knee': 0.6}, position) == 'not_additive'
 
 
 def test_a_change_in_words(robot):
@@ -172,7 +163,7 @@ def test_a_linkage_far_from_any_position_is_zeroed_whole(linkage):
     """Motors that count turns from anywhere need all joints of what moves together."""
     a = np.array([-400.0, 1e4])
     assert np.isnan(linkage.actuator_to_joint('position', a)).all()
-    assert reason(zero, linkage, {'knee': 0.0}, a) == 'unknown'
+    assert outcome(zero, linkage, {'knee': 0.0}, a) == 'unknown'
     changes = zero(linkage, {'hip': 0.2, 'knee': -0.1}, a)
     found = zeroed(linkage, changes, a, ('hip', 'knee'))
     assert found == pytest.approx((0.2, -0.1), abs=1e-9)
@@ -215,8 +206,7 @@ def test_what_a_part_of_a_linkage_leaves_alone_keeps_its_offset(linkages):
 )
 def test_what_a_linkage_cannot_have_is_refused(linkage, wanted, position, velocity, held, why):
     """Nor is it set while its second motor moves, holds a command or is silent."""
-    given = linkage, wanted, [0.0, position], [0.0, velocity], held
-    assert reason(zero, *given) == why
+    assert outcome(zero, linkage, wanted, [0.0, position], [0.0, velocity], held) == why
 
 
 #: Velocities at which ``pitch`` turns and ``roll`` stands, and one velocity that alone is known.
@@ -252,18 +242,10 @@ ALONE = dict.fromkeys(('winch', 'right', 'hip', 'crank', 'finger'), NAN)
 )
 def test_refused(robot, wanted, position, velocity, held, why):
     """Joints that are unknown, held, moving or without an offset; the others do not matter."""
-    names = robot.actuator_names
-    given = (
-        robot,
-        dict.fromkeys(wanted, 0.0),
-        [position.get(name, 1.0) for name in names],
-        [velocity.get(name, 0.0) for name in names],
-        (held,),
-    )
-    if why is None:
-        assert len(zero(*given)) == len(wanted)
-    else:
-        assert reason(zero, *given) == why
+    positions = [position.get(name, 1.0) for name in robot.actuator_names]
+    velocities = [velocity.get(name, 0.0) for name in robot.actuator_names]
+    found = outcome(zero, robot, dict.fromkeys(wanted, 0.0), positions, velocities, (held,))
+    assert found == why if why else len(found) == len(wanted)
 
 
 @pytest.mark.parametrize(
@@ -280,12 +262,9 @@ def test_refused(robot, wanted, position, velocity, held, why):
 )
 def test_choice_of_joints(robot, linkage, names, positions, found):
     """No names mean all joints with an offset, no positions mean zeros."""
-    if isinstance(found, str):
-        assert reason(find_wanted_positions, robot, names, positions) == found
-    else:
-        assert find_wanted_positions(robot, names, positions) == found
+    assert outcome(find_wanted_positions, robot, names, positions) == found
     assert find_zeroable_joints(linkage) == ('hip', 'knee')
-    assert reason(find_wanted_positions, maps(('j',)), (), ()) == 'no_offset'
+    assert outcome(find_wanted_positions, maps(('j',)), (), ()) == 'no_offset'
 
 
 # -- calibration marks and absolute encoders -----------------------------------------------------
@@ -293,21 +272,20 @@ def test_choice_of_joints(robot, linkage, names, positions, found):
 
 def marked(**joints):
     """Return a robot of joints: mark, offset (``None``: it passes), whose encoder is its own."""
-    text = urdf(
-        dict.fromkeys(joints, 'revolute lower="-3" upper="3" velocity="1" effort="1"'),
-        ''.join(
-            transmission(f'{name}_gear', 'Simple', {name: ratio(10, offset)}, (f'{name}_motor',))
-            for name, (_, offset, _) in joints.items()
-            if offset is not None
-        ),
-    )
+    gears, own = '', {}
+    for name, (_, offset, is_own) in joints.items():
+        if offset is not None:
+            members = {name: ratio(10, offset)}, (f'{name}_motor',)
+            gears += transmission(f'{name}_gear', 'Simple', *members)
+        if is_own:
+            own[f'{name}_gear.ignore_absolute_encoder'] = True
+    limit = 'revolute lower="-3" upper="3" velocity="1" effort="1"'
+    text = urdf(dict.fromkeys(joints, limit), gears)
     for name, (mark, _, _) in joints.items():
         child = f'<child link="l_{name}"/>'
         if mark:
             text = text.replace(child, f'{child}<calibration rising="{mark}"/>')
-    whole = RobotTransmissions(load_description(text))
-    own = [name for name, (_, _, is_own) in joints.items() if is_own]
-    return whole.with_parameters({f'{name}_gear.ignore_absolute_encoder': True for name in own})
+    return load(text).with_parameters(own)
 
 
 def test_mark_is_the_offset_where_there_is_none():
@@ -339,13 +317,9 @@ def test_mark_is_the_offset_where_there_is_none():
 def test_joints_with_an_encoder_of_their_own(names, found):
     """By default those that have one and a reading; nothing is set where there is none."""
     mapped = marked(a=(None, 0.5, True), b=(None, 0.5, False), c=(None, 0.5, True))
-    given = mapped, names, np.array([0.1, 0.2, NAN])
-    if isinstance(found, str):
-        assert reason(find_absolute_targets, *given) == found
-    else:
-        assert find_absolute_targets(*given) == found
-    none = marked(a=(None, 0.5, False)), (), np.array([0.1])
-    assert reason(find_absolute_targets, *none) == 'no_absolute'
+    assert outcome(find_absolute_targets, mapped, names, np.array([0.1, 0.2, NAN])) == found
+    none = marked(a=(None, 0.5, False))
+    assert outcome(find_absolute_targets, none, (), np.array([0.1])) == 'no_absolute'
 
 
 # -- unknown turns -------------------------------------------------------------------------------
@@ -376,16 +350,11 @@ def test_a_joint_that_is_there_but_for_whole_turns_keeps_its_offset(away, travel
     del wanted['j']  # it passes, and has no offset
     actuators = np.full((3, len(positions)), NAN)
     actuators[0] = np.nan_to_num(positions)
-    held = np.zeros(len(joints), dtype=bool)
-    changes = find_zero_offsets(
-        robot, wanted, actuators, held=held, max_velocity=0.01, settled=settled
-    )
+    more = {'held': np.zeros(len(joints), dtype=bool), 'max_velocity': 0.01, 'settled': settled}
+    changes = find_zero_offsets(robot, wanted, actuators, **more)
     assert [change.member_name for change in changes] == ([] if settled else [*wanted])
-    held[robot.joint_names.index('roll')] = True
-    why = reason(
-        find_zero_offsets, robot, wanted, actuators, held=held, max_velocity=0.01, settled=settled
-    )
-    assert why == 'held'
+    more['held'][robot.joint_names.index('roll')] = True
+    assert outcome(find_zero_offsets, robot, wanted, actuators, **more) == 'held'
 
 
 def test_a_joint_without_an_offset_can_be_settled():
@@ -397,4 +366,4 @@ def test_a_joint_without_an_offset_can_be_settled():
     more = {'held': ~known, 'max_velocity': 0.01}
     actuators = np.array([[1.01], [NAN], [NAN]])
     assert find_zero_offsets(robot, {'j': 1.0}, actuators, settled=there, **more) == ()
-    assert reason(find_zero_offsets, robot, {'j': 1.0}, actuators, **more) == 'no_offset'
+    assert outcome(find_zero_offsets, robot, {'j': 1.0}, actuators, **more) == 'no_offset'

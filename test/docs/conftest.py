@@ -1,25 +1,19 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The blocks of the documents, and what they tell to start."""
+"""The scripts of the documents, and a bridge beside them."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 import subprocess
 import sys
 
+from documents import DOCUMENTS
 import numpy as np
 import pytest
 
 from transmission_bridge.messages.joint_state import JointStateRecord
-
-
-@pytest.fixture(scope='session')
-def documents(load):
-    """Return the module ``blocks`` of this folder."""
-    return load('document_blocks', Path(__file__).with_name('blocks.py'))
 
 
 @pytest.fixture(scope='session')
@@ -28,45 +22,50 @@ def message():
 
     def made(position=None, velocity=None, stamp=0):
         rows = [np.array([*(each or {}).values()], float) for each in (position, velocity)]
-        names = tuple(position or velocity)
-        return JointStateRecord((stamp, 0), '', names, *rows, np.empty(0))
+        return JointStateRecord((stamp, 0), '', tuple(position or velocity), *rows, np.empty(0))
 
     return made
 
 
 @pytest.fixture
-def folder(documents, tmp_path):
+def folder(tmp_path):
     """Return a folder with the files that the documents tell to save."""
     for name in ('first_robot.md', 'recordings.md', 'without_ros.md', 'several_drivers.md'):
-        for file, text in documents.files(name).items():
+        for file, text in DOCUMENTS[name].files.items():
             (tmp_path / file).write_text(text, encoding='utf-8')
     return tmp_path
+
+
+class Script(subprocess.Popen):
+    """A script of the documents in its folder, which inherits the domain of the harness."""
+
+    def __init__(self, folder, patience, command, environment):
+        self._patience = patience
+        streams = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'text': True}
+        super().__init__(command, cwd=folder, env={**os.environ, **environment}, **streams)
+
+    def ended(self, number=None):
+        """Send a signal if one is given; return its exit code, and what it said where."""
+        if number is not None:
+            self.send_signal(number)
+        said, errors = self.communicate(timeout=self._patience)
+        return self.returncode, said, errors
 
 
 @pytest.fixture
 def start_script(harness, folder):
     """Return a function that starts a script of the documents; what still runs is killed."""
-    processes = []
+    scripts = []
 
     def start(*words, program=sys.executable, **environment):
-        process = subprocess.Popen(
-            [program, *words], cwd=folder, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env={**os.environ, **environment},
-        )  # fmt: skip
-        processes.append(process)
-        return process
+        command = [program, *map(str, words)]
+        scripts.append(Script(folder, harness.PATIENCE, command, environment))
+        return scripts[-1]
 
     yield start
-    for process in processes:
-        process.kill()
-        process.communicate()
-
-
-@pytest.fixture
-def driver(start_script):
-    """Start the driver as the first document says."""
-    return start_script('driver.py')
+    for script in scripts:
+        script.kill()
+        script.communicate()
 
 
 @pytest.fixture

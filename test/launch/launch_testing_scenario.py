@@ -11,12 +11,10 @@ One scenario under launch_testing.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from pathlib import Path
 import signal
 import sys
-import tempfile
 import unittest
 
 from launch import LaunchDescription
@@ -29,19 +27,11 @@ import launch_testing.markers
 
 from transmission_bridge.ros.launching import make_node_action
 
-FOLDER = Path(__file__).parent
+TEST = Path(__file__).parents[1]
+sys.path += [str(TEST / 'support'), str(TEST / 'ros')]
 
-
-def _load(name, path):
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-harness = _load('launch_harness', FOLDER.parent / 'ros' / 'harness.py')
-scenarios = _load('launch_scenarios', FOLDER / 'scenarios.py')
-name_of = _load('launch_systems', FOLDER / 'systems.py').name_of
+import harness  # noqa: E402
+import launch_scenarios  # noqa: E402
 
 
 @launch_testing.markers.keep_alive
@@ -50,38 +40,24 @@ def generate_test_description():
     os.environ['RCUTILS_COLORIZED_OUTPUT'] = '0'
     return LaunchDescription(
         [
-            DeclareLaunchArgument('scenario', choices=list(scenarios.ALL)),
+            DeclareLaunchArgument('scenario', choices=list(launch_scenarios.ALL)),
             launch_testing.actions.ReadyToTest(),
         ]
     )
 
 
 class Launched:
-    """
-    Nodes that launch starts, watches and respawns.
+    """Nodes that a launch service starts, watches and respawns."""
 
-    :param service: The launch service that runs.
-    :param proc_output: What launch_testing has heard of the processes.
-    """
-
-    def __init__(self, service, proc_output):
+    def __init__(self, service):
         self._service = service
-        self._output = proc_output
         self._actions = {}
 
-    def start(self, plan, parameters=None):
+    def start(self, plan, parameters):
         """Start a node, with further parameters that override its plan."""
-        action = make_node_action(plan, [parameters] if parameters else [])
-        self._actions[name_of(plan)] = action
+        action = make_node_action(plan, [parameters])
+        self._actions[launch_scenarios.name_of(plan)] = action
         self._service.emit_event(IncludeLaunchDescription(LaunchDescription([action])))
-
-    def output(self, name):
-        """Return everything that a node has said, in all its lives."""
-        try:
-            heard = self._output[self._actions[name]]
-        except KeyError:
-            return ''
-        return ''.join(each.text.decode() for each in heard)
 
     def crash(self, name):
         """Kill a node."""
@@ -91,15 +67,11 @@ class Launched:
 class TestScenario(unittest.TestCase):
     """While the processes run."""
 
-    def test_scenario(self, launch_service, proc_output, test_args):
+    def test_scenario(self, launch_service, test_args):
         """The scenario holds."""
         peer = harness.Peer()
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                system = Launched(launch_service, proc_output)
-                scenarios.ALL[test_args['scenario']](system, peer, Path(folder))
-        finally:
-            peer.destroy()
+        self.addCleanup(peer.destroy)
+        launch_scenarios.ALL[test_args['scenario']](Launched(launch_service), peer)
 
 
 @launch_testing.post_shutdown_test()

@@ -14,6 +14,7 @@ from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.resources import resource
 from transmission_bridge.ros import launch_plan
+from transmission_bridge.ros.launch_plan import parse_remappings, parse_xacro_arguments
 from transmission_bridge.ros.topics import TOPICS
 
 DECLARED = launch_plan.list_arguments(params_file='bridge.yaml')
@@ -32,16 +33,35 @@ def test_every_argument_says_what_it_means():
         assert argument.default in argument.choices or not argument.choices
 
 
-def test_defaults_change_no_name(command_line):
+def test_defaults_change_no_name():
     """Without arguments the bridge starts with its file and autostart."""
-    assert command_line(launch_plan.plan_bridge(values())) == [
-        '--ros-args', '-r', '__node:=transmission_bridge', '--log-level', 'info',
-        '--params-file', 'bridge.yaml', '-p', 'autostart:=true', '-p', 'use_sim_time:=false',
-    ]  # fmt: skip
+    assert launch_plan.plan_bridge(values()) == launch_plan.NodePlan(
+        executable='bridge_node',
+        name='transmission_bridge',
+        namespace='',
+        description_file='',
+        xacro_arguments='',
+        params_file='bridge.yaml',
+        switches={'autostart': 'true', 'use_sim_time': 'false'},
+        remappings=(),
+        log_level='info',
+        respawn='false',
+    )
+
+
+@pytest.mark.parametrize('autostart', [True, False, 'true', 'false'])
+def test_values_are_spelled_as_in_launch(autostart):
+    """Booleans and paths become text; the driver gets no parameter file."""
+    chosen = values(robot_description_file=Path('arm.urdf'), autostart=autostart)
+    plan = launch_plan.plan_bridge(chosen)
+    assert plan.description_file == 'arm.urdf'
+    assert plan.switches['autostart'] == str(autostart).lower()
+    # The wildcard of the bridge's file would give the driver what is not its own.
+    assert launch_plan.plan_driver(chosen).params_file == ''
 
 
 @pytest.mark.parametrize('topic', TOPICS)
-def test_one_topic_is_renamed(topic):
+def test_a_topic_is_renamed(topic):
     """A remapping renames this topic of the bridge, and the driver's if it has it."""
     shared = topic in {'actuator_states', 'actuator_commands', 'robot_description'}
     for given in (f'{topic}:=elsewhere', {topic: 'elsewhere'}, [(topic, 'elsewhere')]):
@@ -51,41 +71,50 @@ def test_one_topic_is_renamed(topic):
         assert launch_plan.plan_driver(chosen).remappings == (rename if shared else ())
 
 
-def test_remappings_in_words():
-    """They are split as a shell does, the order stays; unknown topics would be ignored by ROS."""
-    chosen = values(remappings='joint_states:=/a  left/actuator_states:=b')
-    assert launch_plan.plan_bridge(chosen).remappings == (
-        ('joint_states', '/a'),
-        ('left/actuator_states', 'b'),
-    )
-    with pytest.raises(UnknownNameError, match="unknown topic 'joint_state'"):
-        launch_plan.parse_remappings('joint_state:=/a')
-    with pytest.raises(ValueError, match="remappings: expected 'name:=value', found '/a'"):
-        launch_plan.parse_remappings('joint_states:=/b /a')
-
-
 @pytest.mark.parametrize('topic', TOPICS)
-def test_arguments_for_each_topic_are_refused(topic):
-    """They were removed; the error has the replacement."""
+def test_the_former_argument_of_a_topic_is_refused(topic):
+    """The error has the replacement."""
     name = f'{topic.lstrip("/")}_topic'
     with pytest.raises(ParameterError, match=re.escape(f"remappings:='{topic}:=NAME'")):
         launch_plan.reject_removed_arguments(['namespace', name])
     launch_plan.reject_removed_arguments(argument.name for argument in DECLARED)
 
 
-def test_command_line(command_line):
-    """A path becomes --urdf, a namespace has one slash, and booleans are spelled as in launch."""
-    for given, text in ((True, 'true'), (False, 'false'), ('true', 'true')):
-        chosen = values(
-            robot_description_file=Path('arm.urdf'), namespace='/cell/', autostart=given
-        )
-        plan = launch_plan.plan_bridge(chosen)
-        line = command_line(plan)
-        assert line[:2] == ['--urdf', 'arm.urdf']
-        assert '__ns:=/cell' in line
-        assert plan.switches['autostart'] == text
-        # The wildcard of the bridge's file would give the driver what is not its own.
-        assert launch_plan.plan_driver(chosen).params_file == ''
+@pytest.mark.parametrize(
+    ('parse', 'text', 'pairs'),
+    [
+        (
+            parse_remappings,
+            'joint_states:=/a  left/actuator_states:=b',
+            [('joint_states', '/a'), ('left/actuator_states', 'b')],
+        ),
+        (
+            parse_xacro_arguments,
+            "prefix:=left_ title:='a robot' empty:=",
+            [('prefix', 'left_'), ('title', 'a robot'), ('empty', '')],
+        ),
+        (parse_xacro_arguments, '', []),
+    ],
+)
+def test_pairs_are_split_as_in_a_shell(parse, text, pairs):
+    """The order stays."""
+    assert list(parse(text).items()) == pairs
+
+
+@pytest.mark.parametrize(
+    ('parse', 'text', 'error', 'words'),
+    [
+        # ROS would ignore an unknown topic.
+        (parse_remappings, 'joint_state:=/a', UnknownNameError, "unknown topic 'joint_state'"),
+        (parse_remappings, 'joint_states:=/b /a', ValueError, "remappings: expected .* '/a'"),
+        (parse_xacro_arguments, 'prefix=left_', ValueError, "xacro_arguments: .* 'prefix=left_'"),
+        (parse_xacro_arguments, ':=3', ValueError, "expected 'name:=value', found ':=3'"),
+    ],
+)
+def test_what_is_no_pair_is_refused(parse, text, error, words):
+    """The error has the argument, the form and the part."""
+    with pytest.raises(error, match=words):
+        parse(text)
 
 
 def test_topic_based_hardware_stays_in_its_namespace():
@@ -100,13 +129,3 @@ def test_topic_based_hardware_stays_in_its_namespace():
         topic = f'joint_commands/{interface}'
         assert topics[topic] == f'{names["joint_commands_topic"]}/{interface}'
     assert not any(name.startswith('/') for name in topics.values())
-
-
-def test_xacro_arguments():
-    """They are split as in a shell; an invalid one is an error with its name."""
-    mappings = launch_plan.parse_xacro_arguments("prefix:=left_ title:='a robot' empty:=")
-    assert mappings == {'prefix': 'left_', 'title': 'a robot', 'empty': ''}
-    assert launch_plan.parse_xacro_arguments('') == {}
-    for wrong in ('prefix=left_', ':=3'):
-        with pytest.raises(ValueError, match=f"expected 'name:=value', found '{wrong}'"):
-            launch_plan.parse_xacro_arguments(wrong)

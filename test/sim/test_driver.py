@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated driver without a node, and its settings."""
+"""The simulated driver: settings, commands as messages, and samples."""
 
 from __future__ import annotations
 
@@ -14,15 +14,21 @@ from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.sim.driver import Driver, DriverSettings, Mode, range_of, read_command
 
+ABC = ('a', 'b', 'c')
 NAMES = ('left', 'right')
-EMPTY = np.empty(0)
+NAN, INF = float('nan'), float('inf')
 
 
-def moving(settings=None):
+def message(names, position=(), velocity=(), effort=()):
+    """Return a record."""
+    arrays = (np.array(values, dtype=float) for values in (position, velocity, effort))
+    return JointStateRecord((0, 0), '', tuple(names), *arrays)
+
+
+def moving():
     """Return a driver with velocity commands since time 10."""
-    driver = Driver(NAMES, settings or DriverSettings(), now=10.0)
-    command = JointStateRecord((0, 0), '', NAMES, EMPTY, np.array([1.0, -2.0]), EMPTY)
-    assert driver.command(command, now=10.0) == ()
+    driver = Driver(NAMES, DriverSettings(), now=10.0)
+    assert driver.command(message(NAMES, velocity=(1.0, -2.0)), now=10.0) == ()
     return driver
 
 
@@ -35,8 +41,7 @@ def test_samples_depend_on_time_and_not_on_their_number():
     np.testing.assert_allclose(a.position, b.position, rtol=1e-13)
     np.testing.assert_allclose(a.position, np.array([1.0, -2.0]) * (1.0 - 0.05), rtol=1e-8)
     assert (a.names, a.stamp, a.lengths) == (NAMES, (0, 0), (2, 2, 2))
-    stop = JointStateRecord((0, 0), '', ('left',), EMPTY, np.array([0.0]), EMPTY)
-    seldom.command(stop, now=12.0)
+    seldom.command(message(['left'], velocity=[0.0]), now=12.0)
     # Both ramps are delayed by one time constant, so the delays cancel.
     position = seldom.sample(now=20.0).position
     np.testing.assert_allclose(position, [2.0, -2.0 * (10.0 - 0.05)], rtol=1e-13)
@@ -45,13 +50,11 @@ def test_samples_depend_on_time_and_not_on_their_number():
 def test_refused_command_changes_nothing_and_names_of_others_are_reported():
     """A message that is refused leaves every actuator following what it followed."""
     driver, undisturbed = moving(), moving()
-    ragged = JointStateRecord((0, 0), '', NAMES, np.array([5.0]), EMPTY, EMPTY)
     with pytest.raises(MessageError):
-        driver.command(ragged, now=10.5)
+        driver.command(message(NAMES, position=[5.0]), now=10.5)
     a, b = driver.sample(now=11.0), undisturbed.sample(now=11.0)
     np.testing.assert_array_equal(a.position, b.position)
-    command = JointStateRecord((0, 0), '', ('x', 'left'), EMPTY, np.array([1.0, 1.0]), EMPTY)
-    assert driver.command(command, now=11.0) == ('x',)
+    assert driver.command(message(['x', 'left'], velocity=(1.0, 1.0)), now=11.0) == ('x',)
 
 
 @pytest.mark.parametrize('setting', fields(DriverSettings), ids=lambda setting: setting.name)
@@ -61,80 +64,69 @@ def test_setting_explains_itself_and_keeps_its_range(setting):
     span = range_of(setting)
     for value in (*span, setting.default):
         assert getattr(replace(DriverSettings(), **{setting.name: value}), setting.name) == value
-    for value in (span[0] - 1.0, span[1] * 2.0, float('nan')):
+    for value in (span[0] - 1.0, span[1] * 2.0, NAN):
         with pytest.raises(ParameterError) as caught:
             DriverSettings(**{setting.name: value})
         assert caught.value.parameter == setting.name
 
 
-def test_numbers_of_a_driver_with_units_are_scaled():
+@pytest.mark.parametrize(
+    ('field', 'values', 'scale'),
+    [
+        ('position', (0.5, 1.0), (2.0 * np.pi, 1.0)),
+        ('velocity', (1.0, -2.0), (2.0 * np.pi / 60.0, 1.0)),
+        ('effort', (1e-3, 2e-3), (0.1, 1.0)),
+    ],
+)
+def test_numbers_of_a_driver_with_units_are_scaled(field, values, scale):
     """Commands and samples are what they are in SI, divided by the scales."""
     scales = np.array([[2.0 * np.pi, 1.0], [2.0 * np.pi / 60.0, 1.0], [0.1, 1.0]])
-    rows = {
-        'position': [[0.5, 1.0], EMPTY, EMPTY],
-        'velocity': [EMPTY, [1.0, -2.0], EMPTY],
-        'effort': [EMPTY, EMPTY, [1e-3, 2e-3]],
-    }
-    for row, values in enumerate(rows.values()):
-        drivers = [
-            Driver(NAMES, DriverSettings(), now=0.0, scales=given) for given in (None, scales)
-        ]
-        for driver, scale in zip(drivers, (1.0, scales[row]), strict=True):
-            arrays = [np.asarray(each, float) for each in values]
-            arrays[row] = arrays[row] / scale
-            driver.command(JointStateRecord((0, 0), '', NAMES, *arrays), now=0.0)
-        plain, scaled = (driver.sample(now=0.3) for driver in drivers)
-        for place, field in enumerate(('position', 'velocity', 'effort')):
-            found = getattr(scaled, field) * scales[place]
-            np.testing.assert_allclose(found, getattr(plain, field), rtol=1e-12)
+    plain = Driver(NAMES, DriverSettings(), now=0.0)
+    plain.command(message(NAMES, **{field: values}), now=0.0)
+    scaled = Driver(NAMES, DriverSettings(), now=0.0, scales=scales)
+    scaled.command(message(NAMES, **{field: np.divide(values, scale)}), now=0.0)
+    in_si, found = plain.sample(now=0.3), scaled.sample(now=0.3)
+    for row, quantity in enumerate(('position', 'velocity', 'effort')):
+        expected = getattr(in_si, quantity)
+        np.testing.assert_allclose(getattr(found, quantity) * scales[row], expected, rtol=1e-12)
 
 
-# -- reading actuator_commands -------------------------------------------------------------------
+P, V, E = Mode.POSITION, Mode.VELOCITY, Mode.EFFORT
 
-ABC = ('a', 'b', 'c')
-NAN, INF = float('nan'), float('inf')
+# fmt: off
+#: Names and arrays of a message, mode and target of the actuators that it commands, others.
+COMMANDS = [
+    # A value goes to the actuator named beside it, in any order and for any subset.
+    ('ca', {'position': (3.0, 1.0)}, {'a': (P, 1.0), 'c': (P, 3.0)}, ''),
+    ('ca', {'velocity': (3.0, 1.0)}, {'a': (V, 1.0), 'c': (V, 3.0)}, ''),
+    ('ca', {'effort': (3.0, 1.0)}, {'a': (E, 1.0), 'c': (E, 3.0)}, ''),
+    # A hint beside a position is used if that is not finite, which is no command.
+    ('abc', {'position': (1.0, NAN, -INF), 'velocity': (4.0, 5.0, INF), 'effort': (7.0, 8.0, 9.0)},
+     {'a': (P, 1.0), 'b': (V, 5.0), 'c': (E, 9.0)}, ''),
+    # Actuators of other drives are told apart, and cost nothing.
+    ('xby', {'effort': (1.0, 2.0, 3.0)}, {'b': (E, 2.0)}, 'xy'),
+    # Names without a finite value are no command.
+    ('abc', {'position': (NAN, INF, -INF)}, {}, ''),
+    ('abc', {}, {}, ''),
+]
+# fmt: on
 
 
-def read(names, position=(), velocity=(), effort=()):
-    """Return what is read from a record, and mode and target of what it commands by name."""
-    arrays = (np.array(values, dtype=float) for values in (position, velocity, effort))
-    command = read_command(JointStateRecord((0, 0), '', tuple(names), *arrays), ABC)
+@pytest.mark.parametrize(('names', 'arrays', 'expected', 'unknown'), COMMANDS)
+def test_a_command_is_read_by_name(names, arrays, expected, unknown):
+    """Mode and target by actuator; the first finite one of position, velocity, effort decides."""
+    command = read_command(message(names, **arrays), ABC)
     pairs = zip(ABC, command.mode, command.target, strict=True)
-    return command, {name: (mode, target) for name, mode, target in pairs if mode != Mode.NONE}
-
-
-@pytest.mark.parametrize(
-    ('field', 'mode'),
-    [('position', Mode.POSITION), ('velocity', Mode.VELOCITY), ('effort', Mode.EFFORT)],
-)
-def test_names_decide_not_places(field, mode):
-    """A value goes to the actuator named beside it, in any order and for any subset."""
-    assert read('ca', **{field: (3.0, 1.0)})[1] == {'a': (mode, 1.0), 'c': (mode, 3.0)}
-
-
-def test_first_of_position_velocity_effort_decides():
-    """A hint beside a position is used if that is not finite, which is no command."""
-    assert read(ABC, (1.0, NAN, -INF), (4.0, 5.0, INF), (7.0, 8.0, 9.0))[1] == {
-        'a': (Mode.POSITION, 1.0),
-        'b': (Mode.VELOCITY, 5.0),
-        'c': (Mode.EFFORT, 9.0),
-    }
-
-
-def test_actuators_of_other_drives_are_told_apart():
-    """Unknown names are listed and cost nothing; names without a finite value are no command."""
-    command, told = read('xby', effort=(1.0, 2.0, 3.0))
-    assert told == {'b': (Mode.EFFORT, 2.0)}
-    assert command.unknown == ('x', 'y')
-    assert read(ABC, (NAN, INF, -INF))[1] == read(ABC)[1] == {}
+    assert {name: (mode, target) for name, mode, target in pairs if mode != Mode.NONE} == expected
+    assert command.unknown == tuple(unknown)
 
 
 @pytest.mark.parametrize(
     ('names', 'values', 'reason', 'words'),
     [
-        (ABC, (1.0,), 'ragged', '{} values? for'),
-        (ABC, (1.0, 2.0, 3.0, 4.0), 'ragged', '{} values? for'),
-        (('x', 'a', 'x'), (1.0, 2.0, 3.0), 'duplicate_name', ': x'),
+        ('abc', (1.0,), 'ragged', '{} values? for'),
+        ('abc', (1.0, 2.0, 3.0, 4.0), 'ragged', '{} values? for'),
+        ('xax', (1.0, 2.0, 3.0), 'duplicate_name', ': x'),
     ],
 )
 @pytest.mark.parametrize('field', ['position', 'velocity', 'effort'])
@@ -142,5 +134,5 @@ def test_refused_whole(names, values, reason, words, field):
     """An array of another length than the names, or a repeated name, also if it is not ours."""
     arrays = {'position': (1.0, 2.0, 3.0), field: values}
     with pytest.raises(MessageError, match=words.format(field)) as caught:
-        read(names, **arrays)
+        read_command(message(names, **arrays), ABC)
     assert caught.value.reason == reason

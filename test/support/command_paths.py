@@ -74,10 +74,6 @@ class Commands:
     def replace_plan(self, before, after):
         """Have no maps of states."""
 
-    def use(self, robot):
-        """Replace the maps."""
-        self.bridge.replace_robot(robot)
-
     def _act(self, known, act, *given):
         """Do something while something is known; return the JointStates that are sent."""
         before, self._known = len(self.sent), known
@@ -98,29 +94,15 @@ class Commands:
         layout = Layout(record.names, record.lengths)
         return self.command(layout, record, position, record.stamp, **more)
 
-    def command_interface(self, interface, values, position, stamp, *, source, now=0.0):
-        """Command ``command_joints`` by a plain array."""
-        given = source, interface, values, stamp, now
-        return self._act((position, None, None), self.bridge.send_interface_command, *given)
-
     def map(self, trajectory, position, *, now=0.0, velocity=None, start=None):
         """Send a trajectory; return it as it is sent to the first driver."""
         known, before = (position, velocity, None), len(self.sent)
         self._act(known, self.bridge.send_joint_trajectory, trajectory, now, start)
         return self.sent[before].content
 
-    def expire(self, position, stamp, now):
-        """End the commands whose time is over."""
-        known = position, None, None
-        return self._act(known, self.bridge.end_expired_commands, stamp, now)
-
     def stop(self, stamp, now=0.0):
         """Fall silent."""
         return self._act((None, None, None), self.bridge.send_stop, stamp, now)
-
-    def driver_was_silent(self, actuators, now=0.0):
-        """Have the driver of actuators come back from silence."""
-        self._act((None, None, actuators), self.bridge.end_expired_commands, (0, 0), now)
 
     @property
     def held(self):

@@ -10,6 +10,7 @@ import numpy as np
 from transmission_bridge.bridge.options import BridgeOptions, RECORDED
 from transmission_bridge.bridge.state_plan import StatePlan
 from transmission_bridge.bridge.states import States
+from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord
 
@@ -18,6 +19,14 @@ def record(names, position=(), velocity=(), effort=(), *, stamp=(1, 0)):
     """Return a message."""
     rows = (np.array(row, dtype=float) for row in (position, velocity, effort))
     return JointStateRecord(stamp, '', tuple(names), *rows)
+
+
+def outcome(act, *given, **more):
+    """Return what is found, or why it is refused."""
+    try:
+        return act(*given, **more)
+    except MessageError as error:
+        return error.reason
 
 
 class StatePath:

@@ -234,13 +234,16 @@ def changes(draw):
     }
 
 
-def draw_steps():
-    """Return a strategy for what happens to a state path: a list of (what, ...) tuples."""
+def draw_steps(*names):
+    """
+    Return a strategy for what happens to a state path: a list of (what, ...) tuples.
+
+    :param names: Names that mean something, and those that do not, if they are not the usual ones.
+    """
+    states = messages(*names or (ACTUATORS,))
     return st.lists(
         st.one_of(
-            st.tuples(
-                st.just('state'), st.sampled_from(['one', 'two', 'three']), messages(ACTUATORS)
-            ),
+            st.tuples(st.just('state'), st.sampled_from(['one', 'two', 'three']), states),
             st.tuples(st.just('tune'), changes()),
             # Multiples of a quarter, so that sums of them are exact; time may also go back.
             st.tuples(st.just('wait'), st.sampled_from([0.25, 1.0, 1.25, 3.0, -0.25, -50.0])),

@@ -81,13 +81,15 @@ class World:
         data = self.states.encode_state(self.bridge.plan.states, self.now)
         return {} if data is None else by_mode(JointStateReader().read_message(data))
 
+    def command_record(self, message, topic='joint_commands'):
+        """Command joints by a record; return what is sent."""
+        layout = Layout(message.names, message.lengths)
+        given = layout, message, message.stamp, self.now, topic
+        return self._sent_by(self.bridge.send_joint_command, *given)
+
     def command(self, *, topic='joint_commands', **modes):
         """Command joints, each mode as ``{joint: value}``; return what is sent."""
-        message = spread(modes)
-        layout = Layout(message.names, message.lengths)
-        return self._sent_by(
-            self.bridge.send_joint_command, layout, message, (1, 0), self.now, topic
-        )
+        return self.command_record(spread(modes), topic)
 
     def plain(self, mode, numbers):
         """Command ``command_joints`` by a plain array; return what is sent."""
@@ -102,15 +104,7 @@ class World:
     def trajectory(self, joint, *points, start=None):
         """Send waypoints ``(time, {array: numbers})``; return those that are sent on."""
         before = len(self.sent)
-        waypoints = tuple(
-            Waypoint(
-                (int(time), round((time % 1) * 1e9)),
-                *(np.array(given.get(f, ()), dtype=float, ndmin=1) for f in POINT_FIELDS),
-            )
-            for time, given in points
-        )
-        trajectory = TrajectoryRecord((0, 0), '', tuple(np.atleast_1d(joint)), waypoints)
-        self.bridge.send_joint_trajectory(trajectory, self.now, start)
+        self.bridge.send_joint_trajectory(way(np.atleast_1d(joint), points), self.now, start)
         ((_, sent),) = self.sent[before:]
         return sent.points
 
@@ -155,6 +149,18 @@ def as_words(messages):
 def arrays(sent):
     """Return the arrays of what was sent."""
     return {topic: numbers for topic, numbers in sent.items() if topic not in MODES}
+
+
+def way(names, points, stamp=(0, 0), frame=''):
+    """Return a trajectory; waypoints are ``(time, {array: numbers})``."""
+    waypoints = (
+        Waypoint(
+            (int(time), round(time % 1 * 1e9)),
+            *(np.array(given.get(field, ()), dtype=float, ndmin=1) for field in POINT_FIELDS),
+        )
+        for time, given in points
+    )
+    return TrajectoryRecord(stamp, frame, tuple(names), tuple(waypoints))
 
 
 def spread(modes, **more):

@@ -16,7 +16,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from zoo.elements import chain
+from zoo.elements import chain, ros1, ros1_robot
 
 import transmission_bridge as tb
 from transmission_bridge.tools.main import main
@@ -38,24 +38,12 @@ REVERSED = chain(
 )
 
 # One transmission that loads, one of an unknown type, one with a bad number, one joint without.
-_MIXED = (
-    ('good', 'transmission_interface/SimpleTransmission', '100'),
-    ('strange', 'elsewhere/StrangeTransmission', '7'),
-    ('broken', 'transmission_interface/SimpleTransmission', '50abc'),
+MIXED = ros1_robot(
+    ros1('good', reduction='100'),
+    ros1('strange', 'elsewhere/StrangeTransmission', '7'),
+    ros1('broken', reduction='50abc'),
+    joints=('good', 'strange', 'broken', 'direct'),
 )
-_TRANSMISSION = """  <transmission name="{0}_transmission">
-    <type>{1}</type>
-    <joint name="{0}"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
-    <actuator name="{0}_motor"><mechanicalReduction>{2}</mechanicalReduction></actuator>
-  </transmission>
-"""
-MIXED = '<robot name="mixed">\n  <link name="base"/>\n'
-MIXED += ''.join(
-    f'  <joint name="{name}" type="continuous"><parent link="base"/><child link="{name}_link"/>'
-    f'</joint><link name="{name}_link"/>\n'
-    for name in ('good', 'strange', 'broken', 'direct')
-)
-MIXED += ''.join(_TRANSMISSION.format(*each) for each in _MIXED) + '</robot>\n'
 
 
 @dataclass(frozen=True)

@@ -11,19 +11,18 @@ from pathlib import Path
 import re
 import subprocess
 import sys
-from typing import Any
 
 import pytest
+from zoo.elements import ros1, ros1_robot, transmission, urdf
 
 from transmission_bridge.resources import resource
 
 SIMPLE = 'transmission_interface/SimpleTransmission'
-EDGES = Path(__file__).parents[1] / 'data' / 'edge'
+DIFFERENTIAL = 'transmission_interface/DifferentialTransmission'
+TOPIC_BASED = resource('urdf', 'topic_based.urdf').read_text(encoding='utf-8')
 
 
-def _member(name: str, reduction: float | None = 1.0) -> dict[str, Any]:
-    role, offset = (None, None) if reduction is None else ('', 0.0)
-    return {'name': name, 'role': role, 'mechanical_reduction': reduction, 'offset': offset}
+# -- the document and the text -------------------------------------------------------------------
 
 
 def test_json_has_exactly_the_documented_shape(run, mixed_robot):
@@ -31,21 +30,28 @@ def test_json_has_exactly_the_documented_shape(run, mixed_robot):
     document = run('check', mixed_robot, '--json').json
     strange, broken = document.pop('findings')
     assert document == {
-        'robot': 'mixed',
+        'robot': 'r',
         'transmissions': [
             {
                 'name': f'{name}_transmission',
-                'type': type_name,
+                'type': kind,
                 'dialect': 'ros_control',
                 'line': line,
                 'loaded': name == 'good',
-                'joints': [_member(name, of_joint)],
-                'actuators': [_member(f'{name}_motor', of_actuator)],
+                'joints': [{'name': name, 'mechanical_reduction': of_joint} | others],
+                'actuators': [{'name': f'{name}_motor', 'mechanical_reduction': ratio} | others],
             }
-            for name, line, type_name, of_joint, of_actuator in (
-                ('good', 7, SIMPLE, 1.0, 100.0),
-                ('strange', 12, 'elsewhere/StrangeTransmission', 1.0, 7.0),
-                ('broken', 17, SIMPLE, None, None),
+            for name, line, kind, of_joint, ratio, others in (
+                ('good', 6, SIMPLE, 1.0, 100.0, {'role': '', 'offset': 0.0}),
+                (
+                    'strange',
+                    9,
+                    'elsewhere/StrangeTransmission',
+                    1.0,
+                    7.0,
+                    {'role': '', 'offset': 0.0},
+                ),
+                ('broken', 12, SIMPLE, None, None, {'role': None, 'offset': None}),
             )
         ],
         'pass_through': ['direct'],
@@ -54,14 +60,14 @@ def test_json_has_exactly_the_documented_shape(run, mixed_robot):
     }
     assert strange == {
         'severity': 'error',
-        'line': 12,
+        'line': 9,
         'path': '/robot/transmission[2]',
         'message': (
             "transmission 'strange_transmission' of unknown type 'elsewhere/StrangeTransmission' "
             "cannot be used: no installed type is similar, see 'transmission_bridge plugins'"
         ),
     }
-    assert (broken.keys(), broken['severity'], broken['line']) == (strange.keys(), 'error', 20)
+    assert (broken.keys(), broken['severity'], broken['line']) == (strange.keys(), 'error', 14)
     assert "found '50abc'" in broken['message']
 
 
@@ -70,16 +76,16 @@ def test_text_names_everything_a_person_looks_for(run, mixed_robot):
     result = run('check', mixed_robot)
     assert result.code == 1
     lines = result.out.splitlines()
-    assert lines[0] == f"robot 'mixed' in {mixed_robot}"
+    assert lines[0] == f"robot 'r' in {mixed_robot}"
     assert {
-        f'line 7: good_transmission  {SIMPLE} (ros_control)',
-        f'line 17: REJECTED broken_transmission  {SIMPLE} (ros_control)',
+        f'line 6: good_transmission  {SIMPLE} (ros_control)',
+        f'line 12: REJECTED broken_transmission  {SIMPLE} (ros_control)',
         '  actuator  good_motor     -           100       0',
         '  actuator  broken_motor   ?             ?       ?',
         '1 joint passed through (no transmission): direct',
         '2 joints not bridged (transmission rejected): strange, broken',
     } <= {*lines}
-    assert any(line.startswith(f'{mixed_robot}:20: error: ') for line in lines)
+    assert any(line.startswith(f'{mixed_robot}:14: error: ') for line in lines)
     assert lines[-1] == '1 transmission loaded, 2 rejected, 2 errors, 0 warnings'
 
 
@@ -109,160 +115,10 @@ def test_names_cannot_control_the_terminal(run, reversed_robot):
     assert [line.split()[1] for line in out.splitlines() if '-50' in line] == ['m2']
 
 
-# -- findings ------------------------------------------------------------------------------------
-
-
-def _simple(name: str, type_name: str = SIMPLE, reduction: str = '10') -> str:
-    return (
-        f'<transmission name="{name}_transmission"><type>{type_name}</type>\n'
-        f'<joint name="{name}"><hardwareInterface>PositionJointInterface</hardwareInterface>'
-        f'</joint>\n<actuator name="{name}_motor">'
-        f'<mechanicalReduction>{reduction}</mechanicalReduction></actuator></transmission>\n'
-    )
-
-
-def _robot(*transmissions: str) -> str:
-    return '<robot name="r">\n' + ''.join(transmissions) + '</robot>'
-
-
-def _hinge(control: str, joint: str = '') -> str:
-    """Return a robot with a hinge, and what its block of ros2_control has on line 5 and on."""
-    beside = f"""<transmission name="t"><plugin>{SIMPLE}</plugin>
-      <actuator name="m" role="actuator1"/><joint name="{joint}" role="joint1"/></transmission>"""
-    return f"""<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
-  <link name="base"/><link name="tip"/>
-  <joint name="hinge" type="continuous"><parent link="base"/><child link="tip"/></joint>
-  <ros2_control name="h" type="system"><hardware><plugin>p/P</plugin></hardware>
-    {control}{beside if joint else ''}
-  </ros2_control>
-</robot>"""
-
-
-def _edge(name: str, reduction: str = '') -> str:
-    text = (EDGES / f'{name}.urdf').read_text(encoding='utf-8')
-    return re.sub(r'(?<=eduction>)[0-9.]+(?=<)', reduction, text) if reduction else text
-
-
-TOPIC_BASED = resource('urdf', 'topic_based.urdf').read_text(encoding='utf-8')
-MACRO = '<joint name="hinge"/>\n<xacro:motor joint="hinge"/>'
-STRANGE = _robot(_simple('j', 'their/Odd'))
-CLOSEST = {
-    'transmission_interface/SimpleTransmision': SIMPLE,
-    'pr2_mechanism/SimpleTransmission': SIMPLE,
-    'transmission_interface/HalfDifferentialTransmission': (
-        'transmission_interface/DifferentialTransmission'
-    ),
-    'transmission_bridge/ScrewTransmision': 'transmission_bridge/ScrewTransmission',
-    'tabulated': 'transmission_bridge/TabulatedTransmission',
-    'their/Hey5Reducer': '',
-    'their/PR2GripperTransmission': '',
-    'their/WristTransmission': '',
-}
-TO_ACTUATOR = ('--to', 'actuator', '--interface', 'position')
-NONE = 'no installed type is similar'
-
-#: Text, options, and the findings: where, how bad, and what they begin with or have within.
-FINDINGS = [
-    (TOPIC_BASED, '', ()),
-    (TOPIC_BASED.replace('threshold">-1<', 'threshold">1e-5<'), '',
-     (('warning', None, 'velocity and effort commands of'),)),
-    (_robot(_simple('j', reduction='2e6')), '',
-     (('warning', 4, "the reduction of 'j_motor' is implausible; check it"),)),
-    (_robot(_simple('j')).replace('name="j"', 'name="j j"'), '',
-     (('warning', None, "'transmissions.j_transmission.joints.j j.offset' can"),)),
-    (_hinge(MACRO), '', (('error', 6, 'this is unexpanded xacro'),)),
-    (_hinge(MACRO, 'hinge'), '', (('warning', 6, 'unexpanded xacro is ignored'),)),
-    *((text, '', (('error', None, ''),))
-      for text in ('', '<robot', 'hello', '<html/>', '<robot>&xxe;</robot>')),
-    *((_robot(_simple('j', theirs)), '',
-       (('error', 2, f"closest installed type is '{ours}'" if ours else NONE),))
-      for theirs, ours in CLOSEST.items()),
-    (STRANGE, f'--alias their/Odd={SIMPLE}', ()),
-    (STRANGE, '--alias their/Odd=transmission_interface/DifferentialTransmission',
-     (('error', 2, 'expected 2 joints'),)),
-    (_robot(_simple('j')), f'--alias no/Such={SIMPLE}',
-     (('warning', None, "alias for 'no/Such'"),)),
-    # Where ros2_control runs at 1:1 because it does not read the ratio.
-    *((_edge(name, reduction), options, ((level, None, '<mechanical_reduction> inside <joint'),))
-      for name in ('r2_camel_case', 'r2_act_reduction')
-      for reduction, options, level in (
-          ('', '', 'error'), ('1', '', 'warning'), ('1', '--strict', 'error'),
-      )),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(('text', 'options', 'findings'), FINDINGS)
-def test_a_finding_has_its_level_its_line_and_what_is_wrong(run, text, options, findings):
-    """Errors are exit code 1, and cost what they concern; the text has them all as well."""
-    result = run('check', '-', '--json', *options.split(), stdin=text.encode())
-    found = [each for each in result.json['findings'] if each['severity'] != 'info']
-    for each, (severity, line, words) in zip(found, findings, strict=True):
-        assert each['severity'] == severity
-        assert line in (None, each['line'])
-        assert words in each['message']
-    errors = [severity for severity, *_ in findings if severity == 'error']
-    assert result.code == int(bool(errors))
-    told = run('check', '-', *options.split(), stdin=text.encode())
-    assert told.code == result.code
-    assert sum(': error: ' in line for line in told.out.splitlines()) == len(errors)
-    if 'inside <joint' in told.out and errors:
-        assert '--strict' in options or 'not bridged (transmission rejected): j1' in told.out
-    assert ('passed through' in told.out) <= (not errors or 'hinge' not in text)
-
-
-def test_joints_that_a_misnamed_transmission_costs_are_listed(run):
-    """Joints of a block whose transmission names no joint that exists are shown as not bridged."""
-    text = _hinge('<joint name="hinge"/>', 'x').encode()
-    result = run('check', '-', stdin=text)
-    assert result.code == 1
-    assert 'not bridged (transmission rejected): x, hinge' in result.out
-    mapped = run('map', '-', *TO_ACTUATOR, 'hinge=1', stdin=text)
-    assert mapped.code != 0
-    assert "transmission 't' may refer to it" in mapped.err
-
-
-def test_joints_without_a_velocity_limit_are_listed(run):
-    """All that can be sent a position, in one line; a joint that only turns is not."""
-    text = re.sub('velocity="(2.0|0.1)"', '', TOPIC_BASED).encode()
-    result = run('check', '-', stdin=text)
-    assert result.code == 0
-    assert (
-        '2 joints without a velocity limit (max_step does not check them): shoulder, left_finger\n'
-    ) in result.out
-    document = run('check', '-', '--json', stdin=text).json
-    assert document['without_velocity_limit'] == ['shoulder', 'left_finger']
-
-
-def test_equal_findings_are_one(run):
-    """Findings that differ in names and lines only are one with a count and all the lines."""
-    data = _robot(
-        *(_simple(f'finger_{number}', 'their/FourBarTransmission') for number in range(3)),
-        _simple('nose', 'their/SimpleTransmision'),
-        *(_simple(f'ear_{number}', SIMPLE, 'much') for number in range(3)),
-    ).encode()
-    result = run('check', '-', stdin=data)
-    fingers, nose, ears = (line for line in result.out.splitlines() if ': error: ' in line)
-    assert fingers == (
-        "-:2: error: 3 transmissions of unknown type 'their/FourBarTransmission' cannot be used: "
-        "the closest installed type is 'transmission_interface/FourBarLinkageTransmission' "
-        '[lines 2, 5, 8]'
-    )
-    assert nose == (
-        "-:11: error: transmission 'nose_transmission' of unknown type 'their/SimpleTransmision' "
-        f"cannot be used: the closest installed type is '{SIMPLE}' [/robot/transmission[4]]"
-    )
-    assert ears.startswith('-:16: error: 3 times: ')
-    assert "found 'much'" in ears
-    assert ears.endswith(' [lines 16, 19, 22]')
-    assert result.out.endswith('0 transmissions loaded, 7 rejected, 7 errors, 0 warnings\n')
-    findings = run('check', '-', '--json', stdin=data).json['findings']
-    assert sum(each['severity'] == 'error' for each in findings) == 7
-
-
-def test_text_wraps_at_the_width_of_the_terminal_only(run, tmp_path: Path):
+def test_text_wraps_at_the_width_of_the_terminal_only(run, tmp_path):
     """On a terminal no line but a table's is longer than it; elsewhere a finding is one line."""
     path, columns = tmp_path / 'robot.urdf', 60
-    path.write_text(_robot(*(_simple(f'finger_{number}', 'their/Odd') for number in range(40))))
+    path.write_text(ros1_robot(*(ros1(f'finger_{n}', 'their/Odd') for n in range(40))))
     reader, writer = os.openpty()
     process = subprocess.Popen(
         [sys.executable, '-m', 'transmission_bridge', 'check', path.name],
@@ -282,3 +138,141 @@ def test_text_wraps_at_the_width_of_the_terminal_only(run, tmp_path: Path):
     plain = run('check', path).out.splitlines()
     assert sum(': error: ' in line for line in plain) == 1
     assert max(map(len, plain)) > 200
+
+
+# -- findings ------------------------------------------------------------------------------------
+
+
+def gear(before='', after=''):
+    """Return a robot with one transmission of ROS 1, changed by a replacement."""
+    return ros1_robot(ros1('j')).replace(before, after)
+
+
+def hinge(*inside):
+    """Return a robot with a hinge, and what its block of ros2_control has beside it on line 6."""
+    xacro = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" '
+    return urdf(['hinge'], ''.join(inside)).replace('<robot ', xacro)
+
+
+def edge(name, reduction=''):
+    """Return a recorded robot at which ros2_control does not read the ratio, with another one."""
+    path = Path(__file__).parents[1] / 'data' / 'edge' / f'{name}.urdf'
+    text = path.read_text(encoding='utf-8')
+    return re.sub(r'(?<=eduction>)[0-9.]+(?=<)', reduction, text) if reduction else text
+
+
+MACRO, LOST = '<xacro:motor joint="hinge"/>', transmission('t', 'Simple', ['x'], ['m'])
+FOUND = transmission('t', 'Simple', ['hinge'], ['m'])
+UNREAD, NONE = '<mechanical_reduction> inside <joint', 'no installed type is similar'
+
+# fmt: off
+#: Description, options, and the findings: how bad, where, and what they begin with or have within.
+FINDINGS = {
+    'no finding': (TOPIC_BASED, '', []),
+    'endless commands': (TOPIC_BASED.replace('threshold">-1<', 'threshold">1e-5<'), '',
+     [('warning', None, 'velocity and effort commands of')]),
+    'implausible reduction': (gear('>10<', '>2e6<'), '',
+     [('warning', 4, "the reduction of 'j_motor' is implausible; check it")]),
+    'name of no parameter': (gear('name="j"', 'name="j j"'), '',
+     [('warning', None, "'transmissions.j_transmission.joints.j j.offset' can")]),
+    'macro': (hinge(MACRO), '', [('error', 6, 'this is unexpanded xacro')]),
+    'macro beside a transmission': (hinge(MACRO, FOUND), '',
+     [('warning', 6, 'unexpanded xacro is ignored')]),
+    'empty': ('', '', [('error', None, '')]),
+    'cut off': ('<robot', '', [('error', None, '')]),
+    'no XML': ('hello', '', [('error', None, '')]),
+    'no robot': ('<html/>', '', [('error', None, '')]),
+    'entity': ('<robot>&xxe;</robot>', '', [('error', None, '')]),
+    **{theirs: (gear(SIMPLE, theirs), '',
+                [('error', 2, f"closest installed type is '{ours}'" if ours else NONE)])
+       for theirs, ours in (
+           ('transmission_interface/SimpleTransmision', SIMPLE),
+           ('pr2_mechanism/SimpleTransmission', SIMPLE),
+           ('transmission_interface/HalfDifferentialTransmission', DIFFERENTIAL),
+           ('transmission_bridge/ScrewTransmision', 'transmission_bridge/ScrewTransmission'),
+           ('tabulated', 'transmission_bridge/TabulatedTransmission'),
+           ('their/Hey5Reducer', ''),
+           ('their/PR2GripperTransmission', ''),
+           ('their/WristTransmission', ''),
+       )},
+    'alias': (gear(SIMPLE, 'their/Odd'), f'--alias their/Odd={SIMPLE}', []),
+    'alias of another size': (gear(SIMPLE, 'their/Odd'), f'--alias their/Odd={DIFFERENTIAL}',
+     [('error', 2, 'expected 2 joints')]),
+    'unused alias': (gear(), f'--alias no/Such={SIMPLE}',
+     [('warning', None, "alias for 'no/Such'")]),
+    **{f'{name} {ratio} {options}': (edge(name, ratio), options, [(level, None, UNREAD)])
+       for name in ('r2_camel_case', 'r2_act_reduction')
+       for ratio, options, level in (
+           ('', '', 'error'), ('1', '', 'warning'), ('1', '--strict', 'error'),
+       )},
+}
+# fmt: on
+
+
+@pytest.mark.parametrize('case', FINDINGS)
+def test_a_finding_has_its_level_its_line_and_what_is_wrong(run, case):
+    """Errors are exit code 1, and cost what they concern; the text has them all as well."""
+    text, options, findings = FINDINGS[case]
+    words = ('check', '-', *options.split())
+    result = run(*words, '--json', stdin=text.encode())
+    found = [each for each in result.json['findings'] if each['severity'] != 'info']
+    for each, (severity, line, message) in zip(found, findings, strict=True):
+        assert each['severity'] == severity
+        assert line in (None, each['line'])
+        assert message in each['message']
+    errors = [severity for severity, *_ in findings if severity == 'error']
+    assert result.code == int(bool(errors))
+    told = run(*words, stdin=text.encode())
+    assert told.code == result.code
+    assert sum(': error: ' in line for line in told.out.splitlines()) == len(errors)
+    if UNREAD in told.out and errors:
+        assert options or 'not bridged (transmission rejected): j1' in told.out
+    assert ('passed through' in told.out) <= (not errors or 'hinge' not in text)
+
+
+def test_joints_that_a_misnamed_transmission_costs_are_listed(run):
+    """Joints of a block whose transmission names no joint that exists are shown as not bridged."""
+    text = hinge(LOST).encode()
+    result = run('check', '-', stdin=text)
+    assert result.code == 1
+    assert 'not bridged (transmission rejected): x, hinge' in result.out
+    way = ('--to', 'actuator', '--interface', 'position')
+    mapped = run('map', '-', *way, 'hinge=1', stdin=text)
+    assert mapped.code != 0
+    assert "transmission 't' may refer to it" in mapped.err
+
+
+def test_joints_without_a_velocity_limit_are_listed(run):
+    """All that can be sent a position, in one line; a joint that only turns is not."""
+    text = re.sub('velocity="(2.0|0.1)"', '', TOPIC_BASED).encode()
+    result = run('check', '-', stdin=text)
+    assert result.code == 0
+    assert (
+        '2 joints without a velocity limit (max_step does not check them): shoulder, left_finger\n'
+    ) in result.out
+    document = run('check', '-', '--json', stdin=text).json
+    assert document['without_velocity_limit'] == ['shoulder', 'left_finger']
+
+
+def test_equal_findings_are_one(run):
+    """Findings that differ in names and lines only are one with a count and all the lines."""
+    fingers = (ros1(f'finger_{n}', 'their/FourBarTransmission') for n in range(2))
+    ears = (ros1(f'ear_{n}', SIMPLE, 'much') for n in range(3))
+    data = ros1_robot(*fingers, ros1('nose', 'their/SimpleTransmision'), *ears).encode()
+    result = run('check', '-', stdin=data)
+    of_fingers, of_nose, of_ears = (x for x in result.out.splitlines() if ': error: ' in x)
+    assert of_fingers == (
+        "-:2: error: 2 transmissions of unknown type 'their/FourBarTransmission' cannot be used: "
+        "the closest installed type is 'transmission_interface/FourBarLinkageTransmission' "
+        '[lines 2, 5]'
+    )
+    assert of_nose == (
+        "-:8: error: transmission 'nose_transmission' of unknown type 'their/SimpleTransmision' "
+        f"cannot be used: the closest installed type is '{SIMPLE}' [/robot/transmission[3]]"
+    )
+    assert of_ears.startswith('-:13: error: 3 times: ')
+    assert "found 'much'" in of_ears
+    assert of_ears.endswith(' [lines 13, 16, 19]')
+    assert result.out.endswith('0 transmissions loaded, 6 rejected, 6 errors, 0 warnings\n')
+    findings = run('check', '-', '--json', stdin=data).json['findings']
+    assert sum(each['severity'] == 'error' for each in findings) == 6

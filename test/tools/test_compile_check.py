@@ -13,158 +13,142 @@ import subprocess
 import sys
 
 import pytest
-from zoo.elements import chain
+from zoo.documented import DOCUMENTED
+from zoo.elements import of_snippet
 
 pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
 from transmission_bridge.transmissions import registry
 from transmission_bridge.transmissions.screw import ScrewTransmission
 
-DOCUMENTS = Path(__file__).parents[2] / 'docs'
-
-
-def documented(name):
-    """Return the content of a transmission of the document."""
-    text = (DOCUMENTS / 'transmissions.md').read_text(encoding='utf-8')
-    return re.search(f'<transmission name="{name}">(.*?)</transmission>', text, re.DOTALL)[1]
-
-
-#: A linkage with a mimic joint in its loop, an alias, a matrix, and numbers that are fixed.
-LEG = (
-    re.search(
-        r'<robot name="leg">.*?</robot>',
-        (DOCUMENTS / 'transmissions.md').read_text(encoding='utf-8'),
-        re.DOTALL,
-    )[0]
-    .replace(
-        '<joint name="horn_mount" type="fixed">',
-        '<joint name="horn_mount" type="continuous"><axis xyz="0 1 0"/>'
-        '<mimic joint="knee_crank" multiplier="0.1" offset="0.02"/>',
-    )
-    .replace(
-        '<child link="horn"/>',
-        '<child link="hub"/></joint><link name="hub"/><joint name="tip" type="fixed">'
-        '<parent link="hub"/><child link="horn"/>',
+#: A matrix, an alias, and numbers that are fixed.
+ROBOT = of_snippet(
+    ''.join(DOCUMENTED[name] for name in ('lift', 'neck', 'wrist', 'left_ankle')).replace(
+        'transmission_interface/DifferentialTransmission', 'their/Gear'
     )
 )
-ROBOT = chain(
-    {
-        'lift': documented('lift').replace('name="lift_joint"', 'name="lift"'),
-        'neck': documented('neck').replace(
-            'transmission_interface/DifferentialTransmission', 'their/Gear'
-        ),
-        'wrist': documented('wrist'),
-        'left_ankle': documented('left_ankle'),
-    },
-    lift='prismatic 0 1 5 50',
-    **dict.fromkeys(
-        ('neck_pitch', 'neck_roll', 'wrist_pitch', 'wrist_roll', 'left_ankle_pitch'),
-        'revolute -0.3 0.3 5 50',
-    ),
-    left_ankle_roll='revolute -0.3 0.3 5 50',
-)
-ALIAS = 'their/Gear=transmission_interface/DifferentialTransmission'
+ALIAS = ('--alias', 'their/Gear=transmission_interface/DifferentialTransmission')
 NUMBERS = '/**: {ros__parameters: {transmissions.wrist.joints.wrist_roll.offset: 0.25}}'
 
 
 @pytest.fixture(scope='module')
-def folder(run, tmp_path_factory):
-    """Return a folder with maps of both robots."""
+def folder(run, linkages, tmp_path_factory):
+    """Return a folder with maps of a robot and of a linkage with a mimic joint in its loop."""
     made = tmp_path_factory.mktemp('maps')
     (made / 'numbers.yaml').write_text(NUMBERS)
-    for name, text in (('leg', LEG), ('robot', ROBOT)):
+    leg = linkages['four_bar_knee']
+    for before, after in (
+        (
+            '<joint name="horn_mount" type="fixed">',
+            '<joint name="horn_mount" type="continuous"><axis xyz="0 1 0"/>'
+            '<mimic joint="knee_crank" multiplier="0.1" offset="0.02"/>',
+        ),
+        (
+            '<child link="horn"/>',
+            '<child link="hub"/></joint><link name="hub"/><joint name="tip" type="fixed">'
+            '<parent link="hub"/><child link="horn"/>',
+        ),
+    ):
+        assert before in leg
+        leg = leg.replace(before, after)
+    for name, text, options in (('leg', leg, ()), ('robot', ROBOT, ALIAS)):
         (made / f'{name}.urdf').write_text(text, encoding='utf-8')
-        options = ('--alias', ALIAS) * (name == 'robot')
-        result = run('compile', made / f'{name}.urdf', '--output', made / f'{name}_map', *options)
+        paths = (made / f'{name}.urdf', '--output', made / f'{name}_map')
+        result = run('compile', *paths, '--name', f'{name}_map', *options)
         assert result.code == 0, result.err
     return made
 
 
-def check_folder(run, folder, name='robot', change=('', ''), options=('--alias', ALIAS)):
-    """Return the reported differences with a changed robot."""
-    text = (folder / f'{name}.urdf').read_text(encoding='utf-8')
-    assert change[0] in text
-    (folder / 'changed.urdf').write_text(text.replace(*change, 1), encoding='utf-8')
-    words = ('compile', '--check', folder / f'{name}_map', folder / 'changed.urdf')
-    result = run(*words, *(options if name == 'robot' else ()))
-    *lines, last = result.out.splitlines()
-    assert (result.code, 'does not fit' in last) == ((1, True) if lines else (0, False))
-    return lines
+@pytest.fixture
+def differences(run, folder):
+    """Return a function that gives the reported differences with a changed robot."""
+
+    def check(name, before='', after='', options=()):
+        text = (folder / f'{name}.urdf').read_text(encoding='utf-8')
+        assert before in text
+        (folder / 'changed.urdf').write_text(text.replace(before, after, 1), encoding='utf-8')
+        options = options or ALIAS * (name == 'robot')
+        result = run(
+            'compile', '--check', folder / f'{name}_map', folder / 'changed.urdf', *options
+        )
+        *lines, last = result.out.splitlines()
+        assert (result.code, 'does not fit' in last) == ((1, True) if lines else (0, False))
+        return lines
+
+    return check
 
 
-OF = 'transmissions.'
+RADIUS, ANGLE = '<param name="crank_radius">0.05', '<param name="crank_angle">0.2</param>'
+LEFT = 'name="neck_left_motor" role="actuator1">'
+IN_TURNS = '["turn (6.283185307179586)", "turn/s (6.283185307179586)", "SI (1.0)"]'
+
+# fmt: off
+#: Robot, text, its replacement, and what is reported, empty for what is no part of the map.
+CHANGES = {
+    'a sign': ('robot', '>3.0<', '>-3.0<',
+     'transmissions.lift.actuators.lift_motor.mechanical_reduction: compiled 3.0, robot -3.0'),
+    'an entry of a matrix': ('robot', '1.5 3.2', '-1.5 3.2',
+     'transmissions.wrist.matrix.joint1.actuator1: compiled 1.5, robot -1.5'),
+    'another spelling of a matrix': ('robot', '1.5 3.2; 3.1 1.4', '1.50 3.2; 3.1 1.40', ''),
+    'a number that had its default': ('robot', RADIUS, f'{ANGLE}{RADIUS}',
+     'transmissions.left_ankle.actuators.left_ankle_upper.crank_angle: compiled 0.0, robot 0.2'),
+    'a unit': ('robot', LEFT, f'{LEFT}<param name="position_unit">turn</param>',
+     f'transmissions.neck.actuators.neck_left_motor.units: compiled none, robot {IN_TURNS}'),
+    'limits of an actuator': ('robot', LEFT,
+     f'{LEFT}<limit velocity="5"/><param name="effort">3</param>', ''),
+    'the type of a joint': ('robot', 'lift_joint" type="continuous', 'lift_joint" type="prismatic',
+     'joints.lift_joint.type: compiled continuous, robot prismatic'),
+    'a mimic joint in the loop': ('leg', 'offset="0.02"', 'offset="0.03"',
+     'joints.horn_mount.mimic.offset: compiled 0.02, robot 0.03'),
+    'an origin in the loop': ('leg', '<origin xyz="0.05 0 0"/>', '<origin xyz="0.06 0 0"/>',
+     'joints.lever_mount.origin.xyz: compiled [0.05, 0.0, 0.0], robot [0.06, 0.0, 0.0]'),
+    'an attribute of the loop': ('leg', 'frame2="lever"', 'frame2="lever" length="0.31"',
+     'transmissions.knee_linkage.loop.length: compiled none, robot 0.31'),
+    'a velocity limit': ('leg', 'upper="0.7" velocity="10"', 'upper="0.7" velocity="20"', ''),
+}
+# fmt: on
 
 
-@pytest.mark.parametrize(
-    ('name', 'change', 'expected'),
-    [
-        ('robot', ('>3.0<', '>-3.0<'),
-         'transmissions.lift.actuators.lift_motor.mechanical_reduction: compiled 3.0, robot -3.0'),
-        ('robot', ('1.5 3.2', '-1.5 3.2'),
-         'transmissions.wrist.matrix.joint1.actuator1: compiled 1.5, robot -1.5'),
-        ('robot', ('1.5 3.2; 3.1 1.4', '1.50 3.2; 3.1 1.40'), None),
-        ('robot', ('<param name="crank_radius">0.05', '<param name="crank_angle">0.2</param>'
-                   '<param name="crank_radius">0.05'),
-         'transmissions.left_ankle.actuators.left_ankle_upper.crank_angle: '
-         'compiled 0.0, robot 0.2'),
-        ('robot', ('name="neck_left_motor" role="actuator1">', 'name="neck_left_motor" '
-                   'role="actuator1"><param name="position_unit">turn</param>'),
-         'transmissions.neck.actuators.neck_left_motor.units: compiled none, robot '
-         '["turn (6.283185307179586)", "turn/s (6.283185307179586)", "SI (1.0)"]'),
-        ('robot', ('name="neck_left_motor" role="actuator1">', 'name="neck_left_motor" '
-                   'role="actuator1"><limit velocity="5"/><param name="effort">3</param>'), None),
-        ('robot', ('lift" type="prismatic"', 'lift" type="revolute"'),
-         'joints.lift.type: compiled prismatic, robot revolute'),
-        ('leg', ('offset="0.02"', 'offset="0.03"'),
-         'joints.horn_mount.mimic.offset: compiled 0.02, robot 0.03'),
-        ('leg', ('<origin xyz="0.05 0 0"/>', '<origin xyz="0.06 0 0"/>'),
-         'joints.lever_mount.origin.xyz: compiled [0.05, 0.0, 0.0], robot [0.06, 0.0, 0.0]'),
-        ('leg', ('frame2="lever"', 'frame2="lever" length="0.31"'),
-         'transmissions.knee_linkage.loop.length: compiled none, robot 0.31'),
-        ('leg', ('upper="0.7" velocity="10"', 'upper="0.7" velocity="20"'), None),
-    ],
-)  # fmt: skip
-def test_each_change_of_a_description_is_named(run, folder, name, change, expected):
-    """With both values, and the exit code is 1; what is no part of the map is no difference."""
-    lines = check_folder(run, folder, name, change)
-    assert lines == [] if expected is None else expected in lines
+@pytest.mark.parametrize('change', CHANGES)
+def test_each_change_of_a_description_is_named(differences, change):
+    """With both values, and the exit code is 1."""
+    *edit, expected = CHANGES[change]
+    lines = differences(*edit)
+    assert expected in lines if expected else lines == []
 
 
-def test_no_other_entry_is_reported(run, folder):
+def test_no_other_entry_is_reported(differences):
     """The hash of the functions follows from the entry."""
-    lines = check_folder(run, folder, 'leg', ('offset="0.02"', 'offset="0.03"'))
-    assert [line.partition(':')[0] for line in lines] == [
-        'transmissions.knee_linkage.loops.1.length', 'joints.horn_mount.mimic.offset',
-    ]  # fmt: skip
+    lines = differences('leg', 'offset="0.02"', 'offset="0.03"')
+    entries = ['transmissions.knee_linkage.loops.1.length', 'joints.horn_mount.mimic.offset']
+    assert [line.partition(':')[0] for line in lines] == entries
 
 
-def test_numbers_and_types_of_the_options_are_compared(run, folder):
+def test_numbers_and_types_of_the_options_are_compared(differences, folder):
     """The parameter file and the aliases of the compilation are those of the check."""
-    options = ('--alias', ALIAS)
-    assert check_folder(
-        run, folder, options=(*options, '--params-file', folder / 'numbers.yaml')
-    ) == ['transmissions.wrist.joints.wrist_roll.offset: compiled 0.0, robot 0.25']
-    other = ('--alias', ALIAS.replace('Differential', 'FourBarLinkage'))
-    lines = check_folder(run, folder, options=other)
-    assert [line.partition(':')[0] for line in lines] == [f'{OF}neck.type', f'{OF}neck.provider']
-    lines = check_folder(run, folder, options=(*options, '--transmission', 'lift'))
-    assert 'joints: compiled ["lift", ' in lines[1]
+    lines = differences('robot', options=(*ALIAS, '--params-file', folder / 'numbers.yaml'))
+    assert lines == ['transmissions.wrist.joints.wrist_roll.offset: compiled 0.0, robot 0.25']
+    other = ALIAS[1].replace('Differential', 'FourBarLinkage')
+    names = [each.partition(':')[0] for each in differences('robot', options=('--alias', other))]
+    assert names == ['transmissions.neck.type', 'transmissions.neck.provider']
+    lines = differences('robot', options=(*ALIAS, '--transmission', 'lift'))
+    assert 'joints: compiled ["lift_joint", ' in lines[1]
 
 
-def test_a_new_version_of_a_plugin_is_a_difference(run, folder, monkeypatch):
+def test_a_new_version_of_a_plugin_is_a_difference(differences, monkeypatch):
     """Its name and version are those of the distribution of the entry point."""
     monkeypatch.setattr(registry, '_distribution_of', lambda _: ('their_gears', '2.1'))
-    (line, *_) = check_folder(run, folder, 'leg')
-    assert line.startswith(f'{OF}knee_linkage.provider: compiled transmission_bridge ')
+    (line, *_) = differences('leg')
+    assert line.startswith('transmissions.knee_linkage.provider: compiled transmission_bridge ')
     assert ', robot their_gears 2.1 (' in line
 
 
-def test_other_code_of_the_same_version_is_a_difference(run, folder, monkeypatch):
+def test_other_code_of_the_same_version_is_a_difference(differences, monkeypatch):
     """A workspace does not change versions: the functions and their numbers are compared."""
     built = ScrewTransmission.__init__
     monkeypatch.setattr(
         ScrewTransmission, '__init__', lambda self, lead, *others: built(self, -lead, *others)
     )
-    (line,) = check_folder(run, folder)
+    (line,) = differences('robot')
     assert line.startswith('functions: compiled ')
 
 
@@ -172,15 +156,14 @@ def test_a_folder_of_two_compilations_is_an_error(refuse, folder, tmp_path):
     """The header has the hash of the fingerprint."""
     mixed = tmp_path / 'mixed'
     shutil.copytree(folder / 'leg_map', mixed)
-    known = json.loads((mixed / 'fingerprint.json').read_text())
-    (mixed / 'fingerprint.json').write_text(json.dumps(known | {'casadi': '0'}))
+    file = mixed / 'fingerprint.json'
     words = ('compile', '--check', mixed, folder / 'leg.urdf')
+    file.write_text(json.dumps(json.loads(file.read_text()) | {'casadi': '0'}))
     refuse('leg_map.h has the hash of another one', *words)
-    for content in ('', '[]', '{}', None):
-        (mixed / 'fingerprint.json').unlink()
-        if content is not None:
-            (mixed / 'fingerprint.json').write_text(content)
-            refuse('expected a folder of', *words)
+    for content in ('', '[]', '{}'):
+        file.write_text(content)
+        refuse('expected a folder of', *words)
+    file.unlink()
     refuse('expected a folder of', *words)
     refuse('expected one of --output FOLDER and --check', 'compile', folder / 'leg.urdf')
 
@@ -188,7 +171,7 @@ def test_a_folder_of_two_compilations_is_an_error(refuse, folder, tmp_path):
 @pytest.mark.skipif(not shutil.which('cmake'), reason='there is no cmake')
 def test_the_documented_build_fails_if_the_robot_changed(folder, tmp_path):
     """The target of docs/compile.md."""
-    text = (DOCUMENTS / 'compile.md').read_text(encoding='utf-8')
+    text = (Path(__file__).parents[2] / 'docs' / 'compile.md').read_text(encoding='utf-8')
     lines = re.search(r'```cmake\n(.*?)```', text, re.DOTALL)[1].replace('arm_map', 'leg_map')
     project = 'cmake_minimum_required(VERSION 3.16)\nproject(robot LANGUAGES NONE)\n'
     (tmp_path / 'CMakeLists.txt').write_text(project + lines)
@@ -197,21 +180,12 @@ def test_the_documented_build_fails_if_the_robot_changed(folder, tmp_path):
     program = tmp_path / 'transmission_bridge'
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m transmission_bridge "$@"\n')
     program.chmod(0o755)
-    for change, code in (('0.02', 0), ('0.03', 1)):
-        (tmp_path / 'urdf' / 'robot.urdf').write_text(
-            LEG.replace('offset="0.02', f'offset="{change}')
-        )
-        configure = [
-            'cmake',
-            '-S',
-            tmp_path,
-            '-B',
-            tmp_path / 'build',
-            f'-DCMAKE_PROGRAM_PATH={tmp_path}',
-        ]
+    leg, build = (folder / 'leg.urdf').read_text(encoding='utf-8'), tmp_path / 'build'
+    for offset, fails in (('0.02', False), ('0.03', True)):
+        changed = leg.replace('offset="0.02', f'offset="{offset}')
+        (tmp_path / 'urdf' / 'robot.urdf').write_text(changed, encoding='utf-8')
+        configure = ['cmake', '-S', tmp_path, '-B', build, f'-DCMAKE_PROGRAM_PATH={tmp_path}']
         subprocess.run(configure, check=True, capture_output=True)
-        done = subprocess.run(
-            ['cmake', '--build', tmp_path / 'build'], capture_output=True, text=True
-        )
-        assert (done.returncode != 0) == code, done.stdout + done.stderr
-        assert ('mimic.offset: compiled 0.02, robot 0.03' in done.stdout) == code
+        done = subprocess.run(['cmake', '--build', build], capture_output=True, text=True)
+        assert (done.returncode != 0) == fails, done.stdout + done.stderr
+        assert ('mimic.offset: compiled 0.02, robot 0.03' in done.stdout) == fails

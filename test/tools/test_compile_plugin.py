@@ -14,60 +14,48 @@ import subprocess
 from xml.etree import ElementTree
 
 import pytest
-from zoo.elements import chain
+from zoo.documented import DOCUMENTED
+from zoo.elements import params, ratio, transmission, urdf
 
 pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
 
-DOCUMENT = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
 PROGRAM = Path(__file__).parent / 'compiled_plugin'
-
-
-def documented(name):
-    """Return the content of a transmission of the document."""
-    text = DOCUMENT.read_text(encoding='utf-8')
-    return re.search(f'<transmission name="{name}">(.*?)</transmission>', text, re.DOTALL)[1]
-
-
-JOINT = 'revolute -0.3 0.3 5 50'
-SCREW = """<plugin>transmission_bridge/ScrewTransmission</plugin>
-    <joint name="lift" role="joint1"><offset>0.2</offset></joint>
-    <actuator name="lift_motor" role="actuator1">
-      <mechanical_reduction>-3</mechanical_reduction>
-    </actuator>
-    <param name="lead">0.005</param>"""
-#: Two types for the plugin, one of them twice, and one that ros2_control has.
-ROBOT = chain(
-    {
-        'left_ankle': documented('left_ankle'),
-        'right &quot;\\ankle': documented('left_ankle').replace('left_', 'right_'),
-        'neck': documented('neck'),
-        'lift': SCREW,
-    },
-    **dict.fromkeys(
-        ('left_ankle_pitch', 'left_ankle_roll', 'right_ankle_pitch', 'right_ankle_roll'), JOINT
-    ),
-    neck_pitch=JOINT,
-    neck_roll=JOINT,
-    lift='prismatic -1 1 5 50',
+ANKLE, LIFT = (f'transmission_bridge/{each}Transmission' for each in ('ParallelAnkle', 'Screw'))
+SLIDES = 'prismatic lower="-1" upper="1" velocity="5" effort="50"'
+LEFT_ANKLE, NECK = DOCUMENTED['left_ankle'], DOCUMENTED['neck']
+RIGHT_ANKLE = LEFT_ANKLE.replace('"left_ankle"', '"right &quot;\\ankle"').replace(
+    'left_', 'right_'
 )
-ANKLE, LIFT = (
-    'transmission_bridge/ParallelAnkleTransmission',
-    'transmission_bridge/ScrewTransmission',
+SCREW = transmission(
+    'lift',
+    'Screw',
+    {'lift': '<offset>0.2</offset>'},
+    {'lift_motor': ratio(-3)},
+    params(lead=0.005),
+)
+NECK_JOINTS = dict.fromkeys(('neck_pitch', 'neck_roll'), 'continuous')
+#: Two types for the plugin, one of them twice, and one that ros2_control has.
+ROBOT = urdf(
+    {
+        **dict.fromkeys(('left_ankle_pitch', 'left_ankle_roll'), 'continuous'),
+        **dict.fromkeys(('right_ankle_pitch', 'right_ankle_roll'), 'continuous'),
+        **NECK_JOINTS,
+        'lift': SLIDES,
+    },
+    LEFT_ANKLE + RIGHT_ANKLE + NECK + SCREW,
 )
 
 
 @pytest.fixture
 def compile_robot(run, tmp_path):
-    """Return a function that compiles a description to a folder."""
+    """Return a function that compiles a description with a plugin, to a folder."""
 
-    def call(text, *arguments, folder='leg_map'):
+    def call(text, *arguments, options=('--ros2-control',), folder='leg_map'):
         (tmp_path / 'robot.urdf').write_text(text, encoding='utf-8')
-        made = tmp_path / folder
-        result = run(
-            'compile', tmp_path / 'robot.urdf', '--output', made, '--name', 'leg_map', *arguments
-        )
+        paths = (tmp_path / 'robot.urdf', '--output', tmp_path / folder)
+        result = run('compile', *paths, '--name', 'leg_map', *options, *arguments)
         assert result.code == 0, result.err
-        return made
+        return tmp_path / folder
 
     return call
 
@@ -85,15 +73,18 @@ def read_rows(folder):
 
 
 def read_classes(folder):
-    """Return the classes that pluginlib finds."""
+    """Return the names of the classes that pluginlib finds."""
     root = ElementTree.parse(folder / 'leg_map_plugins.xml').getroot()
     assert (root.tag, root.get('path')) == ('library', 'leg_map_transmission')
-    return root.findall('class')
+    for each in root.findall('class'):
+        assert each.get('type') == 'leg_map_plugin::Loader'
+        assert each.get('base_class_type') == 'transmission_interface::TransmissionLoader'
+    return [each.get('name') for each in root.findall('class')]
 
 
 def test_the_plugin_is_written_only_on_request(compile_robot):
     """Without --ros2-control nothing in the folder needs ROS or C++."""
-    plain, plugin = compile_robot(ROBOT, folder='plain'), compile_robot(ROBOT, '--ros2-control')
+    plain, plugin = compile_robot(ROBOT, options=(), folder='plain'), compile_robot(ROBOT)
     assert list_files(plugin) - list_files(plain) == {
         'src/leg_map_transmission.cpp',
         'leg_map_plugins.xml',
@@ -107,30 +98,22 @@ def test_the_plugin_is_written_only_on_request(compile_robot):
         assert file in ('README.md', 'fingerprint.json') or 'SPDX-License-Identifier' in text
 
 
-def test_one_class_for_each_type_that_ros2_control_lacks(compile_robot):
-    """The lookup name of a class is the type in the description."""
-    classes = read_classes(compile_robot(ROBOT, '--ros2-control'))
-    assert [each.get('name') for each in classes] == [ANKLE, LIFT]
-    assert {each.get('type') for each in classes} == {'leg_map_plugin::Loader'}
-    base = {each.get('base_class_type') for each in classes}
-    assert base == {'transmission_interface::TransmissionLoader'}
-
-
-def test_a_type_of_another_package_gets_a_class(compile_robot, tmp_path):
-    """Types are not recognised by the name of this package; markup in them is escaped."""
+def test_each_type_that_ros2_control_lacks_has_a_class(compile_robot, tmp_path):
+    """Its name is the type in the description, escaped, also that of another package's alias."""
+    assert read_classes(compile_robot(ROBOT)) == [ANKLE, LIFT]
     aliases = tmp_path / 'alias.yaml'
     aliases.write_text(
-        "/**: {ros__parameters: {plugin_aliases: ['their&<lift>/Screw=" + LIFT + "']}}"
+        f"/**: {{ros__parameters: {{plugin_aliases: ['their&<lift>/Screw={LIFT}']}}}}"
     )
     text = ROBOT.replace(f'<plugin>{LIFT}', '<plugin>their&amp;&lt;lift&gt;/Screw')
-    folder = compile_robot(text, '--ros2-control', '--params-file', aliases)
-    assert [each.get('name') for each in read_classes(folder)] == [ANKLE, 'their&<lift>/Screw']
+    folder = compile_robot(text, '--params-file', aliases, folder='other')
+    assert read_classes(folder) == [ANKLE, 'their&<lift>/Screw']
     assert '"lift", "their&<lift>/Screw"' in read_rows(folder)[2]
 
 
 def test_the_loader_knows_the_element_of_each_transmission(compile_robot):
     """Names, roles, reductions, offsets and parameters are those of the text, with indices."""
-    left, right, lift = read_rows(compile_robot(ROBOT, '--ros2-control'))
+    left, right, lift = read_rows(compile_robot(ROBOT))
     assert left == (
         f'{{{{"left_ankle", "{ANKLE}", {{{{"left_ankle_pitch", {{}}, {{}}, "joint1", 1.0, 0.0}}, '
         '{"left_ankle_roll", {}, {}, "joint2", 1.0, 0.0}}, '
@@ -152,25 +135,22 @@ def test_tuned_numbers_are_mapped_but_not_compared(compile_robot, tmp_path):
     """ros2_control reads the description, which does not have the numbers of a parameter file."""
     numbers = tmp_path / 'numbers.yaml'
     numbers.write_text('/**: {ros__parameters: {transmissions.lift.joints.lift.offset: 0.75}}')
-    tuned = compile_robot(ROBOT, '--ros2-control', '--params-file', numbers)
-    plain = compile_robot(ROBOT, '--ros2-control', folder='plain')
-    assert read_rows(tuned) == read_rows(plain)
+    tuned = compile_robot(ROBOT, '--params-file', numbers)
+    assert read_rows(tuned) == read_rows(compile_robot(ROBOT, folder='plain'))
     assert '0.75' in (tuned / 'src' / 'leg_map.c').read_text()
 
 
 def test_only_selected_transmissions_are_loaded(compile_robot):
     """The plugin has the types of the selected transmissions, with the indices of their map."""
-    folder = compile_robot(ROBOT, '--ros2-control', '--transmission', 'lift')
-    assert [each.get('name') for each in read_classes(folder)] == [LIFT]
+    folder = compile_robot(ROBOT, '--transmission', 'lift')
+    assert read_classes(folder) == [LIFT]
     (lift,) = read_rows(folder)
     assert lift.endswith('{{"lift", 0, true}}, {{"lift_motor", 0, true}}}')
 
 
-def test_passive_joints_can_be_connected_and_are_not_compared(compile_robot):
+def test_passive_joints_can_be_connected_and_are_not_compared(compile_robot, linkages):
     """ros2_control's element of a linkage lists the commanded joints only."""
-    text = DOCUMENT.read_text(encoding='utf-8')
-    robot = re.search(r'<robot name="leg">.*?</robot>', text, re.DOTALL)[0]
-    (row,) = read_rows(compile_robot(robot, '--ros2-control'))
+    (row,) = read_rows(compile_robot(linkages['four_bar_knee']))
     assert '{{"knee", {}, {}, "joint1", 1.0, 0.0}}, {{"knee_motor",' in row
     assert '{{"knee", 1, true}, {"knee_crank", 0, true}}' in row
     assert 'param' not in row
@@ -179,47 +159,40 @@ def test_passive_joints_can_be_connected_and_are_not_compared(compile_robot):
 
 def test_an_implied_actuator_has_the_name_of_ros2_control(compile_robot):
     """ros2_control calls it actuator1 in each block of type actuator."""
-    screw = re.sub('<actuator.*</actuator>', '', SCREW, flags=re.DOTALL)
-    text = chain({'lift': screw}, lift='prismatic -1 1 5 50', other='prismatic -1 1 5 50')
-    text = text.replace('type="system"', 'type="actuator"').replace('<joint name="other"/>', '')
-    block = re.search('<ros2_control.*</ros2_control>', text, re.DOTALL)[0]
-    other = block.replace('"lift"', '"other"').replace('"b"', '"c"')
-    folder = compile_robot(text.replace(block, block + other), '--ros2-control')
-    for index, row in enumerate(read_rows(folder)):
+    screw = transmission('lift', 'Screw', ['lift'], [], params(lead=0.005))
+    text = urdf({'lift': SLIDES, 'other': SLIDES}, screw).replace('"system"', '"actuator"')
+    text = text.replace('<joint name="other"/>', '')
+    block = text[text.index('<ros2_control') : text.index('</robot>')]
+    other = block.replace('"lift"', '"other"').replace('"hardware"', '"more_hardware"')
+    for index, row in enumerate(read_rows(compile_robot(text.replace(block, block + other)))):
         assert '{{"actuator1", {}, {}, "actuator1", 1.0, 0.0}}' in row
         assert f'{{{{"actuator1", {index}, true}}}}' in row
 
 
-@pytest.mark.parametrize('arguments', [(), ('--transmission', 'neck')])
-def test_a_robot_without_such_a_type_is_an_error(refuse, tmp_path, arguments):
-    """ros2_control has this type itself."""
-    text = (
-        ROBOT
-        if arguments
-        else chain({'neck': documented('neck')}, neck_pitch=JOINT, neck_roll=JOINT)
-    )
+#: ros2_control has the type of the neck itself, and does not read the elements of ROS 1.
+OUTSIDE = f"""<transmission name="lift"><type>{LIFT}</type>
+  <joint name="lift"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
+  <actuator name="m"><mechanicalReduction>1</mechanicalReduction></actuator>
+  <lead>0.005</lead></transmission></robot>"""
+
+
+@pytest.mark.parametrize(
+    ('text', 'arguments', 'found'),
+    [
+        pytest.param(urdf(NECK_JOINTS, NECK), (), 'DifferentialTransmission', id='known type'),
+        pytest.param(ROBOT, ('--transmission', 'neck'), 'DifferentialTransmission', id='selected'),
+        pytest.param(urdf({'lift': SLIDES}).replace('</robot>', OUTSIDE), (), LIFT, id='ROS 1'),
+    ],
+)
+def test_a_robot_without_such_a_type_is_an_error(refuse, tmp_path, text, arguments, found):
+    """Nothing is written."""
     (tmp_path / 'robot.urdf').write_text(text, encoding='utf-8')
     paths = (tmp_path / 'robot.urdf', '--output', tmp_path / 'out')
-    words = 'found only transmission_interface/DifferentialTransmission'
+    words = (
+        f'found only {found}' if found == LIFT else f'found only transmission_interface/{found}'
+    )
     refuse(words, 'compile', *paths, '--ros2-control', *arguments)
     assert not (tmp_path / 'out').exists()
-
-
-def test_transmissions_outside_of_ros2_control_are_not_loaded(refuse, tmp_path):
-    """ros2_control does not read the elements of ROS 1."""
-    text = chain({}, lift='prismatic -1 1 5 50').replace(
-        '</robot>',
-        (
-            f'<transmission name="lift"><type>{LIFT}</type>'
-            '<joint name="lift"><hardwareInterface>PositionJointInterface</hardwareInterface>'
-            '</joint>'
-            '<actuator name="m"><mechanicalReduction>1</mechanicalReduction></actuator>'
-            '<lead>0.005</lead></transmission></robot>'
-        ),
-    )
-    (tmp_path / 'robot.urdf').write_text(text, encoding='utf-8')
-    paths = (tmp_path / 'robot.urdf', '--output', tmp_path / 'out')
-    refuse(f'found only {LIFT}', 'compile', *paths, '--ros2-control')
 
 
 def find_ros2_control():
@@ -275,34 +248,34 @@ def test_the_loaded_plugin_maps_as_the_functions_in_c(reports):
     assert (force, velocity) == (pytest.approx(2.0), 7.0)
 
 
-@pytest.mark.parametrize(
-    ('change', 'words'),
-    [
-        ('name', 'expected one of left_ankle, right "\\ankle, lift, found third'),
-        ('plugin', f'plugin: expected {ANKLE}, found other/Type'),
-        ('joints', 'joints: expected 2, found 1'),
-        ('joint', "joint 'right_ankle_roll': expected in the transmission, found none"),
-        ('actuators', 'actuators: expected 2, found 3'),
-        ('actuator', "actuator 'right_ankle_upper': expected in the transmission, found none"),
-        ('role', "joint 'right_ankle_pitch', role: expected joint1, found joint2"),
-        (
-            'reduction',
-            "actuator 'right_ankle_lower', mechanical_reduction: expected 15, found -15",
-        ),
-        ('offset', "joint 'lift', offset: expected 0.20000000000000001, found 0.25"),
-        ('value', "parameter 'lead': expected 0.005, found 0.006"),
-        ('without a parameter', "parameter 'lead': expected 0.005, found none"),
-        ('with a parameter', "parameter 'pitch': expected none, found 2"),
-        ('velocity joints', 'expected position of all joints and all actuators, found joints ['),
-        ('effort actuators', 'expected position of all joints and all actuators, found joints ['),
-        ('half', 'expected position of all joints or none, and of all actuators or none, found ['),
-        ('null', 'expected one interface of all joints and all actuators, found joints []'),
-    ],
-)
-def test_the_loader_throws_on_each_difference(reports, change, words):
+#: Changes of compiled_plugin.cpp, and what the exception names.
+# fmt: off
+DIFFERENCES = {
+    'name': 'expected one of left_ankle, right "\\ankle, lift, found third',
+    'plugin': f'plugin: expected {ANKLE}, found other/Type',
+    'joints': 'joints: expected 2, found 1',
+    'joint': "joint 'right_ankle_roll': expected in the transmission, found none",
+    'actuators': 'actuators: expected 2, found 3',
+    'actuator': "actuator 'right_ankle_upper': expected in the transmission, found none",
+    'role': "joint 'right_ankle_pitch', role: expected joint1, found joint2",
+    'reduction': "actuator 'right_ankle_lower', mechanical_reduction: expected 15, found -15",
+    'offset': "joint 'lift', offset: expected 0.20000000000000001, found 0.25",
+    'value': "parameter 'lead': expected 0.005, found 0.006",
+    'without a parameter': "parameter 'lead': expected 0.005, found none",
+    'with a parameter': "parameter 'pitch': expected none, found 2",
+    'velocity joints': 'expected position of all joints and all actuators, found joints [',
+    'effort actuators': 'expected position of all joints and all actuators, found joints [',
+    'half': 'expected position of all joints or none, and of all actuators or none, found [',
+    'null': 'expected one interface of all joints and all actuators, found joints []',
+}
+# fmt: on
+
+
+@pytest.mark.parametrize('change', DIFFERENCES)
+def test_the_loader_throws_on_each_difference(reports, change):
     """The exception names the place, the expectation and what was found."""
     assert reports[change].startswith('transmission ')
-    assert words in reports[change]
+    assert DIFFERENCES[change] in reports[change]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import ast
 import math
 import os
 from pathlib import Path
-import pty
 import re
 import shutil
 import signal
@@ -86,20 +85,17 @@ def _compared(*messages: tuple[int, dict[str, dict[str, float]]]) -> Comparison:
 ASKED = (1, {'position': {'in': 1.5}})
 
 
-@pytest.mark.parametrize(
-    ('published', 'words'),
-    [
-        ({'position': {'out': -3.0}}, "position of joint 'out' is -3.0, the formulas give 3.0"),
-        ({'position': {'out': 3.0 * (1 + 2e-12)}}, "position of joint 'out' is 3.0"),
-        ({'position': {'out': math.nan}}, "position of joint 'out' is nan"),
-        ({'position': {'out': math.inf}}, "position of joint 'out' is inf"),
-        ({'position': {}}, "position of joint 'out' is missing"),
-        ({}, "position of joint 'out' is missing"),
-        ({'position': {'out': 3.0, 'more': 0.0}}, "joint 'more' is published"),
-        ({'position': {'out': 3.0}, 'effort': {'out': 0.0}}, "effort of joint 'out' is published"),
-        ({'position': {'out': 3.0}}, ''),
-    ],
-)
+@pytest.mark.parametrize(('published', 'words'), [
+    ({'position': {'out': -3.0}}, "position of joint 'out' is -3.0, the formulas give 3.0"),
+    ({'position': {'out': 3.0 * (1 + 2e-12)}}, "position of joint 'out' is 3.0"),
+    ({'position': {'out': math.nan}}, "position of joint 'out' is nan"),
+    ({'position': {'out': math.inf}}, "position of joint 'out' is inf"),
+    ({'position': {}}, "position of joint 'out' is missing"),
+    ({}, "position of joint 'out' is missing"),
+    ({'position': {'out': 3.0, 'more': 0.0}}, "joint 'more' is published"),
+    ({'position': {'out': 3.0}, 'effort': {'out': 0.0}}, "effort of joint 'out' is published"),
+    ({'position': {'out': 3.0}}, ''),
+])  # fmt: skip
 def test_whatever_differs_is_a_fault_with_its_name(published, words):
     """A wrong, missing, unknown or surplus value, whichever message arrives first; else none."""
     for messages in ((ASKED, (1, published)), ((1, published), ASKED)):
@@ -117,9 +113,8 @@ def test_nothing_to_compare_and_stamps_that_no_input_had_are_faults():
     answer = {'position': {'out': 3.0}}
     for messages in ((), (ASKED, (2, answer))):
         assert 'no message could be compared' in _compared(*messages).faults[0]
-    inputs = [(second, ASKED[1]) for second in range(1, 11)]
-    outputs = [(second, answer) for second in range(1, 11)]
-    comparison = _compared(*inputs, *outputs)
+    pairs = [(second, each) for second in range(1, 11) for each in (ASKED[1], answer)]
+    comparison = _compared(*pairs)
     assert comparison.faults == []
     comparison.add_output(JointSample((5, 1), answer))
     (fault,) = comparison.faults
@@ -129,8 +124,8 @@ def test_nothing_to_compare_and_stamps_that_no_input_had_are_faults():
 # -- processes -----------------------------------------------------------------------------------
 
 STUBBORN = """
-import signal
-for number in {ignored!r}:
+import signal, sys
+for number in map(int, sys.argv[1:]):
     signal.signal(number, signal.SIG_IGN)
 print('ready', flush=True)
 while True:
@@ -138,33 +133,38 @@ while True:
 """
 
 
-@pytest.mark.parametrize(
-    ('ignored', 'code'),
-    [
-        ([signal.SIGINT.value], -signal.SIGTERM),
-        ([signal.SIGINT.value, signal.SIGTERM.value], -signal.SIGKILL),
-    ],
-)
-def test_processes_end_however_stubborn_they_are(tmp_path, monkeypatch, ignored, code):
+@pytest.fixture
+def start(tmp_path):
+    """Return a function that starts a text as a program with arguments."""
+
+    def start_child(text, *arguments):
+        (tmp_path / 'program.py').write_text(text)
+        environment = {**os.environ, 'PYTHONPATH': str(tmp_path)}
+        return Child('program', ['program', *arguments], environment, tmp_path / 'log')
+
+    return start_child
+
+
+@pytest.mark.parametrize(('ignored', 'code'), [
+    ([signal.SIGINT], -signal.SIGTERM),
+    ([signal.SIGINT, signal.SIGTERM], -signal.SIGKILL),
+])  # fmt: skip
+def test_processes_end_however_stubborn_they_are(start, monkeypatch, tmp_path, ignored, code):
     """A process that ignores signals is ended by the next firmer one, and waited for."""
     monkeypatch.setattr('transmission_bridge.tools.demo.processes._PATIENCE', 0.3)
-    (tmp_path / 'stubborn.py').write_text(STUBBORN.format(ignored=ignored))
-    log = tmp_path / 'log'
-    child = Child('stubborn', ['stubborn'], {**os.environ, 'PYTHONPATH': str(tmp_path)}, log)
-    while 'ready' not in log.read_text():
+    child = start(STUBBORN, *(str(number.value) for number in ignored))
+    deadline = time.monotonic() + 60.0
+    while 'ready' not in (tmp_path / 'log').read_text():
         assert child.poll() is None, child.last_words
+        assert time.monotonic() < deadline
         time.sleep(0.01)
     end_processes([child])
     assert child.returncode == code
 
 
-def test_a_process_that_died_is_found_with_its_last_words(tmp_path):
+def test_a_process_that_died_is_found_with_its_last_words(start):
     """The end of what it printed is kept, its error output included."""
-    (tmp_path / 'dying.py').write_text(
-        'print("x\\n" * 100)\nraise SystemExit("these words are its last")\n'
-    )
-    environment = {**os.environ, 'PYTHONPATH': str(tmp_path)}
-    child = Child('dying', ['dying'], environment, tmp_path / 'log')
+    child = start('print("x\\n" * 100)\nraise SystemExit("these words are its last")\n')
     assert child.wait(30.0) == 1
     assert child.last_words[-1] == 'these words are its last'
     assert len(child.last_words) == 20
@@ -182,36 +182,33 @@ def test_the_network_is_our_own_unless_the_user_chose():
 # -- as a user runs it ---------------------------------------------------------------------------
 
 PROGRAM = [sys.executable, '-m', 'transmission_bridge', 'demo']
-
 PACKAGE = Path(transmission_bridge.__file__).parent
 
 
-def _environment(**more: str) -> dict[str, str]:
+@pytest.fixture
+def demo(request):
+    """Return a function that starts the demo, which chooses its own domain."""
     pytest.importorskip('rclpy', reason='rclpy is not installed')
-    # The demo chooses its own domain, unless the user has.
-    kept = {name: value for name, value in os.environ.items() if name != 'ROS_DOMAIN_ID'}
-    return {**kept, **more}
 
+    def start_demo(seconds, folder=None):
+        environment = {name: text for name, text in os.environ.items() if name != 'ROS_DOMAIN_ID'}
+        environment |= {'PYTHONPATH': str(folder)} if folder else {}
+        program = [*PROGRAM, '--seconds', str(seconds)]
+        how = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'text': True}
+        process = subprocess.Popen(program, env=environment, cwd=folder, **how)
+        request.addfinalizer(process.kill)
+        return process
 
-def _demo(*arguments: str, **settings: object) -> subprocess.CompletedProcess[str]:
-    settings.setdefault('env', _environment())
-    return subprocess.run(
-        [*PROGRAM, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        **settings,
-    )
+    return start_demo
 
 
 @pytest.mark.ros
-def test_the_demo_passes_and_says_so_in_its_last_line():
+def test_the_demo_passes_and_says_so_in_its_last_line(demo):
     """A short run exits with 0 after messages in both directions agreed to rounding."""
-    result = _demo('--seconds', '1')
-    assert result.returncode == 0, result.stderr
-    assert result.stderr == ''
-    last = result.stdout.splitlines()[-1]
+    process = demo(1)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (0, '')
+    last = out.splitlines()[-1]
     match = re.fullmatch(
         r'demo passed: (\d+) joint_states at (\d+) Hz, (\d+) actuator_commands at (\d+) Hz, '
         r'largest relative deviation from formulas written out by hand (\S+)',
@@ -223,12 +220,12 @@ def test_the_demo_passes_and_says_so_in_its_last_line():
     assert commands >= 10
     assert deviation <= 1e-12
     # Snapshots, as standard output is no terminal.
-    assert '\x1b' not in result.stdout
-    assert result.stdout.count('ACTUATOR ') == 4
+    assert '\x1b' not in out
+    assert out.count('ACTUATOR ') == 4
 
 
 @pytest.mark.ros
-def test_one_wrong_sign_fails_and_names_what_is_wrong(tmp_path):
+def test_one_wrong_sign_fails_and_names_what_is_wrong(demo, tmp_path):
     """With one sign of the differential flipped, the demo says whose position it spoils."""
     copy = tmp_path / 'copy'
     shutil.copytree(PACKAGE, copy / PACKAGE.name, ignore=shutil.ignore_patterns('*.pyc'))
@@ -240,62 +237,27 @@ def test_one_wrong_sign_fails_and_names_what_is_wrong(tmp_path):
     assert text.count('[1.0, -1.0]]') == 1
     path.write_text(text.replace('[1.0, -1.0]]', '[1.0, 1.0]]'), encoding='utf-8')
     # The working folder comes first on the path of ``python -m``.
-    result = _demo('--seconds', '2', cwd=copy, env=_environment(PYTHONPATH=str(copy)))
-    assert result.returncode == 1
-    assert "position of actuator 'wrist_right_motor' is " in result.stderr
-    assert "'wrist_left_motor'" not in result.stderr
-    assert result.stdout.splitlines()[-1].startswith('demo FAILED: ')
+    process = demo(2, copy)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "position of actuator 'wrist_right_motor' is " in err
+    assert "'wrist_left_motor'" not in err
+    assert out.splitlines()[-1].startswith('demo FAILED: ')
 
 
 @pytest.mark.ros
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGHUP])
-def test_an_interrupted_demo_leaves_no_process(number):
+def test_an_interrupted_demo_leaves_no_process(demo, number):
     """A signal ends the demo and its children, without traceback."""
-    process = subprocess.Popen(
-        [*PROGRAM, '--seconds', '600'],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=_environment(),
-    )
-    children: set[int] = set()
+    process, children = demo(600), set()
     deadline = time.monotonic() + 60.0
-    while len(children) < 2 and time.monotonic() < deadline:
-        children = _children_of(process.pid)
+    while len(children) < 2:
+        assert time.monotonic() < deadline
+        tasks = Path(f'/proc/{process.pid}/task').glob('*/children')
+        children = {child for task in tasks for child in task.read_text().split()}
         time.sleep(0.05)
     assert len(children) == 2
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert err == ''
-    assert not any(Path(f'/proc/{child}').exists() for child in children)
-
-
-def _children_of(pid: int) -> set[int]:
-    tasks = Path(f'/proc/{pid}/task').glob('*/children')
-    return {int(child) for task in tasks for child in task.read_text().split()}
-
-
-@pytest.mark.ros
-def test_on_a_terminal_the_table_stays_in_place():
-    """On a terminal the same lines are written over again."""
-    main, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [*PROGRAM, '--seconds', '1'],
-        stdout=terminal,
-        stderr=subprocess.PIPE,
-        env=_environment(LINES='24', COLUMNS='80'),
-    )
-    os.close(terminal)
-    shown = bytearray()
-    try:
-        while piece := os.read(main, 65536):
-            shown += piece
-    except OSError:  # the other end is closed
-        pass
-    _, err = process.communicate(timeout=60)
-    os.close(main)
-    assert (process.returncode, err) == (0, b'')
-    # rich goes up and clears one line after the other.
-    assert shown.count(b'\x1b[1A\x1b[2K' * 16) >= 3
-    assert b'demo passed' in shown
+    assert (process.returncode, err) == (130, '')
+    assert not any(Path('/proc', child).exists() for child in children)

@@ -23,9 +23,9 @@ from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from zoo.elements import chain
+from zoo.elements import leg, maps, ratio, ros1, ros1_robot, transmission, urdf
+from zoo.robots import Joint
 
-import transmission_bridge as tb
 from transmission_bridge.tools.cli import Exit, UsageError
 from transmission_bridge.tools.commands import COMMANDS
 from transmission_bridge.tools.demo import command as demo
@@ -33,43 +33,24 @@ from transmission_bridge.tools.demo import command as demo
 for extra in ('scipy', 'matplotlib', 'rosbags', 'yaml'):
     pytest.importorskip(extra)
 
-
 MCAP = b'\x89MCAP0\r\n'
 #: Seconds that no input may take.
 PATIENCE = 60
 
-fuzzed = settings(
-    max_examples=12,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+ROS1 = ros1_robot(ros1('pan', reduction='9'), joints=['pan'])
 
-ROS1 = """<robot name="r"><link name="base"/><link name="l1"/>
-<joint name="pan" type="prismatic"><parent link="base"/><child link="l1"/></joint>
-<transmission name="gear"><type>transmission_interface/SimpleTransmission</type>
-  <joint name="pan"><hardwareInterface>EffortJointInterface</hardwareInterface></joint>
-  <actuator name="m"><mechanicalReduction>9</mechanicalReduction></actuator>
-</transmission></robot>"""
-
-
-ROBOT = chain(
+DESCRIBED = (
     {
-        'gear': """<plugin>transmission_interface/SimpleTransmission</plugin>
-  <actuator name="m" role="actuator1"/>
-  <joint name="pan" role="joint1"><mechanical_reduction>9</mechanical_reduction></joint>""",
-        'wrist': """<plugin>transmission_interface/DifferentialTransmission</plugin>
-  <actuator name="left" role="actuator1"/><actuator name="right" role="actuator2"/>
-  <joint name="roll" role="joint1"/><joint name="pitch" role="joint2"/>""",
-        'crank': """<plugin>transmission_bridge/CrankSliderTransmission</plugin>
-  <param name="crank_radius">0.06</param><param name="pivot_distance">0.3</param>
-  <param name="crank_angle">1.2</param>
-  <actuator name="cylinder" role="actuator1"/><joint name="knee" role="joint1"/>""",
+        'pan': Joint(-1, 1, 1, 1).text,
+        'roll': Joint(velocity=1, effort=1).text,
+        'pitch': Joint(1, -1, 1, 1).text,
+        'knee': Joint(-1, 1, 1, 1).text,
     },
-    pan='revolute -1 1 1 1',
-    roll='continuous 0 0 1 1',
-    pitch='revolute 1 -1 1 1',
-    knee='revolute -1 1 1 1',
+    transmission('gear', 'Simple', {'pan': ratio(9)}, ['m'])
+    + transmission('wrist', 'Differential', ['roll', 'pitch'], ['left', 'right'])
+    + leg(),
 )
-
+ROBOT = urdf(*DESCRIBED)
 NAMES = ('m', 'left', 'right', 'cylinder', 'pan', 'roll', 'pitch', 'knee')
 COLUMNS = tuple(f'{name}.position' for name in NAMES)
 
@@ -78,12 +59,10 @@ PARAMETERS = """/**:
   ros__parameters:
     transmissions:
       gear: {joints: {pan: {mechanical_reduction: 9.5, offset: 0.25}}}
-      crank: {crank_radius: 0.07, stroke_at_zero: 0.01}
+      leg: {crank_radius: 0.07, stroke_at_zero: 0.01}
     transmissions.wrist.joints.roll.offset: 1.0
     command_joints: [pan]
 """
-
-Input = tuple[list[str], dict[str, bytes]]
 
 #: Files that an input has, by name; ``@`` stands for their folder.
 FILES = ('@robot.urdf', '@data.csv', '@data.mcap', '@data.db3', '@bag', '@tuned.yaml')
@@ -91,8 +70,8 @@ FILES = ('@robot.urdf', '@data.csv', '@data.mcap', '@data.db3', '@bag', '@tuned.
 #: What a command may be given, without the slashes that would lead out of the folder.
 words = st.one_of(
     st.sampled_from(
-        ['', '-', '--', '--help', '-h', '=', 'gear', 'crank', 'wrist.*', '*', 'm=1', 'pan=nan',
-         'pan=-0.5', '0', '-1.5', '1e309', 'base', 'knee_link', 'joint', 'actuator', 'last', '\0',
+        ['', '-', '--', '--help', '-h', '=', 'gear', 'leg', 'wrist.*', '*', 'm=1', 'pan=nan',
+         'pan=-0.5', '0', '-1.5', '1e309', 'base', 'l_knee', 'joint', 'actuator', 'last', '\0',
          '\u202e', '\ud800', '/', '.', '..', 'a' * 300, '%s', '$x$', 'bash', 'position', 'effort',
          'out.csv', 'out.mcap', 'out.db3', 'out.svg', 'out.png', 'out.yaml', 'no/x.svg',
          '/a:/b', 'actuator_states:x', ':', 'a=b', *FILES],
@@ -101,59 +80,56 @@ words = st.one_of(
 )  # fmt: skip
 
 #: Arguments with which each command works, to add nonsense to.
+# fmt: off
 USUAL = {
-    'calibrate': [
-        ['@robot.urdf', '@data.csv'],
-        ['@robot.urdf', '@data.mcap', '--joints', '/joint_states'],
-    ],
-    'check': [['@robot.urdf'], ['-', '--json', '--limits']],
-    'compile': [['@robot.urdf', '--output', 'out'], ['-', '--output', 'out', '--ros2-control']],
-    'convert': [
-        ['@robot.urdf', '@data.csv', 'out.csv'],
-        ['@robot.urdf', '@data.mcap', 'out', '--topic', 'actuator_states:x'],
-        ['@robot.urdf', '@data.db3', 'out.mcap', '--to', 'actuator',
-         '--topic', 'joint_states:x'],
-        ['@robot.urdf', '@bag', 'out.db3', '--topic', 'actuator_states:x'],
-    ],
-    'demo': [[], ['--seconds', '1']],
-    'export': [
-        ['@robot.urdf', '--params-file', '@tuned.yaml'],
-        ['@robot.urdf', '--params-file', '@tuned.yaml', '--output', '@robot.urdf', '--force'],
-    ],
-    'jacobian': [
-        ['@robot.urdf', '--base', 'base', '--end', 'knee_link'],
-        ['@robot.urdf', 'cylinder=0.28', '--base', 'knee_link', '--end', 'pan_link',
-         '--space', 'actuator'],
-    ],
-    'map': [
-        ['@robot.urdf', 'm=1', 'left=2', '--to', 'joint', '--interface', 'position'],
-        ['@robot.urdf', 'knee=1', '--to', 'actuator', '--interface', 'effort', '--at', 'knee=0'],
-    ],
-    'plot': [['@robot.urdf'], ['@robot.urdf', '--output', 'out.svg']],
-    'plugins': [[], ['--json']],
-    'tune': [['@robot.urdf'], ['-', '--output', 'out.urdf', '--port', '9000']],
-    'watch': [['--once'], ['--seconds', '1'], ['--plain']],
-}  # fmt: skip
+    name: [line.split() for line in lines] for name, lines in {
+        'calibrate': ['@robot.urdf @data.csv', '@robot.urdf @data.mcap --joints /joint_states'],
+        'check': ['@robot.urdf', '- --json --limits'],
+        'compile': ['@robot.urdf --output out', '- --output out --ros2-control'],
+        'convert': [
+            '@robot.urdf @data.csv out.csv',
+            '@robot.urdf @data.mcap out --topic actuator_states:x',
+            '@robot.urdf @data.db3 out.mcap --to actuator --topic joint_states:x',
+            '@robot.urdf @bag out.db3 --topic actuator_states:x',
+        ],
+        'demo': ['', '--seconds 1'],
+        'export': [
+            '@robot.urdf --params-file @tuned.yaml',
+            '@robot.urdf --params-file @tuned.yaml --output @robot.urdf --force',
+        ],
+        'jacobian': [
+            '@robot.urdf --base base --end l_knee',
+            '@robot.urdf cylinder=0.38 --base l_knee --end l_pan --space actuator',
+        ],
+        'map': [
+            '@robot.urdf m=1 left=2 --to joint --interface position',
+            '@robot.urdf knee=1 --to actuator --interface effort --at knee=0',
+        ],
+        'plot': ['@robot.urdf', '@robot.urdf --output out.svg'],
+        'plugins': ['', '--json'],
+        'tune': ['@robot.urdf', '- --output out.urdf --port 9000'],
+        'watch': ['--once', '--seconds 1', '--plain'],
+    }.items()
+}
+# fmt: on
 
 
-def _motion() -> list[list[str]]:
-    robot = tb.RobotTransmissions(tb.load_description(ROBOT))
-    assert (*robot.actuator_names, *robot.joint_names) == NAMES
-    time = np.arange(40) * 0.125
-    joints = 0.5 * np.sin(np.multiply.outer(time, [1.0, 1.3, 1.7, 2.1]))
-    actuators = robot.joint_to_actuator('position', joints)
-    return [[repr(cell) for cell in row] for row in np.c_[time, actuators, joints].tolist()]
-
-
+TIME = np.arange(40) * 0.125
+_JOINTS = 0.5 * np.sin(np.multiply.outer(TIME, [1.0, 1.3, 1.7, 2.1]))
+_ACTUATORS = maps(*DESCRIBED).joint_to_actuator('position', _JOINTS)
 #: Time, actuators and joints, row by row, of the robot in motion.
-ROWS = _motion()
+ROWS = [[repr(cell) for cell in row] for row in np.c_[TIME, _ACTUATORS, _JOINTS].tolist()]
 MOTION = '\n'.join([','.join(['time', *COLUMNS]), *(','.join(row) for row in ROWS)])
-
+TEXTS = {
+    'robot.urdf': ROBOT.encode(),
+    'tuned.yaml': PARAMETERS.encode(),
+    'data.csv': MOTION.encode(),
+}
 
 #: What numbers, names and marks of a file become.
 NONSENSE = (
     *(b'', b'0', b'-1', b'-0.0', b'nan', b'inf', b'1e308', b'1e-300', b'5e-324', b'99', b'x'),
-    *(b'"', b'1,', b'1e9', b'[]', b'{', b'&a [*a]', b'pan.position', b'knee_link', b'<'),
+    *(b'"', b'1,', b'1e9', b'[]', b'{', b'&a [*a]', b'pan.position', b'l_knee', b'<'),
 )
 
 
@@ -174,15 +150,10 @@ def damaged(draw: st.DrawFn, data: bytes) -> bytes:
     return data
 
 
-TEXTS = {
-    'robot.urdf': ROBOT.encode(),
-    'tuned.yaml': PARAMETERS.encode(),
-    'data.csv': MOTION.encode(),
-}
-
-
 @st.composite
-def inputs(draw: st.DrawFn, command: str, recordings: dict[str, bytes]) -> Input:
+def inputs(
+    draw: st.DrawFn, command: str, recordings: dict[str, bytes]
+) -> tuple[list[str], dict[str, bytes]]:
     """Draw arguments that are usual, have nonsense among them, or are nothing but nonsense."""
     arguments = list(draw(st.sampled_from([*USUAL[command], []])))
     parser = argparse.ArgumentParser()
@@ -285,7 +256,10 @@ def without_ros() -> Iterator[None]:
 
 
 @pytest.mark.parametrize('command', ['', *COMMANDS])
-@fuzzed
+@settings(
+    max_examples=12,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 @given(data=st.data())
 def test_any_input_ends_in_an_exit_code(run, recordings, command, data):
     """Any files, any options and words, for every command that there is, and without one."""

@@ -5,145 +5,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 import re
 
 import pytest
-
-Edit = Callable[[str], str]
+from zoo.four_joints import read_table
 
 KNEE, LEG, ANKLE = 'four_bar_knee', 'five_bar', 'push_rod_ankle'
 UPPER = '<loop type="point" frame1="upper_tip" frame2="upper_ball"/>'
 LOWER = UPPER.replace('upper', 'lower')
 ROD = '<loop type="rod" frame1="upper_cross" frame2="upper_ball"/>'
 
+#: The mistake, its robot, the joint in which a text is replaced (else anywhere), the text and its
+#: replacement, the element of the finding by the name of a joint (else that joint) or its place in
+#: the transmission (``.``: itself), and a part of the finding. The first ones are mistakes that
+#: were drawn before the findings were written, those from the first loop on are reports of users.
+MISTAKES = read_table("""
+axis of a passive joint | five_bar | knee_rod | "0 1 0" -> "1 0 0" | | expected 0 1 0
+one axis twice | push_rod_ankle | lower_rod_x | "1 0 0" -> "0 1 0" | | expected 1 0 0
+sign of a lever | five_bar | shin_lever | 0.06 0 0 -> -0.06 0 0 | | expected 0.06 0 0
+sign of a height | push_rod_ankle | upper_motor | 0.24 -> -0.24 | | expected 0 0.05 0.24
+centimetres | push_rod_ankle | upper_foot | 0.05 0.05 0 -> 5 5 0 | | expected 0.05 0.05 0
+limits in degrees | five_bar | hip | "-0.9" upper="0.9" -> "-50" upper="50" | | 50 degrees are
+yaw in degrees | five_bar | knee_rod | 0.06 0 0" -> 0.06 0 0" rpy="0 0 180" | | 180 degrees
+start in degrees | four_bar_knee | | position="0" -> position="20" | . | 20 degrees are
+rod, not its tip | five_bar | | 1="rod_tip" -> 1="rod" | loop | expected 'rod_tip', found 'rod'
+foot, not its ball | push_rod_ankle | | 2="lower_ball -> 2="foot | loop[2] | expected 'lower_ball'
+motor of a rod | five_bar | | >knee_crank -> >knee_rod | actuator[2]/param | turns joint 'knee_rod'
+fixed universal joint | push_rod_ankle | lower_rod_x | revolute -> fixed | | revolute about 1 0 0
+mimic in a loop | five_bar | knee_rod | <parent -> <mimic joint="knee"/><parent | | <mimic>
+rod to the axis | four_bar_knee | | 2="lever -> 2="shin | . | a frame of a loop on the axis
+passive role | five_bar | | "knee" role -> "knee_rod" role | transmission/joint[2] | 'knee_rod'
+wrong parent | five_bar | knee_rod | link="crank" -> link="body" | knee_crank | the <parent>
+prismatic crank | four_bar_knee | knee_crank | revolute -> prismatic | | revolute about 0 1 0
+first loop | push_rod_ankle | upper_foot | 0.05 0.05 -> 0.05 0.5 | | expected 0.05 0.05 0
+axis of a crank | push_rod_ankle | upper_motor | "0 1 0" -> "0 0 1" | | expected 0 1 0
+rod in millimetres | four_bar_knee | knee | -0.35 -> -350 | | -350 mm are -0.35 m
+hinge in millimetres | five_bar | knee | -0.3" -> -300" | | expected 0 0 -0.3, found 0 0 -300
+offset in degrees | four_bar_knee | | <offset>0.0 -> <offset>30 | actuator | 30 degrees are
+motor of the joint | five_bar | | >knee_crank< -> >knee< | actuator[2]/param | turns joint 'knee'
+limit out of reach | four_bar_knee | knee | upper="0.7" -> upper="2.5" | | found -0.7 to 2.5 rad
+""")
 
-def text(*pairs: str) -> Edit:
-    """Return an edit that replaces the first of each pair by the second."""
-
-    def change(urdf: str) -> str:
-        for before, after in zip(pairs[::2], pairs[1::2], strict=True):
-            assert before in urdf
-            urdf = urdf.replace(before, after, 1)
-        return urdf
-
-    return change
-
-
-def joint(name: str, *pairs: str) -> Edit:
-    """Return an edit within one joint."""
-
-    def change(urdf: str) -> str:
-        element = re.search(rf'<joint name="{name}" type.*?</joint>', urdf, re.DOTALL)
-        assert element is not None
-        return urdf.replace(element[0], text(*pairs)(element[0]))
-
-    return change
-
-
-def millimetres(urdf: str) -> str:
-    """Return a robot that is a thousand times as large."""
-
-    def convert(found: re.Match[str]) -> str:
-        return f'<origin xyz="{" ".join(f"{1e3 * float(each):g}" for each in found[1].split())}"'
-
-    return re.sub('<origin xyz="([^"]*)"', convert, urdf)
-
-
-#: Robot, edit, the element with the finding by name or number, and a part of the finding. The
-#: first ones are 24 mistakes that were drawn before the findings were written, the others are
-#: reports of users.
-MISTAKES: dict[str, tuple[str, Edit, str, str]] = {
-    'axis of a passive joint': (
-        LEG, joint('knee_rod', '"0 1 0"', '"1 0 0"'), 'knee_rod', 'expected 0 1 0',
-    ),
-    'universal joint with one axis twice': (
-        ANKLE, joint('lower_rod_x', '"1 0 0"', '"0 1 0"'), 'lower_rod_x', 'expected 1 0 0',
-    ),
-    'sign of a lever': (
-        LEG, joint('shin_lever', '0.06 0 0', '-0.06 0 0'), 'shin_lever', 'expected 0.06 0 0',
-    ),
-    'sign of a height': (
-        ANKLE, joint('upper_motor', '0.24', '-0.24'), 'upper_motor', 'expected 0 0.05 0.24',
-    ),
-    'everything in millimetres': (ANKLE, millimetres, 'upper_motor', '240 mm are 0.24 m'),
-    'a point in centimetres': (
-        ANKLE, joint('upper_foot', '0.05 0.05 0', '5 5 0'), 'upper_foot', 'expected 0.05 0.05 0',
-    ),
-    'limits in degrees': (
-        LEG, joint('hip', '"-0.9" upper="0.9"', '"-50" upper="50"'), 'hip', '50 degrees are',
-    ),
-    'roll, pitch, yaw in degrees': (
-        LEG, joint('knee_rod', '0.06 0 0"', '0.06 0 0" rpy="0 0 180"'), 'knee_rod', '180 degrees',
-    ),
-    'start in degrees': (KNEE, text('position="0"', 'position="20"'), '', '20 degrees are'),
-    'crossed frames': (
-        ANKLE,
-        text('2="upper_ball"', '2="X"', '2="lower_ball"', '2="upper_ball"', '"X"', '"lower_ball"'),
-        'loop[2]', "expected 'lower_ball', found 'upper_ball'",
-    ),
-    'rod in place of its tip': (
-        LEG, text('frame1="rod_tip"', 'frame1="rod"'), 'loop', "expected 'rod_tip', found 'rod'",
-    ),
-    'foot in place of its ball': (
-        ANKLE, text('frame2="lower_ball"', 'frame2="foot"'), 'loop[2]', "expected 'lower_ball'",
-    ),
-    'motor of a passive joint': (
-        LEG, text('>knee_crank<', '>knee_rod<'), 'actuator[2]/param', "turns joint 'knee_rod'",
-    ),
-    'fixed universal joint': (
-        ANKLE, joint('lower_rod_x', 'revolute', 'fixed'), 'lower_rod_x', 'revolute about 1 0 0',
-    ),
-    'mimic in a loop': (
-        LEG, joint('knee_rod', '<parent', '<mimic joint="knee"/><parent'), 'knee_rod', '<mimic>',
-    ),
-    'doubled loop': (ANKLE, text(UPPER, UPPER + '\n' + UPPER), 'loop[2]', 'the same frames'),
-    'missing loop': (ANKLE, text(LOWER, ''), 'lower_motor', 'check for a missing <loop>'),
-    'rod to the axis of the knee': (
-        KNEE, text('frame2="lever"', 'frame2="shin"'), '', 'a frame of a loop on the axis',
-    ),
-    'commanded passive joint': (
-        LEG, text('"knee" role', '"knee_rod" role'), 'transmission/joint[2]', "'knee_rod'",
-    ),
-    'wrong parent': (
-        LEG, joint('knee_rod', 'link="crank"', 'link="body"'), 'knee_crank', 'the <parent>',
-    ),
-    'prismatic crank': (
-        KNEE, joint('knee_crank', 'revolute', 'prismatic'), 'knee_crank', 'revolute about 0 1 0',
-    ),
-    'rod without a length': (
-        ANKLE, text(LOWER, LOWER.replace('point', 'rod')), 'loop[2]', "or type='point'",
-    ),
-    'point in the first loop': (
-        ANKLE, joint('upper_foot', '0.05 0.05', '0.05 0.5'), 'upper_foot', 'expected 0.05 0.05 0',
-    ),
-    'open loop beside a rod': (
-        ANKLE,
-        lambda urdf: joint('lower_foot', '-0.05', '-0.5')(text(UPPER, ROD)(urdf)),
-        'loop[2]', "loop point 'lower_tip' - 'lower_ball' stays open",
-    ),
-    'axis of a crank': (
-        ANKLE, joint('upper_motor', '"0 1 0"', '"0 0 1"'), 'upper_motor', 'expected 0 1 0',
-    ),
-    'origin of a rod in millimetres': (
-        KNEE, joint('knee', '-0.35', '-350'), 'knee', '-350 mm are -0.35 m',
-    ),
-    'origin of a hinge in millimetres': (
-        LEG, joint('knee', '-0.3"', '-300"'), 'knee', 'expected 0 0 -0.3, found 0 0 -300',
-    ),
-    'offset in degrees': (
-        KNEE, text('<offset>0.0', '<offset>30'), 'actuator', '30 degrees are',
-    ),
-    'motor of the commanded joint': (
-        LEG, text('>knee_crank<', '>knee<'), 'actuator[2]/param', "turns joint 'knee'",
-    ),
-    'limit out of reach': (
-        KNEE, joint('knee', 'upper="0.7"', 'upper="2.5"'), 'knee', 'found -0.7 to 2.5 rad',
-    ),
-}  # fmt: skip
+#: What becomes of the loops of the ankle, and the finding.
+# fmt: off
+LOOPS = {
+    'crossed': ([('2="upper_ball"', '2="X"'), ('2="lower_ball"', '2="upper_ball"'),
+                 ('"X"', '"lower_ball"')],
+                'loop[2]', "expected 'lower_ball', found 'upper_ball'"),
+    'doubled': ([(UPPER, f'{UPPER}\n{UPPER}')], 'loop[2]', 'the same frames'),
+    'missing': ([(LOWER, '')], 'lower_motor', 'check for a missing <loop>'),
+    'a rod without a length': ([(LOWER, LOWER.replace('point', 'rod'))],
+                               'loop[2]', "or type='point'"),
+    'open beside a rod': ([(UPPER, ROD), ('0.05 -0.05 0', '0.05 -0.5 0')],
+                          'loop[2]', "loop point 'lower_tip' - 'lower_ball' stays open"),
+}
+# fmt: on
 
 
-def find_element(urdf: str, element: str) -> tuple[str, int]:
+def edited(urdf, before, after, within=''):
+    """Return a description with a text replaced, in a joint or anywhere."""
+    part = urdf
+    if within:
+        part = re.search(rf'<joint name="{within}" type.*?</joint>', urdf, re.DOTALL)[0]
+    assert before in part
+    return urdf.replace(part, part.replace(before, after, 1))
+
+
+@pytest.fixture
+def find(run):
+    """Return a function that gives the findings of ``check``."""
+    return lambda urdf: run('check', '-', '--json', stdin=urdf.encode()).json['findings']
+
+
+def find_element(urdf, element):
     """Return path and line of an element of the robot or its transmission."""
     names = re.findall(r'<joint name="(\w+)" type', urdf)
     if element in names:
@@ -158,33 +92,50 @@ def find_element(urdf: str, element: str) -> tuple[str, int]:
     return path, line
 
 
-@pytest.mark.parametrize('name', MISTAKES)
-def test_check_names_the_element_of_a_mistake_in_a_linkage(name, linkages, tmp_path, run):
-    """One finding is at the line of the element, and its text has the cause or the correction."""
-    robot, edit, element, words = MISTAKES[name]
-    urdf = edit(linkages[robot])
-    path = tmp_path / 'robot.urdf'
-    path.write_text(urdf, encoding='utf-8')
+def check_place(urdf, findings, element, words):
+    """Check that a finding at the line of an element has the cause or the correction."""
     place = find_element(urdf, element)
-    findings = run('check', path, '--json').json['findings']
     found = [each['message'] for each in findings if (each['path'], each['line']) == place]
     assert any(words in each for each in found), (place, findings)
 
 
+@pytest.mark.parametrize('row', MISTAKES, ids=[row[0] for row in MISTAKES])
+def test_a_mistake_in_a_joint_or_a_name_is_found(row, linkages, find):
+    """One finding is at the line of the element, and its text has the cause or the correction."""
+    _, robot, within, edit, element, words = row
+    urdf = edited(linkages[robot], *edit.split(' -> '), within)
+    check_place(urdf, find(urdf), element or within, words)
+
+
+@pytest.mark.parametrize('mistake', LOOPS)
+def test_a_mistake_in_the_loops_is_found(mistake, linkages, find):
+    """One finding is at the line of the loop or of the joint that it leaves alone."""
+    edits, element, words = LOOPS[mistake]
+    urdf = linkages[ANKLE]
+    for edit in edits:
+        urdf = edited(urdf, *edit)
+    check_place(urdf, find(urdf), element, words)
+
+
+def test_everything_in_millimetres_is_named(linkages, find):
+    """A robot that is a thousand times as large closes its loops."""
+
+    def convert(found):
+        return f'<origin xyz="{" ".join(f"{1e3 * float(each):g}" for each in found[1].split())}"'
+
+    urdf = re.sub('<origin xyz="([^"]*)"', convert, linkages[ANKLE])
+    check_place(urdf, find(urdf), 'upper_motor', '240 mm are 0.24 m')
+
+
 @pytest.mark.parametrize('robot', [KNEE, LEG, ANKLE])
-def test_a_documented_linkage_has_no_probable_mistake(robot, linkages, tmp_path, run):
+def test_a_documented_linkage_has_no_probable_mistake(robot, linkages, find):
     """The only finding is the share of the joints' box out of reach, as information."""
-    path = tmp_path / 'robot.urdf'
-    path.write_text(linkages[robot], encoding='utf-8')
-    findings = run('check', path, '--json').json['findings']
-    assert [each['severity'] for each in findings] in ([], ['info'])
+    assert [each['severity'] for each in find(linkages[robot])] in ([], ['info'])
 
 
-def test_the_share_of_the_joint_box_out_of_reach_is_information(linkages, tmp_path, run):
+def test_the_share_of_the_joint_box_out_of_reach_is_information(linkages, find):
     """Wider limits of an ankle have corners that no positions of its motors reach together."""
-    urdf = joint('ankle_roll', '"-0.4" upper="0.4"', '"-0.8" upper="0.8"')(linkages[ANKLE])
-    path = tmp_path / 'robot.urdf'
-    path.write_text(urdf, encoding='utf-8')
-    found = run('check', path, '--json').json['findings']
-    (share,) = (each['message'] for each in found if each['severity'] == 'info')
+    limits = '"-0.4" upper="0.4"', '"-0.8" upper="0.8"'
+    findings = find(edited(linkages[ANKLE], *limits, within='ankle_roll'))
+    (share,) = (each['message'] for each in findings if each['severity'] == 'info')
     assert 5.0 < float(re.search(r'reaches ([\d.]+)%', share)[1]) < 50.0

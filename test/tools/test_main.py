@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 from pathlib import Path
+import re
 import shutil
 import subprocess
 import sys
@@ -21,19 +22,18 @@ from transmission_bridge.tools import main
 from transmission_bridge.tools.commands import COMMANDS
 
 PROGRAM = [sys.executable, '-m', 'transmission_bridge']
-_CODE = 'import sys; {}; from transmission_bridge.tools.main import main; '
 
 
-def _spawn(*arguments: object, **settings: object) -> subprocess.CompletedProcess[bytes]:
+def _spawn(*arguments, **settings):
     settings = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, **settings}
     return subprocess.run([*map(str, arguments)], timeout=60, check=False, **settings)
 
 
-def _shell(redirection: str, *arguments: object) -> subprocess.CompletedProcess[bytes]:
+def _shell(redirection, *arguments):
     return _spawn('sh', '-c', f'exec "$@" {redirection}', 'sh', *PROGRAM, *arguments)
 
 
-def _options(command: str) -> list[argparse.Action]:
+def _options(command):
     parser = argparse.ArgumentParser()
     COMMANDS[command].add_arguments(parser)
     return parser._actions
@@ -76,23 +76,27 @@ def test_the_same_thing_is_given_in_the_same_way(command):
     assert ('force' in actions) == ('output' in actions)
 
 
+def _run_without(modules, *arguments):
+    """Run commands in a process in which modules cannot be imported."""
+    code = f'import sys; sys.modules.update(dict.fromkeys({modules}))\n'
+    code += 'from transmission_bridge.tools.main import main\n'
+    code += "sys.exit(max(main(each.split(' ')) for each in sys.argv[1:]))"
+    return _spawn(sys.executable, '-c', code, *arguments)
+
+
 def test_help_does_not_wait_for_numpy_and_check_not_for_ros(reversed_robot):
     """They run where these cannot be imported."""
-    code = _CODE.format('sys.modules.update(numpy=None, scipy=None)')
-    code += "sys.exit(any([main([name, '--help']) for name in sys.argv[1:]]))"
-    done = _spawn(sys.executable, '-c', code, *COMMANDS)
+    done = _run_without(['numpy', 'scipy'], *(f'{name} --help' for name in COMMANDS))
     assert (done.returncode, done.stderr) == (0, b'')
     assert done.stdout.count(b'exit code: 0') == len(COMMANDS)
-    code = _CODE.format('sys.modules["rclpy"] = None') + 'sys.exit(main(["check", sys.argv[1]]))'
-    done = _spawn(sys.executable, '-c', code, reversed_robot)
+    done = _run_without(['rclpy'], f'check {reversed_robot}')
     assert (done.returncode, done.stderr) == (0, b'')
 
 
 @pytest.mark.parametrize('command', ['demo', 'watch'])
 def test_without_ros_one_sentence_says_how_to_get_it(command):
     """Exit code 2."""
-    code = _CODE.format('sys.modules["rclpy"] = None') + 'sys.exit(main([sys.argv[1]]))'
-    done = _spawn(sys.executable, '-c', code, command)
+    done = _run_without(['rclpy'], command)
     assert (done.returncode, done.stdout) == (2, b'')
     assert b"pip install '.[kilted]'" in done.stderr
     assert done.stderr.count(b'\n') == 1
@@ -191,41 +195,36 @@ def test_a_mistake_is_one_sentence_and_exit_code_two(refuse, folder, typed, word
     assert sorted(folder.rglob('*')) == before
 
 
-@pytest.mark.parametrize(
-    ('arguments', 'successor'),
-    [
-        ('calibrate poses.csv --description r.urdf', 'calibrate FILE DATA'),
-        ('convert in.mcap out.mcap --description r.urdf', 'convert FILE IN OUT'),
-        ('export r.urdf --params tuned.yaml', '--params-file YAML'),
-        ('export r.urdf --params-file tuned.yaml --in-place', '--output FILE --force'),
-        ('tune --namespace left', '--node NAMESPACE/transmission_bridge'),
-        ('watch --namespace left', '--node NAMESPACE/transmission_bridge'),
-    ],
-)
-def test_a_removed_argument_names_its_successor(run, arguments, successor):
+#: A removed argument at the end of a command, and what takes its place.
+REMOVED = {
+    'calibrate poses.csv --description r.urdf': 'calibrate FILE DATA',
+    'convert in.mcap out.mcap --description r.urdf': 'convert FILE IN OUT',
+    'export r.urdf --params tuned.yaml': '--params-file YAML',
+    'export r.urdf --params-file tuned.yaml --in-place': '--output FILE --force',
+    'tune --namespace left': '--node NAMESPACE/transmission_bridge',
+    'watch --namespace left': '--node NAMESPACE/transmission_bridge',
+}
+
+
+@pytest.mark.parametrize('typed', REMOVED)
+def test_a_removed_argument_names_its_successor(refuse, run, typed):
     """Nothing is done, and help does not show it."""
-    command, *rest = arguments.split()
-    result = run(command, *rest)
-    assert result.code == 2
-    assert 'was removed: ' in result.err
-    assert successor in result.err
-    removed = next(each for each in reversed(rest) if each.startswith('--'))
-    assert f'{removed} ' not in run(command, '--help').out
+    refuse('was removed: ', *typed.split())
+    refuse(REMOVED[typed], *typed.split())
+    removed = re.findall(r'--\S+', typed)[-1]
+    assert f'{removed} ' not in run(typed.split()[0], '--help').out
 
 
-@pytest.mark.parametrize(
-    ('command', 'words'),
-    [
-        ('calibrate bad.urdf poses.csv', 'line 1'),
-        ('check bad.urdf', 'bad.urdf:1: error'),
-        ('convert bad.urdf in.csv out.csv', 'line 1'),
-        ('export bad.urdf --params-file tuned.yaml', 'line 1'),
-        ('jacobian bad.urdf --base a --end b', 'line 1'),
-        ('map bad.urdf --to joint --interface position m=1', 'line 1'),
-        ('plot bad.urdf', 'line 1'),
-    ],
-)
-def test_errors_name_the_description(run, tmp_path, monkeypatch, command, words):
+#: Commands that read a description, with what else they need.
+DESCRIBED = [
+    'calibrate bad.urdf poses.csv', 'check bad.urdf', 'convert bad.urdf in.csv out.csv',
+    'export bad.urdf --params-file tuned.yaml', 'jacobian bad.urdf --base a --end b',
+    'map bad.urdf --to joint --interface position m=1', 'plot bad.urdf',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize('typed', DESCRIBED)
+def test_errors_name_the_description_and_the_line(run, tmp_path, monkeypatch, typed):
     """Who checks several robots reads which one it is; one that is no robot is exit code 1."""
     for module in ('matplotlib', 'scipy', 'yaml'):
         pytest.importorskip(module)
@@ -234,10 +233,10 @@ def test_errors_name_the_description(run, tmp_path, monkeypatch, command, words)
     (tmp_path / 'tuned.yaml').write_text('a: {ros__parameters: {}}')
     for name in ('in.csv', 'poses.csv'):
         (tmp_path / name).write_text('time,m.position\n1.0,2.0\n')
-    result = run(*command.split())
+    result = run(*typed.split())
     assert result.code == 1
     assert 'bad.urdf' in result.out + result.err
-    assert words in result.out + result.err
+    assert ('bad.urdf:1: error' if 'check' in typed else 'line 1') in result.out + result.err
 
 
 @pytest.mark.parametrize(
@@ -259,13 +258,13 @@ def test_a_missing_library_is_one_sentence_with_the_extra_that_installs_it(
 # -- plugins -------------------------------------------------------------------------------------
 
 
-def test_plugins_lists_the_built_in_types(run):
+def test_plugins_lists_the_built_in_types(run, built_in_types):
     """Each installed type has its package, version and one line about it."""
     result = run('plugins', '--json')
     assert result.code == 0
     plugins = {plugin['type_name']: plugin for plugin in result.json['plugins']}
-    for name in ('Simple', 'Differential', 'FourBarLinkage'):
-        plugin = plugins[f'transmission_interface/{name}Transmission']
+    for name in built_in_types:
+        plugin = plugins[name]
         # Whether the name has a dash is up to the setuptools that installed it.
         assert plugin['package'].replace('-', '_') == 'transmission_bridge'
         assert plugin['version']
@@ -399,7 +398,7 @@ def test_names_beyond_the_encoding_of_the_terminal_are_escaped(reversed_robot):
 def test_ctrl_c_exits_with_130(run, monkeypatch, reversed_robot):
     """An interrupt ends a command without traceback, with the code that shells expect."""
 
-    def interrupt(*_: object, **__: object) -> None:
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr('transmission_bridge.tools.check.check', interrupt)

@@ -9,17 +9,15 @@ import argparse
 import math
 
 import pytest
-from zoo.elements import chain
+from zoo.elements import ratio, transmission, urdf
 
 from transmission_bridge.tools.commands import COMMANDS
 from transmission_bridge.tools.tune.command import _open_robot
 
 pytest.importorskip('yaml')
 
-GEAR = """<plugin>transmission_interface/SimpleTransmission</plugin>
-  <joint name="pan" role="joint1"><mechanical_reduction>10</mechanical_reduction></joint>
-  <actuator name="motor" role="actuator1"/>"""
-ROBOT = chain({'gear': GEAR}, pan='revolute -1 1 2 30', wheel='continuous 0 0 1 1')
+GEAR = transmission('gear', 'Simple', {'pan': ratio(10)}, ['motor'])
+ROBOT = urdf({'pan': 'revolute lower="-1" upper="1" velocity="2"', 'wheel': 'continuous'}, GEAR)
 PAN = 'transmissions.gear.joints.pan'
 PARAMETERS = f"""\
 /left/transmission_bridge:
@@ -51,7 +49,7 @@ def test_every_command_has_its_numbers_and_units(run, files, tmp_path):
     assert (limits['lower'], limits['upper'], limits['velocity']) == (-25.0, 15.0, 40.0)
     assert report['units']['wheel']['position']['unit'] == 'deg'
 
-    options = ('--base', 'base', '--end', 'pan_link', '--space', 'actuator', '--json')
+    options = ('--base', 'base', '--end', 'l_pan', '--space', 'actuator', '--json')
     assert run('jacobian', *files, *options).json['jacobian'][3] == [pytest.approx(0.05)]
 
     parser = argparse.ArgumentParser()
@@ -67,14 +65,11 @@ def test_every_command_has_its_numbers_and_units(run, files, tmp_path):
     assert 'reduction 20, offset 0.25 rad' in (tmp_path / 'arm.svg').read_text()
 
 
-@pytest.mark.parametrize(
-    ('entry', 'words'),
-    [
-        ('wrap_period: [moter=1.0]', "unknown actuator 'moter' (closest: 'motor')"),
-        ('actuator_units: ["wheel=position_unit:turns"]', "actuator_units of 'wheel'"),
-        (f'{PAN}.mechanical_reduction: 0.0', 'other than zero'),
-    ],
-)
+@pytest.mark.parametrize(('entry', 'words'), [
+    ('wrap_period: [moter=1.0]', "unknown actuator 'moter' (closest: 'motor')"),
+    ('actuator_units: ["wheel=position_unit:turns"]', "actuator_units of 'wheel'"),
+    (f'{PAN}.mechanical_reduction: 0.0', 'other than zero'),
+])  # fmt: skip
 def test_what_the_bridge_would_refuse_is_refused_with_file_and_line(refuse, files, entry, words):
     """By ``check`` as well: one sentence, exit code 2."""
     files[2].write_text(f'/**:\n  ros__parameters:\n    {entry}\n')
@@ -85,10 +80,8 @@ def test_what_the_bridge_would_refuse_is_refused_with_file_and_line(refuse, file
 def test_a_number_that_the_robot_does_not_have_is_told(run, files):
     """As a warning of ``check``, else on standard error."""
     files[2].write_text(PARAMETERS + '    transmissions.gear.joints.pam.offset: 1.0\n')
-    checked, moved = (
-        run('check', *files),
-        run('jacobian', *files, '--base', 'base', '--end', 'pan_link'),
-    )
+    checked = run('check', *files)
+    moved = run('jacobian', *files, '--base', 'base', '--end', 'l_pan')
     for result, text in ((checked, checked.out), (moved, moved.err)):
         assert result.code == 0
         assert 'not used, this robot has no such number' in text

@@ -35,8 +35,7 @@ INSTALLED = {
         'lib/python3.12/site-packages', 'share/transmission_bridge', {},
     ),
     'where the installer wrote down that they are': (
-        'here/site', 'elsewhere/share/transmission_bridge',
-        {
+        'here/site', 'elsewhere/share/transmission_bridge', {
             f'here/site/{INFO}/METADATA':
                 'Metadata-Version: 2.1\nName: transmission_bridge\nVersion: 9.9\n',
             f'here/site/{INFO}/RECORD':

@@ -327,6 +327,23 @@ def test_each_solution_begins_at_the_last_one(step: float, commands: bool) -> No
     assert np.abs(solved(2.0 * np.pi) - first).max() <= 1e-13
 
 
+@pytest.mark.parametrize('kind', ['Swing', 'Cardan', 'Shear', 'Ankle'])
+def test_an_effort_is_mapped_after_any_number_of_commands_without_one(kind: str) -> None:
+    """Commands that do not need the position are no failed search for it."""
+    robot = robot_of(kind)
+    stream = RobotMap(robot, 'joint_to_actuator')
+    measured = instants_of(robot, 'joint_to_actuator', 12, seed=5)[:, 0]
+    nothing = np.full((3, measured.shape[1]), np.nan)
+    for each in measured:
+        stream.map_command(nothing, each, MapReport())
+    effort = np.ones_like(measured[-1])
+    found = stream.map_command(np.stack([*nothing[:2], effort]), measured[-1], MapReport())
+    fresh = RobotMap(robot, 'joint_to_actuator')
+    expected = fresh.map_command(np.stack([*nothing[:2], effort]), measured[-1], MapReport())
+    assert np.isfinite(expected[2]).all()
+    np.testing.assert_allclose(found[2], expected[2], rtol=1e-12)
+
+
 def test_nothing_is_counted_of_what_is_not_commanded() -> None:
     """A joint measured outside the domain is no reason to count, if its effort is not wanted."""
     stream, t = RobotMap(robot_of('Crank'), 'joint_to_actuator'), KINDS['Crank']

@@ -218,8 +218,11 @@ def _map_demand(
     is_moving = ca.logic_or(is_placed, is_any_known(velocity))
     is_pushed = is_any_known(effort)
     # A velocity is mapped at the measured position, but this position is not a warm start: it
-    # may be far from the next command.
-    following = ca.if_else(is_placed, one[3], starts[0]), other[3]
+    # may be far from the next command. Without an effort nothing was searched for.
+    following = [
+        ca.if_else(is_placed, one[3], starts[0]),
+        ca.if_else(is_pushed, other[3], starts[1]),
+    ]
     return [
         known_if(is_placed, one[0]),
         one[1],

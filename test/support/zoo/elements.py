@@ -137,6 +137,26 @@ def chain(transmissions: dict[str, str], **joints: str) -> str:
     return '<robot name="r">' + '\n'.join(parts) + '</ros2_control></robot>'
 
 
+def ros1(name, kind='transmission_interface/SimpleTransmission', reduction='10'):
+    """Return the transmission of ROS 1 of a joint and its motor, in three lines."""
+    return (
+        f'<transmission name="{name}_transmission"><type>{kind}</type>\n'
+        f'<joint name="{name}"><hardwareInterface>PositionJointInterface</hardwareInterface>'
+        f'</joint>\n<actuator name="{name}_motor">'
+        f'<mechanicalReduction>{reduction}</mechanicalReduction></actuator></transmission>\n'
+    )
+
+
+def ros1_robot(*transmissions, joints=()):
+    """Return a robot of ROS 1: a line, one more for each joint, which turns, then the rest."""
+    lines = [
+        f'<joint name="{name}" type="continuous"><parent link="base"/><child link="{name}_link"/>'
+        f'</joint><link name="{name}_link"/>\n'
+        for name in joints
+    ]
+    return f'<robot name="r"><link name="base"/>\n{"".join((*lines, *transmissions))}</robot>'
+
+
 def of_snippet(snippet: str) -> str:
     """Return a robot of the joints of a transmission's text, which all turn, and of the text."""
     joints = re.findall(r'<joint name="([^"]+)"', snippet)

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from state_paths import state_path
-from zoo.elements import chain
+from zoo.elements import ratio, transmission, urdf
 
 from transmission_bridge.description import load_description
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader, JointStateWriter
@@ -21,73 +21,62 @@ from transmission_bridge.transmissions import RobotTransmissions
 
 pytest.importorskip('rosbags', reason='rosbags is not installed')
 
-from rosbags.interfaces import (
-    Qos,
-    QosDurability,
-    QosHistory,
-    QosLiveliness,
-    QosReliability,
-    QosTime,
-)
-from rosbags.rosbag2 import Reader, StoragePlugin, Writer
+from rosbags import interfaces
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, Reader, StoragePlugin, Writer
 from rosbags.typesys import get_typestore, Stores
 
-URDF = chain(
-    {
-        'pan_drive': """<plugin>transmission_interface/SimpleTransmission</plugin>
-      <joint name="pan"><mechanical_reduction>101</mechanical_reduction>
-        <offset>0.25</offset></joint><actuator name="m1"/>""",
-        'wrist': """<plugin>transmission_interface/DifferentialTransmission</plugin>
-      <actuator name="m2" role="actuator1"><mechanical_reduction>48</mechanical_reduction>
-      </actuator>
-      <actuator name="m3" role="actuator2"><mechanical_reduction>-50</mechanical_reduction>
-      </actuator>
-      <joint name="pitch" role="joint1"><offset>0.1</offset></joint>
-      <joint name="roll" role="joint2"><offset>-0.2</offset></joint>""",
-    },
-    **dict.fromkeys(('pan', 'pitch', 'roll'), 'continuous 0 0 1 1'),
+WRIST = {name: f'<offset>{offset}</offset>' for name, offset in (('pitch', 0.1), ('roll', -0.2))}
+URDF = urdf(
+    ('pan', 'pitch', 'roll'),
+    transmission('pan_drive', 'Simple', {'pan': ratio(101, 0.25)}, ['m1'])
+    + transmission('wrist', 'Differential', WRIST, {'m2': ratio(48), 'm3': ratio(-50)}),
 )
 MOTORS = ('m1', 'm2', 'm3')
+STRING, JOINT_STATE = 'std_msgs/msg/String', 'sensor_msgs/msg/JointState'
 STORE = get_typestore(Stores.LATEST)
 START = 1_700_000_000_000_000_000
-QOS = Qos(
-    QosHistory.KEEP_LAST,
-    7,
-    QosReliability.BEST_EFFORT,
-    QosDurability.TRANSIENT_LOCAL,
-    QosTime(1, 5),
-    QosTime(2147483647, 4294967295),
-    QosLiveliness.AUTOMATIC,
-    QosTime(2147483647, 4294967295),
-    False,
+FOREVER = interfaces.QosTime(2147483647, 4294967295)
+QOS = interfaces.Qos(
+    *(interfaces.QosHistory.KEEP_LAST, 7, interfaces.QosReliability.BEST_EFFORT),
+    *(interfaces.QosDurability.TRANSIENT_LOCAL, interfaces.QosTime(1, 5), FOREVER),
+    *(interfaces.QosLiveliness.AUTOMATIC, FOREVER, False),
 )
-STORAGES = {'mcap': StoragePlugin.MCAP, 'sqlite3': StoragePlugin.SQLITE3}
 
 
-def states(count, names=MOTORS, seed=0, period=1_000_000, start=START):
+def states(count, names=MOTORS, seed=0, period=1_000_000):
     """Return times and serialised joint states."""
-    writer, rng = JointStateWriter(names), np.random.default_rng(seed)
-    made = []
+    writer, rng, made = JointStateWriter(names), np.random.default_rng(seed), []
     for number in range(count):
         for row in (writer.position, writer.velocity, writer.effort):
             row[:] = rng.standard_normal(len(names))
-        time = start + number * period
+        time = START + number * period
         made.append((time, writer.write_message(*divmod(time - 5, 10**9))))
     return made
 
 
 def text_message(text):
     """Return a serialised std_msgs/String."""
-    return bytes(STORE.serialize_cdr(STORE.types['std_msgs/msg/String'](data=text), STRING))
+    return bytes(STORE.serialize_cdr(STORE.types[STRING](data=text), STRING))
 
 
-STRING = 'std_msgs/msg/String'
-JOINT_STATE = 'sensor_msgs/msg/JointState'
+def recording(count=2500):
+    """Return the topics of a drive: states, other states, text, and a topic without messages."""
+    times = [START + n * 7_000_003 for n in range(40)]
+    return {
+        '/actuator_states': (JOINT_STATE, states(count)),
+        '/robot_description': (STRING, [(START, text_message(URDF))]),
+        '/note': (STRING, [(time, text_message(f'at {time}')) for time in times]),
+        '/other_states': (JOINT_STATE, states(33, ('x',), 5, 11_000_000)),
+        '/silent': (STRING, []),
+    }
 
 
-def write(path, topics, *, storage='mcap', version=9):
+def write(path, topics, *, storage='mcap', compression=''):
     """Write a bag of topics by name: the type, and a list of times and messages."""
-    with Writer(path, version=version, storage_plugin=STORAGES[storage]) as writer:
+    writer = Writer(path, version=9, storage_plugin=StoragePlugin[storage.upper()])
+    if compression:
+        writer.set_compression(CompressionMode[compression], CompressionFormat.ZSTD)
+    with writer:
         entries = []
         for name, (msgtype, messages) in topics.items():
             connection = writer.add_connection(
@@ -97,6 +86,11 @@ def write(path, topics, *, storage='mcap', version=9):
         for time, connection, data in sorted(entries, key=lambda entry: entry[0]):
             writer.write(connection, time, data)
     return path
+
+
+def drive(path, messages, **choices):
+    """Write a bag of states of actuators."""
+    return write(path, {'/actuator_states': (JOINT_STATE, messages)}, **choices)
 
 
 def read(path):
@@ -110,13 +104,22 @@ def read(path):
     return SimpleNamespace(connections=connections, messages=messages)
 
 
+def told(path, topic=None):
+    """Return times and messages of a topic, or of all."""
+    return [message[1:] for message in read(path).messages if topic in (None, message[0])]
+
+
 def live(messages, numbers=None, **choices):
-    """Return what the bridge with tuned numbers and choices publishes, for source, time, data."""
+    """
+    Return what the bridge with tuned numbers and choices publishes.
+
+    :param messages: Source, time, data; without a source all are of one driver.
+    """
     robot = RobotTransmissions(load_description(URDF)).with_parameters(numbers or {})
     path = state_path(robot, **choices)
-    encoder, readers = JointStateEncoder(), {}
-    published = []
-    for source, time, data in messages:
+    encoder, readers, published = JointStateEncoder(), {}, []
+    for *source, time, data in messages:
+        source = source[0] if source else 'one'
         view = readers.setdefault(source, JointStateReader()).read_message(data)
         stamp = view.stamp if view.stamp != (0, 0) else divmod(time, 10**9)
         path.merge_message(source, view.layout, view, stamp)
@@ -124,11 +127,6 @@ def live(messages, numbers=None, **choices):
         if state is not None:
             published.append((time, encoder.encode_record(state)))
     return published
-
-
-def drive(path, messages, topic='/actuator_states', **choices):
-    """Write a bag of joint states on one topic."""
-    return write(path, {topic: (JOINT_STATE, messages)}, **choices)
 
 
 def mcap(messages, *, compression='NONE', chunk_size=1 << 20, extras=False, publishers=1):
@@ -152,11 +150,6 @@ def mcap(messages, *, compression='NONE', chunk_size=1 << 20, extras=False, publ
     return file.getvalue()
 
 
-def told(path, topic=None):
-    """Return times and messages of a topic, or of all."""
-    return [message[1:] for message in read(path).messages if topic in (None, message[0])]
-
-
 @pytest.fixture(scope='session')
 def bags():
     """Return this module."""
@@ -169,6 +162,27 @@ def robot_file(tmp_path: Path) -> Path:
     path = tmp_path / 'arm.urdf'
     path.write_text(URDF)
     return path
+
+
+@pytest.fixture
+def convert(run, tmp_path, robot_file):
+    """
+    Return a function that converts a recording with the robot, by force.
+
+    It is the path of the recording, or bytes and the name of a file that gets them. The function
+    returns the result, and the path of the target.
+    """
+
+    def call(source, *options, name='in.csv', target='out.mcap'):
+        if isinstance(source, str | bytes | bytearray):
+            (tmp_path / name).write_bytes(source.encode() if isinstance(source, str) else source)
+            source = tmp_path / name
+        path = tmp_path / target
+        result = run('convert', robot_file, source, path, '--force', *options)
+        assert 'Traceback' not in result.err
+        return result, path
+
+    return call
 
 
 @pytest.fixture(autouse=True)

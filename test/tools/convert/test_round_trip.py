@@ -13,7 +13,7 @@ from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
 from transmission_bridge.resources import resource
 
 pytest.importorskip('scipy')
-pytest.importorskip('yaml', reason='PyYAML is not installed')
+yaml = pytest.importorskip('yaml', reason='PyYAML is not installed')
 
 #: Of the differential and the linkage the first actuators' reductions are as described: only
 #: products can be told.
@@ -22,8 +22,7 @@ KEPT = (
     'wrist_transmission.actuators.wrist_left_motor.mechanical_reduction',
 )
 
-#: Standard deviation of the absolute encoders [rad].
-NOISE = 1e-3
+NOISE = 1e-3  # standard deviation of the absolute encoders [rad]
 
 
 def recording(bags, folder, joint_names):
@@ -73,6 +72,10 @@ def test_a_tuned_description_is_the_true_one(run, bags, tmp_path, numbers_of):
     options = ('--json', '--output', tmp_path / 'tuned.yaml')
     result = run('calibrate', described, driven, *options)
     assert result.code == 0
+    # A node takes floats only.
+    lines = (tmp_path / 'tuned.yaml').read_text().splitlines()
+    written = [yaml.safe_load(line.partition(': ')[2]) for line in lines if ': ' in line]
+    assert [type(value) for value in written if value is not None] == [float] * len(true)
     done('export', described, '--params-file', tmp_path / 'tuned.yaml', '--output', tuned)
 
     estimated = {

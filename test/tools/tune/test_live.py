@@ -18,72 +18,81 @@ from transmission_bridge.resources import resource
 from transmission_bridge.tools.tune.live import BridgeRobot
 from transmission_bridge.tools.tune.model import NotPossible
 
-ARM = Path(resource('urdf', 'arm.urdf'))
+ARM = resource('urdf', 'arm.urdf')
 SERVOS = Path(__file__).parents[3] / 'examples' / 'servo_arm' / 'servo_arm.urdf'
+PAN = 'transmissions.shoulder_pan_transmission.joints.shoulder_pan'
+OFFSET, REDUCTION = f'{PAN}.offset', f'{PAN}.mechanical_reduction'
 
 pytestmark = pytest.mark.ros
 
-OFFSET = '<offset>0.25</offset>'
-PAN = 'transmissions.shoulder_pan_transmission.joints.shoulder_pan'
+
+class Robot(BridgeRobot):
+    """The robot of the bridge in the domain of the tests, which hears while it waits."""
+
+    def __init__(self, peer) -> None:
+        super().__init__('', 'transmission_bridge')
+        self._peer, self.answers = peer, []
+
+    def until(self, condition) -> None:
+        """Return when a condition holds."""
+        self._peer.spin_until(lambda: self.spin_for(0.05) or condition(), 'what is waited for')
+
+    def until_known(self) -> None:
+        """Return when all is known; what was asked is asked again where it was lost."""
+        self.until(lambda: self.model and np.isfinite(self.read_state().joints[0]).all())
+        self.until(lambda: not self.find_problem() and self.list_warnings() == ())
+
+    def apply(self, **values: float) -> None:
+        """Set numbers of the first joint."""
+        named = {f'{PAN}.{name}': value for name, value in values.items()}
+        self.apply_values(named, self.answers.append)
+
+    @property
+    def pan(self) -> tuple[float, bool, float]:
+        """Where the first joint is read, whether it is commanded, and where to."""
+        state, place = self.read_state(), self.model.robot.joint_names.index('shoulder_pan')
+        return state.joints[0][place], state.commanded[place], state.target[place]
 
 
 @pytest.fixture
-def robot(harness):
-    """Return the robot of the bridge in the domain of the tests."""
-    robot = BridgeRobot('', 'transmission_bridge')
+def robot(peer):
+    """Return the robot of the bridge."""
+    robot = Robot(peer)
     yield robot
     robot.close()
 
 
-def spin_until(robot, condition, seconds: float = 30.0) -> None:
-    """Let the robot hear until a condition holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, (robot.find_problem(), robot.list_warnings())
-        robot.spin_for(0.05)
-
-
-def joint(robot, name: str) -> float:
-    """Return where a joint is read."""
-    return float(robot.read_state().joints[0][robot.model.robot.joint_names.index(name)])
-
-
-def test_states_numbers_refusals_and_commands_of_a_bridge(robot, live_arm, peer):
+def test_states_numbers_and_refusals_of_a_bridge(robot, live_arm, peer):
     """What the page shows is what the bridge has; a refusal leaves everything as it was."""
-    spin_until(robot, lambda: robot.model is not None)
-    spin_until(robot, lambda: np.isfinite(robot.read_state().joints[0]).all())
-    # Asked again where the first question was lost.
-    spin_until(robot, lambda: not robot.find_problem() and robot.list_warnings() == ())
-    assert joint(robot, 'shoulder_pan') == 0.25
-    answers: list[str] = []
-    values = {f'{PAN}.offset': 0.5, f'{PAN}.mechanical_reduction': -101.0}
-    robot.apply_values(values, answers.append)
-    robot.apply_values({**values, f'{PAN}.mechanical_reduction': 0.0}, answers.append)
-    spin_until(robot, lambda: len(answers) == 2)
-    assert answers[0] == ''
-    assert 'expected a number other than zero, found 0.0' in answers[1]
-    spin_until(robot, lambda: robot.model.find_value(f'{PAN}.mechanical_reduction') == -101.0)
-    spin_until(robot, lambda: joint(robot, 'shoulder_pan') == 0.5)
-    # Somebody else's change.
-    assert peer.set_parameters({f'{PAN}.offset': -0.1}).successful
-    spin_until(robot, lambda: robot.model.find_value(f'{PAN}.offset') == -0.1)
+    robot.until_known()
+    assert robot.pan[0] == 0.25
+    robot.apply(offset=0.5, mechanical_reduction=-101.0)
+    robot.apply(offset=0.5, mechanical_reduction=0.0)
+    robot.until(lambda: len(robot.answers) == 2)
+    assert robot.answers[0] == ''
+    assert 'expected a number other than zero, found 0.0' in robot.answers[1]
+    robot.until(lambda: robot.model.find_value(REDUCTION) == -101.0)
+    robot.until(lambda: robot.pan[0] == 0.5)
+    # Somebody else's change is not a step of the page.
+    assert peer.set_parameters({OFFSET: -0.1}).successful
+    robot.until(lambda: robot.model.find_value(OFFSET) == -0.1)
     with pytest.raises(NotPossible):
-        robot.model.find_step_values(is_back=True)  # it is not a step of the page
+        robot.model.find_step_values(is_back=True)
     # A motor is unknown after the timeout of its driver, and known again when it is heard.
-    spin_until(robot, lambda: joint(robot, 'shoulder_pan') == -0.1)
-    position = live_arm.positions.pop('shoulder_pan_motor')
-    spin_until(robot, lambda: np.isnan(joint(robot, 'shoulder_pan')))
-    assert np.isfinite(joint(robot, 'elbow'))
-    live_arm.positions = {**live_arm.positions, 'shoulder_pan_motor': position}
-    spin_until(robot, lambda: joint(robot, 'shoulder_pan') == -0.1)
+    robot.until(lambda: robot.pan[0] == -0.1)
+    motors = live_arm.positions
+    live_arm.positions = {k: v for k, v in motors.items() if k != 'shoulder_pan_motor'}
+    robot.until(lambda: np.isnan(robot.pan[0]))
+    assert np.isnan(robot.read_state().joints[0]).sum() == 1
+    live_arm.positions = motors
+    robot.until(lambda: robot.pan[0] == -0.1)
     # A command is seen by what the bridge sends to the motors, whatever made it do so.
-    place = robot.model.robot.joint_names.index('shoulder_pan')
     assert not robot.read_state().commanded.any()
     live_arm.commanded = 'shoulder_pan'
-    spin_until(robot, lambda: robot.read_state().commanded[place])
+    robot.until(lambda: robot.pan[1])
     assert robot.read_state().commanded.sum() == 1
     live_arm.commanded = ''
-    spin_until(robot, lambda: not robot.read_state().commanded.any())
+    robot.until(lambda: not robot.read_state().commanded.any())
 
 
 @pytest.mark.parametrize('sent', [signal.SIGINT, signal.SIGKILL])
@@ -94,71 +103,71 @@ def test_a_bridge_that_dies_is_waited_for(robot, live_arm, sent):
     Its numbers are asked anew, those that it lost are known, and what was asked of the dead one
     is refused.
     """
-    spin_until(robot, lambda: robot.model is not None and not robot.find_problem())
-    spin_until(robot, lambda: np.isfinite(robot.read_state().joints[0]).all())
-    model, answers = robot.model, []
-    robot.apply_values({f'{PAN}.offset': 0.75}, answers.append)
-    spin_until(robot, lambda: model.find_value(f'{PAN}.offset') == 0.75)
+    robot.until_known()
+    model, answers = robot.model, robot.answers
+    robot.apply(offset=0.75)
+    robot.until(lambda: robot.model.find_value(OFFSET) == 0.75)
     if sent == signal.SIGKILL:
         os.kill(live_arm.bridge.pid, signal.SIGSTOP)
-        robot.apply_values({f'{PAN}.offset': 0.25}, answers.append)
+        robot.apply(offset=0.25)
     os.kill(live_arm.bridge.pid, sent)
-    spin_until(robot, lambda: 'is not there' in robot.find_problem(), 12.0)
-    spin_until(robot, lambda: len(answers) == 1 + (sent == signal.SIGKILL))
+    begin = time.monotonic()
+    robot.until(lambda: 'is not there' in robot.find_problem())
+    assert time.monotonic() - begin < 12.0
+    robot.until(lambda: len(answers) == 1 + (sent == signal.SIGKILL))
     assert {*answers[1:]} <= {'the bridge does not answer', 'the bridge has gone'}
     del answers[1:]
     assert np.isnan(robot.read_state().joints[0]).all()
-    robot.apply_values({f'{PAN}.offset': 0.5}, answers.append)
+    robot.apply(offset=0.5)
     assert answers == ['', 'the bridge has gone']
     live_arm.start()
-    spin_until(robot, lambda: not robot.find_problem() and robot.list_warnings() == ())
-    spin_until(robot, lambda: np.isfinite(robot.read_state().joints[0]).all())
-    assert model.lost_values == {f'{PAN}.offset': 0.75}
-    robot.apply_values(model.lost_values, answers.append)
-    spin_until(robot, lambda: len(answers) == 3 and not model.lost_values)
+    robot.until_known()
+    assert model.lost_values == {OFFSET: 0.75}
+    robot.apply(offset=0.75)
+    robot.until(lambda: len(answers) == 3 and not model.lost_values)
     assert answers[2] == ''
     assert robot.model is model
-    assert live_arm.value(f'{PAN}.offset'.removeprefix('transmissions.')) == 0.75
+    live_arm.wait_for(OFFSET, 0.75)
 
 
 def test_another_description_is_another_robot(robot, live_arm, peer):
     """An offset of its calibration mark is not one of tuning, and nothing to be saved."""
     live_arm.start(calibration_offsets='true')
-    spin_until(robot, lambda: robot.model is not None)
-    model, node = robot.model, 'transmission_bridge'
-    assert peer.change_state('deactivate', node)
-    assert peer.change_state('cleanup', node)
-    text, joint = ARM.read_text(encoding='utf-8'), '<joint name="shoulder_pan" type="revolute">'
-    assert OFFSET in text
-    assert joint in text
-    other = text.replace(OFFSET, '').replace(joint, f'{joint}<calibration rising="0.125"/>')
+    robot.until(lambda: robot.model is not None)
+    model = robot.model
+    assert peer.change_state('deactivate')
+    assert peer.change_state('cleanup')
+    other = ARM.read_text(encoding='utf-8')
+    joint, mark = '<joint name="shoulder_pan" type="revolute">', '<calibration rising="0.125"/>'
+    for old, new in (('<offset>0.25</offset>', ''), (joint, joint + mark)):
+        assert old in other
+        other = other.replace(old, new)
     assert peer.set_parameters({'robot_description': other}).successful
     for transition, before in (('configure', 'unconfigured'), ('activate', 'inactive')):
-        if peer.state(node) == before:  # else it has started by itself
-            peer.change_state(transition, node)
-    spin_until(robot, lambda: robot.model is not model)
-    spin_until(robot, lambda: robot.model.find_value(f'{PAN}.offset') == 0.125)
+        if peer.state() == before:  # else it has started by itself
+            peer.change_state(transition)
+    robot.until(lambda: robot.model is not model)
+    robot.until(lambda: robot.model.find_value(OFFSET) == 0.125)
     assert robot.model.find_changes() == {}
 
 
 def test_commands_of_a_driver_that_wraps_are_shown_in_its_turn(robot, live_arm):
     """The motor is sent to where its encoder wraps to, the joint to where it was commanded."""
     live_arm.start(wrap_period='[shoulder_pan_motor=6.25]', unknown_turn='first')
-    spin_until(robot, lambda: robot.model is not None)
+    robot.until(lambda: robot.model is not None)
     for position in (1.0, 3.0, -2.25):
         live_arm.positions = {**live_arm.positions, 'shoulder_pan_motor': position}
         reached = 0.25 + (position % 6.25) / 101.0
-        spin_until(robot, lambda: math.isclose(joint(robot, 'shoulder_pan'), reached))
-    live_arm.target, live_arm.commanded = joint(robot, 'shoulder_pan'), 'shoulder_pan'
-    place = robot.model.robot.joint_names.index('shoulder_pan')
-    spin_until(robot, lambda: np.isfinite(robot.read_state().target[place]))
-    assert math.isclose(robot.read_state().target[place], live_arm.target)
+        robot.until(lambda: math.isclose(robot.pan[0], reached))
+    live_arm.target, live_arm.commanded = robot.pan[0], 'shoulder_pan'
+    robot.until(lambda: np.isfinite(robot.pan[2]))
+    assert math.isclose(robot.pan[2], live_arm.target)
 
 
 def test_a_reversed_servo_is_read_in_the_turn_of_the_bridge(robot, live_arm):
     """The numbers of a question are those of the row above it, and the log has no error."""
     live_arm.start(SERVOS.read_text(encoding='utf-8'), wrap_period='[shoulder_pan_servo=4096]')
-    spin_until(robot, lambda: robot.model is not None)
+    robot.until(lambda: robot.model is not None)
     names = robot.model.robot.actuator_names
     live_arm.positions = {**dict.fromkeys(names, 2048.0), 'shoulder_pan_servo': 2300.0}
 
@@ -168,13 +177,12 @@ def test_a_reversed_servo_is_read_in_the_turn_of_the_bridge(robot, live_arm):
         return all(math.isclose(row[0], position, abs_tol=1e-9) for row in rows)
 
     angle = (2300.0 - 2048.0) / 4096.0 * math.tau
-    spin_until(robot, lambda: is_read_at(angle))
+    robot.until(lambda: is_read_at(angle))
     reversal = robot.model.find_reversal('shoulder_pan', robot.read_state().actuators[0])
-    answers: list[str] = []
-    robot.apply_values(reversal, answers.append)
-    spin_until(robot, lambda: is_read_at(-angle))
-    assert answers == ['']
+    robot.apply_values(reversal, robot.answers.append)
+    robot.until(lambda: is_read_at(-angle))
+    assert robot.answers == ['']
     # The bridge logs what its next diagnostics find.
     received = robot.report.received
-    spin_until(robot, lambda: robot.report.received > received + 1.0)
+    robot.until(lambda: robot.report.received > received + 1.0)
     assert 'beyond its limits' not in live_arm.bridge.output

@@ -12,13 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from zoo.elements import chain
+from zoo.elements import params, transmission, urdf
 
 from transmission_bridge.bridge.options import PREFIX, strip_prefixes
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.resources import resource
-from transmission_bridge.tools.files import write_output
 from transmission_bridge.tools.parameter_files import read_parameter_file
 from transmission_bridge.tools.tune.model import NotPossible, TuneModel
 from transmission_bridge.tools.tune.robots import FileRobot, find_start_position
@@ -28,15 +27,9 @@ ARM = Path(resource('urdf', 'arm.urdf')).read_bytes()
 ARM1 = Path(resource('urdf', 'arm_ros1.urdf')).read_bytes()
 PAN = f'{PREFIX}shoulder_pan_transmission.joints.shoulder_pan'
 
-COUPLED = chain(
-    {
-        'belt': """<plugin>transmission_bridge/CoupledTransmission</plugin>
-      <actuator name="m1" role="actuator1"/><actuator name="m2" role="actuator2"/>
-      <joint name="one" role="joint1"/><joint name="two" role="joint2"/>
-      <param name="joint1">0.01 0.002</param><param name="joint2">0 -0.02</param>"""
-    },
-    **dict.fromkeys(('one', 'two', 'free'), 'continuous 0 0 1 1'),
-).encode()
+MATRIX = params(joint1='0.01 0.002', joint2='0 -0.02')
+BELT = transmission('belt', 'Coupled', ['one', 'two'], ['m1', 'm2'], MATRIX)
+COUPLED = urdf(('one', 'two', 'free'), BELT).encode()
 
 
 @functools.cache
@@ -57,11 +50,8 @@ def at(model: TuneModel, position) -> np.ndarray:
     return state
 
 
-def nobody(model: TuneModel) -> np.ndarray:
-    """Return that no joint is commanded."""
-    return np.zeros(len(model.robot.joint_names), dtype=bool)
-
-
+#: That no joint of the arm is commanded.
+NOBODY = np.zeros(6, dtype=bool)
 POSITIONS = st.lists(st.floats(-30.0, 30.0), min_size=6, max_size=6)
 JOINTS = model_of().robot.joint_names
 
@@ -99,7 +89,7 @@ def test_turns_wrong_keeps_where_joints_were_set_on_the_page(joint):
     model = model_of()
     places = {'wrist_pitch': np.linspace(-3.0, 5.0, 6), joint: np.linspace(7.0, -4.0, 6)}
     for number, (each, position) in enumerate(places.items()):
-        values = model.find_placing_offsets({each: 0.3}, at(model, position), nobody(model), 0.01)
+        values = model.find_placing_offsets({each: 0.3}, at(model, position), NOBODY, 0.01)
         before = {name: model.find_value(name) for name in values}
         model.accept_values(values)
         model.record_step(before, values, 10.0 * number, {each: (0.3, position)})
@@ -136,26 +126,24 @@ def test_joints_are_read_where_they_are_said_to_be(position, wanted):
     """Zero here is the same with zeros; joints that are not named stay."""
     model = model_of()
     state = at(model, position)
-    values = model.find_placing_offsets(wanted, state, nobody(model), 0.01)
+    values = model.find_placing_offsets(wanted, state, NOBODY, 0.01)
     before = model.robot.actuator_to_joint('position', state[0])
     after = model.preview_change(values, state[0]).robot.actuator_to_joint('position', state[0])
     expected = [wanted.get(name, was) for name, was in zip(JOINTS, before, strict=True)]
     np.testing.assert_allclose(after, expected, atol=1e-12)
 
 
-def test_a_joint_that_moves_is_commanded_or_is_unknown_is_not_set():
+@pytest.mark.parametrize(('position', 'velocity', 'held', 'words'), [
+    (0.0, 0.0, ~NOBODY, 'is holding a position command'),
+    (0.0, 10.0, NOBODY, 'is moving'),
+    (np.nan, 0.0, NOBODY, 'is unknown'),
+])  # fmt: skip
+def test_a_joint_that_moves_is_commanded_or_is_unknown_is_not_set(position, velocity, held, words):
     """With the reason, as the bridge's own service has it."""
-    model = model_of()
-    state = at(model, np.zeros(6))
-    moving, unknown = state.copy(), at(model, np.nan)
-    moving[1] = 10.0
-    for where, held, words in (
-        (state, ~nobody(model), 'is holding a position command'),
-        (moving, nobody(model), 'is moving'),
-        (unknown, nobody(model), 'is unknown'),
-    ):
-        with pytest.raises(MessageError, match=words):
-            model.find_placing_offsets({'elbow': 0.0}, where, held, 0.01)
+    state = at(model_of(), position)
+    state[1] = velocity
+    with pytest.raises(MessageError, match=words):
+        model_of().find_placing_offsets({'elbow': 0.0}, state, held, 0.01)
 
 
 @given(POSITIONS, st.floats(-1.0, 1.0), st.floats(0.3, 3.0))
@@ -192,18 +180,13 @@ def test_undo_goes_back_all_the_way_and_redo_forth(steps):
             reached[-1] = value
         else:
             reached.append(value)
-    for expected in reversed(reached[:-1]):
-        model.accept_values(model.find_step_values(is_back=True))
-        model.finish_step(is_back=True)
-        assert model.find_value(name) == expected
-    with pytest.raises(NotPossible, match='nothing to undo'):
-        model.find_step_values(is_back=True)
-    for expected in reached[1:]:
-        model.accept_values(model.find_step_values(is_back=False))
-        model.finish_step(is_back=False)
-        assert model.find_value(name) == expected
-    with pytest.raises(NotPossible, match='nothing to redo'):
-        model.find_step_values(is_back=False)
+    for is_back, values, word in ((True, reached[-2::-1], 'undo'), (False, reached[1:], 'redo')):
+        for expected in values:
+            model.accept_values(model.find_step_values(is_back=is_back))
+            model.finish_step(is_back=is_back)
+            assert model.find_value(name) == expected
+        with pytest.raises(NotPossible, match=f'nothing to {word}'):
+            model.find_step_values(is_back=is_back)
 
 
 def test_a_new_change_ends_redo_and_as_in_the_urdf_takes_back_everything():
@@ -228,34 +211,31 @@ def test_a_new_change_ends_redo_and_as_in_the_urdf_takes_back_everything():
 
 
 @pytest.mark.parametrize('suffix', ['urdf', 'yaml'])
-def test_what_is_saved_gives_the_numbers_back(suffix, tmp_path):
+def test_what_is_saved_gives_the_numbers_back(suffix):
     """The description with two lines changed, or a parameter file with two numbers."""
-    model = model_of()
+    model, path = model_of(), f'tuned.{suffix}'
     values = {f'{PAN}.offset': 0.55, f'{PAN}.mechanical_reduction': -101.0}
     model.accept_values(values)
-    path = str(tmp_path / f'tuned.{suffix}')
     saved = model.render_file(path)
-    write_output(path, saved.data, force=False)
-    data = Path(path).read_bytes()
     if suffix == 'urdf':
-        tuned = RobotTransmissions(load_description(data))
+        tuned = robot_of(saved.data)
         assert [line[1:].strip() for line in saved.lines[2:] if line[0] == '+'] == [
             '<mechanical_reduction>-101.0</mechanical_reduction>',
             '<offset>0.55</offset>',
         ]
-        assert len(data.splitlines()) == len(ARM.splitlines())
+        assert len(saved.data.splitlines()) == len(ARM.splitlines())
     else:
-        read = read_parameter_file(data, path)
+        read = read_parameter_file(saved.data, path)
         assert read == values
         tuned = model.original.with_parameters(strip_prefixes(read))
-    assert tuned.tunables == model.robot.tunables or suffix == 'urdf'
+        assert tuned.tunables == model.robot.tunables
     for name, value in values.items():
-        assert TuneModel(data if suffix == 'urdf' else ARM, tuned).find_value(name) == value
+        assert TuneModel(ARM, tuned).find_value(name) == value
 
 
 def test_a_robot_of_a_file_begins_inside_its_limits_and_moves_by_its_motors():
     """All joints at zero where they may be."""
-    robot = FileRobot(ARM, RobotTransmissions(load_description(ARM)), {}, {})
+    robot = FileRobot(ARM, robot_of(ARM), {}, {})
     np.testing.assert_allclose(robot.read_state().joints[0], 0.0, atol=1e-12)
     robot.move_actuator(0, 101.0)
     moved = dict(zip(robot.model.robot.joint_names, robot.read_state().joints[0], strict=True))
@@ -272,7 +252,6 @@ def test_a_robot_of_a_file_begins_inside_its_limits_and_moves_by_its_motors():
     reasons = []
     robot.apply_values({f'{PAN}.mechanical_reduction': 0.0}, reasons.append)
     assert 'other than zero' in reasons[0]
-    data = ARM.replace(b'lower="-0.4" upper="2.4"', b'lower="0.5" upper="2.4"')
-    shifted = RobotTransmissions(load_description(data))
+    shifted = robot_of(ARM.replace(b'lower="-0.4" upper="2.4"', b'lower="0.5" upper="2.4"'))
     joints = shifted.actuator_to_joint('position', find_start_position(shifted))
     assert joints[shifted.joint_names.index('elbow')] == pytest.approx(0.5)

@@ -230,11 +230,9 @@ class Promises:
                 if not lower - slack(lower) <= value <= upper + slack(upper)
             }
 
-        self.counts['followers'] += 1
         over = beyond(sent)
         if not over:
             return sent
-        self.counts['followers beyond'] += 1
         is_varying = group.name not in self.mechanics.formula
         if self.rejects or (row == 0 and (len(sent) > 1 or is_varying)):
             raise No('1')

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings that are cut off or damaged, and conversions that are."""
+"""Recordings that are cut off, damaged or endless, and conversions that end early."""
 
 from __future__ import annotations
 
@@ -37,42 +37,26 @@ SETTINGS = settings(max_examples=5, suppress_health_check=[HealthCheck.function_
 @pytest.fixture(scope='module')
 def recorded(bags, tmp_path_factory):
     """Return a recording of several chunks by suffix, and what the live bridge makes of it."""
-    folder = tmp_path_factory.mktemp('recorded')
-    messages = bags.states(COUNT)
+    folder, messages = tmp_path_factory.mktemp('recorded'), bags.states(COUNT)
     files = {
         'mcap': (bags.drive(folder / 'a', messages) / 'a.mcap').read_bytes(),
         'db3': (bags.drive(folder / 'b', messages, storage='sqlite3') / 'b.db3').read_bytes(),
     }
-    published = bags.live([('one', *message) for message in messages])
-    return SimpleNamespace(files=files, published=published)
-
-
-@pytest.fixture
-def convert(run, tmp_path, robot_file):
-    """Return a function that converts these bytes; it returns the result and what was written."""
-
-    def call(name, data, *options):
-        (tmp_path / name).write_bytes(data)
-        target = tmp_path / 'out.mcap'
-        target.unlink(missing_ok=True)
-        result = run('convert', robot_file, tmp_path / name, target, *options)
-        assert 'Traceback' not in result.err
-        assert not list(tmp_path.rglob('*.partial'))
-        return result, target
-
-    return call
+    return SimpleNamespace(files=files, published=bags.live(messages))
 
 
 @pytest.mark.parametrize('suffix', ['mcap', 'db3'])
 @SETTINGS
 @given(where=st.integers(0, 2**32 - 1))
 def test_of_a_recording_that_was_cut_off_the_program_that_recovers_it_is_named(
-    convert, bags, recorded, suffix, where
+    convert, bags, tmp_path, recorded, suffix, where
 ):
     """Exit code 1 and nothing written; with --keep-readable exactly what can be read."""
     whole, published = recorded.files[suffix], recorded.published
     for options in ((), ('--keep-readable',)):
-        result, target = convert(f'in.{suffix}', whole[: where % len(whole)], *options)
+        (tmp_path / 'out.mcap').unlink(missing_ok=True)
+        cut_off = whole[: where % len(whole)]
+        result, target = convert(cut_off, *options, name=f'in.{suffix}')
         assert (result.code, result.out == '') == (1, not target.exists())
         program = {'mcap': 'mcap recover IN.mcap', 'db3': 'sqlite3 IN.db3 .recover'}[suffix]
         assert program in result.err
@@ -87,14 +71,8 @@ def test_of_a_recording_that_was_cut_off_the_program_that_recovers_it_is_named(
 def chunked(bags):
     """Return a recording in chunks with checksums, as bytes, and the index of its chunks."""
     whole = bags.mcap(bags.states(COUNT), chunk_size=100_000)
-    chunks = (
-        importlib.import_module('mcap.reader')
-        .make_reader(BytesIO(whole))
-        .get_summary()
-        .chunk_indexes
-    )
-    assert len(chunks) > 8
-    return whole, chunks
+    reader = importlib.import_module('mcap.reader').make_reader(BytesIO(whole))
+    return whole, reader.get_summary().chunk_indexes
 
 
 @pytest.fixture
@@ -113,16 +91,20 @@ def database(tmp_path, recorded):
 
 @SETTINGS
 @given(st.data())
-def test_the_messages_before_a_damaged_chunk_can_be_kept(convert, bags, recorded, chunked, data):
+def test_the_messages_before_a_damaged_chunk_can_be_kept(
+    convert, bags, tmp_path, recorded, chunked, data
+):
     """Its checksum is wrong: exactly the messages before it are read."""
     whole, chunks = chunked
+    assert len(chunks) > 8
     number = data.draw(st.integers(1, len(chunks) - 1))
     place = data.draw(st.integers(60, chunks[number].chunk_length - 1))
     changed = bytearray(whole)
     changed[chunks[number].chunk_start_offset + place] ^= data.draw(st.integers(1, 255))
     before = round((chunks[number].message_start_time - bags.START) / 1_000_000)
     for options in ((), ('--keep-readable',)):
-        result, target = convert('in.mcap', changed, *options)
+        (tmp_path / 'out.mcap').unlink(missing_ok=True)
+        result, target = convert(changed, *options, name='in.mcap')
         assert result.code == 1
         assert f'after {before} messages, {(before - 1) / 1000:.3f} s into' in result.err
         assert "checksum mismatch.; 'mcap recover IN.mcap -o OUT.mcap' may" in result.err
@@ -139,7 +121,7 @@ def test_messages_that_the_index_lacks_are_missed(run, convert, tmp_path, robot_
     summary = changed.rindex(struct.pack('<Q', chunks[-1].chunk_start_offset))
     assert changed[summary - 25] == 8
     changed[summary - 25] = 0x80
-    result, target = convert('in.mcap', changed)
+    result, target = convert(changed, name='in.mcap')
     assert result.code == 1
     assert 'messages of its index were not found' in result.err
     assert not target.exists()
@@ -150,13 +132,22 @@ def test_messages_that_the_index_lacks_are_missed(run, convert, tmp_path, robot_
 @pytest.mark.parametrize(
     ('value', 'kept'), [("data = 'text'", 2999), ("timestamp = 'x'", COUNT - 1)]
 )
-def test_a_damaged_row_of_a_database_is_reported(run, tmp_path, robot_file, database, value, kept):
+def test_a_damaged_row_of_a_database_is_reported(convert, database, value, kept):
     """A row that is no message ends the reading there."""
     path = database(lambda rows: rows.execute(f'UPDATE messages SET {value} WHERE id = 3000'))
-    result = run('convert', robot_file, path, tmp_path / 'out.mcap', '--keep-readable')
+    result, _ = convert(path, '--keep-readable')
     assert result.code == 1
     assert f'after {kept} messages' in result.err
     assert 'a row of the table messages is not a message' in result.err
+
+
+@pytest.mark.parametrize('name', ['a.mcap', 'a.db3', 'a.csv', 'a.bag', 'a'])
+@pytest.mark.parametrize('content', [b'', b'junk\0' * 100, b'\x89MCAP0\r\n', b'SQLite format 3\0'])
+def test_a_file_that_is_no_recording_has_errors(convert, name, content):
+    """Exit code 1, and what is wrong."""
+    result, target = convert(content, name=name)
+    assert (result.code, target.exists()) == (1, False)
+    assert f"{name}' cannot be used" in result.err
 
 
 # -- Files that would take endless time, memory or disk space -------------------------------------
@@ -182,9 +173,7 @@ def zeros(mebibytes=300):
 
 
 @pytest.mark.parametrize('mode', ['FILE', 'MESSAGE'])
-def test_compressed_bags_that_expand_without_end_are_refused(
-    run, bags, tmp_path, robot_file, mode
-):
+def test_compressed_bags_that_expand_without_end_are_refused(convert, bags, tmp_path, mode):
     """A file is not written into the temporary folder first; a message is damage."""
     ((time_, data),) = bags.states(1)
     messages = {'FILE': [], 'MESSAGE': [(time_, zstd.compress(data)), (time_ + 1, zeros())]}[mode]
@@ -202,7 +191,7 @@ def test_compressed_bags_that_expand_without_end_are_refused(
         text = text.replace(*change)
     (folder / 'metadata.yaml').write_text(text)
     with mock.patch('tempfile.TemporaryDirectory', side_effect=AssertionError):
-        result = run('convert', robot_file, folder, tmp_path / 'out.csv', '--keep-readable')
+        result, _ = convert(folder, '--keep-readable', target='out.csv')
     assert result.code == 1
     assert all(each in result.err for each in words)
 
@@ -222,14 +211,15 @@ def test_a_chunk_that_expands_without_end_is_damage(convert, compression, claime
     head = struct.pack('<QQQI', 1, 1, claimed, 0) + text(compression.encode())
     chunk = record(6, head + struct.pack('<Q', len(packed)) + packed)
     begin = MAGIC + record(1, text(b'ros2') + text(b'by hand'))
-    result, _ = convert('in.mcap', begin + chunk + record(2, bytes(20)) + MAGIC)
+    whole = begin + chunk + record(2, bytes(20)) + MAGIC
+    result, _ = convert(whole, name='in.mcap')
     assert result.code == 1
     most = min(claimed, 256 << 20)
     assert f'a compressed piece is cut off, or has more than {most} bytes' in result.err
 
 
 @pytest.mark.parametrize('table', ['messages', 'topics', 'message_definitions', 'schema'])
-def test_a_view_without_end_is_refused(run, tmp_path, robot_file, database, table):
+def test_a_view_without_end_is_refused(convert, database, table):
     """Databases of rosbag2 have tables only."""
 
     def change(rows):
@@ -241,7 +231,7 @@ def test_a_view_without_end_is_refused(run, tmp_path, robot_file, database, tabl
             f'FROM n) SELECT {selected} FROM n'
         )
 
-    result = run('convert', robot_file, database(change), tmp_path / 'out.csv')
+    result, _ = convert(database(change), target='out.csv')
     assert result.code == 1
     assert 'Cannot open database' in result.err
 
@@ -252,21 +242,16 @@ LEVELS = 'a0: &a0 [x]\n' + ''.join(
 )
 
 
-@pytest.mark.parametrize(
-    ('pattern', 'new', 'words'),
-    [
-        (r'\Z', '#' * (5 << 20), 'its metadata.yaml has more than'),
-        *(
-            (rf'\A((?:.*\n)*?.*{key}: ).*', rf'{LEVELS}\1*a11', 'its metadata.yaml has aliases')
-            for key in ('name', 'ros_distro', 'compression_format')
-        ),
-        ('name: /actuator_states', 'name: 5', ''),
-        ('depth: 7', 'depth: &a [*a]', ''),
-        ('rosbag2_bagfile_information:', '? [1, {a: 2}]\n:', ''),
-    ],
-)
+@pytest.mark.parametrize(('pattern', 'new', 'words'), [
+    (r'\Z', '#' * (5 << 20), 'its metadata.yaml has more than'),
+    *((rf'\A((?:.*\n)*?.*{key}: ).*', rf'{LEVELS}\1*a11', 'its metadata.yaml has aliases')
+      for key in ('name', 'ros_distro', 'compression_format')),
+    ('name: /actuator_states', 'name: 5', ''),
+    ('depth: 7', 'depth: &a [*a]', ''),
+    ('rosbag2_bagfile_information:', '? [1, {a: 2}]\n:', ''),
+])  # fmt: skip
 def test_metadata_of_wrong_types_or_endless_length_end_in_one_sentence(
-    run, bags, tmp_path, robot_file, pattern, new, words
+    convert, bags, tmp_path, pattern, new, words
 ):
     """Whatever stands where a number or a text is expected."""
     folder = bags.drive(tmp_path / 'in', bags.states(3))
@@ -276,25 +261,22 @@ def test_metadata_of_wrong_types_or_endless_length_end_in_one_sentence(
     text, count = re.subn(pattern, new, text)
     assert count
     (folder / 'metadata.yaml').write_text(text)
-    result = run('convert', robot_file, folder, tmp_path / 'out')
+    result, target = convert(folder, target='out')
     assert result.code in ((1,) if words else (1, 2))
     assert result.err.count('\n') == 1
     assert words in result.err
-    assert not (tmp_path / 'out').exists()
+    assert not target.exists()
 
 
 # -- Runs that end early --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ('name', 'error'),
-    [
-        ('out.mcap', KeyboardInterrupt),
-        ('out.db3', ZeroDivisionError),
-        ('out.csv', OSError(28, 'full')),
-        ('out', KeyboardInterrupt),
-    ],
-)
+@pytest.mark.parametrize(('name', 'error'), [
+    ('out.mcap', KeyboardInterrupt),
+    ('out.db3', ZeroDivisionError),
+    ('out.csv', OSError(28, 'full')),
+    ('out', KeyboardInterrupt),
+])  # fmt: skip
 def test_whatever_ends_a_run_leaves_nothing(
     run, monkeypatch, tmp_path, robot_file, recorded, name, error
 ):

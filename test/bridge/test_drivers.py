@@ -1,0 +1,493 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Drivers have names of their own for their actuators, topics of their own, and other units."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+import math
+
+from command_paths import check_ratios, Commands, reason
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+from state_paths import record, StatePath
+from world import World
+from zoo.elements import leg, maps, params, ratio, transmission, urdf
+
+from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
+from transmission_bridge.bridge.inspection import inspect_actuators
+from transmission_bridge.bridge.outlets import DriverNames
+from transmission_bridge.bridge.robot_plan import find_motor_bounds
+from transmission_bridge.bridge.sensors import SensorPath
+from transmission_bridge.bridge.state_plan import NamePlan
+from transmission_bridge.bridge.states import States
+from transmission_bridge.bridge.zeroing import find_zero_offsets
+from transmission_bridge.description import load_description
+from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
+from transmission_bridge.messages.joint_state import Layout
+from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.types import EMPTY
+
+NAN = math.nan
+FIELDS = ('position', 'velocity', 'effort')
+
+# -- names and topics ----------------------------------------------------------------------------
+
+ACTUATORS = tuple('abcdefg')
+
+#: Two arms with drivers that call their motors M1 and M2, and a gripper with its URDF name.
+ARMS = {
+    'left/actuator_states:M1': 'a',
+    'left/actuator_states:M2': 'b',
+    'right/actuator_states:M1': 'c',
+    'right/actuator_states:M2': 'd',
+}
+
+
+def bridge_with(entries):
+    """Return the commands of a robot of joints without transmissions, with these drivers."""
+    topics = dict.fromkeys(['actuator_states', *(each.rpartition(':')[0] for each in entries)])
+    return Commands(
+        maps(ACTUATORS),
+        actuator_names=tuple(f'{driver_name}={name}' for driver_name, name in entries.items()),
+        actuator_state_topics=tuple(filter(None, topics)),
+        mixed_commands='nan',
+    )
+
+
+def tell(plan, states, source, message):
+    """Have a driver give its states."""
+    layout = Layout(message.names, message.lengths)
+    states.merge_message(plan, source, layout, message, (1, 0))
+
+
+@st.composite
+def robots(draw):
+    """Return entries by which some actuators have drivers that use the same few names."""
+    entries, places = {}, {}
+    counts = dict.fromkeys(('', 'left/', '/right/', '~/x/'), 0)
+    for name in draw(st.permutations(ACTUATORS)):
+        kind = draw(st.sampled_from(['urdf', 'common', *counts]))
+        namespace = '' if kind in ('urdf', 'common') else kind
+        driver_name = name
+        if kind != 'urdf':
+            counts[namespace] += 1
+            driver_name = f'M{counts[namespace]}'
+            entries[f'{driver_name}' if kind == 'common' else f'{kind}states:{driver_name}'] = name
+        places[name] = namespace, driver_name
+    return entries, places
+
+
+@st.composite
+def commands(draw):
+    """Return a command to some actuators, each with a number of some interface at least."""
+    names = draw(st.lists(st.sampled_from(ACTUATORS), min_size=1, unique=True))
+    number = st.floats(-9.0, 9.0) | st.just(NAN)
+    rows = np.array([[draw(number) for _ in names] for _ in range(3)])
+    rows[draw(st.integers(0, 2)), np.isnan(rows).all(axis=0)] = 1.0
+    return record(names, *(EMPTY if np.isnan(row).all() else row for row in rows))
+
+
+@given(robot=robots(), command=commands())
+def test_every_number_reaches_its_driver_and_nobody_else(robot, command):
+    """Under its name there, once; what the drivers echo as states is what was sent."""
+    entries, places = robot
+    wanted = {
+        (*places[name], field, value)
+        for field in FIELDS
+        for name, value in zip(command.names, getattr(command, field), strict=False)
+        if not math.isnan(value)
+    }
+    found, plan = [], NamePlan(ACTUATORS, entries)
+    states, bridge = States(plan), bridge_with(entries)
+    bridge.send(command)
+    parts = [(namespace, part) for _, namespace, part in bridge.sent]
+    for namespace, part in parts:
+        assert (part.stamp, part.frame_id) == (command.stamp, '')
+        for field in FIELDS:
+            values = getattr(part, field)
+            assert not len(values) or not np.isnan(values).all()
+            pairs = zip(part.names, values, strict=bool(len(values)))
+            found += [(namespace, name, field, x) for name, x in pairs if not math.isnan(x)]
+        # In the bridge's own namespace may be actuators of one topic's driver, and others.
+        for source in (f'{namespace}states', *(() if namespace else ('any',))):
+            with suppress(MessageError):
+                tell(plan, states, source, part)
+    assert len(found) == len(set(found))
+    assert set(found) == wanted
+    assert len(dict(parts)) == len(parts)
+    for field, known in zip(FIELDS, states.read_values(0.0), strict=True):
+        sent = dict(zip(command.names, getattr(command, field), strict=False))
+        np.testing.assert_array_equal(known, [sent.get(name, NAN) for name in ACTUATORS])
+
+
+def test_trajectories_are_divided_alike():
+    """Each driver gets its columns of every waypoint, with all times; omitted rates stay so."""
+    bridge = bridge_with(ARMS)
+    bridge.send(record('ab', [1.0, 2.0]))
+    points = tuple(
+        Waypoint((second, 5), 10.0 * second + np.arange(4.0), EMPTY, EMPTY, EMPTY)
+        for second in (1, 2)
+    )
+    bridge.sent.clear()
+    bridge.map(TrajectoryRecord((3, 4), 'f', tuple('gcad'), points), None)
+    parts = {namespace: part for _, namespace, part in bridge.sent}
+    assert {space: part.names for space, part in parts.items()} == {
+        'left/': ('M1',), 'right/': ('M1', 'M2'), '': ('g',)
+    }  # fmt: skip
+    for space, columns in (('left/', [2.0]), ('right/', [1.0, 3.0]), ('', [0.0])):
+        part = parts[space]
+        assert (part.stamp, part.frame_id) == ((3, 4), 'f')
+        for second, point in enumerate(part.points, 1):
+            assert point.time == (second, 5)
+            assert point.positions.tolist() == [10.0 * second + column for column in columns]
+            assert not any(map(len, (point.velocities, point.accelerations, point.effort)))
+    assert DriverNames(ARMS, ACTUATORS).namespaces == ('left/', 'right/', '')
+    assert bridge.gate.reached == ({'left/'}, {'left/', 'right/', ''})
+    assert bridge_with({}).gate.reached == ({''}, {''})
+
+
+def test_a_driver_has_its_own_actuators_only():
+    """On its topic no other name is known; on others the URDF's names are."""
+    plan = NamePlan(ACTUATORS, ARMS)
+    states = States(plan)
+    left = 'left/actuator_states'
+    tell(plan, states, left, record(('M2', 'c', 'g'), [1.0, 8.0, 9.0]))
+    tell(plan, states, 'right/actuator_states', record(('M2',), [2.0]))
+    tell(plan, states, 'grippers', record(('g', 'M1'), [3.0, 9.0]))
+    np.testing.assert_array_equal(states.read_values(0.0)[0], [NAN, 1, NAN, 2, NAN, NAN, 3])
+    assert states.unknown_names == {"'c'": 1, "'g'": 1, "'M1'": 1}
+    with pytest.raises(MessageError, match=r'expected some of .M1., .M2., found .c.'):
+        tell(plan, states, left, record(('c',), [1.0]))
+
+
+def test_names_of_sensors_are_beside_those_of_states():
+    """Sensors of a driver are in the namespace of its states, with its names."""
+    drivers = DriverNames(ARMS | {'axis': 'e', 'actuator_states:can0:1': 'f'}, ACTUATORS)
+    assert drivers.find_topic_entries('torques') == {
+        'left/torques:M1': 'a',
+        'left/torques:M2': 'b',
+        'right/torques:M1': 'c',
+        'right/torques:M2': 'd',
+        'torques:can0:1': 'f',
+        'axis': 'e',
+    }
+
+
+@pytest.mark.parametrize(
+    ('entries', 'names', 'expected'),
+    [
+        ({'a': 'b', 'b': 'a', 'axis_3': 'd'}, 'dacb', ('b', 'a', 'c', 'axis_3')),
+        # A driver may name one actuator in two ways; it is commanded under the first name.
+        ({'left/m': 'd', 'right/m': 'd'}, 'd', ('left/m',)),
+        ({'n': 'd', 'x/y:m1': 'd', 'x/y:m2': 'd'}, 'd', ('m1',)),
+    ],
+)
+def test_commands_reach_the_driver_under_its_own_names(entries, names, expected):
+    """Names with a driver's name are exchanged, also crosswise; the others and the rest stay."""
+    numbers = dict(zip(names, np.arange(4.0), strict=False))
+    bridge = bridge_with(entries)
+    bridge.send(record(names, [*numbers.values()]))
+    ((_, _, part),) = bridge.sent
+    assert part.names == expected
+    assert part.position.tolist() == [numbers[name] for name in sorted(names)]
+
+
+@pytest.mark.parametrize(
+    ('entries', 'words'),
+    [
+        ({'l/s:M1': 'a', 'r/s:M1': 'a'}, 'a would have two drivers.*l/s only.*r/s:M1=a'),
+        ({'l_states:M1': 'a', 'r_states:M1': 'b'}, 'a and b would both be M1 on actuator_comm'),
+        ({'x/l:M1': 'a', 'x/r:M1': 'b'}, 'a and b would both be M1 on x/actuator_commands'),
+        ({'states:b': 'a'}, 'a and b would both be b on actuator_commands'),
+        ({'states:M1': 'a', 'M1': 'b'}, 'a and b would both be M1 on actuator_commands'),
+        ({'b': 'a'}, 'a and b would both be b on actuator_commands'),
+    ],
+)
+def test_two_actuators_are_never_one_to_a_driver(entries, words):
+    """Entries that would command another driver's motor are rejected, with a valid entry."""
+    with pytest.raises(ParameterError, match=words) as caught:
+        DriverNames(entries, ACTUATORS)
+    assert caught.value.parameter == 'actuator_names'
+
+
+def test_unknown_actuators_of_a_driver():
+    """An actuator that is not there is refused behind a topic, too, and commands nothing."""
+    entries = {'left/states:M1': 'nobody'}
+    with pytest.raises(UnknownNameError, match='nobody'):
+        NamePlan(ACTUATORS, entries)
+    assert DriverNames(entries, ACTUATORS).namespaces == ('',)
+
+
+def test_a_name_that_another_actuator_keeps():
+    """It is refused, two would be commanded by it; exchanged names and several are accepted."""
+    with pytest.raises(ParameterError, match='two actuators') as caught:
+        NamePlan(ACTUATORS, {'a': 'b'})
+    assert caught.value.parameter == 'actuator_names'
+    for names in ({'a': 'b', 'b': 'a'}, {'a': 'a'}, {'l': 'a', 'm': 'a'}):
+        NamePlan(ACTUATORS, names)
+
+
+@pytest.mark.parametrize(
+    ('source', 'expected', 'found', 'entries'),
+    [
+        ('right/s', "'M'", 'x', "'right/s:x=b'"),
+        ('right/s', "'M'", 'xy', "'right/s:x=?', 'right/s:y=?'"),
+        ('s', "'a', 'b', 'N'", 'x', "'x=?'"),
+    ],
+)
+def test_names_that_are_not_known(source, expected, found, entries):
+    """There is an entry to copy for each, complete where nothing is left to choose."""
+    plan = NamePlan(('a', 'b', 'c'), {'right/s:M': 'b', 'N': 'c'})
+    with pytest.raises(MessageError) as caught:
+        tell(plan, States(plan), source, record(found, np.zeros(len(found))))
+    assert str(caught.value) == (
+        f'no name is known: expected some of {expected}, found '
+        f'{", ".join(map(repr, found))}; check that the topic and the description are of this '
+        f"robot, or give the driver's names by actuator_names: [{entries}]"
+    )
+
+
+# -- units ---------------------------------------------------------------------------------------
+
+UNITS = {
+    'winch': {
+        'position_unit': 'turn', 'velocity_unit': 'rpm', 'effort_unit': 'A',
+        'torque_constant': '0.05',
+    },
+    'left': {
+        'position_unit': 'tick', 'velocity_unit': 'tick/s', 'ticks_per_turn': '4096',
+        'effort_unit': '0.1 percent', 'rated_effort': '0.5',
+    },
+    'cylinder': {'position_unit': 'mm', 'effort_unit': 'N'},
+    'pull': {'position_unit': 'deg'},
+}  # fmt: skip
+NAMES = ('lift', 'pitch', 'roll', 'knee', 'alone', 'x', 'y', 'z')
+#: Somewhere within the leg's range.
+PLACE = np.array([1.4 if name == 'knee' else 0.2 for name in NAMES])
+
+
+@pytest.fixture(scope='module')
+def twins():
+    """Return the robot in SI, and with units of its drivers."""
+
+    def build(units):
+        own = {name: params(**units.get(name, {})) for name in UNITS}
+        own['winch'] += '<limit lower="-20" upper="30" velocity="40" effort="3"/>'
+        own['left'] += ratio(10) + '<limit velocity="15" effort="0.2"/>'
+        text = transmission('hoist', 'Simple', {'lift': ratio(50, 0.2)}, {'winch': own['winch']})
+        motors = {'left': own['left'], 'right': ratio(-10)}
+        text += transmission('wrist', 'Differential', ('pitch', 'roll'), motors)
+        text += leg(params(lower=0.6, upper=2.2), actuator=own['cylinder'])
+        matrix = params(matrix='1 0.5; 0.2 1; 0.4 0.3')
+        motors = {'pull': own['pull'], 'push': ''}
+        text += transmission('tendons', 'Coupled', ('x', 'y', 'z'), motors, matrix)
+        robot = RobotTransmissions(
+            load_description(urdf(NAMES, text)),
+            actuator_units={'alone': 'position_unit:deg'} if units else {},
+        )
+        assert [each for each in robot.findings if each.severity != 'info'] == []
+        assert robot.joint_names == NAMES
+        return robot
+
+    return build({}), build(UNITS)
+
+
+def all_scales(robot):
+    """Return SI for each number of the drivers, rows position, velocity, effort."""
+    scales = DriverUnits(robot).scales
+    return np.ones((3, len(robot.actuator_names))) if scales is None else scales
+
+
+class Twin(World):
+    """A bridge whose drivers are told and tell SI."""
+
+    def __init__(self, robot, **options):
+        super().__init__(robot, command_timeout=0.0, state_timeout=0.0, **options)
+        self.scales = all_scales(robot)
+
+    def tell_si(self, rows):
+        """Let the motors have these positions, velocities and efforts."""
+        self.state(**dict(zip(FIELDS, rows / self.scales, strict=True)))
+
+    def in_si(self, act, *given, **more):
+        """Return what is sent in SI, or why it is refused."""
+        try:
+            sent = act(*given, **more)
+        except MessageError as error:
+            return {'refused': {error.reason: 0.0}}
+        place = self.robot.actuator_names.index
+        return {
+            mode: {n: x * self.scales[FIELDS.index(mode), place(n)] for n, x in numbers.items()}
+            for mode, numbers in sent.items()
+        }
+
+
+def alike(found, expected):
+    """Compare numbers by mode and name; NaN: no number."""
+    assert found.keys() == expected.keys()
+    for mode, numbers in expected.items():
+        assert found[mode] == pytest.approx(numbers, rel=1e-9, abs=1e-11, nan_ok=True)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    size=st.sampled_from([0.3, 2.0, 10.0]),
+    limits=st.sampled_from(['clamp', 'reject', 'off']),
+)
+@settings(max_examples=60, deadline=None)
+def test_states_and_commands_are_those_of_the_bridge_in_si(twins, seed, size, limits):
+    """Whatever is measured and commanded, clamped, scaled and refused, is the same motion."""
+    worlds = [Twin(robot, limits=limits, zero_effort=True) for robot in twins]
+    random = np.random.default_rng(seed)
+    for _ in range(4):
+        rows = random.normal(size=(3, len(twins[0].actuator_names)))
+        joints = PLACE + 0.2 * random.uniform(-1, 1, len(NAMES))
+        rows[0] = twins[0].joint_to_actuator('position', joints)
+        rows[:, random.random(len(rows[0])) < 0.1] = NAN
+        command = size * random.uniform(-1, 1, (3, len(NAMES)))
+        command[0] = PLACE + 0.3 * size * random.uniform(-1, 1, len(NAMES))
+        command[np.arange(3) != random.integers(3)] = NAN  # one mode, for most joints
+        command[:, random.random(len(NAMES)) < 0.2] = NAN
+        modes = {
+            m: dict(zip(NAMES, row, strict=True))
+            for m, row in zip(FIELDS, command.tolist(), strict=True)
+        }
+        for world in worlds:
+            world.tell_si(rows)
+        alike(*(world.joints() for world in worlds))
+        alike(*(world.in_si(world.command, **modes) for world in worlds))
+        counts = [world.counts['joint_commands'] for world in worlds]
+        assert [counts[0].clamped, counts[0].scaled] == [counts[1].clamped, counts[1].scaled]
+    alike(*(world.in_si(world.stop) for world in worlds))
+
+
+def test_limits_are_si_at_the_motor_and_said_in_the_driver_s_unit(twins):
+    """30 rad are 4.77 turns, and a refusal names the unit; no number is implausible."""
+    _, robot = twins
+    place = robot.actuator_names.index('winch')
+    lower, upper = find_motor_bounds(robot)[:, :3, place]
+    assert (lower.tolist(), upper.tolist()) == ([-20.0, -40.0, -3.0], [30.0, 40.0, 3.0])
+    with pytest.raises(MessageError, match=r'winch: 5 is not in \[-3.1831, 4.77465\] turn'):
+        World(robot, limits='reject').command(position={'lift': 5.0 * math.tau / 50.0 + 0.2})
+    assert [find_implausible_numbers(robot) for robot in twins] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    ('interface', 'row'), [('absolute_position', 0), ('torque', 2)], ids=['encoders', 'torques']
+)
+def test_sensors_are_in_the_units(twins, interface, row):
+    """Absolute encoders in the unit of position, torque sensors in the unit of effort."""
+    a, found = twins[0].joint_to_actuator('position', PLACE), []
+    for robot in twins:
+        message = record(robot.actuator_names, **{FIELDS[row]: a / all_scales(robot)[row]})
+        layout = Layout(message.names, message.lengths)
+        sensor = SensorPath(robot, interface, FIELDS[row])
+        found.append(getattr(sensor.map_sensors(layout, message, a, (1, 0)), FIELDS[row]))
+        np.testing.assert_allclose(sensor.find_actuator_values(), a, rtol=1e-12)
+    np.testing.assert_allclose(*found, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ('joint', 'motors', 'speed', 'limit', 'words'),
+    [
+        # Times 1/50: 0.05 rpm are 0.005 rad/s, at rest; 0.2 rpm are not.
+        ('lift', ('winch',), 0.05, 0.01 / 50.0, ''),
+        ('lift', ('winch',), 0.2, 0.01 / 50.0, 'is moving'),
+        # A motor of a coupled pair whose joint has an unknown speed: 0.0077 and 0.0153 rad/s.
+        ('pitch', ('left', 'right'), 5.0, 0.01, ''),
+        ('pitch', ('left', 'right'), 10.0, 0.01, r'its actuator left is moving at 0\.0153'),
+    ],
+)
+def test_zeroing_compares_speeds_in_si(twins, joint, motors, speed, limit, words):
+    """Where the speed of the joint is unknown, that of its motor."""
+    _, robot = twins
+    places = [robot.actuator_names.index(name) for name in motors]
+    rows = np.full((3, len(robot.actuator_names)), NAN)
+    rows[0, places] = 3.0 * math.tau
+    rows[1, places[0]] = speed * all_scales(robot)[1, places[0]]
+    more = {'held': np.zeros(len(NAMES), bool), 'max_velocity': limit}
+    if words:
+        with pytest.raises(MessageError, match=words):
+            find_zero_offsets(robot, {joint: 0.0}, rows, **more)
+        return
+    (change,) = find_zero_offsets(robot, {joint: 0.0}, rows, **more)
+    assert joint == 'pitch' or change.new == pytest.approx(-3.0 * math.tau / 50.0)
+
+
+@pytest.mark.parametrize(
+    ('name', 'value', 'words'),
+    [
+        ('hoist.actuators.winch.torque_constant', 0.1, ''),
+        ('hoist.actuators.winch.torque_constant', 0.11, r'winch would have an effort of 0\.11'),
+        ('leg.crank_radius', 0.102, ''),
+        ('leg.crank_radius', 0.105, 'knee would shift by'),
+    ],
+)
+def test_the_guard_looks_at_the_torque_constant_and_at_positions_in_si(twins, name, value, words):
+    """An effort may not jump by more than a factor of two; a knee is compared as measured."""
+    _, robot = twins
+    position = robot.joint_to_actuator('position', PLACE)
+    given = robot, robot.with_parameters({name: value}), position, np.ones(len(NAMES), bool)
+    if words:
+        with pytest.raises(ParameterError, match=words):
+            check_ratios(*given)
+    else:
+        check_ratios(*given)
+
+
+@pytest.mark.filterwarnings('ignore:overflow')
+@pytest.mark.parametrize('mode', ['position', 'velocity', 'acceleration'])
+@pytest.mark.parametrize('name', ['x', 'y'])
+def test_what_is_too_large_in_the_driver_s_unit_is_refused(name, mode):
+    """Millimetres overflow where metres do not: a driver is never sent infinity."""
+    text = transmission('t', 'Simple', ('x',), {'a': params(position_unit='mm')})
+    units = {'y': 'position_unit:deg'}
+    robot = RobotTransmissions(load_description(urdf(('x', 'y'), text)), actuator_units=units)
+    world = World(robot, limits='off')
+    if mode != 'acceleration':
+        assert reason(world.command, **{mode: {name: 1e308}}) == 'unmapped'
+    field = {'position': 'positions', 'velocity': 'velocities'}.get(mode, 'accelerations')
+    with pytest.raises(MessageError, match='cannot be mapped'):
+        world.trajectory(name, (1.0, {field: 1e308}))
+    assert world.sent == []
+
+
+def test_what_a_driver_said_is_read_by_a_new_torque_constant(twins):
+    """States and torque sensors of before count by the constant that is set afterwards."""
+    _, robot = twins
+    path, sensor = StatePath(robot), SensorPath(robot, 'torque', 'effort')
+    message = record(('winch',), position=[0.5], effort=[2.0])
+    layout = Layout(message.names, message.lengths)
+    path.merge_message('driver', layout, message, (1, 0))
+    sensor.map_sensors(layout, message, np.zeros(len(robot.actuator_names)), (1, 0))
+    tuned = robot.with_parameters({'hoist.actuators.winch.torque_constant': 0.1})
+    path.replace_robot(tuned)
+    sensor.replace_robot(tuned)
+    assert sensor.find_actuator_values()[robot.actuator_names.index('winch')] == pytest.approx(0.2)
+    for _ in range(2):
+        state = path.make_joint_state()
+        assert state.effort.tolist() == pytest.approx([2.0 * 0.1 * 50.0])
+        assert state.position.tolist() == pytest.approx([0.5 * math.tau / 50.0 + 0.2])
+        # The next message as well, though its layout is known.
+        path.merge_message('driver', layout, message, (1, 0))
+
+
+def test_diagnostics_name_the_units_by_the_driver_s_names(twins):
+    """SI units are listed as SI; an actuator without units is left out."""
+    _, robot = twins
+    names = DriverNames({'left/actuator_states:m7': 'winch'}, robot.actuator_names).driver_names
+    stale = np.zeros(len(robot.actuator_names), bool)
+    status = inspect_actuators(robot, StatePath(robot).states, 0.0, stale, names)
+    assert {key: value for key, value in status.values if key.startswith('units ')} == {
+        'units left/m7': 'turn, rpm, A',
+        'units left': 'tick, tick/s, 0.1 percent',
+        'units cylinder': 'mm, mm/s, N',
+        'units pull': 'deg, deg/s, SI',
+        'units alone': 'deg, deg/s, SI',
+    }

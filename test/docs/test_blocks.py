@@ -1,0 +1,192 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Every block of every document holds: Python, XML, YAML, commands; links lead somewhere."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.metadata
+import re
+import shlex
+import sys
+from types import ModuleType
+import xml.etree.ElementTree as ElementTree
+
+from documents import DOCUMENTS, ROOT
+import pytest
+
+from transmission_bridge import load_description, RobotTransmissions
+from transmission_bridge.ros import launch_plan
+from transmission_bridge.tools.commands import COMMANDS
+
+PACKAGE = 'transmission_bridge'
+
+#: Documents with Python for a session; the plugins of one are tested in test_plugin_authors.py,
+#: and the transmissions of the other in test/transmissions.
+SESSIONS = [
+    name
+    for name, document in DOCUMENTS.items()
+    if document.snippets('python')
+    and name not in ('writing_a_transmission.md', 'transmissions.md')
+]
+
+
+@pytest.fixture
+def run_python(monkeypatch):
+    """Return a function that runs a document's Python at the root of the repository."""
+    monkeypatch.chdir(ROOT)
+
+    def run(name):
+        # A module, because its classes are looked up there when they are pickled.
+        module = ModuleType('document')
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        for text in DOCUMENTS[name].snippets('python'):
+            exec(compile(text, name, 'exec'), vars(module))
+        return module
+
+    return run
+
+
+@pytest.mark.parametrize('name', SESSIONS)
+def test_python_runs(name, run_python):
+    """The Python of a document runs in one session."""
+    session = run_python(name)
+    if name == 'README.md':
+        assert len(session.q) == len(session.t.joint_names)
+        assert 0.1 in session.tuned.transmissions['wrist_transmission'].joint_offset
+
+
+@pytest.mark.parametrize('name', DOCUMENTS)
+def test_xml_is_well_formed(name):
+    """Each snippet is one element."""
+    for block in DOCUMENTS[name].blocks:
+        if block.language == 'xml':
+            ElementTree.fromstring(block.text)
+
+
+def test_the_parameter_file_of_tuning_tunes_the_example_robot():
+    """Its numbers exist there, and are used."""
+    yaml = pytest.importorskip('yaml', reason='PyYAML is not installed')
+    parameters = yaml.safe_load(DOCUMENTS['tuning.md'].files['tuned.yaml'])
+    robot = RobotTransmissions(load_description(ROOT / 'urdf' / 'arm.urdf'))
+    tuned = robot.with_parameters(parameters['/**']['ros__parameters']['transmissions'])
+    assert tuned.transmissions['wrist_transmission'].joint_offset[1] == -0.195
+
+
+# -- commands ------------------------------------------------------------------------------------
+
+
+def commands_of(document):
+    """Return the simple commands in a document's shell blocks, as lists of words."""
+    shell = '\n'.join(document.snippets('bash') + document.snippets('')).replace('\\\n', '')
+    found = []
+    for line in shell.splitlines():
+        if re.match(r'(transmission_bridge|bridge_node|ros2|make|source) ', line):
+            parts = re.split(r'[|&()]|(?<=\s)[<>] *\S+', line)
+            found += filter(None, (shlex.split(part, comments=True) for part in parts))
+    return found
+
+
+LINES = [
+    pytest.param(words, id=f'{name}: {" ".join(words)}')
+    for name, document in DOCUMENTS.items()
+    for words in commands_of(document)
+]
+
+
+def test_there_are_commands_of_each_kind():
+    """The documents are read as they are written."""
+    starts = {tuple(each.values[0][:2]) for each in LINES}
+    expected = {(PACKAGE, name) for name in COMMANDS if name not in ('plugins', 'demo')}
+    expected |= {('ros2', 'launch'), ('ros2', 'run'), ('ros2', 'param'), ('make', 'test')}
+    assert expected <= starts
+    assert any(each.values[0][0] == 'bridge_node' for each in LINES)
+
+
+@pytest.mark.parametrize('words', LINES)
+def test_a_command(words):
+    """It is there, and its arguments are known."""
+    program, *rest = words
+    if program == PACKAGE:
+        check_tool(*rest)
+    elif program == 'bridge_node':
+        check_node(rest)
+    elif program == 'make':
+        makefile = (ROOT / 'Makefile').read_text(encoding='utf-8')
+        assert re.search(rf'^{re.escape(rest[0])}:', makefile, re.MULTILINE)
+    elif rest[:2] == ['run', PACKAGE]:
+        scripts = importlib.metadata.entry_points(group='console_scripts')
+        assert rest[2] in {script.name for script in scripts if PACKAGE in script.value}
+        if rest[2] == 'bridge_node':
+            check_node(rest[3:])
+    elif rest[:2] == ['launch', PACKAGE]:
+        assert (ROOT / 'launch' / rest[2]).is_file()
+        arguments = {each.name for each in launch_plan.list_arguments(params_file='')}
+        assert {each.partition(':=')[0] for each in rest[3:]} <= arguments
+
+
+class Strict(argparse.ArgumentParser):
+    """A parser that fails the test instead of ending the process."""
+
+    def error(self, message):
+        """Refuse."""
+        raise AssertionError(message)
+
+
+def check_tool(name, *arguments):
+    """Parse as the command does."""
+    parser = Strict(prog=name, allow_abbrev=False)
+    COMMANDS[name].add_arguments(parser)
+    # Help is printed and ends.
+    with contextlib.suppress(SystemExit):
+        parser.parse_intermixed_args(list(arguments))
+
+
+def check_node(arguments):
+    """Only options of the node stand before those of ROS."""
+    own = arguments[: arguments.index('--ros-args')] if '--ros-args' in arguments else arguments
+    assert [each for each in own if each.startswith('--')] in ([], ['--urdf'])
+
+
+def test_every_command_of_ros2_has_a_way_without():
+    """The table for those without ROS has each kind of command that the documents use."""
+    table = re.findall(r'^\| (`ros2 .*?) \|', DOCUMENTS['without_ros.md'].text, re.MULTILINE)
+    known = {command for row in table for command in re.findall(r'`ros2 ([a-z ]+)', row)}
+    pattern = r'\bros2 (launch|run|[a-z]+ [a-z]+)'
+    used = {each for document in DOCUMENTS.values() for each in re.findall(pattern, document.text)}
+    assert len(used) > 8
+    assert used <= known
+
+
+# -- pages ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'page',
+    [path for pattern in ('*.md', 'docs/*.md', 'examples/*/*.md') for path in ROOT.glob(pattern)],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
+)
+def test_links_lead_somewhere(page):
+    """Every relative link names a file or folder, and every anchor a heading."""
+    text = page.read_text(encoding='utf-8')
+    for target in re.findall(r'\]\((?!https?:)([^)]+)\)', text):
+        path, _, anchor = target.partition('#')
+        where = page.parent / path if path else page
+        assert where.exists(), target
+        if anchor:
+            headings = re.findall(r'^#+ (.*)$', where.read_text(encoding='utf-8'), re.MULTILINE)
+            known = {re.sub(r'[^\w -]', '', each.lower()).replace(' ', '-') for each in headings}
+            assert anchor in known, target
+
+
+def test_every_document_is_in_the_index():
+    """The first page names all others."""
+    others = [name for name in DOCUMENTS if name not in ('index.md', 'README.md')]
+    assert [name for name in others if f'({name})' not in DOCUMENTS['index.md'].text] == []
+
+
+def test_the_readme_is_short():
+    """A newcomer reads it in five minutes, code included; tables belong to docs/interface.md."""
+    assert len(DOCUMENTS['README.md'].text.split()) <= 1200

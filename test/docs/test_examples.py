@@ -1,0 +1,214 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The examples my_robot and servo_arm are those of docs/first_robot.md, and they work."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import signal
+import textwrap
+
+from documents import DOCUMENTS, python, ROOT
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+from state_paths import state_path
+
+from transmission_bridge import load_description, RobotTransmissions
+from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.messages.joint_state import LayoutTable
+
+FIRST = DOCUMENTS['first_robot.md']
+MY_ROBOT, ARM = ROOT / 'examples' / 'my_robot', ROOT / 'examples' / 'servo_arm'
+LICENCE = ('Copyright 2026 The transmission_bridge authors', 'SPDX-License-Identifier: Apache-2.0')
+
+
+@pytest.mark.parametrize(
+    ('path', 'header'),
+    [
+        ('my_robot/my_robot/driver.py', '# {}\n#\n# {}\n'),
+        ('my_robot/launch/my_robot.launch.py', '# {}\n#\n# {}\n'),
+        ('my_robot/urdf/my_robot.urdf', '<!-- {} -->\n<!-- {} -->\n'),
+        ('servo_arm/servo_driver.py', '# {}\n#\n# {}\n'),
+        ('servo_arm/command.py', '# {}\n#\n# {}\n'),
+    ],
+)
+def test_a_file_is_that_of_the_document(path, header):
+    """They have one text but for the licence."""
+    file = ROOT / 'examples' / path
+    text = file.read_text(encoding='utf-8')
+    assert text.count(header.format(*LICENCE)) == 1
+    assert FIRST.files[file.name] == text.replace(header.format(*LICENCE), '')
+
+
+# -- my_robot ------------------------------------------------------------------------------------
+
+
+def before(path, variable):
+    """Return a variable with a path before the others."""
+    return {variable: os.pathsep.join(filter(None, [str(path), os.environ.get(variable, '')]))}
+
+
+def test_the_tree_in_the_document_has_each_file_of_my_robot():
+    """And no other."""
+    (tree,) = [text for text in FIRST.snippets('text') if text.startswith('my_robot/')]
+    made = {'__init__.py', '__pycache__', '.pytest_cache', 'my_robot.egg-info', 'build'}
+    paths = [path.relative_to(MY_ROBOT) for path in MY_ROBOT.rglob('*') if path.is_file()]
+    assert set(tree.split()[1:]) == {each.as_posix() for each in paths if not made & {*each.parts}}
+
+
+@pytest.fixture(scope='module')
+def source(tmp_path_factory):
+    """Return a copy of my_robot."""
+    ignored = shutil.ignore_patterns('*.egg-info', 'build')
+    return shutil.copytree(MY_ROBOT, tmp_path_factory.mktemp('copy') / 'my_robot', ignore=ignored)
+
+
+def test_the_test_of_the_description_of_my_robot_runs_everywhere(source):
+    """With pytest and this package alone; another ratio fails it. The URDF has no finding."""
+    urdf = source / 'urdf' / 'my_robot.urdf'
+    text = urdf.read_text(encoding='utf-8')
+    assert RobotTransmissions(load_description(urdf)).findings == ()
+    for ratio, said in (('-60.0', '2 failed, 3 passed'), ('-50.0', '5 passed')):
+        urdf.write_text(text.replace('-50.0', ratio), encoding='utf-8')
+        assert said in python('-m', 'pytest', 'test/test_my_robot_urdf.py', cwd=source).stdout
+
+
+@pytest.fixture(scope='module')
+def installed(source):
+    """Return the prefix into which a copy of my_robot is installed, as colcon lays it out."""
+    prefix = source.parent / 'install'
+    # What colcon ends up calling, without its need of a network or of wheel.
+    result = python(
+        *('setup.py', '--quiet', 'install', '--prefix', str(prefix)),
+        *('--single-version-externally-managed', '--record', str(source.parent / 'record')),
+        cwd=source,
+    )
+    assert result.returncode == 0, result.stderr
+    return prefix
+
+
+@pytest.mark.ros
+def test_what_my_robot_installs(installed, peer, start_script, message, harness):
+    """Files are where ros2 run and ros2 launch look, and the driver follows a command."""
+    program = installed / 'lib' / 'my_robot' / 'driver'
+    assert os.access(program, os.X_OK)
+    share = installed / 'share'
+    assert (share / 'ament_index' / 'resource_index' / 'packages' / 'my_robot').exists()
+    launch = 'launch/my_robot.launch.py'
+    for name in ('package.xml', 'urdf/my_robot.urdf', launch):
+        assert (share / 'my_robot' / name).read_bytes() == (MY_ROBOT / name).read_bytes()
+    # The launch file looks for the description from where it is itself.
+    text = (MY_ROBOT / launch).read_text(encoding='utf-8')
+    assert "parents[1] / 'urdf' / 'my_robot.urdf'" in text
+    (site,) = installed.glob('lib/python3*/site-packages')
+    driver = start_script(program=program, **before(site, 'PYTHONPATH'))
+    motors, publisher = peer.listen('actuator_states'), peer.publisher('actuator_commands')
+    # No command may be on its way when Ctrl-C comes: rclpy fails in the conversion of a message.
+    send = harness.repeat(lambda: peer.send(publisher, message({'hinge_motor': -25.0})))
+    peer.spin_until(
+        lambda: send() or (motors and np.allclose(motors[-1].position, -25.0)), 'a motor at -25'
+    )
+    code, _, errors = driver.ended(signal.SIGINT)
+    assert (code, errors) == (0, '')
+
+
+@pytest.mark.ros
+def test_the_launch_test_of_my_robot(installed, tmp_path):
+    """The test of the package launches it, where launch_testing is installed."""
+    pytest.importorskip('launch_testing', reason='launch_testing is not installed (ROS has it)')
+    (site,) = installed.glob('lib/python3*/site-packages')
+    result = python(
+        *('-m', 'launch_testing.launch_test', str(MY_ROBOT / 'test' / 'test_my_robot.py')),
+        cwd=tmp_path,
+        **before(site, 'PYTHONPATH'),
+        **before(installed, 'AMENT_PREFIX_PATH'),
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+# -- servo_arm -----------------------------------------------------------------------------------
+
+ROBOT = RobotTransmissions(load_description(ARM / 'servo_arm.urdf', strict=True))
+UNITS = DriverUnits(ROBOT)
+
+#: Ticks per turn, and what each servo reads while its joint is at zero, in their order.
+TURN, AT_ZERO = 4096, (2048, 2048, 2048, 2048, 512, 1536)
+
+
+def ticks_at(joints):
+    """Return what the servos read at positions of the joints, counted on beyond a turn."""
+    return UNITS.of_drivers(ROBOT.joint_to_actuator('position', joints), 0)
+
+
+def test_nothing_is_odd_in_servo_arm():
+    """It has the document's transmission, no finding, and for every servo its period."""
+    yaml = pytest.importorskip('yaml', reason='PyYAML is not installed')
+    xml = FIRST.snippets('xml')
+    (snippet,) = [text for text in xml if text.startswith('<transmission name="shoulder_lift')]
+    description = (ARM / 'servo_arm.urdf').read_text(encoding='utf-8')
+    assert textwrap.indent(snippet, '    ') in description
+    assert ROBOT.findings == ()
+    assert ROBOT.joint_names == tuple(name.removesuffix('_servo') for name in ROBOT.actuator_names)
+    parameters = yaml.safe_load((ARM / 'servo_arm.yaml').read_text(encoding='utf-8'))
+    entries = parameters['/**']['ros__parameters']['wrap_period']
+    periods = dict(each.split('=') for each in entries)
+    assert periods == dict.fromkeys(ROBOT.actuator_names, str(TURN))
+
+
+def test_servos_read_what_the_comments_say_at_joint_zero():
+    """Offsets and signs are those of the comments, and the lift alone is reversed."""
+    ticks = ticks_at(np.zeros(6))
+    np.testing.assert_allclose(ticks, AT_ZERO, rtol=1e-12)
+    signs = dict(zip(ROBOT.joint_names, np.sign(np.diag(ROBOT.jacobian(ticks))), strict=True))
+    assert signs == {**dict.fromkeys(ROBOT.joint_names, 1.0), 'shoulder_lift': -1.0}
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=6, max_size=6))
+def test_every_joint_is_known_at_the_first_reading(message, shares):
+    """Wherever the arm is switched on, the limits of the joints decide the turns."""
+    limits = [joint.limits for joint in ROBOT.robot.joints if joint.is_scalar]
+    lower, upper = np.array([(each.lower, each.upper) for each in limits]).T
+    joints = lower + np.array(shares) * (upper - lower)
+    states = state_path(ROBOT, wrap_period=dict.fromkeys(ROBOT.actuator_names, TURN))
+    readings = np.rint(ticks_at(joints)) % TURN
+    record = message(dict(zip(ROBOT.actuator_names, readings, strict=True)))
+    layout = LayoutTable().find_layout(record.names, record.lengths)
+    states.merge_message('driver', layout, record, (1, 0))
+    found = states.find_joint_motion()[0]
+    np.testing.assert_allclose(found, joints, rtol=0.0, atol=math.pi / TURN)
+
+
+@pytest.mark.ros
+def test_servo_arm_moves_over_the_seam(folder, start_script, start_bridge, peer):
+    """It is known at start; the wrist passes from 4095 to 0 without a jump of the joint."""
+    for path in ARM.iterdir():
+        shutil.copy(path, folder)
+    driver = start_script('servo_driver.py')
+    joints, ticks = peer.listen('joint_states'), peer.listen('actuator_states')
+    bridge = start_bridge('--params-file', folder / 'servo_arm.yaml', urdf='servo_arm.urdf')
+    peer.spin_until(lambda: joints, 'an arm that is known')
+    assert set(joints[0].names) == set(ROBOT.joint_names)
+    command = start_script('command.py', 'wrist_roll=1.0', 'shoulder_lift=0.5', 'gripper=0.3')
+    code, _, errors = command.ended()
+    assert (code, errors) == (0, '')
+    goals = {
+        'shoulder_lift_servo': 2048 - 0.5 * TURN / math.tau,
+        'wrist_roll_servo': TURN + 512 + 1.0 * TURN / math.tau,
+    }
+
+    def arrived():
+        at = dict(zip(ticks[-1].names, ticks[-1].position, strict=True)) if ticks else {}
+        return at and all(abs(at[name] - goal) < 1.0 for name, goal in goals.items())
+
+    peer.spin_until(arrived, 'servos at their goals')
+    rolls = [dict(zip(each.names, each.position, strict=True))['wrist_roll'] for each in joints]
+    np.testing.assert_allclose(rolls[0], (4000 - TURN - 512) / TURN * math.tau, atol=1e-9)
+    assert np.ptp(rolls) < 2.0
+    assert bridge.stop() == 0
+    assert 'WARN' not in bridge.output
+    assert driver.poll() is None

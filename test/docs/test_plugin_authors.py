@@ -1,0 +1,212 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""docs/writing_a_transmission.md: its plugins work, and SpecReader does what its table says."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+import inspect
+import re
+import sys
+
+from documents import DOCUMENTS, python
+import pytest
+from zoo.elements import chain, params
+
+from transmission_bridge import load_description, SpecReader, transmissions
+from transmission_bridge.errors import ParameterError, PluginError, TransmissionError
+from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP, Registry
+from transmission_bridge.transmissions.transmission import API_VERSION
+
+DOCUMENT = DOCUMENTS['writing_a_transmission.md']
+PLUGINS = '\n'.join(DOCUMENT.snippets('python'))
+
+
+@pytest.fixture(scope='module')
+def plugin(tmp_path_factory):
+    """Return the file with the Python of the document, as an author has it."""
+    path = tmp_path_factory.mktemp('plugin') / 'test_plugin.py'
+    path.write_text(PLUGINS, encoding='utf-8')
+    return path
+
+
+def spec_of(plugin, n_actuators=1, numbers='', joint='<offset>0.5</offset>', actuator=''):
+    """Return the description of one transmission, which moves joint q by motors m1, ..."""
+    ends = f'<joint name="q" role="joint1">{joint}</joint>' + ''.join(
+        f'<actuator name="m{k}" role="actuator{k}">{actuator}</actuator>'
+        for k in range(1, n_actuators + 1)
+    )
+    text = chain({'t': f'<plugin>me/{plugin}</plugin>{numbers}{ends}'}, q='')
+    return load_description(text).transmissions[0]
+
+
+FOUR_BAR = {'base': 0.1, 'crank': 0.04, 'rod': 0.1, 'rocker': 0.06}
+
+#: Actuators of each type of the document, what a description says of it, what is live of it.
+DESCRIBED = {
+    'Tendon': (2, {'radius': 0.02}, {'radius'}),
+    'ScotchYoke': (1, {'radius': 0.1}, {'radius'}),
+    'FourBar': (
+        1,
+        {**FOUR_BAR, 'lower': 0.4, 'upper': 2.6, 'assembly': 'crossed'},
+        {*FOUR_BAR, 'lower', 'upper'},
+    ),
+    'RodLinkage': (1, FOUR_BAR, {*FOUR_BAR}),
+    'FittedCam': (
+        1,
+        {'lift': '0 0.01 0.004', 'lower': 0, 'upper': 2},
+        {'lift.c0', 'lift.c1', 'lift.c2', 'lower', 'upper'},
+    ),
+}
+
+
+def test_the_types_of_the_document_are_built_from_a_description(load, plugin):
+    """Each reads all that it is told, what it reads is live, and its offset is the joint's."""
+    module = load('documented_plugin', plugin)
+    types = {
+        name
+        for name, each in vars(module).items()
+        if isinstance(each, type) and issubclass(each, transmissions.Transmission)
+        if each.__module__ == module.__name__
+    }
+    assert types == set(DESCRIBED)
+    of_members = {'joints.q.offset', 'joints.q.mechanical_reduction'}
+    for name, (n_actuators, numbers, live) in DESCRIBED.items():
+        reader = SpecReader(spec_of(name, n_actuators, params(**numbers)))
+        transmission = getattr(module, name).from_spec(reader)
+        assert transmission.joint_offset == (0.5,)
+        assert reader.unused() == ()
+        tunables = {'.'.join(each.path) for each in reader.tunables}
+        assert live <= tunables, name
+        assert tunables - live <= {*of_members, 'actuators.m1.mechanical_reduction'}
+        assert 'assembly' not in numbers or transmission.p.assembly == 'crossed'
+
+
+def test_the_conformance_class_of_the_document_conforms(plugin):
+    """The test that a plugin author copies is collected by pytest and passes."""
+    # The plugins of launch_testing would collect it too.
+    options = [f'-pno:{name}' for name in ('cacheprovider', 'launch_testing', 'launch_ros')]
+    result = python('-m', 'pytest', '-q', *options, '--rootdir', '.', plugin, cwd=plugin.parent)
+    assert result.returncode == 0, result.stdout
+    assert re.search(r'\b9 passed', result.stdout), result.stdout
+
+
+@pytest.mark.parametrize(
+    'code',
+    [
+        'from transmission_bridge import PositionDependentTransmission\n\n'
+        'class Old(PositionDependentTransmission):\n    api_version = 1\n'
+        '    def joint_position(self, actuator_position):\n        return actuator_position\n',
+        'from transmission_bridge.transmissions.position_dependent import vector_of\n',
+    ],
+    ids=['class', 'import'],
+)
+def test_a_plugin_for_the_former_contract_is_told_where_to_read(code, tmp_path, monkeypatch):
+    """The error names the page, which says what has changed since that contract."""
+    (tmp_path / 'tb_old_plugin.py').write_text(code, encoding='utf-8')
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, 'tb_old_plugin', raising=False)
+    entry_point = EntryPoint('me/Old', 'tb_old_plugin:Old', ENTRY_POINT_GROUP)
+    with pytest.raises(PluginError, match=r'docs/writing_a_transmission\.md'):
+        Registry([entry_point]).load('me/Old')
+    heading = f'What changed since contract {API_VERSION - 1}'
+    assert DOCUMENT.section(heading).count('\n| ') > 10
+
+
+# -- the table of SpecReader ---------------------------------------------------------------------
+
+SPEC = spec_of(
+    'Any',
+    numbers=params(length=0.1, vector='1 2', word='left') + '<twice>1</twice><twice>2</twice>',
+    joint='<mechanical_reduction>2</mechanical_reduction>',
+    actuator=params(inside=3),
+)
+NAN, INF = float('nan'), float('inf')
+SAID = {'description': 'A sentence.'}
+RATIO, OFFSET = 'mechanical_reduction', 'offset'
+
+# fmt: off
+#: Calls of each method, their arguments as they are written, and what is live after them.
+CALLS = {
+    'require_members': (['joints=1, actuators=1'], []),
+    'joint_reductions': ([''], ['joints.q.mechanical_reduction']),
+    'actuator_reductions': ([''], ['actuators.m1.mechanical_reduction']),
+    'joint_offsets': ([''], ['joints.q.offset']),
+    'actuator_offsets': (['"A sentence."'], ['actuators.m1.offset']),
+    'number': (['"length", **SAID', '"inside", actuator=0, **SAID'],
+               ['length', 'actuators.m1.inside']),
+    'numbers': (['"vector", "xy", **SAID'], ['vector.x', 'vector.y']),
+    'text': (['"word"'], []),
+    'elements': (['"twice"'], []),
+    'parse_numbers': (['"word", "1, 2 3"'], []),
+    'declare': (['("matrix", "q"), 1.0, "A sentence."'], ['matrix.q']),
+    'error': (['"so", parameter="word", expected="a", found="b"'], []),
+}
+
+#: Calls that fail by what the description says, and calls by what is set, or by their bounds.
+WRONG_TEXT = [
+    ('require_members', 'joints=2, actuators=1'),
+    *(('number', f'"{name}", **SAID') for name in ('missing', 'word', 'twice')),
+    *(('numbers', f'"{name}", "xy", **SAID') for name in ('missing', 'word')),
+    *(('numbers', each) for each in ('"twice", "x", **SAID', '"vector", "xyz", **SAID')),
+    *(('text', each) for each in ('"missing"', '"twice"')),
+    ('parse_numbers', '"word", "1 left"'),
+]
+WRONG_NUMBER = [
+    ('joint_reductions', '', {('joints', 'q', RATIO): 0.0}),
+    ('actuator_reductions', '', {('actuators', 'm1', RATIO): 0.0}),
+    ('joint_offsets', '', {('joints', 'q', OFFSET): NAN}),
+    ('actuator_offsets', '"A sentence."', {('actuators', 'm1', OFFSET): NAN}),
+    ('number', '"length", minimum=0.2, **SAID', {}),
+    ('number', '"length", maximum=0.0, **SAID', {}),
+    ('number', '"length", nonzero=True, **SAID', {('length',): 0.0}),
+    ('numbers', '"vector", "xy", **SAID', {('vector', 'x'): INF}),
+    ('declare', '("matrix", "q"), 1.0, "A sentence."', {('matrix', 'q'): NAN}),
+]
+# fmt: on
+FAILURES = [
+    *((TransmissionError, *each, {}) for each in WRONG_TEXT),
+    *((ParameterError, *each) for each in WRONG_NUMBER),
+]
+ROWS = {
+    name: (names, *map(str.strip, cells.split('|')))
+    for row in DOCUMENT.rows('SpecReader')
+    for name, names, cells in re.findall(r'^\| `(\w+)(?:\((.*?)\))?` \|(.*)\|$', row)
+}
+
+
+def test_everything_public_of_the_reader_has_a_row():
+    """The table has each method and attribute of the class, and nothing else."""
+    public = {name for name in dir(SpecReader(SPEC)) if not name.startswith('_')}
+    # What is for the bridge is named below the table.
+    for_the_bridge = {'actuator_limits', 'actuator_units', 'passed_by_role', 'tunables', 'unused'}
+    assert set(ROWS) == public - for_the_bridge == {*CALLS, 'spec', 'robot', 'passive_joints'}
+    for name in ('`actuator_limits()`, ', '`tunables`, ', '`unused()`, '):
+        assert name in DOCUMENT.section('SpecReader')
+
+
+@pytest.mark.parametrize('name', CALLS)
+def test_a_row_of_the_reader(name):
+    """Its arguments and errors are those of the method, and what it says to be live is."""
+    arguments, _, live, errors = ROWS[name]
+    method = getattr(SpecReader, name)
+    names = list(inspect.signature(method).parameters)[1:]
+    assert [each for each in arguments.split(', ') if each] == names
+    calls, paths = CALLS[name]
+    reader = SpecReader(SPEC)
+    for call in calls:
+        eval(f'reader.{name}({call})')
+    assert ['.'.join(each.path) for each in reader.tunables] == paths
+    assert (live == '-') == (not paths)
+    raised = {kind.__name__ for kind, of, *_ in FAILURES if of == name}
+    assert set(re.findall(r'`(\w+Error)`', errors)) == raised
+    assert set(re.findall(r':raises (\w+):', method.__doc__)) == raised
+
+
+@pytest.mark.parametrize(('kind', 'name', 'call', 'numbers'), FAILURES)
+def test_what_the_reader_refuses(kind, name, call, numbers):
+    """A number that is set, or out of the range that is asked for, is a ParameterError."""
+    with pytest.raises(kind) as caught:
+        eval(f'SpecReader(SPEC, numbers).{name}({call})')
+    assert type(caught.value) is kind

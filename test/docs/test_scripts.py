@@ -1,0 +1,263 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts and files that documents tell to save, run with a bridge as the documents say."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+import csv
+import os
+import re
+import shlex
+import signal
+
+from documents import DOCUMENTS, python
+import numpy as np
+import pytest
+
+from transmission_bridge import load_description, RobotTransmissions
+
+HINGE = 'transmissions.hinge_transmission.joints.hinge'
+OFFSET, REDUCTION = f'{HINGE}.offset', f'{HINGE}.mechanical_reduction'
+FIRST = DOCUMENTS['first_robot.md']
+
+
+def command(*words, cwd):
+    """Return what a command of the package, with the arguments of a document, has said."""
+    result = python('-m', *words, cwd=cwd)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def newest(heard, *names):
+    """Return the newest positions of names, NaN where one is missing."""
+    found = dict(zip(heard[-1].names, heard[-1].position, strict=True)) if heard else {}
+    return [found.get(name, np.nan) for name in names]
+
+
+def at(heard, position):
+    """Return whether the newest position, of the one joint or motor, is this one."""
+    return heard and np.allclose(heard[-1].position, [position], rtol=0.0, atol=1e-12)
+
+
+# -- the first robot -----------------------------------------------------------------------------
+
+
+def test_the_first_robot_without_a_bridge(folder):
+    """Bare, its joint passes through; check finds nothing wrong, and the maps print their text."""
+    urdf = FIRST.files['my_robot.urdf']
+    bare = re.sub('<ros2_control.*</ros2_control>', '', urdf, flags=re.DOTALL)
+    robot = RobotTransmissions(load_description(bare))
+    assert (robot.actuator_names, robot.transmissions) == (('hinge',), {})
+    lines = [line for text in FIRST.snippets('bash') for line in text.splitlines()]
+    commands = [line for line in lines if line.startswith('transmission_bridge ')]
+    for line, words in zip(commands, ('0 errors, 0 warnings', '0.5', '-0.2'), strict=True):
+        assert words in command(*shlex.split(line), cwd=folder)
+    for name, most in (('driver.py', 30), ('servo_driver.py', 34)):
+        assert len([line for line in FIRST.files[name].splitlines() if line.strip()]) <= most
+
+
+@pytest.mark.ros
+def test_the_driver_stops_by_itself(start_script, start_bridge, peer, message):
+    """A motor that was commanded a velocity stops if the bridge is killed and sends no zero."""
+    start_script('velocity_driver.py')
+    bridge = start_bridge()
+    motors = peer.listen('actuator_states')
+    publisher = peer.publisher('joint_commands')
+
+    def is_turning():
+        peer.send(publisher, message(velocity={'hinge': 0.5}))
+        return len(motors) > 50 and motors[-1].position[0] < motors[-50].position[0] - 1.0
+
+    peer.spin_until(is_turning, 'a motor that turns')
+    # At the velocity of the motor, which the driver takes for the time between two states.
+    steps = np.diff([each.position[0] for each in motors[-10:]])
+    assert np.allclose(steps[steps != 0.0], -50.0 * 0.5 * 0.01)
+    bridge.stop(signal.SIGKILL)
+    del motors[:]
+    peer.spin_until(
+        lambda: len(motors) > 20 and motors[-1].position[0] == motors[-20].position[0],
+        'a motor that stands still',
+    )
+
+
+@pytest.mark.ros
+def test_the_command_waits_for_the_bridge_itself(start_script, start_bridge, peer):
+    """It moves the joint; a recorder that listens is no bridge, without one it gives up."""
+    start_script('driver.py')
+    peer.listen('joint_commands')
+    joints, motors = peer.listen('joint_states'), peer.listen('actuator_states')
+    errors = "not at {'hinge': 0.5}: joint_states has nothing\n"
+    assert start_script('command.py', 'hinge=0.5').ended() == (1, '', errors)
+    script = start_script('command.py', 'hinge=0.5')
+    publishers = peer.node.get_publishers_info_by_topic
+    peer.spin_until(
+        lambda: 'command' in [each.node_name for each in publishers('joint_commands')],
+        'a script that is there',
+    )
+    start_bridge('-p', f'{OFFSET}:=0.1')
+    assert script.ended() == (0, "{'hinge': 0.5}\n", '')
+    # In the numbers of the document: 50 turns of the motor the other way, from the offset.
+    peer.spin_until(
+        lambda: at(joints, 0.5) and at(motors, -20.0), 'a joint at 0.5, a motor at -20'
+    )
+    assert joints[-1].names == ('hinge',)
+    assert len(joints[-1].velocity) == 0
+
+
+# -- several drivers -----------------------------------------------------------------------------
+
+
+@pytest.mark.ros
+def test_two_drivers_with_the_same_names(start_script, start_bridge, peer, folder, message):
+    """Each M1 is its own: states go up to its joint, commands and zeros down to its driver."""
+    # Motor turns per turn of the joints of M1 and M2.
+    ratios = {'left': (50.0, 20.0), 'right': (-50.0, -20.0)}
+    for arm in ratios:
+        start_script('arm_driver.py', '--ros-args', '-r', f'__ns:=/{arm}')
+    bridge = start_bridge('--params-file', folder / 'two_arms.yaml', urdf='two_arms.urdf')
+    joints = peer.listen('joint_states')
+    motors = {arm: peer.listen(f'{arm}/actuator_states') for arm in ratios}
+    commands = {arm: peer.listen(f'{arm}/actuator_commands') for arm in ratios}
+    publisher = peer.publisher('joint_commands')
+    names = [f'{arm}_{joint}' for arm in ratios for joint in ('shoulder', 'elbow')]
+    peer.spin_until(lambda: newest(joints, *names) == [0.0] * 4, 'four joints at zero')
+
+    wanted = dict(zip(names, (0.5, 0.25, -0.75, 1.0), strict=True))
+    for arm, ratio in ratios.items():
+        (sent,) = peer.exchange(publisher, message(wanted, stamp=3), commands[arm])
+        here = [wanted[f'{arm}_shoulder'], wanted[f'{arm}_elbow']] * np.array(ratio)
+        assert sent.names == ('M1', 'M2')
+        np.testing.assert_allclose(sent.position, here)
+        peer.spin_until(
+            lambda: np.allclose(newest(motors[arm], 'M1', 'M2'), here), 'its motors there'
+        )
+    peer.spin_until(
+        lambda: np.allclose(newest(joints, *names), [*wanted.values()]), 'joints there'
+    )
+
+    # One driver alone is commanded, and stopped.
+    turning = message(velocity={'right_elbow': 0.5}, stamp=4)
+    (sent,) = peer.exchange(publisher, turning, commands['right'])
+    assert (sent.names, sent.velocity.tolist()) == (('M2',), [-10.0])
+    assert bridge.stop(signal.SIGTERM) == 0
+    peer.spin_until(lambda: not any(commands['right'][-1].velocity), 'the zero')
+    last = commands['right'][-1]
+    assert (last.names, last.position.tolist(), last.velocity.tolist()) == (('M2',), [], [0.0])
+    assert not any(len(each.velocity) for each in commands['left'])
+    assert {each.stamp for each in commands['left']} <= {(3, 0)}
+
+
+# -- operating and recording without ROS ---------------------------------------------------------
+
+
+@pytest.fixture
+def operate(start_script):
+    """Return a function that runs ``operate.py``: its exit code, and what it said."""
+
+    def call(*words):
+        # Asked again where an answer was lost, or the name of a node is not known yet.
+        for _ in range(3):
+            code, said, errors = start_script('operate.py', *words).ended()
+            if 'no answer' not in errors and '_NODE_NAME_UNKNOWN_' not in said:
+                break
+        assert 'Traceback' not in errors, errors
+        return code, said
+
+    return call
+
+
+@pytest.mark.ros
+def test_a_bridge_is_operated(start_script, start_bridge, operate, peer, folder):
+    """Numbers are set, dumped and used again, joints zeroed, states of life and others seen."""
+    start_script('driver.py')
+    robot = folder / 'my_robot.urdf'
+    actuator = '<actuator name="hinge_motor" role="actuator1"'
+    limited = f'{actuator}><limit upper="900"/></actuator>'
+    robot.write_text(robot.read_text(encoding='utf-8').replace(f'{actuator}/>', limited))
+    bridge = start_bridge()
+    joints = peer.listen('joint_states')
+    peer.spin_until(lambda: joints, 'a joint')
+    assert operate('set', OFFSET, '0.25')[0] == 0
+    peer.spin_until(lambda: joints[-1].position[0] == 0.25, 'a joint at its offset')
+    code, dumped = operate('dump')
+    assert code == 0
+    assert dumped.startswith('/**:\n  ros__parameters:\n    transmissions.')
+    assert f'    {OFFSET}: 0.25\n' in dumped
+    assert '.lower: -.inf\n' in dumped
+    code, said = operate('set', REDUCTION, '0.0')
+    assert (code, 'other than zero' in said) == (1, True), said
+    code, said = operate('zero')
+    assert (code, 'hinge' in said) == (0, True)
+    peer.spin_until(lambda: joints[-1].position[0] == 0.0, 'a joint at zero')
+    code, said = operate('diagnostics')
+    assert code == 0
+    assert re.search(r'^OK .*transmission_bridge', said, re.MULTILINE), said
+    subscription = 'SUBSCRIPTION / transmission_bridge RELIABLE\n'
+    assert operate('info', '/joint_commands') == (0, subscription)
+    assert operate('deactivate') == (0, 'done\n')
+    assert peer.state() == 'inactive'
+    assert operate('deactivate')[0] == 1
+    assert bridge.stop() == 0
+
+    # What was dumped is a parameter file, for export and for the next start.
+    (folder / 'dumped.yaml').write_text(dumped, encoding='utf-8')
+    export = 'transmission_bridge export my_robot.urdf --params-file dumped.yaml'
+    assert '0.25' in command(*export.split(), cwd=folder)
+    del joints[:]
+    start_bridge('--params-file', folder / 'dumped.yaml')
+    peer.spin_until(lambda: joints and joints[-1].position[0] == 0.25, 'the number of the file')
+
+
+@pytest.mark.ros
+def test_a_recording_is_made_and_converted(start_script, start_bridge, peer, folder):
+    """The recording has what was said, and the commands of the document make tables of it."""
+    pytest.importorskip('rosbags', reason='rosbags is not installed (extra bags)')
+    start_script('driver.py')
+    start_bridge()
+    joints = peer.listen('joint_states')
+    assert start_script('command.py', 'hinge=0.5').ended() == (0, "{'hinge': 0.5}\n", '')
+    peer.spin_until(lambda: joints and joints[-1].position[0] == 0.5, 'a joint at 0.5')
+    lines = ''.join(DOCUMENTS['recordings.md'].snippets('bash')).splitlines()
+    record, *convert = [shlex.split(line) for line in lines if not line.startswith('ros2 ')]
+    assert record[:2] == ['python3', 'record.py']
+    script = start_script(*record[1:])
+    os.set_blocking(script.stdout.fileno(), False)
+    said = ''
+
+    def records():
+        nonlocal said
+        with suppress(BlockingIOError):
+            said += os.read(script.stdout.fileno(), 4096).decode()
+        return all(f'recording {topic}\n' in said for topic in record[3:])
+
+    assert len(record[3:]) == 2
+    peer.spin_until(records, 'a recorder that hears both topics')
+    del joints[:]
+    peer.spin_until(lambda: len(joints) > 50, 'messages to record')
+    code, _, errors = script.ended(signal.SIGINT)
+    assert (code, errors) == (0, '')
+    assert len(convert) == 2
+    for words in convert:
+        command(*words, cwd=folder)
+    with (folder / 'joints.csv').open(encoding='utf-8', newline='') as file:
+        table = list(csv.DictReader(file))
+    columns = [f'hinge.{name}' for name in ('position', 'velocity', 'effort')]
+    assert list(table[0]) == ['time', 'stamp', *columns]
+    assert {line['hinge.position'] for line in table} == {'0.5'}
+    assert len(table) > 10
+    assert (folder / 'again.mcap').stat().st_size > 1000
+
+
+@pytest.mark.ros
+def test_a_recorder_that_hears_nothing_says_so(start_script, peer):
+    """Its end names the topics that nobody published."""
+    pytest.importorskip('rosbags', reason='rosbags is not installed (extra bags)')
+    script = start_script('record.py', 'empty', '/nobody')
+    listeners = peer.node.get_subscriptions_info_by_topic
+    peer.spin_until(
+        lambda: 'record' in [each.node_name for each in listeners('/nobody')], 'a recorder'
+    )
+    code, _, errors = script.ended(signal.SIGINT)
+    assert (code, errors) == (1, 'no message on /nobody\n')

@@ -1,0 +1,253 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of the documents, and the policy of SROS2, list what the package has."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from fnmatch import fnmatchcase
+import operator
+import re
+import xml.etree.ElementTree as ElementTree
+
+from documents import DOCUMENTS
+import pytest
+
+import transmission_bridge as tb
+from transmission_bridge.bridge.options import (
+    BridgeOptions,
+    describe_option,
+    find_option_range,
+    list_choices,
+)
+from transmission_bridge.kinematics import Joint, JointDevice
+from transmission_bridge.resources import resource
+from transmission_bridge.ros.topics import TOPICS
+from transmission_bridge.transmissions.units import CONSTANTS, UNITS
+
+INTERFACE = DOCUMENTS['interface.md']
+
+
+def names_in(text):
+    """Return the names in code type."""
+    return re.findall(r'`([^`]+)`', text)
+
+
+# -- docs/interface.md ---------------------------------------------------------------------------
+
+
+def option_row(option):
+    """Return the row of the parameter table that an option should have."""
+    default = option.default
+    if isinstance(default, tuple):
+        text = f'[{", ".join(default)}]'
+    else:
+        text = str(default).lower() if isinstance(default, bool) else str(default) or "''"
+    choices = ', '.join(f'`{choice}`' for choice in list_choices(option))
+    span = find_option_range(option)
+    hint = choices if choices else str(span) if span is not None else ''
+    meaning = describe_option(option) + (f' ({hint})' if hint else '')
+    return f'| `{option.name}` | `{text}` | {meaning} |'
+
+
+def test_parameters():
+    """Every structural parameter has its row, with the words that the node shows, in order."""
+    marker = 'is checked against transmission_bridge/bridge/options.py'
+    table = INTERFACE.text.split(marker)[1].split('\n\n')[1].splitlines()[2:]
+    assert table == [option_row(option) for option in fields(BridgeOptions)]
+
+
+def test_transmission_types(built_in_types):
+    """Every built-in transmission type is in the table, and no other."""
+    rows = INTERFACE.rows('Transmission types')
+    types = {names_in(row)[0] for row in rows if '/' in names_in(row)[0]}
+    assert types == built_in_types
+
+
+def topic_row(topic):
+    """Return the row that a topic should have."""
+    quality = 'reliable' if topic.quality.reliable else 'best effort'
+    quality += ', latched' if topic.quality.latched else ''
+    meaning = topic.description
+    meaning += f' Exists if `{topic.parameter}` is set.' if topic.parameter else ''
+    return f'| `{topic.name}` | {topic.type} | {topic.direction} | {quality} | {meaning} |'
+
+
+def test_topics_and_services():
+    """It has one row for each topic, and one for each service; a parameter's topic is off."""
+    *topics, zero, absolute = INTERFACE.rows('Topics and services')
+    assert topics == [topic_row(topic) for topic in TOPICS.values()]
+    assert zero.startswith('| `~/zero` | std_srvs/Trigger | service |')
+    assert absolute.startswith('| `~/zero_from_absolute` | std_srvs/Trigger | service |')
+    for topic in TOPICS.values():
+        assert not topic.parameter or getattr(BridgeOptions(), topic.parameter) == ()
+        assert topic.description.endswith('.')
+
+
+# -- security: docs/security.md, and the policy --------------------------------------------------
+
+NODE = 'transmission_bridge'
+
+#: Topics of every node with a life cycle, and with simulated time.
+OF_EVERY_NODE = {
+    'subscribe': {'/clock'},
+    'publish': {'/rosout', '/parameter_events', f'/{NODE}/transition_event'},
+}
+
+
+def full_name(name):
+    """Return a relative name as the graph has it."""
+    return f'/{NODE}/{name[2:]}' if name.startswith('~/') else f'/{name.lstrip("/")}'
+
+
+def policy():
+    """Return the node's profile, and what it allows as kind and full name."""
+    file = resource('config', 'sros2', 'transmission_bridge.policy.xml')
+    profile = ElementTree.parse(file).find('.//profile')
+    allowed = {
+        (kind, full_name(each.text.strip()))
+        for group in profile
+        for kind in group.attrib
+        for each in group
+    }
+    return profile, allowed
+
+
+def test_directions_of_topics_for_security():
+    """Each topic is in one row, which says its direction."""
+    found = []
+    for row in DOCUMENTS['security.md'].rows('SROS2'):
+        cell = row.split(' | ')[0]
+        direction = re.search(r'\((in|out|services?)\b', cell)[1]
+        if 'service' not in direction:
+            found += [(name, direction) for name in names_in(cell.partition('(')[0])]
+    for topic in TOPICS.values():
+        ways = {way for pattern, way in found if fnmatchcase(topic.name, pattern)}
+        assert topic.direction in ways, topic.name
+    assert {name for name, _ in found if '*' not in name} <= {*TOPICS, '/clock'}
+
+
+def test_the_policy_allows_every_topic_in_its_direction():
+    """And what every node has, and no other."""
+    profile, allowed = policy()
+    assert profile.attrib == {'ns': '/', 'node': NODE}
+    for direction, kind in (('in', 'subscribe'), ('out', 'publish')):
+        ours = {full_name(each.name) for each in TOPICS.values() if each.direction == direction}
+        assert {name for each, name in allowed if each == kind} == ours | OF_EVERY_NODE[kind]
+    assert len(allowed) > 30
+
+
+#: Only under use_sim_time; only where the distribution has it; only with a package.
+SOMETIMES = {
+    ('subscribe', '/clock'),
+    ('reply', f'/{NODE}/get_type_description'),
+    ('reply', f'/{NODE}/get_transition_graph'),
+    *(
+        ('subscribe', f'/{topic.name}')
+        for topic in TOPICS.values()
+        if topic.type == 'control_msgs/JointCommand'
+    ),
+}
+
+#: Everything that is optional, switched on.
+OPTIONAL = {
+    'autostart': 'true',
+    'command_joints': '[hinge]',
+    'command_actuators': '[hinge_motor]',
+}
+
+
+def used_by_the_node(peer):
+    """Return what the node uses by the graph, types by kind and full name; none if unknown."""
+    from rclpy.node import NodeNameNonExistentError
+
+    groups = {
+        'publish': peer.node.get_publisher_names_and_types_by_node,
+        'subscribe': peer.node.get_subscriber_names_and_types_by_node,
+        'reply': peer.node.get_service_names_and_types_by_node,
+    }
+    try:
+        return {
+            (kind, name): [re.sub('/(msg|srv)/', '/', each) for each in types]
+            for kind, ask in groups.items()
+            for name, types in ask(NODE, '/')
+        }
+    except NodeNameNonExistentError:
+        return {}
+
+
+@pytest.mark.ros
+def test_an_active_bridge_has_what_the_tables_say(start_bridge, harness, peer, tmp_path):
+    """Every topic and service of the policy, and no other; a row for every parameter."""
+    file = harness.parameter_file(tmp_path / 'parameters.yaml', OPTIONAL)
+    bridge = start_bridge('--params-file', file, urdf=resource('urdf', 'one_joint.urdf'))
+    _, allowed = policy()
+    peer.spin_until(lambda: peer.state() == 'active', 'an active bridge')
+    peer.spin_until(
+        lambda: used_by_the_node(peer).keys() - SOMETIMES == allowed - SOMETIMES,
+        'the node of the policy',
+    )
+    types = used_by_the_node(peer)
+    for topic in TOPICS.values():
+        kind = {'in': 'subscribe', 'out': 'publish'}[topic.direction], full_name(topic.name)
+        assert kind in SOMETIMES or types[kind] == [topic.type]
+    of_every_node = ('qos_overrides.', 'use_sim_time', 'start_type_description_service')
+    declared = [name for name in peer.parameter_names() if not name.startswith(of_every_node)]
+    assert bridge.stop() == 0
+    rows = INTERFACE.rows('Parameters')
+    named = {name for row in rows for name in names_in(row.strip('|').split(' | ')[0])}
+    patterns = {re.sub('<.*?>', '[^.]+', re.escape(name)) for name in named}
+    assert any(name.startswith('transmissions.') for name in declared)
+    assert [name for name in declared if not any(re.fullmatch(p, name) for p in patterns)] == []
+    assert {name for name in named if '<' not in name} <= set(declared)
+
+
+# -- other documents -----------------------------------------------------------------------------
+
+
+def test_units_of_drivers():
+    """Each parameter of docs/drivers.md has a row, with all units that it may be."""
+    text = DOCUMENTS['drivers.md'].text
+    for name, units in UNITS.items():
+        row = re.search(rf'^\| `{name}` \| (.*?) \|', text, re.MULTILINE)[1]
+        assert row.split(', ') == [f'`{unit}`' for unit in units]
+    for name in CONSTANTS:
+        assert f'\n| `{name}` | ' in text
+
+
+def test_names_for_plugins():
+    """Each name of the table is importable, and no error that is public is left out."""
+    rows = DOCUMENTS['writing_a_transmission.md'].rows('Names')
+    names = {name for row in rows for name in re.findall(r'`(\w+)`', row.split(' | ')[0])}
+    assert {name for name in names if not hasattr(tb, name)} == set()
+    assert {name for name in tb.__all__ if name.endswith('Error')} <= names
+    assert {'SpecReader', 'Domain', 'Finding', 'Parameter', 'conformance'} <= names
+
+
+def peers(name):
+    """Return the two columns of the table of a peer's names in docs/kinematics.md."""
+    section = DOCUMENTS['kinematics.md'].section(f'Coming from {name}')
+    return re.findall(r'^\| (.*) \| (.*) \|$', section, re.MULTILINE)[1:]
+
+
+def test_our_names_of_kinematics():
+    """Every attribute of a joint or a device in the tables of iDynTree and RobWork is there."""
+    joint = Joint('a', 'b', 'revolute', name='j')
+    device = JointDevice.from_joints([joint], base='a', end='b')
+    things = {'joint': joint, 'device': device, 'JointDevice': JointDevice}
+    ours = ' '.join(each for _, each in peers('iDynTree') + peers('RobWork'))
+    found = re.findall(r'\b(joint|device|JointDevice)((?:\.\w+)+)', ours)
+    assert len(found) > 50
+    for thing, names in found:
+        operator.attrgetter(names[1:])(things[thing])
+
+
+def test_every_member_of_ijoint():
+    """The table has what the wheel of iDynTree has."""
+    reason = 'the wheel idyntree is not installed'
+    idyntree = pytest.importorskip('idyntree.bindings', reason=reason)
+    theirs = {name for name in vars(idyntree.IJoint) if not name.startswith(('_', 'this'))}
+    listed = {name for each, _ in peers('iDynTree') for name in re.findall(r'`(\w+)`', each)}
+    assert len(theirs) > 30
+    assert theirs <= listed

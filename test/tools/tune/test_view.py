@@ -1,0 +1,343 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The page as viser has its widgets, and input as viser hands it on, without a browser."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from html import unescape
+import math
+from pathlib import Path
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from zoo.elements import transmission, urdf
+
+from transmission_bridge.description import load_description
+from transmission_bridge.resources import resource
+from transmission_bridge.transmissions import RobotTransmissions
+
+pytest.importorskip('viser', reason='viser is not installed (extra tune)')
+
+from transmission_bridge.tools.tune.gate import Gate
+from transmission_bridge.tools.tune.robots import FileRobot
+from transmission_bridge.tools.tune.server import open_server
+from transmission_bridge.tools.tune.session import PageSettings, TuneSession
+from transmission_bridge.tools.tune.shapes import Packages
+from transmission_bridge.tools.tune.view import PageView
+
+ARM = Path(resource('urdf', 'arm.urdf')).read_bytes()
+PAN = 'transmissions.shoulder_pan_transmission.joints.shoulder_pan'
+REDUCTION, OFFSET = f'{PAN}.mechanical_reduction', f'{PAN}.offset'
+
+
+class Page:
+    """A page of a session: what it shows, and what its user does."""
+
+    def __init__(self, session: TuneSession, server) -> None:
+        self.session, self.robot = session, session.robot
+        self._server, self._id = server, server.get_port()
+        client = SimpleNamespace(gui=server.gui, client_id=self._id)
+        server._connected_clients[self._id] = client
+        session._views[self._id] = PageView(client, session)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Do what was asked for, and show what has become of it."""
+        for _ in range(2):
+            self.session._numbers_due = 0.0
+            self.session.update_pages()
+
+    @property
+    def _visible(self) -> list:
+        containers = self._server.gui._container_handle_from_uuid.values()
+        every = [widget for each in containers for widget in each._children.values()]
+        return [widget for widget in every if widget.visible]
+
+    @property
+    def text(self) -> str:
+        """What is to be read, without its markup."""
+        texts = '\n'.join(getattr(widget, 'content', '') for widget in self._visible)
+        return unescape(re.sub('<[^>]*>', '', texts))
+
+    @property
+    def widgets(self) -> dict:
+        """By label, and each button by its own; a slider without a label follows its field."""
+        found, label = {}, ''
+        for widget in self._visible:
+            kind, own = type(widget).__name__, getattr(widget, 'label', '')
+            label = own or label
+            if own or kind == 'GuiSliderHandle':
+                found[own or f'slider of {label}'] = widget
+            if kind == 'GuiButtonGroupHandle':
+                found |= dict.fromkeys(widget.options, widget)
+        return found
+
+    def send(self, name: str, **updates: object) -> None:
+        """Send what a browser sends of a widget."""
+        from viser._messages import GuiUpdateMessage
+
+        message = GuiUpdateMessage(self.widgets[name]._impl.uuid, updates)
+        handled = self._server.gui._handle_gui_updates(self._id, message)
+        asyncio.run_coroutine_threadsafe(handled, self._server.get_event_loop()).result(10.0)
+        self.refresh()
+
+    def do(self, name: str, value: object = None) -> None:
+        """Type a text, move a slider, choose an entry or press a button."""
+        self.send(name, value=name if value is None else value)
+
+    def find(self, *names: str) -> list[float]:
+        """Return numbers of the robot."""
+        return [self.robot.model.find_value(name) for name in names]
+
+
+@pytest.fixture
+def open_page(request):
+    """Return a function that opens a page of a robot from a file, or another one of a session."""
+
+    def open_one(data=ARM, output='', may_change=True, session=None) -> Page:
+        server = open_server(Gate('127.0.0.1'), '127.0.0.1', 9400, 'test')
+        request.addfinalizer(server.stop)
+        if session is None:
+            robot = FileRobot(data, RobotTransmissions(load_description(data)), {}, {})
+            settings = PageSettings(may_change, output, False, Packages())
+            session = TuneSession(server, robot, settings, PageView)
+        return Page(session, server)
+
+    return open_one
+
+
+def command(page: Page, *joints: str) -> None:
+    """Let joints be commanded, as those of a bridge can be."""
+    robot, read = page.robot, type(page.robot).read_state
+    names = robot.model.robot.joint_names
+    held = np.array([name in joints for name in names])
+    robot.read_state = lambda: replace(read(robot), commanded=held)
+    page.refresh()
+
+
+def test_typed_numbers_are_previewed_and_set_together(open_page):
+    """The page shows what would move and how far, before it does, and why it cannot."""
+    page = open_page()
+    page.do('offset [rad]', '0.55')
+    assert 'would read 0.3000 rad more: 0.0000 rad → 0.3000 rad' in page.text
+    page.do('reduction', '-101')
+    assert 'shoulder_pan by shoulder_pan_motor turns the other way' in page.text
+    assert page.find(OFFSET, REDUCTION) == [0.25, 101.0]
+    for button, numbers in (
+        ('Apply', [0.55, -101.0]),
+        ('Undo', [0.25, 101.0]),
+        ('Redo', [0.55, -101.0]),
+        ('Undo', [0.25, 101.0]),
+    ):
+        page.do(button)
+        assert page.find(OFFSET, REDUCTION) == numbers
+        assert page.widgets['offset [rad]'].value == repr(numbers[0])
+    page.do('Undo')
+    assert 'nothing to undo' in page.text
+    # What is no number is not even sent; of one that cannot be, the reason is the robot's.
+    page.do('reduction', 'ten')
+    assert 'joints.shoulder_pan.mechanical_reduction: expected a decimal number' in page.text
+    page.do('reduction', '0')
+    assert 'expected a number other than zero, found 0.0' in page.text
+    page.do('Apply')
+    assert page.widgets['reduction'].value == '101'
+    page.do('offset [rad]', '7')
+    assert 'Apply' in page.widgets
+    page.do('offset [rad]', '0.25')  # as it is
+    assert 'Apply' not in page.widgets
+    page.do('Discard')
+    assert page.widgets['offset [rad]'].value == '0.25'
+
+
+def test_a_slider_sets_its_number_at_once_unless_a_joint_is_commanded(open_page):
+    """Then the page shows what would change, and Apply does it."""
+    page = open_page()
+    page.do('slider of offset [rad]', 1.57)
+    assert page.find(OFFSET) == [1.57]
+    command(page, 'shoulder_pan')
+    page.do('slider of offset [rad]', 0.75)
+    assert 'commanded now: shoulder_pan' in page.text
+    assert 'Enter or Apply sets it.' in page.text
+    assert page.find(OFFSET) == [1.57]
+    page.do('Apply')
+    assert page.find(OFFSET) == [0.75]
+
+
+@pytest.mark.parametrize(('button', 'asked', 'name', 'value'), [
+    ('Zero here', 'Set the position of shoulder_pan?', OFFSET, -0.1),
+    ('Is at', 'Set the position of shoulder_pan?', OFFSET, 0.4),
+    ('Turns wrong', 'Reverse the direction of shoulder_pan?', REDUCTION, -101.0),
+    ('Zero all joints of the robot here', 'Set the position of ', OFFSET, -0.1),
+    ('As in the URDF', 'Set the numbers of shoulder_pan_transmission as in', OFFSET, 0.25),
+])  # fmt: skip
+def test_a_button_asks_and_does_it_when_it_is_confirmed(open_page, button, asked, name, value):
+    """The question follows the robot and what others change; without an answer nothing does."""
+    page = open_page()
+    page.do('is at [rad]', '0.5')
+    page.do('offset [rad]', '0.3')
+    page.do('Apply')
+    before = page.find(name)
+    page.do(button)
+    assert asked in page.text
+    assert 'A changed number can move a joint with its next command.' in page.text
+    page.do('Cancel')
+    assert asked not in page.text
+    page.do(button)
+    assert page.find(name) == before
+    page.robot.move_actuator(0, 10.1)  # after the question was shown
+    page.do('Do it')
+    assert page.find(name) == [pytest.approx(value)]
+    assert 'done' in page.text
+    assert asked not in page.text
+
+
+def test_a_joint_is_set_only_by_a_number_and_while_it_is_free(open_page):
+    """Else the page says why."""
+    page = open_page()
+    page.do('is at [rad]', 'ten')
+    page.do('Is at')
+    assert 'is at: expected a decimal number' in page.text
+    command(page, 'shoulder_pan')
+    page.do('Zero here')
+    assert 'is holding a position command' in page.text
+    assert 'Do it' not in page.widgets
+
+
+def test_sliders_move_a_robot_of_a_file_and_degrees_change_them(open_page):
+    """Numbers that were typed and not applied are gone where the fields are made anew."""
+    page = open_page()
+    assert 'From a file, without a robot: the sliders move it.' in page.text
+    page.do('move shoulder_pan', 1.5)
+    assert page.robot.read_state().joints[0][0] == pytest.approx(1.5, abs=2e-3)
+    radians = page.widgets['move shoulder_pan'].max
+    page.do('offset [rad]', '1')
+    page.do('degrees', value=True)
+    assert page.widgets['offset [°]'].value == f'{math.degrees(0.25):.10g}'
+    assert page.widgets['move shoulder_pan'].max == pytest.approx(math.degrees(radians))
+    page.do('move shoulder_pan', math.degrees(radians))
+    assert '166.1' in page.text  # 2.9 rad, the limit of the joint
+    assert page.robot.read_state().joints[0][0] == pytest.approx(radians)
+
+
+def test_pages_show_what_others_change_and_keep_what_is_typed(open_page):
+    """An error on one of them ends this one only."""
+    one = open_page()
+    two = open_page(session=one.session)
+    two.do('is at [rad]', '0.5')
+    one.do('offset [rad]', '0.55')
+    one.do('Apply')
+    assert two.widgets['offset [rad]'].value == '0.55'
+    # By another node, beyond the ends of its slider.
+    one.robot.model.accept_values({REDUCTION: -500.0})
+    one.refresh()
+    for page in (one, two):
+        assert page.widgets['reduction'].value == '-500'
+    assert two.widgets['is at [rad]'].value == '0.5'
+    (broken, view) = one.session._views.values()
+    broken.refresh_widgets = lambda: 1 / 0
+    one.refresh()
+    assert [*one.session._views.values()] == [view]
+
+
+def test_a_browser_sets_the_value_of_a_widget_and_nothing_else(open_page):
+    """A field that it marks as removed would end whoever writes to it next."""
+    page = open_page()
+    for updates in ({'removed': True}, {'value': '2', 'removed': True}, {'props': None}, {}):
+        page.send('offset [rad]', **updates)
+        assert page.widgets['offset [rad]'].value == '0.25'
+    page.send('offset [rad]', value='4')
+    assert page.widgets['offset [rad]'].value == '4'
+
+
+def test_numbers_that_a_bridge_lost_are_offered_to_it_again(open_page):
+    """Until they are restored or not wanted."""
+    for button, offset in (('Do it', 0.55), ('Cancel', 0.25)):
+        page = open_page()
+        page.robot.model.accept_values({OFFSET: 0.55})
+        page.robot.model.accept_restarted_bridge({OFFSET: 0.25})
+        page.refresh()
+        asked = 'Restore the numbers that were tuned before the restart of the bridge?'
+        assert asked in page.text
+        assert 'joints.shoulder_pan.offset: 0.2500 rad → 0.5500 rad' in page.text
+        page.do(button)
+        assert page.find(OFFSET) == [offset]
+        assert asked not in page.text
+
+
+def test_what_is_written_was_shown_and_replaces_nothing(open_page, tmp_path):
+    """Without later changes; a file that is there stays."""
+    output = tmp_path / 'tuned.urdf'
+    page = open_page(output=str(output))
+    assert 'Write the file' not in page.widgets
+    page.do('Show difference')
+    assert 'no difference' in page.text
+    page.do('reduction', '-101')
+    page.do('Apply')
+    page.do('Show difference')
+    assert '+        <mechanical_reduction>-101.0</mechanical_reduction>' in page.text
+    page.robot.model.accept_values({OFFSET: 1.0})
+    page.do('Write the file')
+    assert f'written: {output}' in page.text
+    tuned = RobotTransmissions(load_description(output.read_bytes())).tunables
+    assert [each.value for each in tuned['shoulder_pan_transmission']][:2] == [-101.0, 0.25]
+    page.do('Show difference')
+    page.do('Write the file')
+    assert 'is there already; --force replaces it' in page.text
+
+
+def test_a_read_only_page_has_nothing_to_change(open_page):
+    """Not even for who goes past its widgets."""
+    page = open_page(may_change=False)
+    assert 'Read-only page.' in page.text
+    assert 'shoulder_pan_motor' in page.text
+    shown = {'Tune', 'Joints', 'Robot', 'Save', 'show', 'view', 'Reset view', 'degrees', 'dark'}
+    assert {*page.widgets} - {''} <= shown | {'Show difference'}
+    answers = []
+    page.session.apply_values({OFFSET: 1.0}, answers.append, lambda: answers.append('recorded'))
+    assert answers == ['this page is read-only']
+    assert page.find(OFFSET) == [0.25]
+
+
+def test_of_very_many_joints_all_can_be_chosen_and_some_are_listed(open_page):
+    """A name that cannot be one of parameters has no numbers to tune."""
+    names = ['<b>', *(f'joint_{number}' for number in range(399))]
+    text = ''.join(
+        transmission(name, 'Simple', [name], [name]) for name in ('j&lt;b&gt;', *names[1:])
+    )
+    page = open_page(urdf(['j&lt;b&gt;', *names[1:]], text).encode())
+    assert 'Its numbers cannot be parameters' in page.text
+    assert 'and 100 more' in page.text
+    assert '400 joints, 400 transmissions' in page.text
+    page.do('show', 'joint_394: joint_394, joint_394')
+    page.do('offset [rad]', '0.5')
+    page.do('Apply')
+    assert page.find('transmissions.joint_394.joints.joint_394.offset') == [0.5]
+
+
+@pytest.mark.parametrize(('options', 'may_change', 'words'), [
+    ([], True, 'open http://127.0.0.1:'),
+    (['--host', '127.0.0.1'], False, 'open http://127.0.0.1:'),
+    (['--host', 'localhost'], False, 'everyone with this address can view the robot'),
+    (['--host', 'localhost', '--allow-changes'], True, 'with this address can change the robot'),
+])  # fmt: skip
+def test_other_machines_may_look_only_unless_they_are_allowed_more(
+    run, monkeypatch, options, may_change, words
+):
+    """The command says who can do what, and serves until Ctrl-C."""
+    served = []
+
+    def interrupt(session):
+        served.append(session.settings.may_change)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TuneSession, 'run', interrupt)
+    result = run('tune', resource('urdf', 'arm.urdf'), '--port', '9400', *options)
+    assert (result.code, result.err, served) == (0, '', [may_change])
+    assert words in result.out
+    assert ('nothing is encrypted' in result.out) == ('localhost' in options)
+    assert '\nCtrl-C ends\n' in result.out
