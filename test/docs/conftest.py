@@ -75,7 +75,8 @@ def start_bridge(harness, folder):
 
     def start(*more, urdf='my_robot.urdf'):
         line = ['--urdf', folder / urdf, '--ros-args', '-p', 'autostart:=true', *more]
-        processes.append(harness.Process('transmission_bridge.ros.bridge_main', line))
+        module = 'transmission_bridge.ros.bridge_main'
+        processes.append(harness.Process(module, line, env=harness.KILLED))
         return processes[-1]
 
     yield start

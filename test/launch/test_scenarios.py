@@ -58,7 +58,8 @@ class Processes:
         line = command_line(plan, parameters)
 
         def make():
-            lives.append(self._harness.Process(MODULES[plan.executable], line))
+            module, env = MODULES[plan.executable], self._harness.KILLED
+            lives.append(self._harness.Process(module, line, env=env))
 
         def respawn():
             while not self._stopping.wait(LOOK):
