@@ -9,12 +9,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from zoo import elements
+from zoo.elements import ratio, transmission
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.description import JointSpec, MimicSpec, RejectedTransmission
 from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of
-
-MAPS = [(direction, name) for direction in DIRECTIONS for name in interfaces_of(direction)]
 
 
 def test_joints_without_a_transmission_pass_through(make_spec, make_robot):
@@ -35,10 +35,8 @@ def test_joints_without_a_transmission_pass_through(make_spec, make_robot):
     assert t.joint_names == ('slider', 'b', 'wheel')
     assert t.actuator_names == ('m', 'slider', 'wheel')
     assert t.pass_through == ('slider', 'wheel')
-    for interface in interfaces_of('joint_to_actuator'):
-        assert t.actuator_to_joint(interface, [0.0, 5.0, 7.0]).tolist() == [5.0, 0.0, 7.0]
-        assert t.joint_to_actuator(interface, [5.0, 0.0, 7.0]).tolist() == [0.0, 5.0, 7.0]
-    assert t.actuator_to_joint('absolute_position', [0.0, 5.0, 7.0]).tolist() == [5.0, 0.0, 7.0]
+    assert t.actuator_to_joint('velocity', [0.0, 5.0, 7.0]).tolist() == [5.0, 0.0, 7.0]
+    assert t.joint_to_actuator('effort', [5.0, 0.0, 7.0]).tolist() == [0.0, 5.0, 7.0]
     without = RobotTransmissions(robot, pass_through=False)
     assert (without.joint_names, without.actuator_names) == (('b',), ('m',))
     assert without.with_parameters({}).joint_names == ('b',)
@@ -64,21 +62,21 @@ def test_joints_of_refused_transmissions_are_absent(make_spec, make_robot):
         rejected=(RejectedTransmission('bad', 'x/Y', 'ros2_control', ('d',), ('md',)),),
     )
     t = RobotTransmissions(robot)
-    assert t.joint_names == ('c', 'e')
-    assert t.actuator_names == ('mc', 'e')
-    assert {f.subject: f.severity for f in t.findings} == {'unknown': 'error', 'wrong': 'error'}
-    wrong = next(finding for finding in t.findings if finding.subject == 'wrong')
-    assert (wrong.expected, wrong.found) == (
-        '2 joints and 2 actuators',
-        '1 joint and 1 actuator',
+    assert (t.joint_names, t.actuator_names) == (('c', 'e'), ('mc', 'e'))
+    found = {each.subject: each for each in t.findings}
+    assert {name: each.severity for name, each in found.items()} == dict.fromkeys(
+        ('unknown', 'wrong'), 'error'
     )
+    assert found['wrong'].expected == '2 joints and 2 actuators'
+    assert found['wrong'].found == '1 joint and 1 actuator'
 
 
 @pytest.mark.parametrize('owner', ['good', 'refused', 'rejected'])
 def test_a_joint_does_not_pass_through_to_an_actuator_of_another(make_spec, make_robot, owner):
     """Where an actuator of a transmission has a free joint's name, the joint is left out."""
-    good = make_spec('good', 'simple', ('a',), ('free' if owner == 'good' else 'm',))
-    specs, rejected = [good], ()
+    specs, rejected = [make_spec('good', 'simple', ('a',), ('m',))], ()
+    if owner == 'good':
+        specs = [make_spec('good', 'simple', ('a',), ('free',))]
     if owner == 'refused':
         specs.append(make_spec('refused', 'you/What', ('b',), ('free',)))
     if owner == 'rejected':
@@ -92,13 +90,8 @@ def test_a_joint_does_not_pass_through_to_an_actuator_of_another(make_spec, make
 
 def test_a_fragment_has_the_joints_of_its_transmissions(make_spec, make_robot):
     """Without any <joint>, joints stand in the order of the transmissions."""
-    t = RobotTransmissions(
-        make_robot(
-            make_spec('d', 'differential', ('z', 'y'), ('m1', 'm2')),
-            make_spec('s', 'simple', ('a',), ('m3',)),
-            joints=(),
-        )
-    )
+    pair = make_spec('d', 'differential', ('z', 'y'), ('m1', 'm2'))
+    t = RobotTransmissions(make_robot(pair, make_spec('s', 'simple', ('a',), ('m3',)), joints=()))
     assert t.joint_names == ('z', 'y', 'a')
     assert t.actuator_names == ('m1', 'm2', 'm3')
 
@@ -108,9 +101,11 @@ def test_an_empty_robot_maps_nothing(make_robot):
     t = RobotTransmissions(make_robot())
     assert (t.joint_names, t.actuator_names) == ((), ())
     for leading in ((), (0,), (5,), (2, 3)):
-        for direction, interface in MAPS:
-            assert getattr(t, direction)(interface, np.zeros((*leading, 0))).shape == (*leading, 0)
-        assert t.jacobian(np.zeros((*leading, 0))).shape == (*leading, 0, 0)
+        empty = np.zeros((*leading, 0))
+        for direction in DIRECTIONS:
+            for interface in interfaces_of(direction):
+                assert getattr(t, direction)(interface, empty).shape == empty.shape
+        assert t.jacobian(empty).shape == (*leading, 0, 0)
 
 
 # -- several transmissions at one actuator -------------------------------------------------------
@@ -119,27 +114,25 @@ def test_an_empty_robot_maps_nothing(make_robot):
 @pytest.mark.parametrize('reader_first', [True, False])
 def test_an_actuator_is_commanded_by_the_one_that_may(make_spec, make_robot, reader_first):
     """Several transmissions read an actuator; the one that can command it gives its value."""
-    specs = [
-        make_spec('drive', 'simple', ('joint',), ('m',), joint_reduction=(10.0,)),
-        make_spec(
-            'gauge', 'simple', ('needle',), ('m',), joint_reduction=(2.0,), can_command=False
-        ),
-    ]
-    t = RobotTransmissions(make_robot(*(specs[::-1] if reader_first else specs)))
+    drive = make_spec('drive', 'simple', ('joint',), ('m',), joint_reduction=(10.0,))
+    gauge = make_spec(
+        'gauge', 'simple', ('needle',), ('m',), joint_reduction=(2.0,), can_command=False
+    )
+    t = RobotTransmissions(make_robot(*((gauge, drive) if reader_first else (drive, gauge))))
     assert t.actuator_names == ('m',)
-    q = dict(zip(t.joint_names, t.actuator_to_joint('position', [20.0]), strict=True))
-    assert q == {'joint': 2.0, 'needle': 10.0}
-    joints = {'joint': 3.0, 'needle': 77.0}
-    commands = t.joint_to_actuator('position', [joints[name] for name in t.joint_names])
-    assert commands.tolist() == [30.0]
+
+    def by_name(values):
+        return dict(zip(t.joint_names, values, strict=True))
+
+    assert by_name(t.actuator_to_joint('position', [20.0])) == {'joint': 2.0, 'needle': 10.0}
     # What the reader does not know costs nothing.
-    joints['needle'] = np.nan
-    commands = t.joint_to_actuator('position', [joints[name] for name in t.joint_names])
-    assert commands.tolist() == [30.0]
+    for needle in (77.0, np.nan):
+        given = {'joint': 3.0, 'needle': needle}
+        commands = t.joint_to_actuator('position', [given[name] for name in t.joint_names])
+        assert commands.tolist() == [30.0]
     owned = {binding.spec.name: binding.owned for binding in t.bindings}
     assert owned == {'drive': (True,), 'gauge': (False,)}
-    moves = dict(zip(t.joint_names, t.reached_actuators.tolist(), strict=True))
-    assert moves == {'joint': [True], 'needle': [False]}
+    assert by_name(t.reached_actuators.tolist()) == {'joint': [True], 'needle': [False]}
     joint = np.array([name == 'joint' for name in t.joint_names])
     assert t.joints_of(np.array([True])).tolist() == joint.tolist()
     assert t.actuators_of(np.array([joint, ~joint])).tolist() == [[True], [False]]
@@ -147,97 +140,68 @@ def test_an_actuator_is_commanded_by_the_one_that_may(make_spec, make_robot, rea
 
 def test_a_reader_gives_what_nobody_commands(make_spec, make_robot):
     """A pair that only reads gives the value of the actuator that no other transmission has."""
-    t = RobotTransmissions(
-        make_robot(
-            make_spec(
-                'gauge',
-                'differential',
-                ('p', 'q'),
-                ('m', 'n'),
-                can_command=False,
-                joint_reduction=(1.0, 1.0),
-                actuator_reduction=(1.0, 1.0),
-            ),
-            make_spec('drive', 'simple', ('j',), ('m',), joint_reduction=(10.0,)),
-        )
-    )
+    gauge = make_spec('gauge', 'differential', ('p', 'q'), ('m', 'n'), can_command=False)
+    drive = make_spec('drive', 'simple', ('j',), ('m',), joint_reduction=(10.0,))
+    t = RobotTransmissions(make_robot(gauge, drive))
     assert t.actuator_names == ('m', 'n')
     assert t.joint_names == ('p', 'q', 'j')
     assert t.joint_to_actuator('position', [5.0, 2.0, 1.0]).tolist() == [10.0, 3.0]
     assert t.joint_to_actuator('position', [5.0, np.nan, 1.0]).tolist()[0] == 10.0
 
 
-def in_block(*transmissions, joints=('j1', 'j2', 'j3'), extra=''):
-    """Return a robot of continuous joints j1 to j3 and free, with transmissions in a block."""
-    tree = ''.join(
-        f'<link name="{name}"/><joint name="{name}" type="continuous"><parent link="base"/>'
-        f'<child link="{name}"/></joint>'
-        for name in ('j1', 'j2', 'j3', 'free')
-    )
-    components = ''.join(
-        f'<joint name="{name}"><command_interface name="position"/></joint>' for name in joints
-    )
-    return load_description(
-        f'<robot name="r"><link name="base"/>{tree}<ros2_control name="hw" type="system">'
-        f'<hardware><plugin>p</plugin></hardware>{components}{"".join(transmissions)}'
-        f'</ros2_control>{extra}</robot>'
-    )
+# -- joints that a refused transmission may mean -------------------------------------------------
 
 
-def simple(name, joint, actuator):
-    """Return a simple transmission of a block; ``joint`` are its joint elements."""
-    return (
-        f'<transmission name="{name}"><plugin>transmission_interface/SimpleTransmission</plugin>'
-        f'{joint}<actuator name="{actuator}" role="actuator1"/></transmission>'
-    )
+def in_block(*inside, lacks='', extra=''):
+    """Return a robot of joints j1 to j3 and free, which is not in the block, nor ``lacks``."""
+    text = elements.urdf(('j1', 'j2', 'j3', 'free'), ''.join(inside))
+    for name in ('free', lacks):
+        text = text.replace(f'<joint name="{name}"/>', '')
+    return load_description(text.replace('</robot>', f'{extra}</robot>'))
 
 
-def joint(name):
-    """Return a joint of ratio 50."""
-    return (
-        f'<joint name="{name}" role="joint1"><mechanical_reduction>50</mechanical_reduction>'
-        '</joint>'
-    )
+def one(name, joint='', inside=ratio(50)):
+    """Return a transmission of a joint."""
+    return transmission(name, 'Simple', {joint: inside}, (f'{name}_motor',))
 
 
-GOOD = simple('good', joint('j1'), 'm1')
+GOOD = one('good', 'j1')
+BAD = one('bad', 'j2')
 OLD = (
-    '<transmission name="bad"><type>transmission_interface/SimpleTransmission</type>'
-    '{}<actuator name="m"><mechanicalReduction>2</mechanicalReduction></actuator></transmission>'
+    '<transmission name="bad"><type>transmission_interface/SimpleTransmission</type>{}'
+    '<actuator name="m"><mechanicalReduction>2</mechanicalReduction></actuator></transmission>'
 )
 OTHER_BLOCK = (
     '<ros2_control name="other" type="system"><hardware><plugin>p</plugin></hardware>'
-    f'<joint name="free"/>{simple("bad", joint("fre"), "m2")}</ros2_control>'
+    f'<joint name="free"/>{one("bad", "fre")}</ros2_control>'
 )
+TWICE = BAD.replace('</transmission>', '<joint name="{}" role="joint1"/></transmission>')
+
+#: A robot, which joints are withheld, which pass through, and what the finding found.
+# fmt: off
+MISNAMED = [
+    (in_block(GOOD, one('bad', 'j22')), 'j2 j3', 'free', "'j22'"),
+    (in_block(GOOD, one('bad', 'free')), 'j2 j3', '', "'free'"),
+    (in_block(GOOD, one('bad', '').replace(' name=""', ' nam="j2"')), 'j2 j3', 'free', 'none'),
+    (in_block(GOOD, BAD.replace('<joint', '<Joint').replace('/joint>', '/Joint>')), 'j2 j3', 'free', 'none'),  # noqa: E501
+    # Misspelt twice, in the block and in its transmission, it is as unknown as once.
+    (in_block('<joint name="j4"/>', one('bad', 'j4'), lacks='j2'), 'j1 j3', 'j2 free', None),
+    # A misnamed joint concerns its own block only.
+    (in_block(extra=OTHER_BLOCK), 'free', 'j1 j2 j3', None),
+    # In ROS 1 there is no block, so that any joint without a transmission may be meant.
+    (in_block(GOOD, lacks='j2', extra=OLD.format('<joint name="j22"/>')), 'j2 j3 free', '', None),
+    (in_block(GOOD, lacks='j2', extra=OLD.format('<joint/>')), 'j2 j3 free', '', None),
+    (in_block(GOOD, lacks='j2', extra=OLD.format('')), 'j2 j3 free', '', None),
+    # Where the joints are known, the others of the block pass through.
+    (in_block(GOOD, BAD.replace('>50<', '>fifty<')), '', 'j3 free', None),
+    (in_block(GOOD, TWICE.format('j2')), '', 'j3 free', None),
+    (in_block(GOOD, TWICE.format('j3')), '', 'free', None),
+    (in_block(GOOD, BAD.replace('mechanical_', 'mechanic_')), '', 'j3 free', None),
+]
+# fmt: on
 
 
-def misnamed(wrong):
-    """Return a robot with a good transmission and one of a wrong joint in its block."""
-    return in_block(GOOD, simple('bad', wrong, 'm2'))
-
-
-@pytest.mark.parametrize(
-    ('robot', 'withheld', 'through', 'found'),
-    [
-        (misnamed(joint('j22')), 'j2 j3', 'free', "'j22'"),
-        (misnamed(joint('free')), 'j2 j3', '', "'free'"),
-        (misnamed(joint('').replace(' name=""', ' nam="j2"')), 'j2 j3', 'free', 'none'),
-        (misnamed(joint('j2').replace('joint', 'Joint')), 'j2 j3', 'free', 'none'),
-        # Misspelt twice, in the block and in its transmission, it is as unknown as once.
-        (in_block(simple('bad', joint('j4'), 'm2'), joints=('j1', 'j4', 'j3')), 'j1 j3',
-         'j2 free', None),
-        # A misnamed joint concerns its own block only.
-        (in_block(extra=OTHER_BLOCK), 'free', 'j1 j2 j3', None),
-        # In ROS 1 there is no block, so that any joint without a transmission may be meant.
-        *((in_block(GOOD, joints=('j1', 'j3'), extra=OLD.format(wrong)), 'j2 j3 free', '', None)
-          for wrong in ('<joint name="j22"/>', '<joint/>', '')),
-        # Where the joints are known, the others of the block pass through.
-        (misnamed(joint('j2').replace('>50<', '>fifty<')), '', 'j3 free', None),
-        (misnamed(joint('j2') + joint('j2')), '', 'j3 free', None),
-        (misnamed(joint('j2') + '<joint name="j3" role="joint1"/>'), '', 'free', None),
-        (misnamed(joint('j2').replace('mechanical_', 'mechanic_')), '', 'j3 free', None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(('robot', 'withheld', 'through', 'found'), MISNAMED)
 def test_a_misnamed_joint_does_not_pass_through(robot, withheld, through, found):
     """Which joint was meant is open, and it would run at 1:1; the finding names all of them."""
     t = RobotTransmissions(robot)

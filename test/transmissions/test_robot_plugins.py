@@ -9,16 +9,12 @@ from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
+from zoo.mechanisms import Equation
 
 from transmission_bridge import MapReport, RobotTransmissions
 from transmission_bridge.description import ParameterSpec
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.transmissions import (
-    EquationTransmission,
-    LinearTransmission,
-    Registry,
-    SimpleTransmission,
-)
+from transmission_bridge.transmissions import LinearTransmission, Registry, SimpleTransmission
 from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
 
 SIMPLE = 'transmission_interface/SimpleTransmission'
@@ -35,10 +31,8 @@ class Gear(LinearTransmission):
         return cls([[0.5]])
 
 
-class Bent(EquationTransmission):
+class Bent(Equation):
     """A gear of ratio two that says it depends on position."""
-
-    api_version = 2
 
     def range(self):
         """Return a quarter of a turn each way, in degrees."""
@@ -54,14 +48,15 @@ class Bent(EquationTransmission):
 def with_plugin(make_spec, make_robot, registry_of):
     """Return a function that makes a robot with a plugin between two simple transmissions."""
 
-    def make(cls):
+    def make(cls, registry=None):
         simple = 'me/SimpleTransmission'
+        place = {'line': 7, 'path': '/robot/transmission[2]'}
         specs = (
             make_spec('first', simple, ('a',), ('ma',), joint_reduction=(4.0,)),
-            make_spec('plugin', f'me/{cls.__name__}', ('p',), ('mp',)),
+            make_spec('plugin', f'me/{cls.__name__}', ('p',), ('mp',), **place),
             make_spec('last', simple, ('z',), ('mz',), joint_reduction=(8.0,)),
         )
-        registry = registry_of(SimpleTransmission, cls)
+        registry = registry or registry_of(SimpleTransmission, cls)
         return RobotTransmissions(make_robot(*specs), registry=registry)
 
     return make
@@ -72,41 +67,55 @@ def test_a_plugin_is_called_for_its_own_joints(with_plugin, leading):
     """A plugin that is no linear transmission is mapped between others, in batches."""
     t = with_plugin(Bent)
     x = np.full((*leading, 3), 16.0)
-    report = MapReport()
-    found = t.actuator_to_joint('velocity', x, at=x, report=report)
-    assert (found == [4.0, 8.0, 2.0]).all()
+    assert (t.actuator_to_joint('velocity', x, at=x) == [4.0, 8.0, 2.0]).all()
     assert (t.joint_to_actuator('effort', x, at=x) == [4.0, 8.0, 2.0]).all()
     assert (x == 16.0).all()
+
+
+@pytest.mark.parametrize(
+    ('direction', 'factor'), [('actuator_to_joint', 0.5), ('joint_to_actuator', 2.0)]
+)
+def test_a_stream_has_what_a_plugin_answers(with_plugin, direction, factor):
+    """A stream maps the plugin's joints sample by sample."""
+    report = MapReport()
+    mapped = with_plugin(Bent).stream(direction).map_state(np.full((3, 3), 2.0), report)
+    assert np.isfinite(mapped).all()
+    assert mapped[:, 1] == pytest.approx([2.0 * factor, 2.0 * factor, 2.0 / factor], rel=1e-14)
     assert not report.counts
 
 
-def test_a_stream_has_what_a_plugin_answers(with_plugin):
-    """A stream maps the plugin's joints sample by sample."""
-    t = with_plugin(Bent)
-    for direction, factor in (('actuator_to_joint', 0.5), ('joint_to_actuator', 2.0)):
-        stream, report = t.stream(direction), MapReport()
-        mapped = stream.map_state(np.full((3, 3), 2.0), report).copy()
-        assert np.isfinite(mapped).all()
-        expected = [2.0 * factor, 2.0 * factor, 2.0 / factor]
-        assert mapped[:, 1] == pytest.approx(expected, rel=1e-14)
-        assert not report.counts
+# fmt: off
+@pytest.mark.parametrize(
+    ('failure', 'said'),
+    [
+        (None, 'no_such_module'),
+        (RuntimeError('inside the plugin'), 'RuntimeError: inside the plugin'),
+        (SystemExit('inside the plugin'), 'SystemExit: inside the plugin'),
+        (np.array([True, False]), 'AttributeError'),
+    ],
+    ids=['no module', 'raises', 'exits', 'answers an array'],
+)
+# fmt: on
+def test_a_plugin_that_fails_costs_its_own_joints(with_plugin, registry_of, failure, said):
+    """A plugin that fails, at its import or in its constructor, is an error finding."""
 
+    def build(*_):
+        if isinstance(failure, BaseException):
+            raise failure
+        return failure
 
-@pytest.mark.parametrize('fault', ['raises', 'exits', 'answers an array'])
-def test_a_plugin_that_cannot_be_built_costs_its_own_joints(with_plugin, fault):
-    """A plugin that fails in its constructor is an error finding."""
-
-    def fail(*_):
-        if fault == 'raises':
-            raise RuntimeError('inside the plugin')
-        if fault == 'exits':
-            raise SystemExit('inside the plugin')
-        return np.array([True, False])
-
-    t = with_plugin(type('Broken', (Gear,), {'from_spec': classmethod(fail)}))
-    assert t.joint_names == ('a', 'z')
+    broken = type('Broken', (Gear,), {'from_spec': classmethod(build)})
+    registry = registry_of(SimpleTransmission, broken)
+    if failure is None:
+        simple = 'me/SimpleTransmission', 'transmission_bridge.transmissions:SimpleTransmission'
+        entries = ('me/Broken', 'no_such_module:Broken'), simple
+        registry = Registry([EntryPoint(*each, ENTRY_POINT_GROUP) for each in entries])
+    t = with_plugin(broken, registry)
+    assert (t.joint_names, t.actuator_names) == (('a', 'z'), ('ma', 'mz'))
     (finding,) = t.findings
     assert (finding.severity, finding.subject) == ('error', 'plugin')
+    assert (finding.line, finding.path) == (7, '/robot/transmission[2]')
+    assert said in finding.message
     assert 'Traceback' in finding.message
     assert t.actuator_to_joint('position', [4.0, 8.0]).tolist() == [1.0, 1.0]
 
@@ -124,17 +133,16 @@ def test_a_plugin_of_another_size_is_refused(make_spec, make_robot, registry_of)
 
 def test_an_alias_builds_another_type(make_spec, make_robot):
     """A type that is not installed can be built as another; the robot keeps its own name."""
-    alias = {'vendor/Gear': SIMPLE}
-    gear = make_spec('t', 'vendor/Gear', ('j',), ('m',), joint_reduction=(4.0,))
-    robot = make_robot(gear)
+    robot = make_robot(make_spec('t', 'vendor/Gear', ('j',), ('m',), joint_reduction=(4.0,)))
     assert RobotTransmissions(robot).joint_names == ()
-    t = RobotTransmissions(robot, aliases=alias)
+    t = RobotTransmissions(robot, aliases={'vendor/Gear': SIMPLE})
     assert t.actuator_to_joint('position', [8.0]) == [2.0]
     assert t.bindings[0].spec.type == 'vendor/Gear'
-    tuned = t.with_parameters({'t': {'joints': {'j': {'mechanical_reduction': 2.0}}}})
+    tuned = t.with_parameters({'t.joints.j.mechanical_reduction': 2.0})
     assert tuned.actuator_to_joint('position', [8.0]) == [4.0]
 
 
+# fmt: off
 @pytest.mark.parametrize(
     ('target', 'more', 'said'),
     [
@@ -146,6 +154,7 @@ def test_an_alias_builds_another_type(make_spec, make_robot):
         ('gone/Gone', {}, 'failed to import'),
     ],
 )
+# fmt: on
 def test_an_alias_that_does_not_fit_is_refused(make_spec, make_robot, target, more, said):
     """Other numbers of members, or anything left unread, is another mechanism: no ratio."""
     registry = Registry()
@@ -171,24 +180,3 @@ def test_positions_are_asked_for_and_counted_by_the_name_of_the_transmission(wit
     q = t.actuator_to_joint('position', given, report=report)
     assert np.isnan(q).tolist() == [[False] * 3, [False, True, False], [False, True, False]]
     assert report.counts == {('plugin', 'domain'): 1}
-
-
-def test_what_a_type_does_not_use_is_a_warning(make_spec, make_robot):
-    """The reduction that a dialect's simple transmission does not use is reported, not lost."""
-    for dialect, unused in (('ros2_control', "actuator 'm'"), ('ros_control', "joint 'j'")):
-        spec = make_spec(
-            't', 'simple', ('j',), ('m',), joint_reduction=(4.0,), actuator_reduction=(2.0,),
-            dialect=dialect,
-        )  # fmt: skip
-        t = RobotTransmissions(make_robot(spec))
-        (finding,) = t.findings
-        assert finding.severity == 'warning'
-        assert f"'mechanical_reduction' of {unused} is not used" in finding.message
-        expected = 2.0 if dialect == 'ros2_control' else 4.0
-        assert t.actuator_to_joint('position', [8.0]) == [expected]
-
-
-def test_complex_numbers_are_refused():
-    """A matrix of complex numbers would lose their imaginary part."""
-    with pytest.raises(TransmissionError, match='expected real numbers, found complex numbers'):
-        LinearTransmission([[1.0 + 1.0j]])
