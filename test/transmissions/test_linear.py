@@ -27,7 +27,6 @@ class Matrix(LinearTransmission):
     api_version = 2
 
 
-# fmt: off
 @pytest.mark.parametrize(
     ('matrix', 'more', 'error'),
     [
@@ -43,8 +42,7 @@ class Matrix(LinearTransmission):
         ([[1.0]], {'joint_offset': [0.0, 0.0]}, ShapeError),
         ([[1.0, 0.0], [0.0, 1.0]], {'inverse': [[1.0]]}, ShapeError),
     ],
-)
-# fmt: on
+)  # fmt: skip
 def test_a_matrix_that_is_no_transmission_is_refused(matrix, more, error):
     """Numbers that are not finite or real, lost rank, and shapes that do not fit are refused."""
     with pytest.raises(error):
@@ -138,7 +136,6 @@ def test_three_spellings_are_one_matrix(spelling):
     assert np.allclose(tau, [1.5 + 3.1 * 2.0, 3.2 + 1.4 * 2.0], rtol=1e-15)
 
 
-# fmt: off
 @pytest.mark.parametrize(
     ('parameters', 'message'),
     [
@@ -153,8 +150,7 @@ def test_three_spellings_are_one_matrix(spelling):
         ({'matrix': '0 0; 0 0'}, 'not have full rank'),
         ({'matrix': '1 1; 1 1.0000000000000002'}, 'not have full rank'),
     ],
-)
-# fmt: on
+)  # fmt: skip
 def test_a_matrix_that_cannot_be_used_is_a_finding(parameters, message):
     """A missing row, another shape, a word, a lost rank: an error that costs the transmission."""
     robot = coupled(**parameters)

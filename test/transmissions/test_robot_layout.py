@@ -160,9 +160,9 @@ def in_block(*inside, lacks='', extra=''):
     return load_description(text.replace('</robot>', f'{extra}</robot>'))
 
 
-def one(name, joint='', inside=ratio(50)):
+def one(name, joint):
     """Return a transmission of a joint."""
-    return transmission(name, 'Simple', {joint: inside}, (f'{name}_motor',))
+    return transmission(name, 'Simple', {joint: ratio(50)}, (f'{name}_motor',))
 
 
 GOOD = one('good', 'j1')

@@ -84,7 +84,6 @@ def test_a_stream_has_what_a_plugin_answers(with_plugin, direction, factor):
     assert not report.counts
 
 
-# fmt: off
 @pytest.mark.parametrize(
     ('failure', 'said'),
     [
@@ -94,8 +93,7 @@ def test_a_stream_has_what_a_plugin_answers(with_plugin, direction, factor):
         (np.array([True, False]), 'AttributeError'),
     ],
     ids=['no module', 'raises', 'exits', 'answers an array'],
-)
-# fmt: on
+)  # fmt: skip
 def test_a_plugin_that_fails_costs_its_own_joints(with_plugin, registry_of, failure, said):
     """A plugin that fails, at its import or in its constructor, is an error finding."""
 
@@ -142,7 +140,6 @@ def test_an_alias_builds_another_type(make_spec, make_robot):
     assert tuned.actuator_to_joint('position', [8.0]) == [4.0]
 
 
-# fmt: off
 @pytest.mark.parametrize(
     ('target', 'more', 'said'),
     [
@@ -153,8 +150,7 @@ def test_an_alias_builds_another_type(make_spec, make_robot):
         ('nobody/Nothing', {}, "'nobody/Nothing' is not installed"),
         ('gone/Gone', {}, 'failed to import'),
     ],
-)
-# fmt: on
+)  # fmt: skip
 def test_an_alias_that_does_not_fit_is_refused(make_spec, make_robot, target, more, said):
     """Other numbers of members, or anything left unread, is another mechanism: no ratio."""
     registry = Registry()

@@ -54,6 +54,8 @@ def swivel(inside='', kind='Simple', more=''):
     return transmission('swivel_t', kind, joint, {'swivel_m': inside}, more)
 
 
+SWIVEL = swivel()
+
 #: Linear types, equations and a table, of actuators without units, and a joint alone.
 WRIST = transmission(
     'wrist',
@@ -67,7 +69,7 @@ REST = WRIST + FLAP + elements.leg(params(lower=0.6, upper=2.2)) + elements.ANKL
 JOINTS = ('swivel', 'alone', 'bend', 'twist', 'knee', 'pitch', 'roll', 'flap')
 
 
-def robot_with(swivel_t=swivel(), units=(), **options):
+def robot_with(swivel_t=SWIVEL, units=(), **options):
     """Return the robot; ``units`` are parameters by actuator."""
     text = elements.urdf(JOINTS, swivel_t + REST)
     for name, texts in dict(units).items():
@@ -153,7 +155,7 @@ WRONG = [
     (params(position_unit='tick', ticks_per_turn='many'), r'not a number'),
     (params(position_unit='1e300 turn'), r'position_unit is invalid'),
     (params(position_unit='-1 turn'), r'position_unit is invalid'),
-    (params(velocity_unit='rpm'), r"position_unit is missing and .* 'rpm'.* one of rad, .*, tick,"),
+    (params(velocity_unit='rpm'), r"position_unit is missing and .* 'rpm'.* of rad, .*, tick,"),
     (params(position_unit='0.5 turn'), r'velocity_unit is missing.*one of rad/s, deg/s, .*, tick/s,'),  # noqa: E501
     (params(velocity_unit='2 mm/s'), r'position_unit is missing.*one of m, mm, with an optional'),
     (params(position_unit='turn', velocity_unit='m/s'), r'do not belong to one actuator'),
@@ -172,7 +174,7 @@ WRONG = [
         *((swivel(inside), sentence) for inside, sentence in WRONG),
         # Joints are SI, and a unit that stands beside the actuators is none of theirs.
         (swivel(more=DEG), 'position_unit inside an <actuator>'),
-        (swivel().replace(ratio(-50, 0.3), DEG), 'position_unit inside an <actuator>'),
+        (SWIVEL.replace(ratio(-50, 0.3), DEG), 'position_unit inside an <actuator>'),
         # A screw is turned.
         (
             swivel(params(position_unit='mm'), 'transmission_bridge/ScrewTransmission', params(lead=1)),  # noqa: E501
@@ -254,7 +256,6 @@ def test_units_of_a_joint_that_passes_through_come_from_a_parameter():
     assert scales_of(tuned, 'alone') == scales_of(robot, 'alone')
 
 
-# fmt: off
 @pytest.mark.parametrize(
     ('entry', 'error', 'sentence'),
     [
@@ -269,8 +270,7 @@ def test_units_of_a_joint_that_passes_through_come_from_a_parameter():
         ({'alone': 'position_unit:tick'}, ParameterError, 'needs ticks_per_turn'),
         ({'alone': 'position_unit:deg,position_unit:rad'}, ParameterError, 'at most once'),
     ],
-)
-# fmt: on
+)  # fmt: skip
 def test_a_parameter_with_units_that_cannot_be_used(entry, error, sentence):
     """It is refused with a sentence, and the robot with it."""
     with pytest.raises(error, match=re.escape(sentence)):

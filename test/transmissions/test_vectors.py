@@ -51,7 +51,6 @@ def build(case):
 @pytest.fixture
 def describe(make_spec, make_robot):
     """Return a function that builds the robot of a case from the spec of a dialect."""
-
     registry = Registry()
 
     def build_robot(case, dialect, **more):
@@ -156,7 +155,7 @@ UNUSABLE = [
 
 
 def test_what_the_peers_refuse_is_refused():
-    """A zero ratio or a wrong number of numbers is, and numbers that are not finite are as well."""
+    """A zero ratio and another number of numbers are, and so is a number that is not finite."""
     for case in [each for p in DIALECTS for each in load(p)['constructor_errors']] + UNUSABLE:
         numbers = [float(number) for key in NUMBERS for number in case[key]]
         if case['error'] or not all(map(math.isfinite, numbers)):
