@@ -13,8 +13,7 @@ from zoo.mechanisms import single
 from transmission_bridge import conformance
 from transmission_bridge.errors import ShapeError, TransmissionError, UnsupportedInterfaceError
 from transmission_bridge.transmissions.conformance.checks import make_inputs
-from transmission_bridge.transmissions.conformance.samples import opposite_direction, slope_of
-from transmission_bridge.transmissions.equation_mechanism import points_of
+from transmission_bridge.transmissions.conformance.samples import opposite_direction
 from transmission_bridge.transmissions.interfaces import (
     DIRECTIONS,
     FIELDS,
@@ -22,7 +21,6 @@ from transmission_bridge.transmissions.interfaces import (
     interfaces_of,
     Quantity,
 )
-from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.robot_map import RobotMap
 
@@ -32,9 +30,6 @@ BATCH = 1e-12
 
 #: Samples that are mapped one by one.
 LOOP_COUNT = 64
-
-#: By how much the medians of a domain may differ.
-MEDIAN = 1.2
 
 
 def calls_of(part):
@@ -246,48 +241,6 @@ def check_outside(subject):
                 assert np.isnan(answer).all(), f'{interface} is mapped outside the domain'
 
 
-def check_max_gain(subject):
-    """What ``max_gain`` refuses is refused, in that interface and direction only, no position."""
-    transmission = subject.transmission
-    if not isinstance(transmission, MechanismTransmission):
-        return
-    grid = transmission.domain.grid(points_of(subject.x.shape[1]))
-    reached = transmission.map(subject.along, 'position', grid)
-    slope = slope_of(transmission, subject.along, grid)
-    exists = np.isfinite(slope).all(axis=(-2, -1)) & np.isfinite(reached).all(axis=-1)
-    width = np.ptp(reached[exists], axis=0)
-    # In shares of the ranges, so that units and reductions do not matter.
-    scale = transmission.domain.span / np.where(width > 0.0, width, 1.0)[:, np.newaxis]
-    typical, own = (measure_sizes(each * scale) for each in (slope[exists], subject.slope))
-    steep, flat = own[0] / np.median(typical[0]), np.median(typical[1]) / own[1]
-    for max_gain in (1.0, 5.0):
-        limited = transmission.with_max_gain(max_gain)
-        for direction in DIRECTIONS:
-            at = subject.input_positions(direction)
-            position = limited.map(direction, 'position', at)
-            is_kept = np.array_equal(position, transmission.map(direction, 'position', at))
-            assert is_kept, f'max_gain changes positions {direction}'
-            for interface in ('velocity', 'effort'):
-                if not transmission.supports(interface, direction):
-                    continue
-                label = f'{interface} {direction}'
-                mapped = limited.map(direction, interface, np.ones_like(at), at=at)
-                lost = np.isnan(mapped).any(axis=-1)
-                is_along = (direction == subject.along) == (interface == 'velocity')
-                factor = steep if is_along else flat
-                is_limited = lost[factor > MEDIAN * max_gain].all()
-                assert is_limited, f'{label} is multiplied by more than max_gain allows'
-                is_free = not lost[factor < max_gain / MEDIAN].any()
-                assert is_free, f'{label} is lost where max_gain allows it'
-
-
-def measure_sizes(matrices):
-    """Return the size of matrices, and the reciprocal size of their inverses."""
-    values = np.linalg.svd(matrices, compute_uv=False)
-    with np.errstate(divide='ignore'):
-        return np.linalg.norm(values, axis=-1), 1.0 / np.linalg.norm(1.0 / values, axis=-1)
-
-
 #: The checks of this module by name.
 BASE = {
     'interfaces': check_interfaces,
@@ -300,7 +253,6 @@ BASE = {
     'no_mutation': check_no_mutation,
     'nan_locality': check_nan_locality,
     'outside': check_outside,
-    'max_gain': check_max_gain,
 }
 
 

@@ -1,14 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Robots made of specs, and the check of the peers' vectors."""
+"""Robots made of specs, and registries of classes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import strategies as st
 import pytest
 
 from transmission_bridge.description import (
@@ -24,7 +23,6 @@ TYPES = {
     'differential': 'transmission_interface/DifferentialTransmission',
     'four_bar_linkage': 'transmission_interface/FourBarLinkageTransmission',
 }
-SIZES = {'simple': 1, 'differential': 2, 'four_bar_linkage': 2}
 
 
 def _members(names, prefix, ratios, offsets=()) -> tuple[TransmissionEnd, ...]:
@@ -115,46 +113,3 @@ def make_robot() -> Callable[..., RobotDescription]:
         )
 
     return make
-
-
-@pytest.fixture(scope='session')
-def robots(make_spec, make_robot) -> st.SearchStrategy[RobotDescription]:
-    """
-    Return a strategy for robots of the three built-in types and joints without a transmission.
-
-    Joints in the URDF, joints in the transmissions and actuators stand in different orders.
-    """
-    ratios = st.floats(0.1, 300.0) | st.floats(-300.0, -0.1)
-    offsets = st.just(0.0) | st.floats(-3.0, 3.0)
-
-    @st.composite
-    def draw_robot(draw) -> RobotDescription:
-        kinds = draw(st.lists(st.sampled_from(sorted(SIZES)), max_size=5))
-        driven = [f'j{k}' for k in range(sum(SIZES[kind] for kind in kinds))]
-        free = [f'free{k}' for k in range(draw(st.integers(0, 2)))]
-        names = iter(draw(st.permutations(driven)))
-        motors = iter(draw(st.permutations([f'm{k}' for k in range(len(driven))])))
-        specs = []
-        for number, kind in enumerate(kinds):
-            size = SIZES[kind]
-            drawn = {
-                key: draw(st.tuples(*[elements] * size))
-                for key, elements in (
-                    ('joint_reduction', ratios),
-                    ('actuator_reduction', ratios),
-                    ('joint_offset', offsets),
-                )
-            }
-            specs.append(
-                make_spec(
-                    f't{number}',
-                    kind,
-                    tuple(next(names) for _ in range(size)),
-                    tuple(next(motors) for _ in range(size)),
-                    dialect=draw(st.sampled_from(['ros2_control', 'ros_control'])),
-                    **drawn,
-                )
-            )
-        return make_robot(*specs, joints=tuple(draw(st.permutations([*driven, *free]))))
-
-    return draw_robot()

@@ -200,7 +200,6 @@ BROKEN_BASE = [
     (changed(Wrist, map=cut_off), 'shape_errors'),
     (changed(Crank, map=assume_zero), 'missing_position'),
     (changed(Crank, map=extrapolate), 'outside'),
-    (changed(Crank, with_max_gain=lambda t, inner, max_gain: t), 'max_gain'),
 ]
 
 

@@ -37,27 +37,11 @@ def cardan(t, a):
     return np.arctan(np.tan(a / 3.0) / t.p.cosine) + half
 
 
-def ankle(t, q):
-    """Return the cranks' angles, each solved for the length of its rod."""
-    pitch, roll = q - np.array(t.joint_offset)
-    c, s, z, o = np.cos(pitch), np.sin(pitch), 0.0, 1.0
-    about_y = np.array([[c, z, s], [z, o, z], [-s, z, c]])
-    c, s = np.cos(roll), np.sin(roll)
-    about_x = np.array([[o, z, z], [z, c, -s], [z, s, c]])
-    (found,), _ = m.evaluate(t, q.real[np.newaxis])
-    angles = []
-    for leg, ratio in enumerate(t.actuator_reduction):
-        foot, motor, ahead, beside = (
-            np.array(getattr(t.p, name)[leg]) for name in ('foot', 'motor', 'ahead', 'beside')
-        )
-        way = about_y @ about_x @ foot - motor
-        angle = found[leg] / ratio + 0.01
-        for _ in range(9):
-            across = np.cos(angle) * beside - np.sin(angle) * ahead
-            rod = way - np.cos(angle) * ahead - np.sin(angle) * beside
-            angle = angle + (rod @ rod - (0.24, 0.15)[leg] ** 2) / (2.0 * rod @ across)
-        angles.append(ratio * angle)
-    return np.array(angles)
+def plate(t, q):
+    """Return two actuators of two joints, in another order of the operations."""
+    first, second = q - np.array(t.joint_offset)
+    bare = [0.3 * second + np.sin(first), second * (0.2 * second * second + 1.0)]
+    return np.array(bare) * t.actuator_reduction
 
 
 def slope_of(derivation, t, x):
@@ -82,7 +66,7 @@ LAWS = {
     'guided, the crank longer': (m.guided(0.1, 0.05, 0.01, 0.2), guided),
     'hinged': (m.hinged(0.3, 0.9, 0.05, -1.0), hinged),
     'hinged, the crank longer': (m.hinged(0.5, 0.1, 0.02, 8.0), hinged),
-    'ankle': (m.ankle(actuator_reduction=(15.0, -12.0), joint_offset=(0.1, -0.05)), ankle),
+    'plate': (m.Plate(actuator_reduction=(15.0, -12.0), joint_offset=(0.1, -0.05)), plate),
     'cardan': (m.Cardan(actuator_reduction=(3.0,)), cardan),
 }
 
