@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from transmission_bridge.description import (
@@ -25,23 +22,23 @@ TYPES = {
 }
 
 
-def _members(names, prefix, ratios, offsets=()) -> tuple[TransmissionEnd, ...]:
-    given = {'role'}
-    given.update(['mechanical_reduction'] if ratios else [], ['offset'] if offsets else [])
+def make_ends(names, prefix, **numbers):
+    """Return the members of a side; a number that is not given has its default."""
+    numbers = {field: values for field, values in numbers.items() if values}
+    given = frozenset({'role', *numbers})
     return tuple(
         TransmissionEnd(
             name,
-            f'{prefix}{k}',
-            ratios[k - 1] if ratios else 1.0,
-            offsets[k - 1] if offsets else 0.0,
-            given=frozenset(given),
+            f'{prefix}{k + 1}',
+            **{field: values[k] for field, values in numbers.items()},
+            given=given,
         )
-        for k, name in enumerate(names, 1)
+        for k, name in enumerate(names)
     )
 
 
 @pytest.fixture(scope='session')
-def make_spec() -> Callable[..., TransmissionSpec]:
+def make_spec():
     """
     Return a function that makes a transmission's spec.
 
@@ -49,25 +46,14 @@ def make_spec() -> Callable[..., TransmissionSpec]:
     """
 
     def make(
-        name: str,
-        kind: str,
-        joints: tuple[str, ...],
-        actuators: tuple[str, ...],
-        *,
-        joint_reduction: tuple[float, ...] = (),
-        joint_offset: tuple[float, ...] = (),
-        actuator_reduction: tuple[float, ...] = (),
-        dialect: str = 'ros2_control',
-        **more: Any,
-    ) -> TransmissionSpec:
-        return TransmissionSpec(
-            name,
-            TYPES.get(kind, kind),
-            dialect,
-            _members(joints, 'joint', joint_reduction, joint_offset),
-            _members(actuators, 'actuator', actuator_reduction),
-            **more,
+        name, kind, joints, actuators, *, joint_reduction=(), joint_offset=(),
+        actuator_reduction=(), dialect='ros2_control', **more,
+    ):  # fmt: skip
+        ends = (
+            make_ends(joints, 'joint', mechanical_reduction=joint_reduction, offset=joint_offset),
+            make_ends(actuators, 'actuator', mechanical_reduction=actuator_reduction),
         )
+        return TransmissionSpec(name, TYPES.get(kind, kind), dialect, *ends, **more)
 
     return make
 
@@ -83,33 +69,24 @@ class _Entry:
 
 
 @pytest.fixture(scope='session')
-def registry_of() -> Callable[..., Registry]:
+def registry_of():
     """Return a function that makes a registry of classes, each of type ``me/`` and its name."""
     return lambda *classes: Registry([_Entry(cls) for cls in classes])
 
 
 @pytest.fixture(scope='session')
-def make_robot() -> Callable[..., RobotDescription]:
+def make_robot():
     """
     Return a function that makes a robot of specs.
 
     ``joints`` are the names of its revolute joints in URDF order; none makes it a fragment.
     """
 
-    def make(
-        *transmissions: TransmissionSpec,
-        joints: tuple[str, ...] | None = None,
-        **more: Any,
-    ) -> RobotDescription:
+    def make(*transmissions, joints=None, **more):
         if joints is None:
-            joints = tuple(
-                dict.fromkeys(member.name for spec in transmissions for member in spec.joints)
-            )
-        return RobotDescription(
-            'robot',
-            joints=tuple(JointSpec(name, 'revolute', 'a', 'b') for name in joints),
-            transmissions=transmissions,
-            **more,
-        )
+            driven = (member.name for spec in transmissions for member in spec.joints)
+            joints = dict.fromkeys(driven)
+        parts = tuple(JointSpec(name, 'revolute', 'a', 'b') for name in joints)
+        return RobotDescription('robot', joints=parts, transmissions=transmissions, **more)
 
     return make

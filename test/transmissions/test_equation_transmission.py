@@ -101,7 +101,7 @@ def test_position_slope_and_its_rate_are_those_of_another_derivation(name):
         ({'joint_offset': (1.0, 2.0)}, 'joint_offset is invalid'),
         ({'joint_offset': ()}, 'joint_offset is invalid'),
         ({'actuator_reduction': ()}, 'actuator_reduction is not a valid ratio'),
-        ({'joint_reduction': (1.0, 1.0)}, 'joint_reduction is not a valid ratio'),
+        ({'joint_reduction': (1.0, 1.0)}, 'joint_reduction is not .* 1 in all, found 2'),
         ({'actuator_reduction': (0.0,)}, 'not a valid ratio'),
         ({'joint_offset': (math.nan,)}, 'expected finite numbers'),
         ({'cosine': math.inf}, 'expected finite numbers'),

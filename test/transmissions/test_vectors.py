@@ -146,18 +146,3 @@ def test_what_the_peers_refuse_is_refused(peer):
                 build(case)
         else:
             assert build(case)
-
-
-@pytest.mark.parametrize('bad', [math.nan, math.inf, -math.inf, 0.0, -0.0])
-@pytest.mark.parametrize('kind', ['simple', *PAIRS])
-def test_unusable_numbers_are_refused(kind, bad):
-    """A ratio that is zero or not finite is refused, and so is an offset that is not finite."""
-    size = 1 if kind == 'simple' else 2
-    for key in NUMBERS:
-        if (kind, key) == ('simple', 'joint_reduction') or (not bad and key == 'joint_offset'):
-            continue
-        for place in range(size):
-            case = {'kind': kind} | {name: [2.0] * size for name in NUMBERS}
-            case[key][place] = bad
-            with pytest.raises(TransmissionBridgeError):
-                build(case)
