@@ -17,7 +17,7 @@ from zoo.elements import ratio, transmission
 from zoo.robots import maps
 
 from transmission_bridge import load_description, RobotTransmissions
-from transmission_bridge.description import JointSpec, MimicSpec, RejectedTransmission
+from transmission_bridge.description import JointSpec, MimicSpec
 from transmission_bridge.errors import ShapeError, UnsupportedInterfaceError
 from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of, quantity_of
 
@@ -176,40 +176,35 @@ def test_a_joint_that_passes_through_has_a_binding_of_its_own_name(make_spec, ma
     assert list(t.transmissions) == list(t.tunables) == ['b']
 
 
-def test_joints_of_refused_transmissions_are_absent(make_spec, make_robot):
-    """A joint whose transmission was refused, here or by the description, is not invented."""
-    robot = make_robot(
-        make_spec('unknown', 'you/What', ('a',), ('ma',)),
-        make_spec('wrong', 'differential', ('b',), ('mb',)),
-        make_spec('good', 'simple', ('c',), ('mc',)),
-        joints=('a', 'b', 'c', 'd', 'e'),
-        rejected=(RejectedTransmission('bad', 'x/Y', 'ros2_control', ('d',), ('md',)),),
-    )
-    t = RobotTransmissions(robot)
-    assert (t.joint_names, t.actuator_names) == (('c', 'e'), ('mc', 'e'))
-    found = {each.subject: each for each in t.findings}
-    assert {name: each.severity for name, each in found.items()} == dict.fromkeys(
-        ('unknown', 'wrong'), 'error'
-    )
-    assert found['wrong'].expected == '2 joints and 2 actuators'
-    assert found['wrong'].found == '1 joint and 1 actuator'
+def one(name, joint, actuator='m', kind='Simple', number=50):
+    """Return a transmission of a joint and an actuator."""
+    return transmission(name, kind, {joint: ratio(number)}, (actuator,))
 
 
-@pytest.mark.parametrize('owner', ['good', 'refused', 'rejected'])
-def test_a_joint_does_not_pass_through_to_an_actuator_of_another(make_spec, make_robot, owner):
-    """Where an actuator of a transmission has a free joint's name, the joint is left out."""
-    specs, rejected = [make_spec('good', 'simple', ('a',), ('m',))], ()
-    if owner == 'good':
-        specs = [make_spec('good', 'simple', ('a',), ('free',))]
-    if owner == 'refused':
-        specs.append(make_spec('refused', 'you/What', ('b',), ('free',)))
-    if owner == 'rejected':
-        rejected = (RejectedTransmission('rejected', 'x/Y', 'ros2_control', ('b',), ('free',)),)
-    t = RobotTransmissions(make_robot(*specs, joints=('a', 'b', 'free'), rejected=rejected))
-    assert 'free' not in t.joint_names
-    (finding,) = (finding for finding in t.findings if finding.subject == 'free')
-    assert finding.severity == 'warning'
-    assert 'free' in finding.message
+#: Joints, transmissions, the joints that are bridged, their actuators, and the findings.
+GOOD_A = one('good', 'a')
+# fmt: off
+LAYOUTS = [
+    ('a b e', GOOD_A + one('what', 'b', 'mb', 'you/What'), 'a e', 'm e', {'what': 'error'}),
+    ('a b e', GOOD_A + one('pair', 'b', 'mb', 'Differential'), 'a e', 'm e', {'pair': 'error'}),
+    ('a b e', GOOD_A + one('bad', 'b', 'mb', number='ten'), 'a e', 'm e', {'bad': 'error'}),
+    # An actuator has the name of a free joint.
+    ('a free', one('good', 'a', 'free'), 'a', 'free', {'free': 'warning'}),
+    ('a b free', GOOD_A + one('what', 'b', 'free', 'you/What'), 'a', 'm', {'what': 'error', 'free': 'warning'}),  # noqa: E501
+    ('a b free', GOOD_A + one('bad', 'b', 'free', number='ten'), 'a', 'm', {'bad': 'error', 'free': 'warning'}),  # noqa: E501
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(('names', 'transmissions', 'joints', 'actuators', 'found'), LAYOUTS)
+def test_what_is_refused_or_taken_does_not_pass_through(
+    names, transmissions, joints, actuators, found
+):
+    """No ratio is invented for a joint of a refused transmission or of a taken actuator's name."""
+    t = elements.maps(names.split(), transmissions)
+    assert t.joint_names == tuple(joints.split())
+    assert t.actuator_names == tuple(actuators.split())
+    assert {each.subject: each.severity for each in t.findings} == found
 
 
 def test_a_fragment_has_the_joints_of_its_transmissions(make_spec, make_robot):
@@ -284,13 +279,8 @@ def in_block(*inside, lacks='', extra=''):
     return load_description(text.replace('</robot>', f'{extra}</robot>'))
 
 
-def one(name, joint):
-    """Return a transmission of a joint."""
-    return transmission(name, 'Simple', {joint: ratio(50)}, (f'{name}_motor',))
-
-
 GOOD = one('good', 'j1')
-BAD = one('bad', 'j2')
+BAD = one('bad', 'j2', 'm2')
 OLD = (
     '<transmission name="bad"><type>transmission_interface/SimpleTransmission</type>{}'
     '<actuator name="m"><mechanicalReduction>2</mechanicalReduction></actuator></transmission>'
@@ -304,9 +294,9 @@ TWICE = BAD.replace('</transmission>', '<joint name="{}" role="joint1"/></transm
 #: A robot, which joints are withheld, which pass through, and what the finding found.
 # fmt: off
 MISNAMED = [
-    (in_block(GOOD, one('bad', 'j22')), 'j2 j3', 'free', "'j22'"),
-    (in_block(GOOD, one('bad', 'free')), 'j2 j3', '', "'free'"),
-    (in_block(GOOD, one('bad', '').replace(' name=""', ' nam="j2"')), 'j2 j3', 'free', 'none'),
+    (in_block(GOOD, one('bad', 'j22', 'm2')), 'j2 j3', 'free', "'j22'"),
+    (in_block(GOOD, one('bad', 'free', 'm2')), 'j2 j3', '', "'free'"),
+    (in_block(GOOD, BAD.replace(' name="j2"', ' nam="j2"')), 'j2 j3', 'free', 'none'),
     (in_block(GOOD, BAD.replace('<joint', '<Joint').replace('/joint>', '/Joint>')), 'j2 j3', 'free', 'none'),  # noqa: E501
     # Misspelt twice, in the block and in its transmission, it is as unknown as once.
     (in_block('<joint name="j4"/>', one('bad', 'j4'), lacks='j2'), 'j1 j3', 'j2 free', None),
