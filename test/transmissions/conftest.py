@@ -1,14 +1,10 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Robots made of specs, and the check of the peers' vectors."""
+"""Robots made of specs, and registries of classes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from hypothesis import strategies as st
 import pytest
 
 from transmission_bridge.description import (
@@ -24,26 +20,25 @@ TYPES = {
     'differential': 'transmission_interface/DifferentialTransmission',
     'four_bar_linkage': 'transmission_interface/FourBarLinkageTransmission',
 }
-SIZES = {'simple': 1, 'differential': 2, 'four_bar_linkage': 2}
 
 
-def _members(names, prefix, ratios, offsets=()) -> tuple[TransmissionEnd, ...]:
-    given = {'role'}
-    given.update(['mechanical_reduction'] if ratios else [], ['offset'] if offsets else [])
+def make_ends(names, prefix, **numbers):
+    """Return the members of a side; a number that is not given has its default."""
+    numbers = {field: values for field, values in numbers.items() if values}
+    given = frozenset({'role', *numbers})
     return tuple(
         TransmissionEnd(
             name,
-            f'{prefix}{k}',
-            ratios[k - 1] if ratios else 1.0,
-            offsets[k - 1] if offsets else 0.0,
-            given=frozenset(given),
+            f'{prefix}{k + 1}',
+            **{field: values[k] for field, values in numbers.items()},
+            given=given,
         )
-        for k, name in enumerate(names, 1)
+        for k, name in enumerate(names)
     )
 
 
 @pytest.fixture(scope='session')
-def make_spec() -> Callable[..., TransmissionSpec]:
+def make_spec():
     """
     Return a function that makes a transmission's spec.
 
@@ -51,25 +46,14 @@ def make_spec() -> Callable[..., TransmissionSpec]:
     """
 
     def make(
-        name: str,
-        kind: str,
-        joints: tuple[str, ...],
-        actuators: tuple[str, ...],
-        *,
-        joint_reduction: tuple[float, ...] = (),
-        joint_offset: tuple[float, ...] = (),
-        actuator_reduction: tuple[float, ...] = (),
-        dialect: str = 'ros2_control',
-        **more: Any,
-    ) -> TransmissionSpec:
-        return TransmissionSpec(
-            name,
-            TYPES.get(kind, kind),
-            dialect,
-            _members(joints, 'joint', joint_reduction, joint_offset),
-            _members(actuators, 'actuator', actuator_reduction),
-            **more,
+        name, kind, joints, actuators, *, joint_reduction=(), joint_offset=(),
+        actuator_reduction=(), dialect='ros2_control', **more,
+    ):  # fmt: skip
+        ends = (
+            make_ends(joints, 'joint', mechanical_reduction=joint_reduction, offset=joint_offset),
+            make_ends(actuators, 'actuator', mechanical_reduction=actuator_reduction),
         )
+        return TransmissionSpec(name, TYPES.get(kind, kind), dialect, *ends, **more)
 
     return make
 
@@ -85,76 +69,24 @@ class _Entry:
 
 
 @pytest.fixture(scope='session')
-def registry_of() -> Callable[..., Registry]:
+def registry_of():
     """Return a function that makes a registry of classes, each of type ``me/`` and its name."""
     return lambda *classes: Registry([_Entry(cls) for cls in classes])
 
 
 @pytest.fixture(scope='session')
-def make_robot() -> Callable[..., RobotDescription]:
+def make_robot():
     """
     Return a function that makes a robot of specs.
 
     ``joints`` are the names of its revolute joints in URDF order; none makes it a fragment.
     """
 
-    def make(
-        *transmissions: TransmissionSpec,
-        joints: tuple[str, ...] | None = None,
-        **more: Any,
-    ) -> RobotDescription:
+    def make(*transmissions, joints=None, **more):
         if joints is None:
-            joints = tuple(
-                dict.fromkeys(member.name for spec in transmissions for member in spec.joints)
-            )
-        return RobotDescription(
-            'robot',
-            joints=tuple(JointSpec(name, 'revolute', 'a', 'b') for name in joints),
-            transmissions=transmissions,
-            **more,
-        )
+            driven = (member.name for spec in transmissions for member in spec.joints)
+            joints = dict.fromkeys(driven)
+        parts = tuple(JointSpec(name, 'revolute', 'a', 'b') for name in joints)
+        return RobotDescription('robot', joints=parts, transmissions=transmissions, **more)
 
     return make
-
-
-@pytest.fixture(scope='session')
-def robots(make_spec, make_robot) -> st.SearchStrategy[RobotDescription]:
-    """
-    Return a strategy for robots of the three built-in types and joints without a transmission.
-
-    Joints in the URDF, joints in the transmissions and actuators stand in different orders.
-    """
-    ratios = st.floats(0.1, 300.0) | st.floats(-300.0, -0.1)
-    offsets = st.just(0.0) | st.floats(-3.0, 3.0)
-
-    @st.composite
-    def draw_robot(draw) -> RobotDescription:
-        kinds = draw(st.lists(st.sampled_from(sorted(SIZES)), max_size=5))
-        driven = [f'j{k}' for k in range(sum(SIZES[kind] for kind in kinds))]
-        free = [f'free{k}' for k in range(draw(st.integers(0, 2)))]
-        names = iter(draw(st.permutations(driven)))
-        motors = iter(draw(st.permutations([f'm{k}' for k in range(len(driven))])))
-        specs = []
-        for number, kind in enumerate(kinds):
-            size = SIZES[kind]
-            drawn = {
-                key: draw(st.tuples(*[elements] * size))
-                for key, elements in (
-                    ('joint_reduction', ratios),
-                    ('actuator_reduction', ratios),
-                    ('joint_offset', offsets),
-                )
-            }
-            specs.append(
-                make_spec(
-                    f't{number}',
-                    kind,
-                    tuple(next(names) for _ in range(size)),
-                    tuple(next(motors) for _ in range(size)),
-                    dialect=draw(st.sampled_from(['ros2_control', 'ros_control'])),
-                    **drawn,
-                )
-            )
-        return make_robot(*specs, joints=tuple(draw(st.permutations([*driven, *free]))))
-
-    return draw_robot()

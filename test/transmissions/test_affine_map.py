@@ -11,6 +11,7 @@ import tracemalloc
 
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 import numpy as np
 import pytest
 
@@ -18,27 +19,20 @@ from transmission_bridge.transmissions import affine_map
 from transmission_bridge.transmissions.affine_map import AffineMap, Workspace
 
 NUMBERS = st.floats(-1e6, 1e6)
-INPUTS = NUMBERS | st.sampled_from([0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, 1e300])
-
-
-def arrays(shape, elements):
-    """Return a strategy for arrays of any shape, empty ones included."""
-    size = int(np.prod(shape))
-    return st.lists(elements, min_size=size, max_size=size).map(
-        lambda values: np.array(values, dtype=float).reshape(shape)
-    )
+ZEROS = st.sampled_from([0.0, -0.0])
+INPUTS = NUMBERS | ZEROS | st.sampled_from([np.nan, np.inf, -np.inf, 5e-324, 1e300])
 
 
 @st.composite
-def maps(draw):
-    """Draw a matrix with many zeros, and biases that may be zero."""
-    shape = draw(st.tuples(st.integers(0, 6), st.integers(0, 6)))
-    matrix = draw(arrays(shape, st.just(0.0) | NUMBERS))
-    before, after = np.zeros(shape[1]), np.zeros(shape[0])
+def matrices(draw):
+    """Draw a matrix with many zeros, and biases before and after it that may be zero."""
+    n_out, n_in = draw(st.integers(0, 6)), draw(st.integers(0, 6))
+    matrix = draw(arrays(float, (n_out, n_in), elements=st.just(0.0) | NUMBERS))
+    before, after = np.zeros(n_in), np.zeros(n_out)
     if draw(st.booleans()):
-        before = draw(arrays(shape[1:], st.sampled_from([0.0, -0.0]) | NUMBERS))
+        before = draw(arrays(float, n_in, elements=ZEROS | NUMBERS))
     if draw(st.booleans()):
-        after = draw(arrays(shape[:1], st.sampled_from([0.0, -0.0, np.nan]) | NUMBERS))
+        after = draw(arrays(float, n_out, elements=ZEROS | NUMBERS | st.just(np.nan)))
     return matrix, before, after
 
 
@@ -64,33 +58,25 @@ def by_hand(matrix, before, after, x):
 
 def same_bits(a, b):
     """Tell whether two arrays are equal to the last bit, signs of zeros included."""
-    return (
-        a.shape == b.shape
-        and np.array_equal(a, b, equal_nan=True)
-        and bool(np.all((np.signbit(a) == np.signbit(b)) | np.isnan(a)))
-    )
+    if a.shape != b.shape or not np.array_equal(a, b, equal_nan=True):
+        return False
+    return bool(np.all((np.signbit(a) == np.signbit(b)) | np.isnan(a)))
 
 
-def build(parts):
-    """Build the map of a drawn matrix with its biases."""
-    matrix, before, after = parts
-    return AffineMap.from_matrix(matrix, before, after)
-
-
-@given(maps(), st.data(), st.integers(1, 40))
+@given(matrices(), st.data(), st.integers(1, 40))
 def test_each_output_is_the_sum_of_its_own_terms(parts, data, terms):
     """
     Whatever the other inputs are, for a batch of any shape and layout, cut into chunks anywhere.
 
     Inputs stay, and nothing that is given or returned shares memory with the map.
     """
-    affine, workspace = build(parts), Workspace(build(parts))
+    affine = AffineMap.from_matrix(*parts)
+    workspace = Workspace(affine)
     leading = data.draw(st.lists(st.integers(0, 3), max_size=3))
-    x = data.draw(arrays((*leading, affine.n_in), INPUTS))
+    x = data.draw(arrays(float, (*leading, affine.n_in), elements=INPUTS))
     before, out = x.copy(), np.empty(affine.n_out)
     expected = np.empty((*leading, affine.n_out))
-    strided = np.repeat(x, 2, axis=-1)[..., ::2]
-    batches = [x, strided, np.asfortranarray(x)]
+    batches = [x, np.repeat(x, 2, axis=-1)[..., ::2], np.asfortranarray(x)]
     if leading:
         batches.append(np.ascontiguousarray(x[::-1])[::-1])
     with np.errstate(all='ignore'), pytest.MonkeyPatch.context() as patch:
@@ -115,46 +101,46 @@ def test_each_output_is_the_sum_of_its_own_terms(parts, data, terms):
     assert same_bits(x, before)
 
 
-@given(st.lists(maps(), min_size=1, max_size=4), st.data())
+@given(st.lists(matrices(), min_size=1, max_size=4), st.data())
 def test_stacked_maps_equal_the_maps(parts, data):
     """Several maps stacked into one give the same bits as each by itself."""
-    each = [build(part) for part in parts]
-    inputs = [data.draw(arrays((2, affine.n_in), INPUTS)) for affine in each]
-    each.insert(1, build(parts[0]))
-    inputs.insert(1, data.draw(arrays((2, each[0].n_in), INPUTS)))
-    stacked = AffineMap.from_maps(each, shared=data.draw(st.sampled_from([(), (1,)])))
+    maps = [AffineMap.from_matrix(*parts[k]) for k in (0, *range(len(parts)))]
+    inputs = [data.draw(arrays(float, (2, each.n_in), elements=INPUTS)) for each in maps]
+    stacked = AffineMap.from_maps(maps, shared=data.draw(st.sampled_from([(), (1,)])))
     with np.errstate(all='ignore'):
-        expected = np.concatenate([f(x) for f, x in zip(each, inputs, strict=True)], axis=-1)
-        assert same_bits(stacked(np.concatenate(inputs, axis=-1)), expected)
+        expected = [each(x) for each, x in zip(maps, inputs, strict=True)]
+        found = stacked(np.concatenate(inputs, axis=-1))
+    assert same_bits(found, np.concatenate(expected, axis=-1))
 
 
-def _peak(function):
+def peak_of(function, *arguments):
     """Return the most memory [bytes] that was held at a time while a function ran."""
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
         tracemalloc.reset_peak()
-        function()
+        function(*arguments)
         return tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()
 
 
+def chain(n):
+    """Return a map in which two inputs make each output."""
+    return AffineMap.from_matrix(np.eye(n) + np.eye(n, k=1), np.ones(n), np.ones(n))
+
+
 def test_batches_need_no_memory_of_their_size():
     """However long a batch is, the working memory stays that of one chunk."""
-    n = 12
-    matrix = np.eye(n) + np.eye(n, k=1)
-    affine = AffineMap.from_matrix(matrix, np.ones(n), np.ones(n))
-    x = np.zeros((200_000, n))
+    x = np.zeros((200_000, 12))
     # The output is new.
-    assert x.nbytes < _peak(lambda: affine(x)) < 1.1 * x.nbytes
+    assert x.nbytes < peak_of(chain(12), x) < 1.1 * x.nbytes
 
 
 def test_a_cycle_with_a_workspace_needs_no_memory():
     """With a workspace, one sample is mapped without allocating anything of its size."""
-    n = 500
-    affine = AffineMap.from_matrix(np.eye(n) + np.eye(n, k=1), np.ones(n), np.ones(n))
-    x, out, workspace = np.zeros(n), np.empty(n), Workspace(affine)
+    affine, x, out = chain(500), np.zeros(500), np.empty(500)
+    workspace = Workspace(affine)
     workspace.map_into(x, out)
-    assert _peak(lambda: workspace.map_into(x, out)) < x.nbytes // 2
-    assert _peak(lambda: affine(x)) > x.nbytes
+    assert peak_of(workspace.map_into, x, out) < x.nbytes // 2
+    assert peak_of(affine, x) > x.nbytes

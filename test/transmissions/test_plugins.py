@@ -1,0 +1,396 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins: found by entry point, imported when asked for, failing for their own joints only."""
+
+from __future__ import annotations
+
+import importlib
+from importlib.metadata import EntryPoint
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from zoo import elements
+from zoo.mechanisms import Straight
+
+from transmission_bridge import MapReport, RobotTransmissions
+from transmission_bridge.description import ParameterSpec
+from transmission_bridge.errors import PluginError, TransmissionError
+from transmission_bridge.transmissions import LinearTransmission, Registry, SimpleTransmission
+from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP
+
+BUILT_IN = 'transmission_interface/SimpleTransmission'
+SIMPLE = 'me/SimpleTransmission=transmission_bridge.transmissions:SimpleTransmission'
+GEAR = '''
+from transmission_bridge import EquationTransmission, LinearTransmission
+from transmission_bridge.transmissions import Transmission
+from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
+
+class Gear(LinearTransmission):
+    """
+    A gear of ratio two.
+
+    More text.
+    """
+
+    api_version = 2
+
+    @classmethod
+    def from_spec(cls, reader):
+        return cls([[0.5]])
+'''
+
+
+@pytest.fixture
+def write_module(tmp_path, monkeypatch):
+    """Return a function that writes the module of a plugin, ``tb_test``, which nobody imported."""
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / 'tb_test.py'
+    path.write_text(GEAR, encoding='utf-8')
+    yield lambda text: path.write_text(text, encoding='utf-8')
+    sys.modules.pop('tb_test', None)
+
+
+def registry_with(*entries):
+    """Return a registry of entry points ``type=module:attribute``."""
+    pairs = (entry.split('=') for entry in entries)
+    return Registry([EntryPoint(name, value, ENTRY_POINT_GROUP) for name, value in pairs])
+
+
+def test_a_type_is_loaded_and_described(write_module):
+    """A plugin loads by its name, and its description is the first line of its documentation."""
+    write_module(GEAR + '\nclass Bare(Gear):\n    pass\n')
+    # An entry point that an overlaid workspace lists twice is one.
+    gear = 'me/Gear=tb_test:Gear'
+    registry = registry_with(gear, gear, SIMPLE, 'me/Bare=tb_test:Bare')
+    assert registry.type_names == ('me/Bare', 'me/Gear', 'me/SimpleTransmission')
+    assert registry.load('me/Gear').__name__ == 'Gear'
+    assert registry.load('me/Gear') is registry.load('me/Gear')
+    bare, found, _ = registry.describe()
+    assert (found.description, found.target) == ('A gear of ratio two.', 'tb_test:Gear')
+    # Not the description of its base class.
+    assert (bare.description, bare.error, found.error) == ('', '', '')
+    names = Registry().type_names
+    assert list(names) == sorted(names)
+    assert Registry().load(BUILT_IN) is SimpleTransmission
+
+
+@pytest.mark.parametrize('name', ['you/Gear', 'os.path', 'tb_test:Gear', 'tb_test', 'os:name'])
+def test_an_unknown_type_is_refused_with_the_known(write_module, name):
+    """What is not installed is refused with what is; what looks like a module is not imported."""
+    with pytest.raises(PluginError, match=f"'{name}' is not installed.*me/Simple") as caught:
+        registry_with(SIMPLE).load(name)
+    assert caught.value.type_name == name
+    assert 'tb_test' not in sys.modules
+    with pytest.raises(PluginError, match='none'):
+        Registry([]).load(name)
+
+
+@pytest.mark.parametrize(
+    ('text', 'target', 'reason', 'line'),
+    [
+        ('"""Text."""\n\nimport not_there\n', 'tb_test:Gear', 'ModuleNotFoundError', 'import not_there'),  # noqa: E501
+        ('raise ZeroDivisionError("x")', 'tb_test:Gear', 'ZeroDivisionError: x', 'raise Zero'),
+        ('def f(:', 'tb_test:Gear', 'SyntaxError', 'def f(:'),
+        ('raise SystemExit("leaving")', 'tb_test:Gear', 'SystemExit: leaving', 'raise SystemExit'),
+        (GEAR, 'tb_test:NoSuchGear', 'AttributeError', 'NoSuchGear'),
+        (GEAR, 'tb_test_missing:Gear', 'ModuleNotFoundError', 'tb_test_missing'),
+    ],
+)  # fmt: skip
+def test_a_failing_import_costs_its_own_type(write_module, text, target, reason, line):
+    """An import that fails is kept with its traceback and raised for that type, every time."""
+    write_module(text)
+    registry = registry_with(f'me/Bad={target}', SIMPLE)
+    for _ in range(2):
+        with pytest.raises(PluginError) as caught:
+            registry.load('me/Bad')
+        error = pickle.loads(pickle.dumps(caught.value))
+        assert error.type_name == 'me/Bad'
+        assert reason in str(error)
+        assert 'Traceback' in error.details
+        assert line in error.details
+    assert registry.load('me/SimpleTransmission') is SimpleTransmission
+    bad, simple = registry.describe()
+    assert reason in bad.error
+    assert line in bad.details
+    assert not simple.error
+
+
+def test_a_type_without_casadi_says_how_to_install_it(write_module):
+    """Where nothing but CasADi is missing, no traceback: the command that installs it."""
+    write_module('raise ModuleNotFoundError("No module", name="casadi")')
+    registry = registry_with('me/Bent=tb_test:Bent', SIMPLE)
+    with pytest.raises(PluginError, match=r"needs CasADi.*pip install .*'casadi>=3.6'") as caught:
+        registry.load('me/Bent')
+    assert not caught.value.details
+    assert [each.error for each in registry.describe()] == [str(caught.value), '']
+
+
+def test_a_failing_import_is_tried_once(write_module, tmp_path):
+    """However often a broken type is asked for, its module is executed once."""
+    write_module("with open(__file__ + '.log', 'a') as log:\n    log.write('x')\nraise OSError\n")
+    registry = registry_with('me/Bad=tb_test:Gear')
+    for _ in range(3):
+        with pytest.raises(PluginError):
+            registry.load('me/Bad')
+    registry.describe()
+    assert (tmp_path / 'tb_test.py.log').read_text(encoding='utf-8') == 'x'
+
+
+#: A module's end that defines the type T, and why T is refused.
+NO_KIND = r'is not a matrix, an equation or a table; .*docs/writing_a_transmission\.md'
+# fmt: off
+NO_TYPES = [
+    ('class T(Gear): api_version = 1', r'api_version 1.*writing_a_transmission\.md'),
+    ('class T(LinearTransmission): from_spec = Gear.from_spec', 'api_version None'),
+    ('class T(LinearTransmission): api_version = 2', 'does not define from_spec'),
+    ('class T(Gear): joint_to_actuator = Gear.map', f'defines joint_to_actuator and therefore {NO_KIND}'),  # noqa: E501
+    ('class T(MechanismTransmission): _build_parts = map', f'defines _build_parts and therefore {NO_KIND}'),  # noqa: E501
+    ('class T(EquationTransmission): evaluate = map', f'defines evaluate and therefore {NO_KIND}'),
+    ('class T(Transmission): map = Gear.map', f'T {NO_KIND}'),
+    ('def T(): return Gear', NO_KIND),
+    ('T = 3', NO_KIND),
+    ('T = dict', NO_KIND),
+    ('import sys as T', NO_KIND),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(('text', 'reason'), NO_TYPES)
+def test_what_is_no_transmission_is_refused(write_module, text, reason):
+    """Another version, maps of a type's own, and what is no transmission are refused."""
+    write_module(f'{GEAR}\n{text}\n')
+    with pytest.raises(PluginError, match=f"'me/Bad'.*{reason}"):
+        registry_with('me/Bad=tb_test:T').load('me/Bad')
+
+
+# -- several packages with one type --------------------------------------------------------------
+
+
+@pytest.fixture
+def install(write_module, tmp_path):
+    """Return a function that installs a package ``name`` that provides ``type = target``."""
+
+    def write(name, version, entry):
+        folder = tmp_path / f'{name}-{version}.dist-info'
+        folder.mkdir()
+        (folder / 'METADATA').write_text(f'Name: {name}\nVersion: {version}\n')
+        (folder / 'entry_points.txt').write_text(f'[{ENTRY_POINT_GROUP}]\n{entry}\n')
+        importlib.invalidate_caches()
+
+    return write
+
+
+def test_a_second_provider_of_a_built_in_type_disables_itself(install, make_spec, make_robot):
+    """
+    The built-in type stays what it is, wherever the other package is found on the path.
+
+    A robot that uses the type has an error finding that names the package, once; ``plugins`` lists
+    it with the same error; it is never imported.
+    """
+    install('aaa_gears', '0.3', f'{BUILT_IN} = tb_test:Gear')
+    registry = Registry()
+    assert registry.load(BUILT_IN) is SimpleTransmission
+    built_in, second = (each for each in registry.describe() if each.type_name == BUILT_IN)
+    # Some installers write the name of a distribution with hyphens.
+    assert (built_in.package.replace('-', '_'), built_in.error) == ('transmission_bridge', '')
+    assert (second.package, second.version, second.target) == ('aaa_gears', '0.3', 'tb_test:Gear')
+    assert 'tb_test:Gear of aaa_gears 0.3 is not used' in second.error
+    assert registry.disabled(BUILT_IN) == (second,)
+    specs = (
+        make_spec('t', 'simple', ('j',), ('m',), joint_reduction=(4.0,)),
+        make_spec('u', 'simple', ('k',), ('n',), joint_reduction=(5.0,)),
+    )
+    robot = RobotTransmissions(make_robot(*specs), registry=registry)
+    assert robot.actuator_to_joint('position', [8.0, 10.0]).tolist() == [2.0, 2.0]
+    (finding,) = robot.findings
+    assert (finding.severity, finding.message) == ('error', second.error)
+    coupled = make_spec('t', 'differential', ('j', 'k'), ('m', 'n'))
+    assert RobotTransmissions(make_robot(coupled), registry=registry).findings == ()
+    assert 'tb_test' not in sys.modules
+
+
+def test_two_packages_with_one_type_are_both_named_and_disabled(install, make_spec, make_robot):
+    """Where neither is the built-in one, nothing says which is right, in whatever order."""
+    install('gears', '1.0', 'me/Gear = tb_test:Gear')
+    install('wheels', '2.0', 'me/Gear = tb_test:Wheel')
+    registry = Registry()
+    spec = make_spec('t', 'me/Gear', ('j',), ('m',))
+    robot = RobotTransmissions(make_robot(spec), registry=registry)
+    assert robot.joint_names == ()
+    (finding,) = robot.findings
+    for said in ('tb_test:Gear (gears 1.0)', 'tb_test:Wheel (wheels 2.0)'):
+        assert said in finding.message
+    described = [each for each in registry.describe() if each.type_name == 'me/Gear']
+    assert sorted(each.package for each in described) == ['gears', 'wheels']
+    assert all('is provided more than once' in each.error for each in described)
+    assert registry.disabled('me/Gear') == ()
+
+
+#: Prints which modules of plugins are there, of those that importing the package does not import.
+SCRIPT = """
+import importlib.metadata, sys
+import transmission_bridge as tb
+robot = tb.RobotTransmissions(tb.load_description(sys.argv[1]))
+assert robot.actuator_to_joint('position', [3.0]) == [1.5]
+group = importlib.metadata.entry_points(group='transmission_bridge.transmissions')
+exported = {cls.__module__ for cls in vars(tb.transmissions).values() if isinstance(cls, type)}
+others = {entry.module for entry in group} - exported
+assert others, 'nothing to tell'
+print(sorted(others & set(sys.modules)))
+"""
+
+
+def test_plugins_are_imported_when_their_type_is_used():
+    """Importing the package and building a simple robot imports no plugin of another type."""
+    simple = elements.transmission('t', 'Simple', {'j': elements.ratio(2)}, ('m',))
+    command = [sys.executable, '-c', SCRIPT, elements.urdf(('j',), simple)]
+    assert subprocess.check_output(command, text=True).strip() == '[]'
+
+
+# -- in a robot ----------------------------------------------------------------------------------
+
+
+class Gear(LinearTransmission):
+    """A gear of ratio two."""
+
+    api_version = 2
+
+    @classmethod
+    def from_spec(cls, reader):
+        """Build a gear of ratio two."""
+        return cls([[0.5]])
+
+
+@pytest.fixture
+def with_plugin(make_spec, make_robot, registry_of):
+    """Return a function that makes a robot with a plugin between two simple transmissions."""
+
+    def make(cls, registry=None):
+        simple = 'me/SimpleTransmission'
+        place = {'line': 7, 'path': '/robot/transmission[2]'}
+        specs = (
+            make_spec('first', simple, ('a',), ('ma',), joint_reduction=(4.0,)),
+            make_spec('plugin', f'me/{cls.__name__}', ('p',), ('mp',), **place),
+            make_spec('last', simple, ('z',), ('mz',), joint_reduction=(8.0,)),
+        )
+        registry = registry or registry_of(SimpleTransmission, cls)
+        return RobotTransmissions(make_robot(*specs), registry=registry)
+
+    return make
+
+
+@pytest.mark.parametrize('leading', [(), (3,), (0,), (2, 2)])
+def test_a_plugin_is_called_for_its_own_joints(with_plugin, leading):
+    """A plugin that is no linear transmission is mapped between others, in batches."""
+    t = with_plugin(Straight)
+    x = np.full((*leading, 3), 0.5)
+    assert (t.actuator_to_joint('velocity', x, at=x) == [0.125, 1.0, 0.0625]).all()
+    assert (t.joint_to_actuator('effort', x, at=x) == [0.125, 1.0, 0.0625]).all()
+    assert (x == 0.5).all()
+
+
+@pytest.mark.parametrize(
+    ('direction', 'factor'), [('actuator_to_joint', 2.0), ('joint_to_actuator', 0.5)]
+)
+def test_a_stream_has_what_a_plugin_answers(with_plugin, direction, factor):
+    """A stream maps the plugin's joints sample by sample."""
+    report = MapReport()
+    mapped = with_plugin(Straight).stream(direction).map_state(np.full((3, 3), 0.5), report)
+    assert np.isfinite(mapped).all()
+    assert mapped[:, 1] == pytest.approx([0.5 * factor, 0.5 * factor, 0.5 / factor], rel=1e-14)
+    assert not report.counts
+
+
+@pytest.mark.parametrize(
+    ('failure', 'said'),
+    [
+        (None, 'no_such_module'),
+        (RuntimeError('inside the plugin'), 'RuntimeError: inside the plugin'),
+        (SystemExit('inside the plugin'), 'SystemExit: inside the plugin'),
+        (np.array([True, False]), 'AttributeError'),
+    ],
+    ids=['no module', 'raises', 'exits', 'answers an array'],
+)  # fmt: skip
+def test_a_plugin_that_fails_costs_its_own_joints(with_plugin, registry_of, failure, said):
+    """A plugin that fails, at its import or in its constructor, is an error finding."""
+
+    def build(*_):
+        if isinstance(failure, BaseException):
+            raise failure
+        return failure
+
+    broken = type('Broken', (Gear,), {'from_spec': classmethod(build)})
+    registry = registry_of(SimpleTransmission, broken)
+    if failure is None:
+        registry = registry_with('me/Broken=no_such_module:Broken', SIMPLE)
+    t = with_plugin(broken, registry)
+    assert (t.joint_names, t.actuator_names) == (('a', 'z'), ('ma', 'mz'))
+    (finding,) = t.findings
+    assert (finding.severity, finding.subject) == ('error', 'plugin')
+    assert (finding.line, finding.path) == (7, '/robot/transmission[2]')
+    assert said in finding.message
+    assert 'Traceback' in finding.message
+    assert t.actuator_to_joint('position', [4.0, 8.0]).tolist() == [1.0, 1.0]
+
+
+def test_a_plugin_of_another_size_is_refused(make_spec, make_robot, registry_of):
+    """A plugin that builds for other numbers of members than described is an error finding."""
+    spec = make_spec('t', 'me/Gear', ('j', 'k'), ('m',))
+    t = RobotTransmissions(make_robot(spec), registry=registry_of(Gear))
+    assert t.joint_names == ()
+    (finding,) = t.findings
+    assert (finding.severity, finding.subject) == ('error', 't')
+    counts = '1 joint and 1 actuator', '2 joints and 1 actuator'
+    assert (finding.expected, finding.found) == counts
+
+
+def test_an_alias_builds_another_type(make_spec, make_robot):
+    """A type that is not installed can be built as another; the robot keeps its own name."""
+    robot = make_robot(make_spec('t', 'vendor/Gear', ('j',), ('m',), joint_reduction=(4.0,)))
+    assert RobotTransmissions(robot).joint_names == ()
+    t = RobotTransmissions(robot, aliases={'vendor/Gear': BUILT_IN})
+    assert t.actuator_to_joint('position', [8.0]) == [2.0]
+    assert t.bindings[0].spec.type == 'vendor/Gear'
+    tuned = t.with_parameters({'t.joints.j.mechanical_reduction': 2.0})
+    assert tuned.actuator_to_joint('position', [8.0]) == [4.0]
+
+
+@pytest.mark.parametrize(
+    ('target', 'more', 'said'),
+    [
+        ('transmission_interface/DifferentialTransmission', {}, 'other numbers of'),
+        (BUILT_IN, {'actuator_reduction': (5.0,)}, "'mechanical_reduction' of actuator 'm'"),
+        (BUILT_IN, {'parameters': (ParameterSpec('lead', '0'),)}, "parameter 'lead' is not used"),
+        ('transmission_bridge/ScrewTransmission', {}, 'lead is missing'),
+        ('nobody/Nothing', {}, "'nobody/Nothing' is not installed"),
+        ('gone/Gone', {}, 'failed to import'),
+    ],
+)  # fmt: skip
+def test_an_alias_that_does_not_fit_is_refused(make_spec, make_robot, target, more, said):
+    """Other numbers of members, or anything left unread, is another mechanism: no ratio."""
+    gone = registry_with('gone/Gone=no_such_module:Gone')
+    registry = gone if target == 'gone/Gone' else Registry()
+    robot = make_robot(make_spec('t', 'vendor/Gear', ('j',), ('m',), **more))
+    t = RobotTransmissions(robot, aliases={'vendor/Gear': target}, registry=registry)
+    assert t.joint_names == ()
+    (finding,) = t.findings
+    assert (finding.severity, finding.subject) == ('error', 't')
+    assert said in str(finding)
+    assert "transmission 't'" in str(finding)
+
+
+def test_positions_are_asked_for_and_counted_by_the_name_of_the_transmission(with_plugin):
+    """Without ``at`` the caller is told who needs it; a report has who lost samples, and why."""
+    t, report = with_plugin(Straight), MapReport()
+    with pytest.raises(TransmissionError, match=r"transmission 'plugin'.*without at="):
+        t.actuator_to_joint('velocity', [1.0] * 3)
+    with pytest.raises(TransmissionError, match='without rate='):
+        t.actuator_to_joint('acceleration', [1.0] * 3, at=[1.0] * 3)
+    given = [[4.0, 0.5, 8.0], [4.0, 99.0, 8.0], [4.0, np.nan, 8.0]]
+    q = t.actuator_to_joint('position', given, report=report)
+    assert np.isnan(q).tolist() == [[False] * 3, [False, True, False], [False, True, False]]
+    assert report.counts == {('plugin', 'domain'): 1}
