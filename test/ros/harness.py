@@ -16,6 +16,7 @@ import atexit
 from contextlib import suppress
 from dataclasses import replace
 import gc
+from importlib.metadata import version
 import math
 import os
 from pathlib import Path
@@ -126,15 +127,18 @@ LATCHED = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
 
+#: Variable of Fast DDS 3, which Kilted has with rclpy 9, and of Fast DDS 2.
+_PROFILES = (
+    'FASTDDS_DEFAULT_PROFILES_FILE'
+    if int(version('rclpy').partition('.')[0]) >= 9
+    else 'FASTRTPS_DEFAULT_PROFILES_FILE'
+)
 #: Environment of a process that a test kills, without shared memory: the locks that it would leave
 #: there crash Fast DDS when another participant ends (SharedMemChannelResource::release(), below
 #: rclpy's destroy_when_not_in_use()). rmw_fastrtps uses it whenever the range is LOCALHOST.
 KILLED = {
     'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SYSTEM_DEFAULT',
-    **dict.fromkeys(
-        ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE'),
-        str(Path(__file__).with_name('loopback.xml')),
-    ),
+    _PROFILES: str(Path(__file__).with_name('loopback.xml')),
 }
 
 #: Options of a bridge that forgets no state and ends or drops no command when the machine stands
