@@ -20,6 +20,7 @@ from importlib.metadata import version
 import math
 import os
 from pathlib import Path
+import re
 import signal
 import socket
 import subprocess
@@ -104,12 +105,34 @@ def _claim_domain():
         claim = socket.socket()
         try:
             claim.bind(('127.0.0.1', _CLAIM_PORT + domain))
+            _check_deserted(domain)
         except OSError:
             claim.close()
         else:
             atexit.register(claim.close)
+            _remove_locks(domain)
             return domain
     raise RuntimeError('all domains are taken')
+
+
+def _check_deserted(domain):
+    """Raise OSError if processes of a run that was killed are still in a domain."""
+    for number in range(20):
+        # The port of a participant (DDSI-RTPS 9.6.1.1).
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind(('', _first_port(domain) + 10 + 2 * number))
+
+
+def _remove_locks(domain):
+    """Remove the shared memory that killed processes have left in a domain, see ``KILLED``."""
+    ports = range(_first_port(domain), _first_port(domain + 1))
+    for path in Path('/dev/shm').glob('*fast*_port*'):
+        if int(re.search(r'_port(\d+)', path.name)[1]) in ports:
+            path.unlink(missing_ok=True)
+
+
+def _first_port(domain):
+    return 7400 + 250 * domain
 
 
 #: Ports of the claims, one per domain, beyond those that the system gives away.
