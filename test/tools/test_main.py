@@ -9,7 +9,6 @@ import argparse
 import json
 import os
 from pathlib import Path
-import re
 import shutil
 import subprocess
 import sys
@@ -62,6 +61,7 @@ def test_the_help_of_a_command_shows_an_example(run, name):
     assert all(len(line) <= 88 for line in text.splitlines())
     hidden = {each.dest for each in _options(name) if each.help == argparse.SUPPRESS}
     assert hidden <= {'description', 'namespace', 'params', 'in_place'}
+    assert not any(f'--{each.replace("_", "-")} ' in text for each in hidden)
 
 
 @pytest.mark.parametrize(
@@ -109,15 +109,12 @@ SUPPORTED = 'supported: position, velocity, acceleration, effort, torque, force'
 LINKS = '--base base_link --end'
 PAN = 'shoulder_pan_motor,shoulder_pan'
 GIVEN = {
-    'no/bad.csv': '',
     'other.csv': 'time,other\n0,1\n',
     'motor.csv': 'shoulder_pan_motor\n1\n',
     'short.csv': f'{PAN}\n1\n',
     'text.csv': f'{PAN}\n1,x\n',
     'twice.csv': f'{PAN},shoulder_pan\n1,2,3\n',
     'empty.csv': f'{PAN}\n1,\n',
-    'bare.csv': f'{PAN}\n',
-    'nul.csv': f'{PAN}\n\0,1\n',
 }
 
 #: What is typed, and words of the one sentence.
@@ -136,7 +133,6 @@ WRONG = [
     ('check nul\0byte', 'transmission_bridge: cannot read '),
     *((f'check r.urdf --alias {pair}', '--alias') for pair in ('a', '=b', 'a=')),
     ('check r.urdf --alias a=b --alias a=c', '--alias'),
-    ('map a', '--help'),
     ('map a --to motor --interface position b=1', '--help'),
     (f'map r.urdf {MAP} position m1', 'expected actuator=value'),
     *((f'map r.urdf {MAP} position m1={number}', f"found '{number}'")
@@ -155,21 +151,29 @@ WRONG = [
     (f'jacobian arm.urdf {LINKS} nowhere', "unknown link 'nowhere'"),
     (f'jacobian arm.urdf {LINKS} tool_link 1 2', 'expected 6 positions'),
     (f'jacobian arm.urdf {LINKS} tool_link a=1', "unknown joint 'a'"),
-    (f'jacobian arm.urdf {LINKS} tool_link 1 2 3 4 5 x', "'wrist_roll': expected"),
     ('plot r.urdf --output drive.pdf', 'must end with .svg or .png'),
     ('plot r.urdf --output no/folder/x.svg', "there is no folder 'no/folder'"),
     ('plot r.urdf --output a\0b.svg', 'cannot write'),
-    ('plot r.urdf --transmission none', "unknown transmission 'none', known: differential"),
     ('plot r.urdf --transmission diferential', "(closest: 'differential'), known"),
     *((f'calibrate arm.urdf {name}', words) for name, words in (
-        ('no/bad.csv', 'no column of actuators'), ('other.csv', 'no column of actuators'),
-        ('motor.csv', 'no column of joints'), ('short.csv', 'row 2: expected 2 cells, found 1'),
-        ('text.csv', "expected a number, found 'x'"), ('twice.csv', 'more than one column'),
-        ('empty.csv', 'no positions of all actuators'), ('nul.csv', 'expected a number'),
-        ('bare.csv', 'no positions of all actuators'),
+        ('other.csv', 'no column of actuators'), ('motor.csv', 'no column of joints'),
+        ('short.csv', 'row 2: expected 2 cells, found 1'), ('twice.csv', 'more than one column'),
+        ('text.csv', "expected a number, found 'x'"),
+        ('empty.csv', 'no positions of all actuators'),
     )),
     *((f'demo --seconds {time}', '--seconds') for time in ('0', '-1', 'nan', 'inf', 'long')),
     ('tune r.urdf --package-path arm', '--package-path: expected NAME=FOLDER'),
+    # A removed argument names its successor.
+    ('calibrate a.csv --description r.urdf',
+     '--description was removed: FILE is the first argument, calibrate FILE DATA'),
+    ('convert a.csv b.csv --description r.urdf',
+     '--description was removed: FILE is the first argument, convert FILE IN OUT'),
+    ('export r.urdf --params a.yaml', '--params was removed: --params-file YAML'),
+    ('export r.urdf --params-file a.yaml --in-place',
+     '--in-place was removed: --output FILE --force'),
+    *((f'{command} --namespace left',
+       '--namespace was removed: give it with --node NAMESPACE/transmission_bridge')
+      for command in ('tune', 'watch')),
 ]  # fmt: skip
 
 
@@ -193,26 +197,6 @@ def test_a_mistake_is_one_sentence_and_exit_code_two(refuse, folder, typed, word
     before = sorted(folder.rglob('*'))
     refuse(words, *typed.split(' '))
     assert sorted(folder.rglob('*')) == before
-
-
-#: A removed argument at the end of a command, and what takes its place.
-REMOVED = {
-    'calibrate poses.csv --description r.urdf': 'calibrate FILE DATA',
-    'convert in.mcap out.mcap --description r.urdf': 'convert FILE IN OUT',
-    'export r.urdf --params tuned.yaml': '--params-file YAML',
-    'export r.urdf --params-file tuned.yaml --in-place': '--output FILE --force',
-    'tune --namespace left': '--node NAMESPACE/transmission_bridge',
-    'watch --namespace left': '--node NAMESPACE/transmission_bridge',
-}
-
-
-@pytest.mark.parametrize('typed', REMOVED)
-def test_a_removed_argument_names_its_successor(refuse, run, typed):
-    """Nothing is done, and help does not show it."""
-    refuse('was removed: ', *typed.split())
-    refuse(REMOVED[typed], *typed.split())
-    removed = re.findall(r'--\S+', typed)[-1]
-    assert f'{removed} ' not in run(typed.split()[0], '--help').out
 
 
 #: Commands that read a description, with what else they need.
@@ -263,16 +247,14 @@ def test_plugins_lists_the_built_in_types(run, built_in_types):
     result = run('plugins', '--json')
     assert result.code == 0
     plugins = {plugin['type_name']: plugin for plugin in result.json['plugins']}
+    text = run('plugins').out
     for name in built_in_types:
         plugin = plugins[name]
         # Whether the name has a dash is up to the setuptools that installed it.
         assert plugin['package'].replace('-', '_') == 'transmission_bridge'
         assert plugin['version']
-        assert plugin['description'].endswith('.')
         assert plugin['error'] == ''
-    text = run('plugins').out
-    for type_name, plugin in plugins.items():
-        assert type_name in text
+        assert name in text
         assert plugin['description'].replace('``', '') in text
 
 
@@ -296,7 +278,7 @@ def test_plugins_shows_why_one_does_not_load(run, monkeypatch):
 
 @pytest.fixture
 def bash(tmp_path):
-    """Return a function that completes words in bash, in a folder with two files."""
+    """Return a function that completes words in bash, in a folder with a file."""
     pytest.importorskip('argcomplete')
     shell = shutil.which('bash')
     if shell is None:
@@ -307,7 +289,6 @@ def bash(tmp_path):
     program.chmod(0o755)
     folder.mkdir()
     (folder / 'my robot.urdf').touch()
-    (folder / 'other.csv').touch()
     module = 'argcomplete.scripts.register_python_argcomplete'
     command = f"""
     export PATH={program.parent}:$PATH
@@ -331,11 +312,9 @@ def bash(tmp_path):
     ('words', 'found'),
     [
         ([''], {*COMMANDS, '--help', '-h', '--version'}),
-        (['ca'], {'calibrate'}),
         (['map', 'x.urdf', '--to', ''], {'joint', 'actuator'}),
         (['check', 'my'], {'my\\ robot.urdf'}),
-        (['calibrate', 'x', '--params-file', 'o'], {'other.csv'}),
-        *(([name, '-'], None) for name in ('convert', 'watch')),
+        (['convert', '-'], None),
     ],
 )
 def test_bash_completes_commands_options_values_and_files(bash, words, found):
