@@ -149,6 +149,7 @@ def test_slopes_of_loops_are_their_derivatives(kind: LoopType) -> None:
 
 # -- streams, and all joints that are published --------------------------------------------------
 
+
 @st.composite
 def with_actuators(draw, texts: st.SearchStrategy[str]) -> str:
     """Return a linkage whose actuators have other reductions and offsets."""
