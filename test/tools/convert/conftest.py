@@ -110,11 +110,7 @@ def told(path, topic=None):
 
 
 def live(messages, numbers=None, **choices):
-    """
-    Return what the bridge with tuned numbers and choices publishes.
-
-    :param messages: Source, time, data; without a source all are of one driver.
-    """
+    """Return what the bridge publishes after messages: perhaps a source, time, and data."""
     robot = RobotTransmissions(load_description(URDF)).with_parameters(numbers or {})
     path = state_path(robot, **choices)
     encoder, readers, published = JointStateEncoder(), {}, []
@@ -166,12 +162,7 @@ def robot_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def convert(run, tmp_path, robot_file):
-    """
-    Return a function that converts a recording with the robot, by force.
-
-    It is the path of the recording, or bytes and the name of a file that gets them. The function
-    returns the result, and the path of the target.
-    """
+    """Return a function that converts a path or the content of a file: result and target."""
 
     def call(source, *options, name='in.csv', target='out.mcap'):
         if isinstance(source, str | bytes | bytearray):

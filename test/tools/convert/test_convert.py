@@ -56,11 +56,8 @@ def test_several_drivers_are_merged_as_in_the_bridge(convert, bags, tmp_path):
     pairs = ['/left:joint_states', 'right:/joint_states', '/alone:/its_states']
     _, target = convert(source, '--topic', *pairs)
     before = bags.read(source).messages
-    together = bags.live([m for m in before if m[0] != '/alone'])
-    assert bags.told(target, '/joint_states') == together
-    alone = bags.live([m for m in before if m[0] == '/alone'])
-    assert bags.told(target, '/its_states') == alone
-    assert len(bags.told(target)) == len(together) + 40
+    for name, drivers in (('/joint_states', {'/left', '/right'}), ('/its_states', {'/alone'})):
+        assert bags.told(target, name) == bags.live([m for m in before if m[0] in drivers])
 
 
 def test_there_and_back_is_the_recording(convert, bags, tmp_path):
@@ -135,23 +132,14 @@ def test_what_is_odd_is_told(run, bags, tmp_path):
     assert '4 messages converted' in result.out
 
 
-FOREIGN = (
-    '5 messages of /foreign rejected (foreign)',
-    "expected some of 'm1', 'm2', 'm3', found 'M1', 'M2'; give the driver's names with",
-    'nothing was converted, and nothing is written',
-)
-
-
 @pytest.mark.parametrize(('topic', 'words'), [
-    ('/silent', ['there is no message with numbers on /silent']),
-    ('/joint_states', ['they already name joints: --to actuator converts those']),
-    ('/half', ['no joint is known from the numbers in the messages']),
-    ('/foreign', FOREIGN),
+    ('/silent', 'there is no message with numbers on /silent'),
+    ('/joint_states', 'they already name joints: --to actuator converts those'),
+    ('/half', 'no joint is known from the numbers in the messages'),
+    ('/foreign', "'m1', 'm2', 'm3', found 'M1', 'M2'; give the driver's names with"),
+    ('/foreign', '5 messages of /foreign rejected (foreign)'),
 ])  # fmt: skip
-@pytest.mark.parametrize('target', ['out', 'out.csv'])
-def test_where_nothing_is_converted_nothing_is_written(
-    convert, bags, tmp_path, topic, words, target
-):
+def test_if_nothing_is_converted_nothing_is_written(convert, bags, tmp_path, topic, words):
     """Exit code 1, why, and what can be done about it here; a former OUT stays as it was."""
     topics = {
         '/silent': (bags.JOINT_STATE, []),
@@ -161,13 +149,13 @@ def test_where_nothing_is_converted_nothing_is_written(
         '/good': (bags.JOINT_STATE, bags.states(5)),
     }
     source = bags.write(tmp_path / 'in', topics)
-    result, path = convert(source, '--topic', f'{topic}:/x', target=target)
+    result, path = convert(source, '--topic', f'{topic}:/x', target='out')
     assert (result.code, result.out, path.exists()) == (1, '', False)
-    assert all(each in result.err for each in words)
-    assert 'the parameter' not in result.err
-    convert(source, '--topic', '/good:/x', target=target)
+    assert words in result.err
+    assert 'nothing is written' in result.err
+    convert(source, '--topic', '/good:/x', target='out')
     before = _contents(path)
-    assert convert(source, '--topic', f'{topic}:/x', target=target)[0].code == 1
+    assert convert(source, '--topic', f'{topic}:/x', target='out')[0].code == 1
     assert _contents(path) == before
 
 
@@ -183,7 +171,7 @@ def parameter_file(path, text):
     return '--params-file', path
 
 
-@pytest.mark.parametrize('where', ['option', 'file', 'both'])
+@pytest.mark.parametrize('where', ['file', 'both'])
 def test_names_of_drivers_are_translated_in_both_directions(convert, bags, tmp_path, where):
     """The same name by its topic, as in the bridge; back to each driver comes what it has."""
     left, right = 'left/actuator_states', 'right/actuator_states'
@@ -197,10 +185,8 @@ def test_names_of_drivers_are_translated_in_both_directions(convert, bags, tmp_p
     in_file = entries if where == 'file' else ['X=m1']
     text = f'actuator_state_topics: [{left}, {right}]\nactuator_names: {in_file}'
     file = parameter_file(tmp_path / 'bridge.yaml', text)
-    option = ('--actuator-names', *entries)
-    pairs = ('--topic', f'/{left}:/joint_states', f'{right}:/joint_states')
-    forward = {'option': (*pairs, *option), 'file': file, 'both': (*file, *option)}[where]
-    result, joints = convert(source, *forward, target='joints.mcap')
+    option = () if where == 'file' else ('--actuator-names', *entries)
+    result, joints = convert(source, *file, *option, target='joints.mcap')
     assert (result.code, result.err) == (0, '')
     assert bags.told(joints) == bags.live(
         [(name[1:], *message) for name, *message in bags.read(source).messages],
@@ -221,11 +207,7 @@ wrap_period: [m1=0.5]
 unknown_turn: {}
 unknown_rates: zero
 unknown_joints: 'nan'
-command_joints: []
-on_stop: nothing
 limits: 7
-autostart: maybe
-robot_description: [x]
 actuator_names: []
 state_timeout: 0.5
 publish: on_all
@@ -270,29 +252,19 @@ def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path, u
 @pytest.mark.parametrize(('given', 'words'), [
     ('actuator_names: M1=m1', "line 3: actuator_names: expected a list of texts, found 'M1=m1"),
     ('actuator_names: [M1]', "expected entries 'left=right', no left side twice, found 'M1'"),
-    ('actuator_names: [1, 2]', 'actuator_names: expected a list of texts, found a sequence'),
-    ('actuator_names: [M1=m9]', "unknown actuator 'm9', known: m1, m2, m3"),
     ('pass_through: 1', "pass_through: expected true or false, found '1'"),
-    ('unknown_rates: none', "unknown_rates cannot be accepted (expected 'nan' or 'zero'"),
     ('wrap_period: [m1=0]', "wrap_period of 'm1' cannot be accepted"),
     ('state_timeout: soon', 'state_timeout: expected a decimal number'),
-    ('transmissions.wrist.joints.roll.mechanical_reduction: 0.0', 'other than zero'),
     ('pass_through: true\npass_through: false', 'is given twice, as True and False'),
     (['--actuator-names', 'M1'], "--actuator-names: expected entries 'left=right'"),
     (['--actuator-names', 'M1=m9'], "unknown actuator 'm9', known: m1, m2, m3"),
     (['--actuator-names', 'm1=m2'], "expected also a driver's name for m1"),
-    (['--params-file', 'no/such.yaml'], "cannot read 'no/such.yaml'"),
     (['--topic', 'a'], "--topic takes SOURCE:TARGET, found 'a'"),
-    (['--topic', 'a:'], '--topic takes SOURCE:TARGET'),
-    (['--topic', 'a:b:c'], '--topic takes SOURCE:TARGET'),
     (['--topic', 'a:b', '/a:c'], "'/a' is given twice"),
     (['--topic', '/none:/b'], "no topic '/none'; topics with joint states are: /actuator"),
     (['--topic', '/note:/b'], "'/note' cannot be converted: expected sensor_msgs/msg/Joint"),
     (['--topic', '/actuator_states:/other_states'], "'/other_states' is in '"),
     (['--keep', '--topic', '/actuator_states:/actuator_states'], 'already; name another'),
-    (['--to', 'motor'], 'invalid choice'),
-    (['--storage', 'csv'], 'invalid choice'),
-    (['--alias', 'x'], "--alias: expected entries 'left=right'"),
 ])  # fmt: skip
 def test_a_mistake_is_one_sentence(refuse, bags, tmp_path, given, words):
     """In a parameter file or an argument: exit code 2, what is wrong; nothing is written."""
@@ -314,11 +286,9 @@ def test_what_is_not_there_is_one_sentence(refuse, bags, tmp_path, robot_file):
 
 
 @pytest.mark.parametrize('name', OUTPUTS)
-def test_nothing_is_replaced_without_force(refuse, run, bags, tmp_path, name):
+def test_nothing_is_replaced_without_force(refuse, convert, bags, tmp_path, name):
     """OUT stays as it is, with --force it becomes what a fresh conversion gives."""
-    source = bags.write(tmp_path / 'in', bags.recording(4))
-    target, fresh = tmp_path / name, tmp_path / 'fresh' / name
-    fresh.parent.mkdir()
+    source, target = bags.write(tmp_path / 'in', bags.recording(4)), tmp_path / name
     if name == 'out':
         bags.write(target, {'/x': (bags.STRING, [])})
     else:
@@ -326,9 +296,9 @@ def test_nothing_is_replaced_without_force(refuse, run, bags, tmp_path, name):
     before = _contents(target)
     refuse('is there already; --force replaces it', 'convert', source, target)
     assert _contents(target) == before
-    assert run('convert', source, target, '--force').code == 0
-    assert run('convert', source, fresh).code == 0
-    assert _contents(target) == _contents(fresh)
+    (tmp_path / 'fresh').mkdir()
+    written, fresh = (convert(source, target=path)[1] for path in (name, f'fresh/{name}'))
+    assert _contents(written) == _contents(fresh)
 
 
 def test_a_folder_that_is_no_bag_is_never_replaced(refuse, bags, tmp_path):
