@@ -220,9 +220,12 @@ def test_what_is_saved_gives_the_numbers_back(suffix):
             '<offset>0.55</offset>',
         ]
     else:
-        assert read_parameter_file(saved.data, path) == values
-        tuned = model.original.with_parameters(strip_prefixes(values))
-    assert tuned.tunables == model.robot.tunables
+        read = read_parameter_file(saved.data, path)
+        assert read == values
+        tuned = model.original.with_parameters(strip_prefixes(read))
+        assert tuned.tunables == model.robot.tunables
+    for name, value in values.items():
+        assert TuneModel(ARM, tuned).find_value(name) == value
 
 
 def test_a_robot_of_a_file_begins_inside_its_limits_and_moves_by_its_motors():

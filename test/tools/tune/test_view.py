@@ -204,7 +204,9 @@ def test_sliders_move_a_robot_of_a_file_and_degrees_change_them(open_page):
     page.do('degrees', value=True)
     assert page.widgets['offset [°]'].value == f'{math.degrees(0.25):.10g}'
     assert page.widgets['move shoulder_pan'].max == pytest.approx(math.degrees(radians))
+    page.do('move shoulder_pan', math.degrees(radians))
     assert '166.1' in page.text  # 2.9 rad, the limit of the joint
+    assert page.robot.read_state().joints[0][0] == pytest.approx(radians)
 
 
 def test_pages_show_what_others_change_and_keep_what_is_typed(open_page):
