@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from zoo.elements import urdf
 from zoo.linkages import joint
 
 from transmission_bridge.description import load_description
@@ -22,10 +23,11 @@ from transmission_bridge.description.specs import Pose
 from transmission_bridge.description.visuals import load_visuals, VisualSpec
 from transmission_bridge.kinematics import JointDevice
 from transmission_bridge.resources import resource
+from transmission_bridge.tools.cli import UsageError
 
 pytest.importorskip('viser', reason='viser is not installed (extra tune)')
 
-from transmission_bridge.tools.tune import shapes
+from transmission_bridge.tools.tune import pose, shapes
 from transmission_bridge.tools.tune.pose import LinkPoses
 from transmission_bridge.tools.tune.robots import list_limits
 from transmission_bridge.tools.tune.scene import RobotScene
@@ -69,6 +71,14 @@ def test_what_is_behind_a_joint_of_unknown_position_is_unknown(slides):
     assert sorted(links) == ['b', 'c', 'd']
 
 
+def test_a_robot_of_very_many_joints_is_drawn_in_part(monkeypatch):
+    """And says how much is left out."""
+    monkeypatch.setattr(pose, 'MOST_LINKS', 5)
+    poses = LinkPoses(load_description(urdf('abcdefgh')))
+    assert (len(poses.links), poses.n_left_out) == (5, 4)
+    assert poses(dict.fromkeys(poses.joints, 0.0))[0].shape == (5, 4, 4)
+
+
 @pytest.mark.parametrize('text', [
     TREE.replace('</robot>', LOOP),
     '<robot name="empty"/>',
@@ -109,6 +119,7 @@ def mesh(uri: str = MESH, origin: Pose = Pose(), size=(1.0, 1.0, 1.0)) -> Visual
     ('file:///etc/passwd', 'not in a package'),
     ('/etc/passwd', 'not in a package'),
     ('http://elsewhere.example/a.stl', 'not in a package'),
+    ('a.stl', 'not in a package'),
     ('package://arm/../secret.stl', 'not a file in a package'),
     ('package://arm/x/../../secret.stl', 'not a file in a package'),
     ('package://arm', 'not a file in a package'),
@@ -136,6 +147,13 @@ def test_a_package_is_found_by_its_name_and_by_the_ament_index(packages, tmp_pat
     assert Packages().find_file('package://other/a.stl') == tmp_path / 'share' / 'other' / 'a.stl'
     with pytest.raises(ShapeError, match='not installed'):
         Packages().find_file('package://another/a.stl')
+
+
+@pytest.mark.parametrize('entry', ['=x', 'arm=/nowhere/at/all'])
+def test_a_package_path_has_to_be_one(entry):
+    """Wrong usage is said before anything is served."""
+    with pytest.raises(UsageError, match='--package-path: expected NAME=FOLDER'):
+        Packages([entry])
 
 
 @pytest.mark.parametrize(('name', 'most', 'count', 'words'), [
@@ -203,10 +221,11 @@ HALF = math.radians(37.5)
 @pytest.fixture
 def drawn():
     """Return the scene of the arm, the server that draws it, and its meshes by name."""
-    server, meshes, clicked = MagicMock(), {}, Mock()
+    server, meshes = MagicMock(), {}
     server.scene.add_mesh_simple.side_effect = lambda name, *_, **given: meshes.setdefault(
         name, Mock(color=given['color'])
     )
+    clicked = Mock()
     scene = RobotScene(server, ARM, TEXT, Packages(), clicked)
     return SimpleNamespace(scene=scene, server=server, meshes=meshes, clicked=clicked)
 

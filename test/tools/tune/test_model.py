@@ -160,6 +160,10 @@ def test_a_preview_is_what_happens(position, offset, factor):
     for name, was, will in zip(model.robot.joint_names, before, after, strict=True):
         assert moved.get(name, (was, was)) == (was, will)
     assert not any(each.before * each.after < 0.0 for each in preview.ratios)
+    # Of what cannot be accepted, why, in the words of the bridge.
+    refused = model.preview_change({f'{PAN}.mechanical_reduction': 0.0}, position)
+    assert refused.robot is None
+    assert 'a number other than zero' in refused.reason
 
 
 @given(st.lists(st.tuples(st.floats(-3.0, 3.0), st.sampled_from([0.5, 2.0])), min_size=1))
@@ -219,6 +223,7 @@ def test_what_is_saved_gives_the_numbers_back(suffix):
             '<mechanical_reduction>-101.0</mechanical_reduction>',
             '<offset>0.55</offset>',
         ]
+        assert len(saved.data.splitlines()) == len(ARM.splitlines())
     else:
         read = read_parameter_file(saved.data, path)
         assert read == values
@@ -232,14 +237,21 @@ def test_a_robot_of_a_file_begins_inside_its_limits_and_moves_by_its_motors():
     """All joints at zero where they may be."""
     robot = FileRobot(ARM, robot_of(ARM), {}, {})
     np.testing.assert_allclose(robot.read_state().joints[0], 0.0, atol=1e-12)
+    robot.move_actuator(0, 101.0)
+    moved = dict(zip(robot.model.robot.joint_names, robot.read_state().joints[0], strict=True))
+    assert moved['shoulder_pan'] == pytest.approx(1.25)
     place = robot.model.robot.joint_names.index('wrist_roll')
+    before = robot.read_state().joints[0]
     robot.move_joint(place, 0.5)
     after = robot.read_state().joints[0]
-    np.testing.assert_allclose(after, np.eye(6)[place] * 0.5, atol=1e-12)
+    np.testing.assert_allclose(after - before, np.eye(6)[place] * 0.5, atol=1e-12)
     with pytest.raises(NotPossible, match='reaches this position of wrist_roll'):
         robot.move_joint(place, np.nan)
     robot.move_actuator(0, np.nan)
     np.testing.assert_array_equal(robot.read_state().joints[0], after)
+    reasons = []
+    robot.apply_values({f'{PAN}.mechanical_reduction': 0.0}, reasons.append)
+    assert 'other than zero' in reasons[0]
     shifted = robot_of(ARM.replace(b'lower="-0.4" upper="2.4"', b'lower="0.5" upper="2.4"'))
     joints = shifted.actuator_to_joint('position', find_start_position(shifted))
     assert joints[shifted.joint_names.index('elbow')] == pytest.approx(0.5)

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
 import time
 
 import pytest
@@ -113,6 +115,13 @@ def pause(page) -> None:
     page.evaluate('() => new Promise(done => setTimeout(done, 150))')
 
 
+def enter(page, label: str, text: str) -> None:
+    """Type a number, and press Enter."""
+    field(page, label).fill(text)
+    pause(page)
+    field(page, label).press('Enter')
+
+
 def choose(page, text: str) -> None:
     """Choose the transmission that is found by a text."""
     field(page, 'show').fill(text)
@@ -168,7 +177,12 @@ def test_the_page_of_a_file_loads_and_its_sliders_move_the_robot(open_page):
 def test_a_live_robot_is_corrected_in_seven_clicks_on_a_small_screen(
     open_page, live_arm, tmp_path
 ):
-    """As docs/tune.md counts them; the button that applies a change is in 800 by 600 pixels."""
+    """
+    As docs/tune.md counts them; the joint stands at a known zero.
+
+    The button that applies a change is seen at 800 by 600 pixels, and so is every
+    line of the difference.
+    """
     output = tmp_path / 'tuned.urdf'
     live_arm.positions = dict.fromkeys(live_arm.positions, 10.1)
     page = open_page('--output', output)
@@ -190,6 +204,31 @@ def test_a_live_robot_is_corrected_in_seven_clicks_on_a_small_screen(
     shows(page, 'written: ')
     tuned = RobotTransmissions(load_description(output.read_bytes()))
     assert tuned.actuator_to_joint('position', [10.1] * 6)[0] == pytest.approx(0.0, abs=1e-12)
+
+    page.get_by_role('tab', name='Tune').click()
+    press(page, 'Zero all joints of the robot here')
+    confirm(page, 'Set the position of ')
+    page.get_by_role('tab', name='Save').click()
+    press(page, 'Show difference')
+    page.wait_for_function('document.querySelector("pre").innerText.split("\\n").length > 20')
+    assert page.locator('pre').evaluate('e => e.scrollHeight <= e.clientHeight')
+
+
+def test_the_page_says_that_its_bridge_has_gone_and_restores_what_it_lost(open_page, live_arm):
+    """The sign of the connection is red until the bridge is there again."""
+    page = open_page()
+    enter(page, 'offset [rad]', '0.55')
+    live_arm.wait_for(f'{PAN}.offset', 0.55)
+    os.kill(live_arm.bridge.pid, signal.SIGKILL)
+    gone = page.get_by_text('the bridge /transmission_bridge is not there; waiting for it')
+    gone.first.wait_for(timeout=12_000.0)
+    cloud = page.locator('.tabler-icon-cloud-check').first
+    assert cloud.evaluate('e => getComputedStyle(e).stroke') == 'rgb(224, 49, 49)'
+    enter(page, 'offset [rad]', '0.6')
+    shows(page, 'the bridge has gone')
+    live_arm.start()
+    confirm(page, 'joints.shoulder_pan.offset: 0.2500 rad → 0.5500 rad')
+    live_arm.wait_for(f'{PAN}.offset', 0.55)
 
 
 #: Tries to open a socket to an address, and to read the page; gives what became of both.
@@ -241,11 +280,13 @@ def test_nobody_gets_in_without_the_code_or_from_another_origin(serve, context):
 
 
 def test_hostile_names_are_shown_and_do_nothing(open_page, tmp_path):
-    """Markup, expressions of the page's own markdown, the end of its style."""
+    """Markup, expressions of the page's own markdown, escape sequences, directions."""
     names = [
         '&lt;img src=x onerror=&quot;window.hit=1&quot;&gt;',
         '{(() =&gt; {window.hit = 1})()}',
         '&lt;/style&gt;&lt;script&gt;window.hit=1&lt;/script&gt;',
+        'a/b/../c',
+        '\u202ereversed',
     ]
     elements = [transmission(name, 'Simple', [name], [name]) for name in names]
     (tmp_path / 'hostile.urdf').write_text(urdf(names, ''.join(elements)), encoding='utf-8')
@@ -254,5 +295,8 @@ def test_hostile_names_are_shown_and_do_nothing(open_page, tmp_path):
         choose(page, name)
         page.locator('form b', has_text=name).first.wait_for()
         shows(page, 'Its numbers cannot be parameters')
+    choose(page, 'a/b/../c')
+    press(page, 'Zero here')
+    shows(page, 'Set the position of a/b/../c?')
     assert page.evaluate('window.hit') is None
     assert page.locator('img[src=x]').count() == 0

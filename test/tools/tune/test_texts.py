@@ -68,15 +68,20 @@ def test_a_name_is_never_markup(name):
         texts.format_difference([name, name, f'+{name}', f'-{name}', name] * 100),
     )
     assert 'and 298 more lines' in pages[-1]
-    assert Reader(texts.format_note('<b> & "x"')).text == '<b> & "x"'
-    label = texts.shorten_label(name)
-    assert label.isprintable()
-    assert len(label) <= 48
     for page in pages:
         reader = Reader(page)
         assert reader.tags <= TAGS
         assert reader.attributes <= ATTRIBUTES
         assert all(character.isprintable() or character == '\n' for character in reader.text)
+
+
+@given(HOSTILE)
+def test_a_label_is_short_and_printable_and_reads_as_it_is(name):
+    """Control characters as escapes; what is escaped for the page is not for the reader."""
+    shown = texts.shorten_label(name)
+    assert shown.isprintable()
+    assert len(shown) <= 48
+    assert Reader(texts.format_note('<b> & "x"')).text == '<b> & "x"'
 
 
 @given(st.floats(-1e6, 1e6), st.sampled_from(['rad', 'm', '']))

@@ -146,6 +146,12 @@ def test_typed_numbers_are_previewed_and_set_together(open_page):
     assert 'expected a number other than zero, found 0.0' in page.text
     page.do('Apply')
     assert page.widgets['reduction'].value == '101'
+    page.do('offset [rad]', '7')
+    assert 'Apply' in page.widgets
+    page.do('offset [rad]', '0.25')  # as it is
+    assert 'Apply' not in page.widgets
+    page.do('Discard')
+    assert page.widgets['offset [rad]'].value == '0.25'
 
 
 def test_a_slider_sets_its_number_at_once_unless_a_joint_is_commanded(open_page):
@@ -160,9 +166,6 @@ def test_a_slider_sets_its_number_at_once_unless_a_joint_is_commanded(open_page)
     assert page.find(OFFSET) == [1.57]
     page.do('Apply')
     assert page.find(OFFSET) == [0.75]
-    page.do('Zero here')
-    assert 'is holding a position command' in page.text
-    assert 'Do it' not in page.widgets
 
 
 @pytest.mark.parametrize(('button', 'asked', 'name', 'value'), [
@@ -191,6 +194,18 @@ def test_a_button_asks_and_does_it_when_it_is_confirmed(open_page, button, asked
     assert page.find(name) == [pytest.approx(value)]
     assert 'done' in page.text
     assert asked not in page.text
+
+
+def test_a_joint_is_set_only_by_a_number_and_while_it_is_free(open_page):
+    """Else the page says why."""
+    page = open_page()
+    page.do('is at [rad]', 'ten')
+    page.do('Is at')
+    assert 'is at: expected a decimal number' in page.text
+    command(page, 'shoulder_pan')
+    page.do('Zero here')
+    assert 'is holding a position command' in page.text
+    assert 'Do it' not in page.widgets
 
 
 def test_sliders_move_a_robot_of_a_file_and_degrees_change_them(open_page):
@@ -299,7 +314,9 @@ def test_of_very_many_joints_all_can_be_chosen_and_some_are_listed(open_page):
     assert 'and 100 more' in page.text
     assert '400 joints, 400 transmissions' in page.text
     page.do('show', 'joint_394: joint_394, joint_394')
-    assert 'offset [rad]' in page.widgets
+    page.do('offset [rad]', '0.5')
+    page.do('Apply')
+    assert page.find('transmissions.joint_394.joints.joint_394.offset') == [0.5]
 
 
 @pytest.mark.parametrize(('options', 'may_change', 'words'), [
