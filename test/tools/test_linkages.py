@@ -54,15 +54,6 @@ def test_limits_of_actuators_are_where_the_commanded_joints_meet_theirs(run, wor
         assert np.all(np.array(each['effort']) > 0.0)
 
 
-def test_what_depends_on_nothing_has_a_ratio_of_zero(run, linkages):
-    """Rounding is no ratio: the motor of the hip does not notice the knee."""
-    result = run('check', '-', '--json', '--limits', stdin=linkages['five_bar'].encode())
-    (found,) = result.json['transmissions']
-    ratios = {(each['actuator'], each['joint']): each['ratio'] for each in found['ratios']}
-    assert ratios['hip_motor', 'knee'] == 0.0
-    assert ratios['hip_motor', 'hip'] == pytest.approx([9.0, 9.0])
-
-
 def test_a_linkage_has_curves_of_its_passive_joints(run, worked, tmp_path):
     """Over each actuator, from a position that it can have, in the unit of the joint it turns."""
     pytest.importorskip('matplotlib')
@@ -125,9 +116,8 @@ def test_numbers_of_linkages_are_exported(export, numbers_of, linkages, case):
 def test_a_linkage_is_not_calibrated_and_leaves_the_others_to_it(run, refuse, linkages, tmp_path):
     """It says so, and what to do instead; a transmission beside it is calibrated."""
     pytest.importorskip('scipy')
-    alone, both, table = (tmp_path / name for name in ('alone.urdf', 'both.urdf', 'poses.csv'))
+    both, table = (tmp_path / name for name in ('both.urdf', 'poses.csv'))
     text = linkages['four_bar_knee']
-    alone.write_text(text, encoding='utf-8')
     waist = '<joint name="waist"/>' + transmission(
         'waist_t', 'Simple', {'waist': ratio(10)}, ['m']
     )
@@ -145,10 +135,6 @@ def test_a_linkage_is_not_calibrated_and_leaves_the_others_to_it(run, refuse, li
     selected = run('calibrate', both, table, '--transmission', 'waist_t')
     assert 'is a linkage' not in selected.err
     refuse('is a linkage', 'calibrate', both, table, '--transmission', 'knee_linkage')
-    table.write_text('\n'.join(['knee_motor,knee', '0,0', '1,0.05']))
-    only = run('calibrate', alone, table)
-    assert (only.code, only.out) == (2, '')
-    assert 'is a linkage' in only.err
 
 
 def test_recordings_have_passive_joints_and_what_is_out_of_reach_is_counted(
