@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 from random import Random
 
-from command_paths import reason
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
-from world import World
+from world import reason, World
 from zoo.elements import params, simple, urdf, WRIST
 
 from transmission_bridge.errors import MessageError

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 
-from command_paths import reason
 import numpy as np
 import pytest
 from state_paths import record
-from world import World
+from world import reason, World
 from zoo.elements import leg, maps, of_snippet, params, transmission
 
 from transmission_bridge.bridge.inputs import check_command_age

@@ -9,12 +9,11 @@ import math
 from pathlib import Path
 import re
 
-from command_paths import reason
 import numpy as np
 import pytest
 from scenarios import TICK
 from state_paths import record
-from world import arrays, as_words, TIMEOUT, World
+from world import arrays, as_words, reason, TIMEOUT, World
 from zoo.elements import (
     ANKLE,
     CLAW,

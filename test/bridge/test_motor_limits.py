@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 import re
 
-from command_paths import reason
 import numpy as np
 import pytest
-from world import World
+from world import reason, World
 from zoo.elements import load, numbered, pair, params, ratio, simple, transmission, urdf
 
 from transmission_bridge.errors import MessageError, ParameterError

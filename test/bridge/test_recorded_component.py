@@ -20,8 +20,8 @@ import json
 import math
 from pathlib import Path
 
-from command_paths import read_sent
 import pytest
+from world import read
 
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.options import BridgeOptions
@@ -123,7 +123,7 @@ class _Replay:
 
     def _receive(self, outgoing):
         for each in outgoing:
-            self.sent |= values_of(read_sent(each).content)
+            self.sent |= values_of(read(each.content))
 
     def _tick(self, time):
         self.sent = {}

@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 import re
 
-from command_paths import reason
 import numpy as np
 import pytest
 from state_paths import record
+from world import reason
 from zoo.elements import load
 
 from transmission_bridge.bridge.options import AUTO, BridgeOptions

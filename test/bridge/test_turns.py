@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 
-from command_paths import reason
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 from state_paths import record
-from world import World
+from world import reason, World
 from zoo.elements import leg, load, maps, numbered, params, ratio, simple, transmission, WRIST
 
 from transmission_bridge.bridge.diagnostics import ERROR, OK, WARN
