@@ -11,13 +11,10 @@ import numpy as np
 import pytest
 from state_paths import record
 from world import reason, World
-from zoo.elements import leg, maps, of_snippet, params, transmission
+from zoo.elements import leg, maps, of_snippet, params, ros1, ros1_robot, transmission
 
 from transmission_bridge.bridge.inputs import check_command_age
-from transmission_bridge.bridge.readers import find_command_names
-from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
-from transmission_bridge.transmissions import RobotTransmissions
 
 NAN, INF = math.nan, math.inf
 
@@ -113,12 +110,6 @@ def test_clamps_rejections_and_contests_are_counted_by_source_and_joint(mechanis
         assert (world.counts[source].limited, world.counts[source].clamped) == (slide, {})
 
 
-ROS1 = """<robot name="r"><link name="b"/><link name="l"/><joint name="elbow" type="continuous">
-<parent link="b"/><child link="l"/></joint>
-<transmission name="t"><type>transmission_interface/SimpleTransmission</type>
-<joint name="elbow">{}</joint>
-<actuator name="m"><mechanicalReduction>1</mechanicalReduction></actuator></transmission>
-</robot>"""
 STATE = '<hardwareInterface>hardware_interface/JointStateInterface</hardwareInterface>'
 
 
@@ -127,7 +118,6 @@ STATE = '<hardwareInterface>hardware_interface/JointStateInterface</hardwareInte
     [
         (1, STATE, False),
         (1, STATE + STATE.replace('JointState', 'EffortJoint'), True),
-        (1, '', True),
         (2, '<state_interface name="position"/>', False),
         (2, '<command_interface name="effort"/>', True),
         (2, '', True),
@@ -135,15 +125,16 @@ STATE = '<hardwareInterface>hardware_interface/JointStateInterface</hardwareInte
 )
 def test_a_joint_with_state_interfaces_alone_is_not_commanded(dialect, interfaces, is_commanded):
     """In both dialects; without any interface a joint is not only measured."""
-    text = ROS1.format(interfaces)
-    if dialect == 2:
-        text = of_snippet(transmission('t', 'Simple', ('elbow',), ('m',)))
+    if dialect == 1:
+        text = ros1_robot(ros1('elbow', reduction=1), joints=('elbow',))
+        own = '<hardwareInterface>PositionJointInterface</hardwareInterface>'
+        text = text.replace(own, interfaces)
+    else:
+        text = of_snippet(transmission('t', 'Simple', ('elbow',), ('elbow_motor',)))
         text = text.replace('<joint name="elbow"/>', f'<joint name="elbow">{interfaces}</joint>')
-    robot = RobotTransmissions(load_description(text))
-    assert ('elbow' in find_command_names(robot).commandable) == is_commanded
-    world = World(robot)
+    world = World(text)
     if is_commanded:
-        assert world.command(position={'elbow': 0.5}) == {'position': {'m': 0.5}}
+        assert world.command(position={'elbow': 0.5}) == {'position': {'elbow_motor': 0.5}}
     else:
         with pytest.raises(MessageError, match=r'elbow.*its transmission only reads'):
             world.command(position={'elbow': 0.5})

@@ -127,23 +127,6 @@ def test_a_period_is_a_positive_number_of_an_actuator(text):
         find_wrap_periods(own, BridgeOptions(wrap_period=('engine=1.0',)))
 
 
-@pytest.mark.parametrize('together', [True, False])
-def test_counting_while_all_is_well(together):
-    """Turns are counted on whether the messages give all actuators or one after the other."""
-    bridge, truth = Encoders(wrist(-60.0, 60.0, velocity=50.0)), np.array([0.3, -0.2])
-    bridge.hear(m0=0.3, m1=-0.2)
-    bridge.settle(0.3, -0.2)
-    for now in 0.01 * np.arange(1, 100):
-        truth += [0.2, -0.1]
-        m0, m1 = truth % TURN
-        if not together:
-            bridge.hear(now, m0=m0)
-        found = bridge.hear(now, m0=m0, m1=m1) if together else bridge.hear(now, m1=m1)
-        assert found == pytest.approx(bridge.robot.actuator_to_joint('position', truth))
-        shift = bridge.states.find_driver_shift(bridge.plan)
-        assert truth - (0.0 if shift is None else shift) == pytest.approx([m0, m1])
-
-
 # -- at power-up: test_power_ups.py does it with random robots -----------------------------------
 
 
@@ -246,15 +229,6 @@ def test_motion_leaves_one_turn():
 
 
 # -- tuning --------------------------------------------------------------------------------------
-
-
-def test_a_tuned_offset_counts():
-    """After a change of numbers unknown turns are checked again; known turns stay."""
-    bridge = Encoders(robot())
-    bridge.hear(m0=3.0)
-    for offset, position in ((-3.0, 0.0), (0.0, 3.0)):
-        bridge.bridge.replace_robot(bridge.robot.with_parameters({'t0.joints.j0.offset': offset}))
-        assert bridge.hear(m0=3.0) == pytest.approx([position])
 
 
 def test_a_tuned_direction_changes_the_turn_without_an_error():
@@ -365,16 +339,6 @@ def test_absolute_positions_of_joints_settle_coupled_actuators_if_they_are_of_on
     bridge.absolute(np.nan, second, now=1.0 + apart)
     found = bridge.hear(1.0 + apart, m0=0.5, m1=0.25)
     assert unknown(found) if apart else found == pytest.approx(expected)
-
-
-def test_absolute_position_of_one_actuator_does_not_refresh_that_of_another():
-    """Each has the time of the message that it came in."""
-    bridge = Encoders(wrist(**FAST))
-    bridge.absolute(TURN, np.nan, now=1.0)
-    bridge.absolute(np.nan, TURN, now=1.5)
-    assert unknown(bridge.hear(1.5, m0=0.0, m1=0.0))
-    expected = bridge.robot.actuator_to_joint('position', [TURN, TURN])
-    assert bridge.absolute(TURN, np.nan, now=1.5) == pytest.approx(expected)
 
 
 def in_turns(limit='', unit='turn', **limits):
