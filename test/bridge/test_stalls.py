@@ -69,6 +69,14 @@ def new_world():
     return _World()
 
 
+def test_commands_without_a_stall_are_accepted(world):
+    """However late they come, and whatever the clocks do: the delays only feed the baseline."""
+    assert all(world.stream(3.0))
+    assert world.is_taken(world.now - 2.0)
+    world.wall += 60.0
+    assert all(world.stream(1.0))
+
+
 @pytest.mark.parametrize('stall', [0.6, 2.2, 4.0, 6.0])
 @pytest.mark.parametrize('after', [0.0, 0.35, 1.0, 2.6, 9.9])
 def test_commands_resent_after_a_stall_are_rejected(world, stall, after):
@@ -97,6 +105,19 @@ def test_the_first_event_after_a_stall_notices_it(world, event):
     assert not world.is_taken(begun + PERIOD)
     assert not world.is_taken(begun + 2.0)
     assert world.is_taken(world.now)
+
+
+def test_resends_between_live_commands_and_in_bursts_are_rejected(world):
+    """They are never at the spacing of their source times, and so make no baseline."""
+    world.stream(3.0)
+    begun = world.now
+    world.stall(4.0)
+    for now in world.run(4.0):
+        assert not world.is_taken(now - 4.0)
+        assert world.is_taken(now)
+    for burst in range(8):
+        world.idle(0.3)
+        assert not any(world.is_taken(begun + PERIOD * (10 * burst + k)) for k in range(10))
 
 
 def test_first_sample_of_an_unknown_writer_is_rejected(world):
@@ -164,6 +185,15 @@ def test_baseline_ages(world):
         assert world.is_taken(world.now - 2.0)
     world.stall(1.0)
     assert world.is_taken(world.now - 2.0)
+
+
+def test_equal_delays_after_several_stalls_are_no_clock_that_was_set(world):
+    """A process that stands still again and again gets one old command each time."""
+    assert all(world.stream(1.0))
+    for _ in range(2 * stalls._SAMPLES):
+        world.stall(2.0)
+        assert not world.is_taken(world.now - 1.5)
+        world.idle(0.5)
 
 
 def test_check_ends_ten_seconds_after_the_stall(world):

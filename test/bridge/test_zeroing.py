@@ -183,10 +183,8 @@ def test_what_a_part_of_a_linkage_leaves_alone_keeps_its_offset(linkages):
     ('wanted', 'position', 'velocity', 'held', 'why'),
     [
         ({'knee': 5.0}, 0.0, 0.0, (), 'unreachable'),
-        ({'hip': 0.0, 'knee': 2.5}, 0.0, 0.0, (), 'unreachable'),
         # Joints that only follow the commanded ones.
         ({'knee_rod': 0.0}, 0.0, 0.0, (), 'no_offset'),
-        ({'knee_crank': 0.0}, 0.0, 0.0, (), 'no_offset'),
         ({'hip': 0.0}, 0.0, 5.0, (), 'moving'),
         ({'hip': 0.0}, 0.0, 0.0, ('knee',), 'held'),
         ({'hip': 0.0, 'knee': 0.0}, NAN, 0.0, (), 'unknown'),
@@ -206,16 +204,13 @@ ALONE = dict.fromkeys(('winch', 'right', 'hip', 'crank', 'finger'), NAN)
     ('wanted', 'position', 'velocity', 'held', 'why'),
     [
         (('roll', 'shoulder'), {'left': NAN, 'winch': NAN}, {}, '', 'unknown'),
-        (('lift', 'shoulder'), {'left': NAN, 'winch': NAN}, {}, '', 'unknown'),
         (('shoulder',), {'left': NAN, 'winch': NAN}, {}, '', None),
         # A position that the joint or a coupled one holds would get another meaning.
         (('roll',), {}, {}, 'roll', 'held'),
         (('roll',), {}, {}, 'pitch', 'held'),
         (('roll',), {}, {}, 'lift', None),
-        (('roll',), {}, {}, 'shoulder', None),
         # Times 1/4 above the threshold.
         (('lift',), {}, {'winch': 0.1}, '', 'moving'),
-        (('lift',), {}, {'winch': -0.1}, '', 'moving'),
         (('lift',), {}, {'winch': 0.03}, '', None),
         (('lift',), {}, {'winch': NAN}, '', None),
         (('lift',), {}, {'hip': 100.0}, '', None),
@@ -223,7 +218,6 @@ ALONE = dict.fromkeys(('winch', 'right', 'hip', 'crank', 'finger'), NAN)
         # If only one of two actuators has a velocity, it decides.
         (('roll',), {}, {**ALONE, 'left': 0.02}, '', 'moving'),
         (('roll',), {}, {**ALONE, 'left': 0.005}, '', None),
-        (('lift',), {}, {**ALONE, 'left': 0.02}, '', None),
         (('finger',), {}, {}, '', 'no_offset'),
         (('nobody',), {}, {}, '', 'unknown_joint'),
     ],
@@ -241,10 +235,8 @@ def test_refused(robot, wanted, position, velocity, held, why):
     [
         ((), (), dict.fromkeys(JOINTS, 0.0)),
         (('lift', 'roll'), (), {'lift': 0.0, 'roll': 0.0}),
-        (('lift', 'roll'), (1.0, 2.0), {'lift': 1.0, 'roll': 2.0}),
         ((), tuple(range(6)), dict(zip(JOINTS, range(6), strict=True))),
         (('lift', 'lift'), (), 'duplicate_name'),
-        (('lift',), (1.0, 2.0), 'size'),
         ((), (1.0,), 'size'),
     ],
 )
