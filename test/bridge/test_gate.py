@@ -307,26 +307,26 @@ class _Topics(World):
     def __init__(self):
         super().__init__(pair(), several_interfaces='latest', command_timeout=0.0)
 
-    def send(self, mode, value):
-        """Command the first joint; return why it is rejected, or its motor's number, if any."""
-        act = {'topic': f'joint_commands/{mode}', mode: {'j0': value}}
+    def send(self, wait, **joint):
+        """Command the first joint after a while; return its motor's number or the rejection."""
+        self.now += wait
+        ((mode, value),) = joint.items()
         try:
-            return self.command(**act).get(mode, {}).get('m0')
+            sent = self.command(topic=f'joint_commands/{mode}', **{mode: {'j0': value}})
         except MessageError as error:
             return error.reason
+        return sent.get(mode, {}).get('m0')
 
     def cycle(self, wait, position, velocity):
         """Send both after a while."""
-        self.now += wait
-        return self.send('position', position), self.send('velocity', velocity)
+        return self.send(wait, position=position), self.send(0.0, velocity=velocity)
 
 
 def test_the_latest_interface_counts_among_topics():
     """It does also where each interface has a topic of its own, after a silence of all, too."""
     world = _Topics()
     for step in range(10):
-        world.now += 0.1
-        assert world.send('position', 0.1 * step) == 0.1 * step
+        assert world.send(0.1, position=0.1 * step) == 0.1 * step
     unknown = 'several_interfaces'
     assert world.cycle(0.1, 0.9, 0.0) == (0.9, unknown)
     assert world.cycle(0.1, 0.9, 0.0) == (unknown, unknown)
@@ -336,31 +336,24 @@ def test_the_latest_interface_counts_among_topics():
     assert world.cycle(0.6, 1.0, 2.0) == (1.0, None)
 
 
-@pytest.mark.parametrize('modes', [('position', 'velocity'), ('velocity', 'position')])
-def test_topics_without_history_are_rejected(modes):
+@pytest.mark.parametrize(('first', 'second'), [('position', 'velocity'), ('velocity', 'position')])
+def test_topics_without_history_are_rejected(first, second):
     """The order of the first messages of two topics is chance; the first change decides."""
     world = _Topics()
-    first, second = modes
-    world.send(first, 1.0)
-    for _ in range(20):
-        for mode in reversed(modes):
-            world.now += 0.05
-            assert world.send(mode, 1.0) == 'several_interfaces'
-    assert world.send(second, 1.1) == 1.1
-    assert world.send(first, 1.0) is None
+    world.send(0.0, **{first: 1.0})
+    for mode in (second, first) * 20:
+        assert world.send(0.05, **{mode: 1.0}) == 'several_interfaces'
+    assert world.send(0.0, **{second: 1.1}) == 1.1
+    assert world.send(0.0, **{first: 1.0}) is None
 
 
 def test_a_topic_that_ended_holds_nothing():
     """The one that continues is sent though it stands still and the other one changed since."""
     world = _Topics()
     for step in range(20):
-        world.now += 0.1
-        found = world.send('velocity', 2.0)
-        world.send('position', 0.1 * step)
-    sent = [found]
-    for _ in range(12):
-        world.now += 0.125
-        sent.append(world.send('velocity', 2.0))
+        found = world.send(0.1, velocity=2.0)
+        world.send(0.0, position=0.1 * step)
+    sent = [found, *(world.send(0.125, velocity=2.0) for _ in range(12))]
     assert sent == [None] * 9 + [2.0] * 4
 
 
