@@ -195,10 +195,3 @@ def test_a_trajectory_that_cannot_be_used_is_refused(robot, mechanism, names, po
     world = World(mechanism if {*names} & {'knee', 'near', 'copy'} else robot, max_waypoints=3)
     ways = [(point.get('time', number), point) for number, point in enumerate(points)]
     check_refusal(world, why, world.trajectory, names, *ways)
-
-
-@pytest.mark.parametrize('time', [0.0, 3.0 + 1e-9])
-def test_first_time_may_be_zero_or_not(robot, time):
-    """A trajectory may begin at once or later, and may have as many waypoints as are allowed."""
-    (point,) = World(robot, max_waypoints=1).trajectory('lift', (time, {'positions': 1.0}))
-    assert point.time == (int(time), round(time % 1 * 1e9))

@@ -237,17 +237,6 @@ def test_a_driver_that_was_started_again_with_other_names(timeout, level):
     assert driver.run(every(0.1, 2.5, 10.0))[-1] is None
 
 
-def test_a_gripper_on_the_topic_of_a_driver():
-    """Messages about others are no trouble while a driver of the robot may have no news."""
-    driver = _Driver()
-    driver.run(every(0.01, 5.0), moving)
-    driver.publishers = {1: "'/driver'", 2: "'/gripper'"}
-    driver.refuses = 'foreign'
-    first, *found = driver.run(every(0.1, 20.0, 5.0), moving)
-    assert first is None
-    assert {trouble.name for trouble in found} == {'shared'}
-
-
 @pytest.mark.parametrize(('used', 'level'), [(8.9, ERROR), (9.1, None), (10.1, ERROR)])
 def test_a_topic_without_a_usable_message_within_the_timeout_is_an_error(used, level):
     """Also one of a time to come."""
