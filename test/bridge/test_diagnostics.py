@@ -277,16 +277,6 @@ def of_actuators(robot, path, now=1.0):
     return inspection.inspect_actuators(robot, path.states, now, stale, {})
 
 
-def test_transmissions_that_are_loaded(robot):
-    """They are OK."""
-    statuses = of_robot(robot, state_path(robot))
-    assert set(statuses) == {'hoist', 'gauge', 'wrist', 'arm'}
-    wrist = statuses['wrist']
-    assert (wrist.level, wrist.message, wrist['loaded']) == (OK, 'loaded', 'True')
-    having(wrist, type='transmission_interface/DifferentialTransmission')
-    having(wrist, NaN='0', domain='0', singular='0', branch='0')
-
-
 def test_nan_is_counted(robot, feed, time):
     """NaN and infinite numbers are counted for their transmissions; positions are a warning."""
     path, nan, window = state_path(robot), math.nan, Recent(time)
@@ -353,7 +343,8 @@ def test_map_troubles(robot, time):
         'could not be mapped: domain (outside the positions that the mechanism can reach), '
         'branch (the solution is on another assembly branch)'
     )
-    having(looks[1], domain='3', branch='1', singular='0')
+    having(looks[1], domain='3', branch='1', singular='0', loaded='True', NaN='0')
+    having(looks[1], type='transmission_interface/DifferentialTransmission')
 
 
 # -- single actuators ----------------------------------------------------------------------------

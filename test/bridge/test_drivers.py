@@ -8,13 +8,12 @@ from __future__ import annotations
 from contextlib import suppress
 import math
 
-from command_paths import check_ratios, Commands, reason
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 from state_paths import record, StatePath
-from world import World
+from world import check_ratios, reason, way, World
 from zoo.elements import leg, maps, params, ratio, transmission, urdf
 
 from transmission_bridge.bridge.driver_units import DriverUnits
@@ -25,11 +24,9 @@ from transmission_bridge.bridge.robot_plan import find_motor_bounds
 from transmission_bridge.bridge.sensors import SensorPath
 from transmission_bridge.bridge.state_plan import NamePlan
 from transmission_bridge.bridge.states import States
-from transmission_bridge.bridge.zeroing import find_zero_offsets
 from transmission_bridge.description import load_description
-from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
+from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.joint_state import Layout
-from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import EMPTY
 
@@ -50,9 +47,9 @@ ARMS = {
 
 
 def bridge_with(entries):
-    """Return the commands of a robot of joints without transmissions, with these drivers."""
+    """Return a bridge of a robot of joints without transmissions, with these drivers."""
     topics = dict.fromkeys(['actuator_states', *(each.rpartition(':')[0] for each in entries)])
-    return Commands(
+    return World(
         maps(ACTUATORS),
         actuator_names=tuple(f'{driver_name}={name}' for driver_name, name in entries.items()),
         actuator_state_topics=tuple(filter(None, topics)),
@@ -105,8 +102,8 @@ def test_every_number_reaches_its_driver_and_nobody_else(robot, command):
     }
     found, plan = [], NamePlan(ACTUATORS, entries)
     states, bridge = States(plan), bridge_with(entries)
-    bridge.send(command)
-    parts = [(namespace, part) for _, namespace, part in bridge.sent]
+    bridge.command_record(command)
+    parts = [(topic.removesuffix('actuator_commands'), part) for topic, part in bridge.sent]
     for namespace, part in parts:
         assert (part.stamp, part.frame_id) == (command.stamp, '')
         for field in FIELDS:
@@ -129,14 +126,11 @@ def test_every_number_reaches_its_driver_and_nobody_else(robot, command):
 def test_trajectories_are_divided_alike():
     """Each driver gets its columns of every waypoint, with all times; omitted rates stay so."""
     bridge = bridge_with(ARMS)
-    bridge.send(record('ab', [1.0, 2.0]))
-    points = tuple(
-        Waypoint((second, 5), 10.0 * second + np.arange(4.0), EMPTY, EMPTY, EMPTY)
-        for second in (1, 2)
-    )
+    bridge.command_record(record('ab', [1.0, 2.0]))
+    points = [(n + 5e-9, {'positions': 10.0 * n + np.arange(4.0)}) for n in (1, 2)]
     bridge.sent.clear()
-    bridge.map(TrajectoryRecord((3, 4), 'f', tuple('gcad'), points), None)
-    parts = {namespace: part for _, namespace, part in bridge.sent}
+    bridge.bridge.send_joint_trajectory(way('gcad', points, (3, 4), 'f'), bridge.now, None)
+    parts = {topic.removesuffix('actuator_trajectory'): part for topic, part in bridge.sent}
     assert {space: part.names for space, part in parts.items()} == {
         'left/': ('M1',), 'right/': ('M1', 'M2'), '': ('g',)
     }  # fmt: skip
@@ -192,8 +186,8 @@ def test_commands_reach_the_driver_under_its_own_names(entries, names, expected)
     """Names with a driver's name are exchanged, also crosswise; the others and the rest stay."""
     numbers = dict(zip(names, np.arange(4.0), strict=False))
     bridge = bridge_with(entries)
-    bridge.send(record(names, [*numbers.values()]))
-    ((_, _, part),) = bridge.sent
+    bridge.command_record(record(names, [*numbers.values()]))
+    ((_, part),) = bridge.sent
     assert part.names == expected
     assert part.position.tolist() == [numbers[name] for name in sorted(names)]
 
@@ -214,14 +208,6 @@ def test_two_actuators_are_never_one_to_a_driver(entries, words):
     with pytest.raises(ParameterError, match=words) as caught:
         DriverNames(entries, ACTUATORS)
     assert caught.value.parameter == 'actuator_names'
-
-
-def test_unknown_actuators_of_a_driver():
-    """An actuator that is not there is refused behind a topic, too, and commands nothing."""
-    entries = {'left/states:M1': 'nobody'}
-    with pytest.raises(UnknownNameError, match='nobody'):
-        NamePlan(ACTUATORS, entries)
-    assert DriverNames(entries, ACTUATORS).namespaces == ('',)
 
 
 def test_a_name_that_another_actuator_keeps():
@@ -391,33 +377,6 @@ def test_sensors_are_in_the_units(twins, interface, row):
         found.append(getattr(sensor.map_sensors(layout, message, a, (1, 0)), FIELDS[row]))
         np.testing.assert_allclose(sensor.find_actuator_values(), a, rtol=1e-12)
     np.testing.assert_allclose(*found, rtol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ('joint', 'motors', 'speed', 'limit', 'words'),
-    [
-        # Times 1/50: 0.05 rpm are 0.005 rad/s, at rest; 0.2 rpm are not.
-        ('lift', ('winch',), 0.05, 0.01 / 50.0, ''),
-        ('lift', ('winch',), 0.2, 0.01 / 50.0, 'is moving'),
-        # A motor of a coupled pair whose joint has an unknown speed: 0.0077 and 0.0153 rad/s.
-        ('pitch', ('left', 'right'), 5.0, 0.01, ''),
-        ('pitch', ('left', 'right'), 10.0, 0.01, r'its actuator left is moving at 0\.0153'),
-    ],
-)
-def test_zeroing_compares_speeds_in_si(twins, joint, motors, speed, limit, words):
-    """Where the speed of the joint is unknown, that of its motor."""
-    _, robot = twins
-    places = [robot.actuator_names.index(name) for name in motors]
-    rows = np.full((3, len(robot.actuator_names)), NAN)
-    rows[0, places] = 3.0 * math.tau
-    rows[1, places[0]] = speed * all_scales(robot)[1, places[0]]
-    more = {'held': np.zeros(len(NAMES), bool), 'max_velocity': limit}
-    if words:
-        with pytest.raises(MessageError, match=words):
-            find_zero_offsets(robot, {joint: 0.0}, rows, **more)
-        return
-    (change,) = find_zero_offsets(robot, {joint: 0.0}, rows, **more)
-    assert joint == 'pitch' or change.new == pytest.approx(-3.0 * math.tau / 50.0)
 
 
 @pytest.mark.parametrize(

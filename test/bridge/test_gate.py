@@ -9,12 +9,10 @@ import math
 from pathlib import Path
 import re
 
-from command_paths import reason
 import numpy as np
 import pytest
 from scenarios import TICK
-from state_paths import record
-from world import arrays, as_words, TIMEOUT, World
+from world import arrays, as_words, reason, TIMEOUT, World
 from zoo.elements import (
     ANKLE,
     CLAW,
@@ -23,7 +21,6 @@ from zoo.elements import (
     NARROW,
     numbered,
     pair,
-    params,
     three,
     transmission,
     WRIST,
@@ -31,10 +28,7 @@ from zoo.elements import (
 from zoo.robots import maps as promise_maps
 
 from transmission_bridge.bridge import bridge
-from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.joint_state import Layout
 
 # -- joints that follow --------------------------------------------------------------------------
 
@@ -66,15 +60,6 @@ def test_a_joint_that_follows_keeps_its_limits(limits, command, clamped, free):
         assert world.command(**command) == {mode: {'m0': pytest.approx(expected, rel=1e-12)}}
         is_clamped = limits == 'clamp' and clamped != free
         assert world.counts['joint_commands'].clamped == ({'j1': 1} if is_clamped else {})
-
-
-def test_joints_without_a_common_position_within_their_limits_are_rejected():
-    """If no motor position keeps all joints within their limits, a position is rejected."""
-    joints = {'j0': '', 'j1': '<offset>2.5</offset>'}
-    pair = transmission('pair', 'Coupled', joints, ('m0',), params(matrix='1; 1'))
-    world = World(numbered(pair, NARROW))
-    assert reason(world.command, position={'j0': -0.5}) == 'limit'
-    assert world.command(velocity={'j0': -0.5}) == {'velocity': {'m0': pytest.approx(-0.5)}}
 
 
 def test_a_step_of_a_joint_that_follows_counts():
@@ -322,26 +307,26 @@ class _Topics(World):
     def __init__(self):
         super().__init__(pair(), several_interfaces='latest', command_timeout=0.0)
 
-    def send(self, mode, value):
-        """Command the first joint; return why it is rejected, or its motor's number, if any."""
-        act = {'topic': f'joint_commands/{mode}', mode: {'j0': value}}
+    def send(self, wait, **joint):
+        """Command the first joint after a while; return its motor's number or the rejection."""
+        self.now += wait
+        ((mode, value),) = joint.items()
         try:
-            return self.command(**act).get(mode, {}).get('m0')
+            sent = self.command(topic=f'joint_commands/{mode}', **{mode: {'j0': value}})
         except MessageError as error:
             return error.reason
+        return sent.get(mode, {}).get('m0')
 
     def cycle(self, wait, position, velocity):
         """Send both after a while."""
-        self.now += wait
-        return self.send('position', position), self.send('velocity', velocity)
+        return self.send(wait, position=position), self.send(0.0, velocity=velocity)
 
 
 def test_the_latest_interface_counts_among_topics():
     """It does also where each interface has a topic of its own, after a silence of all, too."""
     world = _Topics()
     for step in range(10):
-        world.now += 0.1
-        assert world.send('position', 0.1 * step) == 0.1 * step
+        assert world.send(0.1, position=0.1 * step) == 0.1 * step
     unknown = 'several_interfaces'
     assert world.cycle(0.1, 0.9, 0.0) == (0.9, unknown)
     assert world.cycle(0.1, 0.9, 0.0) == (unknown, unknown)
@@ -351,31 +336,24 @@ def test_the_latest_interface_counts_among_topics():
     assert world.cycle(0.6, 1.0, 2.0) == (1.0, None)
 
 
-@pytest.mark.parametrize('modes', [('position', 'velocity'), ('velocity', 'position')])
-def test_topics_without_history_are_rejected(modes):
+@pytest.mark.parametrize(('first', 'second'), [('position', 'velocity'), ('velocity', 'position')])
+def test_topics_without_history_are_rejected(first, second):
     """The order of the first messages of two topics is chance; the first change decides."""
     world = _Topics()
-    first, second = modes
-    world.send(first, 1.0)
-    for _ in range(20):
-        for mode in reversed(modes):
-            world.now += 0.05
-            assert world.send(mode, 1.0) == 'several_interfaces'
-    assert world.send(second, 1.1) == 1.1
-    assert world.send(first, 1.0) is None
+    world.send(0.0, **{first: 1.0})
+    for mode in (second, first) * 20:
+        assert world.send(0.05, **{mode: 1.0}) == 'several_interfaces'
+    assert world.send(0.0, **{second: 1.1}) == 1.1
+    assert world.send(0.0, **{first: 1.0}) is None
 
 
 def test_a_topic_that_ended_holds_nothing():
     """The one that continues is sent though it stands still and the other one changed since."""
     world = _Topics()
     for step in range(20):
-        world.now += 0.1
-        found = world.send('velocity', 2.0)
-        world.send('position', 0.1 * step)
-    sent = [found]
-    for _ in range(12):
-        world.now += 0.125
-        sent.append(world.send('velocity', 2.0))
+        found = world.send(0.1, velocity=2.0)
+        world.send(0.0, position=0.1 * step)
+    sent = [found, *(world.send(0.125, velocity=2.0) for _ in range(12))]
     assert sent == [None] * 9 + [2.0] * 4
 
 
@@ -438,14 +416,3 @@ def test_an_unknown_joint_is_left_out(plugin, options, is_alone):
     for number in range(200):
         world.command(velocity={f'stranger {number}': 1.0, 'j2': 1.0})
     assert len(counts) < 100
-
-
-def test_a_robot_without_joints_ignores_and_stops():
-    """A robot without joints is sent nothing, by a command without names, by time or at a stop."""
-    sent = []
-    world = Bridge(maps({}, ''), BridgeOptions(), sent.extend)
-    nothing = record((), ())
-    layout = Layout(nothing.names, (0, 0, 0))
-    world.send_joint_command(layout, nothing, (1, 0), 1.0)
-    assert world.end_expired_commands((1, 0), 9.0) == world.send_stop((1, 0), 9.0) == ()
-    assert not sent

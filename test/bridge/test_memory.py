@@ -40,17 +40,11 @@ FLOODS = {
         for long in [f'{number}' + 'x' * 900_000]
         for names in ((*KNOWN, long), (f'{long}\U0001f600',))
     ],
-    'frames that each are a form of their own': [
-        (KNOWN, 'f' * (20_000 * number)) for number in range(40)
-    ],
     'layouts of hundreds of names, and of one': [
         (known + tuple(f'{number}_{each}' for each in range(size)), '', (True, not known, False))
         for number in range(70)
         for size in (300, 1)
         for known in ((), KNOWN)
-    ],
-    'names that stand there thousands of times': [
-        (KNOWN * (1000 * number),) for number in range(1, 6)
     ],
 }
 

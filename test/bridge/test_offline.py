@@ -76,13 +76,6 @@ def offline(robot, recorded, direction=ACTUATOR_TO_JOINT, options=None):
     return [published for _, published in results]
 
 
-def padded(data, garbage):
-    """Return a message with garbage in the padding before its first array."""
-    changed = bytearray(data)
-    changed[2] = garbage
-    return bytes(changed) + bytes([garbage] * (garbage % 3))
-
-
 NUMBERS = st.one_of(
     st.floats(-10, 10), st.floats(), st.sampled_from([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e308])
 )
@@ -109,35 +102,28 @@ def recordings(draw, names):
             stamps = [(5, time % 10**9), (0, 0), (-3, 7), (5, 10**9), (2**31 - 1, 10**9 - 1)]
             data = writer.write_message(*stamps[int(rng.integers(len(stamps))) if odd else 0])
             if odd and rng.random() < 0.1:
-                data = padded(data, int(rng.integers(256)))
+                # Garbage in the padding before its first array, and behind its end.
+                garbage = int(rng.integers(256))
+                data = data[:2] + bytes([garbage]) + data[3:] + bytes([garbage] * (garbage % 3))
             recorded.append(Recorded(source, time, data))
     return recorded
 
 
-@pytest.mark.parametrize('name', sorted(ROBOTS))
+@pytest.mark.parametrize('interface', range(3))
 @pytest.mark.parametrize('direction', [ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR])
-@pytest.mark.parametrize('unknown', [{}, {'unknown_joints': 'nan', 'unknown_rates': 'zero'}])
-def test_numbers_that_overflow_are_unknown(name, direction, unknown):
+def test_numbers_that_overflow_are_unknown(direction, interface):
     """No infinite number is written, and every message is converted."""
-    robot = ROBOTS[name]
+    robot = ROBOTS['wrist']
     names = robot.actuator_names if direction == ACTUATOR_TO_JOINT else robot.joint_names
-    for interface in range(3):
-        recorded = []
-        for time in range(5):
-            writer = JointStateWriter(names, '', (True,) * 3)
-            rows = (writer.position, writer.velocity, writer.effort)
-            for row in rows:
-                row[:] = 0.01 * time
-            rows[interface][:] = 1.7e308
-            recorded.append(Recorded('one', time, writer.write_message(5, time)))
-        with np.errstate(all='ignore'):
-            converted = offline(robot, recorded, direction, BridgeOptions(**unknown))
-        # A position that is unknown leaves nothing of a mechanism with a variable ratio.
-        assert None not in converted or name == 'curved'
-        for data in filter(None, converted):
+    writer = JointStateWriter(names)
+    rows = (writer.position, writer.velocity, writer.effort)
+    rows[interface][:] = 1.7e308
+    recorded = [Recorded('one', time, writer.write_message(5, time)) for time in range(5)]
+    with np.errstate(all='ignore'):
+        for data in offline(robot, recorded, direction):
             view = JointStateReader().read_message(data)
-            for row in (view.position, view.velocity, view.effort):
-                assert not np.isinf(row).any()
+            assert np.isfinite([*view.position, *view.velocity, *view.effort]).any()
+            assert not np.isinf([*view.position, *view.velocity, *view.effort]).any()
 
 
 @st.composite
@@ -172,22 +158,15 @@ def test_a_recording_gives_what_the_live_bridge_publishes_to_the_last_bit(name, 
         assert offline(robot, recorded, options=options) == expected
 
 
-def stretch(robot, names, count, seed=1):
-    """Return messages that differ in stamp and numbers only."""
-    writer, rng = JointStateWriter(names), np.random.default_rng(seed)
-    recorded = []
-    for number in range(count):
-        for row in (writer.position, writer.velocity, writer.effort):
-            row[:] = rng.uniform(-0.3, 0.3, len(row))
-        recorded.append(Recorded('one', number, writer.write_message(9, number)))
-    return recorded
-
-
 @pytest.mark.parametrize('name', ['wrist', 'arm', 'mimic', 'curved'])
 def test_there_and_back_is_the_input(name):
     """Joint states back to actuator states are the recorded ones, to 1e-12 of the terms."""
     robot = ROBOTS[name]
-    recorded = stretch(robot, robot.actuator_names, 80)
+    writer, rng, recorded = JointStateWriter(robot.actuator_names), np.random.default_rng(1), []
+    for number in range(80):
+        for row in (writer.position, writer.velocity, writer.effort):
+            row[:] = rng.uniform(-0.3, 0.3, len(row))
+        recorded.append(Recorded('one', number, writer.write_message(9, number)))
     joints = [
         Recorded('one', message.time, data)
         for message, data in zip(recorded, offline(robot, recorded), strict=True)
@@ -235,19 +214,3 @@ def test_what_cannot_be_used_becomes_nothing_and_is_counted_by_source_and_reason
     assert bridge.refused == {('one', why): count for why, count in counts.items()}
     assert 'grip' in bridge.sentences['one', 'foreign']
     assert first in bridge.sentences['one', 'duplicate_name']
-
-
-def test_messages_of_other_sources_pass_and_each_bridge_has_its_own():
-    """Two bridges share nothing; a source without a bridge publishes nothing."""
-    robot = ROBOTS['arm']
-    good = JointStateWriter(robot.actuator_names).write_message(1, 0)
-    bridges = {name: OfflineBridge(robot, ACTUATOR_TO_JOINT, refuse) for name in ('one', 'two')}
-    half = JointStateWriter(['head'], fields=(True, False, False)).write_message(2, 0)
-    messages = [('one', 1, good), ('three', 2, good), ('two', 3, half), ('one', 4, half)]
-    results = [published for _, published in map_recorded(messages, bridges)]
-    names = [
-        () if data is None else JointStateReader().read_message(data).names for data in results
-    ]
-    assert names[1] == ()
-    assert names[2] == ('neck',)
-    assert len(names[0]) == len(names[3]) > 1

@@ -62,12 +62,6 @@ def test_ranges(name, value):
     assert str(span) in str(caught.value)
 
 
-def test_ranges_in_words():
-    """A range is written as it is read, without unneeded exponents."""
-    assert str(options.Range(0.001, 86_400.0, (0.0,))) == '0, or 0.001 to 86400'
-    assert str(options.Range(-1e6, 1e6)) == '-1000000 to 1000000'
-
-
 def test_pairs():
     """Entries are split at the first equals sign; a name may begin with a topic of states."""
     assert split_pairs('x', ()) == {}
@@ -125,28 +119,6 @@ def test_every_number_has_a_name_and_the_value_in_use(robot):
     assert [robot.parameters[name].value for name in values] == [0.1, False]
 
 
-@pytest.mark.parametrize(
-    ('members', 'lost', 'kept', 'line', 'subject', 'words'),
-    [
-        # Dots give two numbers one name: a finding at the second.
-        ((('t', 'x.joints.j'), ('t.joints.x', 'j')), 't.joints.x.joints.j.offset',
-         't.actuators.m0.mechanical_reduction', 3, 't.joints.x', 'dots'),
-        ((('s', 'with space'), ('u', 'plain')), 's.joints.with space.offset',
-         'u.joints.plain.offset', 2, 's', ''),
-    ],
-)  # fmt: skip
-def test_a_name_of_two_numbers_or_that_no_file_can_hold_is_none(
-    members, lost, kept, line, subject, words
-):
-    """It costs the parameters that would have it, and no others."""
-    found = find_parameter_names(robot_with(*members))
-    assert f'transmissions.{lost}' not in found.tunables
-    assert f'transmissions.{kept}' in found.tunables
-    (finding,) = (each for each in found.findings if f"{lost}'" in each.message)
-    assert (finding.severity, finding.line, finding.subject) == ('warning', line, subject)
-    assert words in finding.message
-
-
 @given(
     st.lists(
         st.tuples(*[st.sampled_from(['a', 'a.joints.b', 'b', 'b c', 'joints.b', 'é'])] * 2),
@@ -160,6 +132,9 @@ def test_each_number_has_a_name_of_its_own_or_a_finding(members):
     found = find_parameter_names(robot)
     lost = {finding.message.split("'")[1] for finding in found.findings}
     assert lost.isdisjoint(found.tunables)
+    for finding in found.findings:
+        assert (finding.severity, members[finding.line - 2][0]) == ('warning', finding.subject)
+        assert ('dots' in finding.message) == (' ' not in finding.message.split("'")[1])
     for transmission, tunables in robot.tunables.items():
         for tunable in tunables:
             name = '.'.join(('transmissions', transmission, *tunable.path))

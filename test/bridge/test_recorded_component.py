@@ -20,8 +20,8 @@ import json
 import math
 from pathlib import Path
 
-from command_paths import read_sent
 import pytest
+from world import read
 
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.options import BridgeOptions
@@ -46,41 +46,20 @@ POSED = ('shoulder', 'wrist_pitch', 'wrist_roll', 'left_finger')
 #: The joints that the values in the component's messages are for.
 GIVEN = {'position': POSED, 'velocity': ('turntable',)}
 SHOULDER = {**GIVEN, 'velocity': ('turntable', 'shoulder')}
-PITCH = {**GIVEN, 'velocity': ('turntable', 'wrist_pitch')}
 LAMP = {**GIVEN, 'position': ('lamp', *GIVEN['position'])}
-FULL = {'position': ('lamp', 'turntable', *GIVEN['position'])}
 
 
 MAPS = RobotTransmissions(load_description(URDF, strict=True))
-#: Joint states that are published: those that joints declare.
-DECLARED = {
-    *(('position', name) for name in (*POSED, 'turntable', 'right_finger')),
-    ('velocity', 'turntable'),
-    ('velocity', 'shoulder'),
-    ('effort', 'left_finger'),
-}
-
-
-def mapped(values, names, mapped_names, function):
-    """Return values by field and name, those that are known, mapped to other names."""
-    found = {}
-    for field in FIELDS:
-        row = [values.get((field, name), math.nan) for name in names]
-        numbers = zip(mapped_names, function(field, row).tolist(), strict=True)
-        found |= {(field, name): number for name, number in numbers if not math.isnan(number)}
-    return found
 
 
 def motors(joints):
-    """Return what joint commands mean to the motors."""
-    return mapped(joints, MAPS.joint_names, MAPS.actuator_names, MAPS.joint_to_actuator)
-
-
-def joints(motors):
-    """Return the joint states that the values of motors mean, those that joints declare."""
-    found = mapped(motors, MAPS.actuator_names, MAPS.joint_names, MAPS.actuator_to_joint)
-    fingers = {('position', 'right_finger'): found['position', 'left_finger']}
-    return {key: value for key, value in (found | fingers).items() if key in DECLARED}
+    """Return what joint commands, by field and name, mean to the motors."""
+    found = {}
+    for field in FIELDS:
+        row = [joints.get((field, name), math.nan) for name in MAPS.joint_names]
+        numbers = zip(MAPS.actuator_names, MAPS.joint_to_actuator(field, row), strict=True)
+        found |= {(field, name): number for name, number in numbers if not math.isnan(number)}
+    return found
 
 
 @cache
@@ -123,7 +102,7 @@ class _Replay:
 
     def _receive(self, outgoing):
         for each in outgoing:
-            self.sent |= values_of(read_sent(each).content)
+            self.sent |= values_of(read(each.content))
 
     def _tick(self, time):
         self.sent = {}
@@ -156,9 +135,6 @@ class _Replay:
             reason, text = error.reason, str(error)
         self.replies.append(Reply(time, wanted, self.sent, reason, text))
 
-    def measured(self, time):
-        return next(values for at, values in reversed(self.states) if at <= time)
-
 
 def values_of(record):
     """Return the values of a message that are known, by field and name."""
@@ -174,13 +150,6 @@ def values_of(record):
 def same(sent, expected):
     """Return whether exactly these numbers were sent, to 1e-9."""
     return sent == pytest.approx(expected, rel=0.0, abs=1e-9)
-
-
-def with_velocity(joint, more=''):
-    """Return the URDF with a velocity of a joint beside its position."""
-    start = f'<joint name="{joint}">\n      <command_interface name="position"/>'
-    assert URDF.count(start) == 1
-    return URDF.replace(start, f'{start}<command_interface name="velocity"/>{more}')
 
 
 @pytest.mark.parametrize('scenario', ['motion', 'unclaimed', 'killed', 'silent', 'released'])
@@ -220,12 +189,11 @@ def test_after_inactive_and_active_again_the_far_joint_waits_for_a_new_goal():
 
 
 def test_a_dead_driver_makes_joints_unknown_and_gets_no_position():
-    """Half a second after its last state; before, the states are the map of the motors."""
+    """Half a second after its last state."""
     replay = _Replay('driver_dead')
     end = replay.states[-1][0] + 0.5
     for time, state in replay.published:
         assert (state is None) == (time > end)
-        assert state is None or same(values_of(state), joints(replay.measured(time)))
     for reply in replay.replies:
         expected = motors(reply.wanted)
         if reply.time > end:
@@ -237,7 +205,9 @@ def test_a_dead_driver_makes_joints_unknown_and_gets_no_position():
 @pytest.mark.parametrize('policy', ['together', 'latest'])
 def test_a_released_position_is_left_out(policy):
     """It stays beside the velocity of the next controller; together sends both."""
-    replay = _Replay('switched', SHOULDER, with_velocity('shoulder'), several_interfaces=policy)
+    start = '<joint name="shoulder">\n      <command_interface name="position"/>'
+    urdf = URDF.replace(start, f'{start}<command_interface name="velocity"/>')
+    replay = _Replay('switched', SHOULDER, urdf, several_interfaces=policy)
     both = [reply for reply in replay.replies if ('velocity', 'shoulder') in reply.wanted]
     assert len({reply.wanted['position', 'shoulder'] for reply in both}) == 1 < len(both)
     for reply in replay.replies:
@@ -245,27 +215,6 @@ def test_a_released_position_is_left_out(policy):
         if policy == 'latest' and reply in both:
             del expected['position', 'shoulder_motor']
         assert same(reply.sent, expected)
-
-
-def test_half_a_wrist_in_another_mode_stops_the_wrist_alone():
-    """One message has the whole robot: the turntable goes on."""
-    urdf = with_velocity('wrist_pitch', '<state_interface name="velocity"/>')
-    replay = _Replay('half_wrist', PITCH, urdf)
-    half = [reply for reply in replay.replies if ('velocity', 'wrist_pitch') in reply.wanted]
-    for reply in replay.replies:
-        turntable = {('velocity', 'turntable_motor'): -30.0}
-        assert same(reply.sent, turntable if reply in half else motors(reply.wanted))
-    assert replay.ends == []
-    joints = ('wrist_pitch', 'wrist_roll')
-    assert replay.rejected == {f'{joint} (mixed_coupled)': len(half) for joint in joints}
-
-
-def test_an_unknown_joint_is_rejected_alone():
-    """The manager's URDF has a lamp, the bridge's has none; each array has all joints."""
-    replay = _Replay('unknown_joint_in_full_arrays', FULL)
-    lit = [reply for reply in replay.replies if ('position', 'lamp') in reply.wanted]
-    assert all(same(reply.sent, motors(reply.wanted)) for reply in replay.replies)
-    assert replay.rejected == {"'lamp' (unknown_joint)": len(lit)}
 
 
 @pytest.mark.parametrize(('scenario', 'given'), [('switched', SHOULDER), ('unknown_joint', LAMP)])

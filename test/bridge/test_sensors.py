@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 import re
 
-from command_paths import reason
 import numpy as np
 import pytest
 from state_paths import record
+from world import reason
 from zoo.elements import load
 
 from transmission_bridge.bridge.options import AUTO, BridgeOptions
@@ -82,17 +82,6 @@ def test_sensors_are_mapped_or_pass_by_role(interface, by_role, expected):
     assert sensors.measure(['left'], 100.0) == ({'pitch': 100.0} if by_role else None)
     assert sensors.measure(['right', 'left'], 20.0, 100.0) == pytest.approx(expected, rel=1e-14)
     assert sensors.measure(['right'], 20.0) == pytest.approx(expected, rel=1e-14)
-
-
-def test_a_flag_is_for_its_sensors_alone():
-    """Encoders, efforts and commands are mapped as before."""
-    mapped = load(PLAIN)
-    ignoring = mapped.with_parameters({'wrist.ignore_torque_sensor': True})
-    for interface in ('effort', 'absolute_position'):
-        both = [each.actuator_to_joint(interface, [3.0, 4.0]) for each in (mapped, ignoring)]
-        np.testing.assert_array_equal(*both)
-    both = [each.joint_to_actuator('torque', [3.0, 4.0]) for each in (mapped, ignoring)]
-    np.testing.assert_array_equal(*both)
 
 
 @pytest.mark.parametrize(

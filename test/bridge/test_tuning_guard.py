@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from command_paths import check_ratios
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from world import World
+from world import check_ratios, World
 from zoo import elements
 from zoo.elements import pair, params, transmission
 from zoo.robots import maps

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 import math
-from types import SimpleNamespace
 
 from hypothesis import strategies as st
 from zoo.reference import ACTUATORS, FIELDS, joint_value, JOINTS, Message, Number, Numbers
@@ -33,13 +32,6 @@ class Expected:
             assert len(values) == len(numbers), name
             for joint, number, value in zip(self.names, numbers, values, strict=True):
                 assert number.equals(value), (joint, name, number, value)
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A message that must be refused, and every reason that may be given for it."""
-
-    reasons: set[str]
 
 
 #: Seconds for which nothing but older stamps has to come before one is published.
@@ -90,7 +82,7 @@ class ReferenceStates:
         Take a message at a time.
 
         :param names: Driver's name to URDF name of what the robot has.
-        :returns: A :class:`Refused`, or ``None``.
+        :returns: Every reason that may be given, if it must be refused.
         """
         names = {name: name for name in ACTUATORS} if names is None else names
         known = [names[name] for name in message.names if name in names]
@@ -100,7 +92,7 @@ class ReferenceStates:
         if not known and not reasons:
             reasons.add('foreign')
         if reasons:
-            return Refused(reasons)
+            return reasons
         if now < self.latest:
             self.forget()
         self.latest = self.now = now
@@ -117,7 +109,7 @@ class ReferenceStates:
                     self.values[key] = (source, None)
         self.stamps[source] = message.stamp
         self.spoke[source] = now
-        return None
+        return reasons
 
     def actuators(self, each):
         """Return the known values of a field by actuator."""
@@ -251,6 +243,3 @@ def draw_steps(*names):
         ),
         max_size=12,
     )
-
-
-strategies = SimpleNamespace(messages=messages, changes=changes, steps=draw_steps)

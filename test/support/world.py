@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 
-from command_paths import read_sent, reason
 import numpy as np
 import pytest
 from scenarios import Array, Command, Deactivate, MODES, State, TICK, Trajectory, Tune, Wait
@@ -15,8 +14,11 @@ from state_paths import record
 from zoo.elements import load
 
 from transmission_bridge.bridge.bridge import Bridge
+from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.errors import ParameterError
+from transmission_bridge.bridge.plan import Plan
+from transmission_bridge.bridge.tuning_guard import check_tuning
+from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.messages.joint_state import Layout
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
@@ -34,7 +36,7 @@ class World:
 
     :param robot: Its description, or its maps.
     :param options: Of the bridge.
-    :ivar sent: What drivers were sent: topics and contents.
+    :ivar sent: What drivers were sent: topics with their namespaces, and contents.
     :ivar fails: Whether sending fails.
     """
 
@@ -51,7 +53,7 @@ class World:
     def _receive(self, outgoing):
         if self.fails and outgoing:
             raise ConnectionError
-        self.sent += [(each.topic, read_sent(each).content) for each in outgoing]
+        self.sent += [(each.namespace + each.topic, read(each.content)) for each in outgoing]
 
     def _sent_by(self, act, *given):
         before = len(self.sent)
@@ -123,6 +125,25 @@ class World:
         """Run the steps of a scenario, and compare what is sent with what is expected."""
         for step in scenario.steps:
             _RUNNERS[type(step)](self, step)
+
+
+def reason(act, *given, **more):
+    """Return why something is rejected."""
+    with pytest.raises(MessageError) as caught:
+        act(*given, **more)
+    return caught.value.reason
+
+
+def read(content):
+    """Return a message to a driver, a JointState as a record."""
+    is_bytes = isinstance(content, bytes)
+    return JointStateReader().read_message(content).copy_record() if is_bytes else content
+
+
+def check_ratios(before, after, position, live):
+    """Check tuned maps while joints without an active position, velocity or effort are live."""
+    plans = [Plan(robot, BridgeOptions()) for robot in (before, after)]
+    check_tuning(*plans, position, live, Ledger(plans[0]))
 
 
 def by_mode(message):
