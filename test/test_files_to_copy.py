@@ -83,12 +83,6 @@ def test_arm_moves_as_its_comments_say(motors):
         assert abs(found - sum(terms)) <= 1e-14 * sum(map(abs, terms))
 
 
-def test_one_joint():
-    """The smallest robot has one joint behind a reduction of 50."""
-    assert (ONE_JOINT.joint_names, ONE_JOINT.actuator_names) == (('hinge',), ('hinge_motor',))
-    np.testing.assert_allclose(ONE_JOINT.actuator_to_joint('position', [25.0]), [0.5], rtol=1e-15)
-
-
 # -- config/bridge.yaml --------------------------------------------------------------------------
 
 TEXT = resource('config', 'bridge.yaml').read_text(encoding='utf-8')
@@ -126,15 +120,11 @@ def test_values_are_the_defaults(yaml):
     assert 'on_stop' in found
 
 
-def test_example_of_names_is_accepted(yaml):
-    """The commented pairs are of the form that the bridge takes, and name motors of the arm."""
+def test_the_commented_examples_fit_the_arm(yaml):
+    """The pairs name its motors, and the numbers exist there and differ from its own."""
     pairs = example(yaml, 'actuator_names')
     BridgeOptions(actuator_names=tuple(pairs))
     assert {pair.partition('=')[2] for pair in pairs} <= set(ARM.actuator_names)
-
-
-def test_example_of_numbers_tunes_the_arm(yaml):
-    """The commented numbers exist in the example robot and differ from its own."""
     tuned = ARM.with_parameters(example(yaml, 'transmissions'))
     pan, wrist = 'shoulder_pan_transmission', 'wrist_transmission'
     assert tuned.transmissions[pan].joint_offset == (0.262,)

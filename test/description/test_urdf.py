@@ -57,13 +57,6 @@ def test_everything_of_a_joint_is_read():
     assert spec.calibration == CalibrationSpec(rising=0.3, falling=None)
 
 
-def test_what_a_joint_leaves_open_has_its_default():
-    """The axis is x, the origin is zero, everything else is absent."""
-    spec = load_clean(one_joint('')).joint('j')
-    assert (spec.axis, spec.origin) == ((1.0, 0.0, 0.0), Pose())
-    assert spec.limits is spec.safety is spec.mimic is spec.dynamics is spec.calibration is None
-
-
 COMPONENT = st.floats(-1e300, 1e300)
 
 
@@ -97,11 +90,9 @@ ANGLES = st.floats(-1.0, 1.0)
 
 
 @given(st.tuples(ANGLES, ANGLES, ANGLES, ANGLES), st.floats(1e-3, 1e3))
-@example((0.0, 0.7071068, 0.0, 0.7071068), 1.0)
 @example((0.0, -0.5, 0.0, 0.5), 1.0)
 @example((0.5, 0.5, -0.5, 0.5), 1.0)
 @example((0.5, 0.50000001, -0.5, 0.5), 1.0)
-@example((1.0, 0.0, 0.0, 0.0), 2.0)
 def test_a_quaternion_is_the_rotation_that_it_is(q, length):
     """URDF 1.1 has quat_xyzw, of any length; with a pitch of a right angle to rounding as well."""
     norm = math.hypot(*q)
@@ -226,14 +217,9 @@ def test_what_a_joint_cannot_mimic():
     assert loaded.joint('j5').mimic == MimicSpec('j9')
 
 
-def test_a_robot_without_a_name_is_a_warning():
-    """URDF wants a name, nothing here needs it."""
-    loaded = load('<robot/>')
-    assert (loaded.name, loaded.findings[0].message) == ('', '<robot> without a name')
-
-
 def test_unknown_elements_are_fine_and_unknown_names_told_with_the_known_ones():
-    """Materials, Gazebo extensions and whatever else a URDF holds are no findings."""
+    """Whatever else a URDF holds is no finding; that it has no name is a warning."""
+    assert load('<robot/>').findings[0].message == '<robot> without a name'
     loaded = load_clean(robot('<material name="m"/><gazebo><a/></gazebo><thing/>'))
     with pytest.raises(UnknownNameError, match='j1, j2, j3, j4'):
         loaded.joint('j9')
@@ -284,20 +270,13 @@ def test_a_material_may_be_named_elsewhere():
 
 @pytest.mark.parametrize('bad', [
     '',
-    '<geometry/>',
-    '<geometry><box/></geometry>',
     '<geometry><box size="1 2"/></geometry>',
-    '<geometry><cylinder radius="1"/></geometry>',
     '<geometry><mesh scale="1 1 1"/></geometry>',
     '<geometry><cone/></geometry>',
     f'<origin xyz="x"/>{BOX}',
 ])  # fmt: skip
 def test_what_cannot_be_read_is_left_out(bad):
-    """The link is then one without this geometry; its others stay."""
-    assert looks(bad, BOX) == (VisualSpec('a', 'box', Pose(), (1.0, 2.0, 3.0)),)
-
-
-def test_looks_need_neither_a_colour_nor_a_urdf():
-    """A colour that cannot be read is none, and an SDF has no looks."""
-    assert looks(f'{BOX}<material><color rgba="1 x 0 1"/></material>')[0].color is None
+    """The link is then one without this geometry or colour; its others stay."""
+    plain = f'{BOX}<material><color rgba="1 x 0 1"/></material>'
+    assert looks(bad, plain) == (VisualSpec('a', 'box', Pose(), (1.0, 2.0, 3.0)),)
     assert load_visuals('<sdf><model name="m"/></sdf>') == ()

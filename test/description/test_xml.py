@@ -3,21 +3,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """From text to elements, safely: what a hostile or odd text can do, and where each word stands."""
 
-from pathlib import Path
 import re
 
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
-from zoo.four_joints import robot, transmission
 
 from transmission_bridge.description import load_description
 from transmission_bridge.description.number_editor import Edit, EditableText
 from transmission_bridge.description.source import description_text, MAX_BYTES
 from transmission_bridge.description.xml import MAX_ATTRIBUTES, MAX_DEPTH, MAX_ELEMENTS, parse_xml
 from transmission_bridge.errors import DescriptionError
-
-ROOT = Path(__file__).parents[2]
 
 
 def refusal(source):
@@ -166,16 +162,6 @@ def test_what_a_text_may_hold_is_bounded():
     assert 'too many' in refusal('<robot>' + '<a/>' * (MAX_ELEMENTS + 1) + '</robot>').message
 
 
-def test_deep_parameters_reach_the_specification():
-    """The deepest element that is read can be kept as a parameter, compared and printed."""
-    depth = MAX_DEPTH - 2
-    actuator = '<actuator name="a"><mechanicalReduction>1</mechanicalReduction></actuator>'
-    deep = transmission(nested(depth, 'x'), '<joint name="j1"/>', actuator, kind='<type>T</type>')
-    spec, again = (load_description(robot(deep)).transmission('t') for _ in range(2))
-    assert (spec, hash(spec)) == (again, hash(again))
-    assert repr(spec).count("name='x'") == depth
-
-
 def test_size_is_bounded(tmp_path):
     """16 MiB are read, one byte more is refused, as text, as bytes and as a file."""
     line = '<!-- ' + 'x' * 1013 + ' -->\n'
@@ -256,21 +242,7 @@ def check_places(data):
         assert text.text.startswith(f'<{element.name}', element.start)
         assert text.text[element.end - 1] == '>'
         assert parsed.line == 1 + len(re.findall('\r\n|\n', text.text[: element.start]))
-
-
-FILES = sorted([*ROOT.glob('urdf/*.urdf'), *ROOT.glob('test/data/**/*.urdf')])
-
-
-@pytest.mark.parametrize('file', FILES, ids=lambda file: file.name)
-def test_every_element_is_found_where_the_parser_sees_it(file):
-    """Paths, attributes and words agree on every robot at hand; unchanged is unchanged."""
-    data = file.read_bytes()
-    try:
-        parse_xml(description_text(data))
-    except DescriptionError:
-        pytest.skip('refused by the parser')
-    check_places(data)
-    assert EditableText(data).encoded(()) == data
+    assert text.encoded(()) == data
 
 
 PIECES = [

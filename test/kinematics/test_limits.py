@@ -59,22 +59,6 @@ def test_box_touches_the_polytope_on_every_side(drawn):
 
 
 @given(SEEDS)
-def test_half_spaces_are_the_joint_limits(seed):
-    """A point is in the half-spaces exactly if its joints are within their bounds."""
-    rng = np.random.default_rng(seed)
-    n, m = rng.integers(1, 5, size=2)
-    jacobian = rng.normal(size=(n, m))
-    lower, upper = -rng.uniform(0.1, 2.0, n), rng.uniform(0.1, 2.0, n)
-    lower[rng.random(n) < 0.3] = -np.inf
-    upper[rng.random(n) < 0.3] = np.inf
-    matrix, bound = box_half_spaces(jacobian, lower, upper)
-    assert len(bound) == np.isfinite(lower).sum() + np.isfinite(upper).sum()
-    for a in rng.normal(size=(50, m)):
-        q = jacobian @ a
-        assert np.all(matrix @ a <= bound) == np.all((lower <= q) & (q <= upper))
-
-
-@given(SEEDS)
 def test_more_actuators_than_joints_leave_directions_free(seed):
     """An actuator that the joints determine is bounded, one that can move idly is not."""
     rng = np.random.default_rng(seed)

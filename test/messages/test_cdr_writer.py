@@ -4,7 +4,6 @@
 """Writing JointState bytes: from a template of one layout, and from records of any layout."""
 
 from dataclasses import replace
-from itertools import product
 import struct
 
 from hypothesis import given
@@ -32,29 +31,6 @@ def test_bytes_of_the_format(sample):
     if writer.rows is not None:
         writer.rows[...] = np.arange(writer.rows.size).reshape(writer.rows.shape)
         assert list(np.concatenate(arrays)) == list(range(writer.rows.size))
-
-
-@pytest.mark.parametrize('fields', list(product([False, True], repeat=3)))
-def test_fields(fields):
-    """An interface that is not sent is an empty array; the others begin as zeros."""
-    for count in range(4):
-        writer = JointStateWriter([f'joint{n}' for n in range(count)], fields=fields)
-        view = JointStateReader().read_message(writer.write_message(0, 0))
-        zeros = [[0.0] * (count if sent else 0) for sent in fields]
-        for each in (writer, view):
-            assert [array.tolist() for array in arrays_of(each)] == zeros
-
-
-def test_messages_are_apart():
-    """A message does not change when the writer is filled and written again."""
-    writer = JointStateWriter(['a', 'b'])
-    writer.position[:] = 1.0, 2.0
-    first = writer.write_message(1, 2)
-    copy = bytes(bytearray(first))
-    writer.position[:] = 3.0, 4.0
-    second = JointStateReader().read_message(writer.write_message(3, 4))
-    assert first == copy
-    assert (second.stamp, second.position.tolist()) == ((3, 4), [3.0, 4.0])
 
 
 @pytest.mark.parametrize(

@@ -51,19 +51,14 @@ TURNED = {'reduction': 2.0, 'reversed': True}
 
 @pytest.mark.parametrize(('functions', 'options', 'joint', 'actuator'), [
     (POSITION, {}, -1.2, -1.2),
-    (POSITION, {'reduction': 50.0}, 0.01, 0.5),
-    (POSITION, {'reversed': True}, 0.5, -0.5),
-    (POSITION, {'offset': 0.1}, 0.3, 0.2),
     (POSITION, {'reduction': 50.0, 'offset': 0.1, 'reversed': True}, 0.3, -10.0),
     # Rates have no offset, and efforts divide by the reduction.
-    (RATE, {'reduction': 50.0, 'offset': 100.0}, 0.01, 0.5),
-    (RATE, TURNED, 1.0, -2.0),
+    (RATE, TURNED | {'offset': 100.0}, 1.0, -2.0),
     # Reversed and a negative reduction are two spellings, and both together cancel.
     (RATE, {'reduction': -2.0}, 1.0, -2.0),
     (RATE, {'reduction': -2.0, 'reversed': True}, 1.0, 2.0),
     ((apply_acceleration, unapply_rate), TURNED, 1.0, -2.0),
-    (EFFORT, {'reduction': 50.0, 'offset': 100.0}, 10.0, 0.2),
-    (EFFORT, TURNED, 10.0, -5.0),
+    (EFFORT, TURNED | {'offset': 100.0}, 10.0, -5.0),
 ])  # fmt: skip
 def test_numbers(functions, options, joint, actuator):
     """Reduction, offset and sense act as in Beam Bots."""
@@ -91,19 +86,14 @@ def test_what_is_no_ratio_is_refused():
         apply_to_command(VelocityCommand(1.0), wrist)
 
 
-def waypoints(*points):
-    """Return a command of a trajectory that is repeated."""
-    return TrajectoryCommand(points, repeat='forever')
-
-
 COMMANDS = [
     (PositionCommand(0.75, velocity=0.25, duration=250, command_id='c'),
      PositionCommand(-0.5, velocity=-0.5, duration=250, command_id='c')),
     (PositionCommand(0.75), PositionCommand(-0.5)),
     (VelocityCommand(0.25, duration=3), VelocityCommand(-0.5, duration=3)),
     (EffortCommand(1.0, command_id=1), EffortCommand(-0.5, command_id=1)),
-    (waypoints(JointWaypoint(0.75, 250, velocity=0.25, acceleration=0.5), JointWaypoint(1, 5)),
-     waypoints(JointWaypoint(-0.5, 250, velocity=-0.5, acceleration=-1), JointWaypoint(-1, 5))),
+    (TrajectoryCommand((JointWaypoint(0.75, 250, velocity=0.25, acceleration=0.5),), 'forever'),
+     TrajectoryCommand((JointWaypoint(-0.5, 250, velocity=-0.5, acceleration=-1),), 'forever')),
 ]  # fmt: skip
 FEEDBACK = [
     (BeginMotion(5.0, 10.0, expected_arrival=7, peak_velocity=5.0, acceleration=10.0),

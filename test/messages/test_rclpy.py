@@ -6,7 +6,7 @@
 from types import SimpleNamespace
 import warnings
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from joint_states import make_sample, plain, regular_samples, samples, writer_for
 import pytest
@@ -14,7 +14,6 @@ import pytest
 from transmission_bridge.messages.cdr import (
     CutMessageError,
     JointStateReader,
-    JointStateWriter,
     UnusualMessageError,
 )
 from transmission_bridge.messages.joint_state import fill_message, record_from_message
@@ -67,7 +66,7 @@ def test_writes_what_rclpy_writes(ros, data):
 
 @given(data=st.data())
 def test_mutated(ros, data):
-    """Flipped, spliced and overwritten, what is read is what rclpy reads, or it is refused."""
+    """Flipped, spliced or cut, it is read as rclpy reads it, or refused; by rclpy too if cut."""
     message, other = (data.draw(samples).encode() for _ in range(2))
     mutated = bytearray(message)
     for start in data.draw(st.lists(st.integers(0, len(message)), min_size=1, max_size=6)):
@@ -78,42 +77,19 @@ def test_mutated(ros, data):
     warm = JointStateReader()
     for at in data.draw(st.lists(st.integers(0, len(message) - 1), min_size=5, max_size=25)):
         flipped = message[:at] + bytes([message[at] ^ flip]) + message[at + 1 :]
-        for each in (flipped, bytes(mutated)):
+        for each in (flipped, bytes(mutated), message[:at]):
             warm.read_message(message)
             try:
                 view = JointStateReader().read_message(each)
-            except UnusualMessageError:
-                with pytest.raises(UnusualMessageError):
+            except UnusualMessageError as error:
+                with pytest.raises(type(error)):
                     warm.read_message(each)
+                if isinstance(error, CutMessageError):
+                    with pytest.raises(Exception, match='deserialize'):
+                        ros.decode(each)
                 continue
             typed = plain(record_from_message(ros.decode(each)))
             assert plain(view) == plain(warm.read_message(each)) == typed
-
-
-@settings(max_examples=100)
-@given(data=st.data())
-def test_cut_for_rclpy_too(ros, data):
-    """A truncated message cannot be deserialised by rclpy."""
-    message = bytearray(data.draw(samples).encode())
-    message[3] = data.draw(st.sampled_from([0, 0, 1, 2, 3]))
-    kind = data.draw(st.sampled_from(['cut', 'count', 'random']))
-    if kind == 'cut':
-        del message[data.draw(st.integers(0, len(message))) :]
-    elif kind == 'count':
-        # Lengths of strings and counts of sequences, small ones and large ones.
-        at = 4 * data.draw(st.integers(0, len(message) // 4))
-        count = data.draw(st.integers(0, 40) | st.integers(0, 2**32 - 1))
-        message[at : at + 4] = count.to_bytes(4, 'little')
-    else:
-        words = data.draw(st.lists(st.sampled_from([0, 0, 0, 1, 2, 5]), max_size=20))
-        message[12:] = b''.join(word.to_bytes(4, 'little') for word in words)
-    try:
-        JointStateReader().read_message(bytes(message))
-    except CutMessageError:
-        with pytest.raises(Exception, match='deserialize'):
-            ros.decode(bytes(message))
-    except UnusualMessageError:
-        pass
 
 
 def test_typed_path_takes_the_rest(ros):
@@ -128,40 +104,3 @@ def test_typed_path_takes_the_rest(ros):
         record = record_from_message(ros.decode(unusual))
         assert record.names == names
         assert plain(record)[3] == sample.plain[3]
-
-
-@pytest.mark.versions
-def test_raw_subscription(ros, peer):
-    """A raw subscription's bytes, of two alternating layouts, read as the typed ones do."""
-    samples = [
-        make_sample(['left', 'right_wheel', 'π'], frame_id='base'),
-        make_sample(['a', 'bc', 'def', 'ghij'], frame_id='', fields=(True, False, True)),
-    ]
-    raw, typed = [], []
-    peer.node.create_subscription(ros.Message, 'read', raw.append, 10, raw=True)
-    peer.node.create_subscription(ros.Message, 'read', typed.append, 10)
-    publisher = peer.publisher('read', readers=2)
-    reader = JointStateReader()
-    for count in range(1, 9):
-        publisher.publish(samples[count % 2].fill(ros.Message()))
-        peer.spin_until(lambda count=count: len(raw) == len(typed) == count)
-        assert plain(reader.read_message(raw[-1])) == samples[count % 2].plain
-        assert plain(record_from_message(typed[-1])) == samples[count % 2].plain
-
-
-@pytest.mark.versions
-def test_raw_publisher(ros, peer):
-    """Written bytes arrive at a typed subscription as what was written."""
-    received = []
-    peer.node.create_subscription(ros.Message, 'written', received.append, 10)
-    publisher = peer.publisher('written')
-    writer = JointStateWriter(['left', 'right_wheel', 'π'], 'base', (True, False, True))
-    empty = JointStateWriter([])
-    for sec in range(4):
-        writer.position[:] = sec, float('nan'), -0.0
-        writer.effort[:] = float('inf'), sec, 1e-310
-        for data in (writer.write_message(sec, 2**32 - 1), empty.write_message(-sec, 0)):
-            publisher.publish(data)
-            peer.spin_until(lambda: received)
-            found = plain(record_from_message(received.pop()))
-            assert found == plain(JointStateReader().read_message(data))

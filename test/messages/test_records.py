@@ -96,8 +96,6 @@ def test_joint_commands_that_contradict_themselves(names, interface, values, rea
 
 
 @pytest.mark.parametrize(('names', 'lengths', 'is_ragged'), [
-    ('ab', (2, 2, 0), False),
-    ('ba', (2, 2, 0), False),
     ('ab', (2, 0, 2), False),
     (('ab',), (1, 1, 0), False),
     ('ab', (1, 2, 2), True),
