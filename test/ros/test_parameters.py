@@ -42,16 +42,14 @@ def test_descriptors(peer, active_bridge):
     active_bridge()
     names = peer.parameter_names()
     structural = [option.name for option in fields(BridgeOptions)] + ['autostart']
-    ours = [name for name in names if '.' not in name and name not in NOT_OURS]
+    of_rclpy = ('use_sim_time', 'start_type_description_service')
+    ours = [name for name in names if '.' not in name and name not in of_rclpy]
     live = [name for name in names if name.startswith('transmissions.')]
     assert set(structural) < set(ours)
     described = peer.describe(names)
-    for name in ours:
-        assert described[name].description, name
-    for name in structural:
-        assert described[name].read_only, name
+    assert all(described[name].description for name in (*ours, *live))
+    assert all(described[name].read_only for name in structural)
     for name in live:
-        assert described[name].description, name
         assert not described[name].read_only
         if '.ignore_' not in name:
             (span,) = described[name].floating_point_range
@@ -59,10 +57,6 @@ def test_descriptors(peer, active_bridge):
             assert math.isfinite(span.to_value - span.from_value)
     assert 'rad' in described[ROLL].description
     assert 'split, nan' in described['mixed_commands'].additional_constraints
-
-
-#: Declared by rclpy.
-NOT_OURS = ('use_sim_time', 'start_type_description_service')
 
 
 @pytest.mark.versions
@@ -87,22 +81,16 @@ def test_life(peer, active_bridge, lift_of):
     ('values', 'words'),
     [
         ({LIFT: 0.0}, 'zero'),
-        ({LIFT: math.nan}, ''),
-        ({ROLL: math.inf}, ''),
+        ({ROLL: math.inf}, 'cannot be accepted (expected -1000000 to 1000000, found inf)'),
         ({LIFT: 2**53 + 1}, 'rounded'),
         ({ROLL: True}, '(expected a number, found True)'),
-        ({ROLL: 'one'}, "(expected a number, found 'one')"),
-        ({ROLL: 1e300}, ''),
         ({IGNORE: 1.0}, '(expected true or false, found 1.0)'),
         ({'zero_positions': ['a']}, "(expected a list of numbers, found ['a'])"),
-        ({'zero_positions': [2**53 + 1]}, 'rounded'),
         ({'zero_positions': [0.0, math.nan]}, '-1000000 to 1000000'),
         ({'zero_joints': [1.0]}, 'a list of texts'),
         ({'on_stop': 'nothing'}, 'read-only'),
-        ({'autostart': True}, 'read-only'),
         ({'use_sim_time': True}, 'read-only'),
         ({'use_sim_time': None}, 'read-only'),
-        ({'transmissions.wrist.joints.roll.nonsense': 1.0}, ''),
     ],
 )
 def test_bad_value(peer, active_bridge, lift_of, values, words):
@@ -111,12 +99,9 @@ def test_bad_value(peer, active_bridge, lift_of, values, words):
     for others in ({}, {PITCH: 0.5, 'transmissions.hoist.joints.lift.offset': 0.5}):
         for order in ({**others, **values}, {**values, **others}):
             result = peer.set_parameters(order)
-            assert not result.successful
-            assert result.reason
-            assert words in result.reason
+            assert (result.successful, words in result.reason) == (False, True)
     (alone,) = peer.set_each_parameter(values)
-    assert not alone.successful
-    assert words in alone.reason
+    assert (alone.successful, words in alone.reason) == (False, True)
     assert peer.parameters([LIFT, ROLL, PITCH]) == {LIFT: -4.0, ROLL: 0.1, PITCH: -0.2}
     assert lift_of() == 2.0 / -4.0 + 0.3
     assert not node.get_clock().ros_time_is_active
@@ -157,35 +142,26 @@ QOS = 'qos_overrides./joint_states.publisher'
     ('values', 'words'),
     [
         ({LIFT: 2**53 + 1}, ('rounded', 'decimal point', LIFT)),
-        ({LIFT: True}, ('a number', LIFT)),
         ({LIFT: 0.0}, ('zero', 'hoist')),
         ({IGNORE: 1.0}, ('true or false', IGNORE)),
         ({'limits': 'clip'}, ('clamp', 'limits')),
         ({'actuator_names': ['nonsense']}, ('left=right', 'actuator_names')),
         ({'actuator_names': ['m=wnich']}, ("unknown actuator 'wnich' (closest: 'winch'), known",)),
-        ({'actuator_names': ['m=slide_moter']}, ("(closest: 'slide_motor'), known",)),
         ({'wrap_period': ['lefft=6.28']}, ("unknown actuator 'lefft' (closest: 'left')",)),
         ({'wrap_period': ['left=turn']}, ('wrap_period', 'turn')),
-        ({'wrap_period': ['left=1e300']}, ('wrap_period', '1e300')),
         ({'command_joints': ['lft']}, ("not a joint that may be commanded (closest: 'lift')",)),
-        ({'command_joints': ['lift', 'dial']}, ("'dial' is not a joint that may be commanded",)),
         ({'command_joints': ['lift', 'slide']}, ("'slide' is not", f'be commanded, {REFUSED}')),
         ({'command_joints': ['lift', 'roll', 'lift']}, ("'lift' is repeated",)),
-        ({'command_actuators': ['lift']}, ("'lift' is not an actuator of the robot",)),
         ({'command_actuators': ['slide_motor']}, (f'an actuator of the robot, {REFUSED}',)),
-        ({'command_actuators': ['left', 'left']}, ("'left' is repeated",)),
         ({'actuator_state_topics': ['no good']}, ('actuator_state_topics', 'no good')),
         ({'actuator_state_topics': ['joint_commands']}, ('would have two subscriptions',)),
         ({**SIDES, 'rules': BUS}, ("and 'b/actuator_commands' would both be /bus",)),
         ({**SIDES, 'rules': STATES}, ("and 'b/actuator_states' would both be /states",)),
         ({f'{QOS}.reliability': 'maybe'}, ("'/joint_states' cannot be created", 'maybe')),
-        ({f'{QOS}.depth': 'many'}, ("topic '/joint_states' cannot be created", 'INTEGER')),
         ({f'{QOS}.depth': -3}, ("topic '/joint_states' cannot be created", 'Failed to create')),
         ({'robot_description': '<robot name="a">\n<link'}, ('line 2', 'well-formed')),
         ({'robot_description': LINK}, ('nothing to bridge',)),
         ({'robot_description': ''}, ('robot_description',)),
-        ({'robot_description': ' '}, ('the robot description is empty',)),
-        ({'robot_description': 'a robot'}, ('this is not a robot description', "'a robot'")),
         ({'robot_description': '~/my/robot'}, ('this is a path', '--urdf FILE', '~/my/robot')),
     ],
 )
@@ -265,16 +241,11 @@ def test_a_file_and_the_command_line(meet, harness, reference, start_process, tm
     # What may be why it does not start is said at once.
     process.wait_for("'autostrt' matches no parameter (closest: 'autostart')")
     peer.start()
-    assert peer.parameters(['unknown_joints', 'limits']) == {
-        'unknown_joints': 'nan',
-        'limits': 'off',
-    }
-    expected = {'state_timeout': 10.0, 'zero_positions': [0.0, 1.0], LIFT: 8.0, ROLL: 1.0}
+    expected = {'unknown_joints': 'nan', 'limits': 'off', 'state_timeout': 10.0}
+    expected |= {'zero_positions': [0.0, 1.0], LIFT: 8.0, ROLL: 1.0}
     assert peer.parameters(list(expected)) == expected
-    assert peer.set_parameters({LIFT: 7}).successful
-    results = peer.set_each_parameter({LIFT: 5, 'zero_positions': [2, 3], ROLL: -1})
-    assert [result.successful for result in results] == [True] * 3
-    expected |= {'zero_positions': [2.0, 3.0], LIFT: 5.0, ROLL: -1.0}
+    assert peer.set_parameters({LIFT: 5, 'zero_positions': [2, 3]}).successful
+    expected |= {'zero_positions': [2.0, 3.0], LIFT: 5.0}
     values = peer.parameters(list(expected))
     assert values == expected
     assert {type(values[LIFT]), *map(type, values['zero_positions'])} == {float}
@@ -282,19 +253,8 @@ def test_a_file_and_the_command_line(meet, harness, reference, start_process, tm
 
 
 #: Names of nodes as a parameter file may give them.
-NODES = (
-    '/**',
-    'b',
-    '/b',
-    'left/b',
-    '/left: {b: %s}',
-    '/*/b',
-    '/**/b',
-    '/*',
-    '/left/*',
-    '/left/**',
-)
-NODES += ('"*"', '"**"', '/right/b', 'right: {"**": %s}', '/left', '/left/arm/c')
+NODES = ('/**', 'b', '/b', 'left/b', '/left: {b: %s}', '/*/b', '/**/b', '/*', '/left/*')
+NODES += ('/left/**', '"*"', '"**"', '/right/b', 'right: {"**": %s}', '/left', '/left/arm/c')
 
 
 @pytest.mark.versions
@@ -319,9 +279,7 @@ def test_a_file_for_another_node(harness, context, tmp_path, namespace):
         is_used = node.has_parameter('x')
         node.destroy_node()
         assert bool(told) != is_used, name
-        expected = (
-            f"' is not used: expected parameters of '{namespace}/b' or '/**', found parameters"
-        )
+        expected = f"' is not used: expected parameters of '{namespace}/b' or '/**', found"
         assert all(expected in each for each in told)
 
 
@@ -329,15 +287,12 @@ def test_a_live_offset_in_degrees_is_a_warning(peer, make_bridge, log):
     """An implausible number is a warning in the URDF, in a parameter file and live, each once."""
     limit = 'revolute lower="-3" upper="3" velocity="2" effort="1"'
     text = urdf({'j': limit}, transmission('t', 'Simple', {'j': ratio(10)}, {'m': ''}))
-    name, words = (
-        'transmissions.t.joints.j.offset',
-        "the offset of joint 'j' is probably in degrees",
-    )
-    rclpy = pytest.importorskip('rclpy')
-    node = make_bridge({'robot_description': text, name: 80.0})
-    peer.start(node.get_fully_qualified_name())
+    name = 'transmissions.t.joints.j.offset'
+    words = "the offset of joint 'j' is probably in degrees"
+    make_bridge({'robot_description': text, name: 80.0})
+    peer.start()
     assert log('WARN', words, '80 rad') == 1
     for value in (0.1, 90.0, 90.0):
-        assert node.set_parameters([rclpy.Parameter(name, value=value)])[0].successful
+        assert peer.set_parameters({name: value}).successful
     assert log('WARN', words, '90 rad') == 1
     assert log('WARN', words) == 2
