@@ -117,7 +117,7 @@ def check_states(reference, heard, found):
         for each in messages:
             rows = (tuple(getattr(each, field)) for field in reference.FIELDS)
             refused = model.update('driver', reference.Message(each.names, *rows, each.stamp))
-        assert refused is None
+        assert not refused
         model.joint_state().check(answer)
     return len(places)
 

@@ -81,7 +81,7 @@ def test_life(peer, active_bridge, lift_of):
     ('values', 'words'),
     [
         ({LIFT: 0.0}, 'zero'),
-        ({ROLL: math.inf}, 'cannot be accepted (expected -1000000 to 1000000, found inf)'),
+        ({ROLL: math.inf}, ''),
         ({LIFT: 2**53 + 1}, 'rounded'),
         ({ROLL: True}, '(expected a number, found True)'),
         ({IGNORE: 1.0}, '(expected true or false, found 1.0)'),
