@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 import importlib.metadata
 import os
-import re
 import signal
 import threading
 
@@ -83,6 +83,25 @@ def stop(node):
     assert child.ended() == 0
     assert 'said goodbye' in child.output
     assert 'Traceback' not in child.output
+
+
+def test_ignored_hangup_stays_ignored(start, executor):
+    """Started with SIGHUP ignored, as ``nohup`` does, the node goes on until another signal."""
+    code = """
+import signal
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+def setup(node):
+    node.create_timer(0.01, lambda: print('tick'))
+"""
+    child = start('-c', PRELUDE + code + MAIN, executor)
+    child.wait_for('tick')
+    for _ in range(3):
+        child.send_signal(signal.SIGHUP)
+        child.wait_for('tick', times=child.output.count('tick') + 5)
+    assert child.exit_code is None
+    child.ends_well(signal.SIGTERM)
+    assert 'stopping True' in child.output
 
 
 def test_signal_before_the_node_is_made(start):
@@ -165,7 +184,51 @@ def test_events_executor_that_falls_behind_is_relieved(start):
     assert 'stopping True' in child.output
 
 
-#: Reads a full queue of messages of 8 MiB when it is told to.
+#: Callbacks that each take long, as those of a start on a slow machine; others wait meanwhile.
+#: Time goes on in these alone.
+SLOW = """
+import time
+from types import SimpleNamespace
+from transmission_bridge.ros import process
+process._CHECK, process._LATE = 0.1, 0.25
+clock = [0.0]
+process.time = SimpleNamespace(monotonic=lambda: clock[0])
+
+def setup(node):
+    from std_msgs.msg import String
+    # The task of the check is created after the first step, and waits for the second one.
+    steps = [0.2, 0.8, 0.1, 0.1]
+
+    def step(data=None):
+        if steps:
+            time.sleep(0.2)  # the check is due afterwards
+            clock[0] += steps.pop(0)
+            publisher.publish(String())
+
+    def tick():
+        if len(steps) == 4:
+            step()
+        print('tick')
+
+    publisher = node.create_publisher(String, 'slow', 10)
+    node.create_subscription(String, 'slow', step, 10, raw=True)
+    node.create_timer(0.05, tick)
+"""
+
+
+@pytest.mark.versions
+@pytest.mark.skipif('events' not in available_executors(), reason='there is no events executor')
+def test_long_callbacks_are_no_flood(start):
+    """Callbacks that each take long neither warn nor change the executor."""
+    child = start('-c', PRELUDE + SLOW + MAIN, 'auto')
+    child.wait_for('tick', times=20)  # long enough for one more check after the last step
+    child.ends_well(signal.SIGINT)
+    assert 'takes over' not in child.output
+
+
+#: Messages of a full queue, and the size of each [MiB].
+QUEUE, LARGE = 10, 8
+
 HOARD = """
 from pathlib import Path
 
@@ -179,15 +242,15 @@ def setup(node):
 
     def hear(data):
         heard.append(len(data))
-        if len(heard) == 10:
+        if len(heard) == QUEUE:
             print('grown by', resident() - before, 'MiB')
 
-    node.create_subscription(String, 'large', hear, 10, raw=True)
+    node.create_subscription(String, 'large', hear, QUEUE, raw=True)
     before = resident()
     print('ready')
     sys.stdin.readline()
     print('filled by', resident() - before, 'MiB')
-"""
+""".replace('QUEUE', str(QUEUE))
 
 
 @pytest.mark.versions
@@ -198,54 +261,66 @@ def test_messages_that_were_read_keep_no_memory(start, peer):
 
     child = start('-c', PRELUDE + HOARD + MAIN, 'auto')
     child.wait_for('ready')
-    publisher = peer.node.create_publisher(String, 'large', 10)
+    publisher = peer.node.create_publisher(String, 'large', QUEUE)
     peer.spin_until(publisher.get_subscription_count)
-    for _ in range(10):
-        publisher.publish(String(data='x' * (8 << 20)))
+    for _ in range(QUEUE):
+        publisher.publish(String(data='x' * (LARGE << 20)))
     assert publisher.wait_for_all_acked(Duration(seconds=60.0))
     child.say('go on')
     child.wait_for('grown by')
-    filled, grown = map(float, re.findall(r'by (\S+) MiB', child.output))
-    assert filled > 0.9 * 80
+    sizes = {}
+    for line in child.output.splitlines():
+        what, _, size = line.partition(' by ')
+        sizes[what] = float(size.split()[0]) if size else None
+    assert sizes['filled'] > 0.9 * QUEUE * LARGE
     # A message under way takes two, its buffer and its bytes.
-    assert grown < 4 * 8
+    assert sizes['grown'] < 4 * LARGE
     child.ends_well(signal.SIGTERM)
 
 
-#: Variables that configure Fast DDS 2 and 3, and what makes it use the profile.
-OLD, NEW = 'FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE'
-USE, MODE = 'RMW_FASTRTPS_USE_QOS_FROM_XML', 'RMW_FASTRTPS_PUBLICATION_MODE'
+#: Variables that configure Fast DDS.
+FAST_DDS = [
+    'FASTDDS_DEFAULT_PROFILES_FILE',
+    'FASTRTPS_DEFAULT_PROFILES_FILE',
+    'RMW_FASTRTPS_USE_QOS_FROM_XML',
+    'RMW_FASTRTPS_PUBLICATION_MODE',
+]
+
+
+FILES = ['DEFAULT_FASTDDS_PROFILES.xml', 'DEFAULT_FASTRTPS_PROFILES.xml']
 
 
 @pytest.mark.parametrize(
     ('given', 'version', 'added'),
     [
-        *((name, '9.1.7', set()) for name in (OLD, NEW, USE, MODE)),
-        ('DEFAULT_FASTDDS_PROFILES.xml', '9.1.7', set()),
-        ('DEFAULT_FASTRTPS_PROFILES.xml', '9.1.7', set()),
-        ('', '7.1.11', {OLD, USE}),
-        ('', '10.0.11', {NEW, USE}),
+        *((name, '9.1.7', []) for name in (*FAST_DDS, *FILES)),
+        ('', '7.1.5', ['FASTRTPS_DEFAULT_PROFILES_FILE']),
+        ('', '7.1.11', ['FASTRTPS_DEFAULT_PROFILES_FILE']),
+        ('', '9.1.7', ['FASTDDS_DEFAULT_PROFILES_FILE']),
+        ('', '10.0.11', ['FASTDDS_DEFAULT_PROFILES_FILE']),
     ],
 )
 def test_configuration_of_fast_dds(monkeypatch, tmp_path, given, version, added):
     """One by the environment or a file is kept; else the profile is where its version looks."""
     monkeypatch.chdir(tmp_path)
-    before = os.environ.keys() - {OLD, NEW, USE, MODE}
-    environment = {name: os.environ[name] for name in before}
-    if given.endswith('.xml'):
-        (tmp_path / given).touch()
+    before = {name: each for name, each in os.environ.items() if name not in FAST_DDS}
+    if given in FAST_DDS:
+        before[given] = '0'
     elif given:
-        environment[given] = '0'
-        before.add(given)
-    monkeypatch.setattr(os, 'environ', environment)
+        (tmp_path / given).touch()
+    monkeypatch.setattr(os, 'environ', before.copy())
     monkeypatch.setattr(importlib.metadata, 'version', lambda _: version)
     free_read_messages()
-    assert environment.keys() - before == added
+    new = os.environ.keys() - before.keys()
+    assert new == {*added, FAST_DDS[2]} if added else os.environ == before
 
 
 BRIDGE, DRIVER = 'bridge_main', 'simulated_driver_main'
 LONG = 'the robot description is too long (expected at most 16777216 bytes)'
+EMPTY = "file '/dev/null' is empty: the program that writes it (xacro?) has failed"
 TIMEOUT = 'command_timeout cannot be accepted (expected -1, 0, or 0.001 to 86400'
+POSITIONS = 'zero_positions cannot be accepted (expected -1000000 to 1000000, found'
+JOINTS = 'zero_joints cannot be accepted (expected a list of texts, found [1.0])'
 WRONG = "state_timeout has the wrong type (expected a number, found '10')"
 TIPS = 'tip_frames was removed: use transmission_bridge.kinematics.JointDevice'
 MOTOR = "unknown actuator 'hinge_moter' (closest: 'hinge_motor'), known: hinge_motor"
@@ -257,13 +332,19 @@ MOTOR = "unknown actuator 'hinge_moter' (closest: 'hinge_motor'), known: hinge_m
     [
         (BRIDGE, '--urdf no/such.urdf', 2, 'error: --urdf no/such.urdf: No such file or'),
         (BRIDGE, '--urdf /dev/zero', 2, f'error: --urdf /dev/zero: {LONG}\n'),
+        (DRIVER, '--urdf /dev/null', 2, f'error: --urdf /dev/null: {EMPTY}\n'),
         (DRIVER, '--speed 3', 2, '--speed'),
         (DRIVER, f'--urdf {URDF} --ros-args -p actuators:=[hinge_moter]', 1, MOTOR),
         (DRIVER, '--ros-args -p robot_description:=<robot', 1, 'line 1'),
         (DRIVER, '--ros-args -p rate:=fast', 1, 'rate has the wrong type (expected a number'),
+        (DRIVER, '--ros-args -p rate:=0.0', 1, 'rate'),
+        (DRIVER, '--ros-args -p faults.nan:=1', 1, 'faults.nan was removed: the simulated'),
         (DRIVER, '--ros-args --log-level loud', 1, 'loud'),
+        (DRIVER, '--ros-args --unknown', 1, '--unknown'),
         (BRIDGE, '--ros-args --params-file no/such.yaml', 1, 'no/such.yaml'),
         (BRIDGE, '--ros-args -p command_timeout:=1e300', 1, TIMEOUT),
+        (BRIDGE, '--ros-args -p zero_positions:=[.nan]', 1, POSITIONS),
+        (BRIDGE, '--ros-args -p zero_joints:=[1.0]', 1, JOINTS),
         (BRIDGE, "--ros-args -p state_timeout:='10'", 1, WRONG),
         (BRIDGE, '--ros-args -p tip_frames:=[hand]', 1, TIPS),
     ],
@@ -315,6 +396,28 @@ def test_bridge_runs_without_standard_streams(start, peer, executor, closed):
     child.ends_well(signal.SIGINT)
 
 
+@pytest.mark.parametrize('module', ['bridge_main', 'simulated_driver_main'])
+def test_interrupt_while_a_pipe_is_waited_for(start, tmp_path, module):
+    """Ctrl-C while ``--urdf`` waits for a pipe ends as that of a command: 130, without a word."""
+    pipe = tmp_path / 'robot.urdf'
+    os.mkfifo(pipe)
+    child = start('-m', f'transmission_bridge.ros.{module}', '--urdf', pipe)
+    writers = []
+
+    def is_read():
+        with suppress(OSError):  # it has no reader yet
+            writers.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+        return writers
+
+    child.wait(is_read, 'a reader of the pipe')
+    try:
+        child.send_signal(signal.SIGINT)
+        assert child.ended() == 130
+    finally:
+        os.close(writers[0])
+    assert child.output == ''
+
+
 def test_without_rclpy_the_reader_learns_what_to_install(start):
     """Without rclpy the process explains how to install it and ends with exit code 1."""
     child = start('-c', "import sys; sys.modules['rclpy'] = None\n" + PRELUDE + MAIN, 'auto')
@@ -346,17 +449,31 @@ def publisher_to(topic, callback):
         executor.spin_once(0.01)
     return publisher
 
-# Spinning until a service has answered ends with the answer, also just after many messages.
+# Spinning until a service has answered ends with the answer, whatever came before.
 node.create_service(Trigger, 'ask', lambda request, response: response)
 client = node.create_client(Trigger, 'ask')
 calls = []
-publisher = publisher_to('topic', calls.append)
+publisher = publisher_to('topic', lambda message: calls.append('message'))
 assert client.wait_for_service(20.0)
-for _ in range(3):
-    publisher.publish(String())
-while len(calls) < 3:
-    executor.spin_once()
-executor.spin_until_future_complete(client.call_async(Trigger.Request()))
+
+def hear_three():
+    calls.clear()
+    for _ in range(3):
+        publisher.publish(String())
+    while len(calls) < 3:
+        executor.spin_once()
+
+hear_three()
+future = client.call_async(Trigger.Request())
+executor.spin_until_future_complete(future, timeout_sec=20.0)
+assert future.done()
+
+# Without a limit a wait ends with a callback, also just after the last of many messages.
+hear_three()
+timer = node.create_timer(0.2, lambda: calls.append('timer'))
+executor.spin_once()
+assert calls[3:] == ['timer'], calls
+node.destroy_timer(timer)
 
 # A task that another one makes runs without anything else happening, from another thread.
 done, rounds = threading.Event(), []
