@@ -16,6 +16,7 @@ from transmission_bridge.errors import (
     clipped,
     closest,
     DescriptionError,
+    printable,
     shortened,
     shown,
     TransmissionError,
@@ -35,6 +36,7 @@ def test_shown(name):
     """A name is shown in quotes and escaped; of a long one begin and end, where typos are."""
     text = shown(name)
     assert text.isprintable()
+    assert len(text) < 700
     expected = name if len(name) <= 64 else f'{name[:32]}…{name[-32:]}'
     assert ast.literal_eval(text) == expected
 
@@ -66,8 +68,24 @@ def test_closest(name, found):
     """The hint for a mistyped name lists the closest names, if any are close."""
     assert closest(name, JOINTS) == found
     assert closest(name, ()) == ''
-    # However many names there are and however long, the hint stays short and is one line.
-    assert len(closest('x' * 10**6, ['x' * 10**6] * 10**5)) < 2200
+
+
+@given(TEXTS, st.lists(TEXTS, max_size=5))
+@example('x' * 10**6, ['x' * 10**6] * 10**5)
+def test_closest_is_bounded(name, known):
+    """However many names there are and however long, the hint stays short and is one line."""
+    hint = closest(name, known)
+    assert hint.isprintable()
+    assert len(hint) < 2200
+    assert bool(name in known) <= bool(hint)
+
+
+@given(TEXTS)
+@example(FORGED)
+def test_printable(text):
+    """Text becomes one line without control characters; other text is unchanged."""
+    assert printable(text).isprintable()
+    assert (printable(text) == text) == text.isprintable()
 
 
 @given(TEXTS, st.integers(50, 200))

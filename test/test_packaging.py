@@ -26,7 +26,6 @@ MANIFEST = ElementTree.parse(ROOT / 'package.xml').getroot()
 def test_versions_agree():
     """Manifest, setup.py, module, metadata and changelog (or Forthcoming) state one version."""
     version = transmission_bridge.__version__
-    assert MANIFEST.get('format') == '3'
     setup = (ROOT / 'setup.py').read_text(encoding='utf-8')
     assert MANIFEST.findtext('version') == version
     assert re.search(r"version='([^']+)'", setup).group(1) == version
@@ -34,6 +33,14 @@ def test_versions_agree():
     lines = (ROOT / 'CHANGELOG.rst').read_text(encoding='utf-8').splitlines()
     headings = [line for line, rule in itertools.pairwise(lines) if rule and set(rule) == {'-'}]
     assert headings[0] == 'Forthcoming' or headings[0].startswith(version)
+
+
+def test_the_manifest_is_of_format_3_under_apache():
+    """The manifest is what REP 149 asks for."""
+    assert MANIFEST.get('format') == '3'
+    assert MANIFEST.findtext('license') == 'Apache-2.0'
+    assert MANIFEST.findtext('export/build_type') == 'ament_python'
+    assert (ROOT / 'resource' / MANIFEST.findtext('name')).exists()
 
 
 def test_every_entry_point_is_there(built_in_types):

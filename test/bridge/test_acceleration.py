@@ -70,6 +70,26 @@ def test_braking_passes():
     assert world.command(velocity={'j0': -1.5})
 
 
+@pytest.mark.parametrize(
+    ('mode', 'most'), [('position', EXTRA * EXTRA * MOST), ('velocity', EXTRA * MOST)]
+)
+def test_a_plain_array_is_compared(mode, most):
+    """An array of one interface is the same command."""
+    world = at_rest(command_joints=('j0',))
+    assert reason(world.plain, mode, [most * 1.001]) == 'limit'
+    assert world.plain(mode, [most])
+
+
+def test_a_rejected_command_changes_nothing():
+    """The active velocity continues until its timeout, and ends whatever its limit is."""
+    world = at_rest()
+    assert world.command(velocity={'j0': 1.5})
+    assert world.wait(0.25) == {}
+    assert reason(world.command, velocity={'j0': 9.0}) == 'limit'
+    assert world.gate.ledger.joints[1, 0] == 1.5
+    assert world.wait(0.375) == {'velocity': {'m0': 0.0}}
+
+
 def test_a_partner_that_holds_is_compared():
     """A wrist joint that is held keeps its velocity; both are compared if both are commanded."""
     world = at_rest(WRIST)

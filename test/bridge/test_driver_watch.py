@@ -107,6 +107,24 @@ def test_a_regular_driver_is_missed_when_it_falls_silent_and_only_then(
     assert driver.look() is None
 
 
+@given(st.sampled_from([3.0, 10.0, 100.0]), phases)
+def test_a_driver_that_stands_still_and_dies_young(rate, phase):
+    """A driver that repeats its numbers is regular after three looks."""
+    driver = _Driver(phase=phase)
+    driver.run(every(1.0 / rate, 3.5))
+    assert any(driver.wait(math.ceil(max(1.0, 5.0 / rate)) + 2))
+
+
+@given(phases, chance)
+def test_an_uneven_driver_that_falls_silent(phase, random):
+    """One that is kept from running now and then is still one that sends again and again."""
+    driver, times = _Driver(phase=phase), [0.01]
+    while times[-1] < 20.0:
+        times.append(times[-1] + random.choice([0.01, 0.1, 0.4, 0.8]))
+    assert not any(driver.run(times))
+    assert any(driver.wait(7))
+
+
 @given(st.lists(st.tuples(st.floats(0.02, 6.0), st.floats(3.0, 30.0)), max_size=8), phases)
 def test_a_driver_that_sends_on_change(bursts, phase):
     """A driver that is silent while it stands is no trouble."""
@@ -211,6 +229,13 @@ def test_the_namespace_of_a_driver(others, namespace):
     assert namespace is None or f'(-r __ns:={namespace})' in words
 
 
+def test_never_heard_is_an_error_once_the_timeout_has_passed_too():
+    """Before, it is a warning."""
+    driver = _Driver(timeout=5.0, phase=-1.0, publishers=())
+    levels = [trouble and trouble.level for trouble in driver.wait(9)]
+    assert levels == [None] * 3 + [WARN] * 3 + [ERROR] * 3
+
+
 @pytest.mark.parametrize(('timeout', 'level'), [(0.0, WARN), (1.0, ERROR)])
 def test_every_message_is_refused(timeout, level):
     """The reason is reported, not a missing message; the log has it already."""
@@ -237,6 +262,17 @@ def test_a_driver_that_was_started_again_with_other_names(timeout, level):
     assert driver.run(every(0.1, 2.5, 10.0))[-1] is None
 
 
+def test_a_gripper_on_the_topic_of_a_driver():
+    """Messages about others are no trouble while a driver of the robot may have no news."""
+    driver = _Driver()
+    driver.run(every(0.01, 5.0), moving)
+    driver.publishers = {1: "'/driver'", 2: "'/gripper'"}
+    driver.refuses = 'foreign'
+    first, *found = driver.run(every(0.1, 20.0, 5.0), moving)
+    assert first is None
+    assert {trouble.name for trouble in found} == {'shared'}
+
+
 @pytest.mark.parametrize(('used', 'level'), [(8.9, ERROR), (9.1, None), (10.1, ERROR)])
 def test_a_topic_without_a_usable_message_within_the_timeout_is_an_error(used, level):
     """Also one of a time to come."""
@@ -245,6 +281,19 @@ def test_a_topic_without_a_usable_message_within_the_timeout_is_an_error(used, l
     driver.statistics.received = 1
     trouble = driver.look()
     assert (trouble and trouble.level) == level
+
+
+def test_silence_beyond_the_timeout_says_why():
+    """With the words that it has without one."""
+    driver = _Driver(timeout=0.5)
+    driver.run(every(0.1, 20.0))
+    driver.publishers = {}
+    driver.look()
+    found = driver.wait(3)
+    assert [trouble.level for trouble in found] == [ERROR] * 3
+    assert found[2].sentence.startswith(
+        'stale: no usable message within 0.5 s; the driver is gone, /a has 0 publishers'
+    )
 
 
 def test_time_that_stands_still():

@@ -24,8 +24,9 @@ from transmission_bridge.bridge.robot_plan import find_motor_bounds
 from transmission_bridge.bridge.sensors import SensorPath
 from transmission_bridge.bridge.state_plan import NamePlan
 from transmission_bridge.bridge.states import States
+from transmission_bridge.bridge.zeroing import find_zero_offsets
 from transmission_bridge.description import load_description
-from transmission_bridge.errors import MessageError, ParameterError
+from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import Layout
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import EMPTY
@@ -210,6 +211,14 @@ def test_two_actuators_are_never_one_to_a_driver(entries, words):
     assert caught.value.parameter == 'actuator_names'
 
 
+def test_unknown_actuators_of_a_driver():
+    """An actuator that is not there is refused behind a topic, too, and commands nothing."""
+    entries = {'left/states:M1': 'nobody'}
+    with pytest.raises(UnknownNameError, match='nobody'):
+        NamePlan(ACTUATORS, entries)
+    assert DriverNames(entries, ACTUATORS).namespaces == ('',)
+
+
 def test_a_name_that_another_actuator_keeps():
     """It is refused, two would be commanded by it; exchanged names and several are accepted."""
     with pytest.raises(ParameterError, match='two actuators') as caught:
@@ -377,6 +386,33 @@ def test_sensors_are_in_the_units(twins, interface, row):
         found.append(getattr(sensor.map_sensors(layout, message, a, (1, 0)), FIELDS[row]))
         np.testing.assert_allclose(sensor.find_actuator_values(), a, rtol=1e-12)
     np.testing.assert_allclose(*found, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ('joint', 'motors', 'speed', 'limit', 'words'),
+    [
+        # Times 1/50: 0.05 rpm are 0.005 rad/s, at rest; 0.2 rpm are not.
+        ('lift', ('winch',), 0.05, 0.01 / 50.0, ''),
+        ('lift', ('winch',), 0.2, 0.01 / 50.0, 'is moving'),
+        # A motor of a coupled pair whose joint has an unknown speed: 0.0077 and 0.0153 rad/s.
+        ('pitch', ('left', 'right'), 5.0, 0.01, ''),
+        ('pitch', ('left', 'right'), 10.0, 0.01, r'its actuator left is moving at 0\.0153'),
+    ],
+)
+def test_zeroing_compares_speeds_in_si(twins, joint, motors, speed, limit, words):
+    """Where the speed of the joint is unknown, that of its motor."""
+    _, robot = twins
+    places = [robot.actuator_names.index(name) for name in motors]
+    rows = np.full((3, len(robot.actuator_names)), NAN)
+    rows[0, places] = 3.0 * math.tau
+    rows[1, places[0]] = speed * all_scales(robot)[1, places[0]]
+    more = {'held': np.zeros(len(NAMES), bool), 'max_velocity': limit}
+    if words:
+        with pytest.raises(MessageError, match=words):
+            find_zero_offsets(robot, {joint: 0.0}, rows, **more)
+        return
+    (change,) = find_zero_offsets(robot, {joint: 0.0}, rows, **more)
+    assert joint == 'pitch' or change.new == pytest.approx(-3.0 * math.tau / 50.0)
 
 
 @pytest.mark.parametrize(

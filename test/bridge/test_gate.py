@@ -12,6 +12,7 @@ import re
 import numpy as np
 import pytest
 from scenarios import TICK
+from state_paths import record
 from world import arrays, as_words, reason, TIMEOUT, World
 from zoo.elements import (
     ANKLE,
@@ -21,6 +22,7 @@ from zoo.elements import (
     NARROW,
     numbered,
     pair,
+    params,
     three,
     transmission,
     WRIST,
@@ -28,7 +30,10 @@ from zoo.elements import (
 from zoo.robots import maps as promise_maps
 
 from transmission_bridge.bridge import bridge
+from transmission_bridge.bridge.bridge import Bridge
+from transmission_bridge.bridge.options import BridgeOptions
 from transmission_bridge.errors import MessageError
+from transmission_bridge.messages.joint_state import Layout
 
 # -- joints that follow --------------------------------------------------------------------------
 
@@ -60,6 +65,15 @@ def test_a_joint_that_follows_keeps_its_limits(limits, command, clamped, free):
         assert world.command(**command) == {mode: {'m0': pytest.approx(expected, rel=1e-12)}}
         is_clamped = limits == 'clamp' and clamped != free
         assert world.counts['joint_commands'].clamped == ({'j1': 1} if is_clamped else {})
+
+
+def test_joints_without_a_common_position_within_their_limits_are_rejected():
+    """If no motor position keeps all joints within their limits, a position is rejected."""
+    joints = {'j0': '', 'j1': '<offset>2.5</offset>'}
+    pair = transmission('pair', 'Coupled', joints, ('m0',), params(matrix='1; 1'))
+    world = World(numbered(pair, NARROW))
+    assert reason(world.command, position={'j0': -0.5}) == 'limit'
+    assert world.command(velocity={'j0': -0.5}) == {'velocity': {'m0': pytest.approx(-0.5)}}
 
 
 def test_a_step_of_a_joint_that_follows_counts():
@@ -416,3 +430,14 @@ def test_an_unknown_joint_is_left_out(plugin, options, is_alone):
     for number in range(200):
         world.command(velocity={f'stranger {number}': 1.0, 'j2': 1.0})
     assert len(counts) < 100
+
+
+def test_a_robot_without_joints_ignores_and_stops():
+    """A robot without joints is sent nothing, by a command without names, by time or at a stop."""
+    sent = []
+    world = Bridge(maps({}, ''), BridgeOptions(), sent.extend)
+    nothing = record((), ())
+    layout = Layout(nothing.names, (0, 0, 0))
+    world.send_joint_command(layout, nothing, (1, 0), 1.0)
+    assert world.end_expired_commands((1, 0), 9.0) == world.send_stop((1, 0), 9.0) == ()
+    assert not sent

@@ -11,24 +11,37 @@ import math
 
 import numpy as np
 from state_paths import record, state_path
-from zoo.elements import maps, params, ratio, transmission
+from zoo.elements import ankle, maps, params, ratio, transmission
 
 #: How far a reading is off, in periods, and by that a joint beyond its limits.
 NOISE = 1e-3
 #: Turns to both sides that the oracle looks at.
 SEEN = 40
+#: How far, in periods, actuators that are more than the joints may disagree.
+AGREEMENT = 0.1
 
 
 # -- random robots -------------------------------------------------------------------------------
 
-#: The kinds in turn, with the classes of some; limits determine no turn of the others.
+#: The kinds in turn, with the classes of some; one that takes as long as fifty others is rarer.
 PLUGINS = {
     'simple': 'Simple',
     'passed': '',
     'differential': 'Differential',
     'four_bar': 'FourBarLinkage',
     'coupled': 'Coupled',
+    'redundant': 'Coupled',
+    'slider': 'CrankSlider',
+    'ankle': '',
 }
+KINDS = (*6 * [each for each in PLUGINS if each != 'ankle'], 'ankle')
+#: Mechanisms of which limits determine no turn.
+UNSEARCHED = {'redundant', 'slider', 'ankle'}
+#: Widest limits of the joints of mechanisms with a variable ratio.
+DOMAINS = {'slider': [(-1.3, 1.2)], 'ankle': [(-0.85, 0.55), (-0.38, 0.38)]}
+SLIDER = params(
+    crank_radius=0.04, rod_length=0.12, offset=0.015, crank_angle=1.6, stroke_at_zero=0.08
+)
 
 
 class Robot:
@@ -40,18 +53,21 @@ class Robot:
     """
 
     def __init__(self, kind, rng):
-        size = 1 if kind in ('simple', 'passed') else 2
+        n_joints = 1 if kind in ('simple', 'passed', 'slider', 'redundant') else 2
+        n_actuators = 2 if kind == 'redundant' else n_joints
         ratios = rng.choice([-1, 1], 2) * np.exp(rng.uniform(math.log(0.4), math.log(12.0), 2))
-        offsets = rng.uniform(-2.0, 2.0, 2)
+        offsets = rng.uniform(-2.0, 2.0, 2) * (kind not in DOMAINS)
         periods = rng.choice([2.0 * math.pi, math.pi, 1.0, rng.uniform(0.5, 9.0)], 2)
-        types = ['revolute'] * size
-        if rng.random() < 0.2:
+        types = ['revolute'] * n_joints
+        if kind not in (*DOMAINS, 'redundant') and rng.random() < 0.2:
             types[0] = 'continuous'
             # Such as gears have: else every turn is another position.
             ratios = rng.choice([-1, 1], 2) * rng.choice([1.0, 2.0, 3.0, 0.5, 1.0 / 3.0], 2)
             periods = 2.0 * math.pi * rng.choice([1.0, 1.0, 2.0, 0.5], 2)
-        self.periods = periods[:size]
-        block = _block(kind, size, ratios, offsets, rng)
+        ratios *= 20.0 if kind == 'slider' else 1.0
+        periods *= 0.2 if kind == 'ankle' else 1.0
+        self.periods = periods[:n_actuators]
+        block = _block(kind, n_joints, n_actuators, ratios, offsets, rng)
 
         def mapped(limits):
             ends = {}
@@ -59,13 +75,17 @@ class Robot:
                 limit = f'lower="{lower!r}" upper="{upper!r}"' if math.isfinite(lower) else ''
                 ends[f'j{place}'] = f'{each} {limit} velocity="1" effort="1"'
             found = maps(ends, block)
-            assert len(found.actuator_names) == size, found.findings
+            assert len(found.actuator_names) == n_actuators, found.findings
             return found
 
-        jacobian = mapped([(-1e3, 1e3)] * size).jacobian(np.zeros(size))
-        half = 0.5 * np.abs(jacobian) @ self.periods * rng.uniform(0.2, 1.6, size)
-        middle = rng.uniform(-3.0, 3.0, size)
-        self.limits = middle[:, np.newaxis] + np.outer(half, [-1, 1])
+        if kind in DOMAINS:
+            low, high = np.array(DOMAINS[kind]).T
+            self.limits = np.sort(rng.uniform(low, high, (2, n_joints)), axis=0).T
+        else:
+            jacobian = mapped([(-1e3, 1e3)] * n_joints).jacobian(np.zeros(n_actuators))
+            half = 0.5 * np.abs(jacobian) @ self.periods * rng.uniform(0.2, 1.6, n_joints)
+            middle = rng.uniform(-3.0, 3.0, n_joints)
+            self.limits = middle[:, np.newaxis] + np.outer(half, [-1, 1])
         self.continuous = np.array(types) == 'continuous'
         self.limits[self.continuous] = -math.inf, math.inf
         self.maps = mapped(self.limits.tolist())
@@ -96,8 +116,12 @@ class Robot:
         shifts = list(itertools.product(range(-seen, seen + 1), repeat=len(self.periods)))
         turns = actuators + np.array(shifts) * self.periods
         joints = self.maps.actuator_to_joint('position', turns)
+        ok = self.is_inside(joints)
+        if len(self.periods) > joints.shape[1]:
+            back = self.maps.joint_to_actuator('position', joints)
+            ok &= (np.abs(turns - back) < AGREEMENT * self.periods).all(axis=1)
         kept = []
-        for each in joints[self.is_inside(joints)]:
+        for each in joints[ok]:
             if not any((self._distance(each, other) < 1e-3).all() for other in kept):
                 kept.append(each)
         return kept
@@ -114,18 +138,22 @@ class Robot:
         return bool((self._distance(found, truth) <= allowed).all())
 
 
-def _block(kind, size, ratios, offsets, rng):
+def _block(kind, n_joints, n_actuators, ratios, offsets, rng):
     """Return the transmission of a kind."""
     rows = rng.uniform(-0.6, 0.6, (2, 2))
     np.fill_diagonal(rows, 1.0)
-    joints = {f'j{n}': f'<offset>{offsets[n]}</offset>' for n in range(size)}
-    actuators = {f'a{n}': ratio(ratios[n]) for n in range(size)}
-    if kind in ('simple', 'coupled'):
+    if kind == 'redundant':
+        rows = rng.uniform(0.3, 1.0, (1, 2))
+    joints = {f'j{n}': f'<offset>{offsets[n]}</offset>' for n in range(n_joints)}
+    actuators = {f'a{n}': ratio(ratios[n]) for n in range(n_actuators)}
+    if kind in ('simple', 'coupled', 'redundant'):
         actuators = dict.fromkeys(actuators, '')
     if kind == 'simple':
         joints['j0'] = ratio(ratios[0], offsets[0])
+    if kind == 'ankle':
+        return ankle(joints, actuators)
     matrix = ';'.join(' '.join(map(repr, row)) for row in (rows / np.abs(ratios)).tolist())
-    more = params(matrix=matrix) if kind == 'coupled' else ''
+    more = {'Coupled': params(matrix=matrix), 'CrankSlider': SLIDER}.get(PLUGINS[kind], '')
     return transmission('t', PLUGINS[kind], joints, actuators, more) if PLUGINS[kind] else ''
 
 
@@ -135,10 +163,14 @@ def _block(kind, size, ratios, offsets, rng):
 def power_up(robot, path, feed, rng, counts):
     """Power a robot up with a new state path, and count the results."""
     truth, actuators = robot.draw(rng)
+    if not np.isfinite(actuators).all():
+        counts['out of reach'] += 1
+        return
     periods, names = robot.periods, robot.maps.actuator_names
     noisy = actuators + NOISE * rng.uniform(-1.0, 1.0, len(periods)) * periods
     # It counts turns from its power-up position.
     _, there = robot.draw(rng)
+    there = np.where(np.isfinite(there), there, actuators)
     readings = noisy - periods * np.floor(there / periods)
     path.reset()
     path.states.turns.forget_turns(path.plan.turns)
@@ -172,13 +204,17 @@ def power_up(robot, path, feed, rng, counts):
 
 def test_random_power_ups(feed, campaign):
     """No turn is wrong; a single candidate is used, several candidates are named."""
-    rng, total = np.random.default_rng(5), Counter()
-    for kind in itertools.islice(itertools.cycle(PLUGINS), 30 * campaign):
+    rng, counts = np.random.default_rng(5), {kind: Counter() for kind in PLUGINS}
+    for kind in itertools.islice(itertools.cycle(KINDS), 44 * campaign):
         robot = Robot(kind, rng)
         periods = dict(zip(robot.maps.actuator_names, robot.periods.tolist(), strict=True))
         path = state_path(robot.maps, wrap_period=periods)
         for _ in range(15):
-            power_up(robot, path, feed, rng, total)
+            power_up(robot, path, feed, rng, counts[kind])
+    total = sum(counts.values(), Counter())
+    for kind in UNSEARCHED:
+        assert counts[kind]['one resolved'] == 0 < counts[kind]['open, unlimited']
+        total['one'] -= counts[kind]['one']
     assert (total['wrong'], total['not named'], total['not said'], total['accused']) == (0,) * 4
     assert total['one resolved'] >= 0.98 * total['one'] > 100
     assert total['several'] > 100

@@ -20,13 +20,14 @@ from zoo.robots import maps, ROBOTS
 
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.stalls import StallWatch
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.messages.joint_state import LayoutTable
 
 #: How often each promise was put to the test, by its number in the model, and how many steps.
 COUNTS = Counter()
-PROMISES = ('1', '2', '3', '4', '5', '7', '8', '9', '10', '11', 'exact', 'open')
+PROMISES = ('1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', 'exact', 'open')
 
 #: Rows of the arrays of a waypoint.
 FIELDS = {'positions': 0, 'velocities': 1, 'accelerations': 3, 'effort': 2}
@@ -148,14 +149,22 @@ class _Machine:
         self.bridge = Bridge(self.robot, self.options, self.send)
         self.now = 1000.0
         timeout = self.model.timeout
+        self.steady, self.stalled_at, self.heard_at = 0.0, -math.inf, {}
+        self.looked = 0.0
+        self.clocks = {'one': 0.0, 'two': 3600.0, None: -5.0}
+        limit = timeout if timeout < math.inf else 0.5
+        self.watch = StallWatch(limit, lambda: self.steady)
         self.tick_period = timeout / 4 if timeout < math.inf else 0.125
         self.next_tick = self.now + self.tick_period
-        self.shift, self.first, self.frame, self.read_at = {}, {}, {}, {}
+        self.shift, self.known = {}, dict.fromkeys(self.facts.motors, True)
         self.wrapped = [name for name, motor in self.facts.motors.items() if motor.period]
+        self.first, self.frame, self.read_at, self.left_turns = {}, {}, {}, {}
         self.truth = {
             name: dice.uniform(joint.lower, joint.upper) if joint.upper < math.inf else 0.0
             for name, joint in self.facts.joints.items()
         }
+        for name in self.wrapped:
+            self.known[name] = self.options.unknown_turn == 'first'
         ends = self.bridge.gate.ledger.endless_joints
         assert set(ends) == (set() if timeout < math.inf else set(self.robot.joint_names))
 
@@ -167,9 +176,12 @@ class _Machine:
         self.outbox.append(outgoing)
 
     def turn(self, name):
-        """Tell whether the bridge knows the turn of an actuator."""
-        is_open = self.bridge.states.find_open_actuators(self.bridge.plan.states, self.now)
-        return is_open is None or not is_open[self.robot.actuator_names.index(name)]
+        """Tell whether the turn of an actuator is known; if it may be, the bridge knows."""
+        known = self.known[name]
+        if known is None:
+            open_turns = self.bridge.states.find_open_actuators(self.bridge.plan.states, self.now)
+            known = open_turns is None or not open_turns[self.robot.actuator_names.index(name)]
+        return known
 
     def found(self, begin=0, end=None):
         """Return what was sent by the calls since the last action, and forget it."""
@@ -177,6 +189,28 @@ class _Machine:
         del self.outbox[begin:end]
         is_merged = self.options.mixed_commands == 'nan'
         return Found(outgoing, self.facts, self.mechanics.unit, self.shift, is_merged)
+
+    def note_stall(self):
+        """Notice that the process stood still, as its timer or a command does."""
+        if self.steady - self.looked > self.watch.limit:
+            self.stalled_at = self.steady
+        self.looked = self.steady
+
+    def arrives(self, writer, age):
+        """Tell whether a command passes that was sent some time ago, and judge that."""
+        sent = self.steady - age + self.clocks[writer]
+        self.note_stall()
+        known_for = self.steady - self.heard_at.get(writer, -math.inf)
+        try:
+            self.watch.check_source_time(writer, sent, self.steady)
+            passes = True
+        except MessageError:
+            passes = False
+        if passes and writer is not None:
+            self.heard_at[writer] = self.steady
+        since = self.steady - self.stalled_at
+        self.model.judge_age(age, known_for, since, not passes, 3.0 if writer is None else 10.0)
+        return passes
 
     def act(self, action):
         """Do something; return why it is rejected, if it is."""
@@ -211,13 +245,19 @@ class _Machine:
         """Let time pass, with the ticks that are due."""
         until = self.now + seconds
         while self.next_tick <= until:
+            self.steady += self.next_tick - self.now
             self.now = self.next_tick
             self.next_tick += self.tick_period
+            self.note_stall()
+            self.watch.notice_stall()
             self.tick()
+        self.steady += until - self.now
         self.now = until
+        self.note_age()
 
     def tick(self):
         """Look for commands that are over, as the timer does."""
+        self.note_age()
         try:
             self.act(lambda: self.bridge.end_expired_commands(STAMP, self.now))
         except ConnectionError:
@@ -226,6 +266,13 @@ class _Machine:
         self.model.judge_ends(self.found(), self.turn)
         ledger = self.bridge.gate.ledger
         assert set(ledger.kept_efforts) == self.model.kept, 'kept efforts'
+
+    def note_age(self):
+        """After a while without readings it is not certain in which turn an actuator is."""
+        for name in self.wrapped if self.options.unknown_turn != 'first' else ():
+            age = self.now - self.read_at.get(name, -math.inf)
+            if self.known[name] and not 0 <= age <= 1 / 16:
+                self.known[name] = None
 
     # -- commands --------------------------------------------------------------------------------
 
@@ -257,18 +304,13 @@ class _Machine:
             joints = dice.sample(joints, dice.randint(1, len(joints)))
         return joints
 
-    def bend(self, values, lower=0.15, upper=1.15):
-        """Move the second joint of the bent finger with the first one, by positions of joints."""
-        if values.keys() >= {'near', 'far'} and 'bender' in self.facts.motors:
-            values['near'] = min(max(values['near'], lower), upper)
-            values['far'] = math.sin(values['near'])
-
-    def bend_command(self, command):
-        """Do so by a command."""
-        values = {joint: given[0] for joint, given in command.items() if 0 in given}
-        self.bend(values)
-        for joint, value in values.items():
-            command[joint][0] = value
+    def bend(self, command):
+        """Move the second joint of the bent finger with the first one."""
+        if {'near', 'far'} <= command.keys() and 'bender' in self.facts.motors:
+            near, far = command['near'], command['far']
+            if 0 in near and 0 in far:
+                near[0] = min(max(near[0], 0.15), 1.15)
+                far[0] = math.sin(near[0])
 
     def send_command(self, command, stranger=False):
         """
@@ -297,6 +339,8 @@ class _Machine:
 
     def command(self, dice):
         self.pass_time(dice.choice([0, 0, 1 / 64, 1 / 16, 1 / 8]))
+        if not self.arrives(dice.choice(['one', 'one', 'two', None]), dice.uniform(0, 0.02)):
+            return
         joints = self.choose(dice)
         modes = [(0,), (0,), (1,), (1,), (1,), (2,), (2,), (0, 1), (1, 2), (0, 1, 2)]
         rows = dice.choice(modes)
@@ -310,7 +354,7 @@ class _Machine:
             joint = dice.choice(joints)
             row = dice.choice((0, 1, 2))
             command[joint] = {row: self.draw(dice, joint, row)}
-        self.bend_command(command)
+        self.bend(command)
         if dice.random() < 0.3:
             for joint, values in command.items():
                 row = dice.choice((0, 1))
@@ -321,7 +365,7 @@ class _Machine:
     def interface_that_stays(self, dice):
         group, rows = dice.choice(self.facts.groups), dice.choice([(0, 1), (0, 1), (1, 2), (0, 2)])
         command = {j: {row: self.draw(dice, j, row) for row in rows} for j in group.joints}
-        self.bend_command(command)
+        self.bend(command)
         for _ in range(dice.choice([2, 3])):
             self.send_command({joint: dict(values) for joint, values in command.items()})
             self.pass_time(dice.choice([0.25, 0.55, 0.55]))
@@ -337,7 +381,7 @@ class _Machine:
         self.pass_time(dice.choice([0, 1 / 64, 1 / 8]))
         row = dice.choice((0, 1, 1, 2))
         command = {name: {row: self.draw(dice, name, row)} for name in names}
-        self.bend_command(command)
+        self.bend(command)
         values = np.array([command[name][row] for name in names])
         topic = f'{MODES[row]}_commands'
         refused = self.act(
@@ -359,7 +403,7 @@ class _Machine:
             if 0 in before.get(names[0], ()) and 0 in mine and dice.random() < 0.7:
                 for name in names:
                     given[name][0] = before[name][0] + dice.uniform(-0.1, 0.1)
-            self.bend_command(given)
+            self.bend(given)
             points.append(((number + 1) * gap, given))
             before = given
         start = dice.choice([None, None, self.now + 0.25, self.now + 1.0, self.now - 0.125])
@@ -447,7 +491,7 @@ class _Machine:
         given = {n: self.truth[n] for n in group.joints}
         if group.is_few and group.name in self.mechanics.formula:
             given = {group.joints[0]: self.truth[group.joints[0]]}
-        self.bend(given, 0.12, 1.19)
+        self.bend_truth(given)
         try:
             position = to_actuators(group, given, 0)
         except No:
@@ -464,6 +508,12 @@ class _Machine:
         speeds = {name: dice.choice([0.0, 0.005, dice.uniform(-1, 1)]) for name in group.actuators}
         return position, speeds
 
+    def bend_truth(self, given):
+        """Move the second joint of the bent finger with the first one."""
+        if given.keys() >= {'near', 'far'} and 'bender' in self.facts.motors:
+            given['near'] = min(max(given['near'], 0.12), 1.19)
+            given['far'] = math.sin(given['near'])
+
     def read(self, name, total):
         """Return the reading of a single-turn encoder, and what it means."""
         period = self.facts.motors[name].period * self.facts.motors[name].unit[0]
@@ -475,10 +525,30 @@ class _Machine:
         if self.options.unknown_turn == 'first':
             before = self.first.get(name, reading)
             total = self.first[name] = reading + period * round((before - reading) / period)
+            self.known[name] = True
             self.read_at[name] = self.now
             return total, total
+        gap = self.now - self.read_at.get(name, -math.inf)
+        if name == 'turner':
+            self.known[name] = True  # its limits leave one turn
+        elif (self.known[name] and gap > 1 / 16) or (
+            self.known[name] is False and self.count_turns(name, total, period) < 2
+        ):
+            self.known[name] = None
         self.read_at[name] = self.now
         return reading, total
+
+    def count_turns(self, name, total, period):
+        """Return how many turns are left that a motion within the limits has not excluded."""
+        group = self.model.group(name)
+        it = self.facts.joints[group.joints[0]]
+        possible = set()
+        for turn in range(-9, 10):
+            (at,) = self.mechanics.to_joints(group, {name: total + turn * period}, 0).values()
+            if it.lower + 1e-6 <= at <= it.upper - 1e-6:
+                possible.add(turn)
+        self.left_turns[name] = possible & self.left_turns.get(name, possible)
+        return len(self.left_turns[name])
 
     def states(self, dice):
         self.pass_time(dice.choice([0, 1 / 64, 1 / 64, 1 / 16, 1 / 4]))
@@ -502,6 +572,7 @@ class _Machine:
             if dice.random() < 0.7:
                 total = self.mechanics.readings[name][0]
                 positions[self.robot.actuator_names.index(name)] = total
+                self.known[name] = True
         self.bridge.states.use_absolute_positions(self.bridge.plan.states, positions, self.now)
 
     def silence(self, dice):
@@ -513,6 +584,39 @@ class _Machine:
             self.frame.pop(name, None)
             self.frame[name, 'wraps'] = dice.random() < 0.5
         self.publish(dice, dice.choice(['', 'left/', 'right/']))
+
+    def stall(self, dice):
+        """Stand still, and then receive what was sent before."""
+        seconds = dice.choice([0.3, 0.7, 2.2, 6.0])
+        self.now += seconds
+        self.steady += seconds
+        resumed, ticks_first = self.steady, dice.random() < 0.5
+        self.next_tick = self.now + (0.0 if ticks_first else self.tick_period)
+        for _ in range(3):
+            if ticks_first or dice.random() < 0.5:
+                self.pass_time(dice.choice([0.0, 1 / 64, 0.25, 1.0]))
+            age = self.steady - resumed + dice.uniform(0, seconds) + dice.random()
+            if dice.random() < 0.3 or seconds <= self.watch.limit:
+                age = dice.uniform(0, 0.02)
+            if self.arrives(dice.choice(['one', 'two', None]), age):
+                command = {j: {1: self.draw(dice, j, 1)} for j in self.choose(dice)}
+                self.send_command(command)
+        self.note_age()
+
+    def writer_sets_its_clock(self, dice):
+        """Set the clock of a writer back, and stand still: soon its commands pass again."""
+        writer = dice.choice(['one', 'two'])
+        self.clocks[writer] -= 5.0
+        self.heard_at.pop(writer, None)
+        self.pass_time(1.0)
+        self.now += 2.0
+        self.steady += 2.0
+        self.next_tick = self.now
+        for _ in range(6):
+            self.pass_time(0.125)
+            passes = self.arrives(writer, 0.01)
+        COUNTS['open'] += 1
+        assert passes, 'its clock was set, and its commands do not pass'
 
     def whole_group(self, dice):
         """Return a group of two joints and two actuators, or ``None``."""
@@ -546,6 +650,26 @@ class _Machine:
         one, row = dice.choice(group.joints), dice.choice((0, 0, 1))
         self.send_command({one: {row: self.draw(dice, one, row)}})
 
+    def at_the_speed_limit(self, dice):
+        """Send a trajectory that is about as fast as it may be."""
+        groups = [g for g in self.facts.groups if self.model.motors[g.actuators[0]][1][1] < 1e9]
+        groups = [group for group in groups if group.is_single]
+        if not groups:
+            return
+        group = dice.choice(groups)
+        (joint,), (motor,) = group.joints, group.actuators
+        it = self.facts.joints[joint]
+        ends = [dice.uniform(max(it.lower, -1.0), min(it.upper, 1.0)) for _ in range(2)]
+        try:
+            sent = [self.mechanics.to_actuators(group, {joint: end}, 0)[motor] for end in ends]
+        except No:
+            return
+        seconds = abs(sent[1] - sent[0]) / self.model.motors[motor][1][1]
+        seconds = max(seconds, abs(ends[1] - ends[0]) / it.velocity) * dice.uniform(0.9, 1.1)
+        times = [0.5, 0.5 + max(round(seconds, 3), 0.001)]
+        points = [(time, {joint: {0: end}}) for time, end in zip(times, ends, strict=True)]
+        self.send_trajectory(points, None)
+
     def one_is_beyond(self, dice):
         """Command the members of an array, and one again when others are beyond their limits."""
         orders = list(self.order.values()) or [list(self.facts.motors)]
@@ -568,7 +692,8 @@ class _Machine:
             self.send_trajectory([(0.5, given)], self.now + 5.0)
         self.now -= dice.choice([0.25, 5.0, 100.0])
         self.next_tick = self.now + self.tick_period
-        self.first, self.read_at = {}, {}
+        self.first, self.read_at, self.left_turns = {}, {}, {}
+        self.known |= dict.fromkeys(self.wrapped, self.options.unknown_turn == 'first')
         self.tick()
 
     def fail(self, dice):
@@ -656,6 +781,8 @@ class _Machine:
         self.bridge.reset()
         self.mechanics.forget()
         self.first = {}
+        if self.options.unknown_turn == 'resolve':
+            self.known |= {n: self.known[n] and None for n in self.wrapped}
 
     def left(self):
         """Return the actuators that execute a trajectory to positions, or will."""
@@ -674,8 +801,11 @@ _EVENTS = (
     _Machine.absolute,
     _Machine.silence,
     _Machine.restart,
+    _Machine.stall,
+    _Machine.writer_sets_its_clock,
     _Machine.one_goes_on,
     _Machine.interrupt,
+    _Machine.at_the_speed_limit,
     _Machine.one_is_beyond,
     _Machine.time_goes_back,
     _Machine.fail,

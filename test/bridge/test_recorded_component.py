@@ -46,6 +46,7 @@ POSED = ('shoulder', 'wrist_pitch', 'wrist_roll', 'left_finger')
 #: The joints that the values in the component's messages are for.
 GIVEN = {'position': POSED, 'velocity': ('turntable',)}
 SHOULDER = {**GIVEN, 'velocity': ('turntable', 'shoulder')}
+PITCH = {**GIVEN, 'velocity': ('turntable', 'wrist_pitch')}
 LAMP = {**GIVEN, 'position': ('lamp', *GIVEN['position'])}
 
 
@@ -152,6 +153,13 @@ def same(sent, expected):
     return sent == pytest.approx(expected, rel=0.0, abs=1e-9)
 
 
+def with_velocity(joint, more=''):
+    """Return the URDF with a velocity of a joint beside its position."""
+    start = f'<joint name="{joint}">\n      <command_interface name="position"/>'
+    assert URDF.count(start) == 1
+    return URDF.replace(start, f'{start}<command_interface name="velocity"/>{more}')
+
+
 @pytest.mark.parametrize('scenario', ['motion', 'unclaimed', 'killed', 'silent', 'released'])
 def test_what_the_component_wants_is_sent(scenario):
     """Each message becomes what the maps by hand make of it, NaN nothing, and none is rejected."""
@@ -205,9 +213,7 @@ def test_a_dead_driver_makes_joints_unknown_and_gets_no_position():
 @pytest.mark.parametrize('policy', ['together', 'latest'])
 def test_a_released_position_is_left_out(policy):
     """It stays beside the velocity of the next controller; together sends both."""
-    start = '<joint name="shoulder">\n      <command_interface name="position"/>'
-    urdf = URDF.replace(start, f'{start}<command_interface name="velocity"/>')
-    replay = _Replay('switched', SHOULDER, urdf, several_interfaces=policy)
+    replay = _Replay('switched', SHOULDER, with_velocity('shoulder'), several_interfaces=policy)
     both = [reply for reply in replay.replies if ('velocity', 'shoulder') in reply.wanted]
     assert len({reply.wanted['position', 'shoulder'] for reply in both}) == 1 < len(both)
     for reply in replay.replies:
@@ -215,6 +221,19 @@ def test_a_released_position_is_left_out(policy):
         if policy == 'latest' and reply in both:
             del expected['position', 'shoulder_motor']
         assert same(reply.sent, expected)
+
+
+def test_half_a_wrist_in_another_mode_stops_the_wrist_alone():
+    """One message has the whole robot: the turntable goes on."""
+    urdf = with_velocity('wrist_pitch', '<state_interface name="velocity"/>')
+    replay = _Replay('half_wrist', PITCH, urdf)
+    half = [reply for reply in replay.replies if ('velocity', 'wrist_pitch') in reply.wanted]
+    for reply in replay.replies:
+        turntable = {('velocity', 'turntable_motor'): -30.0}
+        assert same(reply.sent, turntable if reply in half else motors(reply.wanted))
+    assert replay.ends == []
+    joints = ('wrist_pitch', 'wrist_roll')
+    assert replay.rejected == {f'{joint} (mixed_coupled)': len(half) for joint in joints}
 
 
 @pytest.mark.parametrize(('scenario', 'given'), [('switched', SHOULDER), ('unknown_joint', LAMP)])

@@ -16,7 +16,7 @@ from state_paths import record, state_path
 import states_model
 from world import World
 from zoo import reference
-from zoo.elements import ANKLE, maps, ratio, transmission, urdf
+from zoo.elements import ANKLE, maps, params, ratio, transmission, urdf
 
 from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN
 from transmission_bridge.bridge.options import BridgeOptions
@@ -225,6 +225,32 @@ def test_drivers_that_return_and_drivers_that_are_silent(feed):
     assert known.returned.tolist() == known.silent.tolist()
 
 
+def rod(y, radius, length, angle=0.0, side=1):
+    """Return an actuator of an ankle that can be assembled a second way, near enough."""
+    return params(
+        motor_position=f'0 {y} {length}',
+        crank_radius=radius,
+        crank_angle=angle,
+        rod_length=length,
+        foot_attachment=f'{side * radius} {y} 0',
+    )
+
+
+@pytest.fixture
+def moved(feed):
+    """Return a state path of an ankle, its maps, and what moves it and returns its position."""
+    bounds = {'pitch': params(lower=-1.2, upper=1.2), 'roll': params(lower=-0.7, upper=0.7)}
+    rods = {'behind': rod(0.05, 0.04, 0.2, math.pi, -1), 'ahead': rod(-0.05, 0.05, 0.15)}
+    robot = maps(('pitch', 'roll'), transmission('ankle', 'ParallelAnkle', bounds, rods))
+    path = state_path(robot)
+
+    def move(joints):
+        feed(path, record(robot.actuator_names, robot.joint_to_actuator('position', joints)))
+        return path.make_joint_state().position
+
+    return path, robot, move
+
+
 # -- positions that are solved -------------------------------------------------------------------
 
 
@@ -237,6 +263,15 @@ def test_tuning_forgets_the_solution(feed):
     offsets = {'ankle.joints.pitch.offset': -0.1, 'ankle.joints.roll.offset': -0.2}
     path.replace_robot(robot.with_parameters(offsets))
     assert path.find_joint_motion()[0] == pytest.approx([0.3, 0.1], abs=1e-12)
+
+
+@pytest.mark.parametrize('elsewhere', [[0.2, 0.5], [-0.5, -0.3], [0.55, -0.35]])
+def test_a_gap_costs_nothing(moved, elsewhere):
+    """A position that is not found from the last one is found from the table at once."""
+    path, _, move = moved
+    for place in ([0.5, 0.5], elsewhere):
+        assert np.allclose(move(place), place, rtol=0.0, atol=1e-12)
+    assert not path.states.report.counts
 
 
 # -- state interfaces that are not declared ------------------------------------------------------

@@ -127,6 +127,23 @@ def test_a_period_is_a_positive_number_of_an_actuator(text):
         find_wrap_periods(own, BridgeOptions(wrap_period=('engine=1.0',)))
 
 
+@pytest.mark.parametrize('together', [True, False])
+def test_counting_while_all_is_well(together):
+    """Turns are counted on whether the messages give all actuators or one after the other."""
+    bridge, truth = Encoders(wrist(-60.0, 60.0, velocity=50.0)), np.array([0.3, -0.2])
+    bridge.hear(m0=0.3, m1=-0.2)
+    bridge.settle(0.3, -0.2)
+    for now in 0.01 * np.arange(1, 100):
+        truth += [0.2, -0.1]
+        m0, m1 = truth % TURN
+        if not together:
+            bridge.hear(now, m0=m0)
+        found = bridge.hear(now, m0=m0, m1=m1) if together else bridge.hear(now, m1=m1)
+        assert found == pytest.approx(bridge.robot.actuator_to_joint('position', truth))
+        shift = bridge.states.find_driver_shift(bridge.plan)
+        assert truth - (0.0 if shift is None else shift) == pytest.approx([m0, m1])
+
+
 # -- at power-up: test_power_ups.py does it with random robots -----------------------------------
 
 
@@ -208,6 +225,16 @@ def test_readings_of_different_times_take_no_turn_away():
     assert any(np.allclose(each, truth) for each in turn.candidates)
 
 
+def test_coupled_actuators_at_rest_are_resolved_once_their_readings_are_of_one_time():
+    """Readings that are 0.9 s apart leave several turns, the next ones leave one."""
+    bridge = Encoders(wrist())
+    bridge.hear(0.0, 'one', m0=0.6)
+    assert unknown(bridge.hear(0.9, 'two', m1=0.2))
+    bridge.hear(0.95, 'one', m0=0.6)
+    found = bridge.hear(0.95, 'two', m1=0.2)
+    assert found == pytest.approx(bridge.robot.actuator_to_joint('position', [0.6, 0.2]))
+
+
 def test_motion_leaves_one_turn():
     """A turn beyond the limits is no candidate."""
     bridge, path = Encoders(robot(-3.5, 3.5)), np.arange(3.0, 0.0, -0.1)
@@ -219,6 +246,15 @@ def test_motion_leaves_one_turn():
 
 
 # -- tuning --------------------------------------------------------------------------------------
+
+
+def test_a_tuned_offset_counts():
+    """After a change of numbers unknown turns are checked again; known turns stay."""
+    bridge = Encoders(robot())
+    bridge.hear(m0=3.0)
+    for offset, position in ((-3.0, 0.0), (0.0, 3.0)):
+        bridge.bridge.replace_robot(bridge.robot.with_parameters({'t0.joints.j0.offset': offset}))
+        assert bridge.hear(m0=3.0) == pytest.approx([position])
 
 
 def test_a_tuned_direction_changes_the_turn_without_an_error():
@@ -235,6 +271,22 @@ def test_a_tuned_direction_changes_the_turn_without_an_error():
     bridge.bridge.replace_robot(turned.with_parameters({'t0.joints.j0.offset': 1.0}))
     bridge.hear(m0=3.5)
     assert bridge.status().level == ERROR
+
+
+def test_a_tuning_of_another_number_does_not_explain_a_wrong_reading():
+    """Only numbers that decide how far the actuator moves do; the error stays otherwise."""
+    bridge = Encoders(robot())
+    for now, reading in steps(0.1, 0.1, 0.9, 0.9):
+        bridge.hear(now, m0=reading)
+    assert bridge.status().level == ERROR
+    tuned = bridge.robot.with_parameters({'t0.joints.j0.offset': 0.01})
+    bridge.bridge.replace_robot(tuned)
+    assert unknown(bridge.hear(0.04, m0=0.9))
+    assert bridge.status().level == ERROR
+    tuned = tuned.with_parameters({'t0.joints.j0.mechanical_reduction': 2.0})
+    bridge.bridge.replace_robot(tuned)
+    assert bridge.hear(0.05, m0=0.9) == pytest.approx([0.46])
+    assert bridge.status().level == OK
 
 
 # -- gaps ----------------------------------------------------------------------------------------
@@ -294,6 +346,15 @@ def test_an_absolute_position_settles_the_turn(reading_first):
     assert bridge.hear(m0=1.0) == pytest.approx([1.0 + 2 * TURN])
 
 
+def test_absolute_position_far_beyond_the_limits_is_no_position():
+    """If another turn fits, the joint is unknown, and the limits are an error."""
+    bridge = Encoders(robot(-6.0, 4.0))
+    for now in (0.0, 0.1, 0.2):
+        bridge.absolute(1.0 + TURN, now=now)
+        assert unknown(bridge.hear(now, m0=1.0))
+        assert bridge.status().level == ERROR
+
+
 @pytest.mark.parametrize('apart', [0.0, 0.5])
 def test_absolute_positions_of_joints_settle_coupled_actuators_if_they_are_of_one_time(apart):
     """Encoders at the joints (ignore_absolute_encoder) tell both actuators their turns."""
@@ -304,6 +365,16 @@ def test_absolute_positions_of_joints_settle_coupled_actuators_if_they_are_of_on
     bridge.absolute(np.nan, second, now=1.0 + apart)
     found = bridge.hear(1.0 + apart, m0=0.5, m1=0.25)
     assert unknown(found) if apart else found == pytest.approx(expected)
+
+
+def test_absolute_position_of_one_actuator_does_not_refresh_that_of_another():
+    """Each has the time of the message that it came in."""
+    bridge = Encoders(wrist(**FAST))
+    bridge.absolute(TURN, np.nan, now=1.0)
+    bridge.absolute(np.nan, TURN, now=1.5)
+    assert unknown(bridge.hear(1.5, m0=0.0, m1=0.0))
+    expected = bridge.robot.actuator_to_joint('position', [TURN, TURN])
+    assert bridge.absolute(TURN, np.nan, now=1.5) == pytest.approx(expected)
 
 
 def in_turns(limit='', unit='turn', **limits):
@@ -320,6 +391,7 @@ def in_turns(limit='', unit='turn', **limits):
         (None, 0.0, 0.055, False),
         (1, 0.0, 1.2, True),
         (1, 0.0, 1.4, False),
+        (1, 100.0, 1.2, True),
         (100, 1.0, 1.2, True),
         (100, 1.0, 1.4, False),
     ],

@@ -81,7 +81,9 @@ def test_life(peer, active_bridge, lift_of):
     ('values', 'words'),
     [
         ({LIFT: 0.0}, 'zero'),
+        ({LIFT: math.nan}, ''),
         ({ROLL: math.inf}, ''),
+        ({ROLL: 1e300}, ''),
         ({LIFT: 2**53 + 1}, 'rounded'),
         ({ROLL: True}, '(expected a number, found True)'),
         ({IGNORE: 1.0}, '(expected true or false, found 1.0)'),
@@ -91,6 +93,7 @@ def test_life(peer, active_bridge, lift_of):
         ({'on_stop': 'nothing'}, 'read-only'),
         ({'use_sim_time': True}, 'read-only'),
         ({'use_sim_time': None}, 'read-only'),
+        ({'transmissions.wrist.joints.roll.nonsense': 1.0}, ''),
     ],
 )
 def test_bad_value(peer, active_bridge, lift_of, values, words):

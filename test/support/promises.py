@@ -70,7 +70,7 @@ class Promises:
         if not is_kept:
             raise Broken(f'promise {promise}: {what}')
 
-    # -- time, silence, tuning -------------------------------------------------------------------
+    # -- time, silence, tuning, stalls -----------------------------------------------------------
 
     def look(self, now):
         """Let time pass."""
@@ -143,13 +143,20 @@ class Promises:
                     most += abs(ratio * (old[name] - (old[name] if at is None else at)))
                 moved = abs(ends[0][joint] - ends[1][joint])
                 self.hold('8', moved <= most * (1 + 1e-6), f'{joint} moved by {moved} > {most}')
-            given = {joint: dict(self.chosen[joint]) for joint in group.joints}
-            if row and group.is_single and not self.outward(group, given, False):
+            if row and group.is_single:
                 (before,), (after,) = old.values(), new.values()
                 sizes = (abs(after), abs(before))
                 high, low = sizes if row == 1 else (max(sizes), min(sizes))
                 is_close = high <= 2 * (1 + 1e-6) * low and before * after >= 0
                 self.hold('8', is_close, f'{row}: {before} became {after}')
+
+    def judge_age(self, age, known_for, since_stall, refused, checked):
+        """Check that nothing from before a stall passes, and everything else does (6)."""
+        bound = 0.5 if self.timeout == _INF else self.timeout
+        if since_stall < checked and age > bound + 0.1:
+            self.hold('6', refused, f'passed {age} s old, {since_stall} s after a stall')
+        elif age < 0.1 and (known_for < 100.0 or since_stall > checked + 1.0):
+            self.hold('open', not refused, f'stalled after {since_stall} s, {age} s old')
 
     # -- what may be sent ------------------------------------------------------------------------
 

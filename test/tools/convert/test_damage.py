@@ -19,6 +19,7 @@ import time
 from types import SimpleNamespace
 from unittest import mock
 
+import lz4.frame
 import pytest
 import rosbags.rosbag2.reader
 
@@ -137,20 +138,23 @@ def test_a_pipe_is_not_read(refuse, bags, tmp_path, robot_file, name):
     refuse(words, 'convert', robot_file, source, tmp_path / 'out.csv')
 
 
+def zeros():
+    """Return 300 MiB of zeros, compressed, without the size that a frame may state."""
+    compress = zstd.ZstdCompressor()
+    return b''.join(compress.compress(bytes(1 << 20)) for _ in range(300)) + compress.flush()
+
+
 @pytest.mark.parametrize('mode', ['FILE', 'MESSAGE'])
 def test_compressed_bags_that_expand_without_end_are_refused(convert, bags, tmp_path, mode):
     """A file is not written into the temporary folder first; a message is damage."""
-    # So many zeros, compressed, without the size that a frame may state.
-    compress = zstd.ZstdCompressor()
-    zeros = b''.join(compress.compress(bytes(1 << 20)) for _ in range(300)) + compress.flush()
     ((time_, data),) = bags.states(1)
-    messages = {'FILE': [], 'MESSAGE': [(time_, zstd.compress(data)), (time_ + 1, zeros)]}[mode]
+    messages = {'FILE': [], 'MESSAGE': [(time_, zstd.compress(data)), (time_ + 1, zeros())]}[mode]
     folder = bags.drive(tmp_path / 'in', messages)
     text = (folder / 'metadata.yaml').read_text()
     text = text.replace("format: ''", 'format: zstd').replace("mode: ''", f'mode: {mode}')
     words = f'a compressed piece is cut off, or has more than {256 << 20} bytes'
     if mode == 'FILE':
-        packed = zstd.compress((folder / 'in.mcap').read_bytes()) + zeros
+        packed = zstd.compress((folder / 'in.mcap').read_bytes()) + zeros()
         (folder / 'in.mcap.zstd').write_bytes(packed)
         text = text.replace('in.mcap', 'in.mcap.zstd')
         words = f"'in.mcap.zstd' of {len(packed)} bytes expands to more than"
@@ -173,8 +177,7 @@ def test_a_chunk_that_expands_without_end_is_damage(convert, compression, claime
     def record(opcode, content):
         return struct.pack('<BQ', opcode, len(content)) + content
 
-    module = zstd if compression == 'zstd' else importlib.import_module('lz4.frame')
-    packed = module.compress(bytes(300 << 20))
+    packed = zeros() if compression == 'zstd' else lz4.frame.compress(bytes(300 << 20))
     head = struct.pack('<QQQI', 1, 1, claimed, 0) + text(compression.encode())
     chunk = record(6, head + struct.pack('<Q', len(packed)) + packed)
     magic = b'\x89MCAP0\r\n'
