@@ -128,14 +128,16 @@ def test_a_file_that_is_no_recording_has_errors(convert, name, content):
 # -- Files that would take endless time, memory or disk space -------------------------------------
 
 
-@pytest.mark.parametrize('name', ['pipe.csv', 'pipe.db3', 'bag/pipe.mcap'])
-def test_a_pipe_is_not_read(refuse, bags, tmp_path, robot_file, name):
+@pytest.mark.parametrize('name', ['pipe.csv', 'pipe.mcap', 'pipe.db3', 'bag/pipe.mcap'])
+@pytest.mark.parametrize('command', ['convert', 'calibrate'])
+def test_a_pipe_is_not_read(run, bags, tmp_path, robot_file, name, command):
     """Nobody may ever write to it."""
     bags.drive(tmp_path / 'bag', [])
     os.mkfifo(tmp_path / name)
     source = tmp_path / name.partition('/')[0]
-    words = f"'{tmp_path / name}' is not a regular file"
-    refuse(words, 'convert', robot_file, source, tmp_path / 'out.csv')
+    result = run(command, robot_file, source, *[tmp_path / 'out.csv'][: command == 'convert'])
+    assert result.code == 2
+    assert f"'{tmp_path / name}' is not a regular file" in result.err
 
 
 def zeros():
