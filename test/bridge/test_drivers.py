@@ -377,7 +377,7 @@ def test_limits_are_si_at_the_motor_and_said_in_the_driver_s_unit(twins):
     ('interface', 'row'), [('absolute_position', 0), ('torque', 2)], ids=['encoders', 'torques']
 )
 def test_sensors_are_in_the_units(twins, interface, row):
-    """Absolute encoders in the unit of position, torque sensors in the unit of effort."""
+    """Encoders as positions, torques as efforts: both robots give the motors in SI."""
     a, found = twins[0].joint_to_actuator('position', PLACE), []
     for robot in twins:
         message = record(robot.actuator_names, **{FIELDS[row]: a / all_scales(robot)[row]})

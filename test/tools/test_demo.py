@@ -219,8 +219,8 @@ def test_the_demo_passes_and_says_so_in_its_last_line(demo):
     )
     assert match is not None, last
     states, _, commands, _, deviation = map(float, match.groups())
-    assert states >= 10
-    assert commands >= 10
+    assert states > 0
+    assert commands > 0
     assert deviation <= 1e-12
     # Snapshots, as standard output is no terminal.
     assert '\x1b' not in out

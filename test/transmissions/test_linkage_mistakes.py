@@ -144,7 +144,7 @@ def test_a_hinge_of_another_axis_is_refused(axis: str, horn: Sequence[float], ti
 
 @pytest.mark.parametrize(('kind', 'reach'), [('point', 0.1), ('rod', 0.2)])
 def test_a_loop_of_driven_joints_alone_is_refused(kind: str, reach: float) -> None:
-    """One of the motors cannot move without the other; a rod allows it to first order."""
+    """Without a passive joint no motor moves alone. The rod is perpendicular to both motions."""
     body = ''
     for side, place, end in (('a', 0.1, 0.1), ('b', -0.1, -reach)):
         body += joint(f'crank_{side}', 'base', f'arm_{side}', (0, place, 0))

@@ -112,6 +112,6 @@ def test_ratios_and_offset_are_beside_the_table() -> None:
     ],
 )
 def test_tables_that_cannot_be_used(actuator, joint, message: str) -> None:
-    """A table that is not strictly monotone is refused with what it should be."""
+    """Finite, as long as the other, strictly monotone: a refusal says what it should be."""
     with pytest.raises(TransmissionError, match=message):
         TabulatedTransmission(actuator, joint)

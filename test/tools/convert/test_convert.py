@@ -173,7 +173,7 @@ def parameter_file(path, text):
 
 @pytest.mark.parametrize('where', ['file', 'both'])
 def test_names_of_drivers_are_translated_in_both_directions(convert, bags, tmp_path, where):
-    """The same name by its topic, as in the bridge; back to each driver comes what it has."""
+    """One name of two drivers by its topic, as the bridge does; each driver gets its own back."""
     left, right = 'left/actuator_states', 'right/actuator_states'
     topics = {
         f'/{left}': (bags.JOINT_STATE, bags.states(300, ('M1',), 1)),
