@@ -3,10 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A driver with ticks as its unit. Replace the simulated bus with your serial bus."""
 
-from contextlib import suppress
+import signal
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from simulated_bus import Bus
@@ -41,6 +40,8 @@ class Driver(Node):
 
 
 if __name__ == '__main__':
-    rclpy.init()
-    with suppress(KeyboardInterrupt, ExternalShutdownException):
-        rclpy.spin(Driver())
+    rclpy.init(signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
+    node, ended = Driver(), []
+    signal.signal(signal.SIGINT, lambda *_: ended.append(True))  # interrupts no callback
+    while not ended:
+        rclpy.spin_once(node, timeout_sec=0.1)

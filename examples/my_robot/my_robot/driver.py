@@ -3,10 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A driver in actuator space. This one reaches each command at once."""
 
-from contextlib import suppress
+import signal
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
@@ -33,10 +32,12 @@ class Driver(Node):
 
 
 def main(kind=Driver):
-    """Run until Ctrl-C."""
-    rclpy.init()
-    with suppress(KeyboardInterrupt, ExternalShutdownException):
-        rclpy.spin(kind())
+    """Run until Ctrl-C, which interrupts no callback."""
+    rclpy.init(signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
+    node, ended = kind(), []
+    signal.signal(signal.SIGINT, lambda *_: ended.append(True))
+    while not ended:
+        rclpy.spin_once(node, timeout_sec=0.1)
 
 
 if __name__ == '__main__':
