@@ -520,13 +520,13 @@ class Diagnostics:
         return {each.key: each.value for each in self.statuses[name].values}
 
     def said(self, name, *words, level=None, act=lambda: None):
-        """Wait for a status that comes from now on, with a level and with words; return it."""
+        """Wait for a status from now on, with one of the levels and with words; return it."""
         self.statuses = {}
 
         def find():
             act()
             status = self.statuses.get(name)
-            is_it = status is not None and (level is None or status.level == level)
+            is_it = status is not None and (level is None or status.level in level)
             return status if is_it and all(word in status.message for word in words) else None
 
         try:
