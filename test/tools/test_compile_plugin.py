@@ -88,6 +88,8 @@ def test_the_plugin_is_written_only_on_request(compile_robot):
     assert list_files(plugin) - list_files(plain) == {
         'src/leg_map_transmission.cpp',
         'leg_map_plugins.xml',
+        'src/leg_map_component.cpp',
+        'leg_map_hardware.xml',
     }
     for name in ('CMakeLists.txt', 'package.xml', 'README.md'):
         assert 'transmission_interface' not in (plain / name).read_text()
@@ -169,29 +171,41 @@ def test_an_implied_actuator_has_the_name_of_ros2_control(compile_robot):
         assert f'{{{{"actuator1", {index}, true}}}}' in row
 
 
-#: ros2_control has the type of the neck itself, and does not read the elements of ROS 1.
+def test_a_robot_of_known_types_needs_no_loader(compile_robot):
+    """ros2_control has the type of the neck itself: the component maps it."""
+    files = list_files(compile_robot(urdf(NECK_JOINTS, NECK)))
+    assert 'src/leg_map_component.cpp' in files
+    assert 'src/leg_map_transmission.cpp' not in files
+
+
+#: ros2_control does not read the elements of ROS 1.
 OUTSIDE = f"""<transmission name="lift"><type>{LIFT}</type>
   <joint name="lift"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
   <actuator name="m"><mechanicalReduction>1</mechanicalReduction></actuator>
   <lead>0.005</lead></transmission></robot>"""
+OF_ACTUATORS = urdf(NECK_JOINTS, NECK, plugin='leg_map/MappedSystem')
+OF_ACTUATORS = OF_ACTUATORS.replace('"system"', '"actuator"')
 
 
 @pytest.mark.parametrize(
-    ('text', 'arguments', 'found'),
+    ('text', 'words'),
     [
-        pytest.param(urdf(NECK_JOINTS, NECK), (), 'DifferentialTransmission', id='known type'),
-        pytest.param(ROBOT, ('--transmission', 'neck'), 'DifferentialTransmission', id='selected'),
-        pytest.param(urdf({'lift': SLIDES}).replace('</robot>', OUTSIDE), (), LIFT, id='ROS 1'),
+        (
+            urdf({'lift': SLIDES}).replace('</robot>', OUTSIDE),
+            'expected transmissions inside of <ros2_control>, found lift outside of it',
+        ),
+        (
+            OF_ACTUATORS,
+            "is of type 'actuator': make it a 'system'",
+        ),
     ],
+    ids=['ROS 1', 'actuator'],
 )
-def test_a_robot_without_such_a_type_is_an_error(refuse, tmp_path, text, arguments, found):
+def test_what_ros2_control_does_not_give_is_an_error(refuse, tmp_path, text, words):
     """Nothing is written."""
     (tmp_path / 'robot.urdf').write_text(text, encoding='utf-8')
     paths = (tmp_path / 'robot.urdf', '--output', tmp_path / 'out')
-    words = (
-        f'found only {found}' if found == LIFT else f'found only transmission_interface/{found}'
-    )
-    refuse(words, 'compile', *paths, '--ros2-control', *arguments)
+    refuse(words, 'compile', *paths, '--ros2-control')
     assert not (tmp_path / 'out').exists()
 
 

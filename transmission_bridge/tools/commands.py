@@ -264,8 +264,8 @@ def _compile() -> None:
     :param transmission: only this transmission; may be repeated
     :param tuned_file: offsets that the bridge keeps in its tuned_file; numbers in --params-file
         override them
-    :param ros2_control: add a plugin for hardware components that load transmissions, with each
-        type that ros2_control does not have
+    :param ros2_control: add a hardware component that runs a driver of the actuators and gives
+        joints to controllers, and a plugin for components that load transmissions
     """
 
 

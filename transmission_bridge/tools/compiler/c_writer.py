@@ -25,10 +25,20 @@ _SAMPLES = 150
 
 _WIDTH = 99
 
-_PLUGIN_FILES = (
-    ('plugin.cpp', 'src/{name}_transmission.cpp'),
-    ('plugins.xml', '{name}_plugins.xml'),
-)
+#: Values that only a folder for ros2_control has.
+_SECTIONS = ('PLUGIN', 'COMPONENT', 'DEPENDS', 'PLUGIN_SECTION', 'COMPONENT_SECTION')
+
+#: Files for ros2_control, by the value that they need.
+_MORE_FILES = {
+    'CLASSES': (
+        ('plugin.cpp', 'src/{name}_transmission.cpp'),
+        ('plugins.xml', '{name}_plugins.xml'),
+    ),
+    'FACTS': (
+        ('component.cpp', 'src/{name}_component.cpp'),
+        ('hardware.xml', '{name}_hardware.xml'),
+    ),
+}
 
 
 #: CasADi's work arrays keep pointers to local variables, which are read only within a call, and
@@ -56,7 +66,7 @@ def write_folder(
 
     :param title: Name of the robot.
     :param units: Units of the positions of actuators and joints, in their order.
-    :param more: The hash of the fingerprint, and values of the plugin for ros2_control.
+    :param more: The hash of the fingerprint, and values of the files for ros2_control.
     """
     name = compiled.name
     values = {
@@ -67,7 +77,7 @@ def write_folder(
         **more,
     }
     for template, target in (
-        *(_PLUGIN_FILES if 'CLASSES' in more else ()),
+        *(pair for key, pairs in _MORE_FILES.items() if key in more for pair in pairs),
         ('header.h', 'include/{name}.h'),
         ('source.c', 'src/{name}.c'),
         ('test.c', 'test/{name}_test.c'),
@@ -263,7 +273,7 @@ def _list_texts(compiled: CompiledRobot, units: Mapping[str, Sequence[str]]) -> 
         'FIXED': _plain(', '.join(live.fixed) or 'none'),
         'NAMES': '\n\n'.join(arrays),
         'KEYWORD': 'NAME',
-        **dict.fromkeys(('PLUGIN', 'DEPENDS', 'PLUGIN_SECTION'), ''),
+        **dict.fromkeys(_SECTIONS, ''),
         'STATE_BYTES': str(count_state_bytes(compiled)),
         **rows,
     }

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 import re
 
+from transmission_bridge.bridge.options import strip_prefixes
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.cli import aligned, Console, Exit, optional, printable, UsageError
 from transmission_bridge.tools.files import safe_output
@@ -22,6 +23,15 @@ from transmission_bridge.transmissions.robot import Robot
 
 #: One word could be a header, a library or a target of CMake: string, m, test.
 _NAME = re.compile('[a-z][a-z0-9]*(_[a-z0-9]+)+')
+#: Packages of ROS that the files for ros2_control need.
+_DEPENDS = (
+    'hardware_interface',
+    'lifecycle_msgs',
+    'pluginlib',
+    'rclcpp',
+    'tinyxml2_vendor',
+    'transmission_interface',
+)
 _TARGETS_OF_CMAKE = ('edit_cache', 'package_source', 'rebuild_cache')
 
 
@@ -31,6 +41,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     from transmission_bridge.tools.compiler import fingerprint
     from transmission_bridge.tools.compiler.c_writer import count_state_bytes, write_folder
     from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
+    from transmission_bridge.tools.compiler.component_writer import list_component_values
     from transmission_bridge.tools.compiler.operations import count_operations
     from transmission_bridge.tools.compiler.plugin_writer import find_loadable, list_plugin_values
 
@@ -38,29 +49,28 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         raise UsageError('expected one of --output FOLDER and --check FOLDER')
     known = fingerprint.read_fingerprint(options.check) if options.check is not None else {}
     setup = bridge_setup(options)
-    whole = _load_robot(setup, options, console)
+    whole, given = _load_robot(setup, options, console)
     name = _find_name(options.name or known.get('name'), whole.robot.name)
     joints = _find_joints(whole, options.transmission)
     if not _accept_errors(whole, joints, options, console):
         return Exit.ERRORS
 
     robot = whole.part(joints)
-    if options.ros2_control and not find_loadable(robot):
-        types = dict.fromkeys(each.spec.type for each in robot.bindings if each.spec.type)
-        raise UsageError(
-            '--ros2-control: expected a transmission inside of <ros2_control> with a type that '
-            'ros2_control does not have, found only '
-            f'{printable(", ".join(types)) or "joints without a transmission"}'
-        )
+    if options.ros2_control:
+        _check_blocks(whole, robot)
     compiled = CompiledRobot.build(name, robot)
     fitting = fingerprint.make_fingerprint(compiled, whole, setup.aliases)
     if known:
         return _report_differences(fingerprint.list_differences(known, fitting), options, console)
     text = fingerprint.write_text(fitting)
-    plugin = list_plugin_values(compiled) if options.ros2_control else {}
+    more = {'FINGERPRINT': fingerprint.hash_text(text)}
+    if options.ros2_control:
+        data = read_robot_file(options.file)
+        more |= list_component_values(compiled, whole, data, given)
+        more |= list_plugin_values(compiled) if find_loadable(robot) else {}
+        more['DEPENDS'] = '\n'.join(f'  <depend>{each}</depend>' for each in _DEPENDS)
     with safe_output(options.output, force=options.force, marker=f'src/{name}_map.c') as made:
         units = _find_units(whole, robot)
-        more = {**plugin, 'FINGERPRINT': fingerprint.hash_text(text)}
         write_folder(compiled, Path(made), whole.robot.name, units, more)
         (Path(made) / fingerprint.FILE).write_text(text, encoding='utf-8')
     rows = [('FUNCTION', 'OPERATIONS', 'AT MOST')]
@@ -123,8 +133,8 @@ def _report_differences(
 
 def _load_robot(
     setup: BridgeSetup, options: argparse.Namespace, console: Console
-) -> RobotTransmissions:
-    """Return the robot with the numbers of the tuned file and of the parameter file."""
+) -> tuple[RobotTransmissions, set[str]]:
+    """Return the robot with the numbers of the tuned file and of the parameter file, by name."""
     data = read_robot_file(options.file)
     if options.tuned_file:
         read_robot_file(options.tuned_file)  # the bridge may start without the file
@@ -141,7 +151,23 @@ def _load_robot(
     robot, notes = setup.robot(data)
     for note in notes:
         console.err.line(printable(note))
-    return robot
+    return robot, {*strip_prefixes(setup.numbers)}
+
+
+def _check_blocks(whole: RobotTransmissions, robot: Robot) -> None:
+    """Refuse a robot that a component of ros2_control cannot map."""
+    own = [each.spec for each in robot.bindings if not each.is_identity]
+    if others := [each.name for each in own if each.dialect != 'ros2_control']:
+        raise UsageError(
+            '--ros2-control: expected transmissions inside of <ros2_control>, found '
+            f'{printable(", ".join(others))} outside of it'
+        )
+    for block in whole.robot.blocks:
+        if block.type != 'system' and block.plugin.endswith('/MappedSystem'):
+            raise UsageError(
+                f'--ros2-control: <ros2_control name="{printable(block.name)}"> is of type '
+                f"'{printable(block.type)}': make it a 'system'"
+            )
 
 
 def _find_name(given: str | None, robot_name: str) -> str:

@@ -42,7 +42,6 @@ def list_plugin_values(compiled: CompiledRobot) -> Mapping[str, str]:
     found = find_loadable(compiled.robot)
     types = dict.fromkeys(each.spec.type for each in found.values())
     names = ', '.join(each.spec.name for each in found.values())
-    depends = ('hardware_interface', 'pluginlib', 'transmission_interface')
     classes = [
         f'  <class name={quoteattr(each)} type="{compiled.name}_plugin::Loader"\n'
         '         base_class_type="transmission_interface::TransmissionLoader"/>'
@@ -55,7 +54,6 @@ def list_plugin_values(compiled: CompiledRobot) -> Mapping[str, str]:
     }
     return {
         **texts,
-        'DEPENDS': '\n'.join(f'  <depend>{each}</depend>' for each in depends),
         'CLASSES': '\n'.join(classes),
         'EXPECTED': quote(f'one of {names}'),
         'TRANSMISSIONS': ',\n'.join(rows),
@@ -73,27 +71,28 @@ def _describe(compiled: CompiledRobot, index: int, binding: Binding) -> str:
         (spec.actuators, binding.actuators, binding.owned),
     ):
         names = [quote(implied.get(each.name, each.name)) for each in ends]
-        infos.append(_braces(map(_describe_end, names, ends)))
+        infos.append(braces(map(_describe_end, names, ends)))
         rows = zip(names, map(str, places), map(_boolean, owned), strict=True)
-        members.append([_braces(row) for row in rows])
-    members[0] += [_braces((quote(joint_names[k]), str(k), 'true')) for k in binding.passive]
-    parameters = _braces(
-        _braces((quote(each.name), quote(each.value)))
+        members.append([braces(row) for row in rows])
+    members[0] += [braces((quote(joint_names[k]), str(k), 'true')) for k in binding.passive]
+    parameters = braces(
+        braces((quote(each.name), quote(each.value)))
         for each in spec.parameters
         if each.path.rpartition('/')[2].partition('[')[0] == 'param'
     )
-    lines = [_braces((quote(spec.name), quote(spec.type), *infos, parameters), ',\n   ')]
+    lines = [braces((quote(spec.name), quote(spec.type), *infos, parameters), ',\n   ')]
     lines.append(_boolean(index in compiled.owners(ACTUATOR_TO_JOINT)))
-    return _braces((*lines, *map(_braces, members)), ',\n   ')
+    return braces((*lines, *map(braces, members)), ',\n   ')
 
 
 def _describe_end(name: str, end: TransmissionEnd) -> str:
     """Return an initializer of ``JointInfo`` or ``ActuatorInfo``."""
     numbers = (end.mechanical_reduction, end.offset)
-    return _braces((name, '{}', '{}', quote(end.role), *map(literal, numbers)))
+    return braces((name, '{}', '{}', quote(end.role), *map(literal, numbers)))
 
 
-def _braces(words: Iterable[str], separator: str = ', ') -> str:
+def braces(words: Iterable[str], separator: str = ', ') -> str:
+    """Return an initializer of C++."""
     return f'{{{separator.join(words)}}}'
 
 

@@ -1,0 +1,569 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The hardware component that maps, in ros2_control's controller manager, cycle by cycle."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+import subprocess
+
+import numpy as np
+import pytest
+
+from transmission_bridge.description import load_description
+from transmission_bridge.tools.main import main
+from transmission_bridge.transmissions import RobotTransmissions
+
+HERE = Path(__file__).parent
+SCENE = (HERE / 'scene.urdf').read_text(encoding='utf-8')
+ROBOT = RobotTransmissions(load_description(SCENE))
+NAN = math.nan
+POSITIONS = ('pitch', 'roll', 'lift', 'finger', 'knee')
+#: Numbers of the driver in SI.
+SCALES = {'winch': math.pi / 180.0}
+
+#: The controllers of ros2_controllers, and their parameters.
+NAMES = ('broadcaster', 'arm', 'forward', 'push')
+CONTROLLERS = """
+arm:
+  ros__parameters:
+    joints: [pitch, roll, lift]
+    command_interfaces: [position]
+    state_interfaces: [position, velocity]
+forward:
+  ros__parameters: {joints: [pitch, roll], interface_name: velocity}
+push:
+  ros__parameters: {joints: [pitch, roll]}
+"""
+
+_FOLDERS = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+pytestmark = pytest.mark.skipif(
+    not any((Path(each) / 'share' / 'controller_manager').is_dir() for each in _FOLDERS if each),
+    reason='ros2_control is not installed (ROS has it, there is no wheel)',
+)
+
+
+@pytest.fixture(scope='session')
+def workspace(tmp_path_factory):
+    """Build the component of the scene, and the drivers and the manager of these tests."""
+    root = tmp_path_factory.mktemp('workspace')
+    (root / 'scene.urdf').write_text(SCENE, encoding='utf-8')
+    words = ('compile', root / 'scene.urdf', '--output', root / 'scene_map', '--ros2-control')
+    assert main([*map(str, words)]) == 0
+    for name, source in (('scene_map', root / 'scene_map'), ('drivers', HERE)):
+        build = root / 'build' / name
+        for step in (
+            ('cmake', '-S', source, '-B', build, f'-DCMAKE_INSTALL_PREFIX={root / "install"}'),
+            ('cmake', '--build', build, '--target', 'install'),
+        ):
+            done = subprocess.run(step, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+            assert 'warning' not in done.stderr, done.stderr
+    return root
+
+
+class Manager:
+    """The manager of a description: ``manager('cycle 2')``."""
+
+    def __init__(self, root, urdf, active='active', parameters=''):
+        path = root / 'now.urdf'
+        path.write_text(urdf, encoding='utf-8')
+        file = root / 'parameters.yaml'
+        own = ''.join(f'    {name}: {{params_file: [{file}]}}\n' for name in NAMES)
+        head = f'controller_manager:\n  ros__parameters:\n{own}'
+        file.write_text(head + parameters, encoding='utf-8')
+        install = root / 'install'
+        env = dict(os.environ)
+        env['AMENT_PREFIX_PATH'] = os.pathsep.join((str(install), env['AMENT_PREFIX_PATH']))
+        libraries = (str(install / 'lib'), env.get('LD_LIBRARY_PATH', ''))
+        env['LD_LIBRARY_PATH'] = os.pathsep.join(libraries)
+        if preload := env.pop('PRELOAD_OF_ROS', ''):
+            env['LD_PRELOAD'] = preload
+        self.errors = root / 'errors.txt'
+        with self.errors.open('w') as errors:
+            self.process = subprocess.Popen(
+                [
+                    install / 'lib' / 'test_motors' / 'manager',
+                    *('--ros-args', '--params-file', file),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env=env,
+            )
+        self.started = self(f'start {path} {active}')
+
+    def __call__(self, line):
+        """Return the answer to a command."""
+        self.process.stdin.write(f'{line}\n')
+        self.process.stdin.flush()
+        for answer in self.process.stdout:
+            if answer.startswith('> '):
+                text = answer[2:].strip()
+                assert not text.startswith('exception'), text
+                return json.loads(text) if text[0] in '[{' else text
+        pytest.fail(f'ended at {line!r}\n{self.log}')
+
+    @property
+    def log(self):
+        """What was logged."""
+        return self.errors.read_text()
+
+    def end(self):
+        """Return the exit code."""
+        self.process.stdin.close()
+        code = self.process.wait(timeout=60)
+        self.process.stdout.close()
+        return code
+
+    def script(self, name, *interfaces):
+        """Add a controller that writes what a test says."""
+        assert self(f'add {name} {" ".join(interfaces)}') == '0'
+
+    def move(self, name, *values, cycles=1):
+        """Write values and run cycles."""
+        self(f'set {name} {" ".join(map(str, values))}')
+        self(f'cycle {cycles}')
+
+    def wait_for(self, words):
+        """Wait until a thread of the component has logged words."""
+        for _ in range(600):
+            if words in self.log:
+                return
+            self('wait 0.1')
+        pytest.fail(f'expected {words!r}\n{self.log}')
+
+    def measure(self, interface, **joints):
+        """Set the measured numbers of the motors of joints."""
+        for name, value in motors_of(interface, **joints).items():
+            self(f'measure {name}/{interface} {value!r}')
+
+
+def motors_of(interface, at=None, **joints):
+    """Return what the driver gets, in its units, by the maps in Python."""
+    values = np.array([joints.get(name, NAN) for name in ROBOT.joint_names])
+    where = {} if interface == 'position' else {'at': values_of(at)}
+    found = ROBOT.joint_to_actuator(interface, values, **where)
+    return {
+        name: float(value) / SCALES.get(name, 1.0)
+        for name, value in zip(ROBOT.actuator_names, found, strict=True)
+        if not math.isnan(value)
+    }
+
+
+def values_of(joints):
+    """Return a vector of all joints."""
+    return np.array([(joints or {}).get(name, 0.0) for name in ROBOT.joint_names])
+
+
+@pytest.fixture
+def manage(workspace):
+    """Return a function that starts a manager; each has to end well."""
+    started = []
+
+    def start(urdf=SCENE, active='active', parameters=''):
+        started.append(Manager(workspace, urdf, active, parameters))
+        return started[-1]
+
+    yield start
+    for each in started:
+        assert each.end() == 0, each.log
+
+
+@pytest.fixture
+def manager(manage):
+    """Return the manager of the scene, active, with controllers."""
+    it = manage()
+    it.script('wrist', 'pitch/position', 'roll/position')
+    it.script('half', 'pitch/position')
+    it.script('rates', 'pitch/velocity', 'roll/velocity')
+    it.script('efforts', 'pitch/effort', 'roll/effort')
+    it.script('up', 'lift/position')
+    it.script('rate', 'lift/velocity')
+    it.script('grip', 'finger/position')
+    it.script('bend', 'knee/position', 'knee/velocity')
+    it.script('gain', 'lift/gain', 'lamp/light')
+    assert it('components') == {'scene': 'active'}
+    return it
+
+
+def near(**expected):
+    """Return numbers to compare with; NaN equals NaN."""
+    return pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True)
+
+
+def test_the_driver_gets_motors_and_its_own_parameters(manager):
+    """Parameters of an actuator, or of its only joint; none of the component."""
+    given = manager('parameters')
+    assert given == {
+        'm1.id': '1',
+        'm2.id': '2',
+        'winch.id': '7',
+        'port': '/dev/ttyUSB0',
+        'winch.position_unit': 'deg',
+    }
+    assert 'WARN' not in manager.log
+    assert manager('calls') == ['init', 'configure', 'activate']
+
+
+def test_states_and_commands_are_those_of_the_maps(manager):
+    """In each cycle of a walk, position and velocity of all transmissions."""
+    manager.script('all', *(f'{name}/position' for name in POSITIONS))
+    manager('switch +all')
+    random = np.random.default_rng(45)
+    place = dict.fromkeys(POSITIONS, 0.0)
+    for _ in range(100):
+        place = {name: x + random.uniform(-0.02, 0.02) for name, x in place.items()}
+        goal = {name: x + random.uniform(-0.01, 0.01) for name, x in place.items()}
+        manager.measure('position', **place, free=0.25)
+        manager.move('all', *goal.values())
+        states, motors = manager('states'), manager('motors')
+        wanted = motors_of('position', **goal)
+        assert {n: motors[f'{n}/position'] for n in wanted} == near(**wanted)
+        found = {n: states[f'{n}/position'] for n in (*place, 'free', 'thumb')}
+        assert found == near(**place, free=0.25, thumb=-2.0 * place['finger'] + 0.1)
+
+
+def test_half_a_pair_cannot_start_and_stops_the_pair(manager):
+    """A start is refused with a sentence; a stop is accepted, and the rates of both end."""
+    assert manager('switch +half') == 'refused'
+    assert "transmission 'wrist': expected position commands of all its 2 joints" in manager.log
+    manager.script('one', 'pitch/velocity')
+    manager.script('other', 'roll/velocity')
+    assert manager('switch +one +other') == 'ok'
+    manager('calls')
+    manager('set one 0.1')
+    manager.move('other', 0.2)
+    assert manager('motors')['m1/velocity'] == pytest.approx(15.0)
+    assert manager('switch -one') == 'ok'
+    assert manager('calls') == [f'{x} -m1/velocity -m2/velocity' for x in ('prepare', 'perform')]
+    manager('cycle 2')
+    motors = manager('motors')
+    assert (motors['m1/velocity'], motors['m2/velocity']) == (0.0, 0.0)
+    assert manager('states')['wrist/status'] == 64
+
+
+def test_modes_are_switched_in_motion(manager):
+    """What is released is not written, velocities end with zero, old numbers have no effect."""
+    manager('switch +wrist')
+    manager.move('wrist', 0.7, 0.1)
+    before = manager('motors')
+    manager.measure('position', pitch=0.6, roll=0.05)
+    assert manager('switch -wrist +rates') == 'ok'
+    manager.move('rates', 0.1, -0.1, cycles=2)
+    motors = manager('motors')
+    assert motors['m1/position'] == before['m1/position']
+    assert motors['m2/velocity'] == pytest.approx(-10.0)
+    assert manager('switch -rates +wrist') == 'ok'
+    manager('cycle 1')
+    motors = manager('motors')
+    assert (motors['m1/velocity'], motors['m2/velocity']) == (0.0, 0.0)
+    wanted = motors_of('position', pitch=0.6, roll=0.05)
+    assert motors['m1/position'] == pytest.approx(wanted['m1'])
+    manager('switch -wrist +efforts')
+    manager.move('efforts', 1.0, 0.5)
+    wanted = motors_of('effort', pitch=1.0, roll=0.5)
+    assert manager('motors')['m2/effort'] == pytest.approx(wanted['m2'])
+
+
+def test_a_controller_that_fails_in_the_cycle_stops_its_motors(manager):
+    """The manager stops interfaces in the cycle; the rates end."""
+    manager('switch +rates')
+    manager.move('rates', 0.1, 0.2)
+    manager('fail rates')
+    manager('cycle 3')
+    assert manager('controllers')['rates'] != 'active'
+    motors = manager('motors')
+    assert (motors['m1/velocity'], motors['m2/velocity']) == (0.0, 0.0)
+    assert manager('components') == {'scene': 'active'}
+
+
+def test_a_command_without_a_result_holds_and_ends(manager):
+    """Positions hold and velocities are zero at once; then the component is deactivated."""
+    manager.measure('position', knee=0.1)
+    manager('switch +bend')
+    manager.move('bend', 0.2, 0.5)
+    good = manager('motors')
+    assert good['cylinder/velocity'] != 0.0
+    manager.move('bend', 3.0, 0.5)
+    motors = manager('motors')
+    assert motors['cylinder/position'] == good['cylinder/position']
+    assert motors['cylinder/velocity'] == 0.0
+    manager('cycle 1')
+    assert manager('states')['leg/status'] == 1
+    manager('cycle 60')
+    assert manager('components') == {'scene': 'inactive'}
+    manager.wait_for("'leg' of joint 'knee': no result, its actuators hold: outside of the range")
+
+
+def test_nothing_is_written_without_a_number(manager):
+    """NaN is no command."""
+    manager('switch +up')
+    manager('cycle 2')
+    assert manager('motors')['winch/position'] == 0.0
+    assert math.isnan(manager('motors')['screw/position'])
+
+
+def test_limits_of_actuators(manager):
+    """A position is clamped, in the unit of the driver; a velocity is scaled."""
+    manager('switch +up')
+    manager.move('up', 0.9)
+    assert manager('motors')['winch/position'] == pytest.approx(math.degrees(80.0))
+    assert manager('states')['hoist/status'] == 0
+    manager('cycle 1')
+    assert manager('states')['hoist/status'] == 128
+    manager('switch -up +rate')
+    manager.move('rate', -1.5)
+    assert manager('motors')['winch/velocity'] == pytest.approx(-math.degrees(90.0))
+
+
+def test_a_joint_that_follows_keeps_its_limits(manager):
+    """The thumb would be at -0.5 of -0.3."""
+    manager('switch +grip')
+    manager.move('grip', 0.1)
+    assert manager('motors')['screw/position'] == pytest.approx(1.0)
+    manager.move('grip', 0.3)
+    assert manager('motors')['screw/position'] == pytest.approx(1.0)
+    manager('cycle 1')
+    assert manager('states')['grip/status'] == 256
+
+
+def test_what_the_map_does_not_know_passes(manager):
+    """By role of the joint, and GPIO by name."""
+    manager('measure m1/temperature 40')
+    manager('measure winch/temperature 50')
+    manager('switch +gain')
+    manager.move('gain', 3.0, 1.0, cycles=2)
+    motors, states = manager('motors'), manager('states')
+    assert motors['winch/gain'] == 3.0
+    assert (states['pitch/temperature'], states['lift/temperature']) == (40.0, 50.0)
+
+
+@pytest.mark.parametrize('fault', ['read', 'write'])
+def test_a_driver_that_fails_takes_the_component_with_it_once(manager, fault):
+    """Its on_error has run once; configure and activate recover both."""
+    manager('switch +up')
+    manager.move('up', 0.1)
+    manager('calls')
+    manager(f'fault {fault}')
+    manager('cycle 3')
+    assert manager('components') == {'scene': 'unconfigured'}
+    assert manager('calls').count('error') == 1
+    assert manager('component scene inactive') == 'ok'
+    assert manager('component scene active') == 'ok'
+    assert manager('calls') == ['configure', 'activate']
+
+
+def test_a_driver_that_deactivates_itself(manager):
+    """The component follows."""
+    manager('fault write_deactivate')
+    manager('cycle 2')
+    assert manager('components') == {'scene': 'inactive'}
+
+
+def test_deactivation_ends_the_rates(manager):
+    """The driver has the zero before it is switched off."""
+    manager('switch +rates')
+    manager.move('rates', 0.1, 0.2)
+    assert manager('component scene inactive') == 'ok'
+    motors = manager('motors')
+    assert (motors['m1/velocity'], motors['m2/velocity']) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize('call', ['prepare', 'perform'])
+def test_a_driver_that_refuses_a_mode(manager, call):
+    """A start is refused then."""
+    manager(f'fault {call}')
+    answer = manager('switch +up')
+    manager.move('up', 0.3)
+    if call == 'prepare':
+        assert answer == 'refused'
+    assert math.isnan(manager('motors')['winch/position'])
+
+
+def test_numbers_of_the_description_are_used(manage):
+    """A reduction, an offset and a limit that were not compiled."""
+    text = SCENE.replace('>100<', '>-200<').replace('<offset>0.5', '<offset>-0.25')
+    text = text.replace('upper="80"', 'upper="150"')
+    it = manage(text)
+    it.script('up', 'lift/position')
+    it('switch +up')
+    it('measure m1/position 10')
+    it.move('up', -0.5, cycles=2)
+    assert it('motors')['winch/position'] == pytest.approx(math.degrees(100.0))
+    assert it('states')['pitch/position'] == pytest.approx(0.1 - 0.25)
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'expected'),
+    [
+        ('role="actuator2"', 'role="actuator1"', 'role'),
+        ('>0.4<', '>0.41<', 'pivot_distance'),
+        ('DifferentialTransmission', 'FourBarLinkageTransmission', 'plugin'),
+        ('<mechanical_reduction>10</mechanical_reduction>', '', 'mechanical_reduction'),
+        ('deg</param>', 'rad</param>', 'position_unit'),
+        ('name="lift" type="prismatic"', 'name="lift" type="revolute"', 'type'),
+    ],
+)
+def test_another_robot_is_refused(manage, old, new, expected):
+    """The difference and the command to run are named."""
+    assert old in SCENE
+    it = manage(SCENE.replace(old, new))
+    assert it('components') in ({}, {'scene': 'unknown'})
+    assert expected in it.log
+    assert 'transmission_bridge compile' in it.log
+
+
+def test_a_dry_run_never_writes(manage):
+    """States are mapped, the motors stay off."""
+    it = manage(SCENE.replace('<!-- more -->', '<param name="dry_run">true</param>'))
+    it.script('rates', 'pitch/velocity', 'roll/velocity')
+    assert it('components') == {'scene': 'active'}
+    it('switch +rates')
+    it.move('rates', 0.1, 0.2, cycles=3)
+    it.measure('position', pitch=0.2, roll=0.1)
+    it('cycle 1')
+    assert it('calls') == ['init', 'configure']
+    assert all(map(math.isnan, it('motors').values()))
+    it.wait_for('dry run: m1/velocity would be ')
+    assert it('states')['pitch/position'] == pytest.approx(0.2)
+
+
+def test_an_old_driver(manage):
+    """With the exports of former versions."""
+    it = manage(SCENE.replace('test_motors/Motors', 'test_motors/OldMotors'))
+    it.script('wrist', 'pitch/position', 'roll/position')
+    it.measure('position', pitch=0.2, roll=0.1)
+    it('switch +wrist')
+    it.move('wrist', 0.3, 0.1, cycles=2)
+    wanted = motors_of('position', pitch=0.3, roll=0.1)
+    assert it('motors')['m1/position'] == pytest.approx(wanted['m1'])
+    assert it('states')['pitch/position'] == pytest.approx(0.2)
+
+
+def test_the_turn_of_a_single_turn_encoder(manage):
+    """The limits of its joint determine it; a motion is counted on."""
+    it = manage(
+        SCENE.replace('<!-- more -->', '<param name="wrap_period">screw=7</param>').replace(
+            'lower="-0.5" upper="0.5"', 'lower="-0.3" upper="0.3"'
+        ),
+        'inactive',
+    )
+    it('measure screw/position 5')
+    it('cycle 2')
+    assert it('component scene active') == 'ok'
+    it('cycle 1')
+    assert it('states')['finger/position'] == pytest.approx(-0.2)
+    it.script('grip', 'finger/position')
+    it('switch +grip')
+    it.move('grip', -0.1)
+    assert it('motors')['screw/position'] == pytest.approx(6.0)
+    it('measure screw/position 0.5')
+    it('cycle 2')
+    assert it('states')['finger/position'] == pytest.approx(0.05)
+    # Where no turn fits, activation fails.
+    it('component scene inactive')
+    it('component scene unconfigured')
+    it('measure screw/position 3.5')
+    it('component scene inactive')
+    it('component scene active')
+    assert it('components') == {'scene': 'inactive'}
+    assert "the turn of actuator 'screw' is unknown" in it.log
+
+
+def test_the_controllers_of_ros2_controllers(manage):
+    """Broadcaster, trajectories, forwarded velocities and efforts, one after the other."""
+    it = manage(SCENE, parameters=CONTROLLERS)
+    for name, kind in (
+        ('broadcaster', 'joint_state_broadcaster/JointStateBroadcaster'),
+        ('arm', 'joint_trajectory_controller/JointTrajectoryController'),
+        ('forward', 'forward_command_controller/ForwardCommandController'),
+        ('push', 'effort_controllers/JointGroupEffortController'),
+    ):
+        assert it(f'load {name} {kind}') == '0', it.log
+    goal = {'pitch': 0.6, 'roll': 0.1, 'lift': 0.2}
+    assert it('switch +broadcaster +arm') == 'ok'
+    it('cycle 5')
+    words = ' '.join(f'{name} {value}' for name, value in goal.items())
+    for _ in range(100):
+        it(f'trajectory /arm/joint_trajectory {words}')
+        it('wait 0.3')
+        if it('motors')['m1/position'] == pytest.approx(motors_of('position', **goal)['m1']):
+            break
+    wanted = motors_of('position', **goal)
+    assert {n: it('motors')[f'{n}/position'] for n in wanted} == near(**wanted)
+    it.measure('position', **goal)
+    it('wait 0.3')
+    assert {n: it('joint_states')[n] for n in goal} == near(**goal)
+    assert it('switch -arm +forward') == 'ok'
+    for _ in range(100):
+        it('publish /forward/commands 0.1 -0.1')
+        it('wait 0.1')
+        if it('motors')['m2/velocity'] == pytest.approx(-10.0):
+            break
+    assert it('motors')['m2/velocity'] == pytest.approx(-10.0)
+    assert it('switch -forward +push') == 'ok'
+    assert it('motors')['m2/velocity'] == 0.0
+    for _ in range(100):
+        it('publish /push/commands 1.0 0.5')
+        it('wait 0.1')
+        if not math.isnan(it('motors')['m1/effort']):
+            break
+    wanted = motors_of('effort', pitch=1.0, roll=0.5)
+    assert it('motors')['m1/effort'] == pytest.approx(wanted['m1'])
+    assert '[ERROR]' not in it.log
+
+
+def test_an_asynchronous_component(manage):
+    """Its thread reads and writes beside the cycle and the switches."""
+    it = manage(SCENE.replace('type="system"', 'type="system" is_async="true"'))
+    it.script('wrist', 'pitch/position', 'roll/position')
+    it.script('rates', 'pitch/velocity', 'roll/velocity')
+    it.measure('position', pitch=0.2, roll=0.1)
+    wanted = motors_of('position', pitch=0.3, roll=0.1)
+    for _ in range(5):
+        assert it('switch +wrist') == 'ok'
+        it('set wrist 0.3 0.1')
+        it('wait 0.3')
+        assert it('motors')['m1/position'] == pytest.approx(wanted['m1'])
+        assert it('switch -wrist +rates') == 'ok'
+        it('set rates 0.1 -0.1')
+        it('wait 0.3')
+        assert it('motors')['m2/velocity'] == pytest.approx(-10.0)
+        assert it('switch -rates') == 'ok'
+        it('wait 0.3')
+        assert it('motors')['m2/velocity'] == 0.0
+    assert it('states')['pitch/position'] == pytest.approx(0.2)
+
+
+def test_two_components_and_the_driver_of_ros2_control(manage):
+    """Each has its own transmissions; names of the other one have no effect on a switch."""
+    start, middle = SCENE.index('    <joint name="finger"><command'), '<transmission name="wrist">'
+    part = SCENE[start : SCENE.index('    <gpio')]
+    grip = SCENE[SCENE.index('    <transmission name="grip">') : SCENE.index('  </ros2_control>')]
+    assert middle in SCENE
+    second = f"""
+  <ros2_control name="hand" type="system">
+    <hardware>
+      <plugin>scene_map/MappedSystem</plugin>
+      <param name="driver_plugin">mock_components/GenericSystem</param>
+    </hardware>
+{part}{grip}  </ros2_control>
+</robot>"""
+    it = manage(SCENE.replace(part, '').replace(grip, '').replace('\n</robot>', second))
+    it.script('both', 'pitch/position', 'roll/position', 'finger/position')
+    assert it('components') == {'scene': 'active', 'hand': 'active'}
+    assert it('switch +both') == 'ok'
+    it('set both 0.6 0.1 0.1')
+    it('cycle 3')
+    # The mock follows at once, the other driver stands still.
+    states = it('states')
+    assert (states['finger/position'], states['thumb/position']) == pytest.approx((0.1, -0.1))
+    assert states['pitch/position'] == pytest.approx(0.5)
+    wanted = motors_of('position', pitch=0.6, roll=0.1)
+    assert it('motors')['m1/position'] == pytest.approx(wanted['m1'])

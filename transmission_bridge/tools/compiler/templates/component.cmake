@@ -1,0 +1,17 @@
+
+# The hardware component, in a workspace with ros2_control.
+find_package(hardware_interface QUIET)
+find_package(pluginlib QUIET)
+find_package(tinyxml2_vendor QUIET)
+find_package(TinyXML2 QUIET)
+if(hardware_interface_FOUND AND pluginlib_FOUND AND TinyXML2_FOUND)
+  enable_language(CXX)
+  add_library(NAME_component SHARED src/NAME_component.cpp)
+  target_compile_features(NAME_component PRIVATE cxx_std_17)
+  target_link_libraries(NAME_component PRIVATE
+    NAME hardware_interface::hardware_interface pluginlib::pluginlib tinyxml2::tinyxml2)
+  install(TARGETS NAME_component LIBRARY DESTINATION lib)
+  pluginlib_export_plugin_description_file(hardware_interface NAME_hardware.xml)
+else()
+  message(STATUS "NAME: no component, hardware_interface, pluginlib or tinyxml2 was not found")
+endif()
