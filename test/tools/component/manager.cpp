@@ -191,6 +191,15 @@ int main(int argc, char ** argv) {
           executor->spin_some();
           std::this_thread::sleep_for(std::chrono::milliseconds(10));
         }
+      } else if (command == "rate") {
+        int n, hertz;
+        words >> n >> hertz;
+        auto due = std::chrono::steady_clock::now();
+        for (int k = 0; k < n; k++) {
+          cycle();
+          due += std::chrono::microseconds(1'000'000 / hertz);
+          std::this_thread::sleep_until(due);
+        }
       } else if (command == "publish") {
         std_msgs::msg::Float64MultiArray message;
         words >> name;
