@@ -19,6 +19,8 @@ from transmission_bridge.tools.main import main
 from transmission_bridge.transmissions import RobotTransmissions
 
 HERE = Path(__file__).parent
+EXAMPLE = HERE.parents[2] / 'examples' / 'mapped_system'
+EXAMPLE_URDF = EXAMPLE / 'urdf' / 'mapped.urdf'
 SCENE = (HERE / 'scene.urdf').read_text(encoding='utf-8')
 ROBOT = RobotTransmissions(load_description(SCENE))
 NAN = math.nan
@@ -47,22 +49,28 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+def install(root, source):
+    """Build a package without a warning and install it."""
+    build, prefix = root / 'build' / source.name, f'-DCMAKE_INSTALL_PREFIX={root / "install"}'
+    for step in (
+        ('cmake', '-S', source, '-B', build, prefix),
+        ('cmake', '--build', build, '--target', 'install'),
+    ):
+        done = subprocess.run(step, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert 'warning' not in done.stderr, done.stderr
+
+
 @pytest.fixture(scope='session')
 def workspace(tmp_path_factory):
     """Build the component of the scene, and the drivers and the manager of these tests."""
     root = tmp_path_factory.mktemp('workspace')
     (root / 'scene.urdf').write_text(SCENE, encoding='utf-8')
-    words = ('compile', root / 'scene.urdf', '--output', root / 'scene_map', '--ros2-control')
-    assert main([*map(str, words)]) == 0
-    for name, source in (('scene_map', root / 'scene_map'), ('drivers', HERE)):
-        build = root / 'build' / name
-        for step in (
-            ('cmake', '-S', source, '-B', build, f'-DCMAKE_INSTALL_PREFIX={root / "install"}'),
-            ('cmake', '--build', build, '--target', 'install'),
-        ):
-            done = subprocess.run(step, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stdout + done.stderr
-            assert 'warning' not in done.stderr, done.stderr
+    for robot, name in ((root / 'scene.urdf', 'scene_map'), (EXAMPLE_URDF, 'mapped_map')):
+        assert main(['compile', str(robot), '--output', str(root / name), '--ros2-control']) == 0
+        install(root, root / name)
+    install(root, HERE)
+    install(root, EXAMPLE)
     return root
 
 
@@ -567,3 +575,29 @@ def test_two_components_and_the_driver_of_ros2_control(manage):
     assert states['pitch/position'] == pytest.approx(0.5)
     wanted = motors_of('position', pitch=0.6, roll=0.1)
     assert it('motors')['m1/position'] == pytest.approx(wanted['m1'])
+
+
+def test_the_example_moves_as_its_readme_says(manage):
+    """The joints reach the goal, also those that the rod moves, and each status is 0."""
+    it = manage(EXAMPLE_URDF.read_text(encoding='utf-8'))
+    goal = {'hip': 0.2, 'knee': -0.3, 'shoulder': 0.4, 'elbow': -0.2, 'wrist_pitch': 0.3}
+    goal['wrist_roll'] = 0.5
+    it.script('all', *(f'{name}/position' for name in goal))
+    assert it('switch +all') == 'ok'
+    it(f'set all {" ".join(map(str, goal.values()))}')
+    for _ in range(600):
+        it('wait 0.1')
+        states = it('states')
+        if {name: states[f'{name}/position'] for name in goal} == near(**goal):
+            break
+    states = it('states')
+    assert {name: states[f'{name}/position'] for name in goal} == near(**goal)
+    robot = RobotTransmissions(load_description(EXAMPLE_URDF))
+    motors = robot.joint_to_actuator(
+        'position', np.array([goal.get(name, NAN) for name in robot.joint_names])
+    )
+    joints = dict(zip(robot.joint_names, robot.actuator_to_joint('position', motors), strict=True))
+    passive = {name: float(joints[name]) for name in ('knee_crank', 'knee_rod')}
+    assert {name: states[f'{name}/position'] for name in passive} == near(**passive)
+    assert [states[f'{name}/status'] for name in ('leg', 'arm', 'wrist')] == [0, 0, 0]
+    assert 'WARN' not in it.log
