@@ -122,6 +122,12 @@ class Manager:
         """What was logged."""
         return self.errors.read_text()
 
+    @property
+    def complaints(self):
+        """Warnings and errors, but for those of a slow machine."""
+        lines = [each for each in self.log.splitlines() if each.startswith(('[WARN]', '[ERROR]'))]
+        return [each for each in lines if 'Overrun' not in each]
+
     def end(self):
         """Return the exit code."""
         self.process.stdin.close()
@@ -215,7 +221,7 @@ def test_the_driver_gets_motors_and_its_own_parameters(manager):
         'port': '/dev/ttyUSB0',
         'winch.position_unit': 'deg',
     }
-    assert 'WARN' not in manager.log
+    assert not manager.complaints
     assert manager('calls') == ['init', 'configure', 'activate']
 
 
@@ -524,7 +530,7 @@ def test_the_controllers_of_ros2_controllers(manage):
             break
     wanted = motors_of('effort', pitch=1.0, roll=0.5)
     assert it('motors')['m1/effort'] == pytest.approx(wanted['m1'])
-    assert '[ERROR]' not in it.log
+    assert not it.complaints
 
 
 def test_an_asynchronous_component(manage):
@@ -600,4 +606,4 @@ def test_the_example_moves_as_its_readme_says(manage):
     passive = {name: float(joints[name]) for name in ('knee_crank', 'knee_rod')}
     assert {name: states[f'{name}/position'] for name in passive} == near(**passive)
     assert [states[f'{name}/status'] for name in ('leg', 'arm', 'wrist')] == [0, 0, 0]
-    assert 'WARN' not in it.log
+    assert not it.complaints
