@@ -242,6 +242,25 @@ def test_a_number_that_changes_nothing_is_a_warning(line, expected, jacobian) ->
     assert t.actuator_to_joint('position', [0.0]).tolist() == [0.0]
 
 
+@pytest.mark.parametrize(
+    ('line', 'severity'),
+    [
+        ('ros2 actuator1: <param name="id">3</param>', 'info'),
+        ('ros2 actuator1: <param name="node_id">3</param>', 'info'),
+        ('ros2 actuator1: <id>3</id>', 'warning'),
+        ('ros2 joint1: <param name="id">3</param>', 'warning'),
+        ('ros2 actuator1: <param name="gear_ratio">1</param>', 'warning'),
+        ('ros2 actuator1: <param name="position_units">deg</param>', 'error'),
+    ],
+)
+def test_a_parameter_of_an_actuator_without_a_known_name_is_the_drivers(line, severity) -> None:
+    """A driver keeps its numbers there; a misspelt known name stays what it was."""
+    (finding,) = built(line).findings
+    assert finding.severity == severity
+    assert finding.message.endswith('it is left to the driver') == (severity == 'info')
+    assert finding.fatal_if_strict == (severity != 'info')
+
+
 def test_each_number_has_a_finding_with_its_place() -> None:
     """The one that is not read is found by its line and its path."""
     finding = refusal(built('ros2 actuator1: <param name="mechanical_reduction">50</param>'))

@@ -492,7 +492,8 @@ class SpecReader:
 
         The finding is an error if the transmission must not be used: if the closest known name is
         that of a unit or a flag, or of a reduction, an offset or a limit that differs from the
-        default in use. Otherwise it is a warning.
+        default in use. A parameter of an actuator without a known name, such as ``id``, is the
+        driver's: an information. All others are warnings.
 
         :returns: The findings.
         """
@@ -539,17 +540,21 @@ class SpecReader:
             message += f'; {instead} would be used instead' if wrong else ''
         else:
             expected = ''.join(map(repr, get_close_matches(spec.name, self._names, 1)))
+        is_of_driver = scope[:1] == ('actuators',) and not (meaning or expected)
+        is_of_driver &= spec.path.rpartition('/')[2].partition('[')[0] == 'param'
         if is_error or wrong:
             message = f"transmission '{self.spec.name}' cannot be used: {message}"
+        elif is_of_driver:
+            message += ': it is left to the driver'
         return Finding(
-            'error' if is_error or wrong else 'warning',
+            'error' if is_error or wrong else 'info' if is_of_driver else 'warning',
             message,
             line=spec.line,
             path=spec.path,
             expected=expected,
             found=repr(spec.value),
             subject=self.spec.name,
-            fatal_if_strict=True,
+            fatal_if_strict=not is_of_driver,
         )
 
     def _find_read(self, field: str, scope: ParameterPath) -> list[_Request]:

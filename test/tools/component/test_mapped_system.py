@@ -460,6 +460,25 @@ def test_an_old_driver(manage):
     assert it('states')['pitch/position'] == pytest.approx(0.2)
 
 
+def test_a_controller_may_start_before_its_component(manage):
+    """What was claimed while the driver was inactive is mapped, from the measured position on."""
+    it = manage(SCENE, 'inactive')
+    it.script('wrist', 'pitch/position', 'roll/position')
+    it.measure('position', pitch=0.2, roll=0.1)
+    answer = it('switch +wrist')
+    it('cycle 2')
+    assert math.isnan(it('motors')['m1/position'])
+    assert it('component scene active') == 'ok'
+    if answer != 'ok':  # not every version of ros2_control allows it
+        assert it('switch +wrist') == 'ok'
+    it('cycle 1')
+    wanted = motors_of('position', pitch=0.2, roll=0.1)
+    assert it('motors')['m1/position'] == pytest.approx(wanted['m1'])
+    it.move('wrist', 0.3, 0.1)
+    wanted = motors_of('position', pitch=0.3, roll=0.1)
+    assert it('motors')['m1/position'] == pytest.approx(wanted['m1'])
+
+
 def test_the_turn_of_a_single_turn_encoder(manage):
     """The limits of its joint determine it; a motion is counted on."""
     it = manage(
