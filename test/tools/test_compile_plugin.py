@@ -19,6 +19,7 @@ from zoo.elements import params, ratio, transmission, urdf
 
 pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
 
+ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).parent / 'compiled_plugin'
 ANKLE, LIFT = (f'transmission_bridge/{each}Transmission' for each in ('ParallelAnkle', 'Screw'))
 SLIDES = 'prismatic lower="-1" upper="1" velocity="5" effort="50"'
@@ -169,6 +170,48 @@ def test_an_implied_actuator_has_the_name_of_ros2_control(compile_robot):
     for index, row in enumerate(read_rows(compile_robot(text.replace(block, block + other)))):
         assert '{{"actuator1", {}, {}, "actuator1", 1.0, 0.0}}' in row
         assert f'{{{{"actuator1", {index}, true}}}}' in row
+
+
+def read_component(folder):
+    """Return the facts by subject and place, and the values of the numbers they name."""
+    text = (folder / 'src' / 'leg_map_component.cpp').read_text(encoding='utf-8')
+    tables = [
+        re.search(rf'> {name} = \{{\n(.*?)\n\}};', text, re.DOTALL)[1]
+        for name in ('facts', 'numbers')
+    ]
+    rows = re.findall(r'\{"(.*?)", "(.*?)", "(.*?)"\}', tables[0].replace('\\077', '?'))
+    values = [float(each) for each in re.findall(r', ([-\w.]+)\},?$', tables[1], re.MULTILINE)]
+    return {(subject, place): words for subject, place, words in rows}, values
+
+
+def test_the_component_knows_what_decides_the_maps(compile_robot, tmp_path):
+    """Numbers are read from the description, but not those of files; all else is compared."""
+    file = tmp_path / 'numbers.yaml'
+    number = 'transmissions.wrist.joints.wrist_pitch.offset'
+    file.write_text(f'/**: {{ros__parameters: {{{number}: 0.75}}}}')
+    robot = ROOT / 'examples' / 'mapped_system' / 'urdf' / 'mapped.urdf'
+    folder = compile_robot(robot.read_text(encoding='utf-8'), '--params-file', file)
+    facts, values = read_component(folder)
+    wrist = {
+        place: words for (subject, place), words in facts.items() if subject[13:18] == 'wrist'
+    }
+    assert wrist['/plugin'] == 'transmission_interface/DifferentialTransmission'
+    assert wrist['/actuator[wrist_left_motor]/param[id]'] == '*'
+    for place, end, value in (
+        ('/actuator[wrist_right_motor]/mechanical_reduction', '', -48.0),
+        ('/joint[wrist_roll]/offset', '?', 0.0),  # may be missing
+        ('/joint[wrist_pitch]/offset', '!', 0.75),  # of the file
+    ):
+        mark = re.fullmatch(r'@(\d+)([?!]?)', wrist[place])
+        assert (values[int(mark[1])], mark[2]) == (value, end)
+    assert '"wrist.joints.wrist_pitch.offset: 0.75"' in (
+        folder / 'src' / 'leg_map_component.cpp'
+    ).read_text(encoding='utf-8')
+    assert facts['transmission[leg]', '/loop/frame1'] == 'rod_tip'
+    assert facts['joint[knee_rod]', '/origin/xyz'] == '0.06 0 0'
+    assert facts['joint[knee_rod]', '/mimic/joint'] == ''
+    assert facts['joint[rod_end]', '/origin/xyz'] == '0 0 -0.38'
+    assert {place for subject, place in facts if subject == 'joint[wrist_roll]'} == {'/type'}
 
 
 def test_a_robot_of_known_types_needs_no_loader(compile_robot):
