@@ -188,7 +188,8 @@ def test_the_component_knows_what_decides_the_maps(compile_robot, tmp_path):
     """Numbers are read from the description, but not those of files; all else is compared."""
     file = tmp_path / 'numbers.yaml'
     number = 'transmissions.wrist.joints.wrist_pitch.offset'
-    file.write_text(f'/**: {{ros__parameters: {{{number}: 0.75}}}}')
+    flag = 'transmissions.wrist.ignore_torque_sensor'  # of an interface that it does not map
+    file.write_text(f'/**: {{ros__parameters: {{{number}: 0.75, {flag}: true}}}}')
     robot = ROOT / 'examples' / 'mapped_system' / 'urdf' / 'mapped.urdf'
     folder = compile_robot(robot.read_text(encoding='utf-8'), '--params-file', file)
     facts, values = read_component(folder)

@@ -83,14 +83,13 @@ def list_component_values(
     """
     robot = compiled.robot
     numbers = _list_numbers(compiled, given)
-    units = {name: each for binding in robot.bindings for name, each in binding.units.items()}
-    scales = [units.get(name, ActuatorUnits()).all_units for name in robot.actuator_names]
+    units = [robot.units.get(name, ActuatorUnits()) for name in robot.actuator_names]
     files = [f'{each.tunable.name}: {each.tunable.value!r}' for each in numbers if each.is_given]
     return {
         'COMPONENT': fill_template('component.cmake', compiled.name, {'ROBOT': ''}),
         'COMPONENT_SECTION': fill_template('component.md', compiled.name, {'ROBOT': ''}),
         'COMPONENT_TRANSMISSIONS': _lines(map(_describe, robot.bindings)),
-        'SCALES': _lines(braces(literal(unit.scale) for unit in each) for each in scales),
+        'SCALES': _lines(braces(literal(unit.scale) for unit in each.all_units) for each in units),
         'FACTS': _lines(_list_facts(compiled, whole, data, numbers)),
         'DESCRIPTION_NUMBERS': _lines(each.row for each in numbers),
         'OF_PARAMETER_FILES': _lines(map(quote, files)),
@@ -110,7 +109,9 @@ def _list_numbers(compiled: CompiledRobot, given: Collection[str]) -> list[_Numb
     live = [each.name for each in compiled.live.tunables]
     names, numbers = compiled.robot.actuator_names, []
     for each in compiled.robot.parameters.values():
-        is_limit = not each.is_flag and each.path[2:3] == ('limit',)
+        if each.is_flag:  # of interfaces that the component does not map
+            continue
+        is_limit = each.path[2:3] == ('limit',)
         actuator = names.index(each.path[1]) if is_limit else -1
         place = live.index(each.name) if each.name in live else -1
         if place >= 0 or is_limit or each.name in given:

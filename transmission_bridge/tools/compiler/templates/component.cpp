@@ -810,10 +810,7 @@ private:
       choose_mimics();
       compare_description();
       read_parameters();
-      NAME_init(&scratch_);
-      std::copy(state_.values, state_.values + NAME_NUMBERS, scratch_.values);
-      for (int k = 0; k < NAME_NUMBERS; k++)
-        (void)NAME_set(&scratch_, static_cast<NAME_number>(k), state_.values[k]);
+      scratch_ = state_;
       // As in the manager: only the move unsets the times of the last cycles.
       Driver driver(std::unique_ptr<hardware_interface::SystemInterface>(
         loader_.createUnmanagedInstance(driver_plugin_)));
@@ -1123,10 +1120,10 @@ private:
   double actuator_[n_rows][NAME_ACTUATORS], joint_[n_rows][NAME_JOINTS];
   double measured_[NAME_JOINTS];
   double command_[n_rows][NAME_JOINTS], sent_[n_rows][NAME_ACTUATORS];
-  std::array<double, NAME_ACTUATORS> periods_, turns_, readings_;
-  std::array<double, NAME_TRANSMISSIONS> held_for_;
-  std::array<uint32_t, NAME_TRANSMISSIONS> write_bits_;
-  std::array<bool, NAME_TRANSMISSIONS> is_half_;
+  std::array<double, NAME_ACTUATORS> periods_, turns_{}, readings_{};
+  std::array<double, NAME_TRANSMISSIONS> held_for_{};
+  std::array<uint32_t, NAME_TRANSMISSIONS> write_bits_{};
+  std::array<bool, NAME_TRANSMISSIONS> is_half_{};
   Runs runs_{};
 
   std::vector<Wire<StateInterface::SharedPtr>> joint_states_;  // also of joints that follow
