@@ -254,6 +254,8 @@ def test_whatever_ends_a_run_leaves_nothing(
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_run_without_leaving_anything(tmp_path, robot_file, number):
     """The process ends by the signal, or with 130 for Ctrl-C, and takes its files with it."""
+    # Python itself ends by SIGINT if that came within exec, which makes the classes of messages.
+    codes = (-number, 130) if number == signal.SIGINT else (-number,)
     lines = (f'{number},2.0\n' for number in range(1, 1_000_000))
     (tmp_path / 'in.csv').write_text('time,m1.position\n' + ''.join(lines))
     program = [sys.executable, '-m', 'transmission_bridge', 'convert']
@@ -269,7 +271,7 @@ def test_a_signal_ends_a_run_without_leaving_anything(tmp_path, robot_file, numb
             _, error = process.communicate(timeout=60)
         finally:
             process.kill()
-    assert process.returncode == (130 if number == signal.SIGINT else -number)
+    assert process.returncode in codes
     assert b'Traceback' not in error
     assert not (tmp_path / 'out.mcap').exists()
 
