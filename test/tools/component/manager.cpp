@@ -278,6 +278,8 @@ int main(int argc, char ** argv) {
         for (const auto & [each, value] : world.parameters)
           answer += (answer.size() > 1 ? ", \"" : "\"") + each + "\": \"" + value + "\"";
         answer += "}";
+      } else if (command == "shutdown") {  // what rclcpp does at Ctrl-C
+        beside_cycles([]() { return rclcpp::shutdown(); });
       } else if (command == "fault") {
         words >> world.fault;
       } else {

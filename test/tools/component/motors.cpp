@@ -40,6 +40,10 @@ public:
     return note("deactivate");
   }
   CallbackReturn on_cleanup(const rclcpp_lifecycle::State &) override { return note("cleanup"); }
+  CallbackReturn on_shutdown(const rclcpp_lifecycle::State &) override {
+    RCLCPP_INFO(get_logger(), "the motors are shut down");
+    return CallbackReturn::SUCCESS;
+  }
   CallbackReturn on_error(const rclcpp_lifecycle::State &) override { return note("error"); }
   return_type prepare_command_mode_switch(const Names & start, const Names & stop) override {
     return mode("prepare", start, stop);

@@ -315,6 +315,22 @@ def test_a_command_without_a_result_holds_and_ends(manager):
     manager.wait_for("'leg' of joint 'knee': no result, its actuators hold: outside of the range")
 
 
+def test_at_a_dead_centre_an_effort_has_no_result(manager):
+    """No force of the cylinder moves the crank there: none is written, and the status says it."""
+    manager.script('torque', 'knee/effort')
+    manager('switch +torque')
+    manager.measure('position', knee=0.1)
+    manager.move('torque', 2.0, cycles=2)
+    wanted = motors_of('effort', at={'knee': 0.1}, knee=2.0)
+    good = manager('motors')['cylinder/effort']
+    assert good == pytest.approx(wanted['cylinder'])
+    manager.measure('position', knee=-1.5)
+    manager('cycle 2')
+    assert manager('motors')['cylinder/effort'] == good
+    assert manager('states')['leg/status'] == 8
+    manager.wait_for('its actuators hold: velocity or effort at a dead centre')
+
+
 def test_nothing_is_written_without_a_number(manager):
     """NaN is no command."""
     manager('switch +up')
@@ -387,6 +403,17 @@ def test_deactivation_ends_the_rates(manager):
     assert manager('component scene inactive') == 'ok'
     motors = manager('motors')
     assert (motors['m1/velocity'], motors['m2/velocity']) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize('how', ['shutdown', 'component scene finalized'])
+def test_a_shutdown_in_motion_ends_the_rates(manager, how):
+    """At Ctrl-C, or on request, the motors have the zero, and the driver is shut down."""
+    manager('switch +rates')
+    manager.move('rates', 0.1, 0.2)
+    assert manager('motors')['m1/velocity'] == pytest.approx(15.0)
+    manager(how)
+    assert 'the motors are shut down' in manager.log
+    assert manager('motors')['m1/velocity'] == 0.0
 
 
 @pytest.mark.parametrize('call', ['prepare', 'perform'])

@@ -317,7 +317,7 @@ public:
   CallbackReturn on_configure(const rclcpp_lifecycle::State &) override {
     forget(actuator_);
     forget(joint_);
-    std::fill(measured_, measured_ + NAME_JOINTS, unknown);
+    for (auto & each : measured_) each = unknown;
     for (int a = 0; a < NAME_ACTUATORS; a++)
       turns_[a] = std::isfinite(periods_[a]) ? unknown : 0.0;
     drop_claims();
@@ -329,6 +329,7 @@ public:
   }
 
   CallbackReturn on_shutdown(const rclcpp_lifecycle::State &) override {
+    end_rates();
     return reached(driver_->shutdown().id(), State::PRIMARY_STATE_FINALIZED);
   }
 
@@ -339,8 +340,7 @@ public:
     map_states();
     if (!resolve_turns()) return CallbackReturn::FAILURE;
     map_states();
-    for (auto & wire : joint_commands_)
-      (void)wire.handle->set_value(wire.row == position ? measured_[wire.index] : unknown);
+    for (auto & wire : joint_commands_) (void)wire.handle->set_value(first_command(wire));
     runs_ = {};
     held_for_.fill(0.0);
     write_bits_.fill(0);
@@ -395,7 +395,7 @@ public:
       const bool will = next[wire.index][wire.row];
       if (will && !claim) {
         // ros2_control keeps the numbers of released interfaces: they are no commands.
-        (void)wire.handle->set_value(wire.row == position ? measured_[wire.index] : unknown);
+        (void)wire.handle->set_value(first_command(wire));
       }
       claim = will;
     }
@@ -414,7 +414,7 @@ public:
     const auto before = runs_;
     runs_ = find_runs(read_claims());
     take_commands(before);
-    NAME_to_actuator(&state_, command_, measured_, sent_);
+    NAME_to_actuator(&state_, command_, joint_[position], sent_);
     for (const int t : own_) {
       write_bits_[t] = state_.status[t];
       keep_limits(t);
@@ -506,7 +506,7 @@ private:
         wire.row == position ? add_turns(wire.index, value) : value;
     }
     NAME_to_joint(&state_, actuator_, joint_);
-    std::copy(joint_[position], joint_[position] + NAME_JOINTS, measured_);
+    std::copy(joint_[position], joint_[position] + NAME_JOINTS, measured_.begin());
     for (auto & wire : joint_states_) {
       const bool is_mapped = wire.index < NAME_JOINTS;
       (void)wire.handle->set_value(is_mapped ? joint_[wire.row][wire.index] : follow(wire));
@@ -706,6 +706,10 @@ private:
     if (is_any && driver_->get_lifecycle_state().id() == State::PRIMARY_STATE_ACTIVE)
       (void)driver_->write(get_clock()->now(), rclcpp::Duration(0, 0));
     drop_claims();
+  }
+
+  double first_command(const Wire<CommandInterface::SharedPtr> & wire) const {
+    return wire.row == position ? measured_[wire.index].load() : unknown;
   }
 
   void drop_claims() {
@@ -1118,7 +1122,6 @@ private:
 
   NAME_state state_, scratch_;
   double actuator_[n_rows][NAME_ACTUATORS], joint_[n_rows][NAME_JOINTS];
-  double measured_[NAME_JOINTS];
   double command_[n_rows][NAME_JOINTS], sent_[n_rows][NAME_ACTUATORS];
   std::array<double, NAME_ACTUATORS> periods_, turns_{}, readings_{};
   std::array<double, NAME_TRANSMISSIONS> held_for_{};
@@ -1137,6 +1140,7 @@ private:
 
   // Of several threads: a switch of an asynchronous component, and the log.
   std::array<std::array<std::atomic<bool>, n_rows>, NAME_JOINTS> claims_{};
+  std::array<std::atomic<double>, NAME_JOINTS> measured_;
   std::array<std::atomic<uint32_t>, NAME_TRANSMISSIONS> reports_{};
   std::vector<std::atomic<double>> sent_values_;
   std::thread reporter_;
