@@ -14,7 +14,7 @@ by least squares. Each known position may be wrong by its slack.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 import itertools
 import math
@@ -33,9 +33,11 @@ from transmission_bridge.types import Array
 #: A difference that is worse than every other: of a position outside of the domain.
 _OUTSIDE = 10.0
 
-#: Share of the largest singular value below which a combination of numbers is not determined, and
-#: share of a number in such a combination from which the number is not determined.
-_RANK, _PART = 1e-6, 0.1
+#: Step of a number for slopes, as a share of its size.
+_STEP = 1e-5
+
+#: Share of a number in a combination that is not determined, from which neither is the number.
+_PART = 0.1
 
 #: Another joint moves by less than this share of the motion of the joint that is moved by hand.
 _ASIDE = 0.6
@@ -71,7 +73,8 @@ class Fit:
     :param missing: The free numbers that the positions do not determine.
     :param residuals: Known minus mapped positions, shape ``(rows, n_joints)``, NaN if unknown.
     :param mapped: Mapped positions, same shape.
-    :param reach: Largest error of each number if each position is wrong by its slack.
+    :param reach: Largest error of each number if each position is wrong by its slack and by its
+        residual.
     :param errors: Standard error of each number from the residuals; infinite without more
         positions than numbers.
     """
@@ -121,16 +124,44 @@ class NumberMap:
 
     :param binding: The transmission.
     :param robot: The description, which linkages read.
+    :param numbers: Values instead of the present ones.
     """
 
-    def __init__(self, binding: Binding, robot: RobotDescription) -> None:
-        self.binding, self._robot = binding, robot
+    def __init__(
+        self,
+        binding: Binding,
+        robot: RobotDescription,
+        numbers: Mapping[ParameterPath, float] | None = None,
+    ) -> None:
+        self.binding, self.robot = binding, robot
         self._type = type(binding.transmission)
-        self.numbers = {each.path: float(each.value) for each in binding.tunables}
+        present = {each.path: float(each.value) for each in binding.tunables}
+        self.numbers: Mapping[ParameterPath, float] = {**present, **(numbers or {})}
         self._newest: tuple[Mapping[ParameterPath, float], Transmission] = (
-            self.numbers,
+            present,
             binding.transmission,
         )
+
+    def widened(self, share: float) -> NumberMap:
+        """
+        Return the map with a wider range of joints, if the mechanism has it.
+
+        A position at the end of the range would be outside with numbers that are slightly wrong.
+
+        :param share: Share of the range, at both ends.
+        """
+        ends = {path: self.numbers.get((*path[:-1], 'upper'), 0.0) for path in self.numbers
+                if path[-1] == 'lower'}  # fmt: skip
+        numbers = dict(self.numbers)
+        for path, upper in ends.items():
+            way = share * (upper - self.numbers[path])
+            numbers |= {path: self.numbers[path] - way, (*path[:-1], 'upper'): upper + way}
+        wider = NumberMap(self.binding, self.robot, numbers)
+        try:
+            wider.build({})
+        except TransmissionBridgeError:
+            return self
+        return wider
 
     def build(self, values: Mapping[ParameterPath, float]) -> Transmission:
         """
@@ -140,7 +171,7 @@ class NumberMap:
         """
         numbers = {**self.numbers, **values}
         if numbers != self._newest[0]:
-            binding, _ = build_transmission(self._type, self.binding.spec, numbers, self._robot)
+            binding, _ = build_transmission(self._type, self.binding.spec, numbers, self.robot)
             self._newest = numbers, binding.transmission
         return self._newest[1]
 
@@ -156,18 +187,35 @@ class NumberMap:
                 return np.full((len(actuators), n_joints), np.nan)
         return np.asarray(found)[:, :n_joints]
 
+    def slopes(self, values: Mapping[ParameterPath, float]) -> Array:
+        """
+        Return the motion of each joint per motion of each actuator, with all joints at zero.
+
+        :returns: Shape ``(n_joints, n_actuators)``.
+        """
+        transmission, n_joints = self.build(values), len(self.binding.spec.joints)
+        at = transmission.joint_to_actuator('position', np.zeros(n_joints))
+        unit = np.eye(len(self.binding.spec.actuators))
+        found = transmission.actuator_to_joint(
+            'velocity', unit, at=np.broadcast_to(at, unit.shape)
+        )
+        return np.asarray(found)[:, :n_joints].T
+
 
 def fit_numbers(
     maps: NumberMap,
     known: Known,
     free: Sequence[ParameterPath],
     start: Mapping[ParameterPath, float] | None = None,
+    least: float = 1e-6,
 ) -> Fit:
     """
     Return the free numbers that fit known positions best.
 
     :param free: Paths of the numbers; the others keep their values.
     :param start: First values instead of the present ones.
+    :param least: Share of the largest singular value below which a combination of numbers is not
+        determined.
     """
     least_squares = optional('scipy.optimize', 'calibrate').least_squares
     is_known = np.isfinite(known.joints)
@@ -185,18 +233,20 @@ def fit_numbers(
         found = known.joints - maps.map_positions(name_values(x), known.actuators, guess)
         return np.where(np.isfinite(found), found, _OUTSIDE)[is_known]
 
+    # A solved position is exact to 1e-10 only, so small steps have no slope.
     solved = least_squares(
-        compare, first / sizes, method='trf', ftol=1e-14, xtol=1e-14, gtol=1e-14, max_nfev=100
-    )
+        compare, first / sizes, jac='3-point', diff_step=_STEP,
+        ftol=1e-14, xtol=1e-14, gtol=1e-14, max_nfev=100,
+    )  # fmt: skip
     _, singular, rows = np.linalg.svd(solved.jac, full_matrices=True)
     singular = np.pad(singular, (0, len(free) - len(singular)))
-    is_lost = singular <= _RANK * singular.max(initial=1e-300)
+    is_lost = singular <= least * singular.max(initial=1e-300)
     lost = np.abs(rows[is_lost]).max(axis=0, initial=0.0) > _PART
     missing = tuple(path for path, each in zip(free, lost, strict=True) if each)
     values = name_values(np.where(lost, first / sizes, solved.x))
     mapped = maps.map_positions(values, known.actuators, guess)
-    inverse = np.linalg.pinv(solved.jac, rcond=_RANK) * sizes[:, np.newaxis]
-    reach = np.abs(inverse) @ known.slack[is_known]
+    inverse = np.linalg.pinv(solved.jac, rcond=least) * sizes[:, np.newaxis]
+    reach = np.abs(inverse) @ (known.slack[is_known] + np.abs(solved.fun))
     spare = int(is_known.sum()) - len(free)
     square = float(np.square(solved.fun).sum()) / spare if spare > 0 else math.inf
     errors = np.sqrt(np.square(inverse).sum(axis=1) * square)
@@ -210,23 +260,97 @@ def fit_numbers(
     )
 
 
-def guess_offsets(maps: NumberMap, known: Known) -> dict[ParameterPath, float]:
-    """
-    Return first values of offsets of actuators, with joints at zero where they are unknown.
+# -- Zeros ----------------------------------------------------------------------------------------
 
-    ``a = n (d - offset)``, so ``a`` of the inverse map and the measured ``a`` give the offset.
+
+@dataclass(frozen=True)
+class Zero:
     """
-    transmission, values = maps.binding.transmission, {}
+    A number that shifts the zero of a joint, or of an actuator.
+
+    :param path: The number.
+    :param place: The actuator, ``None`` for a joint's offset.
+    :param factor: Motion of the actuator with the effect of a change of the number by one.
+    """
+
+    path: ParameterPath
+    place: int | None = None
+    factor: float = 1.0
+
+
+def find_zeros(maps: NumberMap, middle: Array, reach: Array) -> tuple[Zero, ...]:
+    """
+    Return the numbers that shift the zeros of the encoders.
+
+    If a ratio varies, only a number with the effect of a motion of an actuator does so: the
+    ``offset`` of an actuator of a linkage, the ``crank_angle`` of an ankle. Where there is one for
+    each actuator, these are the zeros; otherwise they are the offsets of the joints.
+
+    :param middle: The middle of the range of each joint [rad or m].
+    :param reach: Half of the range of each joint.
+    """
+    transmission = maps.binding.transmission
+    if not transmission.is_constant:
+        shares = np.array([[-0.5, 0.4], [0.3, -0.6], [0.6, 0.5], [-0.2, -0.3]])
+        shares = np.resize(shares, (4, len(middle)))
+        with np.errstate(all='ignore'):
+            at = transmission.joint_to_actuator('position', middle + shares * reach)
+            at = at[np.isfinite(at).all(axis=1)]
+            unit = np.eye(at.shape[1])[:, np.newaxis] * np.ones((1, len(at), 1))
+            where = np.broadcast_to(at, unit.shape)
+            slopes = transmission.actuator_to_joint('velocity', unit, at=where)
+        slopes = slopes[..., : len(middle)].reshape(len(unit), -1)
+        found = {
+            zero.place: zero for path in maps.numbers for zero in _match(maps, path, at, slopes)
+        }
+        if len(found) == len(unit):
+            return tuple(found.values())
+    return tuple(Zero(path) for path in list_offsets(maps.binding))
+
+
+def _match(maps: NumberMap, path: ParameterPath, at: Array, slopes: Array) -> Iterator[Zero]:
+    """Yield the actuator whose motion has the effect of a number."""
+    ends = [
+        maps.map_positions({path: maps.numbers[path] + change}, at) for change in (-_STEP, _STEP)
+    ]
+    slope = ((ends[1] - ends[0]) / (2.0 * _STEP)).ravel()
+    if not np.isfinite(slope).all() or not np.abs(slope).max(initial=0.0) > 1e-6:
+        return
+    for place, own in enumerate(slopes):
+        factor = float(own @ slope / (own @ own))
+        if np.abs(slope - factor * own).max() <= 1e-4 * np.abs(slope).max():
+            yield Zero(path, place, factor)
+
+
+def guess_zeros(
+    maps: NumberMap, zeros: Sequence[Zero], known: Known, middle: Array
+) -> dict[ParameterPath, float]:
+    """
+    Return first values of the zeros of actuators: the best of those that follow from a row.
+
+    :param middle: The middle of the range of each joint [rad or m], where a joint is unknown.
+    """
+    moved = [zero for zero in zeros if zero.place is not None]
+    if not moved:
+        return {}
+    places = np.where(np.isfinite(known.joints), known.joints, middle)
     with np.errstate(all='ignore'):
-        wanted = transmission.joint_to_actuator('position', np.nan_to_num(known.joints))
-        shift = np.nanmedian(wanted - known.actuators, axis=0)
-    names = [member.name for member in maps.binding.spec.actuators]
-    for path in list_offsets(maps.binding):
-        if path[0] == 'actuators' and np.isfinite(shift[names.index(path[1])]):
-            place = names.index(path[1])
-            reduction = transmission.actuator_reduction[place]
-            values[path] = maps.numbers[path] + float(shift[place]) / reduction
-    return values
+        wanted = maps.build({}).joint_to_actuator('position', places)
+        shifts = wanted - known.actuators
+        shifts = shifts[np.isfinite(shifts).all(axis=1)]
+    rows = [np.zeros(shifts.shape[1]), *shifts, *(shifts.mean(axis=0, keepdims=True))]
+    guesses = [
+        {each.path: maps.numbers[each.path] + float(row[each.place]) / each.factor
+         for each in moved}
+        for row in rows
+    ]  # fmt: skip
+
+    def find_distance(values: Mapping[ParameterPath, float]) -> float:
+        away = known.joints - maps.map_positions(values, known.actuators, places)
+        away = np.where(np.isfinite(away), away, _OUTSIDE)[np.isfinite(known.joints)]
+        return float(np.square(away).sum())
+
+    return min(guesses, key=find_distance)
 
 
 # -- Directions -----------------------------------------------------------------------------------
@@ -234,11 +358,15 @@ def guess_offsets(maps: NumberMap, known: Known) -> dict[ParameterPath, float]:
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """A joint was moved by hand towards positive, from the first to the second positions."""
+    """
+    A joint was moved by hand towards positive.
+
+    :param joint: Its place in the transmission.
+    :param way: The motion of the actuators, shape ``(n_actuators,)``.
+    """
 
     joint: int
-    before: Array
-    after: Array
+    way: Array
 
 
 @dataclass(frozen=True)
@@ -275,8 +403,8 @@ def find_signs(maps: NumberMap, moves: Sequence[Move]) -> Signs:
             swapped = [names[place] for place, other in enumerate(order) if place != other]
             return Signs(
                 None,
-                f'the motion fits if the actuators {" and ".join(swapped)} are exchanged: exchange '
-                'their names in the <transmission>, or their wires or numbers in the driver',
+                f'the motion fits if {" and ".join(swapped)} are exchanged: exchange their names '
+                'in the <transmission>, or their wires or numbers in the driver',
             )
     return Signs(
         None,
@@ -288,12 +416,13 @@ def find_signs(maps: NumberMap, moves: Sequence[Move]) -> Signs:
 def _list_fitting(
     maps: NumberMap, moves: Sequence[Move], order: Sequence[int]
 ) -> list[dict[ParameterPath, float]]:
-    return [
-        values
-        for values in _list_sign_changes(maps)
-        if all(_is_positive(lambda a, v=values: maps.map_positions(v, a), move, order)  # type: ignore[misc]
-               for move in moves)
-    ]  # fmt: skip
+    found = []
+    for values in _list_sign_changes(maps):
+        slopes = maps.slopes(values)
+        ways = [(move.joint, slopes @ move.way[list(order)]) for move in moves]
+        if all(_is_positive(joint, way) for joint, way in ways):
+            found.append(values)
+    return found
 
 
 def _list_sign_changes(maps: NumberMap) -> Iterator[dict[ParameterPath, float]]:
@@ -309,10 +438,6 @@ def _list_sign_changes(maps: NumberMap) -> Iterator[dict[ParameterPath, float]]:
             yield values
 
 
-def _is_positive(mapped: Callable[[Array], Array], move: Move, order: Sequence[int]) -> bool:
-    ends = np.array([move.before, move.after])[:, list(order)]
-    before, after = mapped(ends)
-    way = after - before
-    aside = np.abs(np.delete(way, move.joint))
-    own = float(way[move.joint])
-    return own > 0.0 and bool((aside <= _ASIDE * own).all())
+def _is_positive(joint: int, way: Array) -> bool:
+    aside = np.abs(np.delete(way, joint))
+    return bool(way[joint] > 0.0 and (aside <= _ASIDE * way[joint]).all())
