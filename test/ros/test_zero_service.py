@@ -226,7 +226,7 @@ def test_direction_survives_a_restart(restart, path):
     assert peer.set_parameters(reverse).successful
     answer = robot.zero()
     assert not answer.success
-    assert f'tuned_file cannot keep the offsets, which depend on {RATIO}' in answer.message
+    assert f'tuned_file cannot keep the numbers, which depend on {RATIO}' in answer.message
     process.ends_well()
 
 
