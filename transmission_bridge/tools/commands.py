@@ -262,7 +262,7 @@ def _compile() -> None:
     :param name: begin of all names in C and name of the package (default: the robot's name
         and '_map')
     :param transmission: only this transmission; may be repeated
-    :param tuned_file: offsets that the bridge keeps in its tuned_file; numbers in --params-file
+    :param tuned_file: numbers that the bridge keeps in its tuned_file; those in --params-file
         override them
     :param ros2_control: add a hardware component that runs a driver of the actuators and gives
         joints to controllers, and a plugin for components that load transmissions
