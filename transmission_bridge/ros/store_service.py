@@ -69,9 +69,10 @@ class StoreService:
         Set numbers, and return a sentence about what is stored.
 
         :param parameters: Messages ``rcl_interfaces/Parameter``.
-        :raises TransmissionBridgeError: If they cannot be set or kept; nothing has changed.
+        :raises TransmissionBridgeError: If they cannot be set or kept, a driver has sent no state,
+            or a joint of one of the transmissions moves or holds a position; nothing has changed.
         """
-        session, _, actuators = find_fresh_state(self._session())
+        session, now, actuators = find_fresh_state(self._session())
         tunables = find_parameter_names(session.robot).tunables
         numbers = {name: each for name, each in tunables.items() if not each.is_flag}
         others = [each.name for each in parameters if each.name not in numbers]
@@ -85,33 +86,23 @@ class StoreService:
         for each in parameters:
             value = check_type(each.name, parameter_value_to_python(each.value), 0.0)
             values[each.name] = numbers[each.name].check_value(value)
-        _check_rest(session, {numbers[name].transmission for name in values}, actuators)
+        concerned = {numbers[name].transmission for name in values}
+        bindings = [each for each in session.robot.bindings if each.spec.name in concerned]
+        # Positions may be unknown, because a wrong number can be the reason.
+        ages = session.states.find_ages(now)[0]
+        for place in (place for binding in bindings for place in binding.actuators):
+            if not math.isfinite(ages[place]):
+                name = session.robot.actuator_names[place]
+                raise MessageError('unknown', f'no state of {name} was received')
+        check_at_rest(
+            session.robot,
+            [session.robot.joint_names[place] for each in bindings for place in each.joints],
+            actuators,
+            held=session.gate.ledger.find_position_joints(),
+            max_velocity=session.options.zero_max_velocity,
+        )
         with self._store(values) as stored:
             return stored
-
-
-def _check_rest(session: BridgeSession, transmissions: set[str], actuators: Array) -> None:
-    """
-    Check that the joints of transmissions are at rest.
-
-    Positions of joints may be unknown, because a wrong number can be the reason.
-
-    :raises MessageError: If the position of an actuator is unknown (``unknown``), and as
-        :func:`check_at_rest`.
-    """
-    robot = session.robot
-    bindings = [each for each in robot.bindings if each.spec.name in transmissions]
-    for place in (place for binding in bindings for place in binding.actuators):
-        if math.isnan(actuators[0, place]):
-            name = robot.actuator_names[place]
-            raise MessageError('unknown', f'the position of {name} is unknown, or its turn')
-    check_at_rest(
-        robot,
-        [robot.joint_names[place] for binding in bindings for place in binding.joints],
-        actuators,
-        held=session.gate.ledger.find_position_joints(),
-        max_velocity=session.options.zero_max_velocity,
-    )
 
 
 def find_fresh_state(session: BridgeSession | None) -> tuple[BridgeSession, float, Array]:
