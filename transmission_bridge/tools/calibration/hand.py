@@ -32,10 +32,10 @@ from transmission_bridge.tools.calibration.numbers import (
     fit_numbers,
     guess_zeros,
     Known,
-    list_offsets,
     list_reductions,
     Move,
     NumberMap,
+    Zero,
 )
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
@@ -227,9 +227,8 @@ class HandTransmission:
             for m in binding.spec.joints
         ]
         self.middle = np.array([track.middle for track in self.tracks])
-        spans = np.array([track.span for track in self.tracks])
-        self.zeros = find_zeros(self.maps, self.middle, 0.5 * spans)
         self.signs: dict[ParameterPath, float] = {}
+        self.zeros = self._find_zeros()
         self.problem = ''
         self.has_directions = False
         self.moves: dict[int, Move] = {}
@@ -270,6 +269,10 @@ class HandTransmission:
         long = self._recent[-1][0] - self._recent[0][0] >= 0.5 * _STILL_FOR
         return bool(long and (motion <= _STILL * spans).all())
 
+    def _find_zeros(self) -> tuple[Zero, ...]:
+        maps = NumberMap(self.binding, self.maps.robot, self.signs)
+        return find_zeros(maps, self.middle, np.array([0.5 * track.span for track in self.tracks]))
+
     def map_now(self) -> Array:
         """Return the present positions of the joints by the present numbers."""
         found: Array = self.maps.map_positions(self.signs, self.now[np.newaxis])[0]
@@ -290,7 +293,8 @@ class HandTransmission:
         self.has_directions = found.values is not None
         self.problem = found.problem if len(self.moves) == len(self.tracks) else ''
         if found.values is not None and found.values != self.signs:
-            self.signs, self._slopes = dict(found.values), self.maps.slopes(found.values)
+            self.signs = dict(found.values)
+            self._slopes, self.zeros = self.maps.slopes(self.signs), self._find_zeros()
             self.forget()
         return self.problem
 
@@ -307,8 +311,9 @@ def judge_transmission(
     try:
         rows = _collect_rows(hand, is_confirmed=is_confirmed, is_guess=is_guess)
         known = Known.join(rows)
-        maps = NumberMap(hand.binding, hand.maps.robot, hand.signs).widened(_WIDER)
-        start = guess_zeros(maps, hand.zeros, known, hand.middle)
+        maps = NumberMap(hand.binding, hand.maps.robot, hand.signs, hand.zeros)
+        maps = maps.widened(_WIDER)
+        start = guess_zeros(maps, maps.zeros, known, hand.middle)
         free = [zero.path for zero in hand.zeros]
         free += list_reductions(hand.binding) if hand.is_free else ()
         fit = fit_numbers(maps, known, free, start, least=_LEAST_RANK)
@@ -338,6 +343,8 @@ def _collect_rows(hand: HandTransmission, *, is_confirmed: bool, is_guess: bool)
     """Return the known positions: poses, and stops if they are confirmed."""
     if hand.problem:
         raise _Refusal(hand.problem)
+    if not hand.zeros:
+        raise _Refusal(f'{hand.binding.spec.type} has no number for the zero of each actuator')
     if not hand.has_directions:
         missing = [t.name for n, t in enumerate(hand.tracks) if n not in hand.moves]
         raise _Refusal(f'move {" and ".join(missing)} towards positive first')
@@ -451,7 +458,7 @@ class HandCalibration:
         self.transmissions = [
             HandTransmission(binding, robot.robot, is_free=is_free)
             for binding in robot.bindings
-            if not binding.is_identity and list_offsets(binding)
+            if not binding.is_identity
         ]
         self.is_guess = False
         self.is_confirmed = False

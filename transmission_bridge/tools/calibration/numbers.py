@@ -125,6 +125,7 @@ class NumberMap:
     :param binding: The transmission.
     :param robot: The description, which linkages read.
     :param numbers: Values instead of the present ones.
+    :param zeros: Its zeros, if they are known: positions with other zeros are then found fast.
     """
 
     def __init__(
@@ -132,7 +133,9 @@ class NumberMap:
         binding: Binding,
         robot: RobotDescription,
         numbers: Mapping[ParameterPath, float] | None = None,
+        zeros: Sequence[Zero] = (),
     ) -> None:
+        self.zeros = zeros
         self.binding, self.robot = binding, robot
         self._type = type(binding.transmission)
         present = {each.path: float(each.value) for each in binding.tunables}
@@ -156,7 +159,7 @@ class NumberMap:
         for path, upper in ends.items():
             way = share * (upper - self.numbers[path])
             numbers |= {path: self.numbers[path] - way, (*path[:-1], 'upper'): upper + way}
-        wider = NumberMap(self.binding, self.robot, numbers)
+        wider = NumberMap(self.binding, self.robot, numbers, self.zeros)
         try:
             wider.build({})
         except TransmissionBridgeError:
@@ -180,6 +183,13 @@ class NumberMap:
     ) -> Array:
         """Return positions of the joints, NaN outside of the domain and for invalid numbers."""
         n_joints = len(self.binding.spec.joints)
+        shifts = {zero.path: zero for zero in self.zeros if zero.place is not None}
+        if values.keys() <= shifts.keys():  # no other transmission has to be built
+            way = np.zeros(np.shape(actuators)[-1])
+            for path, value in values.items():
+                zero = shifts[path]
+                way[zero.place] += zero.factor * (value - self.numbers[path])
+            values, actuators = {}, actuators + way
         with np.errstate(all='ignore'):
             try:
                 found = self.build(values).actuator_to_joint('position', actuators, guess=guess)
@@ -235,9 +245,8 @@ def fit_numbers(
 
     # A solved position is exact to 1e-10 only, so small steps have no slope.
     solved = least_squares(
-        compare, first / sizes, jac='3-point', diff_step=_STEP,
-        ftol=1e-14, xtol=1e-14, gtol=1e-14, max_nfev=100,
-    )  # fmt: skip
+        compare, first / sizes, diff_step=_STEP, ftol=1e-12, xtol=1e-10, gtol=1e-12, max_nfev=50
+    )
     _, singular, rows = np.linalg.svd(solved.jac, full_matrices=True)
     singular = np.pad(singular, (0, len(free) - len(singular)))
     is_lost = singular <= least * singular.max(initial=1e-300)
@@ -283,13 +292,14 @@ def find_zeros(maps: NumberMap, middle: Array, reach: Array) -> tuple[Zero, ...]
     Return the numbers that shift the zeros of the encoders.
 
     If a ratio varies, only a number with the effect of a motion of an actuator does so: the
-    ``offset`` of an actuator of a linkage, the ``crank_angle`` of an ankle. Where there is one for
-    each actuator, these are the zeros; otherwise they are the offsets of the joints.
+    ``offset`` of an actuator of a linkage, the ``crank_angle`` of an ankle. Without one for each
+    actuator there are no zeros: offsets of joints would be right at a few positions only. If the
+    ratios are constant, the zeros are the offsets of the joints.
 
     :param middle: The middle of the range of each joint [rad or m].
     :param reach: Half of the range of each joint.
     """
-    transmission = maps.binding.transmission
+    transmission = maps.build({})
     if not transmission.is_constant:
         shares = np.array([[-0.5, 0.4], [0.3, -0.6], [0.6, 0.5], [-0.2, -0.3]])
         shares = np.resize(shares, (4, len(middle)))
@@ -303,8 +313,7 @@ def find_zeros(maps: NumberMap, middle: Array, reach: Array) -> tuple[Zero, ...]
         found = {
             zero.place: zero for path in maps.numbers for zero in _match(maps, path, at, slopes)
         }
-        if len(found) == len(unit):
-            return tuple(found.values())
+        return tuple(found.values()) if len(found) == len(unit) else ()
     return tuple(Zero(path) for path in list_offsets(maps.binding))
 
 
