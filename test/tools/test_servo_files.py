@@ -476,3 +476,59 @@ def test_a_hand_with_a_ratio_that_varies():
     config = b'{joint_to_motor_map: {q: 1}, joint_roms: {q: [-20, 20]}}'
     with pytest.raises(UsageError, match="joint 'q': expected a constant ratio"):
         write_orca(maps({'q': LIMITED}, TABLE), config)
+
+
+# -- export --------------------------------------------------------------------------------------
+
+
+def test_export_writes_for_lerobot(run, refuse, tmp_path):
+    """A file that exists is replaced with --force only, and keeps its motors."""
+    robot, target = tmp_path / 'robot.urdf', tmp_path / 'arm.json'
+    robot.write_text(
+        urdf({'q': LIMITED}, transmission('t', 'Simple', {'q': ratio(2, -1.5)}, {'m': ''}))
+    )
+    refuse('expected <param name="id">', 'export', robot, '--lerobot', target)
+    target.write_bytes(encode(document(m=(0, 4095))))
+    refuse('is there already; --force', 'export', robot, '--lerobot', target)
+    result = run('export', robot, '--lerobot', target, '--force')
+    assert (result.code, result.err) == (0, '')
+    assert result.out == f'written to {target}\n'
+    assert read_lerobot(target.read_bytes(), '') == {'m': ServoRange(1, 0, -250, 652, 3259)}
+    target.write_bytes(b'7')
+    refuse(f"'{target}': expected a calibration", 'export', robot, '--lerobot', target, '--force')
+    assert target.read_bytes() == b'7'
+
+
+@pytest.mark.usefixtures('_yaml')
+def test_export_writes_numbers_of_a_parameter_file_for_lerobot(export, tmp_path):
+    """The tuned offset, not the described one."""
+    text = urdf({'q': LIMITED}, transmission('t', 'Simple', {'q': ratio(2)}, {'m': params(id=1)}))
+    tuned = '/**: {ros__parameters: {transmissions.t.joints.q.offset: -1.5}}'
+    result = export(text.encode(), tuned, '--lerobot', tmp_path / 'arm.json')
+    assert result.code == 0
+    found = read_lerobot((tmp_path / 'arm.json').read_bytes(), '')
+    assert found == {'q': ServoRange(1, 0, 0, 652, 3259)}
+
+
+@pytest.mark.usefixtures('_yaml')
+def test_export_writes_for_a_hand(run, refuse, tmp_path):
+    """The configuration of the hand is beside the file."""
+    robot, target = tmp_path / 'robot.urdf', tmp_path / 'calibration.yaml'
+    robot.write_text(urdf(['q'], transmission('t', 'Simple', {'q': ratio(2)}, ['m'])))
+    refuse("config.yaml': No such file", 'export', robot, '--orca', target)
+    (tmp_path / 'config.yaml').write_text('{joint_to_motor_map: {q: 1}, joint_roms: {q: [0, 90]}}')
+    assert run('export', robot, '--orca', target).code == 0
+    ((low, high),) = [each.limits for each in read_orca(
+        (tmp_path / 'config.yaml').read_bytes(), target.read_bytes()
+    ).values()]  # fmt: skip
+    assert (low, high) == (0.0, pytest.approx(math.pi, abs=1e-9))
+
+
+def test_export_needs_one_thing_to_write(refuse, tmp_path):
+    """The description, or one of the files, of a robot without a rejected transmission."""
+    robot = tmp_path / 'robot.urdf'
+    robot.write_text(urdf(['q'], transmission('t', 'Simple', {'q': ratio(0)}, ['m'])))
+    refuse('expected --params-file YAML, --lerobot FILE or --orca FILE', 'export', robot)
+    two = ('--lerobot', tmp_path / 'a.json', '--output', tmp_path / 'new.urdf')
+    refuse('expected one of --output, --lerobot and --orca', 'export', robot, *two)
+    refuse("'t' is rejected: see", 'export', robot, '--lerobot', tmp_path / 'a.json')
