@@ -348,20 +348,23 @@ def _demo() -> None:
 
 @_define_command(
     'export',
-    *_ROBOT[:2],
-    _define_argument('--params-file YAML', required=True),
+    *_ROBOT,
     _define_argument('--output NEW'),
+    _define_argument('--lerobot FILE'),
+    _define_argument('--orca FILE'),
     _define_argument('--force'),
     _define_removed('--params', '--params-file YAML'),
     _define_removed('--in-place', '--output FILE --force'),
 )
 def _export() -> None:
     """
-    Write tuned numbers back into a robot description.
+    Write tuned numbers back into a robot description, or its ranges for a driver.
 
     Write the numbers of a parameter file into a robot description. A number replaces
     its old value, or is inserted if it had its default; every other byte stays unchanged.
-    By default the new description is printed.
+    By default the new description is printed. With --lerobot or --orca, write the
+    calibration file of that driver instead: the positions of the motors with the joints
+    at their limits.
 
     exit code: 0 done, 1 FILE is not a robot description, 2 wrong usage, a number cannot
     be written, or a file cannot be read or written.
@@ -369,8 +372,13 @@ def _export() -> None:
       ros2 param dump /transmission_bridge > tuned.yaml
       transmission_bridge export robot.urdf --params-file tuned.yaml --output tuned.urdf
       transmission_bridge export robot.urdf --params-file tuned.yaml --output robot.urdf --force
+      transmission_bridge export robot.urdf --lerobot my_arm.json
 
     :param output: write the description to this file
+    :param lerobot: write LeRobot's calibration file, JSON in ticks; with --force one that exists
+        keeps its motors, ids and homing offsets
+    :param orca: write calibration.yaml of an ORCA hand, whose config.yaml is beside it; with
+        --force one that exists keeps its other keys
     """
 
 
