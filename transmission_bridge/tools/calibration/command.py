@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.errors import UnknownNameError
+from transmission_bridge.tools.calibration import by_hand
 from transmission_bridge.tools.calibration.calibrate import calibrate_robot
 from transmission_bridge.tools.calibration.recording import (
     has_topic_column,
@@ -171,6 +172,8 @@ def _draw_channel(axis: Any, channel: ChannelResult, x: Array, label: str) -> No
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
+    if options.data is None:
+        return by_hand.run(options, console)
     report_format = ''
     if options.report:
         report_format = format_of(options.report)

@@ -16,7 +16,7 @@ one with equal probability, the stop is beyond the farthest approach by less tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 import math
 
@@ -25,6 +25,7 @@ import numpy as np
 from transmission_bridge.bridge.turns import unwrap_positions
 from transmission_bridge.description.effective_limits import effective_limits, EffectiveLimits
 from transmission_bridge.description.specs import RobotDescription
+from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.tools.calibration.numbers import (
     find_signs,
     find_zeros,
@@ -216,9 +217,13 @@ class HandTransmission:
     :param binding: The transmission.
     :param robot: Its description.
     :param is_free: Whether reductions are unknown.
+    :param periods: Periods of its encoders [rad or m at the motor], NaN: they do not wrap.
     """
 
-    def __init__(self, binding: Binding, robot: RobotDescription, *, is_free: bool) -> None:
+    def __init__(
+        self, binding: Binding, robot: RobotDescription, *, is_free: bool, periods: Array
+    ) -> None:
+        self.periods = periods
         types = {joint.name: joint.type for joint in robot.joints}
         self.binding, self.name, self.is_free = binding, binding.spec.name, is_free
         self.maps = NumberMap(binding, robot)
@@ -230,6 +235,7 @@ class HandTransmission:
         self.signs: dict[ParameterPath, float] = {}
         self.zeros = self._find_zeros()
         self.problem = ''
+        self.is_guess = False
         self.has_directions = False
         self.moves: dict[int, Move] = {}
         self.poses: list[Row] = []
@@ -262,6 +268,15 @@ class HandTransmission:
         return bool(jumps.any())
 
     @property
+    def knowledge(self) -> object:
+        """Return a value that changes when something becomes known."""
+        stops = [track.find_stop(side) for track in self.tracks for side in track.ends]
+        return (
+            self.problem, len(self.moves), str(self.signs), len(self.poses),
+            [(stop.count, np.round(stop.actuators, 2).tolist()) if stop else 0 for stop in stops],
+        )  # fmt: skip
+
+    @property
     def is_still(self) -> bool:
         """Whether the arm has been still for a moment."""
         motion = np.ptp([self._slopes @ each for _, each in self._recent], axis=0)
@@ -273,10 +288,21 @@ class HandTransmission:
         maps = NumberMap(self.binding, self.maps.robot, self.signs)
         return find_zeros(maps, self.middle, np.array([0.5 * track.span for track in self.tracks]))
 
-    def map_now(self) -> Array:
-        """Return the present positions of the joints by the present numbers."""
-        found: Array = self.maps.map_positions(self.signs, self.now[np.newaxis])[0]
-        return found
+    def find_turn(self) -> float:
+        """Return the motion of its one joint per turn of its one encoder; infinite otherwise."""
+        if self.is_free or len(self.periods) != 1 or len(self.zeros) != 1:
+            return math.inf
+        if math.isnan(self.periods[0]):
+            return math.inf
+        return abs(float(self._slopes[0, 0] * self.periods[0]))
+
+    def map_now(self, values: Mapping[ParameterPath, float]) -> Array:
+        """Return the present positions of the joints, with other values of some numbers."""
+        found: Array = self.maps.map_positions({**self.signs, **values}, self.now[np.newaxis])[0]
+        turn = self.find_turn()
+        if not math.isfinite(turn):
+            return found
+        return np.asarray(found - np.round((found - self.middle) / turn) * turn)
 
     def end_move(self, joint: int, before: Array) -> str:
         """
@@ -300,7 +326,10 @@ class HandTransmission:
 
 
 def judge_transmission(
-    hand: HandTransmission, *, is_confirmed: bool = False, is_guess: bool = False
+    hand: HandTransmission,
+    *,
+    is_confirmed: bool = False,
+    is_guess: bool = False,
 ) -> Outcome:
     """
     Return the numbers that follow from the motion by hand, or why there are none.
@@ -327,11 +356,11 @@ def judge_transmission(
         notes.append(f'the sign of the reduction of {" and ".join(flipped)} changes')
     return Outcome(
         hand.name,
-        {**hand.signs, **fit.values},
+        {**hand.signs, **fit.values, **_remove_turns(hand, fit)},
         _find_uncertainty(hand, maps, known, fit),
         fit.contradiction,
         notes=tuple(notes),
-        is_guess=is_guess,
+        is_guess=is_guess or hand.is_guess,
     )
 
 
@@ -396,6 +425,17 @@ def _guess_middle(hand: HandTransmission) -> Row:
     return hand.now, hand.middle, np.array([0.5 * track.span for track in hand.tracks])
 
 
+def _remove_turns(hand: HandTransmission, fit: Fit) -> dict[ParameterPath, float]:
+    """Return the zero without whole turns of an encoder that counts one turn only."""
+    turn = hand.find_turn()
+    if not math.isfinite(turn):
+        return {}
+    zero = hand.zeros[0]
+    if zero.place is not None:
+        turn = hand.periods[0] / zero.factor
+    return {zero.path: math.remainder(fit.values[zero.path], abs(turn))}
+
+
 def _name_missing(hand: HandTransmission, fit: Fit) -> str:
     names = ', '.join('.'.join(path) for path in fit.missing)
     joints = ' and '.join(track.name for track in hand.tracks)
@@ -449,21 +489,36 @@ class HandCalibration:
     :param robot: Its maps.
     :param periods: Periods of single-turn encoders by actuator, in SI at the motor.
     :param is_free: Whether reductions are unknown.
+    :param only: The transmissions to calibrate, all by default.
+    :raises UnknownNameError: If the robot lacks one of them.
     """
 
     def __init__(
-        self, robot: RobotTransmissions, periods: Mapping[str, float], *, is_free: bool = False
+        self,
+        robot: RobotTransmissions,
+        periods: Mapping[str, float],
+        *,
+        is_free: bool = False,
+        only: Collection[str] = (),
     ) -> None:
+        for name in only:
+            if name not in robot.transmissions:
+                raise UnknownNameError('transmission', name, tuple(robot.transmissions))
         self.robot = robot
+        self._periods = np.array([periods.get(name, np.nan) for name in robot.actuator_names])
         self.transmissions = [
-            HandTransmission(binding, robot.robot, is_free=is_free)
+            HandTransmission(
+                binding,
+                robot.robot,
+                is_free=is_free,
+                periods=self._periods[list(binding.actuators)],
+            )
             for binding in robot.bindings
-            if not binding.is_identity
+            if not binding.is_identity and binding.spec.name in (only or robot.transmissions)
         ]
         self.is_guess = False
         self.is_confirmed = False
         self.trouble = ''
-        self._periods = np.array([periods.get(name, np.nan) for name in robot.actuator_names])
         self._totals = np.full(len(self._periods), np.nan)
         self._begun: tuple[HandTransmission, int, Array] | None = None
 
@@ -521,12 +576,13 @@ class HandCalibration:
                 return
             each.poses = [*each.poses, (each.now.copy(), joints, np.zeros(len(joints)))]
 
-    def judge(self) -> list[Outcome]:
-        """Return what is known of each transmission."""
-        return [
-            judge_transmission(each, is_confirmed=self.is_confirmed, is_guess=self.is_guess)
-            for each in self.transmissions
-        ]
+    def judge(self, transmission: HandTransmission) -> Outcome:
+        """Return what is known of a transmission."""
+        return judge_transmission(
+            transmission,
+            is_confirmed=self.is_confirmed,
+            is_guess=self.is_guess,
+        )
 
 
 def name_values(outcomes: Sequence[Outcome]) -> dict[str, float]:
