@@ -36,19 +36,13 @@ _YES = {True: 'yes', False: 'no'}
 
 class JointLine(NamedTuple):
     """
-    What is known of a joint, as texts.
+    What is known of a joint.
 
-    :param direction: Whether a motion towards positive was seen.
-    :param lower: Approaches to the lower stop, and their spread.
-    :param result: The uncertainty, or what is missing.
+    :param cells: Texts below :data:`HEADING`.
+    :param is_done: Whether its numbers are known.
     """
 
-    name: str
-    now: str
-    direction: str
-    lower: str
-    upper: str
-    result: str
+    cells: tuple[str, ...]
     is_done: bool
 
 
@@ -158,18 +152,14 @@ class HandActions:
             else:
                 result = f'± {format_way(outcome.uncertainty[track.name], track)}'
                 result += ' guess' if outcome.is_guess else ''
-            lower, upper = (_format_stop(track, side) for side in (-1, 1))
-            lines.append(
-                JointLine(
-                    track.name,
-                    format_way(float(now), track) if math.isfinite(now) else '-',
-                    direction,
-                    lower,
-                    upper,
-                    result,
-                    not outcome.refusal,
-                )
+            cells = (
+                track.name,
+                format_way(float(now), track) if math.isfinite(now) else '-',
+                direction,
+                *(_format_stop(track, side) for side in ENDS),
+                result,
             )
+            lines.append(JointLine(cells, not outcome.refusal))
         return lines
 
     def judge(self, transmission: HandTransmission) -> Outcome:
@@ -245,6 +235,6 @@ def make_lines(actions: HandActions, width: int) -> Sequence[tuple[str, str]]:
     lines.append(('  ' + format_row(HEADING), 'dim'))
     for place, line in enumerate(actions.list_lines()):
         mark = '> ' if place == actions.chosen else '  '
-        lines.append((mark + format_row(line[: len(HEADING)]), 'green' if line.is_done else ''))
+        lines.append((mark + format_row(line.cells), 'green' if line.is_done else ''))
     keys = '   '.join(f'{each.key}: {each.label}' for each in actions.actions)
     return [*lines, ('', ''), *((part, 'dim') for part in textwrap.wrap(keys, width))]

@@ -27,7 +27,7 @@ def describe_tab(panel: Any, actions: HandActions, escape: Escape, note: Note) -
     if actions.is_safe:
         rows = [''.join(f'<th>{escape(cell.lower())}</th>' for cell in HEADING)]
         for place, line in enumerate(actions.list_lines()):
-            cells = [f'<td>{escape(cell)}</td>' for cell in line[: len(HEADING)]]
+            cells = [f'<td>{escape(cell)}</td>' for cell in line.cells]
             name = f'<b>{cells[0]}</b>' if place == actions.chosen else cells[0]
             rows.append(''.join([name, *cells[1:]]))
         table = ''.join(f'<tr>{row}</tr>' for row in rows)
