@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 import math
 
 import numpy as np
 
 from transmission_bridge.description import load_description
+from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.calibration.hand import HandCalibration
 from transmission_bridge.tools.calibration.numbers import list_reductions
 from transmission_bridge.transmissions import RobotTransmissions
@@ -47,13 +48,18 @@ def pair(plugin, name, joints, reductions):
         for n, each in enumerate(reductions, 1)
     )
     ends = ''.join(f'<joint name="{each}" role="joint{n}"/>' for n, each in enumerate(joints, 1))
-    return f'<transmission name="{name}"><plugin>{plugin}</plugin>{motors}{ends}</transmission>'
+    return (
+        f'<transmission name="{name}"><plugin>transmission_interface/'
+        f'{plugin}Transmission</plugin>{motors}{ends}</transmission>'
+    )
 
 
 ANKLE_TRANSMISSION = """<transmission name="ankle">
 <plugin>transmission_bridge/ParallelAnkleTransmission</plugin>
-<joint name="pitch" role="joint1"><param name="lower">-0.9</param><param name="upper">0.6</param></joint>
-<joint name="roll" role="joint2"><param name="lower">-0.4</param><param name="upper">0.4</param></joint>
+<joint name="pitch" role="joint1">
+<param name="lower">-0.9</param><param name="upper">0.6</param></joint>
+<joint name="roll" role="joint2">
+<param name="lower">-0.4</param><param name="upper">0.4</param></joint>
 <actuator name="left" role="actuator1"><param name="motor_position">0 0.05 0.24</param>
 <param name="crank_radius">0.05</param><param name="rod_length">0.24</param>
 <param name="foot_attachment">0.05 0.05 0</param></actuator>
@@ -87,8 +93,8 @@ SERVOS = robot_of(
 GEARED = robot_of(
     [joint(each) for each in ('pitch', 'roll', 'shoulder', 'elbow', 'arm')],
     [
-        pair('transmission_interface/DifferentialTransmission', 'wrist', ('pitch', 'roll'), (50, 50)),
-        pair('transmission_interface/FourBarLinkageTransmission', 'bar', ('shoulder', 'elbow'), (30, 40)),
+        pair('Differential', 'wrist', ('pitch', 'roll'), (50, 50)),
+        pair('FourBarLinkage', 'bar', ('shoulder', 'elbow'), (30, 40)),
         servo('arm', -100.0),
     ],
 )  # fmt: skip
@@ -121,7 +127,6 @@ class MovedArm:
     is_free: bool = False
     miss: float = MISS
     time: float = 0.0
-    truths: dict = field(default_factory=dict)
 
     def __post_init__(self):
         self.robot = RobotTransmissions(load_description(self.text))
@@ -137,17 +142,18 @@ class MovedArm:
                 ratio = 1.0 + self.scale * self.random.uniform(-1.0, 1.0)
                 try:
                     maps.build({path: sign * maps.numbers[path]})
-                except Exception:  # the type keeps its sign
+                except TransmissionBridgeError:  # the type keeps its sign
                     sign = 1.0
                 values[path] = sign * ratio * maps.numbers[path]
             self.hidden[binding.spec.name] = (maps, values)
         period = 2.0 * math.pi
-        self.period = dict.fromkeys(self.robot.actuator_names, period) if self.wraps else {}
-        self.hand = HandCalibration(self.robot, self.period, is_free=self.is_free)
+        periods = dict.fromkeys(self.robot.actuator_names, period) if self.wraps else {}
+        self.hand = HandCalibration(self.robot, periods, is_free=self.is_free)
+        tracks = [each.tracks[place] for each, place in self.hand.joints]
+        self.stops = {each.name: (each.limits.lower, each.limits.upper) for each in tracks}
         self.joints = {
-            track.name: self.random.uniform(0.8 * track.limits.lower, 0.8 * track.limits.upper)
-            for each, place in self.hand.joints
-            for track in [each.tracks[place]]
+            name: self.random.uniform(0.8 * lower, 0.8 * upper)
+            for name, (lower, upper) in self.stops.items()
         }
         self.send()
 
@@ -175,14 +181,11 @@ class MovedArm:
             smooth = share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
             jerk = self.random.normal(0.0, 0.003) * (step < count)
             self.joints[name] = begin + smooth * (to - begin) + jerk * (abs(to - begin) > 0.1)
-            self.joints[name] = self._keep(name, self.joints[name])
+            lower, upper = self.stops[name]
+            self.joints[name] = min(max(self.joints[name], lower), upper)
             self.send()
             for _ in range(10 if step == pause else 0):
                 self.send()
-
-    def _keep(self, name, value):
-        track = next(t[0].tracks[t[1]] for t in self.hand.joints if t[0].tracks[t[1]].name == name)
-        return min(max(value, track.limits.lower), track.limits.upper)
 
     def rest(self):
         """Hold still."""
@@ -202,11 +205,11 @@ class MovedArm:
 
     def approach(self, name, side, miss=None):
         """Move a joint to a stop, or almost, and back."""
-        track = next(t[0].tracks[t[1]] for t in self.hand.joints if t[0].tracks[t[1]].name == name)
-        end = track.limits.lower if side < 0 else track.limits.upper
+        lower, upper = self.stops[name]
+        end = lower if side < 0 else upper
         miss = self.random.uniform(0.0, self.miss) if miss is None else miss
         self.move(name, end - side * miss)
-        self.move(name, end - side * self.random.uniform(0.15, 0.5) * track.span)
+        self.move(name, end - side * self.random.uniform(0.15, 0.5) * (upper - lower))
 
     def find_errors(self, outcome):
         """Return the difference of each joint to the truth [rad], over its range."""
@@ -215,13 +218,7 @@ class MovedArm:
         low, high = ([getattr(t.limits, end) for t in hand.tracks] for end in ('lower', 'upper'))
         places = np.array([low, high, np.zeros(len(low))]) * 0.8
         motors = maps.build(values).joint_to_actuator('position', places)
-        if self.wraps:  # turns are found by the bridge
-            shift = (
-                hand.now
-                - maps.build(values).joint_to_actuator(
-                    'position', np.array([[self.joints[t.name] for t in hand.tracks]])
-                )[0]
-            )
-            motors = motors + np.round(shift / (2.0 * math.pi)) * 2.0 * math.pi
-        found = maps.map_positions(outcome.values, motors, places)
-        return dict(zip([t.name for t in hand.tracks], np.abs(found - places).max(0), strict=True))
+        away = maps.map_positions(outcome.values, motors, places) - places
+        if self.wraps:  # the bridge finds the turn
+            away -= np.round(away / (2.0 * math.pi)) * 2.0 * math.pi
+        return dict(zip([t.name for t in hand.tracks], np.abs(away).max(axis=0), strict=True))
