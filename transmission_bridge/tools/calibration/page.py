@@ -25,11 +25,12 @@ def describe_tab(panel: Any, actions: HandActions, escape: Escape, note: Note) -
         ''.join(note(text, 'bad' if bad else 'care') for text, bad in actions.sentences)
     )
     if actions.is_safe:
-        rows = [''.join(f'<th>{escape(cell.lower())}</th>' for cell in HEADING)]
-        for place, line in enumerate(actions.list_lines()):
-            cells = [f'<td>{escape(cell)}</td>' for cell in line.cells]
-            name = f'<b>{cells[0]}</b>' if place == actions.chosen else cells[0]
-            rows.append(''.join([name, *cells[1:]]))
+        rows = [''.join(f'<th>{escape(cell.lower())}</th>' for cell in HEADING[1:])]
+        for place, (cells, _) in enumerate(actions.list_lines()):
+            name, *values = map(escape, cells)
+            shown = f'<b>▸ {name}</b>' if place == actions.chosen else name
+            rows.append(f'<td colspan="{len(values)}">{shown}</td>')
+            rows.append(''.join(f'<td>{value}</td>' for value in values))
         table = ''.join(f'<tr>{row}</tr>' for row in rows)
         panel.add_text(f'<div class="tb"><table>{table}</table></div>')
     for action in actions.actions:
