@@ -21,10 +21,11 @@ from transmission_bridge.tools.calibration.hand import (
     Outcome,
 )
 
-_SAFETY = (
-    'Switch the torque of all motors off and hold the arm: it falls. Afterwards, command the '
-    'driver from its measured position before the torque returns.'
-)
+_SAFETY = 'Switch the torque of all motors off, and hold the arm: it falls.'
+
+#: For the end.
+AFTERWARDS = 'command the driver from its measured position before the torque returns'
+
 #: What a joint can be moved to, in the order of a key.
 _ENDS = ((-1, 1), (1,), (-1,))
 

@@ -17,7 +17,7 @@ from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.calibration import lerobot, orca
-from transmission_bridge.tools.calibration.actions import HandActions, make_lines
+from transmission_bridge.tools.calibration.actions import AFTERWARDS, HandActions, make_lines
 from transmission_bridge.tools.calibration.hand import (
     format_way,
     HandCalibration,
@@ -35,6 +35,7 @@ from transmission_bridge.tools.cli import (
     named_values,
     optional,
     printable,
+    Result,
     UsageError,
     wrapped,
 )
@@ -53,7 +54,13 @@ _DESCRIPTIONS = ('.urdf', '.xml', '.xacro')
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
-    """Run the command without a recording."""
+    """
+    Run the command without a recording.
+
+    :raises UsageError: If an option needs a recording.
+    """
+    if options.fix or options.report:
+        raise UsageError('--fix and --report need DATA, a recording')
     if options.output:
         check_output(options.output, force=options.force)
     optional('scipy.optimize', 'calibrate')
@@ -69,8 +76,13 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         console.err.line('ended without writing')
         return Exit.INTERRUPTED
     outcomes = [hand.judge(each) for each in hand.transmissions]
-    for line in list_result_lines(robot, hand, outcomes):
-        console.out.line(wrapped(printable(line), console.out.width))
+    lines = list_result_lines(robot, hand, outcomes)
+    Result(
+        (wrapped(printable(line), console.out.width) for line in lines),
+        {'transmissions': [each.as_json() for each in outcomes]},
+    ).show(console, as_json=options.json)
+    if not files:
+        console.err.line(AFTERWARDS)
     good = [each for each in outcomes if not each.refusal]
     if options.output and good:
         _write_output(options, setup, description, robot, good)

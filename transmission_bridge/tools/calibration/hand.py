@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 import math
+from typing import Any
 
 import numpy as np
 
@@ -208,6 +209,21 @@ class Outcome:
     refusal: str = ''
     notes: tuple[str, ...] = ()
     is_guess: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object of ``calibrate --json``."""
+        return {
+            'name': self.transmission,
+            'numbers': {'.'.join(path): value for path, value in self.values.items()},
+            'uncertainty': {
+                name: away if math.isfinite(away) else None
+                for name, away in self.uncertainty.items()
+            },
+            'contradiction': self.contradiction,
+            'refusal': self.refusal or None,
+            'notes': list(self.notes),
+            'guess': self.is_guess,
+        }
 
 
 class HandTransmission:
