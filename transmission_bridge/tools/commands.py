@@ -155,16 +155,13 @@ _NAMESPACE = _define_removed('--namespace', 'give it with --node NAMESPACE/trans
     'calibration.command',
     *_ROBOT,
     _define_argument('data', metavar='DATA'),
-    _define_removed('--description', 'FILE is the first argument, calibrate FILE DATA'),
     _define_argument('--transmission NAME', **_REPEATED),
     _define_argument('--actuators TOPIC', default='actuator_states'),
     _define_argument('--joints TOPIC', default='joint_absolute_positions'),
     _define_argument('--fix PATTERN', **_REPEATED),
-    _define_argument('--noise', choices=_SIDES, default='joint'),
     _NAMES,
-    _define_argument('--output NEW.yaml'),
+    _define_argument('--output NEW.yaml|urdf'),
     _define_argument('--report NEW.svg|png'),
-    _define_argument('--doubtful'),
     _define_argument('--force'),
     _define_argument('--json'),
 )
@@ -172,15 +169,14 @@ def _calibrate() -> None:
     r"""
     Find reductions, offsets and dimensions from a recording of both sides.
 
-    Find the numbers of the transmissions (reductions, offsets, dimensions) from a
+    Fit the numbers of the transmissions (reductions, offsets, dimensions) to a
     recording of actuator positions and of joint positions that were measured by other
-    means: absolute encoders, or known poses. Backlash, a time offset between the sides,
-    and errors once or twice per turn are estimated. If the model does not fit the data,
-    the mismatch is reported and no file is written. Numbers that the recording does not
-    determine keep their values, with the reason. Confidence intervals have 95 %.
+    means: absolute encoders, or known poses. Numbers that the recording does not determine
+    keep their values. If what is left is more than noise and the resolution of the
+    encoders, the numbers are in doubt, with the dominant pattern, and nothing is written.
 
-    exit code: 0 the numbers can be used, 1 they are in doubt, nothing is identifiable,
-    or FILE is not a robot description, 2 wrong usage or a file cannot be read or written.
+    exit code: 0 the numbers can be used, 1 they are in doubt, none is determined, or FILE
+    is not a robot description, 2 wrong usage or a file cannot be read or written.
 
       transmission_bridge calibrate robot.urdf poses.csv --output tuned.yaml
       transmission_bridge calibrate robot.urdf recording.mcap --joints /joint_encoders \
@@ -193,10 +189,9 @@ def _calibrate() -> None:
         %(default)s)
     :param joints: topic with the measured positions of joints, in a bag (default: %(default)s)
     :param fix: keep numbers, for example 'wrist.joints.*.offset'; may be repeated
-    :param noise: the side with the measurement noise (default: joint)
-    :param output: write a parameter file
+    :param output: write a parameter file (.yaml), or the description with the numbers in it
+        (.urdf, .xml)
     :param report: draw the residuals
-    :param doubtful: also write numbers that are in doubt
     """
 
 

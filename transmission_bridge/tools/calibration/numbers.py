@@ -33,6 +33,9 @@ from transmission_bridge.types import Array
 #: A difference that is worse than every other: of a position outside of the domain.
 _OUTSIDE = 10.0
 
+#: Largest position [rad or m]; what is further off comes from a number of absurd size.
+_LARGEST = 1e9
+
 #: Share of the largest singular value below which a combination of numbers is not determined, and
 #: share of a number in such a combination from which the number is not determined.
 _RANK, _PART = 1e-6, 0.1
@@ -74,6 +77,8 @@ class Fit:
     :param reach: Largest error of each number if each position is wrong by its slack.
     :param errors: Standard error of each number from the residuals; infinite without more
         positions than numbers.
+    :param slopes: Change of the known joints' mapped positions with each number, row by row, shape
+        ``(known positions, numbers)``.
     """
 
     values: Mapping[ParameterPath, float]
@@ -82,6 +87,7 @@ class Fit:
     mapped: Array
     reach: Mapping[ParameterPath, float]
     errors: Mapping[ParameterPath, float]
+    slopes: Array
 
     @property
     def contradiction(self) -> float:
@@ -154,7 +160,8 @@ class NumberMap:
                 found = self.build(values).actuator_to_joint('position', actuators, guess=guess)
             except TransmissionBridgeError:
                 return np.full((len(actuators), n_joints), np.nan)
-        return np.asarray(found)[:, :n_joints]
+        found = np.asarray(found)[:, :n_joints]
+        return np.where(np.abs(found) <= _LARGEST, found, np.nan)
 
 
 def fit_numbers(
@@ -207,6 +214,7 @@ def fit_numbers(
         mapped,
         dict(zip(free, reach.tolist(), strict=True)),
         dict(zip(free, errors.tolist(), strict=True)),
+        -solved.jac / sizes,
     )
 
 
@@ -275,8 +283,9 @@ def find_signs(maps: NumberMap, moves: Sequence[Move]) -> Signs:
             swapped = [names[place] for place, other in enumerate(order) if place != other]
             return Signs(
                 None,
-                f'the motion fits if the actuators {" and ".join(swapped)} are exchanged: exchange '
-                'their names in the <transmission>, or their wires or numbers in the driver',
+                f'the motion fits if the actuators {" and ".join(swapped)} are exchanged: '
+                'exchange their names in the <transmission>, or their wires or numbers in the '
+                'driver',
             )
     return Signs(
         None,
