@@ -18,7 +18,6 @@ from fnmatch import fnmatchcase
 import itertools
 import math
 from pathlib import Path
-import warnings
 
 import numpy as np
 
@@ -214,10 +213,9 @@ def _fit_determined(
 def _fit_signs(maps: NumberMap, known: Known, free: Sequence[ParameterPath]) -> Fit:
     """Return the fit; if it leaves much of the motion, with the signs that leave the least."""
     fits = [fit_numbers(maps, known, free)]
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', RuntimeWarning)  # a joint that was not measured
-        left = np.nanstd(fits[0].residuals, axis=0)
-        is_poor = np.any(left > _POOR * np.nanstd(known.joints, axis=0))
+    left, motion = (np.ma.masked_invalid(each).std(axis=0)
+                    for each in (fits[0].residuals, known.joints))  # fmt: skip
+    is_poor = bool((left > _POOR * motion).any())
     reductions = [path for path in list_reductions(maps.binding) if path in free]
     signs = itertools.product((1.0, -1.0), repeat=len(reductions))
     for chosen in itertools.islice(signs, 1, None) if is_poor else ():
@@ -343,24 +341,17 @@ def _list_changes(number: RecordedNumber) -> Iterator[str]:
     half, described = number.half_width, number.described
     if half is None or not described or number.path[-1] == 'offset':
         return
-    factor = number.value / described
+    factor, text = number.value / described, ''
     if _VAGUE * abs(described) < half < math.inf:
-        text = (
-            f'hardly determined (± {half:.2g}): measure it and keep it by --fix, or move further'
-        )
+        text = f'hardly determined (± {half:.2g}): keep it by --fix, or move further'
     elif factor < 0.0:
-        text = (
-            'of the opposite sign than described: an encoder counts backwards, columns are '
-            'exchanged, or the description is wrong'
-        )
+        text = 'of the opposite sign than described: does an encoder count backwards?'
     elif not 1.0 / LARGE_CHANGE < factor < LARGE_CHANGE:
         text = (
-            f'{factor:.3g} times that of the description: is it the right column, unit and gear, '
-            'and did the joint follow?'
+            f'{factor:.3g} times that of the description: is it the right column, unit and gear?'
         )
-    else:
-        return
-    yield f'{number.name} is {text}'
+    if text:
+        yield f'{number.name} is {text}'
 
 
 def _describe_pattern(channel: _Channel, *, timed: bool) -> Iterator[str]:

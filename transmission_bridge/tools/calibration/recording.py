@@ -311,18 +311,18 @@ def _parse_table(
 ) -> Recording:
     iterator = iter(rows)
     header = [name.strip() for name in next(iterator, [])]
-    roles = [_find_column_role(name, actuator_names, joint_names) for name in header]
+    sides_of = {'actuator': actuator_names, 'joint': {name: name for name in joint_names}}
+    roles = [_find_column_role(name, sides_of) for name in header]
     used = [role for role in roles if role[0]]
-    for role in used:
-        if used.count(role) > 1:
-            raise UsageError(f"'{file}': {role[0]} '{role[1]}' has more than one column")
-    for side in ('actuator', 'joint'):
-        if not any(role[0] == side for role in used):
+    for side, name in used:
+        if used.count((side, name)) > 1:
+            raise UsageError(f"'{file}': {side} '{name}' has more than one column")
+    for side, names in sides_of.items():
+        if side not in dict(used):
             raise UsageError(
                 f"'{file}' has no column of {side}s: the first row should name some of "
-                + shortened(list(actuator_names if side == 'actuator' else joint_names))
-                + (f' ({NAMES_HINT})' if side == 'actuator' else '')
-            )
+                + shortened(list(names)) + (f' ({NAMES_HINT})' if side == 'actuator' else '')
+            )  # fmt: skip
     places = [place for place, role in enumerate(roles) if role[0]]
     cells = array('d')
     for row_number, row in enumerate(iterator, 2):
@@ -346,29 +346,23 @@ def _parse_table(
     return Recording(series('actuator'), series('joint'), in_rows=True, ignored=rest)
 
 
-def _find_column_role(
-    name: str, actuators: Mapping[str, str], joints: Collection[str]
-) -> tuple[str, str]:
-    """Return the kind of a column and its joint or actuator; empty texts if it is unused."""
-    if name not in actuators and name not in joints:
-        name = name.removesuffix('.position')
-    side, _, prefixed = name.partition(':')
-    if side == 'actuator' and prefixed in actuators:
-        return side, actuators[prefixed]
-    if side == 'joint' and prefixed in joints:
-        return side, prefixed
-    if name in actuators and name in joints:
-        raise UsageError(
-            f"column '{name}' names a joint and an actuator: write 'joint:{name}' or "
-            f"'actuator:{name}'"
-        )
-    if name in actuators:
-        return 'actuator', actuators[name]
-    if name in joints:
-        return 'joint', name
-    if name.lower() in ('time', 't'):
-        return 'time', ''
-    return '', ''
+def _find_column_role(name: str, sides: Mapping[str, Mapping[str, str]]) -> tuple[str, str]:
+    """Return the side of a column and its name in the URDF; empty texts if it is unused."""
+    for text in (name, name.removesuffix('.position')):
+        found = [
+            (side, names[given])
+            for side, names in sides.items()
+            for given in (text, text.removeprefix(f'{side}:'))
+            if given in names
+        ]
+        if len(set(found)) > 1:
+            raise UsageError(
+                f"column '{text}' names a joint and an actuator: write 'joint:{text}' or "
+                f"'actuator:{text}'"
+            )
+        if found:
+            return found[0]
+    return ('time' if name.lower() in ('time', 't') else ''), ''
 
 
 def _parse_cell(file: str, row: int, column: str, text: str) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.tools.cli import aligned, printable
-from transmission_bridge.tools.parameter_files import parameters_yaml
+from transmission_bridge.tools.parameter_files import Entry, parameters_yaml
 from transmission_bridge.tools.plot.figure import picture
 from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.types import Array
@@ -164,25 +164,20 @@ def _format_row(number: RecordedNumber) -> tuple[str, str, str, str]:
     described, half = f'{number.described:.9g}', number.half_width
     if half is None:
         return number.name, described, 'kept', number.kept
-    interval = 'unknown: no more measurements than numbers'
-    if math.isfinite(half):
-        interval = f'± {half:.2g}'
+    interval = f'± {half:.2g}' if math.isfinite(half) else 'unknown: too few measurements'
     return number.name, described, round_to_interval(number.value, half), interval
 
 
 def build_parameter_file(results: Sequence[Recorded]) -> str:
     """Return a parameter file with the fitted numbers."""
+
+    def list_entries(result: Recorded) -> Iterator[Entry]:
+        for each in result.fitted_numbers:
+            remark = f'+- {each.half_width:.2g}, was {each.described:.9g}'
+            yield each.path, each.value, remark
+
     return parameters_yaml(
-        [
-            (
-                result.transmission,
-                [
-                    (each.path, each.value, f'+- {each.half_width:.2g}, was {each.described:.9g}')
-                    for each in result.fitted_numbers
-                ],
-            )
-            for result in results
-        ],
+        [(result.transmission, list_entries(result)) for result in results],
         'Found by "transmission_bridge calibrate"; half widths of 95 % confidence intervals.\n'
         'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE',
     )
@@ -197,15 +192,13 @@ def draw_residuals(results: Sequence[Recorded], file_format: str) -> bytes:
     rows = [(result, joint) for result in results for joint in result.joints]
 
     def draw(figure: Any) -> None:
-        for pair, (result, joint) in zip(
-            figure.subplots(len(rows), 2, squeeze=False, sharey='row'), rows, strict=True
-        ):
-            count = len(joint.residual)
-            shown = np.unique(np.linspace(0, count - 1, min(count, 4000)).astype(np.intp))
-            axes = ((joint.time, 'time [s]' if result.timed else 'row'),
-                    (joint.position, f'position [{joint.unit}]'))  # fmt: skip
-            for axis, (x, label) in zip(pair, axes, strict=True):
-                axis.plot(x[shown], joint.residual[shown], '.', ms=2, color='#4878a8')
+        grid = figure.subplots(max(len(rows), 1), 2, squeeze=False, sharey='row')
+        for pair, (result, joint) in zip(grid, rows, strict=False):
+            for axis, x, label in (
+                (pair[0], joint.time, 'time [s]' if result.timed else 'row'),
+                (pair[1], joint.position, f'position [{joint.unit}]'),
+            ):
+                axis.plot(x, joint.residual, '.', ms=2, color='#4878a8')
                 axis.axhspan(-joint.resolution, joint.resolution, color='#c44e52', alpha=0.2)
                 axis.set_xlabel(label, fontsize=8)
                 axis.tick_params(labelsize=7)
@@ -213,4 +206,4 @@ def draw_residuals(results: Sequence[Recorded], file_format: str) -> bytes:
             title = f'{result.transmission}: {joint.name}'
             pair[0].set_title(title, fontsize=9, loc='left', parse_math=False)
 
-    return picture(draw, (11.0, 2.2 * len(rows)), file_format)
+    return picture(draw, (11.0, 2.2 * max(len(rows), 1)), file_format)
