@@ -79,6 +79,9 @@ _POOR = 0.2
 #: Least resolution as a share of the motion: of an encoder, and of interpolated positions.
 _FINEST = 1e-6
 
+#: Rounding of computed positions [rad or m].
+_ROUNDING = 1e-12
+
 #: Width of intervals, as a multiple of those of the noise alone, from which a note tells it.
 _WIDE = 3.0
 
@@ -263,7 +266,7 @@ def _split_channels(
         position, residual = fit.mapped[rows, place], fit.residuals[rows, place]
         # Rounding leaves no residual that is larger than half a step.
         slack = min(float(np.median(known.slack[rows, place])), float(np.abs(residual).max()))
-        slack = max(slack, _FINEST * float(np.ptp(pairs.joints[rows, place])))
+        slack = max(slack, _FINEST * float(np.ptp(pairs.joints[rows, place])), _ROUNDING)
         unit = joint_unit(robot, member.name)
         joint = JointResidual(member.name, unit, slack, pairs.time[rows], position, residual)
         turning = [(member.name, position)] if unit != 'm' else []
@@ -319,7 +322,7 @@ def _find_half_widths(
     found = np.maximum(widths, reach).tolist()
     note = (
         f'the intervals allow for an error of {USUAL_ERROR:g} {name} that this motion does not '
-        f'exclude, and are up to {widest:.2g} times as wide: move further'
+        f'exclude, and are up to {widest:.2g} times as wide: move further, or more often'
     )
     return dict(zip(free, found, strict=True)), (note,) if name else ()
 
