@@ -120,26 +120,28 @@ def test_numbers_are_within_their_intervals_and_large_changes_in_doubt(reduction
     assert ('times that of' in doubts) == (reduction > 0.0 and not 50.5 < reduction < 202.0)
 
 
-@pytest.mark.parametrize(('situation', 'pattern'), [
-    ('backlash 10 mrad', 'with direction'),
-    ('time offset 5 to 50 ms', 'with speed'),
-    ('eccentric motor encoder 0.3 rad', "once per turn of 'pan_motor'"),
+@pytest.mark.parametrize(('situation', 'words'), [
+    ('backlash 10 mrad', 'of it repeats with direction'),
+    ('time offset 5 to 50 ms', 'of it repeats with speed'),
+    # Within a part of a turn, once and twice look alike.
+    ('eccentric joint encoder 10 mrad', "per turn of 'pan' "),
+    ('eccentric motor encoder 0.3 rad', "of it repeats once per turn of 'pan_motor'"),
     ('strain wave 0.4 mrad', "twice per turn of 'pan_motor'"),
-    ('joint encoder 4 mrad twice per turn', "'pan'"),
-    ('wind-up 10 mrad sqrt(q)', 'with position'),
-    ('random walk 10 mrad', 'with time'),
-    ('slip', 'with time'),
-    ('40 % of rows shifted', 'in some of the rows'),
-    ('joint encoder of one turn', ''),
-    ('motors of a differential exchanged', ''),
-    ('motor encoder of one turn', ''),
+    ('joint encoder 4 mrad twice per turn', "per turn of 'pan' "),
+    ('wind-up 10 mrad sqrt(q)', 'of it repeats with position'),
+    ('random walk 10 mrad', 'of it repeats with time'),
+    ('slip', 'of it repeats with time'),
+    ('40 % of rows shifted', 'encoders: in some of the rows'),
+    ('joint encoder of one turn', 'as large as the motion'),
+    ('motors of a differential exchanged', 'as large as the motion'),
+    ('motor encoder of one turn', 'as large as the motion'),
     ('motor counts backwards: differential', 'opposite sign'),
 ])  # fmt: skip
-def test_what_is_more_than_noise_is_in_doubt_with_its_pattern(study, situation, pattern):
-    """The dominant pattern is named; a column that is another one is told by the numbers."""
-    for seed in (3, 4):
+def test_what_is_more_than_noise_is_in_doubt_with_its_pattern(study, situation, words):
+    """The dominant pattern is named; other columns, turns and signs are told by their effect."""
+    for seed in (4, 5):
         (result,) = study.calibrated(study.SITUATIONS[situation](seed))
-        assert any(pattern in sentence for sentence in result.doubts)
+        assert any(words in sentence for sentence in result.doubts), result.doubts
 
 
 @pytest.mark.parametrize('situation', [
@@ -216,9 +218,9 @@ def test_nothing_is_written_in_doubt_and_the_residuals_are_drawn(run, recording,
 
 
 @pytest.mark.parametrize(('changes', 'doubt'), [
-    ({'shoulder_pan': 0.2}, RATIO),
-    ({'shoulder_pan_motor': 10.3}, "'shoulder_pan'"),
-    ({'shoulder_pan': lambda q: q + 2.0 * (np.arange(len(q)) % 40 == 0)}, 'in some of the rows'),
+    ({'shoulder_pan': 0.2}, 'did the joint follow'),
+    ({'shoulder_pan_motor': 10.3}, 'as large as the motion'),
+    ({'shoulder_pan': lambda q: q + 0.2 * (np.arange(len(q)) % 40 == 0)}, 'in some of the rows'),
     ({'shoulder_pan_motor': 10.3, 'shoulder_pan': 0.41}, None),
 ])  # fmt: skip
 def test_a_side_that_stands_still_gives_no_reduction(run, recording, changes, doubt):

@@ -44,11 +44,13 @@ from transmission_bridge.tools.calibration.report import (
     draw_residuals,
     JointResidual,
     list_recorded_lines,
+    POOR,
     Recorded,
     RecordedNumber,
 )
 from transmission_bridge.tools.calibration.residuals import (
     find_patterns,
+    Finding,
     fit_columns,
     list_patterns,
     Pattern,
@@ -72,9 +74,6 @@ USUAL_ERROR = 0.01
 
 #: Share of a number's independent effect from which it is determined.
 _DETERMINED = 1e-6
-
-#: Part of the motion of a joint that may be left, or the signs are wrong.
-_POOR = 0.2
 
 #: Least resolution as a share of the motion: of an encoder, and of interpolated positions.
 _FINEST = 1e-6
@@ -162,14 +161,10 @@ def _calibrate_transmission(
         )
         for each in tunables
     )  # fmt: skip
-    doubts = [*_list_outside(fit, known)]
-    for number in numbers:
-        doubts += _list_changes(number)
-    for channel in channels:
-        doubts += _describe_pattern(channel, timed=pairs.timed)
+    doubts = (*_list_outside(fit, known), *_list_doubts(numbers, channels, timed=pairs.timed))
     return Recorded(
         binding.spec.name, binding.spec.type, len(pairs.time), pairs.timed, numbers,
-        tuple(channel.joint for channel in channels), tuple(doubts), () if doubts else notes,
+        tuple(channel.joint for channel in channels), doubts, () if doubts else notes,
     )  # fmt: skip
 
 
@@ -218,7 +213,7 @@ def _fit_signs(maps: NumberMap, known: Known, free: Sequence[ParameterPath]) -> 
     fits = [fit_numbers(maps, known, free)]
     left, motion = (np.ma.masked_invalid(each).std(axis=0)
                     for each in (fits[0].residuals, known.joints))  # fmt: skip
-    is_poor = bool((left > _POOR * motion).any())
+    is_poor = bool((left > POOR * motion).any())
     reductions = [path for path in list_reductions(maps.binding) if path in free]
     signs = itertools.product((1.0, -1.0), repeat=len(reductions))
     for chosen in itertools.islice(signs, 1, None) if is_poor else ():
@@ -339,6 +334,28 @@ def _list_outside(fit: Fit, known: Known) -> Iterator[str]:
         )
 
 
+def _list_doubts(
+    numbers: Sequence[RecordedNumber], channels: Sequence[_Channel], *, timed: bool
+) -> Iterator[str]:
+    found = [
+        (each.joint, [*find_patterns(each.joint, each.slopes, each.patterns, timed=timed)])
+        for each in channels
+    ]
+    lost = [joint.name for joint, findings in found if findings and joint.is_lost]
+    for name in lost:
+        yield (
+            f"'{name}': the residual is as large as the motion: are names, columns and wiring "
+            'right, did the joint follow, does an encoder start again after a turn?'
+        )
+    if lost:
+        return
+    for number in numbers:
+        yield from _list_changes(number)
+    for joint, findings in found:
+        if findings:
+            yield _describe_findings(joint, findings)
+
+
 def _list_changes(number: RecordedNumber) -> Iterator[str]:
     """Yield a doubt about a reduction or a dimension of another sign or size."""
     half, described = number.half_width, number.described
@@ -357,19 +374,15 @@ def _list_changes(number: RecordedNumber) -> Iterator[str]:
         yield f'{number.name} is {text}'
 
 
-def _describe_pattern(channel: _Channel, *, timed: bool) -> Iterator[str]:
-    """Yield a doubt if the residuals of a joint are more than noise and resolution."""
-    joint = channel.joint
-    found = [*find_patterns(joint, channel.slopes, channel.patterns, timed=timed)]
-    if found:
-        most = max(found, key=lambda each: each.share)
-        others = dict.fromkeys(each.name for each in found if each.name != most.name)
-        part = f'{most.share:.0%} of it repeats ' if most.share else 'it is large '
-        yield (
-            f"'{joint.name}': the residual ({joint.rms:.2g} {joint.unit}) is more than noise and "
-            f'the resolution of the encoders: {part}{most.name} ({most.cause})'
-            + (f'; also {", ".join(others)}' if others else '')
-        )
+def _describe_findings(joint: JointResidual, findings: Sequence[Finding]) -> str:
+    most = max(findings, key=lambda each: each.share)
+    others = dict.fromkeys(each.name for each in findings if each.name != most.name)
+    part = f'{most.share:.0%} of it repeats ' if most.share else ''
+    return (
+        f"'{joint.name}': the residual ({joint.rms:.2g} {joint.unit}) is more than noise and "
+        f'the resolution of the encoders: {part}{most.name} ({most.cause})'
+        + (f'; also {", ".join(others)}' if others else '')
+    )
 
 
 # -- command --------------------------------------------------------------------------------------

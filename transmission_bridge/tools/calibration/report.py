@@ -19,6 +19,9 @@ from transmission_bridge.tools.plot.figure import picture
 from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.types import Array
 
+#: Part of the motion of a joint that may be left.
+POOR = 0.2
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedNumber:
@@ -77,6 +80,11 @@ class JointResidual:
     def rms(self) -> float:
         """Root of the mean square of the residual."""
         return math.sqrt(float(np.mean(np.square(self.residual))))
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether much of the measured motion is left."""
+        return self.rms > POOR * float(np.std(self.position + self.residual))
 
     @property
     def lost_motion(self) -> Array:

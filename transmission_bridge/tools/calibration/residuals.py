@@ -59,7 +59,7 @@ class Finding:
     """
     A pattern that was found.
 
-    :param share: Its share of the mean square of the residuals.
+    :param share: Its share of the mean square of the residuals; zero if it has no shape.
     """
 
     name: str
@@ -123,14 +123,16 @@ def find_patterns(
         if used < 1 or spare < 1 or gain <= rows * slack**2:
             continue
         if stats.f.sf(gain / used / max(after / spare, 1e-300), used, spare) < LEVEL:
-            yield Finding(pattern.name, pattern.cause, gain / before)
+            # Less what as many columns explain of noise (Bayesian information criterion).
+            share = 1.0 - after / before * rows ** (used / rows)
+            yield Finding(pattern.name, pattern.cause, max(share, 0.0))
     left = residual - residual.mean()
     square = float(np.var(left))
     if rows < FEWEST_ROWS or square <= slack**2:
         return
     alike = float(np.mean(left[1:] * left[:-1])) / square
     if timed and alike > 0.0 and stats.norm.sf(alike * math.sqrt(rows)) < LEVEL:
-        yield Finding('with time', 'noise that changes slowly, vibration', alike**2)
+        yield Finding('with time', 'noise that changes slowly, vibration', 0.0)
     skew = float(np.mean(left**3)) / square**1.5
     tails = float(np.mean(left**4)) / square**2 - 3.0
     chance = stats.chi2.sf(rows * (skew**2 / 6.0 + tails**2 / 24.0), 2)
