@@ -215,7 +215,7 @@ def test_a_live_robot_is_corrected_in_seven_clicks_on_a_small_screen(
 
 
 def test_an_arm_is_calibrated_by_hand_on_the_page(open_page, live_arm):
-    """Each joint is moved towards positive, then the arm is at zero: the bridge has the offsets."""
+    """Joints are moved towards positive, then the arm is at zero: the bridge has the offsets."""
     robot = RobotTransmissions(load_description(ARM))
     joints = dict.fromkeys(robot.joint_names, 0.2)
 

@@ -30,6 +30,9 @@ from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.types import Array
 
+#: Largest position [rad or m]; what is further off comes from a number of absurd size.
+_LARGEST = 1e9
+
 #: A difference that is worse than every other: of a position outside of the domain.
 _OUTSIDE = 10.0
 
@@ -77,6 +80,8 @@ class Fit:
         residual.
     :param errors: Standard error of each number from the residuals; infinite without more
         positions than numbers.
+    :param slopes: Change of the known joints' mapped positions with each number, row by row, shape
+        ``(known positions, numbers)``.
     """
 
     values: Mapping[ParameterPath, float]
@@ -85,6 +90,7 @@ class Fit:
     mapped: Array
     reach: Mapping[ParameterPath, float]
     errors: Mapping[ParameterPath, float]
+    slopes: Array
 
     @property
     def contradiction(self) -> float:
@@ -195,7 +201,8 @@ class NumberMap:
                 found = self.build(values).actuator_to_joint('position', actuators, guess=guess)
             except TransmissionBridgeError:
                 return np.full((len(actuators), n_joints), np.nan)
-        return np.asarray(found)[:, :n_joints]
+        found = np.asarray(found)[:, :n_joints]
+        return np.where(np.abs(found) <= _LARGEST, found, np.nan)
 
     def slopes(self, values: Mapping[ParameterPath, float]) -> Array:
         """
@@ -266,6 +273,7 @@ def fit_numbers(
         mapped,
         dict(zip(free, reach.tolist(), strict=True)),
         dict(zip(free, errors.tolist(), strict=True)),
+        -solved.jac / sizes,
     )
 
 
