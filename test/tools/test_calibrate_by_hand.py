@@ -194,6 +194,12 @@ def test_a_joint_that_turned_too_far_or_jumped_starts_again(seed):
     arm.hand.store(np.array([4.0]), arm.time + 10.01)
     assert 'moved too fast' in arm.hand.trouble
     assert hand.tracks[0].find_stop(1) is None
+    # So does one whose readings stopped, and a direction that was begun before.
+    arm.hand.mark_direction(hand, 0)
+    arm.hand.trouble = ''
+    arm.hand.store(np.array([4.0]), arm.time + 11.0)
+    assert 'or they stopped' in arm.hand.trouble
+    assert arm.hand.moving is None
 
 
 def test_a_type_without_zeros_of_its_actuators_is_refused():

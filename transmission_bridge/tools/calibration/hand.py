@@ -71,6 +71,9 @@ _LEAST = 0.04
 #: encoder, because its turn may be wrong, and of the way between the limits of a joint.
 _FAST = 0.25
 
+#: Seconds between two readings above which an encoder of one turn may have made another one.
+_GAP = 0.5
+
 #: Seconds for which an arm has to be still for a pose, and its largest motion meanwhile, as a
 #: share of the way between the limits.
 _STILL_FOR, _STILL = 0.3, 0.005
@@ -261,7 +264,7 @@ class HandTransmission:
 
     def forget(self) -> None:
         """Forget all motion and all poses, but not the directions."""
-        self.poses, self._recent = [], []
+        self.poses = []
         for track in self.tracks:
             track.forget()
 
@@ -269,19 +272,21 @@ class HandTransmission:
         """
         Store positions of the actuators [rad or m at the motor] at a time [s].
 
-        :returns: Whether a joint jumped.
+        :returns: Whether a joint jumped, or may have made a turn meanwhile.
         """
+        last = self._recent[-1][0] if self._recent else time
+        is_late = time - last > _GAP and bool(np.isfinite(self.periods).any())
         jumps = np.abs(self._slopes @ (actuators - self.now)) > [
             _FAST * track.span for track in self.tracks
         ]
         self.now = actuators
-        self._recent = [each for each in self._recent if each[0] >= time - _STILL_FOR]
-        self._recent.append((time, actuators))
+        recent = [each for each in self._recent if each[0] >= time - _STILL_FOR]
+        self._recent = [*recent, (time, actuators)]
         if np.isfinite(actuators).all():
             for track, position in zip(self.tracks, self._slopes @ actuators, strict=True):
                 if math.isfinite(position):
                     track.store(float(position), actuators)
-        return bool(jumps.any())
+        return is_late or bool(jumps.any())
 
     @property
     def knowledge(self) -> object:
@@ -559,9 +564,11 @@ class HandCalibration:
                 jumped = each.store(self._totals[own].copy(), time)
                 if jumped or fast[own].any():
                     each.forget()
+                    if self._begun is not None and self._begun[0] is each:
+                        self._begun = None
                     self.trouble = (
-                        f'{each.name} moved too fast for its readings: start it again, slowly. An '
-                        'encoder that counts one turn needs its wrap_period (--params-file)'
+                        f'{each.name} moved too fast for its readings, or they stopped: start it '
+                        'again. An encoder of one turn needs its wrap_period (--params-file)'
                     )
 
     # -- what the user does --------------------------------------------------------------------
