@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The file in which offsets that services have set survive a restart."""
+"""The file in which numbers that services have set survive a restart."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ import subprocess
 import sys
 
 import pytest
+from zoo.elements import numbered, simple
 
 from transmission_bridge.bridge.options import find_parameter_names
 from transmission_bridge.bridge.tuned_file import find_position_numbers, replace_file, TunedFile
+from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.ros.command_line import find_unused_parameter_files
 from transmission_bridge.tools.parameter_files import read_parameter_file
+from transmission_bridge.transmissions import RobotTransmissions
 
 RATIO = 'transmissions.hoist.joints.lift.mechanical_reduction'
 LIFT = 'transmissions.hoist.joints.lift.offset'
 ROLL = 'transmissions.wrist.joints.roll.offset'
 PITCH = 'transmissions.wrist.joints.pitch.offset'
+UPPER = 'actuators.m1.limit.upper'
 NODE = '/transmission_bridge'
 
 
@@ -93,6 +97,23 @@ def test_offset_without_the_numbers_it_depends_on(path, robot, changes, given, r
     assert all(reason in each.text for each in rejected)
     kept = {name: number for name, (number, _) in (wrist if reason else hoist | wrist).items()}
     assert values == kept
+
+
+def test_another_limit_in_the_parameter_file(path):
+    """It overrides the stored limit; another reduction has the stored numbers rejected."""
+    motor = '<limit lower="-1" upper="1"/>'
+    robot = RobotTransmissions(load_description(numbered(simple(0) + simple(1, motor))))
+    tunables = find_parameter_names(robot).tunables
+    stored = {name: (each.value, each.value) for name, each in tunables.items()}
+    stored = {name: pair for name, pair in stored.items() if not tunables[name].is_flag}
+    upper, ratio = (
+        f'transmissions.t1.{each}' for each in (UPPER, 'joints.j1.mechanical_reduction')
+    )
+    write(path, {**stored, upper: (0.5, 1.0)})
+    for name, rejected in ((upper, []), (ratio, ['t1'])):
+        values, findings = TunedFile(str(path), NODE).check_numbers(robot, {name: 0.25})
+        assert [each.subject for each in findings] == rejected
+        assert values.get(upper) == (None if rejected else 0.5)
 
 
 def test_block_that_fails_leaves_the_file(path):

@@ -76,10 +76,13 @@ def topic_row(topic):
 
 def test_topics_and_services():
     """It has one row for each topic, and one for each service; a parameter's topic is off."""
-    *topics, zero, absolute = INTERFACE.rows('Topics and services')
+    *topics, zero, absolute, store = INTERFACE.rows('Topics and services')
     assert topics == [topic_row(topic) for topic in TOPICS.values()]
     assert zero.startswith('| `~/zero` | std_srvs/Trigger | service |')
     assert absolute.startswith('| `~/zero_from_absolute` | std_srvs/Trigger | service |')
+    assert store.startswith(
+        '| `~/store_numbers` | rcl_interfaces/SetParametersAtomically | service |'
+    )
     for topic in TOPICS.values():
         assert not topic.parameter or getattr(BridgeOptions(), topic.parameter) == ()
         assert topic.description.endswith('.')

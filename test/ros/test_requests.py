@@ -38,6 +38,7 @@ OURS = OF_RCLPY | {
     'get_available_transitions',
     'get_state',
     'get_transition_graph',
+    'store_numbers',
     'zero',
     'zero_from_absolute',
 }

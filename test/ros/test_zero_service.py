@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""The service that calibrates, over real DDS, and the file in which its offsets are kept."""
+"""The services that calibrate, over real DDS, and the file in which their numbers are kept."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ class Robot:
     """The bridge, and the driver that it hears, as one peer sees them."""
 
     def __init__(self, peer, reference):
+        from rcl_interfaces.srv import SetParametersAtomically
         from std_srvs.srv import Trigger
 
         self._peer, self._reference, self._service = peer, reference, Trigger
+        self._together = SetParametersAtomically
         self._driver = peer.publisher('actuator_states', readers=0)
         self._joints, self._sent = peer.listen('joint_states'), 0
 
@@ -35,11 +37,16 @@ class Robot:
         name = f'transmission_bridge/{service}'
         return self._peer.call(self._service, name, self._service.Request())
 
-    def feed(self, position=(0.4, -0.3, 0.2, 11.0, -7.0, 0.6)):
+    def store(self, harness, **values):
+        """Return the result of ``~/store_numbers``."""
+        request = self._together.Request(parameters=harness.parameter_messages(values))
+        return self._peer.call(self._together, 'transmission_bridge/store_numbers', request).result
+
+    def feed(self, position=(0.4, -0.3, 0.2, 11.0, -7.0, 0.6), velocity=()):
         """Have a message of all actuators taken, and return the positions of the joints."""
         self._sent += 1
         message = self._reference.Message(
-            self._reference.ACTUATORS, position, stamp=(self._sent, 0)
+            self._reference.ACTUATORS, position, velocity, stamp=(self._sent, 0)
         )
         (state,) = self._peer.exchange(self._driver, message, self._joints)
         return dict(zip(state.names, state.position, strict=True))
@@ -94,7 +101,7 @@ def test_an_unknown_turn_is_settled_without_an_offset(peer, active_bridge, robot
         assert robot.feed()['lift'] == pytest.approx(expected, abs=1e-9)
 
 
-def test_refusals(peer, make_bridge, reference, robot, monkeypatch, log):
+def test_refusals(peer, make_bridge, reference, harness, robot, monkeypatch, log):
     """In other states than active, of unknown joints and by a bug: offsets stay, with a reason."""
 
     def put_bug(*args, **kwargs):
@@ -119,12 +126,14 @@ def test_refusals(peer, make_bridge, reference, robot, monkeypatch, log):
         before = peer.parameters([LIFT, ROLL, PITCH])
         with monkeypatch.context() as patch:
             if step == 'bug':
-                patch.setattr('transmission_bridge.ros.zero_service._check_driver_ages', put_bug)
-            response = robot.zero()
-        assert not response.success
+                patch.setattr('transmission_bridge.ros.store_service._check_driver_ages', put_bug)
+            response, result = robot.zero(), robot.store(harness, **{LIFT: 1.0})
+        assert (response.success, result.successful) == (False, False)
         assert words in response.message
+        missing = 'no state of'
+        assert (missing if step == 'activate' else words if step else LIFT) in result.reason
         assert peer.parameters([LIFT, ROLL, PITCH]) == before
-    assert log('Traceback') == 1
+    assert log('Traceback') == 2
 
 
 def test_lists_of_integers_and_of_nothing(peer, active_bridge, robot):
@@ -160,6 +169,56 @@ def test_joints_agree_with_their_absolute_positions(peer, active_bridge, referen
     assert response.success, response.message
     assert robot.feed() == pytest.approx(before | {'lift': 1.25}, abs=1e-12)
     assert peer.parameters([ROLL, PITCH]) == offsets
+
+
+def test_numbers_are_set_together_or_not_at_all(peer, active_bridge, harness, robot):
+    """Only numbers of transmissions are set, and all of them or none, with the reason."""
+    active_bridge()
+    robot.feed()
+    before = peer.parameters([RATIO, LIFT, ROLL, 'zero_joints'])
+    flag = 'transmissions.hoist.ignore_absolute_encoder'
+    for others, words in (
+        ({}, 'expected numbers of transmissions, found an empty list'),
+        ({LIFT: 1.0, 'zero_joints': ['lift']}, "numbers of transmissions, found 'zero_joints'"),
+        ({LIFT: 1.0, flag: True}, f"expected numbers of transmissions, found '{flag}'"),
+        ({LIFT: 1.0, ROLL: 'a'}, f'parameter {ROLL} has the wrong type (expected a number'),
+        ({LIFT: 1.0, ROLL: math.nan}, 'expected a finite number, found nan'),
+        ({LIFT: 1.0, RATIO: 0.0}, 'expected a number other than zero, found 0.0'),
+    ):
+        result = robot.store(harness, **others)
+        assert not result.successful
+        assert words in result.reason
+        assert peer.parameters(before) == before
+    result = robot.store(harness, **{LIFT: 1, RATIO: -5.0})
+    assert result.successful, result.reason
+    assert result.reason == 'not stored for the next start, because tuned_file is empty'
+    assert peer.parameters([LIFT, RATIO]) == {LIFT: 1.0, RATIO: -5.0}
+    assert robot.feed()['lift'] == pytest.approx(1.0 - 0.4 / 5.0, abs=1e-12)
+
+
+def test_numbers_are_set_at_rest(peer, active_bridge, harness, reference, robot):
+    """Not while a joint of their transmission holds a position or moves; others do not matter."""
+    active_bridge()
+    robot.feed()
+    command = reference.Message(('lift',), position=(0.1,))
+    peer.exchange(peer.publisher('joint_commands'), command, peer.listen('actuator_commands'))
+    robot.feed(velocity=(0.0, 0.5, 0.0, 0.0, 0.0, 0.0))
+    before = peer.parameters([LIFT, ROLL])
+    for number, words in (
+        (
+            LIFT,
+            ('lift is holding a position command', '"ros2 lifecycle set /transmission_bridge '),
+        ),
+        (ROLL, ('is moving at ', 'more than zero_max_velocity (0.01)')),
+    ):
+        result = robot.store(
+            harness, **{number: 1.0, 'transmissions.arm.joints.elbow.offset': 1.0}
+        )
+        assert not result.successful
+        assert all(word in result.reason for word in words)
+    assert peer.parameters([LIFT, ROLL]) == before
+    result = robot.store(harness, **{'transmissions.arm.joints.elbow.offset': 1.0})
+    assert result.successful, result.reason
 
 
 # -- the file that keeps them ---------------------------------------------------------------------
@@ -226,12 +285,38 @@ def test_direction_survives_a_restart(restart, path):
     assert peer.set_parameters(reverse).successful
     answer = robot.zero()
     assert not answer.success
-    assert f'tuned_file cannot keep the offsets, which depend on {RATIO}' in answer.message
+    assert f'tuned_file cannot keep the numbers, which depend on {RATIO}' in answer.message
     process.ends_well()
 
 
-def test_file_that_cannot_be_used(active_bridge, make_bridge, reference, peer, path, robot, log):
-    """Unreadable, the robot stands still with a sentence; unwritable, ~/zero is refused."""
+def test_stored_numbers_survive_a_restart(restart, harness, path):
+    """A reduction and an offset of ~/store_numbers are active after a restart."""
+    process, peer, robot = restart()
+    numbers = {RATIO: -5.0, LIFT: 1.0}
+    result = robot.store(harness, **numbers)
+    assert result.successful, result.reason
+    assert f'stored in {str(path)!r} together with' in result.reason
+    lift = robot.feed()['lift']
+    process.stop(signal.SIGKILL)
+    process, peer, robot = restart()
+    assert peer.parameters(numbers) == numbers
+    assert robot.feed()['lift'] == lift == pytest.approx(1.0 - 0.4 / 5.0, abs=1e-12)
+    process.ends_well()
+    # The parameter file would override the reduction at the next start, and reject the file.
+    process, peer, robot = restart(**{RATIO: -5.0})
+    before = path.read_bytes()
+    result = robot.store(harness, **{RATIO: -6.0})
+    assert not result.successful
+    assert f'depend on {RATIO}: -6.0, but -5.0 in the parameter file' in result.reason
+    assert peer.parameters(numbers) == numbers
+    assert path.read_bytes() == before
+    process.ends_well()
+
+
+def test_file_that_cannot_be_used(
+    active_bridge, make_bridge, reference, harness, peer, path, robot, log
+):
+    """Unreadable, the robot stands still with a sentence; unwritable, services are refused."""
     path.write_text('no: such')
     missing = path.parent / 'none' / 'tuned.yaml'
     for number, each in enumerate((path, missing), 1):
@@ -245,7 +330,8 @@ def test_file_that_cannot_be_used(active_bridge, make_bridge, reference, peer, p
     before = peer.parameters([LIFT, ROLL])
     path.mkdir()
     robot.feed()
-    answer = robot.zero()
-    assert not answer.success
+    answer, result = robot.zero(), robot.store(harness, **{LIFT: 1.0})
+    assert (answer.success, result.successful) == (False, False)
     assert 'cannot be written' in answer.message
+    assert 'cannot be written' in result.reason
     assert peer.parameters([LIFT, ROLL]) == before

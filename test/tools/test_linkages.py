@@ -9,9 +9,10 @@ import re
 
 import numpy as np
 import pytest
-from zoo.elements import ratio, transmission
 
 import transmission_bridge as tb
+from transmission_bridge.tools.calibration.recorded import calibrate_recording
+from transmission_bridge.tools.calibration.recording import Recording, Series
 from transmission_bridge.tools.plot.command import make_curves
 
 COMMANDED = {
@@ -113,28 +114,28 @@ def test_numbers_of_linkages_are_exported(export, numbers_of, linkages, case):
     assert all(re.fullmatch(*pair) for pair in zip(patterns, new, strict=True))
 
 
-def test_a_linkage_is_not_calibrated_and_leaves_the_others_to_it(run, refuse, linkages, tmp_path):
-    """It says so, and what to do instead; a transmission beside it is calibrated."""
+def test_the_numbers_of_a_linkage_are_found_in_a_recording(worked):
+    """Offsets and reductions of its actuators, and rods, within their intervals."""
     pytest.importorskip('scipy')
-    both, table = (tmp_path / name for name in ('both.urdf', 'poses.csv'))
-    text = linkages['four_bar_knee']
-    waist = '<joint name="waist"/>' + transmission(
-        'waist_t', 'Simple', {'waist': ratio(10)}, ['m']
-    )
-    link = (
-        '<link name="chest"/><joint name="waist" type="continuous"><parent link="thigh"/>'
-        '<child link="chest"/></joint><link name="arm"/>'
-    )
-    text = text.replace('</ros2_control>', f'{waist}</ros2_control>')
-    both.write_text(text.replace('<link name="arm"/>', link), encoding='utf-8')
-    rows = [f'{a},{a / 10.5 + 0.1},{a},{a / 20.0}' for a in np.linspace(-5.0, 5.0, 50).tolist()]
-    table.write_text('\n'.join(['actuator:m,joint:waist,actuator:knee_motor,joint:knee', *rows]))
-    result = run('calibrate', both, table, '--json')
-    assert "'knee_linkage' is a linkage, which is not calibrated: ~/zero" in result.err
-    assert [each['name'] for each in result.json['transmissions']] == ['waist_t']
-    selected = run('calibrate', both, table, '--transmission', 'waist_t')
-    assert 'is a linkage' not in selected.err
-    refuse('is a linkage', 'calibrate', both, table, '--transmission', 'knee_linkage')
+    commanded, _, robot = worked
+    name = robot.bindings[0].spec.name
+    described = {each.path: each.value for each in robot.tunables[name] if each.shapes_map}
+    true = {path: 0.05 if path[-1] == 'offset' else 1.01 * x for path, x in described.items()}
+    real = robot.with_parameters({f'{name}.{".".join(path)}': x for path, x in true.items()})
+    random, time = np.random.default_rng(3), np.arange(200) * 0.02
+    q = np.full((len(time), len(robot.joint_names)), np.nan)
+    for place, joint in zip(robot.bindings[0].joints, commanded, strict=True):
+        limits = next(each.limits for each in robot.robot.joints if each.name == joint)
+        share = 0.5 + 0.35 * np.sin((1.0 + place) * time + place)
+        q[:, place] = limits.lower + share * (limits.upper - limits.lower)
+    a = real.joint_to_actuator('position', q)
+    q += random.normal(0.0, 1e-3, q.shape)
+    sides = (Series(robot.actuator_names, a, time), Series(robot.joint_names, q, time))
+    (result,) = calibrate_recording(robot, Recording(*sides, in_rows=True))
+    assert (result.doubts, len(result.fitted_numbers)) == ((), len(true))
+    for number in result.numbers:
+        error = abs(number.value - true[number.path])
+        assert error < number.half_width < 0.1 * max(number.described, 1.0)
 
 
 def test_recordings_have_passive_joints_and_what_is_out_of_reach_is_counted(

@@ -164,8 +164,6 @@ WRONG = [
     *((f'demo --seconds {time}', '--seconds') for time in ('0', '-1', 'nan', 'inf', 'long')),
     ('tune r.urdf --package-path arm', '--package-path: expected NAME=FOLDER'),
     # A removed argument names its successor.
-    ('calibrate a.csv --description r.urdf',
-     '--description was removed: FILE is the first argument, calibrate FILE DATA'),
     ('convert a.csv b.csv --description r.urdf',
      '--description was removed: FILE is the first argument, convert FILE IN OUT'),
     ('export r.urdf --params a.yaml', '--params was removed: --params-file YAML'),

@@ -150,7 +150,7 @@ class BridgeOptions:
     )
     tuned_file: str = _option(
         '',
-        'File for offsets and the numbers that they depend on: ~/zero and ~/zero_from_absolute '
+        'File for numbers of transmissions: ~/zero, ~/zero_from_absolute and ~/store_numbers '
         'write it, and the node reads it when it is configured; empty: no file.',
     )
     command_joints: tuple[str, ...] = _option(
@@ -283,13 +283,14 @@ class BridgeOptions:
 
     zero_max_velocity: float = _option(
         0.01,
-        'Speed [rad/s or m/s] above which a joint, or a joint coupled to it, is moving: ~/zero is '
-        'rejected, and outward effort beyond a position limit ends.',
+        'Speed [rad/s or m/s] above which a joint, or a joint coupled to it, is moving: ~/zero '
+        'and ~/store_numbers are rejected, and outward effort beyond a position limit ends.',
         span=Range(0.0, 1e6),
     )
     zero_max_age: float = _option(
         5.0,
-        'Largest age of an actuator state for ~/zero [s]; 0: only state_timeout applies.',
+        'Largest age of an actuator state for ~/zero and ~/store_numbers [s]; 0: only '
+        'state_timeout applies.',
         span=_TIMEOUT,
     )
 

@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Read and write the file of the parameter ``tuned_file``: offsets set by services.
+Read and write the file of the parameter ``tuned_file``: numbers set by services.
 
 It is a ROS parameter file for one bridge and for a node that does not exist::
 
@@ -15,7 +15,7 @@ It is a ROS parameter file for one bridge and for a node that does not exist::
         urdf.wrist.joints.roll.mechanical_reduction: 50.0
         urdf.wrist.joints.roll.offset: 0.0
 
-It has every live number on which the positions of a transmission depend, because an offset is
+It has every live number on which the positions of a transmission depend, because a number is
 valid only with the others. Units of drivers are not live, and not in the file. A number under
 ``/replaced`` is the number of the URDF that was replaced.
 """
@@ -49,10 +49,10 @@ from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import Tunable
 
 _HEADING = """\
-# Offsets set by services of transmission_bridge (parameter tuned_file), with the other numbers on
+# Numbers set by services of transmission_bridge (parameter tuned_file), with the other numbers on
 # which the positions of their transmission depend. Each number under /replaced is the number of
 # the URDF that was replaced. If the URDF has another number now, all numbers of the transmission
-# are rejected: remove their lines, or set the offset again.
+# are rejected: remove their lines, or set the numbers again.
 """
 
 _REPLACED, _URDF = '/replaced', 'urdf.'
@@ -199,7 +199,8 @@ class TunedFile:
 
         :param robot: The robot with the numbers of its URDF.
         :param given: Numbers of the parameter file, which override these, by parameter. Another
-            offset is used; another number is an error, because the offsets are not valid with it.
+            offset, limit or torque constant is used; another number is an error, because the
+            others are not valid with it (:func:`is_dependency`).
         :raises ParameterError: As :meth:`read_tuned_numbers`.
         """
         tunables = find_parameter_names(robot).tunables
@@ -238,7 +239,7 @@ class TunedFile:
         except MessageError:  # from the block
             raise
         except (OSError, ValueError, ParameterError) as error:
-            done = 'the offsets are set, but ' if is_done else ''
+            done = 'the numbers are set, but ' if is_done else ''
             raise MessageError(
                 'not_kept', f'{done}tuned_file {shown(self._path)} cannot be written: {error}'
             ) from error
@@ -271,6 +272,11 @@ def find_position_numbers(
     }
 
 
+def is_dependency(tunable: Tunable) -> bool:
+    """Return whether other numbers are valid only with its value: that of an offset can differ."""
+    return tunable.shapes_map and tunable.path[-1] != 'offset'
+
+
 def _explain_rejection(
     robot: RobotTransmissions,
     tunables: Mapping[str, Tunable],
@@ -286,7 +292,7 @@ def _explain_rejection(
         if now != replaced:
             was = f'{shown(name)} = {number!r} replaced {replaced!r}'
             return f'{was}, but the URDF now has {now!r}'
-        if not name.endswith('.offset') and given.get(name, number) != number:
+        if is_dependency(tunables[name]) and given.get(name, number) != number:
             return f'{shown(name)} is {number!r}, but {given[name]!r} in the parameter file'
     try:
         robot.with_parameters({name.removeprefix(PREFIX): pair[0] for name, pair in group.items()})

@@ -20,6 +20,7 @@ import math
 
 import numpy as np
 
+from transmission_bridge.bridge.rest import check_at_rest
 from transmission_bridge.errors import closest, MessageError, shown, TransmissionBridgeError
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
@@ -149,15 +150,8 @@ def find_zero_offsets(
         for binding in _find_actuator_offset_bindings(robot)
         for member in binding.spec.joints
     }
-    owners = {
-        robot.joint_names[joint]: binding.spec.name
-        for binding in robot.bindings
-        for joint in binding.joints
-    }
     position = robot.actuator_to_joint('position', actuators[0])
-    velocity = robot.actuator_to_joint('velocity', actuators[1], at=actuators[0])
-    changes = []
-    for joint, target in wanted.items():
+    for joint in wanted:
         if joint not in robot.joint_names:
             lost = robot.lost_joints
             raise MessageError(
@@ -168,7 +162,9 @@ def find_zero_offsets(
             )
         if joint not in {*solved, *offsets, *settled}:
             raise MessageError('no_offset', f'{joint} has no offset{_advise_joints(robot, joint)}')
-        _check_at_rest(robot, owners[joint], joint, held, velocity, actuators[1], max_velocity)
+    check_at_rest(robot, wanted, actuators, held=held, max_velocity=max_velocity)
+    changes = []
+    for joint, target in wanted.items():
         if joint in solved or joint in settled:
             continue
         present = float(position[robot.joint_names.index(joint)])
@@ -284,40 +280,6 @@ def _solve_actuator_offsets(
         moved = (float(there[place]) - present) / transmission.actuator_reduction[place]
         changes.append(OffsetChange(offset, offset.value + moved))
     return changes
-
-
-def _check_at_rest(
-    robot: RobotTransmissions,
-    transmission: str,
-    joint: str,
-    held: Mask,
-    velocity: Array,
-    actuator_velocity: Array,
-    max_velocity: float,
-) -> None:
-    (binding,) = (each for each in robot.bindings if each.spec.name == transmission)
-    for place in binding.joints:
-        name = robot.joint_names[place]
-        about = name if name == joint else f'{name}, coupled to {joint},'
-        if held[place]:
-            raise MessageError(
-                'held',
-                f'{about} is holding a position command; changing its offset would move it',
-            )
-        speeds = [(about, velocity[place])]
-        if math.isnan(velocity[place]):
-            about = f'the velocity of {about} is unknown, and its actuator'
-            speeds = [
-                (f'{about} {robot.actuator_names[actuator]}', actuator_velocity[actuator])
-                for actuator in binding.actuators
-            ]
-        for what, speed in speeds:
-            if abs(speed) > max_velocity:
-                raise MessageError(
-                    'moving',
-                    f'{what} is moving at {speed:g}, more than zero_max_velocity '
-                    f'({max_velocity:g})',
-                )
 
 
 def _check_result(

@@ -14,6 +14,7 @@ from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
 
 from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
 from transmission_bridge.bridge.options import (
@@ -30,6 +31,7 @@ from transmission_bridge.description import Finding
 from transmission_bridge.errors import (
     clipped,
     DescriptionError,
+    MessageError,
     shortened,
     shown,
     TransmissionBridgeError,
@@ -48,6 +50,7 @@ from transmission_bridge.ros.parameters import (
 )
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.session import BridgeSession, STEADY
+from transmission_bridge.ros.store_service import StoreService
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.zero_service import ZeroService
 from transmission_bridge.transmissions import RobotTransmissions
@@ -145,7 +148,8 @@ class TransmissionBridge(LifecycleNode):
         self._description = DescriptionSource(self, self._handle_description)
         self.tuned_findings: tuple[Finding, ...] = ()
         self._implausible: tuple[Finding, ...] = ()
-        self._zero = ZeroService(self, lambda: self._session, self._keep_tuned_numbers)
+        self._zero = ZeroService(self, lambda: self._session, self._store_numbers)
+        self._storing = StoreService(self, lambda: self._session, self._store_numbers)
         self._diagnostics = DiagnosticsPublisher(
             self, self._collect_facts, lambda: self._session, self._description, self._log
         )
@@ -312,9 +316,25 @@ class TransmissionBridge(LifecycleNode):
         return values
 
     @contextmanager
-    def _keep_tuned_numbers(self, offsets: Mapping[str, float]) -> Iterator[str]:
+    def _store_numbers(self, changes: Mapping[str, float]) -> Iterator[str]:
         """
-        Write offsets, and what they depend on, to ``tuned_file`` when the block succeeds.
+        Set numbers at once, and keep them if the block succeeds.
+
+        :returns: What is stored, in a sentence.
+        :raises TransmissionBridgeError: If they cannot be set or kept.
+        """
+        with self._keep_tuned_numbers(changes) as stored:
+            result = self.set_parameters_atomically(
+                [Parameter(name, value=value) for name, value in changes.items()]
+            )
+            if not result.successful:
+                raise MessageError('refused', result.reason)
+            yield stored
+
+    @contextmanager
+    def _keep_tuned_numbers(self, changes: Mapping[str, float]) -> Iterator[str]:
+        """
+        Write numbers, and what they depend on, to ``tuned_file`` when the block succeeds.
 
         :returns: What is stored, in a sentence.
         """
@@ -322,18 +342,18 @@ class TransmissionBridge(LifecycleNode):
         if not path:
             yield 'not stored for the next start, because tuned_file is empty'
             return
-        numbers = self._live.find_numbers_to_keep(offsets)
+        numbers = self._live.find_numbers_to_keep(changes)
         with TunedFile(path, self.get_fully_qualified_name()).keep_numbers(numbers):
             others = [
                 f'{name.removeprefix(PREFIX)} {value!r} (URDF {urdf!r})'
                 for name, (value, urdf) in numbers.items()
-                if name not in offsets and value != urdf
+                if name not in changes and value != urdf
             ]
             stored = (
                 f'stored in {path!r} together with the numbers that differ from the URDF: '
                 f'{shortened(others, show=str) or "none"}'
             )
-            if overridden := shortened([name for name in offsets if name in self._live.given]):
+            if overridden := shortened([name for name in changes if name in self._live.given]):
                 stored += f'; at the next start the parameter file overrides it for {overridden}'
             yield stored
 

@@ -38,7 +38,7 @@ from transmission_bridge.bridge.options import (
     REMOVED,
     strip_prefixes,
 )
-from transmission_bridge.bridge.tuned_file import find_position_numbers
+from transmission_bridge.bridge.tuned_file import find_position_numbers, is_dependency
 from transmission_bridge.errors import closest, ParameterError, shortened, TransmissionBridgeError
 from transmission_bridge.ros.process import read_given_values
 from transmission_bridge.transmissions import RobotTransmissions
@@ -407,20 +407,22 @@ class LiveParameters:
         """
         Return the numbers for ``tuned_file``, each with the number of the URDF that it replaces.
 
-        :param changes: New offsets by parameter.
+        :param changes: New numbers by parameter.
         :returns: They, and all others on which the positions of their transmissions depend.
-        :raises ParameterError: If the parameter file would override one of these.
+        :raises ParameterError: If the parameter file would override one on which others depend.
         """
         transmissions = {self._tunables[name].transmission for name in changes}
         numbers: dict[str, float] = {
-            name: changes.get(name, self._node.get_parameter(name).value)
+            name: self._node.get_parameter(name).value
             for name in find_position_numbers(self._tunables, transmissions)
         }
+        numbers |= changes
         for name, value in numbers.items():
-            if name not in changes and self.given.get(name, value) != value:
+            is_needed = name not in changes or is_dependency(self._tunables[name])
+            if is_needed and self.given.get(name, value) != value:
                 raise ParameterError(
-                    f'tuned_file cannot keep the offsets, which depend on {name}: it is {value!r} '
-                    f'now, and {self.given[name]!r} in the parameter file for the next start',
+                    f'tuned_file cannot keep the numbers, which depend on {name}: {value!r}, but '
+                    f'{self.given[name]!r} in the parameter file for the next start',
                     parameter=name,
                 )
         return {name: (value, self._tunables[name].value) for name, value in numbers.items()}

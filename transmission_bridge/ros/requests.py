@@ -99,7 +99,7 @@ def _guard_service(
             if srv_type is SetParameters and len(request.parameters) > 1:
                 return set_each(request, response)
             _check_request(request, node)
-            if srv_type is SetParametersAtomically and not request.parameters:
+            if name.endswith('/set_parameters_atomically') and not request.parameters:
                 response.result.successful = True  # rclpy rejects an empty request
                 return response
             return serve(request, response)

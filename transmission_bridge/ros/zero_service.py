@@ -12,13 +12,11 @@ saves them, and written to ``tuned_file``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from functools import partial
 import math
 from typing import Any, TypeAlias
 
-from lifecycle_msgs.msg import Transition
 import numpy as np
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.lifecycle import LifecycleNode
@@ -35,7 +33,7 @@ from transmission_bridge.bridge.zeroing import (
 from transmission_bridge.errors import MessageError, ParameterError, TransmissionBridgeError
 from transmission_bridge.ros.parameters import convert_exactly, Parameters
 from transmission_bridge.ros.session import BridgeSession
-from transmission_bridge.types import Array
+from transmission_bridge.ros.store_service import explain_refusal, find_fresh_state, Store
 
 _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
 
@@ -62,20 +60,16 @@ class ZeroService:
 
     :param node: The node of the services.
     :param session: Returns the present session, ``None`` while unconfigured.
-    :param keep: Context that writes offsets for the next start if its block succeeds. It accepts
-        values by parameter, and returns a sentence about what is stored.
+    :param store: Sets and keeps offsets.
     :raises ParameterError: If a given value is invalid.
     """
 
     def __init__(
-        self,
-        node: LifecycleNode,
-        session: Callable[[], BridgeSession | None],
-        keep: Callable[[Mapping[str, float]], AbstractContextManager[str]],
+        self, node: LifecycleNode, session: Callable[[], BridgeSession | None], store: Store
     ) -> None:
         self._node = node
         self._session = session
-        self._keep = keep
+        self._store = store
         for name, description in _DESCRIPTIONS.items():
             # An empty list has no type in YAML, so the type must be dynamic.
             descriptor = ParameterDescriptor(
@@ -117,7 +111,8 @@ class ZeroService:
             response.message = self._set_offsets(wanted)
             response.success = True
         except TransmissionBridgeError as error:
-            response.message = str(error) + self._explain_remedy(name, error)
+            call = f'{name.lstrip("~")} std_srvs/srv/Trigger'
+            response.message = explain_refusal(self._node, error, call)
             response.success = False
         return response
 
@@ -136,12 +131,8 @@ class ZeroService:
 
         :raises MessageError: If they cannot be set; nothing has changed.
         """
-        session = self._session()
-        if session is None or not session.is_open:
-            raise MessageError('inactive', 'the bridge is not active')
-        now = session.time()
-        _check_driver_ages(session, now)
-        targets, values = wanted(session, now), _find_fresh_values(session, now)
+        session, now, values = find_fresh_state(self._session())
+        targets = wanted(session, now)
         max_age = session.options.zero_max_age or math.inf
         # If a turn is unknown, use the closest one; an offset compensates a larger difference.
         states, plan = session.states, session.bridge.plan.states
@@ -172,64 +163,12 @@ class ZeroService:
                     f"'{name}', the offset of {change.member_name}, cannot be "
                     'a parameter; see the warning at configure',
                 )
-        with self._keep({name: change.new for name, change in offsets.items()}) as stored:
-            result = self._node.set_parameters_atomically(
-                [Parameter(name, value=change.new) for name, change in offsets.items()]
-            )
-            if not result.successful:
-                raise MessageError('refused', result.reason)
+        with self._store({name: change.new for name, change in offsets.items()}) as stored:
             states.settle_turns(session.bridge.plan.states, turned)
         return '; '.join([*kept, *map(str, changes), stored])
 
-    def _explain_remedy(self, service: str, error: TransmissionBridgeError) -> str:
-        """Return a sentence with the commands that cancel a held position."""
-        if getattr(error, 'reason', '') != 'held':
-            return ''
-        name = self._node.get_fully_qualified_name()
-        return (
-            f': stop the node that commands it, then "ros2 lifecycle set {name} deactivate", '
-            f'"ros2 lifecycle set {name} activate", and after the first state of the driver '
-            f'"ros2 service call {name}{service.lstrip("~")} std_srvs/srv/Trigger" (without '
-            f'ros2: service {name}/change_state of type lifecycle_msgs/srv/ChangeState, '
-            'transitions '
-            f'{Transition.TRANSITION_DEACTIVATE} and {Transition.TRANSITION_ACTIVATE})'
-        )
-
     def _get_list(self, name: str) -> tuple[Any, ...]:
         return _check_list(name, self._node.get_parameter(name).value)
-
-
-def _check_driver_ages(session: BridgeSession, now: float) -> None:
-    """
-    Check the age of the states of each driver, even without a ``state_timeout``.
-
-    :raises MessageError: If a driver is stale (``zero_max_age``).
-    """
-    limit = session.options.zero_max_age
-    for topic in session.state_topics:
-        age = now - session.inputs.statistics[topic].used
-        if limit and age < 0.0:
-            raise MessageError(
-                'stale', f'{topic} is stale: no usable message since time went backwards'
-            )
-        if limit and limit < age < float('inf'):
-            raise MessageError(
-                'stale', f'{topic} is stale: no usable message for {age:.1f} s (zero_max_age)'
-            )
-
-
-def _find_fresh_values(session: BridgeSession, now: float) -> Array:
-    """
-    Return the actuators' values; positions that are too old are unknown.
-
-    One of several drivers on a topic may be stale while the topic is not.
-    """
-    states = session.states
-    values: Array = states.read_values(now).copy()
-    limit = session.options.zero_max_age
-    if limit:
-        values[0, states.find_ages(now)[0] > limit] = math.nan
-    return values
 
 
 def _check_list(name: str, value: Any) -> tuple[Any, ...]:

@@ -38,11 +38,12 @@ _STEP = 0.02
 #: The status that every bridge has in every lifecycle state, and a key in it.
 _LIFE_CYCLE, _STATE = 'life cycle', 'state'
 
-#: Parameter services by type.
+#: Services of a bridge, and their types.
 _SERVICES = {
-    'ListParameters': 'list_parameters',
-    'GetParameters': 'get_parameters',
-    'SetParametersAtomically': 'set_parameters_atomically',
+    'list_parameters': 'ListParameters',
+    'get_parameters': 'GetParameters',
+    'set_parameters_atomically': 'SetParametersAtomically',
+    'store_numbers': 'SetParametersAtomically',
 }
 
 _JOINT_STATE = 'sensor_msgs.msg.JointState'
@@ -142,10 +143,10 @@ class BridgeClient:
         # By the future of each request: its client, its deadline, and the callback.
         self._requests: dict[Any, tuple[Any, float, Callable[[Any, str], None]]] = {}
         self._services = {
-            kind: self.node.create_client(
+            service: self.node.create_client(
                 _find_ros(f'rcl_interfaces.srv.{kind}'), f'{self.bridge}/{service}'
             )
-            for kind, service in _SERVICES.items()
+            for service, kind in _SERVICES.items()
             if bridge
         }
 
@@ -293,12 +294,12 @@ class BridgeClient:
                 for name in response.result.names
                 if name in names or (prefix is not None and name.startswith(prefix))
             ]
-            self._send_request('GetParameters', {'names': asked}, partial(forward, asked))
+            self._send_request('get_parameters', {'names': asked}, partial(forward, asked))
 
         def forward(asked: Sequence[str], response: Any, reason: str) -> None:
             answered({} if reason else _name_values(asked, response.values), reason)
 
-        self._send_request('ListParameters', {}, request_listed)
+        self._send_request('list_parameters', {}, request_listed)
 
     def set_parameters(self, values: Mapping[str, Any], answered: Callable[[str], None]) -> None:
         """
@@ -307,17 +308,32 @@ class BridgeClient:
         :param values: By name; a float sets a double.
         :param answered: Receives the reason if they were not set, else an empty text.
         """
+        self._set_values('set_parameters_atomically', values, lambda reason, _: answered(reason))
 
+    def store_numbers(
+        self, values: Mapping[str, float], answered: Callable[[str, str], None]
+    ) -> None:
+        """
+        Set numbers of transmissions atomically, and keep them for the next start.
+
+        :param answered: Receives the reason if they were not set, and what is stored.
+        """
+        self._set_values('store_numbers', values, answered)
+
+    def _set_values(
+        self, service: str, values: Mapping[str, Any], answered: Callable[[str, str], None]
+    ) -> None:
         def forward(response: Any, reason: str) -> None:
-            if not reason and not response.result.successful:
-                reason = response.result.reason or 'rejected without a reason'
-            answered(reason)
+            result = None if reason else response.result
+            if result is not None and not result.successful:
+                reason = result.reason or 'rejected without a reason'
+            answered(reason, result.reason if result is not None and not reason else '')
 
         parameter = _find_ros('rclpy.parameter.Parameter')
         messages = [
             parameter(name, value=value).to_parameter_msg() for name, value in values.items()
         ]
-        self._send_request('SetParametersAtomically', {'parameters': messages}, forward)
+        self._send_request(service, {'parameters': messages}, forward)
 
     def follow_parameters(self, changed: Callable[[dict[str, Any], list[str]], None]) -> None:
         """
@@ -340,9 +356,9 @@ class BridgeClient:
         self._listen_to(kind, '/parameter_events', handle_event, is_complete=True)
 
     def _send_request(
-        self, kind: str, arguments: Mapping[str, Any], answered: Callable[[Any, str], None]
+        self, service: str, arguments: Mapping[str, Any], answered: Callable[[Any, str], None]
     ) -> None:
-        client = self._services[kind]
+        client = self._services[service]
         if not self.is_present:
             answered(None, self._silence)
             return

@@ -154,49 +154,66 @@ _NAMESPACE = _define_removed('--namespace', 'give it with --node NAMESPACE/trans
 @_define_command(
     'calibration.command',
     *_ROBOT,
-    _define_argument('data', metavar='DATA'),
-    _define_removed('--description', 'FILE is the first argument, calibrate FILE DATA'),
+    _define_argument('data', metavar='DATA', nargs='?'),
+    _define_argument('--stops'),
+    _define_argument('--reductions'),
+    _define_argument('--pose JOINT=VALUE', **_SEVERAL),
+    _define_argument('--srdf FILE'),
+    _define_argument('--lerobot JSON'),
+    _define_argument('--orca YAML'),
+    _define_argument('--node NAME', default='transmission_bridge'),
+    _define_argument('--store'),
     _define_argument('--transmission NAME', **_REPEATED),
     _define_argument('--actuators TOPIC', default='actuator_states'),
     _define_argument('--joints TOPIC', default='joint_absolute_positions'),
     _define_argument('--fix PATTERN', **_REPEATED),
-    _define_argument('--noise', choices=_SIDES, default='joint'),
     _NAMES,
-    _define_argument('--output NEW.yaml'),
+    _define_argument('--output NEW.urdf|yaml'),
     _define_argument('--report NEW.svg|png'),
-    _define_argument('--doubtful'),
     _define_argument('--force'),
     _define_argument('--json'),
 )
 def _calibrate() -> None:
-    r"""
-    Find reductions, offsets and dimensions from a recording of both sides.
+    """
+    Find offsets and reductions by hand, from a servo driver's file or a recording.
 
-    Find the numbers of the transmissions (reductions, offsets, dimensions) from a
-    recording of actuator positions and of joint positions that were measured by other
-    means: absolute encoders, or known poses. Backlash, a time offset between the sides,
-    and errors once or twice per turn are estimated. If the model does not fit the data,
-    the mismatch is reported and no file is written. Numbers that the recording does not
-    determine keep their values, with the reason. Confidence intervals have 95 %.
+    Without DATA the arm is calibrated by hand, with the torque off, beside the bridge or
+    on the topic of a driver alone. Move each joint towards positive once, then to its
+    stops or into a known pose; a table shows what is known, and the keys. Nothing is
+    commanded, and nothing is written when in doubt.
 
-    exit code: 0 the numbers can be used, 1 they are in doubt, nothing is identifiable,
-    or FILE is not a robot description, 2 wrong usage or a file cannot be read or written.
+    With DATA, a recording of actuator positions and of joint positions that were measured
+    by other means (absolute encoders, known poses), all numbers of the transmissions are
+    fitted, also reductions and dimensions. Residuals beyond what the resolution of the
+    encoders explains are a doubt.
 
-      transmission_bridge calibrate robot.urdf poses.csv --output tuned.yaml
-      transmission_bridge calibrate robot.urdf recording.mcap --joints /joint_encoders \
-          --transmission wrist --report residuals.svg
+    exit code: 0 the numbers can be used, 1 they are in doubt, something is missing, or
+    FILE is not a robot description, 2 wrong usage or a file cannot be read or written,
+    130 ended without writing.
+
+      transmission_bridge calibrate robot.urdf --stops --store
+      transmission_bridge calibrate robot.urdf --pose elbow=1.57 --output new.urdf
+      transmission_bridge calibrate robot.urdf --lerobot arm.json --output new.urdf
+      transmission_bridge calibrate robot.urdf recording.mcap --report residuals.svg
 
     :param data: recording: a rosbag2 folder, .mcap, .db3, or a table .csv with columns for time,
         actuators and joints by name (one row per pose is sufficient)
+    :param stops: the limits in the description are the stops (often they are inside); also a key
+    :param reductions: find the reductions also: both stops are needed then, twice
+    :param pose: positions of the known pose [rad or m]; joints that are not named are at zero
+    :param srdf: take the pose from this SRDF: --pose NAME is the name of a group_state
+    :param lerobot: take the ranges in a calibration file of LeRobot: as stops with --stops, else
+        their middle as a guess
+    :param orca: take the ranges in the calibration.yaml of an ORCA hand, beside its config.yaml
+    :param node: the bridge, with its namespace (default: %(default)s)
+    :param store: store the numbers in the bridge (by hand)
     :param transmission: calibrate this one only; may be repeated
-    :param actuators: topic with the measured positions of actuators, in a bag (default:
-        %(default)s)
+    :param actuators: topic with the positions of actuators (default: %(default)s)
     :param joints: topic with the measured positions of joints, in a bag (default: %(default)s)
-    :param fix: keep numbers, for example 'wrist.joints.*.offset'; may be repeated
-    :param noise: the side with the measurement noise (default: joint)
-    :param output: write a parameter file
-    :param report: draw the residuals
-    :param doubtful: also write numbers that are in doubt
+    :param fix: keep numbers of a recording's fit, for example 'wrist.joints.*.offset'; may be
+        repeated
+    :param output: write the numbers into a copy of the description, or a parameter file
+    :param report: draw the residuals of a recording
     """
 
 
@@ -262,7 +279,7 @@ def _compile() -> None:
     :param name: begin of all names in C and name of the package (default: the robot's name
         and '_map')
     :param transmission: only this transmission; may be repeated
-    :param tuned_file: offsets that the bridge keeps in its tuned_file; numbers in --params-file
+    :param tuned_file: numbers that the bridge keeps in its tuned_file; those in --params-file
         override them
     :param ros2_control: add a hardware component that runs a driver of the actuators and gives
         joints to controllers, and a plugin for components that load transmissions
@@ -348,20 +365,23 @@ def _demo() -> None:
 
 @_define_command(
     'export',
-    *_ROBOT[:2],
-    _define_argument('--params-file YAML', required=True),
+    *_ROBOT,
     _define_argument('--output NEW'),
+    _define_argument('--lerobot FILE'),
+    _define_argument('--orca FILE'),
     _define_argument('--force'),
     _define_removed('--params', '--params-file YAML'),
     _define_removed('--in-place', '--output FILE --force'),
 )
 def _export() -> None:
     """
-    Write tuned numbers back into a robot description.
+    Write tuned numbers back into a robot description, or its ranges for a driver.
 
     Write the numbers of a parameter file into a robot description. A number replaces
     its old value, or is inserted if it had its default; every other byte stays unchanged.
-    By default the new description is printed.
+    By default the new description is printed. With --lerobot or --orca, write the
+    calibration file of that driver instead: the positions of the motors with the joints
+    at their limits.
 
     exit code: 0 done, 1 FILE is not a robot description, 2 wrong usage, a number cannot
     be written, or a file cannot be read or written.
@@ -369,8 +389,13 @@ def _export() -> None:
       ros2 param dump /transmission_bridge > tuned.yaml
       transmission_bridge export robot.urdf --params-file tuned.yaml --output tuned.urdf
       transmission_bridge export robot.urdf --params-file tuned.yaml --output robot.urdf --force
+      transmission_bridge export robot.urdf --lerobot my_arm.json
 
     :param output: write the description to this file
+    :param lerobot: write LeRobot's calibration file, JSON in ticks; with --force one that exists
+        keeps its motors, ids and homing offsets
+    :param orca: write calibration.yaml of an ORCA hand, whose config.yaml is beside it; with
+        --force one that exists keeps its other keys
     """
 
 

@@ -1,12 +1,13 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge export``: write tuned numbers into the robot description."""
+"""``transmission_bridge export``: write tuned numbers into the description, or its ranges."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+import os
 import re
 import sys
 from typing import NamedTuple
@@ -16,9 +17,11 @@ from transmission_bridge.description import load_description, TransmissionEnd, T
 from transmission_bridge.description.number_editor import NumberEditor
 from transmission_bridge.description.specs import ParameterSpec
 from transmission_bridge.errors import ParameterError
+from transmission_bridge.tools.calibration.lerobot import read_lerobot, write_lerobot
+from transmission_bridge.tools.calibration.orca import CONFIG, write_orca
 from transmission_bridge.tools.cli import Console, Exit, printable, UsageError
 from transmission_bridge.tools.files import check_output, write_output
-from transmission_bridge.tools.robot import bridge_setup, read_robot_file
+from transmission_bridge.tools.robot import bridge_setup, read_robot_file, robot_of_command
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.spec_reader import ACTUATOR_LIMITS
 from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
@@ -204,6 +207,10 @@ def _find_differences(
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """Run the command."""
+    if options.lerobot or options.orca:
+        return _write_ranges(options, console)
+    if not options.params_file:
+        raise UsageError('expected --params-file YAML, --lerobot FILE or --orca FILE, found none')
     if options.output:
         check_output(options.output, force=options.force)
     data = read_robot_file(options.file)
@@ -219,6 +226,27 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         f'written to {printable(options.output)}: numbers changed: {len(exported.changes)}, '
         f'there already: {exported.n_same}'
     )
+    return Exit.OK
+
+
+def _write_ranges(options: argparse.Namespace, console: Console) -> Exit:
+    """Write the calibration file of a driver, with what is not of the description kept."""
+    target = options.lerobot or options.orca
+    if options.output or (options.lerobot and options.orca):
+        raise UsageError('expected one of --output, --lerobot and --orca, found two')
+    check_output(target, force=options.force)
+    robot = robot_of_command(options, console)
+    for refused in robot.refused:
+        raise UsageError(f"'{refused.name}' is rejected: see 'transmission_bridge check'")
+    previous = read_robot_file(target) if os.path.exists(target) else b''
+    if options.lerobot:
+        kept = read_lerobot(previous, target) if previous else None
+        data = write_lerobot(robot, previous=kept)
+    else:
+        config = os.path.join(os.path.dirname(target), CONFIG)
+        data = write_orca(robot, read_robot_file(config), previous, (config, target))
+    write_output(target, data, force=options.force)
+    console.out.line(f'written to {printable(target)}')
     return Exit.OK
 
 

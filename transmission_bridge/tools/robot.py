@@ -143,7 +143,7 @@ class BridgeSetup:
             )
         if self.options.tuned_file:
             yield (
-                f'{unused}: {_TUNED}; to use its offsets, give it with '
+                f'{unused}: {_TUNED}; to use its numbers, give it with '
                 '--params-file, or write them into the description by export'
             )
 

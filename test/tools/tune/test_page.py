@@ -214,6 +214,38 @@ def test_a_live_robot_is_corrected_in_seven_clicks_on_a_small_screen(
     assert page.locator('pre').evaluate('e => e.scrollHeight <= e.clientHeight')
 
 
+def test_an_arm_is_calibrated_by_hand_on_the_page(open_page, live_arm):
+    """Joints are moved towards positive, then the arm is at zero: the bridge has the offsets."""
+    robot = RobotTransmissions(load_description(ARM))
+    joints = dict.fromkeys(robot.joint_names, 0.2)
+
+    def stand():
+        values = robot.joint_to_actuator('position', [joints[n] for n in robot.joint_names])
+        live_arm.positions = dict(zip(robot.actuator_names, values.tolist(), strict=True))
+
+    stand()
+    page = open_page()
+    page.get_by_role('tab', name='Calibrate').click()
+    press(page, 'Begin')
+    press(page, 'the torque is off')
+    order = [member.name for each in robot.bindings for member in each.spec.joints]
+    for name in order:
+        press(page, 'towards +: begin')
+        shows(page, f'move {name} towards positive')
+        joints[name] += 0.7
+        stand()
+        page.locator('tr', has_text=name).locator('+ tr').get_by_text('51.6 deg').wait_for()
+        press(page, 'towards +: end')
+        press(page, 'next')
+    joints = dict.fromkeys(joints, 0.3)
+    stand()
+    shows(page, '17.2 deg')
+    press(page, 'arm is in the pose')
+    page.locator('tr', has_text='±').nth(len(order) - 1).wait_for()
+    press(page, 'write')
+    live_arm.wait_for(f'{PAN}.offset', robot.parameters[f'{PAN[14:]}.offset'].value - 0.3)
+
+
 def test_the_page_says_that_its_bridge_has_gone_and_restores_what_it_lost(open_page, live_arm):
     """The sign of the connection is red until the bridge is there again."""
     page = open_page()

@@ -2,8 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-Estimate the numbers of transmissions from paired recordings of actuators and joints.
+Find the numbers of transmissions from known positions of actuators and joints.
 
-The model is in :mod:`~transmission_bridge.tools.calibration.model`, the estimator in
-:mod:`~transmission_bridge.tools.calibration.estimate`. Needs scipy (extra ``calibrate``).
+The equation is in :mod:`~transmission_bridge.tools.calibration.numbers`; recordings of both sides
+are fitted in :mod:`~transmission_bridge.tools.calibration.recorded`. Needs scipy (extra
+``calibrate``).
 """

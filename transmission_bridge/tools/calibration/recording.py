@@ -34,9 +34,8 @@ from transmission_bridge.tools.cli import optional, UsageError
 from transmission_bridge.tools.robot import NAMES_HINT
 from transmission_bridge.types import Array
 
-#: Largest number of fitted rows. A longer recording with times is thinned to rows at a distance of
-#: :data:`CLOSE` [s], in :data:`STRETCHES` stretches.
-MOST_ROWS, CLOSE, STRETCHES = 4_000, 0.02, 40
+#: Largest number of fitted rows. A longer recording is thinned evenly.
+MOST_ROWS = 4_000
 
 #: Largest gap for interpolation, in median distances of rows.
 MAX_GAP = 5.0
@@ -125,7 +124,8 @@ def pair_sides(
 
     Rows of a table with both sides are used directly. If the sides were measured at different
     times, the actuators are interpolated at the times of the joints
-    (:func:`interpolate_positions`). A long recording is thinned to :data:`MOST_ROWS`.
+    (:func:`interpolate_positions`). A long recording is thinned to :data:`MOST_ROWS`. Rows are in
+    the order of time.
 
     :param actuator_names: Columns of the result; all of them are known in each row.
     :param joint_names: Columns of the result; at least one of them is known in each row.
@@ -135,32 +135,20 @@ def pair_sides(
     q = recording.joints.select_columns(joint_names)
     time_a, time_q = recording.actuators.time, recording.joints.time
     known_a, known_q = np.isfinite(a).all(axis=1), np.isfinite(q).any(axis=1)
-    if recording.in_rows:
-        both = known_a & known_q
-        if time_a is None or 2 * np.count_nonzero(both) >= np.count_nonzero(known_q):
-            time = np.arange(1.0, len(a) + 1.0) if time_a is None else time_a
-            return _thin_rows(a[both], q[both], time[both], time_a is not None)
-    if time_a is None or time_q is None:
+    time = np.arange(1.0, len(q) + 1.0) if time_q is None else time_q
+    if recording.in_rows and (time_a is None or 2 * (known_a & known_q).sum() >= known_q.sum()):
+        kept = known_a & known_q
+    elif time_a is None or time_q is None:
         raise ValueError('series that are not in rows need times')
-    time_a, a = _sort_by_time(time_a[known_a], a[known_a])
-    time_q, q = _sort_by_time(time_q[known_q], q[known_q])
-    positions = interpolate_positions(time_a, a, time_q)
-    inside = np.isfinite(positions).all(axis=1)
-    return _thin_rows(positions[inside], q[inside], time_q[inside], True)
-
-
-def _thin_rows(actuators: Array, joints: Array, time: Array, timed: bool) -> Pairs:
-    # Evenly spread rows of a long recording would be too far apart for the direction of motion.
-    rows = len(time)
-    chosen = np.arange(rows)
-    if timed and rows > MOST_ROWS:
-        step = float(np.median(np.diff(time)))
-        chosen = chosen[:: max(1, int(CLOSE / step)) if step > 0.0 else 1]
-    if len(chosen) > MOST_ROWS:
-        count, length = (STRETCHES, MOST_ROWS // STRETCHES) if timed else (MOST_ROWS, 1)
-        starts = np.linspace(0, len(chosen) - length, count).astype(np.intp)
-        chosen = chosen[(starts[:, np.newaxis] + np.arange(length)).ravel()]
-    return Pairs(actuators[chosen], joints[chosen], time[chosen], timed)
+    else:
+        known_a &= np.isfinite(time_a)
+        a = interpolate_positions(time_a[known_a], a[known_a], time)
+        kept = known_q & np.isfinite(a).all(axis=1)
+    rows = np.flatnonzero(kept & np.isfinite(time))
+    rows = rows[np.argsort(time[rows], kind='stable')]
+    if len(rows) > MOST_ROWS:
+        rows = rows[np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.intp)]
+    return Pairs(a[rows], q[rows], time[rows], time_q is not None)
 
 
 def interpolate_positions(time: Array, values: Array, at: Array) -> Array:
@@ -170,27 +158,22 @@ def interpolate_positions(time: Array, values: Array, at: Array) -> Array:
     The error of linear interpolation, ``acceleration * step**2 / 8``, is larger than the noise of
     a good encoder.
 
-    :param time: Shape ``(rows,)``, ascending.
+    :param time: Shape ``(rows,)``.
     :param values: Shape ``(rows, n)``.
     :returns: NaN outside the times, and in gaps of more than :data:`MAX_GAP` times the median
         distance.
     """
     found = np.full((len(at), values.shape[1]), np.nan)
-    steps = np.diff(time, prepend=-np.inf)
-    time, values, steps = time[steps > 0.0], values[steps > 0.0], steps[steps > 0.0]
-    limit = MAX_GAP * float(np.median(steps[1:])) if len(time) > 1 else np.inf
+    time, order = np.unique(time, return_index=True)
+    values, steps = values[order], np.diff(time)
+    limit = MAX_GAP * float(np.median(steps)) if len(steps) else np.inf
     spline = optional('scipy.interpolate', 'calibrate').make_interp_spline
-    for part in np.split(np.arange(len(time)), np.flatnonzero(steps[1:] > limit) + 1):
+    for part in np.split(np.arange(len(time)), np.flatnonzero(steps > limit) + 1):
         inside = (at >= time[part].min(initial=np.inf)) & (at <= time[part].max(initial=-np.inf))
         if inside.any():
             degree = min(3, len(part) - 1)
             found[inside] = spline(time[part], values[part], degree)(at[inside])
     return found
-
-
-def _sort_by_time(time: Array, values: Array) -> tuple[Array, Array]:
-    order = np.argsort(time, kind='stable')[: np.count_nonzero(np.isfinite(time))]
-    return time[order], values[order]
 
 
 def read_bag(
@@ -217,7 +200,7 @@ def read_bag(
     try:
         with contextlib.closing(open_source(file, actuators)) as source:
             tables = {
-                actuators.strip('/'): _TopicTable(actuator_names, f' ({NAMES_HINT})'),
+                actuators.strip('/'): _TopicTable(actuator_names),
                 joints.strip('/'): _TopicTable({name: name for name in joint_names}),
             }
             if len(tables) < 2:
@@ -240,9 +223,11 @@ def _read(
             table.add_message(message)
     notes = [f"'{file}' is damaged ({each}); its readable part is used" for each in problems[:1]]
     for name, table in tables.items():
-        if table.is_foreign:
+        if table.foreign and not table.rows:
             raise UsageError(
-                f"'{file}': the topic '{name}' has only unknown names: {table.name_mismatch}"
+                f"'{file}': the topic '{name}' has only unknown names: expected some of "
+                f'{shortened(tuple(table.names))} ({NAMES_HINT}), found '
+                f'{shortened(tuple(table.foreign))}'
             )
         if not table.rows:
             known = sorted({t.name for t in source.topics if t.type == JOINT_STATE})
@@ -261,29 +246,13 @@ class _TopicTable:
     Positions of one topic, message by message.
 
     :param names: Names of the robot by names in messages.
-    :param hint: Advice for messages with other names.
     """
 
-    def __init__(self, names: Mapping[str, str], hint: str = '') -> None:
-        self.rows: list[tuple[int, int, tuple[str, ...], np.ndarray]] = []
-        self.refused = 0
-        self._names = names
-        self._hint = hint
-        # Known names by their indices in a message, for each tuple of names in messages.
-        self._known: dict[tuple[str, ...], dict[int, str]] = {}
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.names, self.refused = names, 0
+        self.foreign: dict[str, None] = {}
+        self.rows: list[tuple[int, int, dict[str, float]]] = []
         self._reader = JointStateReader()
-
-    @property
-    def is_foreign(self) -> bool:
-        """Whether the messages have names, all of them unknown."""
-        return any(self._known) and not any(self._known.values())
-
-    @property
-    def name_mismatch(self) -> str:
-        """Expected and found names, for a sentence."""
-        found = tuple(dict.fromkeys(name for names in self._known for name in names))
-        expected = shortened(tuple(self._names))
-        return f'expected some of {expected}{self._hint}, found {shortened(found)}'
 
     def add_message(self, message: Message) -> None:
         try:
@@ -294,27 +263,23 @@ class _TopicTable:
         except MessageError:
             self.refused += 1
             return
-        known = self._known.setdefault(
-            data.names,
-            {place: self._names[n] for place, n in enumerate(data.names) if n in self._names},
-        )
-        if len(data.position) != len(data.names) or len(set(known.values())) < len(known):
+        known = [name for name in data.names if name in self.names]
+        pairs = zip(data.names, data.position, strict=False)
+        row = {self.names[name]: x for name, x in pairs if name in self.names}
+        if len(data.position) != len(data.names) or len(row) < len(known):
             self.refused += 1
-        elif known:
+        elif row:
             seconds, nanoseconds = data.stamp
-            position = np.array(data.position)[list(known)]
-            stamp = seconds * 10**9 + nanoseconds
-            self.rows.append((stamp, message.time, tuple(known.values()), position))
+            self.rows.append((seconds * 10**9 + nanoseconds, message.time, row))
+        else:
+            self.foreign.update(dict.fromkeys(data.names))
 
     def build_series(self) -> Series:
-        names = tuple(dict.fromkeys(name for _, _, layout, _ in self.rows for name in layout))
-        places = {name: place for place, name in enumerate(names)}
-        values = np.full((len(self.rows), len(names)), np.nan)
-        for row, (_, _, layout, position) in enumerate(self.rows):
-            values[row, [places[name] for name in layout]] = position
+        names = tuple(dict.fromkeys(name for *_, row in self.rows for name in row))
+        values = np.array([[row.get(name, np.nan) for name in names] for *_, row in self.rows])
         values[~np.isfinite(values)] = np.nan
-        stamped = all(stamp for stamp, _, _, _ in self.rows)
-        times = [stamp if stamped else received for stamp, received, _, _ in self.rows]
+        stamped = all(stamp for stamp, *_ in self.rows)
+        times = [stamp if stamped else received for stamp, received, _ in self.rows]
         return Series(names, values, np.array(times, dtype=np.float64) * 1e-9)
 
 
@@ -346,18 +311,18 @@ def _parse_table(
 ) -> Recording:
     iterator = iter(rows)
     header = [name.strip() for name in next(iterator, [])]
-    roles = [_find_column_role(name, actuator_names, joint_names) for name in header]
+    sides_of = {'actuator': actuator_names, 'joint': {name: name for name in joint_names}}
+    roles = [_find_column_role(name, sides_of) for name in header]
     used = [role for role in roles if role[0]]
-    for role in used:
-        if used.count(role) > 1:
-            raise UsageError(f"'{file}': {role[0]} '{role[1]}' has more than one column")
-    for side in ('actuator', 'joint'):
-        if not any(role[0] == side for role in used):
+    for side, name in used:
+        if used.count((side, name)) > 1:
+            raise UsageError(f"'{file}': {side} '{name}' has more than one column")
+    for side, names in sides_of.items():
+        if side not in dict(used):
             raise UsageError(
                 f"'{file}' has no column of {side}s: the first row should name some of "
-                + shortened(list(actuator_names if side == 'actuator' else joint_names))
-                + (f' ({NAMES_HINT})' if side == 'actuator' else '')
-            )
+                + shortened(list(names)) + (f' ({NAMES_HINT})' if side == 'actuator' else '')
+            )  # fmt: skip
     places = [place for place, role in enumerate(roles) if role[0]]
     cells = array('d')
     for row_number, row in enumerate(iterator, 2):
@@ -381,29 +346,23 @@ def _parse_table(
     return Recording(series('actuator'), series('joint'), in_rows=True, ignored=rest)
 
 
-def _find_column_role(
-    name: str, actuators: Mapping[str, str], joints: Collection[str]
-) -> tuple[str, str]:
-    """Return the kind of a column and its joint or actuator; empty texts if it is unused."""
-    if name not in actuators and name not in joints:
-        name = name.removesuffix('.position')
-    side, _, prefixed = name.partition(':')
-    if side == 'actuator' and prefixed in actuators:
-        return side, actuators[prefixed]
-    if side == 'joint' and prefixed in joints:
-        return side, prefixed
-    if name in actuators and name in joints:
-        raise UsageError(
-            f"column '{name}' names a joint and an actuator: write 'joint:{name}' or "
-            f"'actuator:{name}'"
-        )
-    if name in actuators:
-        return 'actuator', actuators[name]
-    if name in joints:
-        return 'joint', name
-    if name.lower() in ('time', 't'):
-        return 'time', ''
-    return '', ''
+def _find_column_role(name: str, sides: Mapping[str, Mapping[str, str]]) -> tuple[str, str]:
+    """Return the side of a column and its name in the URDF; empty texts if it is unused."""
+    for text in (name, name.removesuffix('.position')):
+        found = [
+            (side, names[given])
+            for side, names in sides.items()
+            for given in (text, text.removeprefix(f'{side}:'))
+            if given in names
+        ]
+        if len(set(found)) > 1:
+            raise UsageError(
+                f"column '{text}' names a joint and an actuator: write 'joint:{text}' or "
+                f"'actuator:{text}'"
+            )
+        if found:
+            return found[0]
+    return ('time' if name.lower() in ('time', 't') else ''), ''
 
 
 def _parse_cell(file: str, row: int, column: str, text: str) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
+from functools import partial
 import importlib
 import time
 from typing import Any
@@ -19,12 +20,15 @@ from transmission_bridge.bridge.options import BridgeOptions, PREFIX, split_pair
 from transmission_bridge.bridge.robot import make_robot_maps
 from transmission_bridge.bridge.state_plan import NamePlan
 from transmission_bridge.bridge.states import States
-from transmission_bridge.bridge.turns import TurnPlan
+from transmission_bridge.bridge.turns import find_wrap_periods, TurnPlan
 from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages.joint_state import JointStateRecord, Layout
 from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, Received
+from transmission_bridge.tools.calibration.actions import HandActions
+from transmission_bridge.tools.calibration.hand import name_values
+from transmission_bridge.tools.calibration.live import DriverFeed, make_hand
 from transmission_bridge.tools.tune.model import TuneModel
 from transmission_bridge.tools.tune.robots import Done, RobotState
 from transmission_bridge.transmissions import RobotTransmissions
@@ -70,6 +74,9 @@ class BridgeRobot(BridgeClient):
         text = importlib.import_module('std_msgs.msg').String
         self.node.create_subscription(text, _DESCRIPTION, self._store_description, latched)
         self.follow_parameters(self._accept_parameter_changes)
+        #: The calibration by hand, if one runs, and the receivers of the page itself.
+        self.calibration: HandActions | None = None
+        self._receivers: dict[str, Received] = {}
 
     def _store_description(self, message: Any) -> None:
         if len(message.data) <= MAX_BYTES:
@@ -145,7 +152,41 @@ class BridgeRobot(BridgeClient):
             source = topic if own else ''
             sent = _make_receiver(self._commands, lambda: self._plans[1], source)
             topics.setdefault(commands, sent)
+        self._receivers = topics
         self.follow_topics(topics)
+
+    # -- calibration by hand ---------------------------------------------------------------------
+
+    def begin_calibration(self) -> None:
+        """Begin a calibration of the present robot by hand."""
+        if self.model is None:
+            return
+        robot, options = self.model.robot, self._options
+        hand = make_hand(robot, find_wrap_periods(robot, options))
+        names = {
+            topic: self._plans[0].find_driver_names(topic)
+            for topic in options.actuator_state_topics
+        }
+        feed = DriverFeed(self, hand, names)
+        self.calibration = HandActions(hand, {}, feed.find_obstacle)
+        topics = dict(self._receivers)
+        for topic, receive in feed.receivers.items():
+            own = topics.get(topic)
+            topics[topic] = receive if own is None else partial(_call_both, own, receive)
+        self.follow_topics(topics)
+
+    def end_calibration(self, done: Done) -> None:
+        """
+        End it, and store the numbers in the bridge if the user wants so.
+
+        :param done: Receives what went wrong, or what is stored.
+        """
+        actions, self.calibration = self.calibration, None
+        self.follow_topics(self._receivers)
+        if actions is not None and actions.finished:
+            values = name_values(actions.outcomes)
+            numbers = {PREFIX + name: value for name, value in values.items()}
+            self.store_numbers(numbers, lambda reason, stored: done(reason or stored))
 
     # -- for the page ----------------------------------------------------------------------------
 
@@ -206,6 +247,11 @@ def _make_plans(robot: RobotTransmissions, options: BridgeOptions) -> tuple[Name
     turns = TurnPlan(robot, options) if options.wrap_period else None
     each = (robot.actuator_names, names, robot.lost_actuators, units)
     return NamePlan(*each, turns), NamePlan(*each)
+
+
+def _call_both(one: Received, other: Received, *message: Any) -> None:
+    one(*message)
+    other(*message)
 
 
 def _make_receiver(states: States, plan: Callable[[], NamePlan], source: str) -> Received:

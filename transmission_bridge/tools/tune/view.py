@@ -22,10 +22,12 @@ import numpy as np
 from transmission_bridge.bridge.zeroing import find_zeroable_joints
 from transmission_bridge.description.values import INFINITE, parse_number
 from transmission_bridge.errors import shortened, TransmissionBridgeError
+from transmission_bridge.tools.calibration.page import describe_tab
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.files import write_output
 from transmission_bridge.tools.limit_report import transmission_limits
 from transmission_bridge.tools.tune import texts
+from transmission_bridge.tools.tune.live import BridgeRobot
 from transmission_bridge.tools.tune.model import Preview, SavedFile
 from transmission_bridge.tools.tune.panel import Panel
 from transmission_bridge.tools.tune.robots import FileRobot, Limits, list_limits, RobotState
@@ -49,6 +51,10 @@ _STEPS = 2000
 _MOVING = 0.01
 
 _OPEN: Limits = (-math.inf, math.inf, UNKNOWN_UNIT)
+
+_BY_HAND = (
+    'Offsets by moving the arm by hand: to its stops, or into the pose with all joints at zero.'
+)
 
 _CARE = 'A changed number can move a joint with its next command.'
 
@@ -117,10 +123,11 @@ class PageView:
         # Enter in a field applies.
         form.on_submit(submitted)
         self._tune = Panel(self._gui, form, session.post_task)
-        self._joints, self._robot, self._save = (
+        self._joints, self._calibrate, self._robot, self._save = (
             Panel(self._gui, tabs.add_tab(name), session.post_task)
-            for name in ('Joints', 'Robot', 'Save')
+            for name in ('Joints', 'Calibrate', 'Robot', 'Save')
         )
+        self._calibrated = ''
         self.rebuild_widgets()
 
     def rebuild_widgets(self) -> None:
@@ -177,6 +184,7 @@ class PageView:
         n_more = n_joints - _MOST_JOINTS
         self._joints.add_text(format_note(f'and {n_more} more' if n_more > 0 else '', 'dim'))
         self._joints.show_changes()
+        self._show_calibration()
         self._show_robot_tab()
         self._show_save()
 
@@ -505,6 +513,24 @@ class PageView:
     def _set_message(self, text: str, kind: str = '') -> None:
         #: Shown until another message, or until the bridge restarts.
         self._message = text, kind, self._session.robot.n_starts
+
+    # -- calibration ---------------------------------------------------------------------------
+
+    def _show_calibration(self) -> None:
+        """Show the calibration by hand, which all pages share."""
+        robot, panel = self._session.robot, self._calibrate
+        if not isinstance(robot, BridgeRobot) or not self._session.settings.may_change:
+            panel.add_text(
+                format_note('Needs a running bridge, and a page that may change it.', 'dim')
+            )
+        elif robot.calibration is None:
+            panel.add_text(format_note(self._calibrated or _BY_HAND, 'dim'))
+            panel.add_widget('button', 'Begin', lambda _: robot.begin_calibration())
+        else:
+            describe_tab(panel, robot.calibration, escape_text, format_note)
+            if robot.calibration.finished is not None:
+                robot.end_calibration(partial(setattr, self, '_calibrated'))
+        panel.show_changes()
 
     # -- robot and saving ------------------------------------------------------------------------
 

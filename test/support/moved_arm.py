@@ -1,0 +1,224 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""An arm without torque that a hand moves: hidden numbers, jerks, missed stops, wraps, pauses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import math
+
+import numpy as np
+
+from transmission_bridge.description import load_description
+from transmission_bridge.errors import TransmissionBridgeError
+from transmission_bridge.tools.calibration.hand import HandCalibration
+from transmission_bridge.tools.calibration.numbers import list_reductions
+from transmission_bridge.transmissions import RobotTransmissions
+
+#: Steps of an encoder per turn, and the largest distance by which a hand misses a stop.
+TICKS, MISS = 4096, math.radians(2.0)
+_STEP = 2.0 * math.pi / TICKS
+
+
+def joint(name, kind='revolute', lower=-1.5, upper=1.5):
+    """Return a joint of the tree."""
+    return (
+        f'<link name="{name}_l"/><joint name="{name}" type="{kind}"><parent link="base"/>'
+        f'<child link="{name}_l"/><axis xyz="0 0 1"/>'
+        f'<limit lower="{lower}" upper="{upper}" velocity="5" effort="5"/></joint>'
+    )
+
+
+def servo(name, reduction=1.0):
+    """Return a servo at a joint."""
+    return (
+        f'<transmission name="{name}_drive"><plugin>transmission_interface/SimpleTransmission'
+        f'</plugin><actuator name="{name}_motor" role="actuator1"/><joint name="{name}" '
+        f'role="joint1"><mechanical_reduction>{reduction}</mechanical_reduction></joint>'
+        '</transmission>'
+    )
+
+
+def pair(plugin, name, joints, reductions):
+    """Return a transmission of two motors and two joints."""
+    motors = ''.join(
+        f'<actuator name="{name}_{n}" role="actuator{n}"><mechanical_reduction>{each}'
+        '</mechanical_reduction></actuator>'
+        for n, each in enumerate(reductions, 1)
+    )
+    ends = ''.join(f'<joint name="{each}" role="joint{n}"/>' for n, each in enumerate(joints, 1))
+    return (
+        f'<transmission name="{name}"><plugin>transmission_interface/'
+        f'{plugin}Transmission</plugin>{motors}{ends}</transmission>'
+    )
+
+
+ANKLE_TRANSMISSION = """<transmission name="ankle">
+<plugin>transmission_bridge/ParallelAnkleTransmission</plugin>
+<joint name="pitch" role="joint1">
+<param name="lower">-0.9</param><param name="upper">0.6</param></joint>
+<joint name="roll" role="joint2">
+<param name="lower">-0.4</param><param name="upper">0.4</param></joint>
+<actuator name="left" role="actuator1"><param name="motor_position">0 0.05 0.24</param>
+<param name="crank_radius">0.05</param><param name="rod_length">0.24</param>
+<param name="foot_attachment">0.05 0.05 0</param></actuator>
+<actuator name="right" role="actuator2"><param name="motor_position">0 -0.05 0.15</param>
+<param name="crank_radius">0.05</param><param name="rod_length">0.15</param>
+<param name="foot_attachment">0.05 -0.05 0</param></actuator></transmission>"""
+
+
+def robot_of(joints, transmissions):
+    """Return the text of a robot."""
+    components = ''.join(
+        f'<joint name="{each.split(chr(34))[3]}"><command_interface name="position"/>'
+        '<state_interface name="position"/></joint>'
+        for each in joints
+    )
+    return (
+        f'<robot name="arm"><link name="base"/>{"".join(joints)}<ros2_control name="arm" '
+        f'type="system"><hardware><plugin>a/b</plugin></hardware>{components}'
+        f'{"".join(transmissions)}</ros2_control></robot>'
+    )
+
+
+NAMES = ('pan', 'lift', 'elbow', 'flex', 'twist', 'grip')
+SPANS = ((-1.92, 1.92), (-1.75, 1.75), (-1.69, 1.69), (-1.66, 1.66), (-2.74, 2.84), (-0.17, 1.75))
+
+#: Six servos with encoders of one turn, as of SO-101, and its parts with geared motors.
+SERVOS = robot_of(
+    [joint(name, 'revolute', *span) for name, span in zip(NAMES, SPANS, strict=True)],
+    [servo(name) for name in NAMES],
+)
+GEARED = robot_of(
+    [joint(each) for each in ('pitch', 'roll', 'shoulder', 'elbow', 'arm')],
+    [
+        pair('Differential', 'wrist', ('pitch', 'roll'), (50, 50)),
+        pair('FourBarLinkage', 'bar', ('shoulder', 'elbow'), (30, 40)),
+        servo('arm', -100.0),
+    ],
+)  # fmt: skip
+
+
+ANKLE = robot_of(
+    [joint('pitch', 'revolute', -0.9, 0.6), joint('roll', 'revolute', -0.4, 0.4)],
+    [ANKLE_TRANSMISSION],
+)
+
+
+@dataclass
+class MovedArm:
+    """
+    A robot with hidden numbers, and a hand that moves it.
+
+    :param text: The description.
+    :param random: Source of chance.
+    :param flips: Probability of each hidden sign.
+    :param scale: Largest hidden change of a reduction, as a share.
+    :param wraps: Whether encoders count one turn only.
+    """
+
+    text: str
+    random: np.random.Generator
+    flips: float = 0.3
+    scale: float = 0.0
+    wraps: bool = True
+    rate: float = 60.0
+    is_free: bool = False
+    miss: float = MISS
+    time: float = 0.0
+
+    def __post_init__(self):
+        self.robot = RobotTransmissions(load_description(self.text))
+        self.hidden = {}
+        self.hand = HandCalibration(self.robot, {}, is_free=self.is_free)
+        for each in self.hand.transmissions:
+            binding, maps, values = each.binding, each.maps, {}
+            for zero in each.zeros:
+                way = 3.0 if zero.place is None else 0.3
+                values[zero.path] = maps.numbers[zero.path] + self.random.uniform(-way, way)
+            for path in list_reductions(binding):
+                sign = -1.0 if self.random.random() < self.flips else 1.0
+                ratio = 1.0 + self.scale * self.random.uniform(-1.0, 1.0)
+                try:
+                    maps.build({path: sign * maps.numbers[path]})
+                except TransmissionBridgeError:  # the type keeps its sign
+                    sign = 1.0
+                values[path] = sign * ratio * maps.numbers[path]
+            self.hidden[binding.spec.name] = (maps, values)
+        period = 2.0 * math.pi
+        periods = dict.fromkeys(self.robot.actuator_names, period) if self.wraps else {}
+        self.hand = HandCalibration(self.robot, periods, is_free=self.is_free)
+        tracks = [each.tracks[place] for each, place in self.hand.joints]
+        self.stops = {each.name: (each.limits.lower, each.limits.upper) for each in tracks}
+        self.joints = {
+            name: self.random.uniform(0.8 * lower, 0.8 * upper)
+            for name, (lower, upper) in self.stops.items()
+        }
+        self.send()
+
+    def send(self):
+        """Publish the readings of all motors."""
+        positions = np.full(len(self.robot.actuator_names), np.nan)
+        for binding in self.robot.bindings:
+            maps, values = self.hidden[binding.spec.name]
+            joints = np.array([self.joints[member.name] for member in binding.spec.joints])
+            found = maps.build(values).joint_to_actuator('position', joints[np.newaxis])[0]
+            positions[list(binding.actuators)] = found
+        positions = np.round(positions / _STEP) * _STEP
+        if self.wraps:
+            positions = np.mod(positions, 2.0 * math.pi)
+        self.time += 1.0 / self.rate
+        self.hand.store(positions, self.time)
+
+    def move(self, name, to, seconds=1.0):
+        """Move a joint by hand: smooth on the whole, with jerks and pauses."""
+        begin = self.joints[name]
+        count = max(int(seconds * self.rate), 2)
+        pause = self.random.integers(0, count)
+        for step in range(1, count + 1):
+            share = step / count
+            smooth = share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
+            jerk = self.random.normal(0.0, 0.003) * (step < count)
+            self.joints[name] = begin + smooth * (to - begin) + jerk * (abs(to - begin) > 0.1)
+            lower, upper = self.stops[name]
+            self.joints[name] = min(max(self.joints[name], lower), upper)
+            self.send()
+            for _ in range(10 if step == pause else 0):
+                self.send()
+
+    def rest(self):
+        """Hold still."""
+        for _ in range(int(0.5 * self.rate)):
+            self.send()
+
+    def show_directions(self):
+        """Move each joint towards positive, as the prompts ask."""
+        for each, place in self.hand.joints:
+            track = each.tracks[place]
+            name, way = track.name, 0.2 * track.span
+            if self.joints[name] + way > track.limits.upper - 0.05:
+                self.move(name, track.limits.lower + 0.1 * track.span)
+            self.hand.mark_direction(each, place)
+            self.move(name, self.joints[name] + way)
+            self.hand.mark_direction(each, place)
+
+    def approach(self, name, side, miss=None):
+        """Move a joint to a stop, or almost, and back."""
+        lower, upper = self.stops[name]
+        end = lower if side < 0 else upper
+        miss = self.random.uniform(0.0, self.miss) if miss is None else miss
+        self.move(name, end - side * miss)
+        self.move(name, end - side * self.random.uniform(0.15, 0.5) * (upper - lower))
+
+    def find_errors(self, outcome):
+        """Return the difference of each joint to the truth [rad], over its range."""
+        maps, values = self.hidden[outcome.transmission]
+        hand = next(e for e in self.hand.transmissions if e.name == outcome.transmission)
+        low, high = ([getattr(t.limits, end) for t in hand.tracks] for end in ('lower', 'upper'))
+        places = np.array([low, high, np.zeros(len(low))]) * 0.8
+        motors = maps.build(values).joint_to_actuator('position', places)
+        away = maps.map_positions(outcome.values, motors, places) - places
+        if self.wraps:  # the bridge finds the turn
+            away -= np.round(away / (2.0 * math.pi)) * 2.0 * math.pi
+        return dict(zip([t.name for t in hand.tracks], np.abs(away).max(axis=0), strict=True))

@@ -1,0 +1,401 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Calibration by hand: arms with hidden numbers, hands that miss stops, a terminal, a bridge."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import struct
+import subprocess
+import sys
+
+from moved_arm import ANKLE, GEARED, joint, MovedArm, pair, robot_of, servo, SERVOS
+import numpy as np
+import pytest
+
+import transmission_bridge as tb
+from transmission_bridge.tools.calibration.actions import HandActions, make_lines
+from transmission_bridge.tools.calibration.hand import find_spread_factor, HandCalibration
+
+#: The accepted error, and the resolution of an encoder [rad].
+BOUND, TICK = math.radians(0.5), 2.0 * math.pi / 4096
+
+
+@pytest.fixture(params=range(3))
+def seed(request, campaign):
+    """Return the seeds of chance, more of them in a campaign."""
+    return request.param + 1000 * campaign
+
+
+def make_arm(text, seed, **settings):
+    """Return an arm of which the directions were shown and the stops are confirmed."""
+    arm = MovedArm(text, np.random.default_rng(seed), **settings)
+    arm.show_directions()
+    arm.hand.is_confirmed = True
+    return arm
+
+
+def judged(arm):
+    """Return what is known, by transmission."""
+    return {each.name: arm.hand.judge(each) for each in arm.hand.transmissions}
+
+
+def approach_all(arm, ends=(-1, 1), times=1):
+    """Move each joint to its stops."""
+    for each, place in arm.hand.joints:
+        each.tracks[place].ends = ends
+        for _ in range(times):
+            for side in ends:
+                arm.approach(each.tracks[place].name, side)
+
+
+@pytest.mark.parametrize(
+    ('text', 'wraps'),
+    [(SERVOS, True), (GEARED, False), (ANKLE, False)],
+    ids=['servos', 'geared', 'ankle'],
+)
+def test_with_both_stops_nothing_is_silently_wrong(text, wraps, seed):
+    """Stops missed by up to 2 degrees: each joint is within 0.5 degrees, or refused."""
+    arm = make_arm(text, seed, wraps=wraps)
+    known = []
+    for _ in range(6):  # whoever is told that stops are too close together moves to them again
+        approach_all(arm)
+        known = [each for each in judged(arm).values() if not each.refusal]
+        for outcome in known:
+            assert max(arm.find_errors(outcome).values()) <= BOUND + TICK
+    assert len(known) >= len(arm.hand.transmissions) - 1
+
+
+@pytest.mark.parametrize('ends', [(1,), (-1,)])
+def test_one_stop_gives_the_offset_with_its_uncertainty(ends, seed):
+    """Each approach too short; the truth is within what the spread allows, in 95 %."""
+    arm = make_arm(SERVOS, seed)
+    approach_all(arm, ends)
+    for outcome in judged(arm).values():
+        assert outcome.refusal.endswith('stop once more')
+    approach_all(arm, ends, times=3)
+    inside = [
+        error <= outcome.uncertainty[name] + TICK
+        for outcome in judged(arm).values()
+        for name, error in arm.find_errors(outcome).items()
+    ]
+    assert sum(inside) >= len(inside) - 2
+
+
+def test_the_spread_of_approaches_covers_95_percent():
+    """Of misses with any largest one, each equally probable, as the docstring derives."""
+    random = np.random.default_rng(5)
+    for count in (2, 3, 5):
+        misses = np.sort(random.uniform(0.0, random.uniform(0.01, 2.0), (20_000, count)), axis=1)
+        beyond = misses[:, 0] <= find_spread_factor(count) * (misses[:, -1] - misses[:, 0])
+        assert beyond.mean() == pytest.approx(0.95, abs=0.006)
+
+
+def test_unknown_reductions_need_both_stops_twice(seed):
+    """Then reduction and offset are within their uncertainty."""
+    text = robot_of([joint('arm')], [servo('arm', -100.0)])
+    arm = make_arm(text, seed, wraps=False, scale=0.2, is_free=True)
+    approach_all(arm)
+    assert 'once more' in judged(arm)['arm_drive'].refusal
+    approach_all(arm, times=3)
+    outcome = judged(arm)['arm_drive']
+    assert arm.find_errors(outcome)['arm'] <= outcome.uncertainty['arm'] + TICK
+
+
+def test_a_pose_gives_all_offsets_at_once(seed):
+    """With the arm in known positions, exactly; while it moves it is refused."""
+    arm = make_arm(GEARED, seed, wraps=False)
+    pose = dict.fromkeys(arm.joints, 0.1)
+    arm.hand.is_confirmed = False
+    arm.joints.update(pose)
+    arm.send()
+    arm.hand.mark_pose(pose)
+    assert 'hold the arm still' in arm.hand.trouble
+    arm.rest()
+    arm.hand.mark_pose(pose)
+    for outcome in judged(arm).values():
+        assert max(arm.find_errors(outcome).values()) <= 2.0 * TICK
+    # Another pose that contradicts is refused.
+    arm.hand.mark_pose(dict.fromkeys(arm.joints, 0.2))
+    for outcome in judged(arm).values():
+        assert 'differ by 5.7 deg: repeat them' in outcome.refusal
+
+
+def test_the_middle_is_a_guess_and_labelled(seed):
+    """As LeRobot takes it; its uncertainty is half of the range."""
+    arm = make_arm(SERVOS, seed)
+    arm.hand.is_confirmed, arm.hand.is_guess = False, True
+    for outcome in judged(arm).values():
+        assert outcome.is_guess
+        (name,) = outcome.uncertainty
+        assert arm.find_errors(outcome)[name] <= outcome.uncertainty[name] + TICK
+
+
+def test_the_direction_comes_first():
+    """Without it nothing is known; a motion that is too short is reported."""
+    arm = MovedArm(SERVOS, np.random.default_rng(1))
+    arm.hand.is_confirmed = True
+    for outcome in judged(arm).values():
+        assert outcome.refusal.endswith('towards positive first')
+    first = arm.hand.joints[0]
+    arm.hand.mark_direction(*first)
+    arm.send()
+    arm.hand.mark_direction(*first)
+    assert 'has hardly moved' in arm.hand.trouble
+
+
+def test_exchanged_motors_are_named_and_nothing_is_known():
+    """Signs alone cannot explain the motion of a differential whose motors are exchanged."""
+    text = robot_of(
+        [joint('pitch'), joint('roll')],
+        [pair('Differential', 'wrist', ('pitch', 'roll'), (50, 50))],
+    )
+    hand = HandCalibration(tb.RobotTransmissions(tb.load_description(text)), {})
+    (wrist,) = hand.transmissions
+    for place, way in ((0, (50.0, 50.0)), (1, (-50.0, 50.0))):
+        hand.store(np.zeros(2), 0.0)
+        hand.mark_direction(wrist, place)
+        hand.store(0.3 * np.array(way), 1.0)
+        hand.mark_direction(wrist, place)
+        hand.store(np.zeros(2), 2.0)
+    outcome = hand.judge(wrist)
+    assert not outcome.values
+    assert 'the motion fits if wrist_1 and wrist_2 are exchanged' in outcome.refusal
+
+
+def test_limits_that_are_not_the_stops_are_told_in_degrees(seed):
+    """The arm goes farther, or its reduction is wrong."""
+    arm = make_arm(robot_of([joint('arm')], [servo('arm')]), seed, miss=0.0)
+    (hand,) = arm.hand.transmissions
+    limits = hand.tracks[0].limits
+    hand.tracks[0].limits = type(limits)(lower=limits.lower + 0.2, upper=limits.upper)
+    for side in (-1, 1):
+        arm.move('arm', side * 1.5)
+        arm.move('arm', side * 0.5)
+    refusal = judged(arm)['arm_drive'].refusal
+    assert re.match(r'the stops of arm are 11\.[45] deg farther apart than its limits', refusal)
+
+
+def test_a_joint_that_turned_too_far_or_jumped_starts_again(seed):
+    """More than a turn is refused; a jump is reported at once, and its stops are forgotten."""
+    arm = make_arm(robot_of([joint('arm')], [servo('arm')]), seed)
+    (hand,) = arm.hand.transmissions
+    for step in range(200):
+        arm.hand.store(np.array([math.fmod(0.05 * step, 2.0 * math.pi)]), arm.time + step / 60.0)
+        if step == 2:
+            arm.hand.trouble = ''
+    assert arm.hand.trouble == ''
+    assert 'was turned by 1.' in judged(arm)['arm_drive'].refusal
+    arm.hand.store(np.array([2.0]), arm.time + 10.0)
+    arm.hand.store(np.array([4.0]), arm.time + 10.01)
+    assert 'moved too fast' in arm.hand.trouble
+    assert hand.tracks[0].find_stop(1) is None
+    # So does one whose readings stopped, and a direction that was begun before.
+    arm.hand.mark_direction(hand, 0)
+    arm.hand.trouble = ''
+    arm.hand.store(np.array([4.0]), arm.time + 11.0)
+    assert 'or they stopped' in arm.hand.trouble
+    assert arm.hand.moving is None
+
+
+def test_a_type_without_zeros_of_its_actuators_is_refused():
+    """Offsets of joints would be right at a few positions only."""
+    text = robot_of(
+        [joint('jaw', 'revolute', 0.0, 1.0)],
+        [
+            '<transmission name="grip"><plugin>transmission_bridge/TabulatedTransmission</plugin>'
+            '<param name="actuator">0 0.5 1.2 2</param><param name="joint">0 0.6 0.9 1</param>'
+            '<actuator name="m" role="actuator1"/><joint name="jaw" role="joint1"/></transmission>'
+        ],
+    )
+    robot = tb.RobotTransmissions(tb.load_description(text))
+    hand = HandCalibration(robot, {})
+    (grip,) = hand.transmissions
+    hand.store(np.array([0.5]), 0.0)
+    hand.mark_direction(grip, 0)
+    hand.store(np.array([1.0]), 1.0)
+    hand.mark_direction(grip, 0)
+    assert 'has no number for the zero of each actuator' in hand.judge(grip).refusal
+
+
+# -- screen ---------------------------------------------------------------------------------------
+
+
+def test_the_screen_tells_what_is_known_and_fits_80_columns(seed):
+    """First that the torque is off; keys choose, claim and write; what is missing is told."""
+    arm = MovedArm(SERVOS, np.random.default_rng(seed), miss=math.radians(0.2))
+    obstacle = ['no positions']
+    actions = HandActions(arm.hand, {}, lambda: obstacle[0])
+    actions.handle_keys('y')
+    assert not actions.is_safe
+    obstacle[0] = ''
+    lines = make_lines(actions, 80)
+    assert any('torque of all motors off' in text for text, _ in lines)
+    actions.handle_keys('xy')
+    assert actions.is_safe
+    arm.show_directions()
+    actions.handle_keys('w')
+    assert any(
+        'nothing is written: pan_drive: no pose yet' in text for text, _ in make_lines(actions, 80)
+    )
+    actions.handle_keys('s')
+    approach_all(arm)
+    actions.handle_keys('nnb')
+    lines = make_lines(actions, 80)
+    assert len(lines) <= 24
+    assert all(len(text) <= 80 for text, _ in lines)
+    assert [text[:6] for text, style in lines if style == 'green'] == [
+        f'{">" if name == "lift" else " "} {name:4}'[:6] for name in arm.joints
+    ]
+    actions.handle_keys('w')
+    assert actions.finished
+
+
+# -- commands -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def servo_file(tmp_path):
+    """Return the path of the arm of servos."""
+    path = tmp_path / 'arm.urdf'
+    path.write_text(SERVOS)
+    return path
+
+
+def test_a_file_of_lerobot_becomes_offsets(run, servo_file, tmp_path):
+    """Ranges as stops if they are confirmed, and the numbers stand in the new description."""
+    half = 2048
+    ranges = {
+        name: {
+            'id': n, 'drive_mode': 0, 'homing_offset': 0,
+            'range_min': half - round(1.0 * 4096 / math.tau),
+            'range_max': half + round(1.0 * 4096 / math.tau),
+        }
+        for n, name in enumerate(('pan', 'lift'))
+    }  # fmt: skip
+    text = servo_file.read_text().replace('lower="-1.92" upper="1.92"', 'lower="-0.5" upper="1.5"')
+    servo_file.write_text(text)
+    path, new = tmp_path / 'arm.json', tmp_path / 'new.urdf'
+    path.write_text(json.dumps(ranges))
+    result = run('calibrate', servo_file, '--lerobot', path, '--stops', '--output', new)
+    assert result.code == 1  # lift has a range of 115 degrees, its limits are 200 apart
+    assert 'lift_drive keeps its numbers' in result.out
+    robot = tb.RobotTransmissions(tb.load_description(new))
+    offset = robot.parameters['pan_drive.joints.pan.offset'].value
+    # The middle of the range is pi, the middle of the limits 0.5.
+    assert offset == pytest.approx(0.5 - math.pi, abs=TICK)
+    assert robot.parameters['lift_drive.joints.lift.offset'].value == 0.0
+    guess = run('calibrate', servo_file, '--lerobot', path, '--transmission', 'pan_drive')
+    assert guess.code == 0
+    assert 'pan_drive: a guess' in guess.out
+
+
+def test_by_hand_a_terminal_is_needed(refuse, servo_file, monkeypatch):
+    """With a sentence; a pose of an SRDF has to be there."""
+    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    refuse('known: pan, lift, elbow', 'calibrate', servo_file, '--pose', 'paan=1')
+    srdf = servo_file.with_suffix('.srdf')
+    srdf.write_text('<robot><group_state name="home" group="a"/></robot>')
+    refuse('expected --pose with one of home', 'calibrate', servo_file, '--srdf', srdf)
+
+
+class Terminal:
+    """The command in a terminal of 80x24."""
+
+    def __init__(self, *words):
+        pty, fcntl, termios = map(pytest.importorskip, ('pty', 'fcntl', 'termios'))
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
+        self.process = subprocess.Popen(
+            [sys.executable, '-m', 'transmission_bridge', 'calibrate', *map(str, words)],
+            stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, 'TERM': 'xterm'},
+        )  # fmt: skip
+        os.close(theirs)
+        os.set_blocking(self._ours, False)
+        self.text = ''
+
+    def read(self):
+        """Return everything on the screen so far."""
+        try:
+            while part := os.read(self._ours, 65536):
+                self.text += part.decode(errors='replace')
+        except OSError:  # nothing more, or closed
+            pass
+        return self.text
+
+    def press(self, keys):
+        """Press keys; what was shown before is forgotten."""
+        self.read()
+        self.text = ''
+        os.write(self._ours, keys.encode())
+
+    def close(self):
+        """End it."""
+        self.process.kill()
+        self.process.wait()
+        os.close(self._ours)
+
+
+@pytest.mark.ros
+def test_an_arm_beside_its_bridge_is_calibrated_and_the_bridge_keeps_it(
+    harness, peer, request, tmp_path
+):
+    """A stranger that commands is an obstacle; the numbers of a pose are in bridge and file."""
+    text = robot_of([joint('arm'), joint('tool')], [servo('arm', 10.0), servo('tool', -2.0)])
+    urdf, tuned = tmp_path / 'arm.urdf', tmp_path / 'tuned.yaml'
+    urdf.write_text(text)
+    words = ['--urdf', urdf, '--ros-args', '-p', f'tuned_file:={tuned}', '-p', 'autostart:=true']
+    bridge = harness.Process('transmission_bridge.ros.bridge_main', words)
+    request.addfinalizer(bridge.clean_up)
+    bridge.wait_for('active')
+    states, stranger = (
+        peer.node.create_publisher(harness.JointState, topic, harness.RELIABLE)
+        for topic in ('actuator_states', 'actuator_commands')
+    )
+    terminal = Terminal(urdf, '--pose', 'arm=0.2', '--store')
+    request.addfinalizer(terminal.close)
+    position = {'arm_motor': 1.0, 'tool_motor': 2.0}
+
+    def shows(words):
+        def look():
+            names, values = [*position], [*position.values()]
+            states.publish(harness.JointState(name=names, position=values))
+            return words in terminal.read()
+
+        peer.spin_until(look, words)
+
+    shows('publishes actuator_commands: end it first')
+    peer.node.destroy_publisher(stranger)
+    terminal.press('')
+    shows('y: the torque is off')
+    terminal.press('y')
+    shows('towards +: begin')
+    for motor, way in (('arm_motor', -3.0), ('tool_motor', -1.0)):
+        terminal.press('d')
+        shows('then press d')
+        position[motor] += way
+        terminal.press('')
+        shows('then press d')
+        shows('JOINT')
+        terminal.press('d')
+        shows('towards +: begin')
+        terminal.press('n')
+        shows('towards +: begin')
+    terminal.press('p')
+    shows('±')
+    terminal.press('w')
+    shows('stored in')
+    terminal.process.wait(timeout=60)
+    assert terminal.process.returncode == 0
+    wanted = {
+        # The arm moved towards positive while its motor turned back: its reduction is negative.
+        'transmissions.arm_drive.joints.arm.mechanical_reduction': -10.0,
+        'transmissions.arm_drive.joints.arm.offset': 0.2 - position['arm_motor'] / -10.0,
+        'transmissions.tool_drive.joints.tool.offset': -position['tool_motor'] / -2.0,
+    }
+    assert peer.parameters(wanted) == pytest.approx(wanted)
+    assert 'transmissions.arm_drive.joints.arm.offset' in tuned.read_text()

@@ -1,0 +1,544 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The calibration files of LeRobot and of ORCA's hand, read as known positions, and written."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+from zoo.elements import CLAW, load, maps, params, ratio, transmission, urdf
+
+from transmission_bridge.tools.calibration import lerobot, orca
+from transmission_bridge.tools.calibration.lerobot import (
+    find_swept,
+    read_lerobot,
+    ServoRange,
+    write_lerobot,
+)
+from transmission_bridge.tools.calibration.numbers import fit_numbers, list_offsets, NumberMap
+from transmission_bridge.tools.calibration.orca import OrcaRange, read_orca, write_orca
+from transmission_bridge.tools.cli import UsageError
+
+ARM = Path(__file__).parents[2] / 'examples' / 'servo_arm' / 'servo_arm.urdf'
+TICK = math.pi / 2048
+
+#: An SO-101: the elbow passed from 4095 to 0 while it was swept, and the roll was not swept.
+RANGES = {
+    'shoulder_pan': (1024, 3072),
+    'shoulder_lift': (910, 3186),
+    'elbow_flex': (20, 4080),
+    'wrist_flex': (967, 3129),
+    'wrist_roll': (0, 4095),
+    'gripper': (1422, 2674),
+}
+
+
+def document(**ranges):
+    """Return a file, with another homing offset for each motor."""
+    fields = 'id', 'drive_mode', 'homing_offset', 'range_min', 'range_max'
+    return {
+        name: dict(zip(fields, (number, 0, 100 * number - 350, *each), strict=True))
+        for number, (name, each) in enumerate(ranges.items(), 1)
+    }
+
+
+def encode(value):
+    """Return a value as JSON."""
+    return json.dumps(value).encode()
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return the maps of examples/servo_arm."""
+    return load(ARM.read_text(encoding='utf-8'))
+
+
+def one(inside='', limit='lower="-1" upper="1"', motor='', **more):
+    """Return the maps of one joint ``q`` with its motor ``m``."""
+    text = f'revolute {limit} velocity="1" effort="1"' if limit else 'continuous'
+    return maps({'q': text}, transmission('t', 'Simple', {'q': inside}, {'m': motor}), **more)
+
+
+# -- LeRobot, read -------------------------------------------------------------------------------
+
+
+def test_a_file_is_kept_as_read():
+    """All five numbers of each motor, also negative ones; other fields are left."""
+    data = encode({'a': {**document(a=(5, 9))['a'], 'drive_mode': 1, 'more': None}})
+    assert read_lerobot(data, 'arm.json') == {'a': ServoRange(1, 1, -250, 5, 9)}
+
+
+@pytest.mark.parametrize(
+    ('data', 'words'),
+    [
+        (b'{', "'arm.json': expected JSON, found an error"),
+        (b'\xff', "'arm.json': expected JSON"),
+        (b'[' * 100_000, "'arm.json': expected JSON"),
+        (b'[1]', "'arm.json': expected a calibration file of LeRobot, motors by name, found [1]"),
+        (b'{}', 'found {}'),
+        (b'{"a": 3}', "'arm.json', motor 'a': expected the fields id, drive_mode, homing_offset"),
+        (b'{"a": {"id": 1}}', "range_min, range_max, found {'id': 1}"),
+    ],
+)
+def test_a_file_of_another_kind(data, words):
+    """The error names the file, the motor, what is expected and what was found."""
+    with pytest.raises(UsageError) as raised:
+        read_lerobot(data, 'arm.json')
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ('field', 'value', 'words'),
+    [
+        ('id', '1', ", id: expected a whole number of 32 bits, found '1'"),
+        ('id', True, ', id: expected a whole number of 32 bits, found True'),
+        ('id', None, ', id: expected a whole number of 32 bits, found None'),
+        ('id', 2**31, ', id: expected a whole number of 32 bits, found 2147483648'),
+        ('homing_offset', 0.5, 'homing_offset: expected a whole number of 32 bits, found 0.5'),
+        ('range_min', 10, 'expected range_min below the range_max 9, found 10'),
+        ('range_min', 9, 'expected range_min below the range_max 9, found 9'),
+    ],
+)
+def test_a_wrong_number(field, value, words):
+    """The error names the field of the motor."""
+    wrong = document(a=(5, 9))
+    wrong['a'][field] = value
+    with pytest.raises(UsageError) as raised:
+        read_lerobot(encode(wrong), 'arm.json')
+    assert str(raised.value).startswith("'arm.json', motor 'a'")
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ('low', 'high', 'expected'),
+    [
+        (0, 4095, 'unswept'),
+        (0, 4094, 'wrapped'),
+        (1, 4095, 'wrapped'),
+        (40, 3850, 'wrapped'),
+        (40, 3849, 'swept'),
+        (227, 3868, 'swept'),  # the widest joint of an SO-101, -2.744 to 2.841 rad
+        (0, 1, 'swept'),
+    ],
+)
+def test_which_ranges_are_stops(low, high, expected):
+    """A whole turn was not swept, and 0.93 turns or more went through the wrap."""
+    assert find_swept(ServoRange(1, 0, 0, low, high)) == expected
+
+
+def test_ranges_of_another_resolution():
+    """What LeRobot writes for a joint that was not swept depends on the servo."""
+    assert find_swept(ServoRange(1, 0, 0, 0, 1023), 1024) == 'unswept'
+    assert find_swept(ServoRange(1, 0, 0, 0, 4095), 8192) == 'swept'
+
+
+def test_two_stops_of_each_joint_that_was_swept(arm):
+    """The reversed shoulder is at its upper limit at range_min; two joints have a reason."""
+    ranges = read_lerobot(encode(document(**RANGES)), 'arm.json')
+    rows, notes = lerobot.list_rows(arm, ranges, is_confirmed=True)
+    expected = {
+        'shoulder_pan': ([math.pi / 2, 1.5 * math.pi], [-1.92, 1.92]),
+        'shoulder_lift': ([3186 * TICK, 910 * TICK], [-1.745, 1.745]),
+        'wrist_flex': ([967 * TICK, 3129 * TICK], [-1.658, 1.658]),
+        'gripper': ([1422 * TICK, 2674 * TICK], [-0.175, 1.745]),
+    }
+    assert [*rows] == [f'{name}_transmission' for name in expected]
+    for known, (actuators, joints) in zip(rows.values(), expected.values(), strict=True):
+        np.testing.assert_allclose(known.actuators[:, 0], actuators, rtol=0.0, atol=1e-9)
+        np.testing.assert_array_equal(known.joints[:, 0], joints)
+        np.testing.assert_allclose(known.slack[:, 0], 0.01 * (joints[1] - joints[0]))
+    elbow, roll = notes
+    assert elbow.startswith("'elbow_flex' is not known from its range: its range is nearly a turn")
+    assert roll.startswith("'wrist_roll' is not known from its range: it was not swept")
+
+
+def test_the_middle_is_a_guess(arm):
+    """It may be wrong by half of what the sweep missed: (3.84 - pi) / 2 for half a turn."""
+    ranges = read_lerobot(encode(document(shoulder_pan=(1024, 3072))), 'arm.json')
+    rows, (note,) = lerobot.list_rows(arm, ranges, is_confirmed=False)
+    known = rows['shoulder_pan_transmission']
+    np.testing.assert_allclose(known.actuators, [[math.pi]], rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(known.joints, [[0.0]], rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(known.slack, [[1.92 - math.pi / 2]], rtol=0.0, atol=1e-9)
+    assert "'shoulder_pan' is a guess" in note
+    assert '82% of its limits' in note
+    assert '0 +- 0.35 rad' in note
+
+
+@pytest.mark.parametrize('is_confirmed', [True, False])
+def test_offsets_follow_from_a_file(arm, is_confirmed):
+    """The offset is the middle of the limits less the middle of the range, by hand."""
+    pytest.importorskip('scipy', reason='scipy is not installed')
+    ranges = read_lerobot(encode(document(**RANGES)), 'arm.json')
+    rows, _ = lerobot.list_rows(arm, ranges, is_confirmed=is_confirmed)
+    expected = {'shoulder_pan': -math.pi, 'shoulder_lift': math.pi, 'gripper': 0.785 - math.pi}
+    for binding in arm.bindings:
+        joint = binding.spec.joints[0].name
+        if joint in expected:
+            maps_of_numbers = NumberMap(binding, arm.robot)
+            free = list_offsets(binding)
+            found = fit_numbers(maps_of_numbers, rows[binding.spec.name], free)
+            assert found.values[free[0]] == pytest.approx(expected[joint], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ('motor', 'scale', 'turn'),
+    [
+        ('', math.tau / 4096, 4096),
+        (params(position_unit='deg'), math.tau / 4096, 4096),
+        (params(position_unit='tick', ticks_per_turn=1000), math.tau / 1000, 1000),
+    ],
+)
+def test_ticks_are_those_of_the_driver_or_of_lerobot(motor, scale, turn):
+    """A driver in ticks says how many are a turn; degrees say nothing of ticks."""
+    ranges = {'m': ServoRange(1, 0, 0, 100, 500)}
+    rows, _ = lerobot.list_rows(one(motor=motor), ranges, is_confirmed=True)
+    np.testing.assert_allclose(rows['t'].actuators[:, 0], [100 * scale, 500 * scale])
+    whole = json.loads(write_lerobot(one(motor=motor, limit=''), 4096, ranges))
+    assert whole['m']['range_max'] == turn - 1
+
+
+def test_motors_that_the_robot_does_not_have_once(arm):
+    """A name of neither side is a sentence; two names of one motor are an error."""
+    ranges = {'sholder_pan': ServoRange(1, 0, 0, 100, 500)}
+    rows, (note,) = lerobot.list_rows(arm, ranges, is_confirmed=True)
+    assert not rows
+    assert "'sholder_pan' is not used" in note
+    assert 'shoulder_pan' in note
+    twice = dict.fromkeys(('gripper', 'gripper_servo'), ServoRange(1, 0, 0, 100, 500))
+    with pytest.raises(UsageError, match="'gripper' and 'gripper_servo' are one transmission"):
+        lerobot.list_rows(arm, twice, is_confirmed=True)
+
+
+LIMITED = 'revolute lower="-1" upper="1" velocity="1" effort="1"'
+TABLE = transmission('t', 'Tabulated', ['q'], ['m'], params(actuator='0 1 4', joint='-1 0 1'))
+
+
+@pytest.mark.parametrize(
+    ('robot', 'name', 'is_confirmed', 'words'),
+    [
+        (one(limit=''), 'q', True, "joint 'q': expected a lower and a higher limit"),
+        (maps({'j0': LIMITED, 'j1': LIMITED}, CLAW), 'm0', True, "'m0' is not used"),
+        (maps({'q': LIMITED}), 'q', True, "'q' is not used"),
+        (
+            maps({'q': LIMITED}, TABLE),
+            'q',
+            False,
+            'expected known stops, because its ratio varies',
+        ),
+    ],
+)
+def test_joints_that_are_not_known(robot, name, is_confirmed, words):
+    """Without limits, with two joints, without a transmission, or with a ratio that varies."""
+    ranges = {name: ServoRange(1, 0, 0, 100, 500)}
+    rows, (note,) = lerobot.list_rows(robot, ranges, is_confirmed=is_confirmed)
+    assert not rows
+    assert words in note
+
+
+def test_stops_of_a_ratio_that_varies():
+    """Two stops are known without a ratio."""
+    ranges = {'q': ServoRange(1, 0, 0, 100, 500)}
+    rows, notes = lerobot.list_rows(maps({'q': LIMITED}, TABLE), ranges, is_confirmed=True)
+    np.testing.assert_allclose(rows['t'].actuators[:, 0], [100 * TICK, 500 * TICK])
+    assert notes == []
+
+
+# -- LeRobot, written ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(('number', 'offset'), [(2, -1.5), (-2, 1.5)])
+def test_ranges_of_the_description(number, offset):
+    """The motor is at 1 and 5 rad with the joint at -1 and 1, in either order."""
+    robot = one(ratio(number, offset), motor=params(id=7))
+    expected = {'q': {'id': 7, 'drive_mode': 0, 'homing_offset': 0, 'range_min': 652}}
+    expected['q']['range_max'] = 3259
+    assert write_lerobot(robot) == (json.dumps(expected, indent=4) + '\n').encode()
+
+
+def test_a_previous_file_keeps_its_motors():
+    """Names, ids, drive modes and homing offsets; its ranges are replaced."""
+    previous = {'m': ServoRange(9, 1, -77, 3, 8)}
+    written = write_lerobot(one(ratio(2, -1.5), motor=params(id=7)), previous=previous)
+    assert read_lerobot(written, 'new') == {'m': ServoRange(9, 1, -77, 652, 3259)}
+
+
+@given(st.floats(0.2, 1.5), st.booleans(), st.floats(1.6, 2.4), st.floats(-1.0, 0.9))
+def test_what_is_written_is_read_again(number, is_reversed, middle, lower):
+    """Each stop is within half a tick of its limit, for any reduction and offset."""
+    signed = -number if is_reversed else number
+    limit = f'lower="{lower}" upper="1"'
+    robot = one(ratio(signed, -middle / signed), limit, params(id=1))
+    rows, _ = lerobot.list_rows(
+        robot, read_lerobot(write_lerobot(robot), 'new'), is_confirmed=True
+    )
+    mapped = robot.actuator_to_joint('position', rows['t'].actuators)
+    np.testing.assert_allclose(mapped, rows['t'].joints, atol=0.5001 * TICK / number)
+
+
+IDS = '<joint name="q"><param name="id">3</param></joint>'
+
+
+def test_where_an_id_stands():
+    """In the actuator, in the joint of the transmission, or in the joint of the block."""
+    plain = urdf({'q': LIMITED}, transmission('t', 'Simple', {'q': ratio(2, -1.5)}, {'m': ''}))
+    robots = [
+        one(ratio(2, -1.5), motor=params(id=3)),
+        load(plain.replace('role="joint1">', 'role="joint1"><param name="id">3</param>')),
+        load(plain.replace('<joint name="q"/>', IDS)),
+    ]
+    assert [read_lerobot(write_lerobot(each), '')['q'].id for each in robots] == [3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ('robot', 'names', 'words'),
+    [
+        (one(motor=params(id=1)), (), 'at two readings in 0 to 4095, because LeRobot counts no'),
+        (one(motor=params(id=1)), (), 'found -652 and 652'),
+        (one(ratio(0.0001, -1.5)), 'q', 'found 0 and 0'),
+        (one(ratio(2, -1.5)), (), '\'q\': expected <param name="id"> in its actuator or joint'),
+        (one(ratio(2, -1.5), motor=params(id='a')), (), "'q', id: expected a whole number"),
+        (one(ratio(2, -1.5)), 'p', "'p' is not used"),
+        (one(limit='upper="1"'), 'q', "'q': expected a lower and a higher limit of its position"),
+        (maps(['q']), (), 'expected transmissions, found none'),
+        (maps(['j0', 'j1'], CLAW), (), "'j0' is not used"),
+    ],
+)
+def test_what_cannot_be_written(robot, names, words):
+    """The error names the motor."""
+    previous = {name: ServoRange(1, 0, 0, 0, 1) for name in names}
+    with pytest.raises(UsageError) as raised:
+        write_lerobot(robot, previous=previous)
+    assert words in str(raised.value)
+
+
+def test_the_example_does_not_fit_into_one_turn(arm):
+    """Its roll passes the seam, as the README says; the others have the ranges in its file."""
+    file = read_lerobot(ARM.with_name('lerobot.json').read_bytes(), 'lerobot.json')
+    with pytest.raises(UsageError, match='wrist_roll') as raised:
+        write_lerobot(arm, previous=file)
+    assert 'found -1277 and 2364' in str(raised.value)
+    del file['wrist_roll']
+    assert read_lerobot(write_lerobot(arm, previous=file), 'new') == file
+
+
+def test_two_motors_with_one_id():
+    """LeRobot would move both."""
+    text = ''.join(transmission(n, 'Simple', [n], {f'm{n}': params(id=4)}) for n in 'pq')
+    with pytest.raises(UsageError, match="'q': expected an id of its own, found 4"):
+        write_lerobot(maps(['p', 'q'], text))
+
+
+# -- ORCA ----------------------------------------------------------------------------------------
+
+CONFIG = b"""
+joint_to_motor_map: {index: 4, ring: -7, wrist: 1}
+joint_roms: {index: [-30, 25.5], ring: [-25, 100], wrist: [-65, 35]}
+port: auto
+"""
+CALIBRATION = b"""
+motor_limits: {4: [-1.0, 1.0], 7: [0.5, 3.0], 1: [null, null]}
+joint_to_motor_ratios: {4: 0.036, 7: 0.02}
+joint_encoder_calibration: {ring: {enc_at_anchor_count: 5}}
+"""
+ROMS = {'index': (-30, 25.5), 'ring': (-25, 100), 'wrist': (-65, 35)}
+NUMBERS = {'index': (1.5, 0.1), 'ring': (-1.2, -0.3), 'wrist': (0.8, 0.0)}
+
+
+def hand(**numbers):
+    """Return the maps of a hand: reduction and offset of each joint."""
+    text = [
+        transmission(f't_{name}', 'Simple', {name: ratio(*each)}, [f'm_{name}'])
+        for name, each in numbers.items()
+    ]
+    return maps([*numbers], ''.join(text))
+
+
+@pytest.fixture
+def _yaml():
+    pytest.importorskip('yaml', reason='PyYAML is not installed')
+
+
+@pytest.mark.usefixtures('_yaml')
+def test_a_hand_is_kept_as_read():
+    """The sign in the map is the direction; a motor without limits was not calibrated."""
+    assert read_orca(CONFIG, CALIBRATION) == {
+        'index': OrcaRange(4, False, (-30.0, 25.5), (-1.0, 1.0), 0.036),
+        'ring': OrcaRange(7, True, (-25.0, 100.0), (0.5, 3.0), 0.02),
+        'wrist': OrcaRange(1, False, (-65.0, 35.0), None, 0.0),
+    }
+    assert {each.limits for each in read_orca(CONFIG, b'').values()} == {None}
+
+
+@pytest.mark.usefixtures('_yaml')
+def test_two_stops_of_each_joint_of_a_hand():
+    """In radians, exchanged for an inverted motor."""
+    ranges = read_orca(CONFIG, CALIBRATION)
+    rows, notes = orca.list_rows(hand(**NUMBERS), ranges, is_confirmed=True)
+    assert notes == ["'wrist' is not known from its range: its motor 1 has no limits yet"]
+    for name, actuators, joints in (
+        ('t_index', [-1.0, 1.0], [-math.pi / 6, 25.5 * math.pi / 180]),
+        ('t_ring', [3.0, 0.5], [-25 * math.pi / 180, 100 * math.pi / 180]),
+    ):
+        np.testing.assert_array_equal(rows[name].actuators[:, 0], actuators)
+        np.testing.assert_allclose(rows[name].joints[:, 0], joints, rtol=0.0, atol=1e-9)
+    rows, notes = orca.list_rows(hand(**NUMBERS), ranges, is_confirmed=False)
+    np.testing.assert_allclose(rows['t_ring'].actuators, [[1.75]])
+    np.testing.assert_allclose(rows['t_ring'].joints, [[37.5 * math.pi / 180]])
+    assert notes[0].startswith("'index' is a guess")
+
+
+@pytest.mark.usefixtures('_yaml')
+def test_a_hand_moves_as_described():
+    """With ORCA's own map, which is written here by hand, each joint is where ours has it."""
+    robot, shares = hand(**NUMBERS), np.linspace(0.0, 1.0, 11)
+    written = write_orca(robot, CONFIG, CALIBRATION)
+    for name, found in read_orca(CONFIG, written).items():
+        (low, high), (first, _) = ROMS[name], found.limits
+        degrees = low + shares * (high - low)
+        way = high - degrees if found.is_inverted else degrees - low
+        theirs = first + way * found.ratio
+        number, offset = NUMBERS[name]
+        np.testing.assert_allclose(theirs, number * (degrees * math.pi / 180 - offset), atol=1e-9)
+
+
+@pytest.mark.usefixtures('_yaml')
+def test_a_previous_calibration_keeps_its_other_keys():
+    """Anchors of encoders stay; the hand counts as calibrated, with its wrist if it has one."""
+    yaml = pytest.importorskip('yaml')
+    before, after = (
+        yaml.safe_load(each)
+        for each in (CALIBRATION, write_orca(hand(**NUMBERS), CONFIG, CALIBRATION))
+    )
+    assert after['joint_encoder_calibration'] == before['joint_encoder_calibration']
+    assert (after['calibrated'], after['wrist_calibrated']) == (True, True)
+    config = CONFIG.replace(b', wrist: 1}', b'}')
+    assert 'wrist_calibrated' not in yaml.safe_load(write_orca(hand(**NUMBERS), config))
+
+
+@pytest.mark.usefixtures('_yaml')
+@pytest.mark.parametrize(
+    ('old', 'new', 'words'),
+    [
+        (b'index: 4', b'index: 4.0', "'config.yaml', joint 'index', joint_to_motor_map: expected"),
+        (b'index: 4', b'index: 0', 'expected a whole number, not 0, found 0'),
+        (
+            b'index: 4',
+            b'index: 7',
+            "joint 'ring', joint_to_motor_map: expected a motor of its own",
+        ),
+        (b'index: [-30, 25.5], ', b'', 'joint_roms: expected two numbers, found None'),
+        (b'-30, 25.5', b'-30', 'expected two numbers, found [-30]'),
+        (b'-30, 25.5', b'30, 25.5', 'expected the lower number first, found [30, 25.5]'),
+        (b'-30, 25.5', b'-30, a', "expected a number, found 'a'"),
+        (b'-1.0, 1.0', b'-1.0, .nan', "'calibration.yaml', motor 4, motor_limits: expected a num"),
+        (b'0.036', b'true', 'joint_to_motor_ratios: expected a number, found True'),
+        (b'{index: 4, ring: -7, wrist: 1}', b'', 'expected joints in joint_to_motor_map'),
+        (
+            b'{index: 4, ring: -7, wrist: 1}',
+            b'[4]',
+            'joint_to_motor_map: expected keys and values',
+        ),
+        (CONFIG, b'- 1', "'config.yaml': expected keys and values, found [1]"),
+        (CONFIG, b'{', "'config.yaml': expected YAML, found an error"),
+        (CALIBRATION, b'!!bool a', "'calibration.yaml': expected YAML, found an error"),
+        (CALIBRATION, b'\xff', "'calibration.yaml': expected YAML, found an error"),
+    ],
+)
+def test_files_of_a_hand_with_an_error(old, new, words):
+    """The error names the file, the joint or the motor, and the key."""
+    with pytest.raises(UsageError) as raised:
+        read_orca(CONFIG.replace(old, new), CALIBRATION.replace(old, new))
+    assert words in str(raised.value)
+    assert '\n' not in str(raised.value)
+
+
+@pytest.mark.usefixtures('_yaml')
+@pytest.mark.parametrize(
+    ('numbers', 'words'),
+    [
+        (
+            {'index': (-1.5, 0.1)},
+            "expected the sign of its reduction in 't_index', found 4",
+        ),
+        ({'ring': (1.2, 0.0)}, "expected the sign of its reduction in 't_ring', found -7"),
+        ({'wrist': None}, "'wrist' is not used"),
+    ],
+)
+def test_hands_that_cannot_be_written(numbers, words):
+    """The sign in the configuration is that of the reduction, and each joint is described."""
+    given_numbers = {name: each for name, each in (NUMBERS | numbers).items() if each}
+    with pytest.raises(UsageError) as raised:
+        write_orca(hand(**given_numbers), CONFIG)
+    assert words in str(raised.value)
+
+
+@pytest.mark.usefixtures('_yaml')
+def test_a_hand_with_a_ratio_that_varies():
+    """ORCA's map has one ratio for each joint."""
+    config = b'{joint_to_motor_map: {q: 1}, joint_roms: {q: [-20, 20]}}'
+    with pytest.raises(UsageError, match="joint 'q': expected a constant ratio"):
+        write_orca(maps({'q': LIMITED}, TABLE), config)
+
+
+# -- export --------------------------------------------------------------------------------------
+
+
+def test_export_writes_for_lerobot(run, refuse, tmp_path):
+    """A file that exists is replaced with --force only, and keeps its motors."""
+    robot, target = tmp_path / 'robot.urdf', tmp_path / 'arm.json'
+    robot.write_text(
+        urdf({'q': LIMITED}, transmission('t', 'Simple', {'q': ratio(2, -1.5)}, {'m': ''}))
+    )
+    refuse('expected <param name="id">', 'export', robot, '--lerobot', target)
+    target.write_bytes(encode(document(m=(0, 4095))))
+    refuse('is there already; --force', 'export', robot, '--lerobot', target)
+    result = run('export', robot, '--lerobot', target, '--force')
+    assert (result.code, result.err) == (0, '')
+    assert result.out == f'written to {target}\n'
+    assert read_lerobot(target.read_bytes(), '') == {'m': ServoRange(1, 0, -250, 652, 3259)}
+    target.write_bytes(b'7')
+    refuse(f"'{target}': expected a calibration", 'export', robot, '--lerobot', target, '--force')
+    assert target.read_bytes() == b'7'
+
+
+@pytest.mark.usefixtures('_yaml')
+def test_export_writes_numbers_of_a_parameter_file_for_lerobot(export, tmp_path):
+    """The tuned offset, not the described one."""
+    text = urdf({'q': LIMITED}, transmission('t', 'Simple', {'q': ratio(2)}, {'m': params(id=1)}))
+    tuned = '/**: {ros__parameters: {transmissions.t.joints.q.offset: -1.5}}'
+    result = export(text.encode(), tuned, '--lerobot', tmp_path / 'arm.json')
+    assert result.code == 0
+    found = read_lerobot((tmp_path / 'arm.json').read_bytes(), '')
+    assert found == {'q': ServoRange(1, 0, 0, 652, 3259)}
+
+
+@pytest.mark.usefixtures('_yaml')
+def test_export_writes_for_a_hand(run, refuse, tmp_path):
+    """The configuration of the hand is beside the file."""
+    robot, target = tmp_path / 'robot.urdf', tmp_path / 'calibration.yaml'
+    robot.write_text(urdf(['q'], transmission('t', 'Simple', {'q': ratio(2)}, ['m'])))
+    refuse("config.yaml': No such file", 'export', robot, '--orca', target)
+    (tmp_path / 'config.yaml').write_text('{joint_to_motor_map: {q: 1}, joint_roms: {q: [0, 90]}}')
+    assert run('export', robot, '--orca', target).code == 0
+    ((low, high),) = [each.limits for each in read_orca(
+        (tmp_path / 'config.yaml').read_bytes(), target.read_bytes()
+    ).values()]  # fmt: skip
+    assert (low, high) == (0.0, pytest.approx(math.pi, abs=1e-9))
+
+
+def test_export_needs_one_thing_to_write(refuse, tmp_path):
+    """The description, or one of the files, of a robot without a rejected transmission."""
+    robot = tmp_path / 'robot.urdf'
+    robot.write_text(urdf(['q'], transmission('t', 'Simple', {'q': ratio(0)}, ['m'])))
+    refuse('expected --params-file YAML, --lerobot FILE or --orca FILE', 'export', robot)
+    two = ('--lerobot', tmp_path / 'a.json', '--output', tmp_path / 'new.urdf')
+    refuse('expected one of --output, --lerobot and --orca', 'export', robot, *two)
+    refuse("'t' is rejected: see", 'export', robot, '--lerobot', tmp_path / 'a.json')

@@ -1,0 +1,268 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge calibrate`` by hand, or from the file of a servo driver."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+import sys
+import time
+
+from lxml import etree
+
+from transmission_bridge.bridge.options import PREFIX
+from transmission_bridge.errors import closest
+from transmission_bridge.tools.bridge_client import BridgeClient
+from transmission_bridge.tools.calibration import lerobot, orca
+from transmission_bridge.tools.calibration.actions import AFTERWARDS, HandActions, make_lines
+from transmission_bridge.tools.calibration.hand import (
+    format_way,
+    HandCalibration,
+    name_values,
+    Outcome,
+)
+from transmission_bridge.tools.calibration.live import DriverFeed, make_hand
+from transmission_bridge.tools.calibration.numbers import Known
+from transmission_bridge.tools.cli import (
+    aligned,
+    clean_end,
+    Console,
+    Exit,
+    live_table,
+    named_values,
+    optional,
+    printable,
+    Result,
+    UsageError,
+    wrapped,
+)
+from transmission_bridge.tools.export import export
+from transmission_bridge.tools.files import check_output, write_output
+from transmission_bridge.tools.parameter_files import parameters_yaml
+from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
+from transmission_bridge.tools.watch_screen import open_keys
+from transmission_bridge.transmissions import RobotTransmissions
+
+#: Seconds between updates of the screen, and until a bridge has answered.
+_PERIOD, _PATIENCE = 0.1, 5.0
+
+#: Names of an output that is a description.
+_DESCRIPTIONS = ('.urdf', '.xml', '.xacro')
+
+
+def run(options: argparse.Namespace, console: Console) -> Exit:
+    """
+    Run the command without a recording.
+
+    :raises UsageError: If an option needs a recording.
+    """
+    if options.fix or options.report:
+        raise UsageError('--fix and --report need DATA, a recording')
+    if options.output:
+        check_output(options.output, force=options.force)
+    optional('scipy.optimize', 'calibrate')
+    setup = bridge_setup(options, [options.actuators])
+    description = read_robot_file(options.file)
+    robot, remarks = setup.robot(description)
+    hand = _make_hand(options, setup, robot)
+    files = [each for each in (options.lerobot, options.orca) if each]
+    notes = [*remarks, *(_read_files(options, robot, hand) if files else ())]
+    for note in notes:
+        console.err.line(wrapped(printable(note), console.err.width))
+    if not files and not _calibrate_live(options, console, setup, robot, hand):
+        console.err.line('ended without writing')
+        return Exit.INTERRUPTED
+    outcomes = [hand.judge(each) for each in hand.transmissions]
+    lines = list_result_lines(robot, hand, outcomes)
+    Result(
+        (wrapped(printable(line), console.out.width) for line in lines),
+        {'transmissions': [each.as_json() for each in outcomes]},
+    ).show(console, as_json=options.json)
+    if not files:
+        console.err.line(AFTERWARDS)
+    good = [each for each in outcomes if not each.refusal]
+    if options.output and good:
+        _write_output(options, setup, description, robot, good)
+        console.err.line(f'written to {printable(options.output)}')
+    return Exit.OK if len(good) == len(outcomes) else Exit.ERRORS
+
+
+def _make_hand(
+    options: argparse.Namespace, setup: BridgeSetup, robot: RobotTransmissions
+) -> HandCalibration:
+    periods = setup.periods(robot)
+    hand = make_hand(robot, periods, is_free=options.reductions, only=options.transmission)
+    hand.is_confirmed = options.stops
+    if not hand.transmissions:
+        raise UsageError(f"'{options.file}' has no transmission to calibrate")
+    return hand
+
+
+def _read_files(
+    options: argparse.Namespace, robot: RobotTransmissions, hand: HandCalibration
+) -> list[str]:
+    """Take the positions in files of servo drivers, and return notes about them."""
+    rows: dict[str, Known] = {}
+    notes: list[str] = []
+    if options.lerobot:
+        ranges = lerobot.read_lerobot(read_robot_file(options.lerobot), options.lerobot)
+        known, found = lerobot.list_rows(robot, ranges, is_confirmed=options.stops)
+        rows, notes = rows | known, notes + found
+    if options.orca:
+        config = str(Path(options.orca).with_name('config.yaml'))
+        files = (config, options.orca)
+        hands = orca.read_orca(read_robot_file(config), read_robot_file(options.orca), files)
+        known, found = orca.list_rows(robot, hands, is_confirmed=options.stops)
+        rows, notes = rows | known, notes + found
+    hand.transmissions = [each for each in hand.transmissions if each.name in rows]
+    for each in hand.transmissions:
+        known_rows = rows[each.name]
+        each.has_directions = True  # as the description has them
+        each.is_guess = not options.stops
+        each.poses = [*zip(known_rows.actuators, known_rows.joints, known_rows.slack, strict=True)]
+    return notes
+
+
+def _calibrate_live(
+    options: argparse.Namespace,
+    console: Console,
+    setup: BridgeSetup,
+    robot: RobotTransmissions,
+    hand: HandCalibration,
+) -> bool:
+    """
+    Return whether the user wrote what is known.
+
+    :raises UsageError: If the output is not a terminal, or the bridge rejects the numbers.
+    """
+    pose = _read_pose(options, robot)
+    topics = setup.options.actuator_state_topics if options.params_file else (options.actuators,)
+    names = {topic: setup.names_of_driver(robot, topic) for topic in topics}
+    client = BridgeClient('transmission_bridge_calibrate', options.node)
+    try:
+        feed = DriverFeed(client, hand, names)
+        client.follow_topics(feed.receivers)
+        actions = HandActions(hand, pose, feed.find_obstacle)
+        with (
+            clean_end(as_interrupt=True),
+            live_table(console) as live,
+            open_keys(live and sys.stdin) as read_keys,
+        ):
+            if live is None:
+                raise UsageError('calibration by hand needs a terminal, and rich')
+            text = optional('rich.text', 'cli').Text
+            group = optional('rich.console', 'cli').Group
+            while actions.finished is None:
+                client.spin_for(_PERIOD)
+                actions.handle_keys(read_keys())
+                lines = make_lines(actions, live.console.size.width)
+                shown = [text(*line, no_wrap=True, overflow='crop') for line in lines]
+                live.update(group(*shown), refresh=True)
+        if actions.finished and options.store:
+            console.err.line(printable(_store_numbers(client, actions.outcomes)))
+        return bool(actions.finished)
+    finally:
+        client.close()
+
+
+def _store_numbers(client: BridgeClient, outcomes: Sequence[Outcome]) -> str:
+    """
+    Store the numbers in the bridge, and return what it says.
+
+    :raises UsageError: If it rejects them.
+    """
+    answers: list[tuple[str, str]] = []
+    values = {PREFIX + name: value for name, value in name_values(outcomes).items()}
+    client.store_numbers(values, lambda *answer: answers.append(answer))
+    end = time.monotonic() + _PATIENCE
+    while not answers and time.monotonic() < end:
+        client.spin_for(_PERIOD)
+    reason, stored = answers[0] if answers else ('it does not answer', '')
+    if reason:
+        raise UsageError(f'{client.bridge} does not store the numbers: {reason}')
+    return f'{client.bridge}: {stored}'
+
+
+def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[str, float]:
+    """Return positions by joint, from values or from a ``group_state`` of an SRDF."""
+    if not options.srdf:
+        return named_values(options.pose, robot.joint_names, 'joint', robot.lost_joints)
+    try:
+        tree = etree.fromstring(read_robot_file(options.srdf))
+    except etree.XMLSyntaxError as error:
+        raise UsageError(f"'{options.srdf}' is not XML: {error}") from None
+    states = {each.get('name', ''): each for each in tree.iter('group_state')}
+    if len(options.pose) != 1 or options.pose[0] not in states:
+        found = options.pose[0] if options.pose else ''
+        raise UsageError(
+            f"'{options.srdf}': expected --pose with one of {', '.join(states) or 'no pose'}, "
+            f"found '{found}'{closest(found, states)}"
+        )
+    pairs = [f'{each.get("name")}={each.get("value")}' for each in states[options.pose[0]]]
+    known = [pair for pair in pairs if pair.rpartition('=')[0] in robot.joint_names]
+    return named_values(known, robot.joint_names, 'joint', robot.lost_joints)
+
+
+# -- Results --------------------------------------------------------------------------------------
+
+
+def list_result_lines(
+    robot: RobotTransmissions, hand: HandCalibration, outcomes: Sequence[Outcome]
+) -> Iterator[str]:
+    """Yield the numbers before and after, their uncertainty, and what is missing."""
+    before = {each.name: each.value for each in robot.parameters.values()}
+    rows = [('NUMBER', 'BEFORE', 'AFTER')]
+    rows += [
+        (name, f'{before[name]:.6g}', f'{value:.6g}')
+        for name, value in name_values(outcomes).items()
+    ]
+    yield from aligned(rows, right=(1, 2)) if len(rows) > 1 else ()
+    tracks = {track.name: track for each in hand.transmissions for track in each.tracks}
+    for each in outcomes:
+        if each.refusal:
+            yield f'{each.transmission} keeps its numbers: {each.refusal}'
+            continue
+        about = ', '.join(
+            f'{name} ± {format_way(away, tracks[name])}' for name, away in each.uncertainty.items()
+        )
+        kind = 'a guess, ' if each.is_guess else ''
+        notes = ''.join(f'; {note}' for note in each.notes)
+        yield f'{each.transmission}: {kind}{about}{notes}'
+    known = [each for each in outcomes if not each.refusal]
+    if known and (worst := max(known, key=lambda each: each.contradiction)).contradiction:
+        yield f'largest contradiction: {worst.contradiction:.2g} in {worst.transmission}'
+
+
+def _write_output(
+    options: argparse.Namespace,
+    setup: BridgeSetup,
+    description: bytes,
+    robot: RobotTransmissions,
+    outcomes: Sequence[Outcome],
+) -> None:
+    values = {PREFIX + name: value for name, value in name_values(outcomes).items()}
+    if options.output.lower().endswith(_DESCRIPTIONS):
+        numbers = {**setup.numbers, **values}
+        data = export(description, numbers, setup.aliases).data
+    else:
+        data = parameters_yaml(
+            [
+                (
+                    each.transmission,
+                    [(path, value, _describe_change(robot, each, path))
+                     for path, value in each.values.items()],
+                )
+                for each in outcomes
+            ],
+            'Found by "transmission_bridge calibrate"\n'
+            'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE',
+        ).encode()  # fmt: skip
+    write_output(options.output, data, force=options.force)
+
+
+def _describe_change(robot: RobotTransmissions, outcome: Outcome, path: Sequence[str]) -> str:
+    before = robot.parameters['.'.join((outcome.transmission, *path))].value
+    return f'was {before:.9g}' + (', a guess' if outcome.is_guess else '')

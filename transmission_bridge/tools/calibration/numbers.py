@@ -1,0 +1,460 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+The numbers of a transmission from known positions: one equation for poses, stops and recordings.
+
+With the positions ``a`` of the actuators [rad or m at the motor], and joint ``j`` known to be at
+``q``, the free numbers ``theta`` (offsets, on request reductions and dimensions) solve::
+
+    f_j(a; theta) = q
+
+by least squares. Each known position may be wrong by its slack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+import itertools
+import math
+
+import numpy as np
+
+from transmission_bridge.description.specs import RobotDescription, TransmissionEnd
+from transmission_bridge.errors import TransmissionBridgeError
+from transmission_bridge.tools.cli import optional
+from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.builder import build_transmission
+from transmission_bridge.transmissions.transmission import Transmission
+from transmission_bridge.transmissions.tunable import ParameterPath
+from transmission_bridge.types import Array
+
+#: Largest position [rad or m]; what is further off comes from a number of absurd size.
+_LARGEST = 1e9
+
+#: A difference that is worse than every other: of a position outside of the domain.
+_OUTSIDE = 10.0
+
+#: Step of a number for slopes, as a share of its size.
+_STEP = 1e-5
+
+#: Share of a number in a combination that is not determined, from which neither is the number.
+_PART = 0.1
+
+#: Another joint moves by less than this share of the motion of the joint that is moved by hand.
+_ASIDE = 0.6
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """
+    Rows of actuator positions at which positions of joints are known.
+
+    :param actuators: Shape ``(rows, n_actuators)`` [rad or m at the motor].
+    :param joints: Shape ``(rows, n_joints)`` [rad or m], NaN: unknown.
+    :param slack: How far a joint may have been from there, same shape.
+    """
+
+    actuators: Array
+    joints: Array
+    slack: Array
+
+    @classmethod
+    def join(cls, rows: Sequence[tuple[Array, Array, Array]]) -> Known:
+        """Return the table of rows of actuators, joints and slack."""
+        actuators, joints, slack = (np.array(each) for each in zip(*rows, strict=True))
+        return cls(actuators, joints, slack)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """
+    The numbers that fit known positions.
+
+    :param values: The free numbers by path; those that are not determined keep their values.
+    :param missing: The free numbers that the positions do not determine.
+    :param residuals: Known minus mapped positions, shape ``(rows, n_joints)``, NaN if unknown.
+    :param mapped: Mapped positions, same shape.
+    :param reach: Largest error of each number if each position is wrong by its slack and by its
+        residual.
+    :param errors: Standard error of each number from the residuals; infinite without more
+        positions than numbers.
+    :param slopes: Change of the known joints' mapped positions with each number, row by row, shape
+        ``(known positions, numbers)``.
+    """
+
+    values: Mapping[ParameterPath, float]
+    missing: tuple[ParameterPath, ...]
+    residuals: Array
+    mapped: Array
+    reach: Mapping[ParameterPath, float]
+    errors: Mapping[ParameterPath, float]
+    slopes: Array
+
+    @property
+    def contradiction(self) -> float:
+        """The largest difference between a known and a mapped position [rad or m]."""
+        known = np.abs(self.residuals[np.isfinite(self.residuals)])
+        return float(known.max(initial=0.0))
+
+
+def list_offsets(binding: Binding) -> tuple[ParameterPath, ...]:
+    """Return the offsets of the joints, or of the actuators of a mechanism without the former."""
+    paths = [each.path for each in binding.tunables if each.path[-1] == 'offset']
+    joints = [path for path in paths if path[0] == 'joints']
+    return tuple(joints or (path for path in paths if path[0] == 'actuators'))
+
+
+def list_reductions(binding: Binding) -> tuple[ParameterPath, ...]:
+    """Return the reductions of the side that states them, because only products are known."""
+    found: dict[str, list[ParameterPath]] = {'actuators': [], 'joints': []}
+    members = {'actuators': binding.spec.actuators, 'joints': binding.spec.joints}
+    given = dict.fromkeys(members, False)
+    for side, ends in members.items():
+        for each in binding.tunables:
+            if each.path[0] == side and each.path[-1] == 'mechanical_reduction':
+                found[side].append(each.path)
+                given[side] |= _is_given(ends, each.path[1])
+    side = 'joints' if not found['actuators'] or given['joints'] > given['actuators'] else ''
+    return tuple(found[side or 'actuators'])
+
+
+def _is_given(ends: Sequence[TransmissionEnd], name: str) -> bool:
+    return any(end.name == name and 'mechanical_reduction' in end.given for end in ends)
+
+
+class NumberMap:
+    """
+    The map of a transmission as a function of its numbers.
+
+    :param binding: The transmission.
+    :param robot: The description, which linkages read.
+    :param numbers: Values instead of the present ones.
+    :param zeros: Its zeros, if they are known: positions with other zeros are then found fast.
+    """
+
+    def __init__(
+        self,
+        binding: Binding,
+        robot: RobotDescription,
+        numbers: Mapping[ParameterPath, float] | None = None,
+        zeros: Sequence[Zero] = (),
+    ) -> None:
+        self.zeros = zeros
+        self.binding, self.robot = binding, robot
+        self._type = type(binding.transmission)
+        present = {each.path: float(each.value) for each in binding.tunables}
+        self.numbers: Mapping[ParameterPath, float] = {**present, **(numbers or {})}
+        self._newest: tuple[Mapping[ParameterPath, float], Transmission] = (
+            present,
+            binding.transmission,
+        )
+
+    def widened(self, share: float) -> NumberMap:
+        """
+        Return the map with a wider range of joints, if the mechanism has it.
+
+        A position at the end of the range would be outside with numbers that are slightly wrong.
+
+        :param share: Share of the range, at both ends.
+        """
+        ends = {path: self.numbers.get((*path[:-1], 'upper'), 0.0) for path in self.numbers
+                if path[-1] == 'lower'}  # fmt: skip
+        numbers = dict(self.numbers)
+        for path, upper in ends.items():
+            way = share * (upper - self.numbers[path])
+            numbers |= {path: self.numbers[path] - way, (*path[:-1], 'upper'): upper + way}
+        wider = NumberMap(self.binding, self.robot, numbers, self.zeros)
+        try:
+            wider.build({})
+        except TransmissionBridgeError:
+            return self
+        return wider
+
+    def build(self, values: Mapping[ParameterPath, float]) -> Transmission:
+        """
+        Return the transmission with other values of some numbers.
+
+        :raises TransmissionBridgeError: If a value is invalid.
+        """
+        numbers = {**self.numbers, **values}
+        if numbers != self._newest[0]:
+            binding, _ = build_transmission(self._type, self.binding.spec, numbers, self.robot)
+            self._newest = numbers, binding.transmission
+        return self._newest[1]
+
+    def map_positions(
+        self, values: Mapping[ParameterPath, float], actuators: Array, guess: Array | None = None
+    ) -> Array:
+        """Return positions of the joints, NaN outside of the domain and for invalid numbers."""
+        n_joints = len(self.binding.spec.joints)
+        shifts = {zero.path: zero for zero in self.zeros if zero.place is not None}
+        if values.keys() <= shifts.keys():  # no other transmission has to be built
+            way = np.zeros(np.shape(actuators)[-1])
+            for path, value in values.items():
+                zero = shifts[path]
+                way[zero.place] += zero.factor * (value - self.numbers[path])
+            values, actuators = {}, actuators + way
+        with np.errstate(all='ignore'):
+            try:
+                found = self.build(values).actuator_to_joint('position', actuators, guess=guess)
+            except TransmissionBridgeError:
+                return np.full((len(actuators), n_joints), np.nan)
+        found = np.asarray(found)[:, :n_joints]
+        return np.where(np.abs(found) <= _LARGEST, found, np.nan)
+
+    def slopes(self, values: Mapping[ParameterPath, float]) -> Array:
+        """
+        Return the motion of each joint per motion of each actuator, with all joints at zero.
+
+        :returns: Shape ``(n_joints, n_actuators)``.
+        """
+        transmission, n_joints = self.build(values), len(self.binding.spec.joints)
+        at = transmission.joint_to_actuator('position', np.zeros(n_joints))
+        unit = np.eye(len(self.binding.spec.actuators))
+        found = transmission.actuator_to_joint(
+            'velocity', unit, at=np.broadcast_to(at, unit.shape)
+        )
+        return np.asarray(found)[:, :n_joints].T
+
+
+def fit_numbers(
+    maps: NumberMap,
+    known: Known,
+    free: Sequence[ParameterPath],
+    start: Mapping[ParameterPath, float] | None = None,
+    least: float = 1e-6,
+) -> Fit:
+    """
+    Return the free numbers that fit known positions best.
+
+    :param free: Paths of the numbers; the others keep their values.
+    :param start: First values instead of the present ones.
+    :param least: Share of the largest singular value below which a combination of numbers is not
+        determined.
+    """
+    least_squares = optional('scipy.optimize', 'calibrate').least_squares
+    is_known = np.isfinite(known.joints)
+    guess = np.where(is_known, known.joints, 0.0)
+    first = np.array([{**maps.numbers, **(start or {})}[path] for path in free])
+    sizes = np.array([
+        1.0 if path[-1] == 'offset' else max(abs(x), 1e-9)
+        for path, x in zip(free, first, strict=True)
+    ])  # fmt: skip
+
+    def name_values(x: Array) -> dict[ParameterPath, float]:
+        return dict(zip(free, (x * sizes).tolist(), strict=True))
+
+    def compare(x: Array) -> Array:
+        found = known.joints - maps.map_positions(name_values(x), known.actuators, guess)
+        return np.where(np.isfinite(found), found, _OUTSIDE)[is_known]
+
+    # A solved position is exact to 1e-10 only, so small steps have no slope.
+    solved = least_squares(
+        compare, first / sizes, diff_step=_STEP, ftol=1e-12, xtol=1e-10, gtol=1e-12, max_nfev=50
+    )
+    _, singular, rows = np.linalg.svd(solved.jac, full_matrices=True)
+    singular = np.pad(singular, (0, len(free) - len(singular)))
+    is_lost = singular <= least * singular.max(initial=1e-300)
+    lost = np.abs(rows[is_lost]).max(axis=0, initial=0.0) > _PART
+    missing = tuple(path for path, each in zip(free, lost, strict=True) if each)
+    values = name_values(np.where(lost, first / sizes, solved.x))
+    mapped = maps.map_positions(values, known.actuators, guess)
+    inverse = np.linalg.pinv(solved.jac, rcond=least) * sizes[:, np.newaxis]
+    reach = np.abs(inverse) @ (known.slack[is_known] + np.abs(solved.fun))
+    spare = int(is_known.sum()) - len(free)
+    square = float(np.square(solved.fun).sum()) / spare if spare > 0 else math.inf
+    errors = np.sqrt(np.square(inverse).sum(axis=1) * square)
+    return Fit(
+        values,
+        missing,
+        np.where(is_known, known.joints - mapped, np.nan),
+        mapped,
+        dict(zip(free, reach.tolist(), strict=True)),
+        dict(zip(free, errors.tolist(), strict=True)),
+        -solved.jac / sizes,
+    )
+
+
+# -- Zeros ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Zero:
+    """
+    A number that shifts the zero of a joint, or of an actuator.
+
+    :param path: The number.
+    :param place: The actuator, ``None`` for a joint's offset.
+    :param factor: Motion of the actuator with the effect of a change of the number by one.
+    """
+
+    path: ParameterPath
+    place: int | None = None
+    factor: float = 1.0
+
+
+def find_zeros(maps: NumberMap, middle: Array, reach: Array) -> tuple[Zero, ...]:
+    """
+    Return the numbers that shift the zeros of the encoders.
+
+    If a ratio varies, only a number with the effect of a motion of an actuator does so: the
+    ``offset`` of an actuator of a linkage, the ``crank_angle`` of an ankle. Without one for each
+    actuator there are no zeros: offsets of joints would be right at a few positions only. If the
+    ratios are constant, the zeros are the offsets of the joints.
+
+    :param middle: The middle of the range of each joint [rad or m].
+    :param reach: Half of the range of each joint.
+    """
+    transmission = maps.build({})
+    if not transmission.is_constant:
+        shares = np.array([[-0.5, 0.4], [0.3, -0.6], [0.6, 0.5], [-0.2, -0.3]])
+        shares = np.resize(shares, (4, len(middle)))
+        with np.errstate(all='ignore'):
+            at = transmission.joint_to_actuator('position', middle + shares * reach)
+            at = at[np.isfinite(at).all(axis=1)]
+            unit = np.eye(at.shape[1])[:, np.newaxis] * np.ones((1, len(at), 1))
+            where = np.broadcast_to(at, unit.shape)
+            slopes = transmission.actuator_to_joint('velocity', unit, at=where)
+        slopes = slopes[..., : len(middle)].reshape(len(unit), -1)
+        found = {
+            zero.place: zero for path in maps.numbers for zero in _match(maps, path, at, slopes)
+        }
+        return tuple(found.values()) if len(found) == len(unit) else ()
+    return tuple(Zero(path) for path in list_offsets(maps.binding))
+
+
+def _match(maps: NumberMap, path: ParameterPath, at: Array, slopes: Array) -> Iterator[Zero]:
+    """Yield the actuator whose motion has the effect of a number."""
+    ends = [
+        maps.map_positions({path: maps.numbers[path] + change}, at) for change in (-_STEP, _STEP)
+    ]
+    slope = ((ends[1] - ends[0]) / (2.0 * _STEP)).ravel()
+    if not np.isfinite(slope).all() or not np.abs(slope).max(initial=0.0) > 1e-6:
+        return
+    for place, own in enumerate(slopes):
+        factor = float(own @ slope / (own @ own))
+        if np.abs(slope - factor * own).max() <= 1e-4 * np.abs(slope).max():
+            yield Zero(path, place, factor)
+
+
+def guess_zeros(
+    maps: NumberMap, zeros: Sequence[Zero], known: Known, middle: Array
+) -> dict[ParameterPath, float]:
+    """
+    Return first values of the zeros of actuators: the best of those that follow from a row.
+
+    :param middle: The middle of the range of each joint [rad or m], where a joint is unknown.
+    """
+    moved = [zero for zero in zeros if zero.place is not None]
+    if not moved:
+        return {}
+    places = np.where(np.isfinite(known.joints), known.joints, middle)
+    with np.errstate(all='ignore'):
+        wanted = maps.build({}).joint_to_actuator('position', places)
+        shifts = wanted - known.actuators
+        shifts = shifts[np.isfinite(shifts).all(axis=1)]
+    rows = [np.zeros(shifts.shape[1]), *shifts, *(shifts.mean(axis=0, keepdims=True))]
+    guesses = [
+        {each.path: maps.numbers[each.path] + float(row[each.place]) / each.factor
+         for each in moved}
+        for row in rows
+    ]  # fmt: skip
+
+    def find_distance(values: Mapping[ParameterPath, float]) -> float:
+        away = known.joints - maps.map_positions(values, known.actuators, places)
+        away = np.where(np.isfinite(away), away, _OUTSIDE)[np.isfinite(known.joints)]
+        return float(np.square(away).sum())
+
+    return min(guesses, key=find_distance)
+
+
+# -- Directions -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """
+    A joint was moved by hand towards positive.
+
+    :param joint: Its place in the transmission.
+    :param way: The motion of the actuators, shape ``(n_actuators,)``.
+    """
+
+    joint: int
+    way: Array
+
+
+@dataclass(frozen=True)
+class Signs:
+    """
+    Signs of reductions that explain how joints were moved.
+
+    :param values: Reductions with another sign than now; ``None`` if no signs explain the motion.
+    :param problem: What is wrong and where to change it, or which motion is missing.
+    """
+
+    values: Mapping[ParameterPath, float] | None
+    problem: str = ''
+
+
+def find_signs(maps: NumberMap, moves: Sequence[Move]) -> Signs:
+    """
+    Return the signs of reductions for which each move is positive at its joint.
+
+    The joints that were not moved by hand stay behind. Without a solution, the motion with
+    exchanged actuators is tried, to say what is wrong.
+    """
+    joints = [member.name for member in maps.binding.spec.joints]
+    moved = {move.joint for move in moves}
+    if missing := [name for place, name in enumerate(joints) if place not in moved]:
+        return Signs(None, f'move {" and ".join(missing)} towards positive')
+    straight = range(len(maps.binding.spec.actuators))
+    if fitting := _list_fitting(maps, moves, straight):
+        values = min(fitting, key=len)
+        return Signs(values)
+    names = [member.name for member in maps.binding.spec.actuators]
+    for order in itertools.permutations(straight):
+        if list(order) != list(straight) and _list_fitting(maps, moves, order):
+            swapped = [names[place] for place, other in enumerate(order) if place != other]
+            return Signs(
+                None,
+                f'the motion fits if {" and ".join(swapped)} are exchanged: exchange their names '
+                'in the <transmission>, or their wires or numbers in the driver',
+            )
+    return Signs(
+        None,
+        f"'{maps.binding.spec.name}' cannot move its joints so with any signs of its reductions: "
+        f'reverse the count of {" or ".join(names)} in the driver, or check the mechanism',
+    )
+
+
+def _list_fitting(
+    maps: NumberMap, moves: Sequence[Move], order: Sequence[int]
+) -> list[dict[ParameterPath, float]]:
+    found = []
+    for values in _list_sign_changes(maps):
+        slopes = maps.slopes(values)
+        ways = [(move.joint, slopes @ move.way[list(order)]) for move in moves]
+        if all(_is_positive(joint, way) for joint, way in ways):
+            found.append(values)
+    return found
+
+
+def _list_sign_changes(maps: NumberMap) -> Iterator[dict[ParameterPath, float]]:
+    """Yield each choice of signs, the present one first, that the type accepts."""
+    paths = list_reductions(maps.binding)
+    for count in range(len(paths) + 1):
+        for chosen in itertools.combinations(paths, count):
+            values = {path: -maps.numbers[path] for path in chosen}
+            try:
+                maps.build(values)
+            except TransmissionBridgeError:
+                continue
+            yield values
+
+
+def _is_positive(joint: int, way: Array) -> bool:
+    aside = np.abs(np.delete(way, joint))
+    return bool(way[joint] > 0.0 and (aside <= _ASIDE * way[joint]).all())

@@ -1,0 +1,129 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""What the calibration files of servo drivers have in common: names, numbers, and two stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+import reprlib
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from transmission_bridge.errors import closest
+from transmission_bridge.tools.calibration.numbers import Known
+from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.units import joint_unit
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.binding import Binding
+
+#: How far a joint at a stop may be from there, as a share of its range: a soft stop, play, and a
+#: limit in whole degrees.
+STOP_SLACK = 0.01
+
+
+def match_names(
+    robot: RobotTransmissions, names: Collection[str]
+) -> tuple[dict[str, Binding], list[str]]:
+    """
+    Return the transmission of each name in a file, and a sentence for each other name.
+
+    A name is that of the actuator, else that of the joint, of a transmission that has one of each.
+
+    :raises UsageError: If two names mean one transmission.
+    """
+    single = [
+        each
+        for each in robot.bindings
+        if not each.is_identity and len(each.spec.joints) == len(each.spec.actuators) == 1
+    ]
+    known = {each.spec.joints[0].name: each for each in single}
+    known |= {each.spec.actuators[0].name: each for each in single}
+    matched = {name: known[name] for name in names if name in known}
+    used: dict[str, str] = {}
+    for name, binding in matched.items():
+        if (other := used.setdefault(binding.spec.name, name)) != name:
+            raise UsageError(f"'{other}' and '{name}' are one transmission, which has one motor")
+    expected = 'expected the joint or the actuator of a transmission with one of each'
+    return matched, [
+        f"'{name}' is not used: {expected}{closest(name, known)}"
+        for name in names
+        if name not in known
+    ]
+
+
+def find_ends(binding: Binding, lower: float, upper: float) -> tuple[float, float]:
+    """
+    Return the positions of the actuator [rad or m] with the joint at two positions.
+
+    :raises UsageError: If they are infinite, unreachable or equal.
+    """
+    joint = binding.spec.joints[0].name
+    ends = np.array([[lower], [upper]])
+    if not np.isfinite(ends).all() or lower >= upper:
+        raise UsageError(
+            f"joint '{joint}': expected a lower and a higher limit of its position, "
+            f'found {lower:.6g} and {upper:.6g}'
+        )
+    with np.errstate(all='ignore'):
+        low, high = binding.transmission.joint_to_actuator('position', ends)[:, 0].tolist()
+    if not np.isfinite([low, high]).all() or low == high:
+        raise UsageError(
+            f"joint '{joint}': expected limits that '{binding.spec.name}' reaches, "
+            f'found {lower:.6g} and {upper:.6g}, with its actuator at {low:.6g} and {high:.6g}'
+        )
+    return low, high
+
+
+#: Positions of an actuator at the stops of a joint, and of the joint there, the lower one first.
+Stops: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
+
+
+def list_known(
+    robot: RobotTransmissions,
+    names: Collection[str],
+    find_stops: Callable[[str, Binding], Stops],
+    *,
+    is_confirmed: bool,
+) -> tuple[dict[str, Known], list[str]]:
+    """
+    Return known positions by transmission, and sentences about what is not known or a guess.
+
+    :param names: The names in a file.
+    :param find_stops: Returns the stops of a name, or raises UsageError with the reason.
+    :param is_confirmed: Whether the joints were at these stops: two rows. Otherwise one, a guess:
+        the middle of the actuator's positions is the middle of the joint's, wrong by half the
+        difference of the two ranges.
+    :raises UsageError: If two names mean one transmission.
+    """
+    matched, notes = match_names(robot, names)
+    rows: dict[str, Known] = {}
+    for name, binding in matched.items():
+        try:
+            actuators, joints = find_stops(name, binding)
+            slack = STOP_SLACK * (joints[1] - joints[0])
+            if not is_confirmed:
+                low, high = find_ends(binding, *joints)
+                if not binding.transmission.is_constant:
+                    raise UsageError('expected known stops, because its ratio varies')
+                share = abs((actuators[1] - actuators[0]) / (high - low))
+                slack = max(slack, abs(share - 1.0) / 2.0 * (joints[1] - joints[0]))
+                middle = (joints[0] + joints[1]) / 2.0
+                unit = joint_unit(robot.robot, binding.spec.joints[0].name)
+                notes.append(
+                    f"'{name}' is a guess: the middle of its range ({share:.0%} of its limits) is "
+                    f'taken as the middle of its limits, {middle:.4g} +- {slack:.2g} {unit}'
+                )
+        except UsageError as error:
+            notes.append(f"'{name}' is not known from its range: {error}")
+            continue
+        table = np.array([actuators, joints]).T[:, :, np.newaxis]
+        table = table if is_confirmed else table.mean(axis=0, keepdims=True)
+        rows[binding.spec.name] = Known(table[:, 0], table[:, 1], np.full_like(table[:, 1], slack))
+    return rows, notes
+
+
+def refuse(place: str, expected: str, found: Any) -> UsageError:
+    """Return the error of a place in a file, to be raised."""
+    return UsageError(f'{place}: expected {expected}, found {reprlib.repr(found)}')
