@@ -167,7 +167,7 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     Jacobian varies, limits are ranges, sampled over the positions within the domain and the limits
     of the joints. Limits of the joints from the actuators' own limits follow the same rules.
     """
-    transmission, limits = binding.transmission, _read_joint_limits(robot, binding)
+    transmission, limits = binding.transmission, read_joint_limits(robot, binding)
     joints = [(each.name, joint_unit(robot.robot, each.name)) for each in binding.spec.joints]
     unit = actuator_unit(robot.robot, binding)
     actuators = [(each.name, unit) for each in binding.spec.actuators]
@@ -191,7 +191,7 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     return TransmissionLimits(*found, own_limits, allowed_limits, tuple(regions or ()))
 
 
-def _read_joint_limits(robot: RobotTransmissions, binding: Binding) -> Array:
+def read_joint_limits(robot: RobotTransmissions, binding: Binding) -> Array:
     """Return lower, upper, velocity and effort, shape ``(4, n)``."""
     limits = [effective_limits(robot.robot, each.name) for each in binding.spec.joints]
     rows = [(each.lower, each.upper, each.velocity, each.effort) for each in limits]
@@ -387,7 +387,7 @@ def limit_findings(
             'positions that the limits of its joints allow: they are near a dead centre; narrow '
             'these limits',
         )
-    share, ends = _compute_reach_share(binding, _read_joint_limits(robot, binding)[:2])
+    share, ends = _compute_reach_share(binding, read_joint_limits(robot, binding)[:2])
     for joint, (low, high) in zip(limits.joints, ends, strict=True):
         if joint.lower < low or high < joint.upper:
             yield warning(
@@ -403,7 +403,7 @@ def limit_findings(
         yield replace(warning(spec, f'{text} positions within its joint limits'), severity='info')
     if not limits.allowed:
         return
-    reach = _compute_reach(binding, _read_joint_limits(robot, binding))
+    reach = _compute_reach(binding, read_joint_limits(robot, binding))
     for joint, allowed, ends in zip(limits.joints, limits.allowed, reach, strict=True):
         for what, expected, found in _find_wide_limits(joint, allowed, *map(float, ends)):
             yield warning(
