@@ -29,7 +29,7 @@ def write_mjcf(robot: RobotDescription, cards: Sequence[Card]) -> Iterator[str]:
     tendons, whose ``armature``, ``damping`` and ``frictionloss`` lose nothing. If coupled ratios
     vary, actuators are at the joints, with the numbers of the reference.
 
-    Source: MuJoCo's XML reference; ``armature`` of a tendon exists since MuJoCo 3.3.
+    Source: MuJoCo's XML reference. Old releases of MuJoCo 3 have no ``armature`` of tendons.
     """
     sections: dict[str, list[str]] = {
         name: [] for name in ('default', 'tendon', 'actuator', 'equality')
