@@ -65,7 +65,8 @@ def test_the_help_of_a_command_shows_an_example(run, name):
 
 
 @pytest.mark.parametrize(
-    'command', ['calibrate', 'check', 'convert', 'export', 'jacobian', 'map', 'plot', 'tune']
+    'command',
+    ['calibrate', 'card', 'check', 'convert', 'export', 'jacobian', 'map', 'plot', 'tune'],
 )
 def test_the_same_thing_is_given_in_the_same_way(command):
     """The description comes first, aliases and parameters of its bridge by the same options."""

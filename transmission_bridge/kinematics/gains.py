@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import ShapeError, shortened, TransmissionError, UnknownNameError
+from transmission_bridge.kinematics.ratios import find_lost_share, Ratios
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
 
@@ -54,7 +55,8 @@ class ActuatorGains:
 
         The share is ``‖K_a − diag K_a‖ / ‖K_a‖`` (Frobenius norm, SI), 0 for a diagonal matrix.
         """
-        return _off_diagonal_share(self.proportional), _off_diagonal_share(self.derivative)
+        proportional, derivative = find_lost_share(np.stack([self.proportional, self.derivative]))
+        return float(proportional), float(derivative)
 
     def diagonal(self) -> ActuatorGains:
         """Return the gains without off-diagonal entries, for drivers with one number per motor."""
@@ -72,7 +74,7 @@ class ActuatorGains:
         others stand still. For :meth:`diagonal` gains it shows the remaining part of the requested
         gains. If the numbers of motors and joints differ, the pseudo-inverse is used.
         """
-        return self._at_joints(self.proportional - self.geometric)
+        return Ratios(self.jacobian).map_to_joints(self.proportional - self.geometric)
 
     @property
     def joint_derivative(self) -> Array:
@@ -81,11 +83,7 @@ class ActuatorGains:
 
         Shape ``(n, n)`` [N m s/rad, N s/m].
         """
-        return self._at_joints(self.derivative)
-
-    def _at_joints(self, gains: Array) -> Array:
-        inverse = np.linalg.pinv(self.jacobian)
-        return inverse.T @ gains @ inverse
+        return Ratios(self.jacobian).map_to_joints(self.derivative)
 
 
 def actuator_gains(
@@ -133,8 +131,10 @@ def actuator_gains(
     geometric = np.zeros((len(a), len(a)))
     if load is not None and not robot.is_constant:
         geometric = _load_stiffness(robot, a, _fill_joints('load', load, names, commanded, 1))
-    stiffness = jacobian.T @ _as_matrix('proportional', proportional, names, commanded) @ jacobian
-    damping = jacobian.T @ _as_matrix('derivative', derivative, names, commanded) @ jacobian
+    stiffness, damping = (
+        Ratios(jacobian).map_to_actuators(_as_matrix(name, gains, names, commanded))
+        for name, gains in (('proportional', proportional), ('derivative', derivative))
+    )
     return ActuatorGains(
         robot.actuator_names,
         tuple(names[place] for place in commanded),
@@ -143,12 +143,6 @@ def actuator_gains(
         geometric,
         jacobian[commanded],
     )
-
-
-def _off_diagonal_share(gains: Array) -> float:
-    """Return ``‖K − diag K‖ / ‖K‖`` (Frobenius), zero for a zero matrix."""
-    whole = float(np.linalg.norm(gains))
-    return float(np.linalg.norm(gains - np.diag(np.diag(gains)))) / whole if whole else 0.0
 
 
 def _load_stiffness(robot: RobotTransmissions, a: Array, load: Array) -> Array:

@@ -33,6 +33,8 @@ from transmission_bridge.tools.cli import (
 )
 from transmission_bridge.tools.limit_report import (
     as_json,
+    clear_zeros,
+    format_range,
     limit_findings,
     shared_limits,
     transmission_limits,
@@ -263,9 +265,6 @@ _TABLES = (
     ),
 )
 
-#: Relative size of numbers that are rounding beside larger ones.
-_ROUNDING = 1e-12
-
 
 def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[str]:
     """
@@ -285,7 +284,7 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
         yield from _list_table_lines(transmissions, width)
         yield ''
     ratios = [
-        (ratio['actuator'], 'per', ratio['joint'], _format_range(ratio['ratio']), ratio['unit'])
+        (ratio['actuator'], 'per', ratio['joint'], format_range(ratio['ratio']), ratio['unit'])
         for each in transmissions
         for ratio in each['ratios']
     ]
@@ -394,8 +393,8 @@ def _limit_table(
     ]
     rows: list[tuple[str, ...]] = [('', *map(str.upper, columns))]
     for name, each in members:
-        ends = _clear_zeros([each['lower'], each['upper']])
-        rows.append((name, *map(_format_range, (*ends, each['velocity'], each['effort']))))
+        ends = clear_zeros([each['lower'], each['upper']])
+        rows.append((name, *map(format_range, (*ends, each['velocity'], each['effort']))))
     units = [_select_units(each['units']) for _, each in members]
     if len(set(units)) <= 1:
         title = ', in '.join([title, *map(', '.join, units[:1])])
@@ -423,7 +422,7 @@ def _list_half_space_lines(regions: Sequence[Mapping[str, Any]]) -> Iterator[str
         for actuator, row, lower, upper in zip(*(region[key] for key in keys), strict=True):
             terms = ' '.join(
                 f'{"-" if factor < 0.0 else "+"} {abs(factor):.6g} {name}'
-                for factor, name in zip(_clear_zeros(row), region['joints'], strict=True)
+                for factor, name in zip(clear_zeros(row), region['joints'], strict=True)
                 if factor
             ).removeprefix('+ ')
             if upper is not None and lower == -upper:
@@ -434,25 +433,6 @@ def _list_half_space_lines(regions: Sequence[Mapping[str, Any]]) -> Iterator[str
             yield f'  {actuator}: {least}{terms}{greatest}'
         if (share := region['share']) is not None and share < 1.0:
             yield f'  all joints at their own limits at once: scaled to {share:.3g}'
-
-
-def _clear_zeros(values: Sequence[Any]) -> list[Any]:
-    """Return numbers, with zero in place of rounding beside the largest number."""
-    size = max((abs(value) for value in values if isinstance(value, float)), default=0.0)
-    return [
-        0.0 if isinstance(value, float) and abs(value) <= _ROUNDING * size else value
-        for value in values
-    ]
-
-
-def _format_range(value: Any) -> str:
-    """Return one number, or a sampled range with fewer digits."""
-    if value is None or value == 'varies':
-        return '-' if value is None else '?'
-    if not isinstance(value, list):
-        return f'{value:.6g}'
-    ends = (math.inf if end is None else end for end in _clear_zeros(value))
-    return ' .. '.join(dict.fromkeys(f'{end:.4g}' for end in ends))
 
 
 def _group_findings(

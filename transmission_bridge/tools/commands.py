@@ -218,6 +218,37 @@ def _calibrate() -> None:
 
 
 @_define_command(
+    'card.command',
+    *_ROBOT,
+    _define_argument('--motors YAML'),
+    _define_argument('--mjcf'),
+    _define_argument('--isaaclab'),
+    _define_argument('--csv'),
+    _define_argument('--json'),
+)
+def _card() -> None:
+    """
+    Compute inertia, limits, friction and gains of joints from those of their motors.
+
+    Compute the numbers that a simulator needs for each joint from those of its motors:
+    reflected inertia (armature), largest speed and effort, friction, gains in both
+    directions, ratio, over the positions that the limits of the joints allow.
+
+    exit code: 0 every transmission has a card, 1 some have none, or FILE is not a robot
+    description, 2 wrong usage, a number cannot be used, or a file cannot be read.
+
+      transmission_bridge card robot.urdf --motors motors.yaml
+      transmission_bridge card robot.urdf --motors motors.yaml --mjcf > actuators.xml
+
+    :param motors: numbers of motors by actuator, and wanted gains by joint, see docs/gains.md;
+        they replace those in the <param>s and <limit>s of FILE
+    :param mjcf: print MJCF to include: default classes, tendons, actuators, equalities
+    :param isaaclab: print Python with the actuators of Isaac Lab
+    :param csv: print every sampled position
+    """
+
+
+@_define_command(
     'check',
     *_ROBOT,
     _define_argument('--json'),

@@ -16,6 +16,7 @@ from transmission_bridge.bridge.robot_plan import find_motor_bounds
 from transmission_bridge.description import Finding
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.kinematics.limits import effort_box, tight_box
+from transmission_bridge.kinematics.ratios import find_ratios, Ratios
 from transmission_bridge.tools.units import actuator_unit, joint_unit, ratio_unit, units_of
 from transmission_bridge.transmissions import RobotTransmissions, Transmission
 from transmission_bridge.transmissions.binding import Binding
@@ -114,22 +115,46 @@ class TransmissionLimits(NamedTuple):
 
 def as_json(found: MemberLimits | Ratio | Region) -> dict[str, Any]:
     """Return an object: ``null`` if open, ``varies`` if NaN, or the ends of a range."""
-    document = {name: _convert_to_json(value) for name, value in found._asdict().items()}
+    document = {name: convert_to_json(value) for name, value in found._asdict().items()}
     if isinstance(found, MemberLimits):
         document['units'] = dict(zip(FIELDS, units_of(document.pop('unit')), strict=True))
     return document
 
 
-def _convert_to_json(value: Any) -> Any:
+def convert_to_json(value: Any) -> Any:
+    """Return a number, an array or a range as in :func:`as_json`."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, float):
         return 'varies' if math.isnan(value) else value if math.isfinite(value) else None
     if not isinstance(value, tuple | list):
         return value
-    values = [_convert_to_json(each) for each in value]
+    values = [convert_to_json(each) for each in value]
     is_range = isinstance(value, tuple) and isinstance(value[0], float)
     return values[0] if is_range and (values[0] in (None, 'varies', values[1])) else values
+
+
+#: Relative size of numbers that are rounding beside larger ones.
+_SMALLEST = 1e-12
+
+
+def clear_zeros(values: Sequence[Any]) -> list[Any]:
+    """Return numbers, with zero in place of rounding beside the largest number."""
+    size = max((abs(value) for value in values if isinstance(value, float)), default=0.0)
+    return [
+        0.0 if isinstance(value, float) and abs(value) <= _SMALLEST * size else value
+        for value in values
+    ]
+
+
+def format_range(value: Any) -> str:
+    """Return one number, or a sampled range with fewer digits."""
+    if value is None or value == 'varies':
+        return '-' if value is None else '?'
+    if not isinstance(value, list):
+        return f'{value:.6g}'
+    ends = (math.inf if end is None else end for end in clear_zeros(value))
+    return ' .. '.join(dict.fromkeys(f'{end:.4g}' for end in ends))
 
 
 def transmission_limits(robot: RobotTransmissions, binding: Binding) -> TransmissionLimits:
@@ -142,7 +167,7 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     Jacobian varies, limits are ranges, sampled over the positions within the domain and the limits
     of the joints. Limits of the joints from the actuators' own limits follow the same rules.
     """
-    transmission, limits = binding.transmission, _read_joint_limits(robot, binding)
+    transmission, limits = binding.transmission, read_joint_limits(robot, binding)
     joints = [(each.name, joint_unit(robot.robot, each.name)) for each in binding.spec.joints]
     unit = actuator_unit(robot.robot, binding)
     actuators = [(each.name, unit) for each in binding.spec.actuators]
@@ -166,7 +191,7 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     return TransmissionLimits(*found, own_limits, allowed_limits, tuple(regions or ()))
 
 
-def _read_joint_limits(robot: RobotTransmissions, binding: Binding) -> Array:
+def read_joint_limits(robot: RobotTransmissions, binding: Binding) -> Array:
     """Return lower, upper, velocity and effort, shape ``(4, n)``."""
     limits = [effective_limits(robot.robot, each.name) for each in binding.spec.joints]
     rows = [(each.lower, each.upper, each.velocity, each.effort) for each in limits]
@@ -235,11 +260,7 @@ def _compute_actuator_box(
         a = allowed_positions(transmission, lower, upper)
         jacobian, position = _select_jacobians(transmission, a), _find_ends(a, (m,))
         lost = 1.0 - len(jacobian) / max(len(a), 1)
-        ratios = np.array([np.linalg.pinv(each) for each in jacobian], dtype=np.float64)
-        # Remove rounding of the inverse.
-        size = np.abs(ratios)
-        ratios[size <= _ROUNDING * size.max(axis=(-2, -1), keepdims=True)] = 0.0
-        ratio = [*_find_ends(ratios, (m, n))]
+        ratio = [*_find_ends(Ratios(jacobian).inverse, (m, n))]
     speed = _find_ends([tight_box(each, -velocity, velocity)[1] for each in jacobian], (m,))
     force = _find_ends([effort_box(each, effort) for each in jacobian], (m,))
     return np.stack([position, position, speed, force]), ratio, lost
@@ -267,9 +288,26 @@ def _compute_joint_box(transmission: Transmission, limits: Array, own: Array) ->
         a = a[((a >= least) & (a <= greatest)).all(axis=-1)]
         q = transmission.actuator_to_joint('position', a)[:, : n[0]]
         jacobian, position = _select_jacobians(transmission, a), _find_ends(q, n)
-    velocity = _find_ends([_map_box(each, -speed, speed)[1] for each in jacobian], n)
-    force = _find_ends([tight_box(each.T, -effort, effort)[1] for each in jacobian], n)
-    return np.stack([position, position, velocity, force])
+    velocity, force = find_joint_limits(Ratios(jacobian), speed, effort)
+    return np.stack([position, position, _find_ends(velocity, n), _find_ends(force, n)])
+
+
+def find_joint_limits(ratios: Ratios, speed: Array, effort: Array) -> tuple[Array, Array]:
+    """
+    Return the largest speeds and efforts of joints, each for the best motion of the others.
+
+    They are the smallest box around ``{J ȧ : |ȧ| <= speed}``, and around
+    ``{τ_q : |Jᵀ τ_q| <= effort}`` by conservation of power.
+
+    :param ratios: Of ``k`` positions, finite.
+    :param speed: Largest speeds of the actuators, shape ``(m,)`` [rad/s or m/s].
+    :param effort: Largest efforts, shape ``(m,)`` [N m or N].
+    :returns: Both with shape ``(k, n)``.
+    """
+    shape = ratios.jacobian.shape[:2]
+    velocity = [_map_box(each, -speed, speed)[1] for each in ratios.jacobian]
+    force = [tight_box(each.T, -effort, effort)[1] for each in ratios.jacobian]
+    return np.reshape(velocity, shape), np.reshape(force, shape)
 
 
 def _map_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -287,14 +325,9 @@ def _evaluate_constant(transmission: Transmission) -> tuple[Array, Array]:
 
 
 def _select_jacobians(transmission: Transmission, a: Array) -> Array:
-    """Return the Jacobians of the commanded joints where ``max_gain`` maps velocities."""
-    found = transmission.jacobian(a)[:, : transmission.n_joints]
-    found = found[np.isfinite(found).all(axis=(-2, -1))]
-    if not len(found):
-        return found
-    smallest = np.linalg.svd(found, compute_uv=False)[:, -1]
-    kept: Array = found[smallest * getattr(transmission, 'max_gain', np.inf) > np.median(smallest)]
-    return kept
+    """Return the Jacobians where velocities are mapped."""
+    found = find_ratios(transmission, a).jacobian
+    return found[np.isfinite(found).all(axis=(-2, -1))]
 
 
 def _list_regions(binding: Binding, unit: str, limits: Array, own: Array) -> Iterator[Region]:
@@ -354,7 +387,7 @@ def limit_findings(
             'positions that the limits of its joints allow: they are near a dead centre; narrow '
             'these limits',
         )
-    share, ends = _compute_reach_share(binding, _read_joint_limits(robot, binding)[:2])
+    share, ends = _compute_reach_share(binding, read_joint_limits(robot, binding)[:2])
     for joint, (low, high) in zip(limits.joints, ends, strict=True):
         if joint.lower < low or high < joint.upper:
             yield warning(
@@ -370,7 +403,7 @@ def limit_findings(
         yield replace(warning(spec, f'{text} positions within its joint limits'), severity='info')
     if not limits.allowed:
         return
-    reach = _compute_reach(binding, _read_joint_limits(robot, binding))
+    reach = _compute_reach(binding, read_joint_limits(robot, binding))
     for joint, allowed, ends in zip(limits.joints, limits.allowed, reach, strict=True):
         for what, expected, found in _find_wide_limits(joint, allowed, *map(float, ends)):
             yield warning(

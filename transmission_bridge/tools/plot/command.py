@@ -18,6 +18,7 @@ import numpy as np
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.description.specs import RejectedTransmission, TransmissionSpec
 from transmission_bridge.errors import UnknownNameError
+from transmission_bridge.kinematics.ratios import find_ratios
 from transmission_bridge.tools.cli import Console, Exit, optional, printable
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.plot.figure import format_of, picture
@@ -109,8 +110,11 @@ def make_curves(robot: RobotTransmissions, binding: Binding) -> tuple[Curves, ..
     for place, moved in enumerate(ours[: len(middle)]):
         at = np.tile(middle, (POINTS, 1))
         at[:, place] = np.linspace(ends[0, place], ends[1, place], POINTS)
-        rates = np.zeros_like(at)
-        rates[:, place] = 1.0
+        other_positions = mapped('position', at)
+        if by_joint:
+            ratios = find_ratios(transmission, other_positions).inverse
+        else:
+            ratios = transmission.jacobian(at)
         held = dict(zip(ours, (middle / own).tolist(), strict=False))
         del held[moved]
         found.append(
@@ -118,8 +122,8 @@ def make_curves(robot: RobotTransmissions, binding: Binding) -> tuple[Curves, ..
                 moved=moved,
                 x=at[:, place] / own,
                 names=others[:MOST_CURVES],
-                positions=mapped('position', at)[:, :MOST_CURVES] / other,
-                ratios=mapped('velocity', rates, at=at)[:, :MOST_CURVES],
+                positions=other_positions[:, :MOST_CURVES] / other,
+                ratios=ratios[:, :MOST_CURVES, place],
                 limits=bounds[moved],
                 other_limits=tuple(bounds[name] for name in others[:MOST_CURVES]),
                 held=held,

@@ -171,6 +171,11 @@ class LinkageTransmission(MechanismTransmission):
             passive_joints=reader.passive_joints,
         )
 
+    @property
+    def driven_joints(self) -> tuple[str, ...]:
+        """The joint that each actuator turns, ``d`` in the equations."""
+        return self._spec.driven
+
     def facts(self) -> tuple[str, ...]:
         """Return facts about each mechanism of the linkage in sentences."""
         return tuple(line for each in self.components for line in _list_facts(each))

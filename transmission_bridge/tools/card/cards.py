@@ -1,0 +1,212 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+What follows for joints from the numbers of their motors, through ``J = ∂q/∂a``.
+
+With a motion ``ȧ = J^-1 q̇`` the kinetic energy of the rotors is ``½ q̇ᵀ M q̇``, ``M = J^-T I J^-1``,
+with ``I`` the diagonal of rotor inertias: the reflected inertia, as in Featherstone, *Rigid Body
+Dynamics Algorithms* (2008), chapter 9. Viscous friction and gains follow by the same equation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from transmission_bridge.errors import TransmissionError
+from transmission_bridge.kinematics.ratios import find_lost_share, find_ratios, Ratios
+from transmission_bridge.tools.card.motors import GAINS, JointGains, Motor
+from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.limit_report import find_joint_limits, read_joint_limits
+from transmission_bridge.tools.units import joint_unit
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.ranges import allowed_positions
+from transmission_bridge.types import Array
+
+#: Decimals of positions that are different.
+_DECIMALS = 9
+
+#: Smallest share beside the diagonal that is not rounding.
+_LEAST_SHARE = 1e-9
+
+
+@dataclass(frozen=True)
+class Crank:
+    """
+    A joint of the model that is the motor's own crank; its armature is the motor's only one.
+
+    :param ratio: Motion of the motor per motion of the crank.
+    """
+
+    motor: Motor
+    joint: str
+    ratio: float
+
+
+@dataclass(frozen=True, eq=False)
+class Card:
+    """
+    The numbers of a transmission with ``m`` motors and ``n`` joints at ``k`` positions.
+
+    Numbers are in SI, NaN if they do not follow. Matrices are forms: an entry on the diagonal is
+    the number of one joint while the others stand still.
+
+    :param joints: Names and units of position of the joints.
+    :param position: Positions of the joints, shape ``(k, n)``.
+    :param reference: Index of the position closest to zero, for formats with one number.
+    :param ratios: ``J`` at each position.
+    :param velocity: Largest speeds of the joints, shape ``(k, n)``.
+    :param effort: Largest efforts, shape ``(k, n)``.
+    :param friction: Coulomb friction if one joint moves, ``Σ_i |∂a_i/∂q_j| F_i``,
+        shape ``(k, n)``.
+    :param forms: By name, matrices at the joints, shape ``(k, n, n)``: ``armature``
+        ``J^-T I J^-1``, ``damping`` ``J^-T B J^-1`` (viscous friction), and the gains ``kp``,
+        ``kd``, ``J^-T K J^-1`` or as wanted.
+    :param gains: ``kp`` and ``kd`` at the motors, shape ``(k, m, m)``: as given, or ``Jᵀ K J``.
+    :param rest: Positions of the joints with the motors at zero, shape ``(n,)``, if the ratio is
+        constant.
+    :param cranks: Joints of the model that the motors turn, if it has them.
+    :param remark: Why inertia and friction stay at the motors; empty if they are at the joints.
+    """
+
+    name: str
+    motors: tuple[Motor, ...]
+    joints: tuple[tuple[str, str], ...]
+    position: Array
+    reference: int
+    ratios: Ratios
+    velocity: Array
+    effort: Array
+    friction: Array
+    forms: Mapping[str, Array]
+    gains: Mapping[str, Array]
+    rest: Array | None
+    cranks: tuple[Crank, ...]
+    remark: str
+
+    @property
+    def lost(self) -> dict[str, Array]:
+        """Share of each matrix beside its diagonal, shape ``(k,)``; one number each loses it."""
+        forms = {**self.forms, **{f'actuator_{name}': form for name, form in self.gains.items()}}
+        return {name: find_lost_share(form) for name, form in forms.items()}
+
+    @property
+    def per_joint(self) -> dict[str, Array]:
+        """The numbers of each joint by name, shape ``(k, n)``."""
+        of_forms = {name: np.einsum('kii->ki', form) for name, form in self.forms.items()}
+        limits = {'velocity': self.velocity, 'effort': self.effort, 'friction': self.friction}
+        return {**limits, **of_forms}
+
+
+def list_losses(card: Card) -> Iterator[str]:
+    """Yield sentences about what one number for each joint and motor does not have."""
+    if card.remark:
+        yield card.remark
+    shares = {name: float(share.max()) for name, share in card.lost.items()}
+    if lost := {name: share for name, share in shares.items() if share > _LEAST_SHARE}:
+        names = ', '.join(f'{share:.1%} of {name}' for name, share in lost.items())
+        yield f'beside the diagonal, and lost by one number per joint or motor: {names}'
+
+
+def make_card(
+    robot: RobotTransmissions, binding: Binding, motors: Mapping[str, Motor], wanted: JointGains
+) -> Card:
+    """
+    Return the card of a transmission over the positions that its joints' limits allow.
+
+    :param motors: By actuator.
+    :param wanted: Gains of joints.
+    :raises TransmissionError: If the transmission does not command its actuators, or maps no
+        velocities at any of the positions.
+    :raises UsageError: If gains are given on both sides.
+    """
+    transmission, spec = binding.transmission, binding.spec
+    own = tuple(motors[each.name] for each in spec.actuators)
+    joints = tuple((each.name, joint_unit(robot.robot, each.name)) for each in spec.joints)
+    if not all(binding.owned):
+        raise TransmissionError('another transmission commands its actuators')
+    position, reference, ratios = _sample_positions(robot, binding)
+    n, m = ratios.jacobian.shape[1:]
+    limits = np.array([(each.velocity, each.effort) for each in own]).T
+    velocity, effort = find_joint_limits(ratios, *limits)
+    remark = ''
+    if n != m:
+        remark = f'{m} motors move {n} joints: inertia and friction stay at the motors'
+    at_joints = Ratios(np.full_like(ratios.jacobian, np.nan)) if remark else ratios
+    forms = {
+        name: at_joints.map_to_joints(_make_diagonal(own, number))
+        for name, number in (('armature', 'rotor_inertia'), ('damping', 'viscous_friction'))
+    }
+    gains = {}
+    for name in GAINS:
+        given = [wanted.get(joint, {}).get(name, np.nan) for joint, _ in joints]
+        at_motors = np.broadcast_to(_make_diagonal(own, name), (len(position), m, m))
+        gains[name], forms[name] = at_motors, at_joints.map_to_joints(at_motors)
+        if np.isfinite(given).any():
+            if np.isfinite(np.diagonal(at_motors[0])).any():
+                raise UsageError(
+                    f"{name} of transmission '{spec.name}': expected gains of its motors or of "
+                    'its joints, found both'
+                )
+            form = np.diag(np.nan_to_num(given))
+            forms[name] = np.broadcast_to(form, (len(position), n, n))
+            gains[name] = ratios.map_to_actuators(form)
+    return Card(
+        name=spec.name,
+        motors=own,
+        joints=joints,
+        position=position,
+        reference=reference,
+        ratios=ratios,
+        velocity=velocity,
+        effort=effort,
+        friction=np.abs(at_joints.inverse).swapaxes(-2, -1)
+        @ np.array([each.coulomb_friction for each in own]),
+        forms=forms,
+        gains=gains,
+        rest=transmission.actuator_to_joint('position', np.zeros(m))
+        if transmission.is_constant
+        else None,
+        cranks=tuple(
+            Crank(motor, joint, ratio)
+            for motor, joint, ratio in zip(
+                own,
+                getattr(transmission, 'driven_joints', ()),
+                transmission.actuator_reduction,
+                strict=False,
+            )
+        ),
+        remark=remark,
+    )
+
+
+def _make_diagonal(motors: Sequence[Motor], number: str) -> Array:
+    """Return ``diag`` of a number of the motors, NaN if one of them is unknown."""
+    values = np.array([getattr(each, number) for each in motors])
+    return np.diag(values) if np.isfinite(values).all() else np.full((len(motors),) * 2, np.nan)
+
+
+def _sample_positions(robot: RobotTransmissions, binding: Binding) -> tuple[Array, int, Ratios]:
+    """Return positions of the joints, the index of the reference, and the ratios there."""
+    transmission, m = binding.transmission, binding.transmission.n_actuators
+    lower, upper = read_joint_limits(robot, binding)[:2]
+    zero = np.clip(0.0, lower, np.maximum(lower, upper))[np.newaxis]
+    q, a = zero, np.zeros((1, m))
+    with np.errstate(all='ignore'):
+        if not transmission.is_constant:
+            start = transmission.joint_to_actuator('position', zero)
+            a = np.vstack([start, allowed_positions(transmission, lower, upper)])
+            a = a[np.isfinite(a).all(axis=-1)]
+            q = transmission.actuator_to_joint('position', a)[:, : transmission.n_joints]
+        jacobian = find_ratios(transmission, a).jacobian
+    is_known = np.isfinite(jacobian).all(axis=(-2, -1)) & np.isfinite(q).all(axis=-1)
+    if not is_known.any():
+        raise TransmissionError('it maps no velocities within the limits of its joints')
+    # Without positions that differ by rounding only.
+    _, places = np.unique(q[is_known].round(_DECIMALS), axis=0, return_index=True)
+    q, jacobian = q[is_known][places], jacobian[is_known][places]
+    return q, int(np.argmin(np.linalg.norm(q - zero, axis=-1))), Ratios(jacobian)

@@ -1,0 +1,205 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+The numbers of motors, from ``<param>``s of an ``<actuator>`` and from a YAML file.
+
+As written by hand, in SI at the motor, and gains of joints at the joint::
+
+    actuators:
+      knee_motor: {rotor_inertia: 6e-5, effort: 1.2, velocity: 300, kp: 0.5, kd: 0.01}
+      hip_motor: {torque_speed_curve: [[0, 1.2], [200, 1.2], [300, 0]]}
+    joints:
+      hip: {kp: 80, kd: 2}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+import math
+from typing import Any
+
+from transmission_bridge.bridge.robot_plan import find_motor_bounds
+from transmission_bridge.description.values import parse_number
+from transmission_bridge.errors import closest, shown
+from transmission_bridge.tools.cli import optional, UsageError
+from transmission_bridge.tools.robot import read_robot_file
+from transmission_bridge.transmissions import RobotTransmissions
+
+#: The gains of a motor or of a joint.
+GAINS = ('kp', 'kd')
+
+#: Names in the file and in ``<param>``s; limits of an ``<actuator>`` are its ``<limit>``.
+NUMBERS = {
+    'rotor_inertia': 'inertia of the rotor, with gears at its speed [kg m², kg]',
+    'effort': 'largest effort [N m, N]; in the URDF the <limit>',
+    'velocity': 'largest speed [rad/s, m/s]; in the URDF the <limit>',
+    'torque_constant': 'effort per ampere [N m/A, N/A]',
+    'coulomb_friction': 'friction that does not depend on the speed [N m, N]',
+    'viscous_friction': 'friction per speed [N m s/rad, N s/m]',
+    'kp': 'gain of the position [N m/rad, N/m]',
+    'kd': 'gain of the velocity [N m s/rad, N s/m]',
+}
+
+#: Points of speed and largest effort; its largest values are limits.
+CURVE = 'torque_speed_curve'
+
+
+@dataclass(frozen=True)
+class Motor:
+    """
+    The numbers of a motor, in SI at the motor as in :data:`NUMBERS`; NaN if unknown.
+
+    :param torque_speed_curve: Speeds, rising, and the largest effort at each.
+    """
+
+    name: str
+    rotor_inertia: float = math.nan
+    effort: float = math.inf
+    velocity: float = math.inf
+    torque_constant: float = math.nan
+    coulomb_friction: float = math.nan
+    viscous_friction: float = math.nan
+    kp: float = math.nan
+    kd: float = math.nan
+    torque_speed_curve: tuple[tuple[float, float], ...] = ()
+
+
+#: Wanted gains of joints, by joint, each of :data:`GAINS` that is given.
+JointGains = Mapping[str, Mapping[str, float]]
+
+
+def read_motors(
+    robot: RobotTransmissions, description: str, file: str | None
+) -> tuple[dict[str, Motor], JointGains]:
+    """
+    Return the numbers of every actuator, and the wanted gains of joints.
+
+    Numbers of the file replace those of the description.
+
+    :param description: Name of the description, for errors.
+    :param file: A YAML file, ``None`` without one.
+    :raises UsageError: If a name is unknown or a number is invalid; with file, motor, expectation
+        and finding.
+    """
+    limits = find_motor_bounds(robot)[1, 1:3].T.tolist()
+    motors = {
+        name: Motor(name, velocity=velocity, effort=effort)
+        for name, (velocity, effort) in zip(robot.actuator_names, limits, strict=True)
+    }
+    for binding in robot.bindings:
+        for member in binding.spec.actuators:
+            place = f"'{description}', line {member.line}, actuator '{member.name}'"
+            given: dict[str, Any] = {}
+            for spec in member.parameters:
+                is_ours = spec.name in (*NUMBERS, CURVE) and spec.name not in (
+                    'effort',
+                    'velocity',
+                )
+                if is_ours and given.setdefault(spec.name, spec.value) != spec.value:
+                    raise UsageError(
+                        f'{place}: {spec.name}: expected one value, found '
+                        f'{given[spec.name]!r} and {spec.value!r}'
+                    )
+            for tunable in binding.tunables:  # perhaps with another value than in the text
+                if tunable.path[:2] == ('actuators', member.name) and tunable.path[2] in given:
+                    given[tunable.path[2]] = repr(float(tunable.value))
+            motors[member.name] = replace(motors[member.name], **_read_numbers(given, place))
+    content = (
+        {} if file is None else _read_file(file, {'actuators': motors, 'joints': gained(robot)})
+    )
+    for name, place, given in _iterate_members(content, 'actuators', file):
+        motors[name] = replace(motors[name], **_read_numbers(given, place))
+    wanted = {
+        name: _read_numbers(given, place, GAINS)
+        for name, place, given in _iterate_members(content, 'joints', file)
+    }
+    return {name: _apply_curve(each) for name, each in motors.items()}, wanted
+
+
+def gained(robot: RobotTransmissions) -> tuple[str, ...]:
+    """Return the joints that can have gains: those that can be commanded."""
+    return tuple(each.name for binding in robot.bindings for each in binding.spec.joints)
+
+
+def _apply_curve(motor: Motor) -> Motor:
+    """Return a motor with the limits of its curve."""
+    if not motor.torque_speed_curve:
+        return motor
+    speeds, efforts = zip(*motor.torque_speed_curve, strict=True)
+    return replace(
+        motor, velocity=min(motor.velocity, speeds[-1]), effort=min(motor.effort, max(efforts))
+    )
+
+
+def _read_file(file: str, known: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the members of both sides, their numbers as text."""
+    yaml = optional('yaml', 'cli')
+    try:
+        content = yaml.load(read_robot_file(file), Loader=yaml.BaseLoader) or {}
+    except (yaml.YAMLError, UnicodeError) as error:
+        reason = ' '.join(str(error).split())
+        raise UsageError(f"'{file}' cannot be used: expected YAML, found {reason}") from None
+    sides = _check_names(content, tuple(known), f"'{file}'")
+    return {
+        side: _check_names(members, tuple(known[side]), f"'{file}', {side}")
+        for side, members in sides.items()
+    }
+
+
+def _check_names(value: Any, known: Sequence[str], place: str) -> dict[str, Any]:
+    """Return a mapping with known names."""
+    if not isinstance(value, dict):
+        raise UsageError(f'{place}: expected names with values, found {shown(str(value))}')
+    for name in value:
+        if name not in known:
+            raise UsageError(
+                f'{place}: expected one of {", ".join(known)}, found {shown(str(name))}'
+                f'{closest(str(name), known)}'
+            )
+    return value
+
+
+def _iterate_members(
+    content: Mapping[str, dict[str, Any]], side: str, file: str | None
+) -> Iterator[tuple[str, str, Any]]:
+    """Yield name, place for errors, and numbers of each member of a side."""
+    for name, given in content.get(side, {}).items():
+        yield name, f"'{file}', {side[:-1]} '{name}'", given
+
+
+def _read_numbers(
+    given: Any, place: str, known: Sequence[str] = (*NUMBERS, CURVE)
+) -> dict[str, Any]:
+    """Return the numbers of a member by name."""
+    found: dict[str, Any] = {}
+    for name, value in _check_names(given, known, place).items():
+        try:
+            found[name] = _parse_curve(value) if name == CURVE else _parse_magnitude(name, value)
+        except ValueError as error:
+            raise UsageError(
+                f'{place}: {name}: expected {error}, found {shown(str(value))}'
+            ) from None
+    return found
+
+
+def _parse_magnitude(name: str, value: Any) -> float:
+    if not isinstance(value, str):
+        raise ValueError('a number')
+    number = parse_number(value)
+    if number < 0.0 or (number == 0.0 and name == 'torque_constant'):
+        raise ValueError('a positive number')
+    return number
+
+
+def _parse_curve(value: Any) -> tuple[tuple[float, float], ...]:
+    """Return the points of a list of pairs, or of a text ``0 1.2, 200 1.2, 300 0``."""
+    pairs = [each.split() for each in value.split(',')] if isinstance(value, str) else value
+    if not all(isinstance(each, list) and len(each) == 2 for each in pairs) or len(pairs) < 2:
+        raise ValueError('two or more pairs of speed and effort')
+    curve = tuple((_parse_magnitude(CURVE, x), _parse_magnitude(CURVE, y)) for x, y in pairs)
+    if any(a[0] >= b[0] for a, b in pairwise(curve)):
+        raise ValueError('rising speeds')
+    return curve

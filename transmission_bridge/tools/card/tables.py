@@ -1,0 +1,164 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Cards as aligned tables, as JSON, and as CSV of every sampled position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+import csv
+import io
+from typing import Any
+
+import numpy as np
+
+from transmission_bridge.tools.card.cards import Card, Crank, list_losses
+from transmission_bridge.tools.cli import aligned
+from transmission_bridge.tools.limit_report import convert_to_json, format_range
+from transmission_bridge.types import Array
+
+
+def _find_range(values: Array) -> Any:
+    """Return the ends of values over all positions, for JSON; ``None`` if they are unknown."""
+    ends = (float(values.min()), float(values.max()))
+    return None if np.isnan(ends[0]) else convert_to_json(ends)
+
+
+def describe_crank(crank: Crank) -> dict[str, float]:
+    """Return the numbers of a joint that is the motor's own crank, of ratio ``N``."""
+    ratio, motor = abs(crank.ratio), crank.motor
+    return {
+        'ratio': crank.ratio,
+        'velocity': motor.velocity / ratio,
+        'effort': motor.effort * ratio,
+        'friction': motor.coulomb_friction * ratio,
+        'armature': motor.rotor_inertia * ratio**2,
+        'damping': motor.viscous_friction * ratio**2,
+    }
+
+
+def describe_card(card: Card) -> dict[str, Any]:
+    """
+    Return the JSON of a card.
+
+    A number is ``[least, greatest]`` if it depends on position, ``null`` if it does not follow or
+    is unlimited. Matrices and ``position`` are those of the reference.
+    """
+    at = card.reference
+    joints, actuators = [], []
+    inverse = card.ratios.inverse
+    for place, (name, unit) in enumerate(card.joints):
+        numbers = {key: _find_range(each[:, place]) for key, each in card.per_joint.items()}
+        position = float(card.position[at, place])
+        joints.append({'name': name, 'unit': unit, 'position': position, **numbers})
+    for place, motor in enumerate(card.motors):
+        ratios = zip(card.joints, inverse[:, place].T, strict=True)
+        actuators.append(
+            {
+                'name': motor.name,
+                'ratio': {name: _find_range(each) for (name, _), each in ratios},
+                **{key: _find_range(each[:, place, place]) for key, each in card.gains.items()},
+                'current': _find_range(np.array(motor.effort / motor.torque_constant)),
+            }
+        )
+    return {
+        'name': card.name,
+        'joints': joints,
+        'actuators': actuators,
+        'jacobian': card.ratios.jacobian[at].tolist(),
+        'matrices': {
+            **{key: _make_list(each[at]) for key, each in card.forms.items()},
+            **{f'actuator_{key}': _make_list(each[at]) for key, each in card.gains.items()},
+        },
+        'lost': {key: _find_range(each) for key, each in card.lost.items()},
+        'torque_speed_curve': _map_curve(card),
+        'cranks': [
+            {
+                'actuator': each.motor.name,
+                'joint': each.joint,
+                **{key: _find_range(np.array(x)) for key, x in describe_crank(each).items()},
+            }
+            for each in card.cranks
+        ],
+        'remark': card.remark,
+    }
+
+
+def _make_list(matrix: Array) -> Any:
+    return matrix.tolist() if np.isfinite(matrix).all() else None
+
+
+def _map_curve(card: Card) -> list[list[float]] | None:
+    """Return the motor's curve at a joint that it moves alone, at the reference."""
+    if card.ratios.jacobian.shape[1:] != (1, 1) or not card.motors[0].torque_speed_curve:
+        return None
+    ratio = abs(float(card.ratios.inverse[card.reference, 0, 0]))
+    return [[speed / ratio, effort * ratio] for speed, effort in card.motors[0].torque_speed_curve]
+
+
+def list_lines(cards: Sequence[Card], left_out: Mapping[str, str]) -> Iterator[str]:
+    """Yield the tables: joints, motors, cranks, and sentences about what is lost."""
+    documents = [describe_card(card) for card in cards]
+    yield 'joints, over the positions that their limits allow [SI: kg m², N m, rad or kg, N, m]'
+    yield from _make_table(each for document in documents for each in document['joints'])
+    if all(
+        np.isnan(x).all() or np.isinf(x).all() for card in cards for x in card.per_joint.values()
+    ):
+        yield 'no numbers: give those of the motors by --motors, or as <param>s of <actuator>s'
+    yield ''
+    yield 'their actuators, at the motor; RATIO is motor per joint'
+    yield from _make_table(
+        {**each, 'joint': joint, 'ratio': ratio}
+        for document in documents
+        for each in document['actuators']
+        for joint, ratio in each['ratio'].items()
+    )
+    if cranks := [each for document in documents for each in document['cranks']]:
+        yield ''
+        yield 'cranks: in a model that has them, armature and friction are here alone'
+        yield from _make_table({'name': each['joint'], **each} for each in cranks)
+    sentences = [
+        f"transmission '{card.name}': {sentence}"
+        for card in cards
+        for sentence in list_losses(card)
+    ]
+    sentences += [f"transmission '{name}' has no card: {why}" for name, why in left_out.items()]
+    yield from ['', *sentences] if sentences else []
+
+
+#: Columns of tables, those with text first.
+_TEXTS = ('name', 'joint')
+_COLUMNS = (
+    'ratio', 'velocity', 'effort', 'armature', 'damping', 'friction', 'kp', 'kd', 'current'
+)  # fmt: skip
+
+
+def _make_table(members: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a table of the columns that have a number; the first one has no title."""
+    rows = list(members)
+    texts = [key for key in _TEXTS if any(key in row for row in rows)]
+    columns = [key for key in _COLUMNS if any(row.get(key) is not None for row in rows)]
+    titles = ('', *map(str.upper, [*texts[1:], *columns]))
+    cells = [
+        (*(row[key] for key in texts), *(format_range(row.get(key)) for key in columns))
+        for row in rows
+    ]
+    return aligned([titles, *cells], right=range(len(texts), len(titles)))
+
+
+def write_csv(cards: Sequence[Card]) -> Iterator[str]:
+    """Yield a line for each position, joint and actuator; an unknown number is empty."""
+    header: list[str] = ['transmission', 'sample', 'joint', 'position', 'actuator', 'ratio']
+    names = ('velocity', 'effort', 'friction', 'armature', 'damping', 'kp', 'kd')
+    lines = [[*header, *names]]
+    for card in cards:
+        inverse, numbers = card.ratios.inverse, card.per_joint
+        for sample, j, i in np.ndindex(len(card.position), len(card.joints), len(card.motors)):
+            values = [card.position[sample, j], inverse[sample, i, j]]
+            values += [numbers[name][sample, j] for name in names]
+            position, *rest = (repr(float(x)) if np.isfinite(x) else '' for x in values)
+            place = [card.name, str(sample), card.joints[j][0], position, card.motors[i].name]
+            lines.append([*place, *rest])
+    output = io.StringIO()
+    csv.writer(output, lineterminator='\n').writerows(lines)
+    yield from output.getvalue().splitlines()
