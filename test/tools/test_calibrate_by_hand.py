@@ -360,13 +360,15 @@ def test_an_arm_beside_its_bridge_is_calibrated_and_the_bridge_keeps_it(
     request.addfinalizer(terminal.close)
     position = {'arm_motor': 1.0, 'tool_motor': 2.0}
 
-    def shows(words):
+    def shows(*words):
+        """Return the first of these words that the screen shows."""
+
         def look():
             names, values = [*position], [*position.values()]
             states.publish(harness.JointState(name=names, position=values))
-            return words in terminal.read()
+            return next((each for each in words if each in terminal.read()), '')
 
-        peer.spin_until(look, words)
+        return peer.spin_until(look, words)
 
     shows('publishes actuator_commands: end it first')
     peer.node.destroy_publisher(stranger)
@@ -374,19 +376,18 @@ def test_an_arm_beside_its_bridge_is_calibrated_and_the_bridge_keeps_it(
     shows('y: the torque is off')
     terminal.press('y')
     shows('towards +: begin')
-    for motor, way in (('arm_motor', -3.0), ('tool_motor', -1.0)):
+    for motor, way, now in (('arm_motor', -3.0, '-11.5 deg'), ('tool_motor', -1.0, '-28.6 deg')):
         terminal.press('d')
         shows('then press d')
         position[motor] += way
-        terminal.press('')
-        shows('then press d')
-        shows('JOINT')
+        shows(now)
         terminal.press('d')
         shows('towards +: begin')
         terminal.press('n')
         shows('towards +: begin')
     terminal.press('p')
-    shows('±')
+    while shows('hold the arm still', '±') != '±':
+        terminal.press('p')
     terminal.press('w')
     shows('stored in')
     terminal.process.wait(timeout=60)

@@ -589,14 +589,11 @@ class HandCalibration:
 
     def mark_pose(self, positions: Mapping[str, float]) -> None:
         """Take the arm as in a pose [rad or m by joint]; joints that are missing are at zero."""
-        self.trouble = ''
-        for each in self.transmissions:
+        known = [each for each in self.transmissions if np.isfinite(each.now).all()]
+        moving = [each.name for each in known if not each.is_still]
+        self.trouble = f'{moving[0]} moves: hold the arm still, and repeat' if moving else ''
+        for each in [] if moving else known:
             joints = np.array([positions.get(track.name, 0.0) for track in each.tracks])
-            if not np.isfinite(each.now).all():
-                continue
-            if not each.is_still:
-                self.trouble = f'{each.name} moves: hold the arm still, and repeat'
-                return
             each.poses = [*each.poses, (each.now.copy(), joints, np.zeros(len(joints)))]
 
     def judge(self, transmission: HandTransmission) -> Outcome:
