@@ -41,7 +41,7 @@ def test_joints_without_effort_are_passive_and_choices_are_listed(run, ankle):
     (mechanism,) = result.json['mechanisms']
     assert mechanism['choice'] == {
         'option': '--drive',
-        'count': 2,
+        'number': 2,
         'among': ['upper_motor', 'ankle_pitch', 'ankle_roll', 'lower_motor'],
     }
     assert (mechanism['rank'], mechanism['mobility']) == (6, 2)

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from transmission_bridge.description import load_description, RobotDescription
+from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.cli import Console, Exit, optional, printable, Result, UsageError
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.loops.closing_frames import read_closing_frames
-from transmission_bridge.tools.loops.found import Found, Motor, parse_yaml, require_name
+from transmission_bridge.tools.loops.found import Found, JOINT, Motor, parse_yaml, require_name
 from transmission_bridge.tools.loops.loop_closures import read_loop_closures
 from transmission_bridge.tools.loops.mjcf import read_mjcf
 from transmission_bridge.tools.loops.robot_yaml import read_robot_yaml
@@ -40,11 +41,16 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         raise UsageError(f"'{source}': expected loops or couplings, found none")
     chosen = _read_motors(robot, options.drive, found)
     for name in options.command:
-        require_name(name, [each.name for each in robot.joints], 'joint', '--command')
+        require_name(name, [each.name for each in robot.joints], JOINT, '--command')
     framed, loops = writing.add_frames(data, found)
-    mechanisms = proposal.propose_linkages(
-        load_description(framed), loops, found.driven, chosen, options.command
-    )
+    try:
+        mechanisms = proposal.propose_linkages(
+            load_description(framed), loops, found.driven, chosen, options.command
+        )
+    except TransmissionError:
+        for note in found.notes:  # what was not read is a likely cause
+            console.err.line(printable(f'note: {note}'))
+        raise
     moved = {name: each for each in mechanisms for name in each.motions.names}
     couplings = proposal.propose_couplings(found, chosen, moved)
     notes = list(found.notes)
@@ -59,17 +65,14 @@ def run(options: argparse.Namespace, console: Console) -> Result:
                 notes.append(f'replace the plugin {writing.PLACEHOLDER} by that of your hardware')
     elif options.output:
         notes.append('nothing is written before these choices are made')
-    lines = [
-        *(line for each in mechanisms for line in _describe_mechanism(each)),
-        *(line for each in couplings for line in _describe_coupling(each)),
-        *(f'note: {each}' for each in notes),
-    ]
     document = {
         'mechanisms': [_document_mechanism(each) for each in mechanisms],
         'couplings': [_document_coupling(each) for each in couplings],
         'notes': notes,
     }
-    return Result(map(printable, lines), document, Exit.OK if is_complete else Exit.ERRORS)
+    return Result(
+        map(printable, _describe(document)), document, Exit.OK if is_complete else Exit.ERRORS
+    )
 
 
 def _read_loops(robot: RobotDescription, source: str | None) -> Found:
@@ -98,57 +101,13 @@ def _read_motors(robot: RobotDescription, pairs: Sequence[str], found: Found) ->
     motors = {}
     for pair in pairs:
         joint, _, name = pair.partition('=')
-        require_name(joint, joints, 'joint', '--drive')
+        require_name(joint, joints, JOINT, '--drive')
         stated = found.driven.get(joint, Motor(f'{joint}_motor'))
         motors[joint] = Motor(name or stated.name, stated.reduction)
     return motors
 
 
 # -- output --------------------------------------------------------------------------------------
-
-
-def _describe_mechanism(mechanism: Any) -> Iterator[str]:
-    yield (
-        f'{mechanism.name}: {len(mechanism.motions.names)} joints, equations of rank '
-        f'{mechanism.rank}, mobility {mechanism.mobility}'
-    )
-    for each in mechanism.loops:
-        distance, angle = each.gap
-        yield (
-            f'  loop {each.loop}: {LOOP_TYPES[each.loop.type]} equations of rank {each.rank}; '
-            f'moved by {", ".join(each.joints)}; '
-            f'open by {distance:.2g} m and {angle:.2g} rad with all joints at zero'
-        )
-    yield f'  can be driven: {", ".join(mechanism.drivable) or "none"}'
-    drive = mechanism.drive
-    motors = (f'{joint} by {motor.name}' for joint, motor in drive.driven.items())
-    yield f'  driven: {", ".join(motors) or "none"}'
-    yield f'  passive: {", ".join(mechanism.passive) or "none"}'
-    yield f'  commanded: {", ".join(drive.commanded) or "none"}'
-    yield from _describe_choice(drive.choice)
-
-
-def _describe_coupling(coupling: Any) -> Iterator[str]:
-    motors = ', '.join(motor.name for motor in coupling.motors) or 'none'
-    yield f'{coupling.name}: joints {", ".join(coupling.joints)}; motors {motors}'
-    for name, row, offset in zip(
-        coupling.joints, coupling.matrix.tolist(), coupling.offset.tolist(), strict=False
-    ):
-        terms = [*(f'{each:g} a{number}' for number, each in enumerate(row, 1)), f'{offset:g}']
-        yield f'  {name} = {" + ".join(terms)}'
-    yield from _describe_choice(coupling.choice)
-
-
-def _describe_choice(choice: Any) -> Iterator[str]:
-    if choice is not None:
-        value = 'JOINT=MOTOR' if choice.option == '--drive' else 'JOINT'
-        # Idle motions, as of a rod about its axis, need no motor.
-        count = f'at most {choice.count}' if choice.option == '--drive' else str(choice.count)
-        yield f'  choose {count} with {choice.option} {value} ...: {", ".join(choice.among)}'
-
-
-def _document_choice(choice: Any) -> dict[str, Any] | None:
-    return None if choice is None else {**vars(choice), 'among': list(choice.among)}
 
 
 def _document_mechanism(mechanism: Any) -> dict[str, Any]:
@@ -171,10 +130,10 @@ def _document_mechanism(mechanism: Any) -> dict[str, Any]:
             for each in mechanism.loops
         ],
         'drivable': list(mechanism.drivable),
-        'passive': list(mechanism.passive),
         'driven': {joint: motor.name for joint, motor in drive.driven.items()},
+        'passive': [name for name in mechanism.motions.names if name not in drive.driven],
         'commanded': list(drive.commanded),
-        'choice': _document_choice(drive.choice),
+        'choice': drive.choice and drive.choice._asdict(),
     }
 
 
@@ -185,5 +144,37 @@ def _document_coupling(coupling: Any) -> dict[str, Any]:
         'motors': [motor.name for motor in coupling.motors],
         'matrix': coupling.matrix.tolist(),
         'offset': coupling.offset.tolist(),
-        'choice': _document_choice(coupling.choice),
+        'choice': coupling.choice and coupling.choice._asdict(),
     }
+
+
+def _describe(document: Any) -> Iterator[str]:
+    for each in document['mechanisms']:
+        yield '{name}: equations of rank {rank}, mobility {mobility}'.format(**each)
+        for loop in each['loops']:
+            yield (
+                "  {type} '{frames[0]}' - '{frames[1]}': {equations} equations of rank {rank}, "
+                'open by {gap[0]:.2g} m and {gap[1]:.2g} rad with all joints at zero; moved by '
+            ).format(**loop) + ', '.join(loop['joints'])
+        for key in ('drivable', 'driven', 'passive', 'commanded'):
+            names = each[key].items() if key == 'driven' else each[key]
+            words = (' by '.join(name) if key == 'driven' else name for name in names)
+            yield f'  {key}: {", ".join(words) or "none"}'
+        yield from _describe_choice(each['choice'])
+    for each in document['couplings']:
+        yield f'{each["name"]}: joints {", ".join(each["joints"])}; motors {each["motors"]}'
+        rows = zip(each['joints'], each['matrix'], each['offset'], strict=False)
+        yield from (f'  {joint} = {row} motors + {offset:g}' for joint, row, offset in rows)
+        yield from _describe_choice(each['choice'])
+    yield from (f'note: {each}' for each in document['notes'])
+
+
+def _describe_choice(choice: Any) -> Iterator[str]:
+    if choice:
+        # Idle motions, as of a rod about its axis, need no motor.
+        is_drive = choice['option'] == '--drive'
+        words = ('at most ', '=MOTOR') if is_drive else ('', '')
+        yield (
+            f'  choose {words[0]}{choice["number"]} with {choice["option"]} JOINT{words[1]} ...: '
+            + ', '.join(choice['among'])
+        )

@@ -18,6 +18,9 @@ from transmission_bridge.tools.cli import optional, UsageError
 from transmission_bridge.transmissions.linkage.tree import LoopType
 from transmission_bridge.types import Array
 
+#: What a name has to be, for :func:`require_name`.
+LINK, JOINT = 'link of this URDF', 'joint of this URDF'
+
 #: Smaller deviations of a pose from the unit matrix are rounding.
 SAME = 1e-12
 
@@ -106,17 +109,17 @@ class Found:
 
 def require_name(name: object, known: Iterable[str], kind: str, where: str) -> str:
     """
-    Return a name that the URDF has.
+    Return a known name.
 
-    :param kind: ``link`` or ``joint``.
+    :param kind: What it names, for errors.
     :param where: Place of the name, for errors.
-    :raises UsageError: If the URDF does not have it.
+    :raises UsageError: If it is unknown.
     """
     names = list(known)
     if name in names:
         return str(name)
     near = closest(str(name), names)
-    raise UsageError(f"{where}: expected a {kind} of this URDF, found '{name}'{near}")
+    raise UsageError(f"{where}: expected a {kind}, found '{name}'{near}")
 
 
 def pose_between(

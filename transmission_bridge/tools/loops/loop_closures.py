@@ -22,6 +22,8 @@ from transmission_bridge.tools.loops.found import (
     Found,
     FoundLoop,
     Frame,
+    JOINT,
+    LINK,
     Motor,
     pose_between,
     read_list,
@@ -39,7 +41,7 @@ def read_loop_closures(robot: RobotDescription, content: Any, file: str) -> Foun
     """
     children = {joint.child for joint in robot.joints}
     links = [link.name for link in robot.links]
-    root = next(name for name in links if name not in children)
+    root = next((name for name in links if name not in children), '')
     joints = [joint.name for joint in robot.joints if joint.is_scalar]
     loops = []
     for number, each in enumerate(read_list(content, 'closures', file), 1):
@@ -49,7 +51,7 @@ def read_loop_closures(robot: RobotDescription, content: Any, file: str) -> Foun
         point = _read_vector(each.get('point'), f'{where}: point')
         frame, frames = make_transform(np.eye(3), point), []
         for key in ('link_a', 'link_b'):
-            link = require_name(each.get(key), links, 'link', f'{where}: {key}')
+            link = require_name(each.get(key), links, LINK, f'{where}: {key}')
             frames.append(Frame(link, pose_between(robot, link, root) @ frame))
         name = f'loop_{number}'
         if each.get('axis') is None:
@@ -60,7 +62,7 @@ def read_loop_closures(robot: RobotDescription, content: Any, file: str) -> Foun
         loops.append(FoundLoop(name, 'hinge', (frames[0], frames[1]), (x, y, z)))
     names = {
         key: [
-            require_name(name, joints, 'joint', f"'{file}': {key}")
+            require_name(name, joints, JOINT, f"'{file}': {key}")
             for name in read_list(content, key, file)
         ]
         for key in ('independent', 'dependent')

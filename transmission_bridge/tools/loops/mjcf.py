@@ -28,6 +28,8 @@ from transmission_bridge.tools.loops.found import (
     Found,
     FoundLoop,
     Frame,
+    JOINT,
+    LINK,
     Motor,
     pose_between,
     require_name,
@@ -120,18 +122,16 @@ class _Reader:
         return self._model.numbers(values, name, default, at)
 
     def _find_body(self, name: str, at: Element) -> Body:
-        require_name(name, self._links, 'link', self._place(at))
-        if name not in self._model.bodies:
-            raise UsageError(f"{self._place(at)}: expected a body of this file, found '{name}'")
+        require_name(name, self._model.bodies, 'body of this file', self._place(at))
+        require_name(name, self._links, LINK, self._place(at))
         return self._model.bodies[name]
 
     def _find_site(self, name: str, at: Element) -> Frame:
-        if name not in self._model.sites:
-            require_name(name, self._model.sites, 'site', self._place(at))
+        require_name(name, self._model.sites, 'site of this file', self._place(at))
         if name in self._links:  # the URDF has the same frame as a link
             return Frame(name)
         body, pose = self._model.sites[name]
-        require_name(body.name, self._links, 'link', f"{self._place(at)}: body of site '{name}'")
+        require_name(body.name, self._links, LINK, f"{self._place(at)}: body of site '{name}'")
         self._check_frames([body], at)
         return Frame(body.name, pose)
 
@@ -161,12 +161,13 @@ class _Reader:
     # -- weighted sums of joints ----------------------------------------------------------------
 
     def _find_joint(self, values: Attributes, key: str, at: Element) -> str:
-        return require_name(values.get(key), self._joints, 'joint', f'{self._place(at)}: {key}')
+        return require_name(values.get(key), self._joints, JOINT, f'{self._place(at)}: {key}')
 
     def _read_coupling(self, name: str, at: Element, values: Attributes) -> Row | None:
         """``q1 - ref1 = c0 + c1 (q2 - ref2) + c2 (q2 - ref2)^2 + ...``."""
         one = self._find_joint(values, 'joint1', at)
-        constant, slope, *rest = self._numbers(values, 'polycoef', '0 1 0 0 0', at)
+        given = self._numbers(values, 'polycoef', '0', at)
+        constant, slope, *rest = [*given, *(0.0, 1.0, 0.0, 0.0, 0.0)[len(given) :]]
         constant += self._at.get(one, 0.0)
         if 'joint2' not in values:
             return Row(name, {one: 1.0}, constant)

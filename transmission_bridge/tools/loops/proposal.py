@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,18 +37,17 @@ TOLERANCES = 1e-9, 1e-3
 ZERO = 1e-6
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """
     A choice that the user has to make.
 
     :param option: ``--drive`` or ``--command``.
-    :param count: Number of joints to choose.
+    :param number: Number of joints to choose.
     :param among: The joints.
     """
 
     option: str
-    count: int
+    number: int
     among: tuple[str, ...]
 
 
@@ -144,11 +143,6 @@ class Mechanism:
     def mobility(self) -> int:
         """Number of independent motions, including idle ones, as of a rod about its axis."""
         return len(self.motions.names) - self.rank
-
-    @property
-    def passive(self) -> tuple[str, ...]:
-        """The joints without a motor."""
-        return tuple(name for name in self.motions.names if name not in self.drive.driven)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,10 +285,12 @@ def _find_drive(
     }
     loose = [name for name in determined if name not in driven]
     above = {name: _list_above(robot, name, motions.names) for name in motions.names}
+    carried = {each for name in loose if name in drivable for each in above[name]}
     ways = (
         given,
         [name for name in determined if name in declared],
-        _chain([name for name in loose if name in drivable], above),
+        # As hip and knee of a leg with a motor at the hip and one at a crank.
+        [name for name in motions.names if name in carried],
         [name for name in loose if not {*above[name]} & {*driven}],
     )
     for way in ways:
@@ -311,19 +307,12 @@ def _find_drive(
 
 def _list_above(robot: RobotDescription, name: str, own: Sequence[str]) -> list[str]:
     """Return a joint of a mechanism, and those of the mechanism that carry it."""
-    joints = {each.name: each for each in robot.joints}
     carriers = {each.child: each for each in robot.joints}
-    found, joint = [], joints.get(name)
+    found, joint = [], next((each for each in robot.joints if each.name == name), None)
     while joint is not None:
         found.append(joint.name)
         joint = carriers.get(joint.parent)
     return [each for each in found if each in own]
-
-
-def _chain(names: Sequence[str], above: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return joints with those that carry them, from the root."""
-    members = {each for name in names for each in above[name]}
-    return sorted(members, key=lambda name: (len(above[name]), name))
 
 
 # -- weighted sums -------------------------------------------------------------------------------

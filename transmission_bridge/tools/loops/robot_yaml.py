@@ -18,6 +18,8 @@ from transmission_bridge.tools.loops.found import (
     Found,
     FoundLoop,
     Frame,
+    JOINT,
+    LINK,
     Motor,
     read_list,
     require_name,
@@ -50,11 +52,11 @@ def read_robot_yaml(robot: RobotDescription, content: Any, file: str) -> Found:
         if type_ is None:
             raise UsageError(f'{where}: expected type {" or ".join(_TYPES)}, found {kind!r}')
         # Some files name the joint above the frame.
-        names = [below.get(each, each) if each not in links else each for each in pair]
-        one, other = (Frame(require_name(each, links, 'link', where)) for each in names)
+        names = [each if each in links else below.get(str(each), each) for each in pair]
+        one, other = (Frame(require_name(each, links, LINK, where)) for each in names)
         loops.append(FoundLoop(f'loop_{number}', type_, (one, other)))
     driven = {
-        require_name(each, below, 'joint', f"'{file}': name_mot"): Motor(f'{each}_motor')
+        require_name(each, below, JOINT, f"'{file}': name_mot"): Motor(f'{each}_motor')
         for each in read_list(content, 'name_mot', file)
     }
     replaced = zip(

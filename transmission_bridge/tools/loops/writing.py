@@ -36,7 +36,8 @@ def add_frames(data: bytes, found: Found) -> tuple[bytes, list[Loop]]:
     :param data: The URDF.
     :returns: The URDF with all frames, and the loops between them.
     """
-    taken = {each.name for each in load_description(data).links}
+    robot = load_description(data)
+    taken = {each.name for each in robot.links} | {each.name for each in robot.joints}
     lines, loops = [], []
     for each in found.loops:
         names = []
@@ -72,9 +73,10 @@ def add_transmissions(
         if component.name in joints
     }
     blocks = {id(block): block for block in owners.values()}
+    taken = {each.name for each in robot.transmissions} | {each.name for each in robot.rejected}
     lines = [
-        *(line for each in mechanisms for line in _linkage_lines(each)),
-        *(line for each in couplings for line in _coupling_lines(each)),
+        *(line for m in mechanisms for line in _linkage_lines(m, _new_name(m.name, taken))),
+        *(line for c in couplings for line in _coupling_lines(c, _new_name(c.name, taken))),
     ]
     if len(blocks) == 1 and len(owners) == len(joints):
         (block,) = blocks.values()
@@ -112,9 +114,9 @@ def _new_name(wanted: str, taken: set[str]) -> str:
 def _insert_lines(data: bytes, path: str, lines: Iterable[str]) -> bytes:
     """Insert lines at the end of an element."""
     text = EditableText(data)
-    element = text.elements[path]
-    if element.is_empty:
-        raise UsageError(f'expected elements in {path}, found none')
+    element = text.elements.get(path)
+    if element is None or element.is_empty:
+        raise UsageError(f'expected a URDF with elements in {path}, found none')
     ending = '\r\n' if '\r\n' in text.text else '\n'
     start = text.text.rfind('\n', 0, element.close_start) + 1
     margin = text.text[start : element.close_start]
@@ -170,9 +172,9 @@ def _member_lines(joints: Sequence[str], motors: Sequence[tuple[Motor, str]]) ->
         yield f'  <joint name={quoteattr(joint)} role="joint{number}"/>'
 
 
-def _linkage_lines(mechanism: Mechanism) -> Iterator[str]:
+def _linkage_lines(mechanism: Mechanism, name: str) -> Iterator[str]:
     drive = mechanism.drive
-    yield f'<transmission name="{mechanism.name}">'
+    yield f'<transmission name="{name}">'
     yield '  <plugin>transmission_bridge/LinkageTransmission</plugin>'
     motors = [(motor, joint) for joint, motor in drive.driven.items()]
     yield from _member_lines(drive.commanded, motors)
@@ -189,16 +191,16 @@ def _linkage_lines(mechanism: Mechanism) -> Iterator[str]:
     yield '</transmission>'
 
 
-def _coupling_lines(coupling: Coupling) -> Iterator[str]:
-    yield f'<transmission name="{coupling.name}">'
+def _coupling_lines(coupling: Coupling, name: str) -> Iterator[str]:
+    yield f'<transmission name="{name}">'
     yield '  <plugin>transmission_bridge/CoupledTransmission</plugin>'
     for number, row in enumerate(coupling.matrix.tolist(), 1):
         yield f'  <param name="joint{number}">{" ".join(map(repr, row))}</param>'
     yield from _member_lines((), [(motor, '') for motor in coupling.motors])
-    for number, (name, offset) in enumerate(
+    for number, (joint, offset) in enumerate(
         zip(coupling.joints, coupling.offset.tolist(), strict=True), 1
     ):
-        yield f'  <joint name={quoteattr(name)} role="joint{number}">'
+        yield f'  <joint name={quoteattr(joint)} role="joint{number}">'
         yield f'    <offset>{offset!r}</offset>'
         yield '  </joint>'
     yield '</transmission>'
