@@ -83,7 +83,7 @@ def load():
 def linkages():
     """Return the worked linkages of the documents, URDFs by name."""
     files = DOCUMENTS['transmissions.md'].files | DOCUMENTS['linkages.md'].files
-    found = {Path(name).stem: text for name, text in files.items()}
+    found = {Path(name).stem: text for name, text in files.items() if '<transmission' in text}
     assert set(found) == {'four_bar_knee', 'five_bar', 'push_rod_ankle'}
     return found
 

@@ -463,6 +463,43 @@ def _jacobian() -> None:
 
 
 @_define_command(
+    'loops.command',
+    _define_argument('file', metavar='FILE'),
+    _define_argument('--from FILE', dest='source'),
+    _define_argument('--drive JOINT=MOTOR', **_SEVERAL),
+    _define_argument('--command JOINT', **_SEVERAL),
+    _define_argument('--output NEW.urdf'),
+    _define_argument('--force'),
+    _define_argument('--json'),
+)
+def _loops() -> None:
+    r"""
+    Find closed loops in a URDF or another file, and propose their transmissions.
+
+    Find the loops of a mechanism where they are stated already: frames closing_NAME_1
+    and closing_NAME_2 in the URDF (onshape-to-robot), <equality> and fixed tendons of an
+    MJCF, loop_closures.yaml (sw2robot, scikit-robot), robot.yaml (example-parallel-robots).
+    Show each loop with its rank and its gap, what can move it, and what is missing.
+    With --output, write the URDF with <ros2_control> and <transmission>; every other
+    byte stays unchanged.
+
+    exit code: 0 everything is determined, 1 a choice is left (what to drive or command is
+    listed), or FILE is not a robot description, 2 wrong usage, a name has no match, the
+    loops do not close, or a file cannot be read or written.
+
+      transmission_bridge loops robot.urdf
+      transmission_bridge loops robot.urdf --from robot.xml --output driven.urdf
+      transmission_bridge loops leg.urdf --from loop_closures.yaml \
+          --drive crank=knee_motor --command knee --output driven.urdf
+
+    :param from: the file that states the loops (default: FILE itself)
+    :param drive: joints that motors turn, in place of those that the file states
+    :param command: joints to command, as many as motors
+    :param output: write the description to this file
+    """
+
+
+@_define_command(
     'map',
     *_ROBOT,
     _define_argument('values', metavar='NAME=VALUE', nargs='+'),

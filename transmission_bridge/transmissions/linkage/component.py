@@ -255,7 +255,7 @@ def build_components(
     names = list(variables)
     return tuple(
         _build_component(tree, spec, [names[k] for k in group], own)
-        for group, own in _group_joints(paths, len(names))
+        for group, own in group_joints(paths, len(names))
     )
 
 
@@ -295,7 +295,7 @@ def _require_loop(name: str, variables: Mapping[str, int], what: str) -> None:
 
 def _check_start(joint: JointSpec, position: float) -> None:
     """Reject a start in degrees, which would shift published positions by full turns."""
-    limits = _limits_of_joint(joint)
+    limits = limits_of_joint(joint)
     if (
         joint.type != 'prismatic'
         and abs(position) > 2.0 * math.pi
@@ -308,7 +308,7 @@ def _check_start(joint: JointSpec, position: float) -> None:
         )
 
 
-def _limits_of_joint(joint: JointSpec) -> tuple[float, float]:
+def limits_of_joint(joint: JointSpec) -> tuple[float, float]:
     """Return the limits of a joint, infinite if it has none."""
     low = high = None
     if joint.limits is not None and joint.type != 'continuous':
@@ -316,8 +316,8 @@ def _limits_of_joint(joint: JointSpec) -> tuple[float, float]:
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
-def _group_joints(paths: Sequence[LoopPath], n: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield groups of joints that loops connect, with these loops."""
+def group_joints(paths: Sequence[LoopPath], n: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield groups of ``n`` joints that loops connect, with the indices of these loops."""
     group = list(range(n))
     for path in paths:
         joined = {group[each] for each in path.variables}
@@ -327,29 +327,42 @@ def _group_joints(paths: Sequence[LoopPath], n: int) -> Iterator[tuple[list[int]
         yield joints, [k for k, path in enumerate(paths) if not path.variables.isdisjoint(joints)]
 
 
-def _build_component(
+def make_system(
     tree: JointTree, spec: LinkageSpec, names: Sequence[str], own: Sequence[int]
-) -> Component:
+) -> LoopSystem:
+    """
+    Return some joints of a linkage with the loops that connect them.
+
+    :param names: The joints.
+    :param own: Indices of the loops.
+    :raises TransmissionError: If they are too many, or a name is invalid.
+    """
     loops = [spec.loops[k] for k in own]
     _require_size('joints', len(names), loops)
     _require_size('equations', _count_equations(loops), loops)
     local = {name: k for k, name in enumerate(names)}
     joints = [tree.require_joint(name, 'joint') for name in names]
-    system = LoopSystem(
+    return LoopSystem(
         names=tuple(names),
         driven=tuple(local[name] for name in spec.driven if name in local),
         commanded=tuple(local[name] for name in spec.commanded if name in local),
         paths=tuple(tree.find_path(loop, local) for loop in loops),
         hints={local[name]: value for name, value in spec.start if name in local},
         slides=frozenset(k for k, joint in enumerate(joints) if joint.type == 'prismatic'),
-        limits=tuple(_limits_of_joint(joint) for joint in joints),
+        limits=tuple(limits_of_joint(joint) for joint in joints),
         tolerance=spec.tolerance,
     )
+
+
+def _build_component(
+    tree: JointTree, spec: LinkageSpec, names: Sequence[str], own: Sequence[int]
+) -> Component:
+    system = make_system(tree, spec, names, own)
     if not system.driven and not system.commanded:
         raise TransmissionError(
-            f'no actuator turns a joint of loop {loops[0]}, and none is commanded',
+            f'no actuator turns a joint of loop {system.paths[0].loop}, and none is commanded',
             expected='an actuator for one of its joints, or no such loop',
             found=f'joints {", ".join(names)}',
-            at=loops[0].at,
+            at=system.paths[0].loop.at,
         )
     return Component(Structure.from_loops(system), own)

@@ -183,6 +183,17 @@ class Structure(LoopSystem):
             gap=gap,
         )
 
+    def find_slopes(self) -> Array:
+        """
+        Return the derivatives of the rows by all joints, at the start and closed positions nearby.
+
+        The start may be singular, the others are not.
+
+        :returns: Shape ``(positions, rows, joints)``.
+        """
+        nearby = _Search(self).find_nearby(self.start, self.lengths)
+        return np.stack([self.closures.function(z, self.lengths)[1].full() for z in nearby])
+
     @cached_property
     def _bend_function(self) -> Any:
         closures, rate = self.closures, ca.SX.sym('rate', len(self.names))

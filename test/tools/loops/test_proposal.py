@@ -1,0 +1,147 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""What determines a mechanism, and how it is written."""
+
+from __future__ import annotations
+
+import re
+
+from documents import DOCUMENTS
+import pytest
+
+import transmission_bridge as tb
+
+PAIRS = {'tip': '_1', 'ball': '_2', 'pin': '_2', 'horn': '_1', 'lever': '_2'}
+
+
+def close_frames(text, *names):
+    """Return a URDF without transmissions, with frames renamed to closing frames."""
+    text = re.sub(r' *<ros2_control.*</ros2_control>\n', '', text, flags=re.DOTALL)
+    for name in names:
+        side = next(end for part, end in PAIRS.items() if name.endswith(part))
+        stem = name.partition('_')[0] if len(names) > 2 else 'knee'
+        text = re.sub(rf'link(="|\sname="){name}"', rf'link\1closing_{stem}{side}"', text)
+    return text
+
+
+@pytest.fixture
+def ankle(tmp_path, linkages):
+    """Return the file of the push-rod ankle with closing frames."""
+    path = tmp_path / 'ankle.urdf'
+    names = 'upper_tip', 'upper_ball', 'lower_tip', 'lower_ball'
+    path.write_text(close_frames(linkages['push_rod_ankle'], *names))
+    return path
+
+
+def test_joints_without_effort_are_passive_and_choices_are_listed(run, ankle):
+    """The ankle has four joints with effort and two motions: the motors are a choice."""
+    result = run('loops', ankle, '--json')
+    assert (result.code, result.err) == (1, '')
+    (mechanism,) = result.json['mechanisms']
+    assert mechanism['choice'] == {
+        'option': '--drive',
+        'number': 2,
+        'among': ['upper_motor', 'ankle_pitch', 'ankle_roll', 'lower_motor'],
+    }
+    assert (mechanism['rank'], mechanism['mobility']) == (6, 2)
+    assert [loop['rank'] for loop in mechanism['loops']] == [3, 3]
+    assert max(max(loop['gap']) for loop in mechanism['loops']) < 1e-9
+
+
+def test_commanded_joints_follow_from_the_motors(run, ankle, tmp_path):
+    """The branch without motors is commanded; every byte of the URDF stays in its order."""
+    out = tmp_path / 'out.urdf'
+    motors = 'upper_motor=left', 'lower_motor'
+    result = run('loops', ankle, '--drive', *motors, '--output', out)
+    assert (result.code, result.err) == (0, '')
+    robot = tb.RobotTransmissions(tb.load_description(out, strict=True))
+    (binding,) = robot.bindings
+    assert robot.actuator_names == ('left', 'lower_motor_motor')
+    assert [joint.name for joint in binding.spec.joints] == ['ankle_pitch', 'ankle_roll']
+    before, after = ankle.read_text(), out.read_text()
+    start = before.index('</robot>')
+    assert after.startswith(before[:start])
+    assert after.endswith(before[start:])
+    assert run('check', out).code == 0
+    again = run('loops', ankle, '--drive', *motors, '--output', out)
+    assert again.code == 2
+    assert '--force' in again.err
+
+
+def test_a_block_that_has_the_joints_gets_the_transmission(run, ankle, tmp_path):
+    """Its joints are what is commanded, its plugin stays, and so do the line ends."""
+    block = """  <ros2_control name="mine" type="system">
+    <hardware><plugin>my/Robot</plugin></hardware>
+    <joint name="upper_motor"><command_interface name="position"/></joint>
+    <joint name="ankle_roll"><command_interface name="position"/></joint>
+  </ros2_control>
+</robot>"""
+    text = ankle.read_text().replace('</robot>', block).replace('\n', '\r\n')
+    ankle.write_bytes(text.encode())
+    out = tmp_path / 'out.urdf'
+    result = run('loops', ankle, '--drive', 'upper_motor', 'lower_motor', '--output', out)
+    assert (result.code, result.err) == (0, '')
+    assert 'REPLACE_ME' not in result.out
+    data = out.read_bytes()
+    assert data.count(b'\n') == data.count(b'\r\n')
+    (made,) = tb.load_description(data, strict=True).transmissions
+    assert (made.block, [joint.name for joint in made.joints]) == (
+        'mine',
+        ['upper_motor', 'ankle_roll'],
+    )
+
+
+def test_nothing_is_written_before_a_choice_is_made(run, ankle, tmp_path):
+    """Exit code 1 and a sentence."""
+    out = tmp_path / 'out.urdf'
+    result = run('loops', ankle, '--output', out)
+    assert (result.code, out.exists()) == (1, False)
+    assert 'nothing is written' in result.out
+
+
+def test_wrong_choices_are_refused(refuse, ankle):
+    """Names of the command line are of the URDF, and independent."""
+    drive = '--drive', 'upper_motor', 'lower_motor'
+    refuse("--drive: expected a joint of this URDF, found 'uper_motor'", 'loops', ankle,
+           '--drive', 'uper_motor')  # fmt: skip
+    refuse("found 'ankle_rol' (closest: 'ankle_roll'", 'loops', ankle, '--command', 'ankle_rol')
+    refuse('expected 2 independent joints', 'loops', ankle, *drive, '--command', 'ankle_roll')
+
+
+def test_a_robot_drawn_open_gets_a_start_and_a_rounded_one_a_tolerance(run, tmp_path, linkages):
+    """Both are read from the assembly, so that the result closes without a further step."""
+    text = close_frames(linkages['five_bar'], 'rod_tip', 'shin_pin')
+    weld = tmp_path / 'robot.yaml'
+    weld.write_text("""closed_loop: [[closing_knee_1, closing_knee_2]]
+type: ['6d']
+name_mot: [hip, knee_crank]
+""")
+    path, out = tmp_path / 'leg.urdf', tmp_path / 'out.urdf'
+    opened = text.replace('xyz="0 0 -0.38"', 'xyz="0 0 -0.36" rpy="0.0001 0 0"')
+    for robot, kind, words in (
+        (opened.replace('rpy="0.0001 0 0"', ''), '3d', '<start joint="knee"'),
+        (opened, '6d', '<param name="tolerance">'),
+    ):
+        path.write_text(robot)
+        weld.write_text(weld.read_text().replace('6d', kind).replace('3d', kind))
+        result = run('loops', path, '--from', weld, '--command', 'hip', 'knee', '--output', out,
+                     '--force')  # fmt: skip
+        assert (result.code, result.err) == (0, ''), result.out
+        assert words in out.read_text()
+        assert run('check', out).code == 0
+
+
+def test_the_example_of_the_documents_works(run, tmp_path):
+    """Its commands write a knee that follows the motor, and leave no XML to write by hand."""
+    path, out = tmp_path / 'exported_knee.urdf', tmp_path / 'driven_knee.urdf'
+    path.write_text(DOCUMENTS['linkages.md'].files['exported_knee.urdf'])
+    choice = run('loops', path)
+    assert choice.code == 1
+    assert 'choose at most 1 with --drive JOINT=MOTOR ...: knee_crank, knee' in choice.out
+    assert run('loops', path, '--drive', 'knee_crank=knee_motor', '--output', out).code == 0
+    assert run('check', '--strict', out).code == 0
+    mapped = run(
+        'map', out, '--to', 'joint', '--interface', 'position', '--json', 'knee_motor=0.2'
+    )
+    assert mapped.json['knee'] == pytest.approx(0.16, abs=0.02)

@@ -1,0 +1,180 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge loops``: find loops, and propose their transmissions."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from transmission_bridge.description import load_description, RobotDescription
+from transmission_bridge.errors import TransmissionError
+from transmission_bridge.tools.cli import Console, Exit, optional, printable, Result, UsageError
+from transmission_bridge.tools.files import check_output, write_output
+from transmission_bridge.tools.loops.closing_frames import read_closing_frames
+from transmission_bridge.tools.loops.found import Found, JOINT, Motor, parse_yaml, require_name
+from transmission_bridge.tools.loops.loop_closures import read_loop_closures
+from transmission_bridge.tools.loops.mjcf import read_mjcf
+from transmission_bridge.tools.loops.robot_yaml import read_robot_yaml
+from transmission_bridge.tools.robot import read_robot_file
+from transmission_bridge.transmissions.linkage.tree import LOOP_TYPES
+
+#: Readers of YAML files, by a key that the file has.
+_YAML = {'closures': read_loop_closures, 'closed_loop': read_robot_yaml}
+
+
+def run(options: argparse.Namespace, console: Console) -> Result:
+    """Run the command."""
+    optional('casadi', 'mechanisms')
+    # They need CasADi.
+    from transmission_bridge.tools.loops import proposal, writing
+
+    if options.output:
+        check_output(options.output, force=options.force)
+    data = read_robot_file(options.file)
+    robot = load_description(data)
+    found = _read_loops(robot, options.source)
+    if not (found.loops or found.rows):
+        source = options.source or options.file
+        raise UsageError(f"'{source}': expected loops or couplings, found none")
+    chosen = _read_motors(robot, options.drive, found)
+    for name in options.command:
+        require_name(name, [each.name for each in robot.joints], JOINT, '--command')
+    framed, loops = writing.add_frames(data, found)
+    try:
+        mechanisms = proposal.propose_linkages(
+            load_description(framed), loops, found.driven, chosen, options.command
+        )
+    except TransmissionError:
+        for note in found.notes:  # what was not read is a likely cause
+            console.err.line(printable(f'note: {note}'))
+        raise
+    moved = {name: each for each in mechanisms for name in each.motions.names}
+    couplings = proposal.propose_couplings(found, chosen, moved)
+    notes = list(found.notes)
+    choices = [each.drive.choice for each in mechanisms] + [each.choice for each in couplings]
+    is_complete = not any(choices)
+    if is_complete:
+        result = writing.add_transmissions(framed, mechanisms, couplings)
+        if options.output:
+            write_output(options.output, result, force=options.force)
+            notes.append(f"written to '{options.output}': check the reductions of the motors")
+            if writing.PLACEHOLDER.encode() in result:
+                notes.append(f'replace the plugin {writing.PLACEHOLDER} by that of your hardware')
+    elif options.output:
+        notes.append('nothing is written before these choices are made')
+    document = {
+        'mechanisms': [_document_mechanism(each) for each in mechanisms],
+        'couplings': [_document_coupling(each) for each in couplings],
+        'notes': notes,
+    }
+    return Result(
+        map(printable, _describe(document)), document, Exit.OK if is_complete else Exit.ERRORS
+    )
+
+
+def _read_loops(robot: RobotDescription, source: str | None) -> Found:
+    """
+    Return the loops of a file, or of the URDF itself.
+
+    :raises UsageError: If the format is unknown, or the file is damaged.
+    """
+    if not source:
+        return read_closing_frames(robot)
+    data = read_robot_file(source)
+    if data.lstrip(b'\xef\xbb\xbf \t\r\n').startswith(b'<'):
+        return read_mjcf(robot, data, source)
+    content = parse_yaml(data, source)
+    for key, read in _YAML.items():
+        if isinstance(content, dict) and key in content:
+            return read(robot, content, source)
+    raise UsageError(
+        f"'{source}': expected an MJCF, or YAML with {' or '.join(_YAML)}, found none"
+    )
+
+
+def _read_motors(robot: RobotDescription, pairs: Sequence[str], found: Found) -> dict[str, Motor]:
+    """Return the motors of ``JOINT=MOTOR`` by joint; without a name a motor has that of a file."""
+    joints = [each.name for each in robot.joints if each.is_scalar]
+    motors = {}
+    for pair in pairs:
+        joint, _, name = pair.partition('=')
+        require_name(joint, joints, JOINT, '--drive')
+        stated = found.driven.get(joint, Motor(f'{joint}_motor'))
+        motors[joint] = Motor(name or stated.name, stated.reduction)
+    return motors
+
+
+# -- output --------------------------------------------------------------------------------------
+
+
+def _document_mechanism(mechanism: Any) -> dict[str, Any]:
+    drive = mechanism.drive
+    return {
+        'name': mechanism.name,
+        'joints': list(mechanism.motions.names),
+        'rank': mechanism.rank,
+        'mobility': mechanism.mobility,
+        'tolerance': mechanism.tolerance,
+        'loops': [
+            {
+                'type': each.loop.type,
+                'frames': [each.loop.frame1, each.loop.frame2],
+                'equations': LOOP_TYPES[each.loop.type],
+                'rank': each.rank,
+                'joints': list(each.joints),
+                'gap': list(each.gap),
+            }
+            for each in mechanism.loops
+        ],
+        'drivable': list(mechanism.drivable),
+        'driven': {joint: motor.name for joint, motor in drive.driven.items()},
+        'passive': [name for name in mechanism.motions.names if name not in drive.driven],
+        'commanded': list(drive.commanded),
+        'choice': drive.choice and drive.choice._asdict(),
+    }
+
+
+def _document_coupling(coupling: Any) -> dict[str, Any]:
+    return {
+        'name': coupling.name,
+        'joints': list(coupling.joints),
+        'motors': [motor.name for motor in coupling.motors],
+        'matrix': coupling.matrix.tolist(),
+        'offset': coupling.offset.tolist(),
+        'choice': coupling.choice and coupling.choice._asdict(),
+    }
+
+
+def _describe(document: Any) -> Iterator[str]:
+    for each in document['mechanisms']:
+        yield '{name}: equations of rank {rank}, mobility {mobility}'.format(**each)
+        for loop in each['loops']:
+            yield (
+                "  {type} '{frames[0]}' - '{frames[1]}': {equations} equations of rank {rank}, "
+                'open by {gap[0]:.2g} m and {gap[1]:.2g} rad with all joints at zero; moved by '
+            ).format(**loop) + ', '.join(loop['joints'])
+        for key in ('drivable', 'driven', 'passive', 'commanded'):
+            names = each[key].items() if key == 'driven' else each[key]
+            words = (' by '.join(name) if key == 'driven' else name for name in names)
+            yield f'  {key}: {", ".join(words) or "none"}'
+        yield from _describe_choice(each['choice'])
+    for each in document['couplings']:
+        yield f'{each["name"]}: joints {", ".join(each["joints"])}; motors {each["motors"]}'
+        rows = zip(each['joints'], each['matrix'], each['offset'], strict=False)
+        yield from (f'  {joint} = {row} motors + {offset:g}' for joint, row, offset in rows)
+        yield from _describe_choice(each['choice'])
+    yield from (f'note: {each}' for each in document['notes'])
+
+
+def _describe_choice(choice: Any) -> Iterator[str]:
+    if choice:
+        # Idle motions, as of a rod about its axis, need no motor.
+        is_drive = choice['option'] == '--drive'
+        words = ('at most ', '=MOTOR') if is_drive else ('', '')
+        yield (
+            f'  choose {words[0]}{choice["number"]} with {choice["option"]} JOINT{words[1]} ...: '
+            + ', '.join(choice['among'])
+        )

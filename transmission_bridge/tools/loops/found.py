@@ -1,0 +1,165 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""What a file states about loops, in the names of the URDF."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from transmission_bridge.description import RobotDescription
+from transmission_bridge.errors import closest
+from transmission_bridge.kinematics import JointDevice
+from transmission_bridge.tools.cli import optional, UsageError
+from transmission_bridge.transmissions.linkage.tree import LoopType
+from transmission_bridge.types import Array
+
+#: What a name has to be, for :func:`require_name`.
+LINK, JOINT = 'link of this URDF', 'joint of this URDF'
+
+#: Smaller deviations of a pose from the unit matrix are rounding.
+SAME = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """
+    A frame of a loop.
+
+    :param link: A link of the URDF.
+    :param pose: The frame in the link, shape ``(4, 4)`` [translation in m].
+    """
+
+    link: str
+    pose: Array = field(default_factory=lambda: np.eye(4))
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is the frame of the link."""
+        return bool(np.abs(self.pose - np.eye(4)).max() < SAME)
+
+
+@dataclass(frozen=True)
+class FoundLoop:
+    """
+    A loop of a file.
+
+    :param name: Its name, unique in the file.
+    :param type: As in ``<loop type>``.
+    :param frames: The two frames that it joins.
+    :param axis: Axis of a hinge, in both frames.
+    """
+
+    name: str
+    type: LoopType
+    frames: tuple[Frame, Frame]
+    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Motor:
+    """
+    An actuator.
+
+    :param name: Its name.
+    :param reduction: Its position by that of what it turns.
+    """
+
+    name: str
+    reduction: float = 1.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """
+    A weighted sum of joints, ``sum(weights[j] q_j) = constant``, or a motor moves the sum.
+
+    :param name: Its name in the file.
+    :param weights: By joint.
+    :param constant: The sum without a motor [rad or m].
+    :param motor: The motor, ``None`` without one.
+    """
+
+    name: str
+    weights: Mapping[str, float]
+    constant: float = 0.0
+    motor: Motor | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """
+    Everything that a file states.
+
+    :param loops: Its loops.
+    :param rows: Its weighted sums of joints.
+    :param driven: Motors by the joint that they turn.
+    :param notes: What was not used, in sentences.
+    """
+
+    loops: tuple[FoundLoop, ...] = ()
+    rows: tuple[Row, ...] = ()
+    driven: Mapping[str, Motor] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def require_name(name: object, known: Iterable[str], kind: str, where: str) -> str:
+    """
+    Return a known name.
+
+    :param kind: What it names, for errors.
+    :param where: Place of the name, for errors.
+    :raises UsageError: If it is unknown.
+    """
+    names = list(known)
+    if name in names:
+        return str(name)
+    near = closest(str(name), names)
+    raise UsageError(f"{where}: expected a {kind}, found '{name}'{near}")
+
+
+def pose_between(
+    robot: RobotDescription, base: str, end: str, at: Mapping[str, float] | None = None
+) -> Array:
+    """
+    Return the pose of a link in another one, shape ``(4, 4)`` [translation in m].
+
+    :param at: Positions of joints [rad or m], zero by default.
+    :raises DescriptionError: If no joints lead from one to the other.
+    """
+    device = JointDevice.from_description(robot, base=base, end=end)
+    positions = at or {}
+    return device.base_t_end([positions.get(name, 0.0) for name in device.joint_names])
+
+
+def parse_yaml(data: bytes, name: str) -> Any:
+    """
+    Return the content of a YAML file.
+
+    :raises UsageError: If it is not YAML, or has aliases, which could expand without limit.
+    """
+    yaml = optional('yaml', 'cli')
+    try:
+        text = data.decode('utf-8-sig')
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+            raise ValueError('it has an alias')
+        return yaml.safe_load(text)
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        reason = ' '.join(str(error).split())[:200]
+        raise UsageError(f"'{name}': expected YAML without aliases, found: {reason}") from None
+
+
+def read_list(content: Any, key: str, name: str) -> list[Any]:
+    """
+    Return a list in a YAML file, empty if it is missing.
+
+    :raises UsageError: If it is something else.
+    """
+    value = content.get(key) or []
+    if not isinstance(value, list):
+        raise UsageError(f"'{name}': {key}: expected a list, found {type(value).__name__}")
+    return value

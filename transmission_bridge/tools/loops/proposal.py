@@ -1,0 +1,376 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+What determines a mechanism: its motors, its commanded joints, and the choices that are left.
+
+The loops that share joints are one mechanism. Its motions are the null space of the equations at
+closed positions near its start. A set of joints determines another joint if the row of that joint
+is a combination of their rows in every such null space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from transmission_bridge.description import RobotDescription
+from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.loops.found import Found, Motor, pose_between, Row
+from transmission_bridge.transmissions.linkage.component import (
+    group_joints,
+    LinkageSpec,
+    make_system,
+)
+from transmission_bridge.transmissions.linkage.structure import share_of_rank, Structure
+from transmission_bridge.transmissions.linkage.tree import JointTree, Loop
+from transmission_bridge.types import Array
+
+#: Default and largest ``tolerance`` of a linkage: rounded dimensions open redundant equations.
+TOLERANCES = 1e-9, 1e-3
+
+#: Singular values and remainders below this share are zero.
+ZERO = 1e-6
+
+
+class Choice(NamedTuple):
+    """
+    A choice that the user has to make.
+
+    :param option: ``--drive`` or ``--command``.
+    :param number: Number of joints to choose.
+    :param among: The joints.
+    """
+
+    option: str
+    number: int
+    among: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Drive:
+    """
+    Joints with the motors that move them.
+
+    :param driven: Motors by the joint that they turn.
+    :param commanded: The joints that are commanded.
+    :param choice: What is missing, ``None`` if nothing is.
+    """
+
+    driven: Mapping[str, Motor]
+    commanded: tuple[str, ...] = ()
+    choice: Choice | None = None
+
+
+@dataclass(frozen=True)
+class LoopReport:
+    """
+    One loop in its mechanism.
+
+    :param loop: The loop.
+    :param joints: The joints that it depends on.
+    :param rank: Number of its independent equations.
+    :param gap: Distance [m] and angle [rad] between its frames with all joints at zero.
+    """
+
+    loop: Loop
+    joints: tuple[str, ...]
+    rank: int
+    gap: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Motions:
+    """
+    The motions of a mechanism at several positions.
+
+    :param names: Its joints.
+    :param bases: Null space of the equations at each position, shape ``(n, mobility)``.
+    """
+
+    names: tuple[str, ...]
+    bases: tuple[Array, ...]
+
+    def _rows(self, joints: Sequence[str]) -> list[Array]:
+        places = [self.names.index(name) for name in joints]
+        return [basis[places] for basis in self.bases]
+
+    def rank(self, joints: Sequence[str]) -> int:
+        """Return how many of these joints move independently."""
+        return max(
+            (int(np.linalg.matrix_rank(each, ZERO)) for each in self._rows(joints) if each.size),
+            default=0,
+        )
+
+    def list_determined(self, joints: Sequence[str]) -> list[str]:
+        """Return the joints that these joints determine."""
+        rest = np.zeros(len(self.names))
+        for rows, basis in zip(self._rows(joints), self.bases, strict=True):
+            across = basis - basis @ np.linalg.pinv(rows, ZERO) @ rows
+            rest = np.maximum(rest, np.linalg.norm(across, axis=1))
+        return [name for name, size in zip(self.names, rest, strict=True) if size < ZERO]
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """
+    Loops that share joints.
+
+    :param name: Name for its transmission.
+    :param loops: Its loops.
+    :param motions: Its motions.
+    :param start: Positions of its joints in the assembly [rad or m].
+    :param rank: Number of its independent equations.
+    :param drivable: Joints that a motor can turn: they move, and their effort is not limited to 0.
+    :param tolerance: Largest residual of its redundant equations.
+    :param drive: Its motors and commanded joints.
+    """
+
+    name: str
+    loops: tuple[LoopReport, ...]
+    motions: Motions
+    start: Mapping[str, float]
+    rank: int
+    drivable: tuple[str, ...]
+    tolerance: float
+    drive: Drive
+
+    @property
+    def mobility(self) -> int:
+        """Number of independent motions, including idle ones, as of a rod about its axis."""
+        return len(self.motions.names) - self.rank
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling:
+    """
+    Joints that weighted sums connect: ``q = matrix a + offset``.
+
+    :param name: Name for its transmission.
+    :param joints: Its joints.
+    :param motors: Its motors.
+    :param matrix: Shape ``(joints, motors)``, empty as long as a choice is left.
+    :param offset: Positions of the joints with the motors at zero [rad or m].
+    :param choice: What is missing, ``None`` if nothing is.
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    motors: tuple[Motor, ...]
+    matrix: Array
+    offset: Array
+    choice: Choice | None
+
+
+def propose_linkages(
+    robot: RobotDescription,
+    loops: Sequence[Loop],
+    driven: Mapping[str, Motor],
+    chosen: Mapping[str, Motor],
+    commanded: Sequence[str],
+) -> list[Mechanism]:
+    """
+    Return the mechanisms of some loops, with what moves them.
+
+    :param driven: Motors that a file states, by the joint that they turn.
+    :param chosen: Motors that the user has chosen, which replace them.
+    :param commanded: Joints that the user has chosen to command.
+    :raises TransmissionError: If a loop does not close, or no joint moves it.
+    :raises UsageError: If the motors of a mechanism block each other.
+    """
+    tree, variables = JointTree(robot.joints, robot.links), dict[str, int]()
+    paths = [tree.find_path(loop, variables) for loop in loops]
+    names = [*variables]
+    mechanisms: list[Mechanism] = []
+    for group, own in group_joints(paths, len(names)):
+        joints = [names[k] for k in group]
+        structure, tolerance = _close_loops(tree, tuple(loops), joints, own)
+        slopes = structure.find_slopes()
+        motions = _find_motions(structure, slopes)
+        reports = []
+        for place, path in enumerate(structure.paths):
+            rows = slopes[:, [each == place for each in structure.closures.owners]]
+            pose = pose_between(robot, path.loop.frame1, path.loop.frame2)
+            members = tuple(structure.names[k] for k in sorted(path.variables))
+            rank = max(int(np.linalg.matrix_rank(each, 1e-5)) for each in rows)
+            reports.append(LoopReport(path.loop, members, rank, _measure_gap(path.loop, pose)))
+        drivable = _list_drivable(robot, motions)
+        wanted = {name: motor for name, motor in chosen.items() if name in joints} or {
+            name: motor for name, motor in driven.items() if name in joints
+        }
+        drive = _find_drive(robot, motions, drivable, wanted, commanded)
+        number = f'_{len(mechanisms) + 1}' if mechanisms else ''
+        start = dict(zip(structure.names, structure.start.tolist(), strict=True))
+        mechanisms.append(
+            Mechanism(
+                name=f'linkage{number}',
+                loops=tuple(reports),
+                motions=motions,
+                start=start,
+                rank=structure.rank,
+                drivable=drivable,
+                tolerance=tolerance,
+                drive=drive,
+            )
+        )
+    return mechanisms
+
+
+def _close_loops(
+    tree: JointTree, loops: tuple[Loop, ...], names: Sequence[str], own: Sequence[int]
+) -> tuple[Structure, float]:
+    """Return a closed mechanism without motors, and the tolerance that its redundant rows need."""
+    default, largest = TOLERANCES
+
+    def close(tolerance: float) -> Structure:
+        spec = LinkageSpec(loops, (), (), tolerance=tolerance)
+        return Structure.from_loops(make_system(tree, spec, names, own))
+
+    # First the assembly that is nearest, because a distant one may satisfy less rounded equations.
+    gap = close(largest).gap
+    decade = 10.0 ** math.ceil(math.log10(5.0 * gap)) if gap > default else default
+    tolerance = min(decade, largest)
+    return close(tolerance), tolerance
+
+
+def _find_motions(structure: Structure, slopes: Array) -> Motions:
+    share, bases = share_of_rank(structure.tolerance), []
+    for each in slopes:
+        _, values, right = np.linalg.svd(each)
+        if int((values > share * values.max(initial=0.0)).sum()) == structure.rank:
+            bases.append(right[structure.rank :].T)
+    return Motions(structure.names, tuple(bases))
+
+
+def _measure_gap(loop: Loop, pose: Array) -> tuple[float, float]:
+    distance = float(np.linalg.norm(pose[:3, 3]))
+    cosine = {'weld': 0.5 * (np.trace(pose[:3, :3]) - 1.0)}
+    if loop.type == 'hinge':
+        cosine['hinge'] = np.dot(loop.axis, pose[:3, :3] @ loop.axis)
+    return distance, math.acos(min(max(float(cosine.get(loop.type, 1.0)), -1.0), 1.0))
+
+
+def _list_drivable(robot: RobotDescription, motions: Motions) -> tuple[str, ...]:
+    free = {each.name for each in robot.joints if each.limits is None or each.limits.effort != 0.0}
+    return tuple(name for name in motions.names if name in free and motions.rank([name]))
+
+
+def _find_drive(
+    robot: RobotDescription,
+    motions: Motions,
+    drivable: Sequence[str],
+    driven: Mapping[str, Motor],
+    commanded: Sequence[str],
+) -> Drive:
+    """Return motors and commanded joints as far as they are known or follow."""
+    count = motions.rank(drivable)
+    if not driven:
+        if len(drivable) != count:
+            return Drive({}, choice=Choice('--drive', count, tuple(drivable)))
+        driven = {name: Motor(f'{name}_motor') for name in drivable}
+    if motions.rank([*driven]) < len(driven):
+        count = motions.rank([*driven])
+        return Drive({}, choice=Choice('--drive', count, tuple(driven)))
+    determined = motions.list_determined([*driven])
+    given = [name for name in commanded if name in motions.names]
+    declared = {
+        each.name
+        for block in robot.blocks
+        for each in block.components
+        if each.kind == 'joint' and each.command_interfaces
+    }
+    loose = [name for name in determined if name not in driven]
+    above = {name: _list_above(robot, name, motions.names) for name in motions.names}
+    carried = {each for name in loose if name in drivable for each in above[name]}
+    ways = (
+        given,
+        [name for name in determined if name in declared],
+        # As hip and knee of a leg with a motor at the hip and one at a crank.
+        [name for name in motions.names if name in carried],
+        [name for name in loose if not {*above[name]} & {*driven}],
+    )
+    for way in ways:
+        is_complete = len(way) == len(driven) == motions.rank(way) and {*way} <= {*determined}
+        if way and is_complete:
+            return Drive(driven, tuple(way))
+        if way is given and given:
+            raise UsageError(
+                f'--command: expected {len(driven)} independent joints of '
+                f'{", ".join(determined)}, found {", ".join(given)}'
+            )
+    return Drive(driven, choice=Choice('--command', len(driven), tuple(determined)))
+
+
+def _list_above(robot: RobotDescription, name: str, own: Sequence[str]) -> list[str]:
+    """Return a joint of a mechanism, and those of the mechanism that carry it."""
+    carriers = {each.child: each for each in robot.joints}
+    found, joint = [], next((each for each in robot.joints if each.name == name), None)
+    while joint is not None:
+        found.append(joint.name)
+        joint = carriers.get(joint.parent)
+    return [each for each in found if each in own]
+
+
+# -- weighted sums -------------------------------------------------------------------------------
+
+
+def propose_couplings(
+    found: Found, chosen: Mapping[str, Motor], taken: Mapping[str, Any]
+) -> list[Coupling]:
+    """
+    Return the joints that rows connect, each group with its map.
+
+    :param chosen: Motors that the user has chosen, by joint.
+    :param taken: Joints of loops, which a row cannot have.
+    :raises UsageError: If a row has a joint of a loop, or the rows of a group are dependent.
+    """
+    groups: list[list[Row]] = []
+    for row in found.rows:
+        for name in row.weights:
+            if name in taken:
+                raise UsageError(
+                    f"'{row.name}': joint '{name}' is in a loop as well; expected <mimic> in the "
+                    'URDF, which a loop follows'
+                )
+        joined = [each for each in groups if any(r.weights.keys() & row.weights for r in each)]
+        groups = [each for each in groups if each not in joined]
+        groups.append([*(r for each in joined for r in each), row])
+    couplings = [_solve_rows(rows, found.driven, chosen) for rows in groups]
+    return [
+        replace(each, name=f'coupling_{number}' if number > 1 else 'coupling')
+        for number, each in enumerate(couplings, 1)
+    ]
+
+
+def _solve_rows(
+    rows: Sequence[Row], driven: Mapping[str, Motor], chosen: Mapping[str, Motor]
+) -> Coupling:
+    joints = tuple(dict.fromkeys(name for row in rows for name in row.weights))
+    own = {name: motor for name, motor in chosen.items() if name in joints} or {
+        name: motor for name, motor in driven.items() if name in joints
+    }
+    missing = len(joints) - len(rows) - len(own)
+    leaders = [name for name in joints if all(next(iter(r.weights)) != name for r in rows)]
+    is_free = not own and all(row.motor is None for row in rows)
+    if is_free and missing == len(leaders) > 0:
+        own, missing = {name: Motor(f'{name}_motor') for name in leaders}, 0
+    whole = [*rows, *(Row(name, {name: 1.0}, 0.0, motor) for name, motor in own.items())]
+    motors = tuple(row.motor for row in whole if row.motor is not None)
+    table = np.array([[row.weights.get(name, 0.0) for name in joints] for row in whole])
+    if missing > 0:
+        among = tuple(name for name in joints if name not in own)
+        choice = Choice('--drive', missing, among)
+        return Coupling('', joints, motors, np.zeros((0, 0)), np.zeros(0), choice)
+    if missing < 0 or np.linalg.matrix_rank(table) < len(joints):
+        raise UsageError(
+            f'expected {len(joints)} independent rows for the joints {", ".join(joints)}, found '
+            f'{", ".join(row.name for row in whole)}'
+        )
+    inverse = np.linalg.inv(table)
+    moved = [k for k, row in enumerate(whole) if row.motor is not None]
+    offset = inverse @ [row.constant for row in whole]
+    return Coupling('', joints, motors, inverse[:, moved], offset, None)

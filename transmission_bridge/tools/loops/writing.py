@@ -1,0 +1,206 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Write frames and transmissions into a URDF; every other byte stays unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+import math
+import re
+from xml.sax.saxutils import quoteattr
+
+from transmission_bridge.description import load_description, RobotDescription
+from transmission_bridge.description.number_editor import Edit, EditableText
+from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.loops.found import Found, Frame, Motor
+from transmission_bridge.tools.loops.proposal import Coupling, Mechanism, TOLERANCES
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.transmissions.linkage.tree import Loop
+from transmission_bridge.types import Array
+
+#: The hardware of a new ``<ros2_control>``, which the user has to replace.
+PLACEHOLDER = 'REPLACE_ME/HardwareOfThisRobot'
+
+#: Name of a new ``<ros2_control>``.
+_BLOCK = 'loops'
+
+#: A loop that is closed at zero to this gap needs no ``<start>`` [m or rad].
+_CLOSED = 1e-6
+
+
+def add_frames(data: bytes, found: Found) -> tuple[bytes, list[Loop]]:
+    """
+    Add a link behind a fixed joint for each frame that is not a link.
+
+    :param data: The URDF.
+    :returns: The URDF with all frames, and the loops between them.
+    """
+    robot = load_description(data)
+    taken = {each.name for each in robot.links} | {each.name for each in robot.joints}
+    lines, loops = [], []
+    for each in found.loops:
+        names = []
+        for number, frame in enumerate(each.frames, 1):
+            name = frame.link
+            if not frame.is_link:
+                name = _new_name(f'{each.name}_{number}', taken)
+                lines += _frame_lines(name, frame)
+            names.append(name)
+        loops.append(Loop(each.type, names[0], names[1], each.axis))
+    return (_insert_lines(data, '/robot', lines) if lines else data), loops
+
+
+def add_transmissions(
+    data: bytes, mechanisms: Sequence[Mechanism], couplings: Sequence[Coupling]
+) -> bytes:
+    """
+    Add the transmissions to a ``<ros2_control>`` that has their joints, or to a new one.
+
+    :param data: The URDF with all frames.
+    :raises UsageError: If several blocks have the joints, or the result has errors.
+    """
+    robot = load_description(data)
+    joints = [
+        name
+        for each in (*(m.drive.commanded for m in mechanisms), *(c.joints for c in couplings))
+        for name in each
+    ]
+    owners = {
+        component.name: block
+        for block in robot.blocks
+        for component in block.components
+        if component.name in joints
+    }
+    blocks = {id(block): block for block in owners.values()}
+    taken = {each.name for each in robot.transmissions} | {each.name for each in robot.rejected}
+    lines = [
+        *(line for m in mechanisms for line in _linkage_lines(m, _new_name(m.name, taken))),
+        *(line for c in couplings for line in _coupling_lines(c, _new_name(c.name, taken))),
+    ]
+    if len(blocks) == 1 and len(owners) == len(joints):
+        (block,) = blocks.values()
+        result = _insert_lines(data, block.path, lines)
+    elif owners:
+        raise UsageError(
+            f'expected the joints {", ".join(joints)} in one <ros2_control> or in none, found '
+            + ', '.join(f"{name} in '{block.name}'" for name, block in owners.items())
+        )
+    else:
+        name = _new_name(_BLOCK, {block.name for block in robot.blocks})
+        result = _insert_lines(data, '/robot', _block_lines(name, joints, lines))
+    _check_result(result, robot)
+    return result
+
+
+def _check_result(data: bytes, before: RobotDescription) -> None:
+    """Raise the errors that the result has and the URDF had not."""
+    known = {(each.message, each.subject) for each in RobotTransmissions(before).findings}
+    for each in RobotTransmissions(load_description(data)).findings:
+        if each.severity == 'error' and (each.message, each.subject) not in known:
+            details = f'; expected {each.expected}, found {each.found}' if each.found else ''
+            raise UsageError(f'the proposed {each.subject or "URDF"}: {each.message}{details}')
+
+
+def _new_name(wanted: str, taken: set[str]) -> str:
+    """Return a name that is not taken, and take it."""
+    name, number = re.sub(r'\W+', '_', wanted), 2
+    while name in taken:
+        name, number = f'{wanted}_{number}', number + 1
+    taken.add(name)
+    return name
+
+
+def _insert_lines(data: bytes, path: str, lines: Iterable[str]) -> bytes:
+    """Insert lines at the end of an element."""
+    text = EditableText(data)
+    element = text.elements.get(path)
+    if element is None or element.is_empty:
+        raise UsageError(f'expected a URDF with elements in {path}, found none')
+    ending = '\r\n' if '\r\n' in text.text else '\n'
+    start = text.text.rfind('\n', 0, element.close_start) + 1
+    margin = text.text[start : element.close_start]
+    at = start if not margin.strip() else element.close_start
+    before = '' if at == start else ending
+    inner = ' ' * len(margin.expandtabs(2)) + '  ' if at == start else '  '
+    added = before + ''.join(f'{inner}{line}{ending}' for line in lines)
+    return text.encoded([Edit(at, at, added)])
+
+
+# -- elements ------------------------------------------------------------------------------------
+
+
+def _frame_lines(name: str, frame: Frame) -> list[str]:
+    xyz = ' '.join(map(repr, frame.pose[:3, 3].tolist()))
+    rpy = ' '.join(map(repr, _rpy_of_rotation(frame.pose)))
+    return [
+        f'<link name={quoteattr(name)}/>',
+        f'<joint name={quoteattr(f"{name}_mount")} type="fixed">',
+        f'  <parent link={quoteattr(frame.link)}/><child link={quoteattr(name)}/>'
+        f'<origin xyz="{xyz}" rpy="{rpy}"/>',
+        '</joint>',
+    ]
+
+
+def _rpy_of_rotation(r: Array) -> tuple[float, float, float]:
+    """Return roll, pitch and yaw of a rotation or a pose [rad]."""
+    pitch = math.atan2(-r[2, 0], math.hypot(r[0, 0], r[1, 0]))
+    if math.hypot(r[0, 0], r[1, 0]) < 1e-9:  # only the sum of roll and yaw counts
+        return math.atan2(-r[1, 2], r[1, 1]), pitch, 0.0
+    return math.atan2(r[2, 1], r[2, 2]), pitch, math.atan2(r[1, 0], r[0, 0])
+
+
+def _block_lines(name: str, joints: Sequence[str], lines: Iterable[str]) -> Iterator[str]:
+    yield f'<ros2_control name="{name}" type="system">'
+    yield f'  <hardware><plugin>{PLACEHOLDER}</plugin></hardware>'
+    for joint in joints:
+        yield f'  <joint name={quoteattr(joint)}>'
+        yield '    <command_interface name="position"/><state_interface name="position"/>'
+        yield '  </joint>'
+    yield from (f'  {line}' for line in lines)
+    yield '</ros2_control>'
+
+
+def _member_lines(joints: Sequence[str], motors: Sequence[tuple[Motor, str]]) -> Iterator[str]:
+    for number, (motor, turned) in enumerate(motors, 1):
+        yield f'  <actuator name={quoteattr(motor.name)} role="actuator{number}">'
+        yield f'    <mechanical_reduction>{motor.reduction!r}</mechanical_reduction>'
+        if turned:
+            yield f'    <param name="joint">{quoteattr(turned)[1:-1]}</param>'
+        yield '  </actuator>'
+    for number, joint in enumerate(joints, 1):
+        yield f'  <joint name={quoteattr(joint)} role="joint{number}"/>'
+
+
+def _linkage_lines(mechanism: Mechanism, name: str) -> Iterator[str]:
+    drive = mechanism.drive
+    yield f'<transmission name="{name}">'
+    yield '  <plugin>transmission_bridge/LinkageTransmission</plugin>'
+    motors = [(motor, joint) for joint, motor in drive.driven.items()]
+    yield from _member_lines(drive.commanded, motors)
+    for each in mechanism.loops:
+        loop = each.loop
+        axis = f' axis="{" ".join(map(repr, loop.axis))}"' if loop.type == 'hinge' else ''
+        frames = f'frame1={quoteattr(loop.frame1)} frame2={quoteattr(loop.frame2)}'
+        yield f'  <loop type="{loop.type}" {frames}{axis}/>'
+    if max(max(each.gap) for each in mechanism.loops) > _CLOSED:
+        for joint, position in mechanism.start.items():
+            yield f'  <start joint={quoteattr(joint)} position="{position:.6g}"/>'
+    if mechanism.tolerance > TOLERANCES[0]:
+        yield f'  <param name="tolerance">{mechanism.tolerance:g}</param>'
+    yield '</transmission>'
+
+
+def _coupling_lines(coupling: Coupling, name: str) -> Iterator[str]:
+    yield f'<transmission name="{name}">'
+    yield '  <plugin>transmission_bridge/CoupledTransmission</plugin>'
+    for number, row in enumerate(coupling.matrix.tolist(), 1):
+        yield f'  <param name="joint{number}">{" ".join(map(repr, row))}</param>'
+    yield from _member_lines((), [(motor, '') for motor in coupling.motors])
+    for number, (joint, offset) in enumerate(
+        zip(coupling.joints, coupling.offset.tolist(), strict=True), 1
+    ):
+        yield f'  <joint name={quoteattr(joint)} role="joint{number}">'
+        yield f'    <offset>{offset!r}</offset>'
+        yield '  </joint>'
+    yield '</transmission>'
