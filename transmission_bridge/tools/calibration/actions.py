@@ -206,6 +206,15 @@ class HandActions:
     def _finish(self, is_good: bool) -> None:
         self.finished = is_good
 
+    @property
+    def is_written(self) -> bool:
+        """Whether the user has decided to write."""
+        return bool(self.finished)
+
+    def resume(self, message: str) -> None:
+        """Go on with a message, because the numbers could not be stored."""
+        self.finished, self._message = None, message
+
 
 def _format_stop(track: JointTrack, side: int) -> str:
     if side not in track.ends:

@@ -136,12 +136,12 @@ def _calibrate_live(
     """
     Return whether the user wrote what is known.
 
-    :raises UsageError: If the output is not a terminal, or the bridge rejects the numbers.
+    :raises UsageError: If the output is not a terminal.
     """
     pose = _read_pose(options, robot)
     topics = setup.options.actuator_state_topics if options.params_file else (options.actuators,)
     names = {topic: setup.names_of_driver(robot, topic) for topic in topics}
-    client = BridgeClient('transmission_bridge_calibrate', options.node)
+    client, stored = BridgeClient('transmission_bridge_calibrate', options.node), ''
     try:
         feed = DriverFeed(client, hand, names)
         client.follow_topics(feed.receivers)
@@ -158,32 +158,29 @@ def _calibrate_live(
             while actions.finished is None:
                 client.spin_for(_PERIOD)
                 actions.handle_keys(read_keys())
+                if options.store and actions.is_written:
+                    reason, stored = _store_numbers(client, actions.outcomes)
+                    if reason:
+                        actions.resume(f'{client.bridge} does not store the numbers: {reason}')
                 lines = make_lines(actions, live.console.size.width)
                 shown = [text(*line, no_wrap=True, overflow='crop') for line in lines]
                 live.update(group(*shown), refresh=True)
-        if actions.finished and options.store:
-            console.err.line(printable(_store_numbers(client, actions.outcomes)))
-        return bool(actions.finished)
+        if stored:
+            console.err.line(printable(f'{client.bridge}: {stored}'))
+        return actions.is_written
     finally:
         client.close()
 
 
-def _store_numbers(client: BridgeClient, outcomes: Sequence[Outcome]) -> str:
-    """
-    Store the numbers in the bridge, and return what it says.
-
-    :raises UsageError: If it rejects them.
-    """
+def _store_numbers(client: BridgeClient, outcomes: Sequence[Outcome]) -> tuple[str, str]:
+    """Store the numbers in the bridge; return why it does not, and what is stored."""
     answers: list[tuple[str, str]] = []
     values = {PREFIX + name: value for name, value in name_values(outcomes).items()}
     client.store_numbers(values, lambda *answer: answers.append(answer))
     end = time.monotonic() + _PATIENCE
     while not answers and time.monotonic() < end:
         client.spin_for(_PERIOD)
-    reason, stored = answers[0] if answers else ('it does not answer', '')
-    if reason:
-        raise UsageError(f'{client.bridge} does not store the numbers: {reason}')
-    return f'{client.bridge}: {stored}'
+    return answers[0] if answers else ('it does not answer', '')
 
 
 def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[str, float]:

@@ -177,16 +177,28 @@ class BridgeRobot(BridgeClient):
 
     def end_calibration(self, done: Done) -> None:
         """
-        End it, and store the numbers in the bridge if the user wants so.
+        End it; if the user wants so, as soon as the bridge has stored the numbers.
 
-        :param done: Receives what went wrong, or what is stored.
+        :param done: Receives what is stored.
         """
-        actions, self.calibration = self.calibration, None
-        self.follow_topics(self._receivers)
-        if actions is not None and actions.finished:
-            values = name_values(actions.outcomes)
-            numbers = {PREFIX + name: value for name, value in values.items()}
-            self.store_numbers(numbers, lambda reason, stored: done(reason or stored))
+        actions = self.calibration
+
+        def finish_storing(reason: str, stored: str) -> None:
+            if self.calibration is not actions:
+                return
+            if reason and actions is not None:
+                actions.resume(f'the bridge does not store the numbers: {reason}')
+                return
+            self.calibration = None
+            self.follow_topics(self._receivers)
+            done(stored)
+
+        if actions is None or not actions.finished:
+            finish_storing('', '')
+            return
+        actions.resume('the numbers are being stored')
+        values = name_values(actions.outcomes)
+        self.store_numbers({PREFIX + name: x for name, x in values.items()}, finish_storing)
 
     # -- for the page ----------------------------------------------------------------------------
 
