@@ -82,6 +82,17 @@ def robot_of(joints, transmissions):
     )
 
 
+#: A joint whose range does not contain zero, moved by a cylinder.
+KNEE = robot_of(
+    [joint('knee', 'revolute', 0.3, 1.4)],
+    [
+        '<transmission name="leg"><plugin>transmission_bridge/CrankSliderTransmission</plugin>'
+        '<param name="crank_radius">0.1</param><param name="pivot_distance">0.4</param>'
+        '<actuator name="cylinder" role="actuator1"/><joint name="knee" role="joint1">'
+        '<param name="lower">0.3</param><param name="upper">1.4</param></joint></transmission>'
+    ],
+)
+
 NAMES = ('pan', 'lift', 'elbow', 'flex', 'twist', 'grip')
 SPANS = ((-1.92, 1.92), (-1.75, 1.75), (-1.69, 1.69), (-1.66, 1.66), (-2.74, 2.84), (-0.17, 1.75))
 

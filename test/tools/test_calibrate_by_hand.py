@@ -13,7 +13,7 @@ import struct
 import subprocess
 import sys
 
-from moved_arm import ANKLE, GEARED, joint, MovedArm, pair, robot_of, servo, SERVOS
+from moved_arm import ANKLE, GEARED, joint, KNEE, MovedArm, pair, robot_of, servo, SERVOS
 import numpy as np
 import pytest
 
@@ -55,8 +55,8 @@ def approach_all(arm, ends=(-1, 1), times=1):
 
 @pytest.mark.parametrize(
     ('text', 'wraps'),
-    [(SERVOS, True), (GEARED, False), (ANKLE, False)],
-    ids=['servos', 'geared', 'ankle'],
+    [(SERVOS, True), (GEARED, False), (ANKLE, False), (KNEE, False)],
+    ids=['servos', 'geared', 'ankle', 'knee'],
 )
 def test_with_both_stops_nothing_is_silently_wrong(text, wraps, seed):
     """Stops missed by up to 2 degrees: each joint is within 0.5 degrees, or refused."""
@@ -253,6 +253,13 @@ def test_the_screen_tells_what_is_known_and_fits_80_columns(seed):
     ]
     actions.handle_keys('w')
     assert actions.finished
+    # What was written stays, whatever is known afterwards; a refusal of the bridge goes on.
+    written = [each.values for each in actions.written]
+    approach_all(arm)
+    assert [each.values for each in actions.written] == written
+    actions.resume('the bridge is busy')
+    assert (actions.finished, actions.written) == (None, [])
+    assert ('the bridge is busy', True) in actions.sentences
 
 
 # -- commands -------------------------------------------------------------------------------------
@@ -294,13 +301,15 @@ def test_a_file_of_lerobot_becomes_offsets(run, servo_file, tmp_path):
     assert 'pan_drive: a guess' in guess.out
 
 
-def test_by_hand_a_terminal_is_needed(refuse, servo_file, monkeypatch):
-    """With a sentence; a pose of an SRDF has to be there."""
+def test_a_pose_has_to_be_there(run, refuse, servo_file, monkeypatch):
+    """Its joints in the robot, or its name in the SRDF, which has to be XML."""
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     refuse('known: pan, lift, elbow', 'calibrate', servo_file, '--pose', 'paan=1')
     srdf = servo_file.with_suffix('.srdf')
     srdf.write_text('<robot><group_state name="home" group="a"/></robot>')
     refuse('expected --pose with one of home', 'calibrate', servo_file, '--srdf', srdf)
+    srdf.write_text('<robot>')
+    assert run('calibrate', servo_file, '--srdf', srdf, '--pose', 'home').code == 1
 
 
 class Terminal:

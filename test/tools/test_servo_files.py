@@ -447,9 +447,18 @@ def test_a_previous_calibration_keeps_its_other_keys():
             'joint_to_motor_map: expected keys and values',
         ),
         (CONFIG, b'- 1', "'config.yaml': expected keys and values, found [1]"),
-        (CONFIG, b'{', "'config.yaml': expected YAML, found an error"),
-        (CALIBRATION, b'!!bool a', "'calibration.yaml': expected YAML, found an error"),
-        (CALIBRATION, b'\xff', "'calibration.yaml': expected YAML, found an error"),
+        (CONFIG, b'{', "'config.yaml': expected YAML, found: "),
+        (
+            CALIBRATION,
+            b'!!bool a',
+            "'calibration.yaml': expected YAML, found: ",
+        ),
+        (
+            CALIBRATION,
+            b'\xff',
+            "'calibration.yaml': expected YAML, found: ",
+        ),
+        (CALIBRATION, b'a: &a [1]\nb: *a', 'found: 1 aliases, at most 0 are read'),
     ],
 )
 def test_files_of_a_hand_with_an_error(old, new, words):

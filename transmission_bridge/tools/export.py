@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import os
 import re
 import sys
@@ -21,6 +21,7 @@ from transmission_bridge.tools.calibration.lerobot import read_lerobot, write_le
 from transmission_bridge.tools.calibration.orca import CONFIG, write_orca
 from transmission_bridge.tools.cli import Console, Exit, printable, UsageError
 from transmission_bridge.tools.files import check_output, write_output
+from transmission_bridge.tools.parameter_files import Entry, parameters_yaml
 from transmission_bridge.tools.robot import bridge_setup, read_robot_file, robot_of_command
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.spec_reader import ACTUATOR_LIMITS
@@ -203,6 +204,35 @@ def _find_differences(
         for each in tunables
         if found.get((name, each.path)) != each.value
     ]
+
+
+def render_numbers(
+    output: str,
+    data: bytes,
+    aliases: Mapping[str, str],
+    transmissions: Iterable[tuple[str, Iterable[Entry]]],
+    heading: str,
+    others: Mapping[str, float | bool] | None = None,
+) -> bytes:
+    """
+    Return a file with numbers: a parameter file, or the description with the numbers in it.
+
+    :param output: Name of the file; a parameter file ends in ``.yaml`` or ``.yml``.
+    :param data: The description.
+    :param transmissions: The numbers by transmission.
+    :param heading: Lines of a comment at the top of a parameter file.
+    :param others: More numbers of the description, by their full parameter names.
+    :raises ParameterError: As :func:`export`.
+    """
+    numbers = [(name, [*entries]) for name, entries in transmissions]
+    if output.lower().endswith(('.yaml', '.yml')):
+        return parameters_yaml(numbers, heading).encode()
+    values = {
+        f'{PREFIX}{".".join((name, *path))}': value
+        for name, entries in numbers
+        for path, value, _ in entries
+    }
+    return export(data, {**(others or {}), **values}, aliases).data
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:

@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of input files, and atomic output files."""
+"""Checks of input files, YAML, and atomic output files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pathlib import Path
 import shutil
 import stat
 import tempfile
+from typing import Any
 
-from transmission_bridge.tools.cli import clean_end, UsageError
+from transmission_bridge.tools.cli import clean_end, optional, UsageError
 
 
 def check_regular(path: str | os.PathLike[str]) -> None:
@@ -26,6 +27,31 @@ def check_regular(path: str | os.PathLike[str]) -> None:
         raise OSError(f"'{path}' is not a regular file")
     with open(path, 'rb'):
         pass
+
+
+#: What PyYAML also raises.
+_DAMAGED = ValueError, LookupError, AttributeError, TypeError, RecursionError
+
+
+def parse_yaml(data: bytes, name: str, *, as_text: bool = False, most_aliases: int = 0) -> Any:
+    """
+    Return the content of a YAML file.
+
+    :param name: Name of the file, for errors.
+    :param as_text: Whether scalars stay texts.
+    :param most_aliases: Largest number of aliases, because many could expand without limit.
+    :raises UsageError: If it is not YAML, or has more aliases.
+    """
+    yaml = optional('yaml', 'cli')
+    try:
+        text = data.decode('utf-8-sig')
+        count = sum(isinstance(token, yaml.AliasToken) for token in yaml.scan(text))
+        if count > most_aliases:
+            raise ValueError(f'{count} aliases, at most {most_aliases} are read')
+        return yaml.load(text, yaml.BaseLoader if as_text else yaml.SafeLoader)
+    except (yaml.YAMLError, *_DAMAGED) as error:
+        reason = ' '.join(str(error).split())[:200]
+        raise UsageError(f"'{name}': expected YAML, found: {reason}") from None
 
 
 def check_output(path: str, *, force: bool, marker: str = '') -> None:

@@ -72,6 +72,7 @@ class HandActions:
     :ivar chosen: The selected joint, by its place in :attr:`HandCalibration.joints`.
     :ivar is_safe: Whether the user said that the torque is off.
     :ivar finished: Whether to write the numbers (True) or not (False) and end.
+    :ivar written: What was known when the user wrote it.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class HandActions:
     ) -> None:
         self.hand, self.chosen, self.is_safe = hand, 0, False
         self.finished: bool | None = None
+        self.written: list[Outcome] = []
         self._pose, self._find_obstacle = pose, find_obstacle
         self._judged: dict[str, tuple[object, Outcome]] = {}
         self._message = ''
@@ -195,6 +197,7 @@ class HandActions:
         if missing := self.list_missing():
             self._message = f'nothing is written: {missing[0]}'
         else:
+            self.written = self.outcomes
             self._finish(True)
 
     def list_missing(self) -> list[str]:
@@ -206,14 +209,9 @@ class HandActions:
     def _finish(self, is_good: bool) -> None:
         self.finished = is_good
 
-    @property
-    def is_written(self) -> bool:
-        """Whether the user has decided to write."""
-        return bool(self.finished)
-
     def resume(self, message: str) -> None:
         """Go on with a message, because the numbers could not be stored."""
-        self.finished, self._message = None, message
+        self.finished, self.written, self._message = None, [], message
 
 
 def _format_stop(track: JointTrack, side: int) -> str:

@@ -11,9 +11,9 @@ from pathlib import Path
 import sys
 import time
 
-from lxml import etree
-
 from transmission_bridge.bridge.options import PREFIX
+from transmission_bridge.description.source import description_text
+from transmission_bridge.description.xml import parse_xml
 from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.calibration import lerobot, orca
@@ -39,9 +39,8 @@ from transmission_bridge.tools.cli import (
     UsageError,
     wrapped,
 )
-from transmission_bridge.tools.export import export
+from transmission_bridge.tools.export import render_numbers
 from transmission_bridge.tools.files import check_output, write_output
-from transmission_bridge.tools.parameter_files import parameters_yaml
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
 from transmission_bridge.tools.watch_screen import open_keys
 from transmission_bridge.transmissions import RobotTransmissions
@@ -49,8 +48,8 @@ from transmission_bridge.transmissions import RobotTransmissions
 #: Seconds between updates of the screen, and until a bridge has answered.
 _PERIOD, _PATIENCE = 0.1, 5.0
 
-#: Names of an output that is a description.
-_DESCRIPTIONS = ('.urdf', '.xml', '.xacro')
+#: The topic of a driver without another one in the arguments or the parameter file.
+_STATES = 'actuator_states'
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
@@ -72,10 +71,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     notes = [*remarks, *(_read_files(options, robot, hand) if files else ())]
     for note in notes:
         console.err.line(wrapped(printable(note), console.err.width))
-    if not files and not _calibrate_live(options, console, setup, robot, hand):
+    outcomes = [hand.judge(each) for each in hand.transmissions]
+    if not files and not (outcomes := _calibrate_live(options, console, setup, robot, hand)):
         console.err.line('ended without writing')
         return Exit.INTERRUPTED
-    outcomes = [hand.judge(each) for each in hand.transmissions]
     lines = list_result_lines(robot, hand, outcomes)
     Result(
         (wrapped(printable(line), console.out.width) for line in lines),
@@ -85,7 +84,23 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         console.err.line(AFTERWARDS)
     good = [each for each in outcomes if not each.refusal]
     if options.output and good:
-        _write_output(options, setup, description, robot, good)
+        data = render_numbers(
+            options.output,
+            description,
+            setup.aliases,
+            [
+                (
+                    each.transmission,
+                    [(path, value, _describe_change(robot, each, path))
+                     for path, value in each.values.items()],
+                )
+                for each in good
+            ],
+            'Found by "transmission_bridge calibrate"\n'
+            'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE',
+            setup.numbers,
+        )  # fmt: skip
+        write_output(options.output, data, force=options.force)
         console.err.line(f'written to {printable(options.output)}')
     return Exit.OK if len(good) == len(outcomes) else Exit.ERRORS
 
@@ -132,14 +147,15 @@ def _calibrate_live(
     setup: BridgeSetup,
     robot: RobotTransmissions,
     hand: HandCalibration,
-) -> bool:
+) -> list[Outcome]:
     """
-    Return whether the user wrote what is known.
+    Return what the user wrote, empty if the user ended without.
 
     :raises UsageError: If the output is not a terminal.
     """
     pose = _read_pose(options, robot)
-    topics = setup.options.actuator_state_topics if options.params_file else (options.actuators,)
+    of_file, given = setup.options.actuator_state_topics, options.actuators
+    topics = of_file if given == _STATES else (given,)
     names = {topic: setup.names_of_driver(robot, topic) for topic in topics}
     client, stored = BridgeClient('transmission_bridge_calibrate', options.node), ''
     try:
@@ -158,8 +174,9 @@ def _calibrate_live(
             while actions.finished is None:
                 client.spin_for(_PERIOD)
                 actions.handle_keys(read_keys())
-                if options.store and actions.is_written:
-                    reason, stored = _store_numbers(client, actions.outcomes)
+                written = actions.written  # what follows may change what is known
+                if options.store and written:
+                    reason, stored = _store_numbers(client, written)
                     if reason:
                         actions.resume(f'{client.bridge} does not store the numbers: {reason}')
                 lines = make_lines(actions, live.console.size.width)
@@ -167,7 +184,7 @@ def _calibrate_live(
                 live.update(group(*shown), refresh=True)
         if stored:
             console.err.line(printable(f'{client.bridge}: {stored}'))
-        return actions.is_written
+        return actions.written
     finally:
         client.close()
 
@@ -187,18 +204,16 @@ def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[s
     """Return positions by joint, from values or from a ``group_state`` of an SRDF."""
     if not options.srdf:
         return named_values(options.pose, robot.joint_names, 'joint', robot.lost_joints)
-    try:
-        tree = etree.fromstring(read_robot_file(options.srdf))
-    except etree.XMLSyntaxError as error:
-        raise UsageError(f"'{options.srdf}' is not XML: {error}") from None
-    states = {each.get('name', ''): each for each in tree.iter('group_state')}
+    tree = parse_xml(description_text(read_robot_file(options.srdf), name=options.srdf))
+    states = {each.attributes.get('name', ''): each for each in tree.find_all('group_state')}
     if len(options.pose) != 1 or options.pose[0] not in states:
         found = options.pose[0] if options.pose else ''
         raise UsageError(
             f"'{options.srdf}': expected --pose with one of {', '.join(states) or 'no pose'}, "
             f"found '{found}'{closest(found, states)}"
         )
-    pairs = [f'{each.get("name")}={each.get("value")}' for each in states[options.pose[0]]]
+    values = [each.attributes for each in states[options.pose[0]].find_all('joint')]
+    pairs = [f'{each.get("name")}={each.get("value")}' for each in values]
     known = [pair for pair in pairs if pair.rpartition('=')[0] in robot.joint_names]
     return named_values(known, robot.joint_names, 'joint', robot.lost_joints)
 
@@ -231,33 +246,6 @@ def list_result_lines(
     known = [each for each in outcomes if not each.refusal]
     if known and (worst := max(known, key=lambda each: each.contradiction)).contradiction:
         yield f'largest contradiction: {worst.contradiction:.2g} in {worst.transmission}'
-
-
-def _write_output(
-    options: argparse.Namespace,
-    setup: BridgeSetup,
-    description: bytes,
-    robot: RobotTransmissions,
-    outcomes: Sequence[Outcome],
-) -> None:
-    values = {PREFIX + name: value for name, value in name_values(outcomes).items()}
-    if options.output.lower().endswith(_DESCRIPTIONS):
-        numbers = {**setup.numbers, **values}
-        data = export(description, numbers, setup.aliases).data
-    else:
-        data = parameters_yaml(
-            [
-                (
-                    each.transmission,
-                    [(path, value, _describe_change(robot, each, path))
-                     for path, value in each.values.items()],
-                )
-                for each in outcomes
-            ],
-            'Found by "transmission_bridge calibrate"\n'
-            'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE',
-        ).encode()  # fmt: skip
-    write_output(options.output, data, force=options.force)
 
 
 def _describe_change(robot: RobotTransmissions, outcome: Outcome, path: Sequence[str]) -> str:

@@ -259,7 +259,7 @@ class HandTransmission:
         self.moves: dict[int, Move] = {}
         self.poses: list[Row] = []
         self.now = np.full(len(binding.actuators), np.nan)
-        self._slopes = self.maps.slopes({})
+        self._slopes = self.maps.slopes({}, self.middle)
         self._recent: list[tuple[float, Array]] = []
 
     def forget(self) -> None:
@@ -336,12 +336,13 @@ class HandTransmission:
         if not np.abs(self._slopes @ way).max() >= _LEAST * self.tracks[joint].span:
             return f'{self.tracks[joint].name} has hardly moved: move it farther towards positive'
         self.moves[joint] = Move(joint, way)
-        found = find_signs(self.maps, [*self.moves.values()])
+        found = find_signs(self.maps, [*self.moves.values()], self.middle)
         self.has_directions = found.values is not None
         self.problem = found.problem if len(self.moves) == len(self.tracks) else ''
         if found.values is not None and found.values != self.signs:
             self.signs = dict(found.values)
-            self._slopes, self.zeros = self.maps.slopes(self.signs), self._find_zeros()
+            self._slopes = self.maps.slopes(self.signs, self.middle)
+            self.zeros = self._find_zeros()
             self.forget()
         return self.problem
 

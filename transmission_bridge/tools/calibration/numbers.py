@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 import itertools
-import math
 
 import numpy as np
 
@@ -78,8 +77,6 @@ class Fit:
     :param mapped: Mapped positions, same shape.
     :param reach: Largest error of each number if each position is wrong by its slack and by its
         residual.
-    :param errors: Standard error of each number from the residuals; infinite without more
-        positions than numbers.
     :param slopes: Change of the known joints' mapped positions with each number, row by row, shape
         ``(known positions, numbers)``.
     """
@@ -89,7 +86,6 @@ class Fit:
     residuals: Array
     mapped: Array
     reach: Mapping[ParameterPath, float]
-    errors: Mapping[ParameterPath, float]
     slopes: Array
 
     @property
@@ -100,10 +96,9 @@ class Fit:
 
 
 def list_offsets(binding: Binding) -> tuple[ParameterPath, ...]:
-    """Return the offsets of the joints, or of the actuators of a mechanism without the former."""
-    paths = [each.path for each in binding.tunables if each.path[-1] == 'offset']
-    joints = [path for path in paths if path[0] == 'joints']
-    return tuple(joints or (path for path in paths if path[0] == 'actuators'))
+    """Return the offsets of the joints."""
+    paths = (each.path for each in binding.tunables)
+    return tuple(path for path in paths if path[0] == 'joints' and path[-1] == 'offset')
 
 
 def list_reductions(binding: Binding) -> tuple[ParameterPath, ...]:
@@ -204,14 +199,15 @@ class NumberMap:
         found = np.asarray(found)[:, :n_joints]
         return np.where(np.abs(found) <= _LARGEST, found, np.nan)
 
-    def slopes(self, values: Mapping[ParameterPath, float]) -> Array:
+    def slopes(self, values: Mapping[ParameterPath, float], middle: Array) -> Array:
         """
-        Return the motion of each joint per motion of each actuator, with all joints at zero.
+        Return the motion of each joint per motion of each actuator.
 
+        :param middle: Positions of the joints: the middle of their ranges [rad or m].
         :returns: Shape ``(n_joints, n_actuators)``.
         """
-        transmission, n_joints = self.build(values), len(self.binding.spec.joints)
-        at = transmission.joint_to_actuator('position', np.zeros(n_joints))
+        transmission, n_joints = self.build(values), len(middle)
+        at = transmission.joint_to_actuator('position', middle)
         unit = np.eye(len(self.binding.spec.actuators))
         found = transmission.actuator_to_joint(
             'velocity', unit, at=np.broadcast_to(at, unit.shape)
@@ -263,16 +259,12 @@ def fit_numbers(
     mapped = maps.map_positions(values, known.actuators, guess)
     inverse = np.linalg.pinv(solved.jac, rcond=least) * sizes[:, np.newaxis]
     reach = np.abs(inverse) @ (known.slack[is_known] + np.abs(solved.fun))
-    spare = int(is_known.sum()) - len(free)
-    square = float(np.square(solved.fun).sum()) / spare if spare > 0 else math.inf
-    errors = np.sqrt(np.square(inverse).sum(axis=1) * square)
     return Fit(
         values,
         missing,
         np.where(is_known, known.joints - mapped, np.nan),
         mapped,
         dict(zip(free, reach.tolist(), strict=True)),
-        dict(zip(free, errors.tolist(), strict=True)),
         -solved.jac / sizes,
     )
 
@@ -399,24 +391,26 @@ class Signs:
     problem: str = ''
 
 
-def find_signs(maps: NumberMap, moves: Sequence[Move]) -> Signs:
+def find_signs(maps: NumberMap, moves: Sequence[Move], middle: Array) -> Signs:
     """
     Return the signs of reductions for which each move is positive at its joint.
 
     The joints that were not moved by hand stay behind. Without a solution, the motion with
     exchanged actuators is tried, to say what is wrong.
+
+    :param middle: The middle of the range of each joint [rad or m].
     """
     joints = [member.name for member in maps.binding.spec.joints]
     moved = {move.joint for move in moves}
     if missing := [name for place, name in enumerate(joints) if place not in moved]:
         return Signs(None, f'move {" and ".join(missing)} towards positive')
     straight = range(len(maps.binding.spec.actuators))
-    if fitting := _list_fitting(maps, moves, straight):
+    if fitting := _list_fitting(maps, moves, straight, middle):
         values = min(fitting, key=len)
         return Signs(values)
     names = [member.name for member in maps.binding.spec.actuators]
     for order in itertools.permutations(straight):
-        if list(order) != list(straight) and _list_fitting(maps, moves, order):
+        if list(order) != list(straight) and _list_fitting(maps, moves, order, middle):
             swapped = [names[place] for place, other in enumerate(order) if place != other]
             return Signs(
                 None,
@@ -431,11 +425,11 @@ def find_signs(maps: NumberMap, moves: Sequence[Move]) -> Signs:
 
 
 def _list_fitting(
-    maps: NumberMap, moves: Sequence[Move], order: Sequence[int]
+    maps: NumberMap, moves: Sequence[Move], order: Sequence[int], middle: Array
 ) -> list[dict[ParameterPath, float]]:
     found = []
     for values in _list_sign_changes(maps):
-        slopes = maps.slopes(values)
+        slopes = maps.slopes(values, middle)
         ways = [(move.joint, slopes @ move.way[list(order)]) for move in moves]
         if all(_is_positive(joint, way) for joint, way in ways):
             found.append(values)

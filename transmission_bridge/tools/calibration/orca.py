@@ -28,14 +28,12 @@ from transmission_bridge.tools.calibration.servo_files import (
     Stops,
 )
 from transmission_bridge.tools.cli import optional, UsageError
+from transmission_bridge.tools.files import parse_yaml
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 
 #: The two files, in one folder.
 CONFIG, CALIBRATION = 'config.yaml', 'calibration.yaml'
-
-#: What PyYAML also raises.
-_DAMAGED = ValueError, LookupError, AttributeError, TypeError, RecursionError
 
 _LIMITS, _RATIOS = 'motor_limits', 'joint_to_motor_ratios'
 
@@ -93,12 +91,7 @@ def read_orca(
 
 
 def _load(data: bytes, name: str) -> dict[Any, Any]:
-    yaml = optional('yaml', 'cli')
-    try:
-        document = yaml.safe_load(data)
-    except (yaml.YAMLError, *_DAMAGED) as error:
-        text = ' '.join(str(error).split())
-        raise UsageError(f"'{name}': expected YAML, found an error: {text}") from None
+    document = parse_yaml(data, name)
     if not isinstance(document, dict | None):
         raise refuse(f"'{name}'", 'keys and values', document)
     return document or {}

@@ -12,16 +12,14 @@ positions ``a`` of the actuators and ``q`` of the joints
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 import itertools
 import math
-from pathlib import Path
 
 import numpy as np
 
-from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.errors import closest, UnknownNameError
 from transmission_bridge.tools.calibration.numbers import (
@@ -40,9 +38,9 @@ from transmission_bridge.tools.calibration.recording import (
     Recording,
 )
 from transmission_bridge.tools.calibration.report import (
-    build_parameter_file,
     draw_residuals,
     JointResidual,
+    list_entries,
     list_recorded_lines,
     POOR,
     Recorded,
@@ -56,7 +54,7 @@ from transmission_bridge.tools.calibration.residuals import (
     Pattern,
 )
 from transmission_bridge.tools.cli import Console, Exit, optional, printable, Result, UsageError
-from transmission_bridge.tools.export import export
+from transmission_bridge.tools.export import render_numbers
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.plot.figure import format_of
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
@@ -205,7 +203,7 @@ def _fit_determined(
         free = determined
     mapped = maps.map_positions({}, known.actuators, np.nan_to_num(known.joints))
     slopes = np.zeros((int(np.isfinite(known.joints).sum()), 0))
-    return Fit({}, (), known.joints - mapped, mapped, {}, {}, slopes), ()
+    return Fit({}, (), known.joints - mapped, mapped, {}, slopes), ()
 
 
 def _fit_signs(maps: NumberMap, known: Known, free: Sequence[ParameterPath]) -> Fit:
@@ -428,7 +426,15 @@ def run_recorded(options: argparse.Namespace, console: Console) -> Exit:
         console.err.line(printable(_describe_refusal(results, options)))
         return Exit.ERRORS
     if options.output:
-        content = _build_output(options.output, results, data, setup)
+        content = render_numbers(
+            options.output,
+            data,
+            setup.aliases,
+            [(result.transmission, list_entries(result)) for result in results],
+            'Found by "transmission_bridge calibrate"; half widths of 95 % confidence intervals.\n'
+            'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE',
+            setup.numbers,
+        )
         write_output(options.output, content, force=options.force)
         console.err.line(f'written to {printable(options.output)}: {count} numbers')
     return Exit.OK
@@ -443,20 +449,6 @@ def _describe_refusal(results: Sequence[Recorded], options: argparse.Namespace) 
     if options.output and others:
         text += f' (for the others: --transmission {" --transmission ".join(others)})'
     return text + ('' if options.report else '; --report FILE.svg draws the residuals')
-
-
-def _build_output(
-    output: str, results: Sequence[Recorded], data: bytes, setup: BridgeSetup
-) -> bytes:
-    """Return a description with the numbers in it, or a parameter file, by the name's end."""
-    if Path(output).suffix.lower() not in ('.urdf', '.xml'):
-        return build_parameter_file(results).encode()
-    values: Mapping[str, float | bool] = {
-        f'{PREFIX}{".".join((result.transmission, *each.path))}': each.value
-        for result in results
-        for each in result.fitted_numbers
-    }
-    return export(data, {**setup.numbers, **values}, setup.aliases).data
 
 
 def _read_recording(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.tools.cli import aligned, printable
-from transmission_bridge.tools.parameter_files import Entry, parameters_yaml
+from transmission_bridge.tools.parameter_files import Entry
 from transmission_bridge.tools.plot.figure import picture
 from transmission_bridge.transmissions.tunable import ParameterPath
 from transmission_bridge.types import Array
@@ -176,19 +176,10 @@ def _format_row(number: RecordedNumber) -> tuple[str, str, str, str]:
     return number.name, described, round_to_interval(number.value, half), interval
 
 
-def build_parameter_file(results: Sequence[Recorded]) -> str:
-    """Return a parameter file with the fitted numbers."""
-
-    def list_entries(result: Recorded) -> Iterator[Entry]:
-        for each in result.fitted_numbers:
-            remark = f'+- {each.half_width:.2g}, was {each.described:.9g}'
-            yield each.path, each.value, remark
-
-    return parameters_yaml(
-        [(result.transmission, list_entries(result)) for result in results],
-        'Found by "transmission_bridge calibrate"; half widths of 95 % confidence intervals.\n'
-        'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE',
-    )
+def list_entries(result: Recorded) -> Iterator[Entry]:
+    """Yield the fitted numbers for a parameter file."""
+    for each in result.fitted_numbers:
+        yield each.path, each.value, f'+- {each.half_width:.2g}, was {each.described:.9g}'
 
 
 def draw_residuals(results: Sequence[Recorded], file_format: str) -> bytes:

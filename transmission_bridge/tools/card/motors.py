@@ -24,7 +24,8 @@ from typing import Any
 from transmission_bridge.bridge.robot_plan import find_motor_bounds
 from transmission_bridge.description.values import parse_number
 from transmission_bridge.errors import closest, shown
-from transmission_bridge.tools.cli import optional, UsageError
+from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.files import parse_yaml
 from transmission_bridge.tools.robot import read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -66,6 +67,9 @@ class Motor:
     kd: float = math.nan
     torque_speed_curve: tuple[tuple[float, float], ...] = ()
 
+
+#: Several actuators may have the same motor; so many aliases expand to about 3**13 nodes at most.
+_MOST_ALIASES = 40
 
 #: Wanted gains of joints, by joint, each of :data:`GAINS` that is given.
 JointGains = Mapping[str, Mapping[str, float]]
@@ -136,12 +140,8 @@ def _apply_curve(motor: Motor) -> Motor:
 
 def _read_file(file: str, known: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the members of both sides, their numbers as text."""
-    yaml = optional('yaml', 'cli')
-    try:
-        content = yaml.load(read_robot_file(file), Loader=yaml.BaseLoader) or {}
-    except (yaml.YAMLError, UnicodeError) as error:
-        reason = ' '.join(str(error).split())
-        raise UsageError(f"'{file}' cannot be used: expected YAML, found {reason}") from None
+    data = read_robot_file(file)
+    content = parse_yaml(data, file, as_text=True, most_aliases=_MOST_ALIASES) or {}
     sides = _check_names(content, tuple(known), f"'{file}'")
     return {
         side: _check_names(members, tuple(known[side]), f"'{file}', {side}")

@@ -14,7 +14,7 @@ import numpy as np
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import closest
 from transmission_bridge.kinematics import JointDevice
-from transmission_bridge.tools.cli import optional, UsageError
+from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.transmissions.linkage.tree import LoopType
 from transmission_bridge.types import Array
 
@@ -134,23 +134,6 @@ def pose_between(
     device = JointDevice.from_description(robot, base=base, end=end)
     positions = at or {}
     return device.base_t_end([positions.get(name, 0.0) for name in device.joint_names])
-
-
-def parse_yaml(data: bytes, name: str) -> Any:
-    """
-    Return the content of a YAML file.
-
-    :raises UsageError: If it is not YAML, or has aliases, which could expand without limit.
-    """
-    yaml = optional('yaml', 'cli')
-    try:
-        text = data.decode('utf-8-sig')
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
-            raise ValueError('it has an alias')
-        return yaml.safe_load(text)
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        reason = ' '.join(str(error).split())[:200]
-        raise UsageError(f"'{name}': expected YAML without aliases, found: {reason}") from None
 
 
 def read_list(content: Any, key: str, name: str) -> list[Any]:

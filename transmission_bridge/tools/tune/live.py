@@ -196,8 +196,8 @@ class BridgeRobot(BridgeClient):
         if actions is None or not actions.finished:
             finish_storing('', '')
             return
+        values = name_values(actions.written)
         actions.resume('the numbers are being stored')
-        values = name_values(actions.outcomes)
         self.store_numbers({PREFIX + name: x for name, x in values.items()}, finish_storing)
 
     # -- for the page ----------------------------------------------------------------------------

@@ -22,8 +22,7 @@ import numpy as np
 from transmission_bridge.bridge.options import find_parameter_names, PREFIX, strip_prefixes
 from transmission_bridge.bridge.zeroing import find_zero_offsets
 from transmission_bridge.errors import TransmissionBridgeError
-from transmission_bridge.tools.export import export
-from transmission_bridge.tools.parameter_files import parameters_yaml
+from transmission_bridge.tools.export import render_numbers
 from transmission_bridge.tools.units import joint_unit, UNKNOWN_UNIT
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
@@ -396,21 +395,16 @@ class TuneModel:
         :raises ParameterError: If a number cannot be written.
         """
         changed = self.find_changes()
-        if not output.endswith(('.yaml', '.yml')):
-            values = {name: after for name, (_, after) in changed.items()}
-            data = export(self._description, values, self._aliases).data
-            return SavedFile(data, _list_differences(self._description, data))
         entries = [
             (each.transmission, [(each.path, changed[name][1], f'{each.value!r} in the URDF')])
             for name in changed
             for each in [self._described[name]]
         ]
         heading = 'Numbers that differ from the description, by transmission_bridge tune.'
-        data = parameters_yaml(entries, heading).encode()
-        try:
-            old = Path(output).read_bytes()
-        except OSError:
-            old = b''
+        data = render_numbers(output, self._description, self._aliases, entries, heading)
+        old = self._description
+        if output.lower().endswith(('.yaml', '.yml')):
+            old = Path(output).read_bytes() if Path(output).is_file() else b''
         return SavedFile(data, _list_differences(old, data))
 
 
