@@ -212,7 +212,8 @@ def _calibrate() -> None:
     :param joints: topic with the measured positions of joints, in a bag (default: %(default)s)
     :param fix: keep numbers of a recording's fit, for example 'wrist.joints.*.offset'; may be
         repeated
-    :param output: write the numbers into a copy of the description, or a parameter file
+    :param output: write a parameter file (.yaml, .yml), or a copy of the description with the
+        numbers
     :param report: draw the residuals of a recording
     """
 
