@@ -63,6 +63,12 @@ TAIL = 5000
 _PRESENT = []
 
 
+def present(each):
+    """Add something with a method ``report``; return the list, to remove it from."""
+    _PRESENT.append(each)
+    return _PRESENT
+
+
 def wait(fact, what, meanwhile):
     """
     Return what ``fact`` returns as soon as that is true.
