@@ -63,7 +63,7 @@ setup(
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (f'share/{PACKAGE}', ['package.xml']),
-        (f'share/{PACKAGE}/launch', sorted(glob('launch/*.launch.*'))),
+        (f'share/{PACKAGE}/launch', sorted(glob('launch/*.launch.py'))),
         (f'share/{PACKAGE}/config', sorted(glob('config/*.yaml'))),
         (f'share/{PACKAGE}/config/sros2', sorted(glob('config/sros2/*.xml'))),
         (f'share/{PACKAGE}/urdf', sorted(glob('urdf/*.urdf'))),

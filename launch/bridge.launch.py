@@ -9,11 +9,37 @@ The bridge, for a driver in actuator space.
     ros2 launch transmission_bridge bridge.launch.py robot_description_file:=my_robot.urdf
 """
 
-from launch import LaunchDescription
+from pathlib import Path
 
-from transmission_bridge.ros.launching import bridge_launch
+from launch import Action, LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
+
+from transmission_bridge.ros.launching import bridge_node
+
+SHARE = Path(__file__).parents[1]
+
+ARGUMENTS = [
+    DeclareLaunchArgument(name, default_value=default, description=text)
+    for name, default, text in (
+        ('robot_description_file', '', 'URDF or xacro file; if empty, topic robot_description.'),
+        ('xacro_arguments', '', "Arguments of a xacro file, as 'name:=value name:=value'."),
+        ('params_file', f'{SHARE}/config/bridge.yaml', 'Parameter file; copy it to start with.'),
+        ('namespace', '', 'Namespace of the nodes and their topics.'),
+        ('autostart', 'true', 'Whether the bridge activates itself when it has a description.'),
+        ('use_sim_time', 'false', 'Whether ROS time comes from /clock.'),
+        ('log_level', 'info', 'Lowest severity in the log: debug, info, warn, error or fatal.'),
+        ('respawn', 'false', 'Whether the bridge is restarted one second after its end.'),
+    )
+]
+
+
+def start_bridge(context: LaunchContext) -> list[Action]:
+    """Return the bridge. An empty value is left to the bridge or to the parameter file."""
+    names = [each.name for each in ARGUMENTS if context.launch_configurations[each.name]]
+    return [bridge_node(**{name: LaunchConfiguration(name) for name in names})]
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Return the bridge, with an argument for every choice."""
-    return bridge_launch()
+    """Return the arguments and the bridge."""
+    return LaunchDescription([*ARGUMENTS, OpaqueFunction(function=start_bridge)])

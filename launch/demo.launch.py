@@ -11,11 +11,45 @@ It stops moving when another node commands it::
         "{name: [wrist_pitch, wrist_roll], position: [0.5, -0.8]}"
 """
 
-from launch import LaunchDescription
+from pathlib import Path
 
-from transmission_bridge.ros.launching import demo_launch
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
+from launch.conditions import IfCondition
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+from transmission_bridge.ros.launching import DescriptionFromFile, start_if_installed
+
+SHARE = Path(__file__).parents[1]
+
+#: bridge.launch.py, which is included, has further arguments.
+ARGUMENTS = [
+    DeclareLaunchArgument(name, default_value=default, description=text)
+    for name, default, text in (
+        ('robot_description_file', f'{SHARE}/urdf/arm.urdf', 'URDF or xacro file.'),
+        ('move', 'true', 'Whether the arm moves until another node commands it.'),
+        ('rviz', 'true', 'Whether RViz starts if it is installed.'),
+    )
+]
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Return driver, bridge and view, with an argument for every choice."""
-    return demo_launch()
+    """Return driver, bridge and view."""
+    common = {'namespace': LaunchConfiguration('namespace', default=''), 'output': 'screen'}
+    clock = {'use_sim_time': LaunchConfiguration('use_sim_time', default='false')}
+    xacro = LaunchConfiguration('xacro_arguments', default='')
+    description = DescriptionFromFile(LaunchConfiguration('robot_description_file'), xacro)
+    robot = {'robot_description': description, **clock}
+    bridge = IncludeLaunchDescription(f'{SHARE}/launch/bridge.launch.py')
+    driver = Node(
+        package='transmission_bridge',
+        executable='simulated_driver',
+        parameters=[robot, {'move_demo': LaunchConfiguration('move')}],
+        **common,
+    )
+    state_publisher = start_if_installed('robot_state_publisher', parameters=[robot], **common)
+    rviz = start_if_installed(
+        'rviz2', parameters=[clock], condition=IfCondition(LaunchConfiguration('rviz')), **common
+    )
+    return LaunchDescription([*ARGUMENTS, bridge, driver, state_publisher, rviz])

@@ -18,10 +18,10 @@ import pytest
 from zoo.elements import numbered, simple
 
 from transmission_bridge.bridge.options import find_parameter_names
+from transmission_bridge.bridge.parameter_file import find_unused_parameter_files
 from transmission_bridge.bridge.tuned_file import find_position_numbers, replace_file, TunedFile
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
-from transmission_bridge.ros.command_line import find_unused_parameter_files
 from transmission_bridge.tools.parameter_files import read_parameter_file
 from transmission_bridge.transmissions import RobotTransmissions
 

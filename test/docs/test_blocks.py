@@ -15,10 +15,10 @@ from types import ModuleType
 import xml.etree.ElementTree as ElementTree
 
 from documents import DOCUMENTS, ROOT
+from launch_files import list_arguments
 import pytest
 
 from transmission_bridge import load_description, RobotTransmissions
-from transmission_bridge.ros import launch_plan
 from transmission_bridge.tools.commands import COMMANDS
 
 PACKAGE = 'transmission_bridge'
@@ -123,8 +123,7 @@ def test_a_command(words):
             check_node(rest[3:])
     elif rest[:2] == ['launch', PACKAGE]:
         assert (ROOT / 'launch' / rest[2]).is_file()
-        arguments = {each.name for each in launch_plan.list_arguments(params_file='')}
-        assert {each.partition(':=')[0] for each in rest[3:]} <= arguments
+        assert {each.partition(':=')[0] for each in rest[3:]} <= list_arguments(rest[2])
 
 
 class Strict(argparse.ArgumentParser):

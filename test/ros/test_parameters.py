@@ -12,7 +12,7 @@ import pytest
 from zoo.elements import ratio, transmission, urdf
 
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.ros.command_line import find_unused_parameter_files
+from transmission_bridge.bridge.parameter_file import find_unused_parameter_files
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros

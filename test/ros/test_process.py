@@ -330,9 +330,14 @@ MOTOR = "unknown actuator 'hinge_moter' (closest: 'hinge_motor'), known: hinge_m
 @pytest.mark.parametrize(
     ('module', 'words', 'code', 'sentence'),
     [
-        (BRIDGE, '--urdf no/such.urdf', 2, 'error: --urdf no/such.urdf: No such file or'),
-        (BRIDGE, '--urdf /dev/zero', 2, f'error: --urdf /dev/zero: {LONG}\n'),
-        (DRIVER, '--urdf /dev/null', 2, f'error: --urdf /dev/null: {EMPTY}\n'),
+        (
+            BRIDGE,
+            '--urdf no/such.urdf',
+            2,
+            'error: argument --urdf: no/such.urdf: No such file or',
+        ),
+        (BRIDGE, '--urdf /dev/zero', 2, f'error: argument --urdf: /dev/zero: {LONG}\n'),
+        (DRIVER, '--urdf /dev/null', 2, f'error: argument --urdf: /dev/null: {EMPTY}\n'),
         (DRIVER, '--speed 3', 2, '--speed'),
         (DRIVER, f'--urdf {URDF} --ros-args -p actuators:=[hinge_moter]', 1, MOTOR),
         (DRIVER, '--ros-args -p robot_description:=<robot', 1, 'line 1'),

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import math
+import signal
+import sys
 
 import pytest
 from zoo.elements import chain
@@ -206,31 +208,33 @@ def test_it_moves_until_somebody_else_does(start, peer):
 
 
 LINE = (
-    *('-m', 'transmission_bridge.ros.states_waiter', '--ros-args'),
-    *('-r', '__ns:=/cell', '-r', 'joint_states:=robot_joint_states'),
+    *('-m', 'transmission_bridge.ros.states_waiter', sys.executable, '-c', 'print("spawned")'),
+    *('--ros-args', '-r', '__ns:=/cell', '-r', 'joint_states:=robot_joint_states'),
 )
 WAITING = 'the first joint position on /cell/robot_joint_states'
 
 
-def test_it_ends_with_the_first_position(start, peer, harness):
-    """It ignores states without a known position; stopped before, it does not end with 0."""
+def test_a_command_runs_after_the_first_position(start, peer, harness):
+    """States without a known position do not start the command, and a signal ends the wait."""
     from rclpy.qos import qos_profile_sensor_data
     from sensor_msgs.msg import JointState
 
     states = peer.node.create_publisher(
         JointState, 'cell/robot_joint_states', qos_profile_sensor_data
     )
-    child, stopped = start(*LINE), start(*LINE)
-    for each in (child, stopped):
+    child, stopped, terminated = (start(*LINE) for _ in range(3))
+    for each in (child, stopped, terminated):
         each.wait_for(WAITING)
-    peer.spin_until(lambda: states.get_subscription_count() == 2, 'both')
+    peer.spin_until(lambda: states.get_subscription_count() == 3, 'all three')
     for _ in range(20):
         states.publish(JointState())
         states.publish(JointState(name=['a', 'b'], position=[math.nan, math.nan]))
-    assert stopped.stop() == 1
+    assert (stopped.stop(), terminated.stop(signal.SIGTERM)) == (0, 0)
     assert child.exit_code is None
     known = JointState(name=['a', 'b'], position=[math.nan, 0.0])
     send = harness.repeat(lambda: states.publish(known))
     peer.spin_until(lambda: send() or child.exit_code is not None, 'the end')
     assert child.ended() == 0
-    assert 'Traceback' not in child.output + stopped.output
+    output = [each.output.splitlines()[-1] for each in (child, stopped, terminated)]
+    assert output[0] == 'spawned'
+    assert all(WAITING in each for each in output[1:]), output

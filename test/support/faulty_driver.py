@@ -81,4 +81,5 @@ def load():
 
 
 if __name__ == '__main__':
-    raise SystemExit(run_node_command('faulty_driver', __doc__, '-p rate:=500.0', load, None))
+    example = 'Example: faulty_driver --ros-args -p rate:=500.0'
+    raise SystemExit(run_node_command('faulty_driver', __doc__, example, load, None))

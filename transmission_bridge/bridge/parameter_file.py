@@ -11,10 +11,15 @@ bytes expand to gigabytes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+import re
 from typing import Any
 
 from transmission_bridge.description.values import parse_number
-from transmission_bridge.errors import shown
+from transmission_bridge.errors import shortened, shown
 
 PARAMETERS = 'ros__parameters'
 
@@ -82,3 +87,28 @@ def read_number(leaf: Any) -> float:
 def describe_leaf(leaf: Any) -> str:
     """Return the value of a YAML node for an error."""
     return shown(leaf.value) if leaf.id == 'scalar' else f'a {leaf.id}'
+
+
+def find_unused_parameter_files(arguments: Sequence[str], ours: str) -> Iterator[str]:
+    """
+    Yield a warning for each parameter file without parameters of this node: rcl ignores it.
+
+    :param arguments: The command line; rcl has already read its files.
+    :param ours: The node's name with its namespace.
+    """
+    for option, name in pairwise(arguments):
+        # A pipe is empty now. A file that cannot be read is left to rcl.
+        if option == '--params-file' and Path(name).is_file():
+            with suppress(OSError, ValueError):
+                nodes = tuple(read_parameters(Path(name).read_bytes()))
+                if not any(_matches_node(each, ours) for each in nodes):
+                    found = f'parameters of {shortened(nodes) or "no node"}'
+                    yield (
+                        f"parameter file '{name}' is not used: expected parameters of "
+                        f"{shown(ours)} or '/**', found {found}"
+                    )
+
+
+def _matches_node(name: str, ours: str) -> bool:
+    pattern = re.escape(name).replace(r'/\*\*', r'(/\w+)*').replace(r'/\*', r'/\w+')
+    return re.fullmatch(pattern, ours) is not None

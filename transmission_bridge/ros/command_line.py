@@ -6,30 +6,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from itertools import pairwise
-from pathlib import Path
-import re
-import signal
+from collections.abc import Callable, Sequence
 import sys
 
-from transmission_bridge.errors import shortened, shown
 from transmission_bridge.ros.process import NodeT, run
-
-
-def remove_ros_arguments(arguments: Sequence[str]) -> list[str]:
-    """Return a command line without its ROS arguments (``--ros-args`` to ``--`` or the end)."""
-    own: list[str] = []
-    in_ros = False
-    for argument in arguments:
-        if argument == '--ros-args':
-            in_ros = True
-        elif in_ros and argument == '--':
-            in_ros = False
-        elif not in_ros:
-            own.append(argument)
-    return own
 
 
 def run_node_command(
@@ -46,7 +26,7 @@ def run_node_command(
 
     :param program: Its name on the command line.
     :param description: Its purpose, in a sentence.
-    :param example: Arguments for the help text.
+    :param example: A command line with ROS arguments, for the help text.
     :param import_node: Imports the class of the node, which takes ``parameter_overrides``.
     :param args: Command line without the program's name, ``sys.argv[1:]`` by default.
     :param on_stop: As in :func:`~transmission_bridge.ros.process.run`.
@@ -54,12 +34,7 @@ def run_node_command(
         in the command line exits with 2, as in argparse.
     """
     given = list(sys.argv[1:] if args is None else args)
-    parser = argparse.ArgumentParser(
-        prog=program,
-        description=description,
-        epilog=f'ROS arguments follow --ros-args, for example: {program} --urdf robot.urdf '
-        f'--ros-args {example}',
-    )
+    parser = argparse.ArgumentParser(prog=program, description=description, epilog=example)
     parser.add_argument(
         '--executor',
         default='auto',
@@ -68,19 +43,24 @@ def run_node_command(
     )
     parser.add_argument(
         '--urdf',
-        type=Path,
+        type=_read_urdf,
         metavar='FILE',
         help='robot description to use instead of the parameter or topic robot_description',
     )
-    options = parser.parse_args(remove_ros_arguments(given))
-    text = _read_urdf(parser, options.urdf)
+    try:
+        options = parser.parse_args(remove_ros_arguments(given))
+    except KeyboardInterrupt:
+        # A pipe may block. Nothing has started yet, so the process ends like a command.
+        raise SystemExit(130) from None
 
     def make_described_node() -> NodeT:
-        # Imported here, because run() handles signals now, and this import is slow.
+        # Imported here, because run() handles signals now, and these imports are slow.
         from rclpy.parameter import Parameter
 
-        overrides = [Parameter('robot_description', value=text)] if text else None
-        node = import_node()(parameter_overrides=overrides)
+        from transmission_bridge.bridge.parameter_file import find_unused_parameter_files
+
+        described = options.urdf and [Parameter('robot_description', value=options.urdf)]
+        node = import_node()(parameter_overrides=described)
         for sentence in find_unused_parameter_files(given, node.get_fully_qualified_name()):
             node.get_logger().warning(sentence)
         return node
@@ -88,49 +68,23 @@ def run_node_command(
     return run(make_described_node, given, executor=options.executor, on_stop=on_stop)
 
 
-def _read_urdf(parser: argparse.ArgumentParser, path: Path | None) -> str:
-    """
-    Return the text of the file, empty if no file is given.
+def _read_urdf(path: str) -> str:
+    # Imported here, because it is slow, and a signal during it must be handled.
+    from transmission_bridge.description.source import description_text, read_file
 
-    If the file cannot be read, the process ends with exit code 2, as in argparse. Ctrl-C during
-    the reading ends it with 130.
-    """
-    if path is None:
-        return ''
     try:
-        # Imported here, because it is slow, and a signal during it must be handled.
-        from transmission_bridge.description.source import description_text, read_file
-
-        return description_text(read_file(path), name=str(path))
-    except KeyboardInterrupt:
-        # A pipe may block. Nothing has started yet, so the process ends like a command.
-        raise SystemExit(128 + signal.SIGINT) from None
+        return description_text(read_file(path), name=path)
     except (OSError, ValueError) as error:
-        parser.error(f'--urdf {path}: {getattr(error, "strerror", None) or error}')
+        reason = getattr(error, 'strerror', None) or error
+        raise argparse.ArgumentTypeError(f'{path}: {reason}') from None
 
 
-def find_unused_parameter_files(arguments: Sequence[str], ours: str) -> Iterator[str]:
-    """
-    Yield a warning for each parameter file without parameters of this node: rcl ignores it.
-
-    :param arguments: The command line; rcl has already read its files.
-    :param ours: The node's name with its namespace.
-    """
-    from transmission_bridge.bridge.parameter_file import read_parameters  # as in _read_urdf
-
-    for option, name in pairwise(arguments):
-        # A pipe is empty now. A file that cannot be read is left to rcl.
-        if option == '--params-file' and Path(name).is_file():
-            with suppress(OSError, ValueError):
-                nodes = tuple(read_parameters(Path(name).read_bytes()))
-                if not any(_matches_node(each, ours) for each in nodes):
-                    found = f'parameters of {shortened(nodes) or "no node"}'
-                    yield (
-                        f"parameter file '{name}' is not used: expected parameters of "
-                        f"{shown(ours)} or '/**', found {found}"
-                    )
-
-
-def _matches_node(name: str, ours: str) -> bool:
-    pattern = re.escape(name).replace(r'/\*\*', r'(/\w+)*').replace(r'/\*', r'/\w+')
-    return re.fullmatch(pattern, ours) is not None
+def remove_ros_arguments(arguments: Sequence[str]) -> list[str]:
+    """Return a command line without its ROS arguments (``--ros-args`` to ``--`` or the end)."""
+    own, is_ros = [], False
+    for argument in arguments:
+        if argument == ('--' if is_ros else '--ros-args'):
+            is_ros = not is_ros
+        elif not is_ros:
+            own.append(argument)
+    return own

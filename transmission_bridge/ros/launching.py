@@ -1,407 +1,147 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Launch actions for the launch files of this package and of others."""
+"""
+Launch actions for the launch files of this package and of others.
+
+Needs launch and launch_ros. A launch file with a bridge::
+
+    from launch import LaunchDescription
+    from transmission_bridge.ros.launching import bridge_node
+
+    def generate_launch_description():
+        return LaunchDescription([bridge_node(robot_description_file='robot.urdf')])
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-import sys
-from typing import Any
+import shlex
+import shutil
+from typing import Any, TypeAlias
 
-from ament_index_python.packages import get_package_prefix, PackageNotFoundError
-from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity, Substitution
-from launch.actions import (
-    DeclareLaunchArgument,
-    LogInfo,
-    OpaqueFunction,
-    RegisterEventHandler,
-)
-from launch.event_handlers import OnProcessExit
-from launch.events.process import ProcessExited
-from launch.substitutions import LaunchConfiguration
-from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
+from ament_index_python.packages import get_packages_with_prefixes
+from launch import Action, LaunchContext, SomeSubstitutionsType
+from launch.actions import LogInfo
+from launch.substitutions import Command, SubstitutionFailure
+from launch.utilities import normalize_to_list_of_substitutions
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 
-from transmission_bridge.description import source
-from transmission_bridge.errors import UnknownNameError
-from transmission_bridge.resources import resource
-from transmission_bridge.ros import launch_plan, states_waiter
-from transmission_bridge.ros.launch_plan import (
-    LaunchArgument,
-    NodePlan,
-    parse_xacro_arguments,
-    plan_bridge,
-    plan_driver,
-)
+from transmission_bridge.description.source import description_text, read_file
 
-# -- Launch actions that start one node of this package ------------------------------------------
-
-
-#: Delay before a restart [s], so that a broken node does not restart in a hot loop.
-_RESPAWN_DELAY = 1.0
+FilePath: TypeAlias = SomeSubstitutionsType | Path
 
 
 def bridge_node(
     *,
-    parameters: Sequence[Any] = (),
-    node_arguments: Mapping[str, Any] | None = None,
-    **given: Any,
+    robot_description_file: FilePath | None = None,
+    xacro_arguments: SomeSubstitutionsType = '',
+    params_file: FilePath | None = None,
+    namespace: SomeSubstitutionsType = '',
+    autostart: bool | SomeSubstitutionsType = True,
+    use_sim_time: bool | SomeSubstitutionsType = False,
+    log_level: SomeSubstitutionsType = 'info',
+    parameters: list[Any] | tuple[()] = (),
+    **node_arguments: Any,
 ) -> Node:
     """
     Return the action that starts a bridge.
 
-    :param parameters: Further parameters in the format of launch_ros; they override all others.
-    :param node_arguments: Further arguments of :class:`launch_ros.actions.Node`.
-    :param given: Arguments of ``bridge.launch.py`` by name, for example ``namespace='left'`` or
-        ``remappings={'joint_states': '/joint_states'}``. Values are texts, booleans, paths or
-        substitutions; in remappings only the new names may be substitutions.
-    :raises ParameterError: If an argument belongs to an earlier version.
-    :raises UnknownNameError: If an argument or a topic is unknown.
+    All values may be substitutions, for example ``LaunchConfiguration('robot')``.
+
+    :param robot_description_file: URDF file, or xacro file (``.xacro``) if xacro is installed.
+        ``None``: the bridge subscribes to the topic ``robot_description``, unless a parameter file
+        contains the description.
+    :param xacro_arguments: Arguments of a xacro file, as ``name:=value name:=value``.
+    :param params_file: Parameter file. The other arguments override it.
+    :param namespace: Namespace of the node and its topics.
+    :param autostart: Whether the bridge configures and activates itself as soon as it has a
+        description.
+    :param use_sim_time: Whether ROS time comes from ``/clock``.
+    :param log_level: Lowest severity in the log: debug, info, warn, error or fatal.
+    :param parameters: Further parameters as in :class:`launch_ros.actions.Node`. They override all
+        others.
+    :param node_arguments: Further arguments of :class:`launch_ros.actions.Node`, for example
+        ``respawn=True`` or ``remappings=[('joint_states', '/joint_states')]``.
     """
-    return make_node_action(plan_bridge(_complete_values(given)), parameters, node_arguments)
+    files = [] if params_file is None else [RequiredParameterFile(params_file)]
+    values: dict[str, Any] = {'autostart': autostart, 'use_sim_time': use_sim_time}
+    if robot_description_file is not None:
+        values['robot_description'] = DescriptionFromFile(robot_description_file, xacro_arguments)
+    return Node(
+        package='transmission_bridge',
+        executable='bridge_node',
+        name='transmission_bridge',
+        namespace=namespace,
+        # Later entries override earlier ones.
+        parameters=[*files, values, *parameters],
+        ros_arguments=['--log-level', log_level],
+        # A bridge that cannot start would be restarted without a pause.
+        respawn_delay=1.0,
+        output='screen',
+        **node_arguments,
+    )
 
 
-def simulated_driver(
-    *,
-    parameters: Sequence[Any] = (),
-    node_arguments: Mapping[str, Any] | None = None,
-    **given: Any,
-) -> Node:
+class DescriptionFromFile(ParameterValue):
     """
-    Return the action that starts a simulated driver instead of a real one.
+    The value of a parameter ``robot_description``: the URDF in a file, or the result of xacro.
 
-    :param parameters: As in :func:`bridge_node`.
-    :param node_arguments: As in :func:`bridge_node`.
-    :param given: As in :func:`bridge_node`; the driver uses the arguments that it shares with the
-        bridge.
-    :raises ParameterError: If an argument belongs to an earlier version.
-    :raises UnknownNameError: If an argument is unknown.
-    """
-    return make_node_action(plan_driver(_complete_values(given)), parameters, node_arguments)
+    launch_ros would parse the text as YAML if it were not a :class:`ParameterValue`.
 
-
-class _ReadableFile(Substitution):
-    """
-    The path of a readable file; an empty path stays empty.
-
-    launch_ros only warns about a missing parameter file, and the robot would run with the numbers
-    of its description.
+    :param path: URDF file, or xacro file (``.xacro``).
+    :param xacro_arguments: Arguments of a xacro file, as ``name:=value name:=value``.
     """
 
-    def __init__(self, path: Any) -> None:
-        super().__init__()
-        self._path = normalize_to_list_of_substitutions(path)
+    def __init__(self, path: FilePath, xacro_arguments: SomeSubstitutionsType = '') -> None:
+        super().__init__(str(path) if isinstance(path, Path) else path, value_type=str)
+        self._xacro_arguments = normalize_to_list_of_substitutions(xacro_arguments)
 
-    def perform(self, context: LaunchContext) -> str:
+    def evaluate(self, context: LaunchContext) -> str:
+        """
+        Return the URDF.
+
+        :raises DescriptionError: If a URDF file is empty, too long, or cannot be decoded.
+        :raises OSError: If a URDF file cannot be read.
+        :raises SubstitutionFailure: If xacro is not installed, or fails.
+        """
+        path: str = super().evaluate(context)
+        if not path.endswith('.xacro'):
+            return description_text(read_file(path), name=path)
+        if shutil.which('xacro') is None:
+            raise SubstitutionFailure(f'{path}: xacro is not installed (ros-$ROS_DISTRO-xacro)')
+        command = [f'xacro {shlex.quote(path)} ', *self._xacro_arguments]
+        return str(Command(command, on_stderr='warn').perform(context))
+
+
+class RequiredParameterFile(ParameterFile):
+    """
+    A parameter file that must exist.
+
+    launch_ros only warns about a missing file, and the robot would run with other numbers.
+    """
+
+    def evaluate(self, context: LaunchContext) -> Path:
         """
         Return the path.
 
-        :raises OSError: If the file cannot be opened.
+        :raises FileNotFoundError: If it is not a file.
         """
-        path: str = perform_substitutions(context, self._path)
-        if path:
-            Path(path).open('rb').close()
+        path: Path = super().evaluate(context)
+        if not path.is_file():
+            raise FileNotFoundError(f"parameter file: expected a file, found none at '{path}'")
         return path
 
 
-class RobotDescription(Substitution):
+def start_if_installed(package: str, executable: str = '', **node_arguments: Any) -> Action:
     """
-    The URDF in a file, or the result of a ``.xacro`` file, evaluated during the launch.
+    Return the action that starts a node, or a message if its package is not installed.
 
-    :param path: The file.
-    :param xacro_arguments: As ``name:=value ...``.
+    :param package: Name of the package.
+    :param executable: Name of its executable, by default the name of the package.
+    :param node_arguments: Further arguments of :class:`launch_ros.actions.Node`.
     """
-
-    def __init__(self, path: Any, xacro_arguments: Any = '') -> None:
-        super().__init__()
-        self._path = normalize_to_list_of_substitutions(path)
-        self._arguments = normalize_to_list_of_substitutions(xacro_arguments)
-
-    def describe(self) -> str:
-        """Return a description of this substitution."""
-        parts = ' + '.join(part.describe() for part in self._path)
-        return f'{type(self).__name__}({parts})'
-
-    def perform(self, context: LaunchContext) -> str:
-        """Return the text, empty for an empty path."""
-        path = perform_substitutions(context, self._path)
-        arguments = perform_substitutions(context, self._arguments)
-        return load_description_text(path, arguments) if path else ''
-
-
-def load_description_text(path: str, xacro_arguments: str = '') -> str:
-    """
-    Return the URDF in a file, or the result of a ``.xacro`` file.
-
-    :param path: The file.
-    :param xacro_arguments: Arguments for xacro, as ``name:=value ...``.
-    :raises DescriptionError: If it is empty, too long, or cannot be decoded.
-    :raises OSError: If it cannot be read, or is a pipe that stays open.
-    :raises RuntimeError: If it is a xacro file and xacro is not installed.
-    :raises ValueError: If the arguments have another form.
-    """
-    mappings = parse_xacro_arguments(xacro_arguments)
-    if Path(path).suffix != '.xacro':
-        return source.description_text(source.read_file(path), name=path)
-    try:
-        import xacro
-    except ModuleNotFoundError as error:
-        raise RuntimeError(
-            f'{path} needs xacro, which is not installed: install ros-$ROS_DISTRO-xacro, '
-            'or give a URDF file'
-        ) from error
-    return str(xacro.process_file(path, mappings=mappings).toxml())
-
-
-def make_node_action(
-    plan: NodePlan,
-    parameters: Sequence[Any] = (),
-    node_arguments: Mapping[str, Any] | None = None,
-) -> Node:
-    """Return the action that starts the node of a plan."""
-    # Later entries override earlier ones: arguments override the file.
-    files = [make_parameter_file(plan.params_file)] if plan.params_file else []
-    switches = {
-        name: ParameterValue(normalize_to_list_of_substitutions(value), value_type=bool)
-        for name, value in plan.switches.items()
-    }
-    return Node(
-        package='transmission_bridge',
-        executable=plan.executable,
-        name=plan.name,
-        namespace=plan.namespace,
-        parameters=[*files, switches, *_make_description_parameter(plan), *parameters],
-        remappings=list(plan.remappings),
-        arguments=['--ros-args', '--log-level', plan.log_level],
-        # A substitution is left to launch.
-        respawn=plan.respawn == 'true' if isinstance(plan.respawn, str) else plan.respawn,
-        respawn_delay=_RESPAWN_DELAY,
-        output='screen',
-        **(node_arguments or {}),
-    )
-
-
-def make_parameter_file(path: Any) -> ParameterFile:
-    """Return a parameter file that must exist at the launch."""
-    return ParameterFile([_ReadableFile(path)])
-
-
-def _make_description_parameter(plan: NodePlan) -> list[dict[str, ParameterValue]]:
-    """Return the parameter ``robot_description``; an empty list without a file."""
-    if not plan.description_file:
-        return []
-    # Explicitly a string, because launch would parse it as YAML.
-    text = RobotDescription(plan.description_file, plan.xacro_arguments)
-    return [{'robot_description': ParameterValue(text, value_type=str)}]
-
-
-def list_bridge_arguments() -> tuple[LaunchArgument, ...]:
-    """Return the arguments of ``bridge.launch.py``."""
-    return launch_plan.list_arguments(params_file=str(resource('config', 'bridge.yaml')))
-
-
-def _complete_values(given: Mapping[str, Any]) -> dict[str, Any]:
-    launch_plan.reject_removed_arguments(given)
-    values: dict[str, Any] = launch_plan.collect_defaults(list_bridge_arguments())
-    for name in given:
-        if name not in values:
-            raise UnknownNameError('argument', name, tuple(values))
-    return {**values, **given}
-
-
-# -- The launch files ----------------------------------------------------------------------------
-#
-# Needs launch and launch_ros. A launch file with a bridge of its own::
-#
-#     from launch import LaunchDescription
-#     from transmission_bridge.ros.launching import bridge_node
-#
-#     def generate_launch_description():
-#         return LaunchDescription([bridge_node(robot_description_file='robot.urdf')])
-
-
-def bridge_launch() -> LaunchDescription:
-    """Return the launch description of the bridge, for use with a driver."""
-    return _make_launch(list_bridge_arguments(), [_start_bridge])
-
-
-def demo_launch() -> LaunchDescription:
-    """Return the launch description of bridge, simulated driver and RViz."""
-    declared = launch_plan.list_arguments(
-        params_file=_find_config('bridge.yaml'), description_file=str(resource('urdf', 'arm.urdf'))
-    )
-    return _make_launch((*declared, _MOVE, _RVIZ), [_start_driver, _start_bridge, _start_view])
-
-
-def topic_based_launch() -> LaunchDescription:
-    """
-    Return the launch description of ros2_control with topic-based hardware, bridge and driver.
-
-    The controller manager and its controllers are left out if they are not installed.
-    """
-    declared = launch_plan.list_arguments(
-        params_file=_find_config('topic_based.yaml'),
-        description_file=str(resource('urdf', 'topic_based.urdf')),
-    )
-    controllers = LaunchArgument(
-        'controllers_file',
-        _find_config('topic_based_controllers.yaml'),
-        'Parameters of the controller manager and its controllers.',
-    )
-    return _make_launch(
-        (*declared, controllers),
-        [_start_driver, _start_bridge, _start_state_publisher, _start_controllers],
-        topics=launch_plan.TOPIC_BASED,
-    )
-
-
-_RVIZ = LaunchArgument(
-    'rviz', 'true', 'Whether to start RViz if it is installed.', ('true', 'false')
-)
-
-_MOVE = LaunchArgument(
-    'move',
-    'true',
-    'Whether the arm moves until another node commands it.',
-    ('true', 'false'),
-)
-
-_CONTROLLERS = (
-    'joint_state_broadcaster', 'turntable_controller', 'arm_controller', 'gripper_controller',
-)  # fmt: skip
-
-_Values = Mapping[str, Any]
-_Part = Callable[[_Values], Iterable[LaunchDescriptionEntity]]
-
-
-def _make_launch(
-    declared: Sequence[LaunchArgument],
-    parts: Sequence[_Part],
-    *,
-    topics: Mapping[str, str] | None = None,
-) -> LaunchDescription:
-    """
-    Return a launch description of arguments, and of parts made from their values.
-
-    :param topics: Default remappings.
-    """
-
-    def start_parts(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-        launch_plan.reject_removed_arguments(context.launch_configurations)
-        values: dict[str, Any] = {
-            argument.name: LaunchConfiguration(argument.name).perform(context)
-            for argument in declared
-        }
-        values['remappings'] = {
-            **(topics or {}),
-            **launch_plan.parse_remappings(values['remappings']),
-        }
-        return [entity for part in parts for entity in part(values)]
-
-    return LaunchDescription(
-        [
-            DeclareLaunchArgument(
-                argument.name,
-                default_value=argument.default,
-                description=argument.description,
-                choices=argument.choices or None,
-            )
-            for argument in declared
-        ]
-        + [OpaqueFunction(function=start_parts)]
-    )
-
-
-def _start_bridge(values: _Values) -> list[LaunchDescriptionEntity]:
-    return [make_node_action(plan_bridge(values))]
-
-
-def _start_driver(values: _Values) -> list[LaunchDescriptionEntity]:
-    return [make_node_action(plan_driver({**values, 'move_demo': values.get('move', 'false')}))]
-
-
-def _start_view(values: _Values) -> list[LaunchDescriptionEntity]:
-    """Show the robot with the installed tools; the bridge does not need them."""
-    actions = _start_state_publisher(values)
-    if values['rviz'] == 'true':
-        actions += _start_if_installed('rviz2', 'no picture', values, [_choose_clock(values)])
-    return actions
-
-
-def _start_state_publisher(values: _Values) -> list[LaunchDescriptionEntity]:
-    parameters = [_choose_clock(values), *_make_description_parameter(plan_bridge(values))]
-    return _start_if_installed('robot_state_publisher', 'no transforms', values, parameters)
-
-
-def _start_controllers(values: _Values) -> list[LaunchDescriptionEntity]:
-    package = 'controller_manager'
-    if not _is_installed(package):
-        return [LogInfo(msg=f'{package} is not installed: no controllers')]
-    manager = Node(
-        package=package,
-        executable='ros2_control_node',
-        namespace=values['namespace'],
-        # It receives the description from the topic of robot_state_publisher.
-        parameters=[_choose_clock(values), make_parameter_file(values['controllers_file'])],
-        output='screen',
-    )
-    spawner = Node(
-        package=package,
-        executable='spawner',
-        namespace=values['namespace'],
-        arguments=[*_CONTROLLERS, '--param-file', values['controllers_file']],
-        output='screen',
-    )
-    # Wait until the joints have states, because ros2_control cannot limit the first step of a
-    # command. Started as a module, because only this launch file uses it.
-    waiter = Node(
-        executable=sys.executable,
-        name=states_waiter.NAME,
-        namespace=values['namespace'],
-        remappings=[each for each in values['remappings'].items() if each[0] == 'joint_states'],
-        arguments=['-m', states_waiter.__name__, '--ros-args', '--log-level', values['log_level']],
-        output='screen',
-    )
-
-    def spawn(event: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
-        return [spawner] if event.returncode == 0 else []
-
-    # The handler must come before the process.
-    handler = RegisterEventHandler(OnProcessExit(target_action=waiter, on_exit=spawn))
-    return [manager, handler, waiter]
-
-
-def _start_if_installed(
-    package: str, otherwise: str, values: _Values, parameters: Sequence[Any]
-) -> list[LaunchDescriptionEntity]:
-    """Return a node with the name of its package and executable, or a log line."""
-    if not _is_installed(package):
-        return [LogInfo(msg=f'{package} is not installed: {otherwise}')]
-    node = Node(
-        package=package,
-        executable=package,
-        name=package,
-        namespace=values['namespace'],
-        parameters=list(parameters),
-        output='screen',
-    )
-    return [node]
-
-
-def _find_config(name: str) -> str:
-    return str(resource('config', name))
-
-
-def _choose_clock(values: _Values) -> dict[str, Any]:
-    return {'use_sim_time': values['use_sim_time'] == 'true'}
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        get_package_prefix(package)
-    except PackageNotFoundError:
-        return False
-    return True
+    if package in get_packages_with_prefixes():
+        return Node(package=package, executable=executable or package, **node_arguments)
+    return LogInfo(msg=f'{package} is not installed', condition=node_arguments.get('condition'))

@@ -26,7 +26,7 @@ def main(args: Sequence[str] | None = None) -> int:
         'simulated_driver',
         'Replace a robot driver: follow actuator_commands and publish actuator_states for the '
         'actuators of a robot description.',
-        '-p rate:=500.0',
+        'Example with ROS arguments: simulated_driver --urdf robot.urdf --ros-args -p rate:=500.0',
         import_driver,
         args,
     )
