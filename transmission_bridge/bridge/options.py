@@ -77,7 +77,7 @@ WRAP_PERIOD = Range(1e-6, 1e10)
 #: Parameters of former versions, with their replacement.
 REMOVED = {
     'tip_frames': 'use transmission_bridge.kinematics.JointDevice for twists and wrenches of '
-    'links (docs/kinematics.md)',
+    'links (docs/python.md#kinematics)',
 }
 
 

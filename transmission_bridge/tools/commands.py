@@ -24,7 +24,7 @@ PROGRAM = 'transmission_bridge'
 #: Commands of former versions, with their successors.
 REMOVED = {
     'completion': 'use \'eval "$(register-python-argcomplete transmission_bridge)"\' in bash and '
-    'zsh, see docs/tools.md for fish',
+    'zsh, see docs/command_line.md for fish',
 }
 
 _SIDES = ('joint', 'actuator')
@@ -135,6 +135,9 @@ def _shared() -> None:
     :param actuator_names: names that a driver uses instead of the URDF's, each as
         TOPIC:DRIVER=URDF if several drivers use the same names; they override the names in the
         parameter file
+    :param node: name of the bridge with its namespace, for example left_arm/transmission_bridge
+        (default: %(default)s)
+    :param transmission: only this transmission; may be repeated
     :param force: replace an existing output
     :param json: print JSON
     """
@@ -205,9 +208,7 @@ def _calibrate() -> None:
     :param lerobot: take the ranges in a calibration file of LeRobot: as stops with --stops, else
         their middle as a guess
     :param orca: take the ranges in the calibration.yaml of an ORCA hand, beside its config.yaml
-    :param node: the bridge, with its namespace (default: %(default)s)
     :param store: store the numbers in the bridge (by hand)
-    :param transmission: calibrate this one only; may be repeated
     :param actuators: topic with the positions of actuators (default: %(default)s)
     :param joints: topic with the measured positions of joints, in a bag (default: %(default)s)
     :param fix: keep numbers of a recording's fit, for example 'wrist.joints.*.offset'; may be
@@ -241,7 +242,7 @@ def _card() -> None:
       transmission_bridge card robot.urdf --motors motors.yaml
       transmission_bridge card robot.urdf --motors motors.yaml --mjcf > actuators.xml
 
-    :param motors: numbers of motors by actuator, and wanted gains by joint, see docs/gains.md;
+    :param motors: numbers of motors by actuator, and wanted gains by joint, see docs/compile.md;
         they replace those in the <param>s and <limit>s of FILE
     :param mjcf: print MJCF to include: default classes, tendons, actuators, equalities
     :param isaaclab: print Python with the actuators of Isaac Lab
@@ -262,7 +263,17 @@ def _check() -> None:
 
     Show the transmissions of a robot description with joints, actuators, roles,
     reductions and offsets, the limits of joints and actuators, the joints that pass
-    through, and all findings.
+    through, and all findings as 'file:line: severity: sentence'.
+
+    Limits of actuators follow from the limits of the joints. For coupled joints they are
+    the smallest box around all allowed combinations. A number that depends on position is
+    a range (0.2667 .. 0.3164) over the allowed positions at which the bridge maps
+    velocities; '-' is unlimited, '?' is unknown. If actuators have limits of their own, a
+    second table shows the resulting limits of the joints, half-spaces for coupled joints,
+    and the factor that scales a command of all joints at their limits.
+
+    Ratios of rotations below 1e-4 or above 1e5, offsets above 2 pi, and nearly singular
+    matrices are warnings.
 
     exit code: 0 no errors (there may be warnings), 1 errors, also if FILE is not a robot
     description, 2 wrong usage or FILE cannot be read.
@@ -270,8 +281,9 @@ def _check() -> None:
       transmission_bridge check robot.urdf
       xacro robot.urdf.xacro | transmission_bridge check --strict -
 
-    :param limits: with --json: add limits of joints and actuators, their units, and ratios that
-        vary
+    :param limits: with --json: add limits of joints and actuators with their units, and ratios: a
+        number, [least, greatest] if it depends on position, null if it is unlimited, 'varies' if
+        it is unknown
     :param strict: report warnings about unused data, and about data that ros2_control or URDF
         parsers reject, as errors
     """
@@ -308,9 +320,8 @@ def _compile() -> None:
     :param output: the folder to write
     :param check: compare this folder with the robot and print each difference; give the other
         options as for --output
-    :param name: begin of all names in C and name of the package (default: the robot's name
+    :param name: prefix of all names in C, and name of the package (default: the robot's name
         and '_map')
-    :param transmission: only this transmission; may be repeated
     :param tuned_file: numbers that the bridge keeps in its tuned_file; those in --params-file
         override them
     :param ros2_control: add a hardware component that runs a driver of the actuators and gives
@@ -337,16 +348,21 @@ def _convert() -> None:
     Convert recorded actuator states to joint states, or the reverse.
 
     Convert recorded actuator states to joint states as the bridge does, or the
-    reverse. All other messages in the recording are copied.
+    reverse. All other messages are copied with their times of receipt, without
+    attachments, publish times and sequence numbers.
 
-    OUT appears when it is complete, and is never replaced without --force.
+    The result equals the output of a bridge with state_timeout 0, and with the parameters
+    in --params-file. Unknown numbers and rejected messages are omitted, and counted. With
+    '--to actuator' states are mapped, not commands: no limit applies.
+
+    OUT appears when it is complete, and is never replaced without --force. If IN is
+    damaged, repair it first: 'mcap recover IN.mcap -o OUT.mcap', or 'sqlite3 IN.db3
+    .recover | sqlite3 OUT.db3'.
 
     A line of a CSV file is a message, with the columns time and stamp [s], topic, and
     NAME.position, NAME.velocity, NAME.effort: actuators in the units of their drivers,
-    joints in SI units. The columns stamp and topic are optional. Only converted messages
-    are written to a CSV file.
-
-    With the parameter file of a bridge, the result equals the output of that bridge.
+    joints in SI units. The columns stamp and topic are optional. An empty cell is not in
+    the message, nan is unknown. Files other than CSV need rosbags (extra bags).
 
     exit code: 0 done, 1 nothing was converted, IN is not a recording, cut off or damaged,
     or FILE is not a robot description, 2 wrong usage, or a file cannot be read or written.
@@ -411,9 +427,12 @@ def _export() -> None:
 
     Write the numbers of a parameter file into a robot description. A number replaces
     its old value, or is inserted if it had its default; every other byte stays unchanged.
-    By default the new description is printed. With --lerobot or --orca, write the
-    calibration file of that driver instead: the positions of the motors with the joints
-    at their limits.
+    By default the new description is printed. The result is read again, and every number
+    is compared, before it is written.
+
+    With --lerobot or --orca, write the calibration file of that driver instead: the
+    positions of the motors with the joints at their limits. Every motor needs a
+    transmission with one actuator and one joint.
 
     exit code: 0 done, 1 FILE is not a robot description, 2 wrong usage, a number cannot
     be written, or a file cannot be read or written.
@@ -424,8 +443,9 @@ def _export() -> None:
       transmission_bridge export robot.urdf --lerobot my_arm.json
 
     :param output: write the description to this file
-    :param lerobot: write LeRobot's calibration file, JSON in ticks; with --force one that exists
-        keeps its motors, ids and homing offsets
+    :param lerobot: write LeRobot's calibration file, JSON in ticks of 4096 per turn; the id is the
+        <param name="id"> of the actuator or joint, homing_offset is 0; with --force one that
+        exists keeps its motors, ids and homing offsets
     :param orca: write calibration.yaml of an ORCA hand, whose config.yaml is beside it; with
         --force one that exists keeps its other keys
     """
@@ -477,7 +497,7 @@ def _loops() -> None:
     r"""
     Find closed loops in a URDF or another file, and propose their transmissions.
 
-    Find the loops of a mechanism where they are stated already: frames closing_NAME_1
+    Find the loops of a mechanism in a file that states them: frames closing_NAME_1
     and closing_NAME_2 in the URDF (onshape-to-robot), <equality> and fixed tendons of an
     MJCF, loop_closures.yaml (sw2robot, scikit-robot), robot.yaml (example-parallel-robots).
     Show each loop with its rank and its gap, what can move it, and what is missing.
@@ -550,8 +570,8 @@ def _plot() -> None:
 
     Draw the drive of a robot: actuators left, transmissions with their ratios in
     the middle, joints right. Curves below show position and ratio of each transmission
-    with a varying ratio over its domain, with the limits of the joints.
-    The same description gives the same file.
+    with a varying ratio over its domain, with the limits of the joints. Needs matplotlib
+    (extra plot).
 
     exit code: 0 all is drawn, 1 transmissions are rejected, or FILE is not a
     robot description, 2 wrong usage or a file cannot be read or written.
@@ -560,7 +580,6 @@ def _plot() -> None:
       transmission_bridge plot robot.urdf --transmission ankle --output ankle.png
 
     :param output: where to write (default: the robot's name with .svg, in this folder)
-    :param transmission: draw this one only; may be repeated
     """
 
 
@@ -595,9 +614,8 @@ def _tune() -> None:
     Open a page with the robot in 3D and every number of its transmissions beside it.
 
     Open a page in the browser with the robot in 3D, live, and every number of its
-    transmissions beside it: move a slider, see the arm follow, press Save.
-    Sends no commands, but a changed number can move a joint with its next command.
-    The printed address contains a code that is required to see or change anything.
+    transmissions beside it. Sends no commands, but a changed number can move a joint with
+    its next command. The printed address contains a code that the page requires.
     Needs viser (extra tune), and rclpy unless there is a FILE.
 
     exit code: 0 ended, 1 FILE is not a robot description, 2 wrong usage, a library is
@@ -610,7 +628,6 @@ def _tune() -> None:
     :param file: robot description: URDF, or SDF with <ros2_control> blocks; '-' reads standard
         input ('xacro robot.urdf.xacro | %(prog)s -'); by default the robot of a running bridge,
         with ROS
-    :param node: name of the bridge with its namespace (default: %(default)s)
     :param output: what Save writes: .yaml for a parameter file, any other name for the description
         with the numbers in it; without this option nothing is written
     :param package_path: where the meshes of a package are, beside the ament index; may be repeated
@@ -633,10 +650,10 @@ def _watch() -> None:
     """
     Show actuators, joints, commands, rates and clamps of the running system.
 
-    Show the running system: positions, velocities and efforts of actuators and
-    joints, the latest commands, ages, clamped commands, rates of topics, warnings of the
-    diagnostics, and missing sides. A live table on a terminal (rich,
-    extra cli), snapshots elsewhere. Sends nothing. Needs rclpy.
+    Show the running system: states and commands of actuators and joints, ages, clamped
+    commands, rates of topics, warnings of the diagnostics, and missing nodes. A live
+    table on a terminal (rich, extra cli), snapshots elsewhere. Sends nothing. Needs
+    rclpy. Keys: n and p turn the page, / filters by name, q ends.
 
     exit code: 0 driver and bridge work, 1 one is missing or the bridge is not active
     (the reason is on standard error), 2 wrong usage or rclpy is missing.
