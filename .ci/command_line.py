@@ -18,7 +18,7 @@ from collections import Counter
 import re
 import textwrap
 
-from transmission_bridge.tools.commands import Command, COMMANDS, PROGRAM
+from transmission_bridge.tools.commands import Command, COMMANDS, EXIT_CODES, PROGRAM
 
 #: Columns of the page.
 WIDTH = 125
@@ -38,7 +38,7 @@ neither the description nor the parameter file declares units. Values of joints 
 `jacobian`, the ratios of `plot` and the limits of `check` are in SI on both sides.
 
 An error names the file, the line if it has one, the expectation and the finding. Ctrl-C ends a
-command with exit code 130, except `tune` and `watch`, which run until then.
+command with exit code 130, except `tune` and `watch`, which run until then.{exits}
 
 ## Arguments of several commands
 
@@ -76,7 +76,7 @@ def read_arguments(command: Command) -> tuple[str, str, dict[str, str]]:
         label = ' '.join([*action.option_strings, *list_values(action)])
         text = str(action.help) % {**vars(action), 'prog': parser.prog}
         arguments[label] = ' '.join(text.split())
-    description = parser.description or ''
+    description = (parser.description or '').removesuffix(EXIT_CODES)
     return description, (parser.epilog or '').removeprefix('example:\n'), arguments
 
 
@@ -133,7 +133,9 @@ def render_page() -> str:
     }
     rows = (f'| [`{name}`](#{name}) | {each.summary} |' for name, each in COMMANDS.items())
     table = '\n'.join(['| command | purpose |', '|---|---|', *rows])
-    parts = [INTRODUCTION.format(table=table, common=list_items(dict(sorted(common.items()))))]
+    listed = list_items(dict(sorted(common.items())))
+    exits = '\n' + EXIT_CODES
+    parts = [INTRODUCTION.format(table=table, common=listed, exits=exits)]
     for name, (description, example, arguments) in read.items():
         own = {label: text for label, text in arguments.items() if common.get(label) != text}
         shared = ', '.join(f'`{each.split()[0]}`' for each in arguments if each not in own)

@@ -18,6 +18,7 @@ import pytest
 
 import transmission_bridge as tb
 from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.resources import resource
 from transmission_bridge.ros.topics import TOPICS
 from transmission_bridge.tools.commands import COMMANDS
 
@@ -44,11 +45,15 @@ FOREIGN_NAMES = {
     'mistakes in descriptions': ['max_motor_torque', 'mechanical_reducton'],
 }  # fmt: skip
 
-#: Topics and services of every node, and of others.
+#: Nodes and topics of others, and folders.
 FOREIGN_TOPICS = {
-    '/clock', '/rosout', '/parameter_events', '/controller_manager', '/robot_joint_commands',
-    '~/transition_event', '~/set_parameters_atomically', '/dev/shm', '/tmp', '/etc', '/proc',
-}  # fmt: skip
+    '/controller_manager',
+    '/robot_joint_commands',
+    '/dev/shm',
+    '/tmp',
+    '/etc',
+    '/proc',
+}
 
 #: How names of an example robot with two arms begin.
 SIDES = ('left_', 'right_')
@@ -56,7 +61,6 @@ SIDES = ('left_', 'right_')
 #: Parameters of the node that are no options of the bridge.
 NODE_PARAMETERS = {'robot_description', 'autostart', 'zero_joints', 'zero_positions'}
 NODES = {PACKAGE, 'simulated_driver'}
-SERVICES = {'~/zero', '~/zero_from_absolute', '~/store_numbers'}
 NODE_OPTIONS = {'--urdf', '--executor', '--help'}
 
 
@@ -182,7 +186,8 @@ def find_unknown_topics(span):
     is_of_an_arm = span.startswith(('/left/', '/right/')) and 'controller' in span
     if not re.fullmatch(r'[~/][a-z_/]+', span) or span in FOREIGN_TOPICS or is_of_an_arm:
         return []
-    known = {*TOPICS, *SERVICES, 'robot_description'}
+    policy = resource('config', 'sros2', 'transmission_bridge.policy.xml').read_text('utf-8')
+    known = {*TOPICS, *re.findall(r'>([~\w/]+)<', policy)}
     names = {each.lstrip('/') if each.startswith('/') else each for each in known}
     plain = span.lstrip('/') if span.startswith('/') else span
     names |= NODES  # a namespace may stand before each

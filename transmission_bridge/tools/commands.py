@@ -24,8 +24,14 @@ PROGRAM = 'transmission_bridge'
 #: Commands of former versions, with their successors.
 REMOVED = {
     'completion': 'use \'eval "$(register-python-argcomplete transmission_bridge)"\' in bash and '
-    'zsh, see docs/command_line.md for fish',
+    'zsh, see docs/tools.md for fish',
 }
+
+#: Below the exit codes of each command.
+EXIT_CODES = (
+    'In every command 1 also means that FILE is not a robot description, and 2 wrong usage, a\n'
+    'missing library, or a file that cannot be read or written.'
+)
 
 _SIDES = ('joint', 'actuator')
 _REPEATED: dict[str, Any] = {'action': 'append', 'default': []}
@@ -90,7 +96,8 @@ class Command:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add its help and its arguments to a parser."""
         text, texts = _split_help(self._text)
-        parser.description, _, example = text.partition('\n\n')[2].partition('\n\n  ')
+        description, _, example = text.partition('\n\n')[2].partition('\n\n  ')
+        parser.description = f'{description}\n{EXIT_CODES}'
         parser.epilog = f'example:\n  {example}'
         for add in self._arguments:
             add(parser, {**_split_help(_shared.__doc__ or '')[1], **texts})
@@ -186,9 +193,7 @@ def _calibrate() -> None:
     commanded, and nothing is written when in doubt.
 
     With DATA, a recording of actuator positions and of joint positions that were measured
-    by other means (absolute encoders, known poses), all numbers of the transmissions are
-    fitted, also reductions and dimensions. Residuals beyond what the resolution of the
-    encoders explains are a doubt.
+    by other means, all numbers of the transmissions are fitted.
 
     exit code: 0 the numbers can be used, 1 they are in doubt, something is missing, or
     FILE is not a robot description, 2 wrong usage or a file cannot be read or written,
@@ -232,12 +237,11 @@ def _card() -> None:
     """
     Compute inertia, limits, friction and gains of joints from those of their motors.
 
-    Compute the numbers that a simulator needs for each joint from those of its motors:
-    reflected inertia (armature), largest speed and effort, friction, gains in both
-    directions, ratio, over the positions that the limits of the joints allow.
+    Compute for each joint what a simulator needs: reflected inertia (armature), largest
+    speed and effort, friction, gains in both directions, ratio, over the positions that
+    the limits of the joints allow.
 
-    exit code: 0 every transmission has a card, 1 some have none, or FILE is not a robot
-    description, 2 wrong usage, a number cannot be used, or a file cannot be read.
+    exit code: 0 every transmission has a card, 1 some have none, 2 a number cannot be used.
 
       transmission_bridge card robot.urdf --motors motors.yaml
       transmission_bridge card robot.urdf --motors motors.yaml --mjcf > actuators.xml
@@ -261,22 +265,17 @@ def _check() -> None:
     """
     Show the transmissions of a robot description and what is wrong with it.
 
-    Show the transmissions of a robot description with joints, actuators, roles,
-    reductions and offsets, the limits of joints and actuators, the joints that pass
-    through, and all findings as 'file:line: severity: sentence'.
+    Show transmissions with roles, reductions and offsets, limits of joints and actuators,
+    joints that pass through, and all findings as 'file:line: severity: sentence'.
 
-    Limits of actuators follow from the limits of the joints. For coupled joints they are
-    the smallest box around all allowed combinations. A number that depends on position is
-    a range (0.2667 .. 0.3164) over the allowed positions at which the bridge maps
-    velocities; '-' is unlimited, '?' is unknown. If actuators have limits of their own, a
-    second table shows the resulting limits of the joints, half-spaces for coupled joints,
-    and the factor that scales a command of all joints at their limits.
+    Limits of actuators follow from the limits of the joints; for coupled joints they are a
+    box around all combinations. A number that depends on position is a range
+    (0.2667 .. 0.3164) over the positions at which the bridge maps velocities; '-' is
+    unlimited, '?' is unknown. If actuators have limits of their own, a second table shows
+    the resulting limits of the joints, half-spaces for coupled joints, and the factor that
+    scales a command of all joints at their limits.
 
-    Ratios of rotations below 1e-4 or above 1e5, offsets above 2 pi, and nearly singular
-    matrices are warnings.
-
-    exit code: 0 no errors (there may be warnings), 1 errors, also if FILE is not a robot
-    description, 2 wrong usage or FILE cannot be read.
+    exit code: 0 no errors (there may be warnings), 1 errors.
 
       transmission_bridge check robot.urdf
       xacro robot.urdf.xacro | transmission_bridge check --strict -
@@ -308,9 +307,8 @@ def _compile() -> None:
     only libm, bounded time, with a test. The printed operations are the numbers that one
     call computes, near the last solution and at most.
 
-    exit code: 0 done, 1 FILE is not a robot description, has errors, or differs from
-    the folder of --check, 2 wrong usage, a transmission computes with numpy, or a file
-    cannot be read or written.
+    exit code: 0 done, 1 FILE has errors, or differs from the folder of --check, 2 a
+    transmission computes with numpy.
 
       transmission_bridge compile robot.urdf --output arm_map
       transmission_bridge compile robot.urdf --check arm_map
@@ -348,8 +346,7 @@ def _convert() -> None:
     Convert recorded actuator states to joint states, or the reverse.
 
     Convert recorded actuator states to joint states as the bridge does, or the
-    reverse. All other messages are copied with their times of receipt, without
-    attachments, publish times and sequence numbers.
+    reverse. All other messages are copied, with their times of receipt.
 
     The result equals the output of a bridge with state_timeout 0, and with the parameters
     in --params-file. Unknown numbers and rejected messages are omitted, and counted. With
@@ -364,8 +361,8 @@ def _convert() -> None:
     joints in SI units. The columns stamp and topic are optional. An empty cell is not in
     the message, nan is unknown. Files other than CSV need rosbags (extra bags).
 
-    exit code: 0 done, 1 nothing was converted, IN is not a recording, cut off or damaged,
-    or FILE is not a robot description, 2 wrong usage, or a file cannot be read or written.
+    exit code: 0 done, 1 nothing was converted, or IN is not a recording, cut off or
+    damaged.
 
       transmission_bridge convert robot.urdf drive.mcap drive_joints.mcap
       transmission_bridge convert bag/ bag_joints/ --topic /left/states:/joint_states \
@@ -397,12 +394,10 @@ def _demo() -> None:
     """
     Show a simulated driver and the bridge at work.
 
-    Start a simulated driver and the bridge as two processes, move the joints of
-    the example robot, show actuators and joints, and compare every published value
-    with formulas written by hand. Needs rclpy.
+    Start a simulated driver and the bridge, move the example robot, show actuators and
+    joints, and compare every published value with formulas written by hand. Needs rclpy.
 
-    exit code: 0 all values agree, 1 a value differs, nothing arrived, or a process died,
-    2 wrong usage or rclpy is missing.
+    exit code: 0 all values agree, 1 a value differs, nothing arrived, or a process died.
 
       transmission_bridge demo --seconds 20
 
@@ -434,8 +429,7 @@ def _export() -> None:
     positions of the motors with the joints at their limits. Every motor needs a
     transmission with one actuator and one joint.
 
-    exit code: 0 done, 1 FILE is not a robot description, 2 wrong usage, a number cannot
-    be written, or a file cannot be read or written.
+    exit code: 0 done, 2 a number cannot be written.
 
       ros2 param dump /transmission_bridge > tuned.yaml
       transmission_bridge export robot.urdf --params-file tuned.yaml --output tuned.urdf
@@ -468,8 +462,7 @@ def _jacobian() -> None:
     the end's origin, wx wy wz its angular velocity, in the axes of the base, per unit of
     each joint or actuator.
 
-    exit code: 0 done, 1 FILE is not a robot description, or no joints lead from base to
-    end, 2 wrong usage, FILE cannot be read, or the position cannot be reached.
+    exit code: 0 done, 1 no joints lead from base to end, 2 the position cannot be reached.
 
       transmission_bridge jacobian robot.urdf --base base_link --end tool 0.1 -0.2 0.3
       transmission_bridge jacobian robot.urdf --base base_link --end tool \
@@ -505,8 +498,7 @@ def _loops() -> None:
     byte stays unchanged.
 
     exit code: 0 everything is determined, 1 a choice is left (what to drive or command is
-    listed), or FILE is not a robot description, 2 wrong usage, a name has no match, the
-    loops do not close, or a file cannot be read or written.
+    listed), 2 a name has no match, or the loops do not close.
 
       transmission_bridge loops robot.urdf
       transmission_bridge loops robot.urdf --from robot.xml --output driven.urdf
@@ -534,11 +526,9 @@ def _map() -> None:
     r"""
     Compute joint values from actuator values, or the reverse.
 
-    Compute joint values from actuator values, or the reverse. Values that depend on
-    a missing input are not computed.
+    Values that depend on a missing input are not computed.
 
-    exit code: 0 a value was computed, 1 no value was, or FILE is not a robot
-    description, 2 wrong usage or FILE cannot be read.
+    exit code: 0 a value was computed, 1 no value was.
 
       transmission_bridge map robot.urdf --to joint --interface position m1=100 m2=-2.5
       transmission_bridge map ankle.urdf --to joint --interface effort m1=3 m2=4 \
@@ -549,10 +539,8 @@ def _map() -> None:
     :param to: the side to compute
     :param interface: position, velocity, acceleration, effort, torque, force, or absolute_position
         (to joint only)
-    :param at: positions of the same actuators or joints, needed if the ratio of a transmission
-        depends on position
-    :param rate: velocities of the same actuators or joints, needed if the ratio of a
-        transmission depends on position
+    :param at: positions of the same actuators or joints, needed if a ratio depends on position
+    :param rate: their velocities, needed for accelerations if a ratio depends on position
     :param json: print JSON: {name: value}
     """
 
@@ -573,8 +561,7 @@ def _plot() -> None:
     with a varying ratio over its domain, with the limits of the joints. Needs matplotlib
     (extra plot).
 
-    exit code: 0 all is drawn, 1 transmissions are rejected, or FILE is not a
-    robot description, 2 wrong usage or a file cannot be read or written.
+    exit code: 0 all is drawn, 1 transmissions are rejected.
 
       transmission_bridge plot robot.urdf --output drive.svg
       transmission_bridge plot robot.urdf --transmission ankle --output ankle.png
@@ -618,8 +605,7 @@ def _tune() -> None:
     its next command. The printed address contains a code that the page requires.
     Needs viser (extra tune), and rclpy unless there is a FILE.
 
-    exit code: 0 ended, 1 FILE is not a robot description, 2 wrong usage, a library is
-    missing, or the address cannot be listened on.
+    exit code: 0 ended, 2 the address cannot be listened on.
 
       transmission_bridge tune --output tuned.yaml
       transmission_bridge tune --node left_arm/transmission_bridge --output tuned.urdf
@@ -656,7 +642,7 @@ def _watch() -> None:
     rclpy. Keys: n and p turn the page, / filters by name, q ends.
 
     exit code: 0 driver and bridge work, 1 one is missing or the bridge is not active
-    (the reason is on standard error), 2 wrong usage or rclpy is missing.
+    (the reason is on standard error).
 
       transmission_bridge watch
       transmission_bridge watch --node left_arm/transmission_bridge --seconds 10
