@@ -27,15 +27,15 @@ REMOVED = {
     'zsh, see docs/tools.md for fish',
 }
 
+_SIDES = ('joint', 'actuator')
+_REPEATED: dict[str, Any] = {'action': 'append', 'default': []}
+_SEVERAL: dict[str, Any] = {'action': 'extend', 'nargs': '+', 'default': []}
+
 #: Below the exit codes of each command.
 EXIT_CODES = (
     'In every command 1 also means that FILE is not a robot description, and 2 wrong usage, a\n'
     'missing library, or a file that cannot be read or written.'
 )
-
-_SIDES = ('joint', 'actuator')
-_REPEATED: dict[str, Any] = {'action': 'append', 'default': []}
-_SEVERAL: dict[str, Any] = {'action': 'extend', 'nargs': '+', 'default': []}
 
 
 #: Adds itself to a parser, with its help among texts by name.
