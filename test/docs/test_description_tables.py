@@ -1,54 +1,28 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""docs/description.md lists the elements and values of transmission_bridge.description.specs."""
+"""docs/transmissions.md lists the elements and values of transmission_bridge.description.specs."""
 
 from __future__ import annotations
 
 from dataclasses import fields, MISSING
-import re
 
 from documents import DOCUMENTS
 import pytest
 
 from transmission_bridge.description import specs
 
+PAGE = DOCUMENTS['transmissions.md']
+
 #: The elements of each section, with the element around them.
 SECTIONS = {
-    'Links and joints': (('robot', specs.LINK), ('robot', specs.JOINT)),
-    'Looks of links': (('link', specs.VISUAL), ('robot', specs.MATERIAL)),
-    'ROS 2: `<ros2_control>` blocks': (('robot', specs.ROS2_CONTROL),),
-    'ROS 1: `<transmission>` in the robot': (('robot', specs.ROS1_TRANSMISSION),),
-    'ROS 1 before `<type>`: the style of the PR2': (('robot', specs.PR2_TRANSMISSION),),
-}
-UNKNOWN = {
-    'ignored': '',
-    'refused': ' Any other element is an error.',
-    'parameters': ' Everything else is a parameter for the type of the transmission.',
+    'ROS 2': (('robot', specs.ROS2_CONTROL),),
+    'ROS 1': (('robot', specs.ROS1_TRANSMISSION),),
+    'Links and joints': (('robot', specs.JOINT),),
 }
 
 
-def test_every_section_is_checked():
-    """The document has these sections, and no table elsewhere."""
-    document = DOCUMENTS['description.md']
-    assert re.findall('^## (.*)$', document.text, re.MULTILINE) == list(SECTIONS)
-    assert '\n|' not in document.text.partition('\n## ')[0]
-
-
-@pytest.mark.parametrize('title', SECTIONS)
-def test_a_table_has_the_rows_of_the_reader(title):
-    """An element, where it stands, its meaning; then its values with meaning and default."""
-    places = {}
-    for above, row in SECTIONS[title]:
-        collect(above, row, places)
-    expected = ['| element or value | meaning | default |', '|---|---|---|']
-    for row, above in places.items():
-        expected.append(f'| {element(row, above)} |  |')
-        for value in row.values:
-            since = f' Since URDF {value.since[0]}.{value.since[1]}.' if any(value.since) else ''
-            expected.append(f'| {where(value)} | {value.meaning}{since} | {default(row, value)} |')
-    found = DOCUMENTS['description.md'].section(title)
-    assert [line for line in found.splitlines() if line.startswith('|')] == expected
+HEAD = ['| element | values | meaning |', '|---|---|---|']
 
 
 def collect(above, row, places):
@@ -59,36 +33,91 @@ def collect(above, row, places):
         collect(row.tag, child, places)
 
 
-def element(row, above):
-    """Return the cells of an element: itself with its parents, and its meaning."""
-    used = f'the {"last" if row.last_counts else "first"} one is used'
-    several = '' if row.many else f' Of several, {used}.'
-    if row.twice:
-        level = {'error': 'an error', 'ignored': 'a warning'}[row.twice[0]]
-        several = f' A repeated name is {level}, and {used}.'
-    parents = ', '.join(f'`<{tag}>`' for tag in above)
-    return f'**`<{row.tag}>`** in {parents} | {row.meaning}{several}{UNKNOWN[row.unknown]}'
+def list_elements(title):
+    """Return the elements of a section with their parents."""
+    places = {}
+    for above, row in SECTIONS[title]:
+        collect(above, row, places)
+    return places
 
 
-def where(value):
-    """Return how an element holds a value."""
-    if value.place == 'text':
-        return f'text of `<{value.within}>`' if value.within else 'its text'
+@pytest.mark.parametrize('title', SECTIONS)
+def test_a_table_has_the_rows_of_the_reader(title):
+    """An element, the elements around it, its meaning, and its values with defaults."""
+    found = PAGE.section(title)
+    assert [line for line in found.splitlines() if line.startswith('|')] == [
+        *HEAD,
+        *list_rows(title),
+    ]
+
+
+def list_rows(title):
+    """Return the rows of a table; elements with equal values and parents share one."""
+    groups = {}
+    for row, above in list_elements(title).items():
+        parents = ', '.join(f'`<{tag}>`' for tag in above)
+        values = ', '.join(show_value(row, value) for value in row.values)
+        key = (parents, values) if values else (parents, row)
+        groups.setdefault(key, []).append(row)
+    return [
+        f'| {", ".join(f"`<{row.tag}>`" for row in rows)} in {parents} '
+        f'| {values if isinstance(values, str) else ""} '
+        f'| {" / ".join(row.meaning for row in rows)} |'
+        for (parents, values), rows in groups.items()
+    ]
+
+
+def test_the_looks_of_links():
+    """The shapes that tools draw are named, and no others."""
+    text = ' '.join(PAGE.section('Links and joints').split())
+    shapes = ', '.join(f'`<{row.tag}>`' for row in specs.SHAPES)
+    assert f'Tools that draw the robot read {shapes} and `<{specs.MATERIAL.tag}>`' in text
+
+
+def test_the_style_of_the_pr2():
+    """It differs from ROS 1 in the type alone, and in the elements that may have the reduction."""
+    ros1, pr2 = specs.ROS1_TRANSMISSION, specs.PR2_TRANSMISSION
+    assert {row.tag for row in ros1.children} == {row.tag for row in pr2.children}
+    rows = (pr2, *(row for row in pr2.children if row.tag in ('joint', 'actuator')))
+    assert all('mechanicalReduction' in [each.name for each in row.values] for row in rows)
+    assert 'type="SimpleTransmission"' in PAGE.section('ROS 1')
+
+
+def test_the_rules_of_all_elements():
+    """The sentences above the tables are true of every element that they are about."""
+    text = ' '.join(PAGE.section('Elements of a description').partition('\n###')[0].split())
+    rows = {row for title in SECTIONS for row in list_elements(title)} | {specs.LINK}
+    last = {row.tag for row in rows if row.last_counts}
+    assert f'the last {" and ".join(f"`<{tag}>`" for tag in sorted(last))}, else the first' in text
+    errors = {row.tag for row in rows if row.twice and row.twice[0] == 'error'}
+    assert f'A repeated name of a {" or ".join(f"`<{tag}>`" for tag in sorted(errors))}' in text
+    strict = {row.tag for row in rows if row.unknown == 'refused'}
+    assert f'in {", ".join(f"`<{tag}>`" for tag in strict)} is an error' in text
+    parameters = {row.tag for row in rows if row.unknown == 'parameters'}
+    assert parameters == {'transmission', 'joint', 'actuator'}
+
+
+def show_value(row, value):
+    """Return how an element holds a value: bold if it is required, with its default."""
     attribute = f'`<{value.within} {value.name}>`' if value.within else f'`{value.name}`'
     child, param = f'`<{value.name}>`', f'`<param name="{value.name}">`'
-    places = {'child': child, 'either': f'{attribute} or {child}', 'param': param}
-    return places.get(value.place, attribute)
+    text = f'text of `<{value.within}>`' if value.within else 'its text'
+    places = {'child': child, 'either': f'{attribute} or {child}', 'param': param, 'text': text}
+    shown = places.get(value.place, attribute)
+    if value.missing and not value.within:
+        return f'**{shown}**'
+    if value.place == 'ignored':
+        return f'{shown} (not read)'
+    default = find_default(row, value)
+    return f'{shown} ({default})' if default else shown
 
 
-def default(row, value):
-    """Return the default of a value."""
-    if value.missing:
-        return f'an error if there is `<{value.within}>`' if value.within else 'an error'
-    if value.place == 'ignored' or row.spec is None:
-        return ''
-    field = next((each for each in fields(row.spec) if each.name == value.target), None)
+def find_default(row, value):
+    """Return the default of a value, empty for none."""
+    field = next((each for each in fields(row.spec or ()) if each.name == value.target), None) \
+        if row.spec else None  # fmt: skip
     if field is None or field.default in (MISSING, None, ''):
-        return 'none'
+        return ''
     numbers = field.default if isinstance(field.default, tuple) else (field.default,)
     texts = (f'{each:g}' if isinstance(each, float) else str(each).lower() for each in numbers)
-    return f'`{" ".join(texts)}`'
+    return ' '.join(texts)

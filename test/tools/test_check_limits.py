@@ -147,13 +147,15 @@ def test_they_are_where_the_limits_of_the_joints_are_met(report):
 
 
 def test_the_text_has_them_and_the_plain_json_has_not(run):
-    """The lines in docs/tools.md are those of ``check``; the shape of the JSON stays."""
-    page = (ARM.parent.parent / 'docs' / 'tools.md').read_text(encoding='utf-8')
-    shown = page.partition('```\nlimits of')[2].partition('```')[0].splitlines()
+    """Joints, and indented their actuators; the shape of the JSON stays."""
     lines = run('check', ARM).out.splitlines()
     first = next(place for place, line in enumerate(lines) if line.startswith('limits of'))
-    assert lines[first : first + 4] == [f'limits of{shown[0]}', *shown[1:]]
-    assert lines[first + 2].split() == ['shoulder_pan', '-2.9', '2.9', '1.5', '150']
+    assert lines[first : first + 4] == [
+        'limits of the joints, and of their actuators from these (indented), in rad, rad/s, N m',
+        '                           LOWER   UPPER  VELOCITY    EFFORT',
+        '  shoulder_pan              -2.9     2.9       1.5       150',
+        '    shoulder_pan_motor   -318.15  267.65     151.5   1.48515',
+    ]
     # No actuator of this robot has limits of its own.
     assert not any('limits of the actuators' in line for line in lines)
     transmissions = run('check', ARM, '--json').json['transmissions']

@@ -136,24 +136,34 @@ SNIPPETS = {
 KNEE = m.CrankSliderTransmission(m.GuidedSlider(0.04, 0.12, 0.015), 1.6, stroke_at_zero=0.08)
 FURTHER = {
     'universal joint': m.Cardan(math.cos(0.5), math.pi),
-    '`knee` between its dead centres': KNEE,
+    'knee between its dead centres': KNEE,
 }
-ROWS = {name: shares.split(' | ') for name, shares in
-        re.findall(r'^\| (.*?) \| ((?:[\d.]+ \| ){3}[\d.]+) \|$', TEXT, re.MULTILINE)}  # fmt: skip
+
+#: Percent of the domain that each mechanism loses: velocity and effort, to the actuators and back.
+LOST = {
+    'knee': (0.00, 0.00, 0.00, 0.00),
+    'knee between its dead centres': (0.00, 0.94, 0.94, 0.00),
+    'boom': (0.00, 0.90, 0.90, 0.00),
+    'left_ankle': (0.00, 0.00, 0.00, 0.00),
+    'gripper': (0.41, 0.00, 0.00, 0.41),
+    'cam': (0.68, 0.00, 0.00, 0.68),
+    'universal joint': (0.00, 0.00, 0.00, 0.00),
+}
 
 
 def test_the_table_of_lost_shares_is_whole() -> None:
-    """Every mechanism of the document whose ratio varies is in it."""
+    """Every mechanism of the document with a varying ratio is in it."""
     assert len(SNIPPETS) == 5
-    assert ROWS.keys() == {f'`{name}`' for name in SNIPPETS} | FURTHER.keys()
+    assert LOST.keys() == SNIPPETS.keys() | FURTHER.keys()
+    assert 'loses at most 1 % of its domain' in ' '.join(TEXT.split())
 
 
-@pytest.mark.parametrize('name', ROWS)
-def test_the_documented_mechanisms_lose_what_the_document_says(name: str) -> None:
+@pytest.mark.parametrize('name', LOST)
+def test_the_documented_mechanisms_lose_no_more_than_the_document_says(name: str) -> None:
     """By default none loses more than 1 % of its domain, in any interface or direction."""
     t = FURTHER.get(name)
     if t is None:
-        (t,) = load(of_snippet(SNIPPETS[name.strip('`')])).transmissions.values()
+        (t,) = load(of_snippet(SNIPPETS[name])).transmissions.values()
     x = t.domain.grid({1: 20_001, 2: 301}[len(t.domain.lower)])
     along, back = DIRECTIONS if t.domain.space == 'actuator' else DIRECTIONS[::-1]
     y = t.map(along, 'position', x)
@@ -165,8 +175,7 @@ def test_the_documented_mechanisms_lose_what_the_document_says(name: str) -> Non
             mapped = t.map(direction, interface, np.ones_like(at), at=at, guess=guess)
             found[direction, interface] = 100.0 * np.isnan(mapped).any(axis=-1).mean()
     order = [(each, name) for each in DIRECTIONS[::-1] for name in ('velocity', 'effort')]
-    expected = [float(each) for each in ROWS[name]]
-    assert [found[each] for each in order] == pytest.approx(expected, abs=0.011)
+    assert [found[each] for each in order] == pytest.approx(LOST[name], abs=0.011)
     assert max(found.values()) <= 1.0
 
 

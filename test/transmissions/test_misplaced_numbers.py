@@ -423,7 +423,7 @@ def test_no_ratio_of_a_file_is_run_as_another(
 def table_of_places() -> dict[tuple[str, str, str], set[str]]:
     """Return the spellings of the document's table by name, place and dialect."""
     section = DOCUMENT.read_text(encoding='utf-8').split('### Where a number may stand\n')[1]
-    rows = re.findall(r'^\| (.*?`.*) \|$', section.split('###')[0], re.MULTILINE)
+    rows = re.findall(r'^\| (.*?`.*) \|$', section.split('\n## ')[0], re.MULTILINE)
     table = {}
     for row in rows:
         name, places, *dialects = (cell.strip() for cell in row.split('|'))

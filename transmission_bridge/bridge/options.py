@@ -241,17 +241,15 @@ class BridgeOptions:
     )
     max_step: str = _option(
         'warn',
-        'How to handle a position too far from the last command (from the measured position after '
-        'activation, silence of the driver or a rejection): warn, ignore it, or reject it. The '
-        'velocity limit of the joint applies to the time since the last command (at most 0.1 s) '
-        'plus 0.05 s.',
+        'How to handle a position that is further from the last one than the velocity limit of '
+        'the joint allows: warn, ignore it, or reject it.',
         ('warn', 'off', 'reject'),
     )
     max_acceleration: str = _option(
         'off',
-        'How to handle a command or a trajectory that accelerates a joint beyond its acceleration '
-        'limit (min and max of the command interface acceleration in ros2_control): ignore it, or '
-        'reject its message. A command that brakes always passes.',
+        'How to handle a command that accelerates a joint beyond its acceleration limit (min and '
+        'max of the command interface acceleration in ros2_control): ignore it, or reject its '
+        'message. A command that brakes always passes.',
         ('off', 'reject'),
     )
     several_interfaces: str = _option(
@@ -262,10 +260,9 @@ class BridgeOptions:
     )
     rejects: str = _option(
         'auto',
-        'Extent of a rejection for an unknown joint, a joint that cannot be commanded, missing or '
-        'mixed coupled joints, an unknown turn, max_step or several_interfaces: the message, or '
-        'the joints of the transmission (their velocities end). auto: the latter if the hardware '
-        'plugin is topic-based, because it sends one message for the whole robot.',
+        'Extent of a rejection that concerns some joints: the message, or the joints of the '
+        'transmission (their velocities end). auto: the latter if the hardware plugin is '
+        'topic-based, because it sends one message for the whole robot.',
         ('auto', 'message', 'transmission'),
     )
     on_stop: str = _option(

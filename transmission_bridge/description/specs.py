@@ -461,7 +461,7 @@ class RobotDescription:
 # -- The tables ----------------------------------------------------------------------------------
 #
 # One row for each element of a description, and one for each of its values. The default of a
-# value is the default of its field above. docs/description.md is printed from these rows.
+# value is the default of its field above. docs/transmissions.md lists these rows.
 
 
 def _require_value(name: str, read: Callable[[str], Any], meaning: str) -> Value:

@@ -6,7 +6,7 @@ Joints, and devices made of joints, in joint and in actuator space. Needs numpy 
 
 :class:`Joint` follows iDynTree's IJoint and :class:`JointDevice` RobWork's JointDevice.
 :class:`ActuatorDevice` is the same device in actuator coordinates; :func:`actuator_gains` maps
-gains from joints to motors. ``docs/kinematics.md`` has examples, and a table of the names of both.
+gains from joints to motors. ``docs/python.md`` has examples, and a table of the names of both.
 """
 
 from transmission_bridge.kinematics.actuator_device import ActuatorDevice

@@ -5,7 +5,7 @@
 The table of all topics of the bridge.
 
 It defines the inputs, the outputs, their quality of service, and the names that launch files can
-remap. Tests compare docs/interface.md, docs/security.md and the SROS2 policy with it. Imports
+remap. Tests compare docs/interface.md, docs/operation.md and the SROS2 policy with it. Imports
 nothing of ROS.
 """
 
@@ -81,7 +81,8 @@ TOPICS = MappingProxyType({topic.name: topic for topic in (
     Topic(
         'actuator_states', _JOINT_STATE, 'in', BEST_EFFORT, '',
         'One or several drivers (parameter `actuator_state_topics`), each with any subset of the '
-        'actuators. For drivers with equal names see [several_drivers.md](several_drivers.md).',
+        'actuators. For drivers with equal names see '
+        '[several drivers](drivers.md#several-drivers).',
     ),
     Topic(
         'joint_states', _JOINT_STATE, 'out', RELIABLE, '',

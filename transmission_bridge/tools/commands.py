@@ -31,6 +31,12 @@ _SIDES = ('joint', 'actuator')
 _REPEATED: dict[str, Any] = {'action': 'append', 'default': []}
 _SEVERAL: dict[str, Any] = {'action': 'extend', 'nargs': '+', 'default': []}
 
+#: Below the exit codes of each command.
+EXIT_CODES = (
+    'In every command 1 also means that FILE is not a robot description, and 2 wrong usage, a\n'
+    'missing library, or a file that cannot be read or written.'
+)
+
 
 #: Adds itself to a parser, with its help among texts by name.
 Argument = Callable[[argparse.ArgumentParser, Mapping[str, str]], None]
@@ -90,7 +96,8 @@ class Command:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add its help and its arguments to a parser."""
         text, texts = _split_help(self._text)
-        parser.description, _, example = text.partition('\n\n')[2].partition('\n\n  ')
+        description, _, example = text.partition('\n\n')[2].partition('\n\n  ')
+        parser.description = f'{description}\n{EXIT_CODES}'
         parser.epilog = f'example:\n  {example}'
         for add in self._arguments:
             add(parser, {**_split_help(_shared.__doc__ or '')[1], **texts})
@@ -135,6 +142,9 @@ def _shared() -> None:
     :param actuator_names: names that a driver uses instead of the URDF's, each as
         TOPIC:DRIVER=URDF if several drivers use the same names; they override the names in the
         parameter file
+    :param node: name of the bridge with its namespace, for example left_arm/transmission_bridge
+        (default: %(default)s)
+    :param transmission: only this transmission; may be repeated
     :param force: replace an existing output
     :param json: print JSON
     """
@@ -183,9 +193,7 @@ def _calibrate() -> None:
     commanded, and nothing is written when in doubt.
 
     With DATA, a recording of actuator positions and of joint positions that were measured
-    by other means (absolute encoders, known poses), all numbers of the transmissions are
-    fitted, also reductions and dimensions. Residuals beyond what the resolution of the
-    encoders explains are a doubt.
+    by other means, all numbers of the transmissions are fitted.
 
     exit code: 0 the numbers can be used, 1 they are in doubt, something is missing, or
     FILE is not a robot description, 2 wrong usage or a file cannot be read or written,
@@ -205,9 +213,7 @@ def _calibrate() -> None:
     :param lerobot: take the ranges in a calibration file of LeRobot: as stops with --stops, else
         their middle as a guess
     :param orca: take the ranges in the calibration.yaml of an ORCA hand, beside its config.yaml
-    :param node: the bridge, with its namespace (default: %(default)s)
     :param store: store the numbers in the bridge (by hand)
-    :param transmission: calibrate this one only; may be repeated
     :param actuators: topic with the positions of actuators (default: %(default)s)
     :param joints: topic with the measured positions of joints, in a bag (default: %(default)s)
     :param fix: keep numbers of a recording's fit, for example 'wrist.joints.*.offset'; may be
@@ -231,17 +237,16 @@ def _card() -> None:
     """
     Compute inertia, limits, friction and gains of joints from those of their motors.
 
-    Compute the numbers that a simulator needs for each joint from those of its motors:
-    reflected inertia (armature), largest speed and effort, friction, gains in both
-    directions, ratio, over the positions that the limits of the joints allow.
+    Compute for each joint what a simulator needs: reflected inertia (armature), largest
+    speed and effort, friction, gains in both directions, ratio, over the positions that
+    the limits of the joints allow.
 
-    exit code: 0 every transmission has a card, 1 some have none, or FILE is not a robot
-    description, 2 wrong usage, a number cannot be used, or a file cannot be read.
+    exit code: 0 every transmission has a card, 1 some have none, 2 a number cannot be used.
 
       transmission_bridge card robot.urdf --motors motors.yaml
       transmission_bridge card robot.urdf --motors motors.yaml --mjcf > actuators.xml
 
-    :param motors: numbers of motors by actuator, and wanted gains by joint, see docs/gains.md;
+    :param motors: numbers of motors by actuator, and wanted gains by joint, see docs/compile.md;
         they replace those in the <param>s and <limit>s of FILE
     :param mjcf: print MJCF to include: default classes, tendons, actuators, equalities
     :param isaaclab: print Python with the actuators of Isaac Lab
@@ -260,18 +265,24 @@ def _check() -> None:
     """
     Show the transmissions of a robot description and what is wrong with it.
 
-    Show the transmissions of a robot description with joints, actuators, roles,
-    reductions and offsets, the limits of joints and actuators, the joints that pass
-    through, and all findings.
+    Show transmissions with roles, reductions and offsets, limits of joints and actuators,
+    joints that pass through, and all findings as 'file:line: severity: sentence'.
 
-    exit code: 0 no errors (there may be warnings), 1 errors, also if FILE is not a robot
-    description, 2 wrong usage or FILE cannot be read.
+    Limits of actuators follow from the limits of the joints; for coupled joints they are a
+    box around all combinations. A number that depends on position is a range
+    (0.2667 .. 0.3164) over the positions at which the bridge maps velocities; '-' is
+    unlimited, '?' is unknown. If actuators have limits of their own, a second table shows
+    the resulting limits of the joints, half-spaces for coupled joints, and the factor that
+    scales a command of all joints at their limits.
+
+    exit code: 0 no errors (there may be warnings), 1 errors.
 
       transmission_bridge check robot.urdf
       xacro robot.urdf.xacro | transmission_bridge check --strict -
 
-    :param limits: with --json: add limits of joints and actuators, their units, and ratios that
-        vary
+    :param limits: with --json: add limits of joints and actuators with their units, and ratios: a
+        number, [least, greatest] if it depends on position, null if it is unlimited, 'varies' if
+        it is unknown
     :param strict: report warnings about unused data, and about data that ros2_control or URDF
         parsers reject, as errors
     """
@@ -296,9 +307,8 @@ def _compile() -> None:
     only libm, bounded time, with a test. The printed operations are the numbers that one
     call computes, near the last solution and at most.
 
-    exit code: 0 done, 1 FILE is not a robot description, has errors, or differs from
-    the folder of --check, 2 wrong usage, a transmission computes with numpy, or a file
-    cannot be read or written.
+    exit code: 0 done, 1 FILE has errors, or differs from the folder of --check, 2 a
+    transmission computes with numpy.
 
       transmission_bridge compile robot.urdf --output arm_map
       transmission_bridge compile robot.urdf --check arm_map
@@ -308,9 +318,8 @@ def _compile() -> None:
     :param output: the folder to write
     :param check: compare this folder with the robot and print each difference; give the other
         options as for --output
-    :param name: begin of all names in C and name of the package (default: the robot's name
+    :param name: prefix of all names in C, and name of the package (default: the robot's name
         and '_map')
-    :param transmission: only this transmission; may be repeated
     :param tuned_file: numbers that the bridge keeps in its tuned_file; those in --params-file
         override them
     :param ros2_control: add a hardware component that runs a driver of the actuators and gives
@@ -337,19 +346,23 @@ def _convert() -> None:
     Convert recorded actuator states to joint states, or the reverse.
 
     Convert recorded actuator states to joint states as the bridge does, or the
-    reverse. All other messages in the recording are copied.
+    reverse. All other messages are copied, with their times of receipt.
 
-    OUT appears when it is complete, and is never replaced without --force.
+    The result equals the output of a bridge with state_timeout 0, and with the parameters
+    in --params-file. Unknown numbers and rejected messages are omitted, and counted. With
+    '--to actuator' states are mapped, not commands: no limit applies.
+
+    OUT appears when it is complete, and is never replaced without --force. If IN is
+    damaged, repair it first: 'mcap recover IN.mcap -o OUT.mcap', or 'sqlite3 IN.db3
+    .recover | sqlite3 OUT.db3'.
 
     A line of a CSV file is a message, with the columns time and stamp [s], topic, and
     NAME.position, NAME.velocity, NAME.effort: actuators in the units of their drivers,
-    joints in SI units. The columns stamp and topic are optional. Only converted messages
-    are written to a CSV file.
+    joints in SI units. The columns stamp and topic are optional. An empty cell is not in
+    the message, nan is unknown. Files other than CSV need rosbags (extra bags).
 
-    With the parameter file of a bridge, the result equals the output of that bridge.
-
-    exit code: 0 done, 1 nothing was converted, IN is not a recording, cut off or damaged,
-    or FILE is not a robot description, 2 wrong usage, or a file cannot be read or written.
+    exit code: 0 done, 1 nothing was converted, or IN is not a recording, cut off or
+    damaged.
 
       transmission_bridge convert robot.urdf drive.mcap drive_joints.mcap
       transmission_bridge convert bag/ bag_joints/ --topic /left/states:/joint_states \
@@ -381,12 +394,10 @@ def _demo() -> None:
     """
     Show a simulated driver and the bridge at work.
 
-    Start a simulated driver and the bridge as two processes, move the joints of
-    the example robot, show actuators and joints, and compare every published value
-    with formulas written by hand. Needs rclpy.
+    Start a simulated driver and the bridge, move the example robot, show actuators and
+    joints, and compare every published value with formulas written by hand. Needs rclpy.
 
-    exit code: 0 all values agree, 1 a value differs, nothing arrived, or a process died,
-    2 wrong usage or rclpy is missing.
+    exit code: 0 all values agree, 1 a value differs, nothing arrived, or a process died.
 
       transmission_bridge demo --seconds 20
 
@@ -411,12 +422,14 @@ def _export() -> None:
 
     Write the numbers of a parameter file into a robot description. A number replaces
     its old value, or is inserted if it had its default; every other byte stays unchanged.
-    By default the new description is printed. With --lerobot or --orca, write the
-    calibration file of that driver instead: the positions of the motors with the joints
-    at their limits.
+    By default the new description is printed. The result is read again, and every number
+    is compared, before it is written.
 
-    exit code: 0 done, 1 FILE is not a robot description, 2 wrong usage, a number cannot
-    be written, or a file cannot be read or written.
+    With --lerobot or --orca, write the calibration file of that driver instead: the
+    positions of the motors with the joints at their limits. Every motor needs a
+    transmission with one actuator and one joint.
+
+    exit code: 0 done, 2 a number cannot be written.
 
       ros2 param dump /transmission_bridge > tuned.yaml
       transmission_bridge export robot.urdf --params-file tuned.yaml --output tuned.urdf
@@ -424,8 +437,9 @@ def _export() -> None:
       transmission_bridge export robot.urdf --lerobot my_arm.json
 
     :param output: write the description to this file
-    :param lerobot: write LeRobot's calibration file, JSON in ticks; with --force one that exists
-        keeps its motors, ids and homing offsets
+    :param lerobot: write LeRobot's calibration file, JSON in ticks of 4096 per turn; the id is the
+        <param name="id"> of the actuator or joint, homing_offset is 0; with --force one that
+        exists keeps its motors, ids and homing offsets
     :param orca: write calibration.yaml of an ORCA hand, whose config.yaml is beside it; with
         --force one that exists keeps its other keys
     """
@@ -448,8 +462,7 @@ def _jacobian() -> None:
     the end's origin, wx wy wz its angular velocity, in the axes of the base, per unit of
     each joint or actuator.
 
-    exit code: 0 done, 1 FILE is not a robot description, or no joints lead from base to
-    end, 2 wrong usage, FILE cannot be read, or the position cannot be reached.
+    exit code: 0 done, 1 no joints lead from base to end, 2 the position cannot be reached.
 
       transmission_bridge jacobian robot.urdf --base base_link --end tool 0.1 -0.2 0.3
       transmission_bridge jacobian robot.urdf --base base_link --end tool \
@@ -477,7 +490,7 @@ def _loops() -> None:
     r"""
     Find closed loops in a URDF or another file, and propose their transmissions.
 
-    Find the loops of a mechanism where they are stated already: frames closing_NAME_1
+    Find the loops of a mechanism in a file that states them: frames closing_NAME_1
     and closing_NAME_2 in the URDF (onshape-to-robot), <equality> and fixed tendons of an
     MJCF, loop_closures.yaml (sw2robot, scikit-robot), robot.yaml (example-parallel-robots).
     Show each loop with its rank and its gap, what can move it, and what is missing.
@@ -485,8 +498,7 @@ def _loops() -> None:
     byte stays unchanged.
 
     exit code: 0 everything is determined, 1 a choice is left (what to drive or command is
-    listed), or FILE is not a robot description, 2 wrong usage, a name has no match, the
-    loops do not close, or a file cannot be read or written.
+    listed), 2 a name has no match, or the loops do not close.
 
       transmission_bridge loops robot.urdf
       transmission_bridge loops robot.urdf --from robot.xml --output driven.urdf
@@ -514,11 +526,9 @@ def _map() -> None:
     r"""
     Compute joint values from actuator values, or the reverse.
 
-    Compute joint values from actuator values, or the reverse. Values that depend on
-    a missing input are not computed.
+    Values that depend on a missing input are not computed.
 
-    exit code: 0 a value was computed, 1 no value was, or FILE is not a robot
-    description, 2 wrong usage or FILE cannot be read.
+    exit code: 0 a value was computed, 1 no value was.
 
       transmission_bridge map robot.urdf --to joint --interface position m1=100 m2=-2.5
       transmission_bridge map ankle.urdf --to joint --interface effort m1=3 m2=4 \
@@ -529,10 +539,8 @@ def _map() -> None:
     :param to: the side to compute
     :param interface: position, velocity, acceleration, effort, torque, force, or absolute_position
         (to joint only)
-    :param at: positions of the same actuators or joints, needed if the ratio of a transmission
-        depends on position
-    :param rate: velocities of the same actuators or joints, needed if the ratio of a
-        transmission depends on position
+    :param at: positions of the same actuators or joints, needed if a ratio depends on position
+    :param rate: their velocities, needed for accelerations if a ratio depends on position
     :param json: print JSON: {name: value}
     """
 
@@ -550,17 +558,15 @@ def _plot() -> None:
 
     Draw the drive of a robot: actuators left, transmissions with their ratios in
     the middle, joints right. Curves below show position and ratio of each transmission
-    with a varying ratio over its domain, with the limits of the joints.
-    The same description gives the same file.
+    with a varying ratio over its domain, with the limits of the joints. Needs matplotlib
+    (extra plot).
 
-    exit code: 0 all is drawn, 1 transmissions are rejected, or FILE is not a
-    robot description, 2 wrong usage or a file cannot be read or written.
+    exit code: 0 all is drawn, 1 transmissions are rejected.
 
       transmission_bridge plot robot.urdf --output drive.svg
       transmission_bridge plot robot.urdf --transmission ankle --output ankle.png
 
     :param output: where to write (default: the robot's name with .svg, in this folder)
-    :param transmission: draw this one only; may be repeated
     """
 
 
@@ -595,13 +601,11 @@ def _tune() -> None:
     Open a page with the robot in 3D and every number of its transmissions beside it.
 
     Open a page in the browser with the robot in 3D, live, and every number of its
-    transmissions beside it: move a slider, see the arm follow, press Save.
-    Sends no commands, but a changed number can move a joint with its next command.
-    The printed address contains a code that is required to see or change anything.
+    transmissions beside it. Sends no commands, but a changed number can move a joint with
+    its next command. The printed address contains a code that the page requires.
     Needs viser (extra tune), and rclpy unless there is a FILE.
 
-    exit code: 0 ended, 1 FILE is not a robot description, 2 wrong usage, a library is
-    missing, or the address cannot be listened on.
+    exit code: 0 ended, 2 the address cannot be listened on.
 
       transmission_bridge tune --output tuned.yaml
       transmission_bridge tune --node left_arm/transmission_bridge --output tuned.urdf
@@ -610,7 +614,6 @@ def _tune() -> None:
     :param file: robot description: URDF, or SDF with <ros2_control> blocks; '-' reads standard
         input ('xacro robot.urdf.xacro | %(prog)s -'); by default the robot of a running bridge,
         with ROS
-    :param node: name of the bridge with its namespace (default: %(default)s)
     :param output: what Save writes: .yaml for a parameter file, any other name for the description
         with the numbers in it; without this option nothing is written
     :param package_path: where the meshes of a package are, beside the ament index; may be repeated
@@ -633,13 +636,13 @@ def _watch() -> None:
     """
     Show actuators, joints, commands, rates and clamps of the running system.
 
-    Show the running system: positions, velocities and efforts of actuators and
-    joints, the latest commands, ages, clamped commands, rates of topics, warnings of the
-    diagnostics, and missing sides. A live table on a terminal (rich,
-    extra cli), snapshots elsewhere. Sends nothing. Needs rclpy.
+    Show the running system: states and commands of actuators and joints, ages, clamped
+    commands, rates of topics, warnings of the diagnostics, and missing nodes. A live
+    table on a terminal (rich, extra cli), snapshots elsewhere. Sends nothing. Needs
+    rclpy. Keys: n and p turn the page, / filters by name, q ends.
 
     exit code: 0 driver and bridge work, 1 one is missing or the bridge is not active
-    (the reason is on standard error), 2 wrong usage or rclpy is missing.
+    (the reason is on standard error).
 
       transmission_bridge watch
       transmission_bridge watch --node left_arm/transmission_bridge --seconds 10

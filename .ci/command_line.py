@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Print docs/command_line.md from the help of the commands.
+
+    PYTHONPATH=. python3 .ci/command_line.py > docs/command_line.md
+
+The text of a command is its docstring in ``transmission_bridge/tools/commands.py``; only the
+introduction below stands here. A test compares the file with the output of this script.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+import re
+import textwrap
+
+from transmission_bridge.tools.commands import Command, COMMANDS, EXIT_CODES, PROGRAM
+
+#: Columns of the page.
+WIDTH = 125
+
+INTRODUCTION = """\
+# Command line
+
+This page lists every command of `transmission_bridge` with its arguments, for everyone who looks
+one up. It is `transmission_bridge COMMAND --help`, printed by `.ci/command_line.py`.
+
+{table}
+
+A robot is read from a file, from standard input (`-`), or through a pipe: `transmission_bridge
+check <(xacro robot.xacro)`. At most 16 MiB are read, and a pipe that has not ended after 60 s is
+an error. Values of actuators are in the units of their [drivers](drivers.md#units), or in SI if
+neither the description nor the parameter file declares units. Values of joints are in SI.
+`jacobian`, the ratios of `plot` and the limits of `check` are in SI on both sides.
+
+An error names the file, the line if it has one, the expectation and the finding. Ctrl-C ends a
+command with exit code 130, except `tune` and `watch`, which run until then.{exits}
+
+## Arguments of several commands
+
+{common}
+
+## Nodes
+
+`bridge_node` and `simulated_driver` accept these arguments; [parameters](interface.md#parameters)
+follow behind `--ros-args`.
+
+- `--urdf FILE`: the robot description, in place of the parameter or topic `robot_description`.
+- `--executor NAME`: `events`, `single_threaded`, or `auto`: the first of these that rclpy has.
+
+## Completion
+
+[argcomplete](https://kislyuk.github.io/argcomplete/) (extra `cli`) completes commands, options
+and files. The first line is for bash and zsh (there after `compinit`), the others for fish.
+
+```
+eval "$(register-python-argcomplete transmission_bridge)"
+FILE=~/.config/fish/completions/transmission_bridge.fish
+register-python-argcomplete --shell fish transmission_bridge > $FILE
+```
+"""
+
+
+def read_arguments(command: Command) -> tuple[str, str, dict[str, str]]:
+    """Return the description and the example of a command, and its arguments with their texts."""
+    parser = argparse.ArgumentParser(prog=f'{PROGRAM} COMMAND', add_help=False)
+    command.add_arguments(parser)
+    arguments = {}
+    for action in parser._actions:
+        if action.help in (None, argparse.SUPPRESS):
+            continue
+        label = ' '.join([*action.option_strings, *list_values(action)])
+        text = str(action.help) % {**vars(action), 'prog': parser.prog}
+        arguments[label] = ' '.join(text.split())
+    description = (parser.description or '').removesuffix(EXIT_CODES)
+    return description, (parser.epilog or '').removeprefix('example:\n'), arguments
+
+
+def list_values(action: argparse.Action) -> list[str]:
+    """Return what follows an option, or the name of a positional argument."""
+    if action.nargs == 0:
+        return []
+    choices = '|'.join(map(str, action.choices or ()))
+    value = choices or str(action.metavar or action.dest)
+    return [value + ' ...' * (action.nargs in ('+', '*'))]
+
+
+def mark_code(text: str) -> str:
+    """Return a text of the help with options, elements and quoted commands in code type."""
+    text = re.sub(r"'([^'\s][^']*)'(?!\w)", r'`\1`', text)
+    parts = re.split(r'(`[^`]*`)', text)
+    code = r'(?<![\w/.-])(--[a-z][\w-]*\w|<[a-z0-9_]+(?: [^<>]*)?>|[\w/.:]*_[\w/.:]*\w)'
+    parts[::2] = [re.sub(code, r'`\1`', part) for part in parts[::2]]
+    return ''.join(parts)
+
+
+def list_items(arguments: dict[str, str]) -> str:
+    """Return a list of arguments with their meanings."""
+    return '\n'.join(
+        wrap_line(f'- `{label}`: {mark_code(text)}', '  ') for label, text in arguments.items()
+    )
+
+
+def fill_lines(text: str) -> str:
+    """Return paragraphs in lines of the page's width."""
+    paragraphs = (' '.join(each.split()) for each in text.split('\n\n'))
+    return '\n\n'.join(wrap_line(mark_code(each)) for each in paragraphs)
+
+
+def wrap_line(text: str, indent: str = '') -> str:
+    """Return a line in lines of the page's width; code stays on one line."""
+    whole = re.sub('`[^`]*`', lambda code: code[0].replace(' ', '\N{NO-BREAK SPACE}'), text)
+    lines = textwrap.wrap(
+        whole, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return '\n'.join(lines).replace('\N{NO-BREAK SPACE}', ' ')
+
+
+def render_page() -> str:
+    """Return the page."""
+    read = {name: read_arguments(command) for name, command in COMMANDS.items()}
+    entries = [entry for _, _, arguments in read.values() for entry in arguments.items()]
+    commands_with = Counter(label.split()[0] for label, _ in entries)
+    # What most of the commands with an argument say of it is said once.
+    common = {
+        label: text
+        for (label, text), count in Counter(entries).items()
+        if count > 1 and 2 * count > commands_with[label.split()[0]]
+    }
+    rows = (f'| [`{name}`](#{name}) | {each.summary} |' for name, each in COMMANDS.items())
+    table = '\n'.join(['| command | purpose |', '|---|---|', *rows])
+    listed = list_items(dict(sorted(common.items())))
+    exits = '\n' + EXIT_CODES
+    parts = [INTRODUCTION.format(table=table, common=listed, exits=exits)]
+    for name, (description, example, arguments) in read.items():
+        own = {label: text for label, text in arguments.items() if common.get(label) != text}
+        shared = ', '.join(f'`{each.split()[0]}`' for each in arguments if each not in own)
+        rest = wrap_line(f'Also {shared}.') if shared else ''
+        items = [list_items(own)] * bool(own) + [rest] * bool(rest)
+        parts.append('\n\n'.join([f'## {name}', fill_lines(description), *items]))
+        lines = '\n'.join(line.removeprefix('  ') for line in example.splitlines())
+        parts[-1] += f'\n\n```\n{lines}\n```\n'
+    return '\n'.join(parts)
+
+
+if __name__ == '__main__':
+    print(render_page(), end='')
