@@ -66,12 +66,14 @@ def test_xml_is_well_formed(name):
             ElementTree.fromstring(block.text)
 
 
-def test_the_parameter_file_of_tuning_tunes_the_example_robot():
+def test_the_parameter_file_of_tune_tunes_the_example_robot():
     """Its numbers exist there, and are used."""
     yaml = pytest.importorskip('yaml', reason='PyYAML is not installed')
-    parameters = yaml.safe_load(DOCUMENTS['tuning.md'].files['tuned.yaml'])
+    parameters = yaml.safe_load(DOCUMENTS['tune.md'].files['tuned.yaml'])
     robot = RobotTransmissions(load_description(ROOT / 'urdf' / 'arm.urdf'))
-    tuned = robot.with_parameters(parameters['/**']['ros__parameters']['transmissions'])
+    tuned = robot.with_parameters(
+        parameters['/transmission_bridge']['ros__parameters']['transmissions']
+    )
     assert tuned.transmissions['wrist_transmission'].joint_offset[1] == -0.195
 
 

@@ -65,7 +65,7 @@ class Document:
         return re.findall(r'^\| \**`.*\|$', self.section(heading), re.MULTILINE)
 
 
-#: By name, for example ``README.md`` or ``tuning.md``.
+#: By name, for example ``README.md`` or ``tune.md``.
 DOCUMENTS = {
     path.name: Document(path) for path in (ROOT / 'README.md', *sorted(ROOT.glob('docs/*.md')))
 }

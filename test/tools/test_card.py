@@ -271,7 +271,7 @@ def test_a_wrong_number_is_named_with_file_motor_expectation_and_finding(
 
 def test_names_of_params_are_the_drivers_and_documented(run):
     """No name means a reduction, an offset or a limit, so ``check`` lists it as information."""
-    rows = {row.split('`')[1] for row in DOCUMENTS['gains.md'].rows('The command')}
+    rows = {row.split('`')[1] for row in DOCUMENTS['compile.md'].rows('The card')}
     assert rows == {*NUMBERS, CURVE}
     assert [find_meaning(name) for name in {*MOTOR, CURVE}] == [''] * 7
     findings = run('check', '-', '--json', stdin=KNEE.encode()).json['findings']

@@ -40,8 +40,6 @@ _NO_KIND = (
     'or TabulatedTransmission, as docs/writing_a_transmission.md describes'
 )
 
-_CHANGES = 'docs/writing_a_transmission.md lists the changes'
-
 
 @dataclass(frozen=True, slots=True)
 class PluginInfo:
@@ -181,7 +179,7 @@ def _find_problem(loaded: object) -> str:
     if version != API_VERSION:
         return (
             f'states api_version {version!r}, this transmission_bridge has {API_VERSION}; install '
-            f'a matching version of the plugin: {_CHANGES}'
+            'a matching version of the plugin'
         )
     undefined = set(loaded.__abstractmethods__)
     if inspect.getattr_static(loaded, 'from_spec') is Transmission.__dict__['from_spec']:
@@ -196,7 +194,7 @@ def _import_error(entry_point: importlib.metadata.EntryPoint, error: BaseExcepti
     if missing == 'casadi':
         said, details = f'needs CasADi, which is not installed: {INSTALL_CASADI}', ''
     elif missing.partition('.')[0] == _PACKAGE:
-        said += f'; if it was written for another version of {_PACKAGE}, {_CHANGES}'
+        said += f'; install a version of the plugin for this version of {_PACKAGE}'
     return PluginError(
         f"transmission type '{entry_point.name}' ({entry_point.value}) {said}",
         type_name=entry_point.name,

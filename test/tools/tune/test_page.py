@@ -178,7 +178,7 @@ def test_a_live_robot_is_corrected_in_seven_clicks_on_a_small_screen(
     open_page, live_arm, tmp_path
 ):
     """
-    As docs/tune.md counts them; the joint stands at a known zero.
+    As docs/tune.md lists them; the joint stands at a known zero.
 
     The button that applies a change is seen at 800 by 600 pixels, and so is every
     line of the difference.

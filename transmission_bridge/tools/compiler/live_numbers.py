@@ -161,6 +161,6 @@ def _name(robot: Robot, binding: Binding, path: ParameterPath) -> str:
 
 
 def is_reversible(robot: Robot, tunable: Tunable) -> bool:
-    """Return whether a live number may change its sign: the bounds of mechanisms have a side."""
+    """Return whether a live number may change its sign; the range of a mechanism would reverse."""
     mechanisms = {each.spec.name for each in robot.mechanisms(ACTUATOR_TO_JOINT)}
     return not (tunable.nonzero and tunable.transmission in mechanisms)

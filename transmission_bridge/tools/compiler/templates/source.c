@@ -233,7 +233,7 @@ const char *NAME_reason_text(int reason)
     case NAME_NOT_FINITE: return "expected a finite number";
     case NAME_ZERO: return "expected a number other than zero";
     case NAME_OUT_OF_RANGE: return "the number is out of its range";
-    case NAME_OTHER_SIGN: return "a reduction of a mechanism keeps its sign: compile it again";
+    case NAME_OTHER_SIGN: return "the sign of this reduction cannot change: compile the robot again";
     default: return "not a result of NAME_set";
   }
 }
