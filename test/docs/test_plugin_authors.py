@@ -5,19 +5,15 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
 import inspect
 import re
-import sys
 
 from documents import DOCUMENTS, python
 import pytest
 from zoo.elements import chain, params
 
 from transmission_bridge import load_description, SpecReader, transmissions
-from transmission_bridge.errors import ParameterError, PluginError, TransmissionError
-from transmission_bridge.transmissions.registry import ENTRY_POINT_GROUP, Registry
-from transmission_bridge.transmissions.transmission import API_VERSION
+from transmission_bridge.errors import ParameterError, TransmissionError
 
 DOCUMENT = DOCUMENTS['writing_a_transmission.md']
 PLUGINS = '\n'.join(DOCUMENT.snippets('python'))
@@ -90,28 +86,6 @@ def test_the_conformance_class_of_the_document_conforms(plugin):
     result = python('-m', 'pytest', '-q', *options, '--rootdir', '.', plugin, cwd=plugin.parent)
     assert result.returncode == 0, result.stdout
     assert re.search(r'\b9 passed', result.stdout), result.stdout
-
-
-@pytest.mark.parametrize(
-    'code',
-    [
-        'from transmission_bridge import PositionDependentTransmission\n\n'
-        'class Old(PositionDependentTransmission):\n    api_version = 1\n'
-        '    def joint_position(self, actuator_position):\n        return actuator_position\n',
-        'from transmission_bridge.transmissions.position_dependent import vector_of\n',
-    ],
-    ids=['class', 'import'],
-)
-def test_a_plugin_for_the_former_contract_is_told_where_to_read(code, tmp_path, monkeypatch):
-    """The error names the page, which says what has changed since that contract."""
-    (tmp_path / 'tb_old_plugin.py').write_text(code, encoding='utf-8')
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, 'tb_old_plugin', raising=False)
-    entry_point = EntryPoint('me/Old', 'tb_old_plugin:Old', ENTRY_POINT_GROUP)
-    with pytest.raises(PluginError, match=r'docs/writing_a_transmission\.md'):
-        Registry([entry_point]).load('me/Old')
-    heading = f'What changed since contract {API_VERSION - 1}'
-    assert DOCUMENT.section(heading).count('\n| ') > 10
 
 
 # -- the table of SpecReader ---------------------------------------------------------------------

@@ -322,7 +322,6 @@ TIMEOUT = 'command_timeout cannot be accepted (expected -1, 0, or 0.001 to 86400
 POSITIONS = 'zero_positions cannot be accepted (expected -1000000 to 1000000, found'
 JOINTS = 'zero_joints cannot be accepted (expected a list of texts, found [1.0])'
 WRONG = "state_timeout has the wrong type (expected a number, found '10')"
-TIPS = 'tip_frames was removed: use transmission_bridge.kinematics.JointDevice'
 MOTOR = "unknown actuator 'hinge_moter' (closest: 'hinge_motor'), known: hinge_motor"
 
 
@@ -333,12 +332,12 @@ MOTOR = "unknown actuator 'hinge_moter' (closest: 'hinge_motor'), known: hinge_m
         (BRIDGE, '--urdf no/such.urdf', 2, 'error: --urdf no/such.urdf: No such file or'),
         (BRIDGE, '--urdf /dev/zero', 2, f'error: --urdf /dev/zero: {LONG}\n'),
         (DRIVER, '--urdf /dev/null', 2, f'error: --urdf /dev/null: {EMPTY}\n'),
-        (DRIVER, '--speed 3', 2, '--speed'),
+        (DRIVER, '--speed 3', 2, "error: unknown option '--speed'\n"),
+        (BRIDGE, '--exeutor=auto', 2, "unknown option '--exeutor' (closest: '--executor')\n"),
         (DRIVER, f'--urdf {URDF} --ros-args -p actuators:=[hinge_moter]', 1, MOTOR),
         (DRIVER, '--ros-args -p robot_description:=<robot', 1, 'line 1'),
         (DRIVER, '--ros-args -p rate:=fast', 1, 'rate has the wrong type (expected a number'),
         (DRIVER, '--ros-args -p rate:=0.0', 1, 'rate'),
-        (DRIVER, '--ros-args -p faults.nan:=1', 1, 'faults.nan was removed: the simulated'),
         (DRIVER, '--ros-args --log-level loud', 1, 'loud'),
         (DRIVER, '--ros-args --unknown', 1, '--unknown'),
         (BRIDGE, '--ros-args --params-file no/such.yaml', 1, 'no/such.yaml'),
@@ -346,7 +345,6 @@ MOTOR = "unknown actuator 'hinge_moter' (closest: 'hinge_motor'), known: hinge_m
         (BRIDGE, '--ros-args -p zero_positions:=[.nan]', 1, POSITIONS),
         (BRIDGE, '--ros-args -p zero_joints:=[1.0]', 1, JOINTS),
         (BRIDGE, "--ros-args -p state_timeout:='10'", 1, WRONG),
-        (BRIDGE, '--ros-args -p tip_frames:=[hand]', 1, TIPS),
     ],
 )
 def test_mistake_of_the_user_is_a_sentence(start, module, words, code, sentence):

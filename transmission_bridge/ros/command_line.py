@@ -14,7 +14,7 @@ import re
 import signal
 import sys
 
-from transmission_bridge.errors import shortened, shown
+from transmission_bridge.errors import describe_unknown_option, shortened, shown
 from transmission_bridge.ros.process import NodeT, run
 
 
@@ -59,6 +59,7 @@ def run_node_command(
         description=description,
         epilog=f'ROS arguments follow --ros-args, for example: {program} --urdf robot.urdf '
         f'--ros-args {example}',
+        allow_abbrev=False,
     )
     parser.add_argument(
         '--executor',
@@ -72,7 +73,10 @@ def run_node_command(
         metavar='FILE',
         help='robot description to use instead of the parameter or topic robot_description',
     )
-    options = parser.parse_args(remove_ros_arguments(given))
+    own = remove_ros_arguments(given)
+    if problem := describe_unknown_option(own, parser):
+        parser.error(problem)
+    options = parser.parse_args(own)
     text = _read_urdf(parser, options.urdf)
 
     def make_described_node() -> NodeT:

@@ -21,7 +21,7 @@ import importlib.metadata
 import inspect
 import traceback
 
-from transmission_bridge.errors import PluginError
+from transmission_bridge.errors import find_closest, PluginError, shown
 from transmission_bridge.transmissions.linear import LinearTransmission
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.transmission import API_VERSION, overrides_of, Transmission
@@ -35,12 +35,11 @@ INSTALL_CASADI = (
     '(in a virtual environment without the two options)'
 )
 
+_NOTHING = 'none (is transmission_bridge installed?)'
 _NO_KIND = (
     'is not a matrix, an equation or a table; subclass LinearTransmission, EquationTransmission '
     'or TabulatedTransmission, as docs/writing_a_transmission.md describes'
 )
-
-_CHANGES = 'docs/writing_a_transmission.md lists the changes'
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +114,11 @@ class Registry:
         (found,) = self._select_providers(type_name)
         return f'{" ".join(_distribution_of(found))} ({found.value})'
 
+    def find_closest_type(self, type_name: str) -> str:
+        """Return the installed type with the most similar class name, empty if none is similar."""
+        types = {_shorten_type(name): name for name in self.type_names}
+        return ''.join(types[name] for name in find_closest(_shorten_type(type_name), types, 1))
+
     def describe(self) -> tuple[PluginInfo, ...]:
         """Load every installed plugin and describe it, sorted by type."""
         found: list[PluginInfo] = []
@@ -153,8 +157,9 @@ class Registry:
     def _import_type(self, type_name: str) -> type[Transmission]:
         known = self._select_providers(type_name)
         if not known:
-            said = ' is not installed; installed: '
-            said += ', '.join(self.type_names) or 'none (is transmission_bridge installed?)'
+            found = self.find_closest_type(type_name)
+            said = ' is not installed' + (f' (closest: {shown(found)})' if found else '')
+            said += f'; installed: {", ".join(self.type_names) or _NOTHING}'
         elif len(known) > 1:
             providers = [f'{each.value} ({" ".join(_distribution_of(each))})' for each in known]
             said = f' is provided more than once: {", ".join(providers)}; remove all but one'
@@ -170,6 +175,11 @@ class Registry:
         raise PluginError(f"transmission type '{type_name}'{said}", type_name=type_name)
 
 
+def _shorten_type(type_name: str) -> str:
+    """Return the part that distinguishes types: packages may differ for the same class."""
+    return type_name.rpartition('/')[2].lower().removesuffix('transmission')
+
+
 def _find_problem(loaded: object) -> str:
     """Return why a plugin's class cannot be used; empty if it can."""
     kinds = LinearTransmission, MechanismTransmission
@@ -181,7 +191,7 @@ def _find_problem(loaded: object) -> str:
     if version != API_VERSION:
         return (
             f'states api_version {version!r}, this transmission_bridge has {API_VERSION}; install '
-            f'a matching version of the plugin: {_CHANGES}'
+            'a matching version of the plugin'
         )
     undefined = set(loaded.__abstractmethods__)
     if inspect.getattr_static(loaded, 'from_spec') is Transmission.__dict__['from_spec']:
@@ -196,7 +206,7 @@ def _import_error(entry_point: importlib.metadata.EntryPoint, error: BaseExcepti
     if missing == 'casadi':
         said, details = f'needs CasADi, which is not installed: {INSTALL_CASADI}', ''
     elif missing.partition('.')[0] == _PACKAGE:
-        said += f'; if it was written for another version of {_PACKAGE}, {_CHANGES}'
+        said += f'; install a version of the plugin for this version of {_PACKAGE}'
     return PluginError(
         f"transmission type '{entry_point.name}' ({entry_point.value}) {said}",
         type_name=entry_point.name,
