@@ -66,6 +66,11 @@ def shown(name: str) -> str:
     return repr(name)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, as ``1 joint`` or ``2 joints``."""
+    return f'{number} {noun}' + ('' if number == 1 else 's')
+
+
 def closest(name: str, known: Iterable[str], most: int = 3) -> str:
     """
     Return the known names that are close to an unknown name, for a sentence.

@@ -118,7 +118,7 @@ def test_nothing_to_compare_and_stamps_that_no_input_had_are_faults():
     assert comparison.faults == []
     comparison.add_output(JointSample((5, 1), answer))
     (fault,) = comparison.faults
-    assert '1 messages with stamps of no input' in fault
+    assert '1 message with stamps of no input' in fault
 
 
 # -- processes -----------------------------------------------------------------------------------

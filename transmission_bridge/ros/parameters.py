@@ -38,7 +38,13 @@ from transmission_bridge.bridge.options import (
     strip_prefixes,
 )
 from transmission_bridge.bridge.tuned_file import find_position_numbers, is_dependency
-from transmission_bridge.errors import closest, ParameterError, shortened, TransmissionBridgeError
+from transmission_bridge.errors import (
+    closest,
+    counted,
+    ParameterError,
+    shortened,
+    TransmissionBridgeError,
+)
 from transmission_bridge.ros.process import read_given_values
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import Tunable
@@ -365,10 +371,10 @@ class LiveParameters:
             if value != (urdf := self._tunables[name].value)
         ]
         if differences:
-            one = len(differences) == 1
             self._node.get_logger().info(
-                f'{len(differences)} number{"" if one else "s"} of {file} '
-                f'differ{"s" if one else ""} from the URDF: {shortened(differences, show=str)}'
+                f'{counted(len(differences), "number")} of {file} '
+                f'differ{"s" if len(differences) == 1 else ""} from the URDF: '
+                f'{shortened(differences, show=str)}'
             )
 
     def _find_remembered(

@@ -19,6 +19,7 @@ from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.options import BridgeOptions, PREFIX
 from transmission_bridge.errors import (
     clipped,
+    counted,
     DescriptionError,
     MessageError,
     shortened,
@@ -235,7 +236,9 @@ class SimulatedDriver(Node):
             scales = scales[:, [transmissions.actuator_names.index(name) for name in names]]
         self._driver = Driver(names, self._settings, now=self._read_clock(), scales=scales)
         self._restart_timer()
-        self.get_logger().info(clipped(f'driving {len(names)} actuators: {", ".join(names)}'))
+        self.get_logger().info(
+            clipped(f'driving {counted(len(names), "actuator")}: {", ".join(names)}')
+        )
 
     def _read_robot(self, text: str) -> tuple[RobotTransmissions, tuple[str, ...]]:
         """Return the robot, and the actuators to drive in its order."""

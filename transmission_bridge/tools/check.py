@@ -20,7 +20,7 @@ from transmission_bridge.bridge.readers import find_command_names
 from transmission_bridge.bridge.topic_based import find_endless_commands, find_several_interfaces
 from transmission_bridge.description import Finding, RejectedTransmission, TransmissionSpec
 from transmission_bridge.description.effective_limits import effective_limits
-from transmission_bridge.errors import DescriptionError, sentence
+from transmission_bridge.errors import counted, DescriptionError, sentence
 from transmission_bridge.tools.cli import (
     aligned,
     columns_of,
@@ -307,7 +307,7 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
         ('not bridged (transmission rejected)', report.lost),
     ):
         if joints:
-            count = _add_noun(len(joints), 'joint')
+            count = counted(len(joints), 'joint')
             text = f'{count} {title}: {", ".join(map(printable, joints))}'
             yield wrapped(text, width)
             yield ''
@@ -461,14 +461,10 @@ def _format_summary(transmissions: Sequence[dict[str, Any]], findings: Sequence[
     severities = Counter(finding.severity for finding in findings)
     loaded = sum(each['loaded'] for each in transmissions)
     rejected = len(transmissions) - loaded
-    parts = [f'{_add_noun(loaded, "transmission")} loaded']
+    parts = [f'{counted(loaded, "transmission")} loaded']
     parts += [f'{rejected} rejected'] * bool(rejected)
-    parts += [_add_noun(severities[each], each) for each in ('error', 'warning')]
+    parts += [counted(severities[each], each) for each in ('error', 'warning')]
     return ', '.join(parts)
-
-
-def _add_noun(number: int, noun: str) -> str:
-    return f'{number} {noun}' + ('' if number == 1 else 's')
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:

@@ -31,7 +31,7 @@ from transmission_bridge.description.values import (
     OFFSET,
     parse_number,
 )
-from transmission_bridge.errors import find_closest, shown, TransmissionError
+from transmission_bridge.errors import counted, find_closest, shown, TransmissionError
 from transmission_bridge.transmissions.known_names import find_meaning, LIMIT, REVERSED
 from transmission_bridge.transmissions.tunable import BY_ROLE, LiveNumber, ParameterPath, Tunable
 from transmission_bridge.transmissions.units import (
@@ -580,4 +580,4 @@ def _is_number(text: str, value: float) -> bool:
 
 def _describe_counts(joints: int, actuators: int) -> str:
     counts = (('joint', joints), ('actuator', actuators))
-    return ' and '.join(f'{n} {noun}' + ('' if n == 1 else 's') for noun, n in counts)
+    return ' and '.join(counted(n, noun) for noun, n in counts)

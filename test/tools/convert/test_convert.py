@@ -123,7 +123,7 @@ def test_what_is_odd_is_told(run, bags, tmp_path):
     result = run('convert', bags.write(tmp_path / 'in', topics), tmp_path / 'out')
     assert result.code == 0
     for words in (
-        '1 messages of /actuator_states rejected (duplicate_name)',
+        '1 message of /actuator_states rejected (duplicate_name)',
         'undecodable',
         "left out: 'm9'",
         '/robot_description changes',
@@ -233,7 +233,7 @@ def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path, u
     assert 'mapped message by message: state_timeout, publish' in result.err
     # Of a continuous joint behind a gear any turn of the motor is possible.
     is_open = unknown_turn == 'resolve'
-    assert ('300 positions of m1 are unknown, because its turn was' in result.err) == is_open
+    assert ('300 positions of m1 unknown, because its turn was' in result.err) == is_open
     assert result.err.count('\n') == 2 + is_open
     published = bags.live(
         [m for m in bags.read(source).messages if m[0] != '/robot_description'],

@@ -12,7 +12,7 @@ import os
 import sqlite3
 
 from transmission_bridge.bridge.offline import OfflineBridge
-from transmission_bridge.errors import shown
+from transmission_bridge.errors import counted, shown
 from transmission_bridge.tools.bags.files import is_folder, METADATA, open_source, read_unusual
 from transmission_bridge.tools.bags.model import UnusableFileError
 from transmission_bridge.tools.cli import clean_end, Console, Exit, printable, progress, UsageError
@@ -77,7 +77,9 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         return Exit.ERRORS
     if done.is_good:
         targets = ', '.join(f'{source} to {target}' for source, target in pairs.items())
-        console.out.line(printable(f'{done.converted} messages converted ({targets}) in {output}'))
+        console.out.line(
+            printable(f'{counted(done.converted, "message")} converted ({targets}) in {output}')
+        )
     if done.is_good or not done.damage:
         _print_notes(done, console)
     if done.damage:
@@ -102,14 +104,16 @@ def _print_notes(done: Conversion, console: Console) -> None:
     for bridge in done.bridges.values():
         for (source, reason), count in bridge.refused.items():
             sentence = bridge.sentences[source, reason]
-            _print_note(console, f'{count} messages of {source} rejected ({reason}): {sentence}')
+            _print_note(
+                console, f'{counted(count, "message")} of {source} rejected ({reason}): {sentence}'
+            )
         if bridge.states.unknown_names:
             names = ', '.join(bridge.states.unknown_names)
             _print_note(console, f'unknown names were left out: {names}')
         for sentence in _list_unknown_turns(bridge):
             _print_note(console, sentence)
         for (name, reason), count in bridge.states.report.counts.items():
-            _print_note(console, f'{count} values of {name} are unknown: {reason}')
+            _print_note(console, f'{counted(count, "value")} of {name} unknown: {reason}')
     if done.has_others:
         _print_note(
             console,
@@ -128,8 +132,8 @@ def _list_unknown_turns(bridge: OfflineBridge) -> Iterator[str]:
         if count:
             why = still.get(name, 'later positions left one turn within the limits')
             yield (
-                f'{count} positions of {name} are unknown, because its turn was unknown ({why}); '
-                'unknown_turn: first in a parameter file uses the first reading'
+                f'{counted(count, "position")} of {name} unknown, because its turn was unknown '
+                f'({why}); unknown_turn: first in a parameter file uses the first reading'
             )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.description.specs import JointSpec, LinkSpec
-from transmission_bridge.errors import in_other_unit, TransmissionError
+from transmission_bridge.errors import counted, in_other_unit, TransmissionError
 from transmission_bridge.transmissions.calls import Call
 from transmission_bridge.transmissions.linkage.structure import LoopSystem, Structure
 from transmission_bridge.transmissions.linkage.tree import (
@@ -79,7 +79,7 @@ class Component:
         if len(structure.commanded) != len(driven):
             raise TransmissionError(
                 'a mechanism of the linkage has different numbers of commanded and driven joints',
-                expected=f'{len(driven)} commanded joints for the driven '
+                expected=f'{counted(len(driven), "commanded joint")} for the driven '
                 + ', '.join(names[k] for k in driven),
                 found=', '.join(names[k] for k in structure.commanded) or 'none',
             )
