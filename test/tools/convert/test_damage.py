@@ -15,13 +15,13 @@ import sqlite3
 import struct
 import subprocess
 import sys
-import time
 from types import SimpleNamespace
 from unittest import mock
 
 import lz4.frame
 import pytest
 import rosbags.rosbag2.reader
+from waiting import wait
 
 from transmission_bridge.bridge.offline import map_recorded
 
@@ -262,11 +262,8 @@ def test_a_signal_ends_a_run_without_leaving_anything(tmp_path, robot_file, numb
     words = [*program, robot_file, tmp_path / 'in.csv', tmp_path / 'out.mcap']
     with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
         try:
-            deadline = time.monotonic() + 60
-            while not list(tmp_path.glob('.out.mcap.*.partial/bag/out/out.mcap')):
-                assert process.poll() is None
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
+            part = '.out.mcap.*.partial/bag/out/out.mcap'
+            wait(lambda: process.poll() is not None or [*tmp_path.glob(part)], 'its first part')
             process.send_signal(number)
             _, error = process.communicate(timeout=60)
         finally:
