@@ -135,7 +135,7 @@ def test_what_is_odd_is_told(run, bags, tmp_path):
 @pytest.mark.parametrize(('topic', 'words'), [
     ('/silent', 'there is no message with numbers on /silent'),
     ('/joint_states', 'they already name joints: --to actuator converts those'),
-    ('/half', 'no joint is known from the numbers in the messages'),
+    ('/half', 'the numbers in the messages determine no joint'),
     ('/foreign', "'m1', 'm2', 'm3', found 'M1', 'M2'; give the driver's names with"),
     ('/foreign', '5 messages of /foreign rejected (foreign)'),
 ])  # fmt: skip
@@ -152,7 +152,7 @@ def test_if_nothing_is_converted_nothing_is_written(convert, bags, tmp_path, top
     result, path = convert(source, '--topic', f'{topic}:/x', target='out')
     assert (result.code, result.out, path.exists()) == (1, '', False)
     assert words in result.err
-    assert 'nothing is written' in result.err
+    assert 'no file was written' in result.err
     convert(source, '--topic', '/good:/x', target='out')
     before = _contents(path)
     assert convert(source, '--topic', f'{topic}:/x', target='out')[0].code == 1
@@ -294,7 +294,7 @@ def test_nothing_is_replaced_without_force(refuse, convert, bags, tmp_path, name
     else:
         target.write_bytes(b'mine')
     before = _contents(target)
-    refuse('is there already; --force replaces it', 'convert', source, target)
+    refuse('already exists; --force replaces it', 'convert', source, target)
     assert _contents(target) == before
     (tmp_path / 'fresh').mkdir()
     written, fresh = (convert(source, target=path)[1] for path in (name, f'fresh/{name}'))

@@ -285,5 +285,5 @@ def test_a_target_that_appears_meanwhile_is_not_overwritten(
         return map_recorded(messages, bridges)
 
     monkeypatch.setattr('transmission_bridge.tools.convert.run.map_recorded', mapped_slowly)
-    refuse('is there already', 'convert', robot_file, tmp_path / 'in.csv', tmp_path / name)
+    refuse('already exists', 'convert', robot_file, tmp_path / 'in.csv', tmp_path / name)
     assert (tmp_path / name).read_text() == 'theirs'

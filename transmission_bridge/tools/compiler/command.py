@@ -116,7 +116,9 @@ def _accept_errors(
         console.err.line(printable(str(each)))
     if fatal or not joints:
         what = f'has errors ({len(fatal)})' if fatal else 'has no transmission'
-        console.err.line(f"{file} {what}: nothing is done, see 'transmission_bridge check {file}'")
+        console.err.line(
+            f"{file} {what}: nothing was compiled, see 'transmission_bridge check {file}'"
+        )
     return bool(joints) and not fatal
 
 

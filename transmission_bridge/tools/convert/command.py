@@ -37,7 +37,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     setup = bridge_setup(options, [side[0 if to == 'joint' else -1] for side in sides])
     pairs = topic_pairs(options.topic, to, setup.options.actuator_state_topics)
     if os.path.exists(path) and os.path.exists(output) and os.path.samefile(path, output):
-        raise UsageError('OUT is IN; a recording is not converted in place')
+        raise UsageError('OUT and IN are the same file: name another OUT')
     marker = METADATA if is_folder(output) else ''
     check_output(output, force=options.force, marker=marker)
     try:
@@ -128,7 +128,7 @@ def _list_unknown_turns(bridge: OfflineBridge) -> Iterator[str]:
         return
     opened = turns.list_open_turns(plan)
     still = {name: str(each) for each in opened for name in each.actuators}
-    for name, count in zip(plan.names, turns.waited, strict=True):
+    for name, count in zip(plan.names, turns.waited.tolist(), strict=True):
         if count:
             why = still.get(name, 'later positions left one turn within the limits')
             yield (
@@ -150,10 +150,10 @@ def _explain_nothing(
             other = {'joint': '--to actuator', 'actuator': '--to joint'}[to]
             reason += f'; they already name {to}s: {other} converts those'
     elif any(any(bridge.states.list_givers()) for bridge in bridges):
-        reason = f'no {to} is known from the numbers in the messages'
+        reason = f'the numbers in the messages determine no {to}'
     else:
         reason = f'there is no message with numbers on {", ".join(topics)}'
-    return f'nothing was converted, and nothing is written: {reason}'
+    return f'nothing was converted and no file was written: {reason}'
 
 
 def _print_note(console: Console, sentence: str) -> None:

@@ -267,8 +267,8 @@ def _require_size(what: str, found: int, loops: Sequence[Loop], n_parts: int = 1
     """Reject a cluster that would take minutes to close, before anything is compiled for it."""
     if found > MOST[what] * n_parts:
         raise TransmissionError(
-            f'the loops that {loops[0]} is connected with have too many {what}',
-            expected=f'at most {MOST[what]} in a part that moves by itself',
+            f'the loops that share joints with {loops[0]} have too many {what}',
+            expected=f'at most {MOST[what]} in an independent mechanism',
             found=str(found),
         )
 
