@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 
 from hypothesis import example, given
@@ -15,6 +16,8 @@ from transmission_bridge.description.specs import Finding
 from transmission_bridge.errors import (
     clipped,
     closest,
+    counted,
+    describe_unknown_option,
     DescriptionError,
     printable,
     shortened,
@@ -68,6 +71,32 @@ def test_closest(name, found):
     """The hint for a mistyped name lists the closest names, if any are close."""
     assert closest(name, JOINTS) == found
     assert closest(name, ()) == ''
+
+
+def test_counted():
+    """The noun is in the plural unless there is one."""
+    assert [counted(n, 'joint') for n in (0, 1, 2)] == ['0 joints', '1 joint', '2 joints']
+
+
+@pytest.mark.parametrize(
+    ('words', 'found'),
+    [
+        ('a.urdf --executor auto -h', ''),
+        ('--exectuor auto', "unknown option '--exectuor' (closest: '--executor')"),
+        ('a.urdf -x --exectuor=auto', "unknown option '-x'"),
+        # Two hyphens are no likeness.
+        ('--zq', "unknown option '--zq'"),
+        # Values: a negative number, a text with a blank, and what follows a lone --.
+        ('-1.5 -', ''),
+        ('-- --exectuor', ''),
+    ],
+)
+def test_unknown_options(words, found):
+    """The first one is named with the closest that exist."""
+    parser = argparse.ArgumentParser()
+    for option in ('--executor', '--urdf'):
+        parser.add_argument(option)
+    assert describe_unknown_option([*words.split(), '-a text'], parser) == found
 
 
 @given(TEXTS, st.lists(TEXTS, max_size=5))

@@ -11,9 +11,13 @@ has its data as attributes, and can be pickled.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 import math
-from typing import Any
+import re
+from typing import Any, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
 
 #: Maximum length of a name from a message in a sentence.
 _NAME_LENGTH = 64
@@ -26,6 +30,9 @@ _COMPARED_LETTERS, _COMPARED_NAMES = 256, 1000
 
 #: Minimum likeness of close names, absolute and relative to the closest name.
 _ALIKE, _AS_CLOSE = 0.35, 0.75
+
+#: How an option begins; a negative number is a value.
+_OPTION = re.compile('--?[A-Za-z]')
 
 
 # -- Words of sentences --------------------------------------------------------------------------
@@ -59,14 +66,50 @@ def shown(name: str) -> str:
     return repr(name)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, as ``1 joint`` or ``2 joints``."""
+    return f'{number} {noun}' + ('' if number == 1 else 's')
+
+
 def closest(name: str, known: Iterable[str], most: int = 3) -> str:
     """
     Return the known names that are close to an unknown name, for a sentence.
 
+    :param most: Maximum number of names.
+    :returns: As `` (closest: 'elbow')``; empty if no name is close.
+    """
+    return _suggest(find_closest(name, known, most))
+
+
+def describe_unknown_option(words: Iterable[str], parser: argparse.ArgumentParser) -> str:
+    """
+    Return a sentence about the first unknown option of a command line; empty if there is none.
+
+    argparse names no closest option, and reports a missing option instead of its misspelt name.
+    """
+    # argparse has no public list of its options.
+    known = parser._option_string_actions
+    # All options begin with hyphens, which would make them alike.
+    names = {option.lstrip('-'): option for option in known}
+    for word in takewhile(lambda each: each != '--', words):
+        option = word.partition('=')[0]
+        if _OPTION.match(option) and ' ' not in word and option not in known:
+            found = [names[name] for name in find_closest(option.lstrip('-'), names, 3)]
+            return f'unknown option {shown(option)}{_suggest(found)}'
+    return ''
+
+
+def _suggest(names: Sequence[str]) -> str:
+    return f' (closest: {", ".join(map(shown, names))})' if names else ''
+
+
+def find_closest(name: str, known: Iterable[str], most: int) -> list[str]:
+    """
+    Return the known names that are close to an unknown name, the closest first.
+
     The likeness is the share of common pairs of letters, without upper and lower case.
 
     :param most: Maximum number of names.
-    :returns: As `` (closest: 'elbow')``; empty if no name is close.
     """
     wanted = _letter_pairs(name)
     likeness = {}
@@ -76,7 +119,7 @@ def closest(name: str, known: Iterable[str], most: int = 3) -> str:
     least = max(_ALIKE, _AS_CLOSE * max(likeness.values(), default=0.0))
     found = [other for other, value in likeness.items() if value >= least]
     found.sort(key=lambda other: -likeness[other])
-    return f' (closest: {", ".join(map(shown, found[:most]))})' if found else ''
+    return found[:most]
 
 
 def _letter_pairs(name: str) -> set[tuple[str, str]]:

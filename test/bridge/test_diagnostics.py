@@ -112,13 +112,17 @@ def test_the_log_says_begin_and_end(time):
         (Trouble('late', WARN, 'late by 2 s'), []),
         (Trouble('late', ERROR, 'lost'), [(ERROR, 'x: lost')]),
         (Trouble('late', WARN, 'late again'), []),
-        (None, [(OK, 'x: over after 30 s: lost')]),
+        (None, [(OK, 'x: ended after 30 s: lost')]),
         (None, []),
         # Without a name it is logged elsewhere.
         (Trouble('', ERROR, 'refused'), []),
     ):
         time.now += 10.0
         assert log.find_log_lines(statuses_of(*[trouble] * bool(trouble))) == said
+    # A duration is not rounded to zero.
+    log.find_log_lines(statuses_of(LATE))
+    time.now += 10.0
+    assert log.find_log_lines([]) == [(OK, f'x: ended after less than 1 s: {LATE.sentence}')]
 
 
 @given(st.lists(st.booleans(), min_size=30, max_size=120))

@@ -100,7 +100,8 @@ def test_a_regular_driver_is_missed_when_it_falls_silent_and_only_then(
     assert limit - 1.0 <= silent[0] + 1 <= limit + 2.0
     assert found[-1].level == WARN
     assert re.fullmatch(
-        r"silent for \d+ s, /a has 1 publisher \('/driver'\): check whether the driver publishes",
+        r"no message for \d+ s, /a has 1 publisher \('/driver'\): check whether the driver "
+        'publishes',
         found[-1].sentence,
     )
     driver.run(driver.now + every(1.0 / rate, 10.0 / rate)[:1])

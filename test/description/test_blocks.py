@@ -121,7 +121,7 @@ HW | <gpio name="g"><I name="i" size="-4"/></gpio> | error | /gpio/state_interfa
 HW | <gpio name="g"><I name="i" size="ILLEGAL"/></gpio> | error | /gpio/state_interface | size
 HW | <joint name="x" mimic="maybe"/> | error | /joint[5] | mimic
 HW | <gpio name="g"><I name="i" initial_value="1"/></gpio> | warning | * | initial_value
-HW | <gpio name="g"><I name="i"><param name="min">a</param></I></gpio> | warning | * | min is not
+HW | <gpio name="g"><I name="i"><param name="min">a</param></I></gpio> | warning | * | min cannot
 HW | <gpio name="g"/><gpio name="g"/> | warning | * | declared twice
 HW | <gpio name="g"><P name="p">1</P><P name="p">2</P></gpio> | warning | * | last one
 HW | <H>A</H><H>B</H> | warning | * | last one is used

@@ -31,7 +31,6 @@ import time
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-import pytest
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.srv import (
     DescribeParameters,
@@ -46,11 +45,10 @@ from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+import waiting
+from waiting import PATIENCE
 
 from transmission_bridge.messages.joint_state import fill_message, record_from_message
-
-#: Longest wait for anything that is bound to happen [s].
-PATIENCE = 60.0
 
 #: Seconds after which a message or a request is sent again, twice as many each time: DDS may have
 #: lost a best-effort message, and what comes before a side has discovered the other one.
@@ -70,19 +68,9 @@ def present(each):
 
 
 def wait(fact, what, meanwhile):
-    """
-    Return what ``fact`` returns as soon as that is true.
-
-    :param what: The fact in words.
-    :param meanwhile: What happens between two looks; it has to return soon.
-    """
-    deadline = time.monotonic() + PATIENCE
-    while not (result := fact()):
-        if time.monotonic() > deadline:
-            reports = '\n\n'.join(each.report() for each in _PRESENT)
-            pytest.fail(f'{what} did not happen within {PATIENCE} s\n\n{reports}')
-        meanwhile()
-    return result
+    """Wait for a fact as :func:`waiting.wait`; if it does not come, report what is there."""
+    reports = (each.report() for each in _PRESENT)
+    return waiting.wait(fact, what, meanwhile, lambda: '\n\n'.join(reports))
 
 
 def repeat(act):

@@ -82,7 +82,7 @@ def test_no_driver(active_bridge, diagnostics, driver, log):
     assert diagnostics.reports - begin <= SOON
     driver()
     diagnostics.said('actuator_states', level=OK)
-    assert log('over after', words) == 1
+    assert log('ended after', words) == 1
     assert log(words) == 2
 
 

@@ -142,9 +142,16 @@ def follows_within(seconds):
 
 
 def test_values_of_parameters(launch, sees, command, set_them, urdf):
-    """An integer is a number, at the start and later; a value out of range changes nothing."""
-    launch('--urdf', urdf, '--ros-args', '-p', 'rate:=500', '-p', 'time_constant:=100')
+    """
+    An integer is a number, at the start and later; a value out of range changes nothing.
+
+    A misspelt name is a warning with the closest one; names for the bridge are none.
+    """
+    values = ('rate:=500', 'time_constant:=100', 'dampng:=1.0', 'limits:=clamp')
+    child = launch('--urdf', urdf, '--ros-args', *(x for each in values for x in ('-p', each)))
+    child.wait_for("'dampng' matches no parameter (closest: 'damping')")
     sees()
+    assert child.output.count('matches no parameter') == 1
     command('slide', position=(100.0,))
     sees(follows_within(100.0))
     assert set_them(time_constant=50, rate=200) == (True, '')

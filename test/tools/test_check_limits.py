@@ -303,6 +303,21 @@ def test_limits_of_joints_that_are_too_wide_are_warnings(lines_of):
     assert sum("transmissions give actuator 'winch' different" in each for each in lines) == 1
 
 
+def test_what_a_plugin_raises_is_an_error_with_its_type(lines_of, monkeypatch):
+    """Its limits are unknown, and the reason is said once; other transmissions have theirs."""
+
+    def fail(*_):
+        raise ZeroDivisionError('no gear')
+
+    monkeypatch.setattr('transmission_bridge.tools.limit_report.find_ratios', fail)
+    code, lines, findings = lines_of(OWN)
+    words = "error: type 'transmission_bridge/CrankSliderTransmission' of transmission 'knee' "
+    words += 'raises ZeroDivisionError: no gear'
+    assert (code, [words in each for each in findings].count(True)) == (1, 1)
+    assert sum(' error: ' in each for each in findings) == 1
+    assert any(each.split()[:1] == ['lift'] and '75' in each for each in lines)
+
+
 def test_limits_that_exclude_each_other_are_an_error(lines_of):
     """The transmission is rejected with both ranges."""
     text = OWN.replace('lower="-20" upper="30"', 'lower="26" upper="30"')

@@ -525,7 +525,7 @@ ERRORS = [
     ('no mistake', '--tuned-file /nowhere/tuned.yaml', 2, '/nowhere/tuned.yaml'),
     ('no transmission', '', 1, 'has no transmission'),
     ('no robot', '', 1, ''),
-    ('unknown type', '', 1, 'errors (1): nothing is done'),
+    ('unknown type', '', 1, 'errors (1): nothing was compiled'),
     # Errors of packages, of other transmissions and of their joints are reported only.
     ('no mistake', '', 0, OF_A_PACKAGE),
     ('unknown type', '', 1, OF_A_PACKAGE),

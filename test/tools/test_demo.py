@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import math
 import os
 from pathlib import Path
@@ -14,12 +15,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+from waiting import wait
 
 import transmission_bridge
 import transmission_bridge as tb
@@ -27,10 +28,11 @@ from transmission_bridge.description import load_description
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.resources import resource
 from transmission_bridge.sim.demo_motion import command_at, MOTIONS
+from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.demo import formulas
 from transmission_bridge.tools.demo.comparison import Comparison, JointSample
 from transmission_bridge.tools.demo.formulas import JOINTS
-from transmission_bridge.tools.demo.processes import Child, end_processes, ros_environment
+from transmission_bridge.tools.demo.processes import Child, end_processes, isolate_network
 
 # -- formulas ------------------------------------------------------------------------------------
 
@@ -118,7 +120,7 @@ def test_nothing_to_compare_and_stamps_that_no_input_had_are_faults():
     assert comparison.faults == []
     comparison.add_output(JointSample((5, 1), answer))
     (fault,) = comparison.faults
-    assert '1 messages with stamps of no input' in fault
+    assert '1 message with stamps of no input' in fault
 
 
 # -- processes -----------------------------------------------------------------------------------
@@ -153,11 +155,7 @@ def test_processes_end_however_stubborn_they_are(start, monkeypatch, tmp_path, i
     """A process that ignores signals is ended by the next firmer one, and waited for."""
     monkeypatch.setattr('transmission_bridge.tools.demo.processes._PATIENCE', 0.3)
     child = start(STUBBORN, *(str(number.value) for number in ignored))
-    deadline = time.monotonic() + 60.0
-    while 'ready' not in (tmp_path / 'log').read_text():
-        assert child.poll() is None, child.last_words
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait(lambda: 'ready' in child.last_words or child.poll() is not None, 'the ready child')
     end_processes([child])
     assert child.returncode == code
 
@@ -172,11 +170,28 @@ def test_a_process_that_died_is_found_with_its_last_words(start):
 
 def test_the_network_is_our_own_unless_the_user_chose():
     """A domain and the local range are added where the user has set neither."""
-    added = ros_environment({})
-    assert 1 <= int(added['ROS_DOMAIN_ID']) <= 101
-    assert added['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'LOCALHOST'
+    with isolate_network({}) as added:
+        assert 1 <= int(added['ROS_DOMAIN_ID']) <= 101
+        assert added['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'LOCALHOST'
     chosen = {'ROS_DOMAIN_ID': '7', 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET'}
-    assert ros_environment(chosen) == {}
+    with isolate_network(chosen) as added:
+        assert added == {}
+
+
+def test_a_domain_belongs_to_one_demo():
+    """Demos that run at the same time have different domains, also before their nodes start."""
+    with contextlib.ExitStack() as stack:
+        demos = [stack.enter_context(isolate_network({})) for _ in range(3)]
+        assert len({each['ROS_DOMAIN_ID'] for each in demos}) == 3
+    with isolate_network({}) as again:
+        assert again == demos[0]
+
+
+def test_no_domain_is_left(monkeypatch):
+    """The demo says so, and shares none."""
+    monkeypatch.setattr('transmission_bridge.tools.demo.processes._DOMAINS', range(101, 100, -1))
+    with isolate_network({}), pytest.raises(UsageError, match='ROS_DOMAIN_ID'):
+        isolate_network({}).__enter__()
 
 
 # -- as a user runs it ---------------------------------------------------------------------------
@@ -187,11 +202,7 @@ PACKAGE = Path(transmission_bridge.__file__).parent
 
 @pytest.fixture
 def demo(request, harness):
-    """
-    Return a function that starts the demo in the domain of this test run.
-
-    Two that choose a domain at the same time choose the same one, and hear each other.
-    """
+    """Return a function that starts the demo in the domain of this test run."""
 
     def start_demo(seconds, folder=None, domain=str(harness.DOMAIN)):
         environment = {**os.environ, 'ROS_DOMAIN_ID': domain}
@@ -252,14 +263,14 @@ def test_one_wrong_sign_fails_and_names_what_is_wrong(demo, tmp_path):
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGHUP])
 def test_an_interrupted_demo_leaves_no_process(demo, number):
     """A signal ends the demo and its children, without traceback."""
-    process, children = demo(600), set()
-    deadline = time.monotonic() + 60.0
-    while len(children) < 2:
-        assert time.monotonic() < deadline
+    process = demo(600)
+
+    def find_both():
         tasks = Path(f'/proc/{process.pid}/task').glob('*/children')
         children = {child for task in tasks for child in task.read_text().split()}
-        time.sleep(0.05)
-    assert len(children) == 2
+        return len(children) == 2 and children
+
+    children = wait(find_both, 'both processes of the demo')
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (130, '')

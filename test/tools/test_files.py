@@ -33,7 +33,7 @@ def test_a_file_is_replaced_where_it_is(folder, name):
     target = folder / name
     before = {path.name for path in folder.rglob('*')}
     if name != 'new':
-        with pytest.raises(UsageError, match='is there already; --force replaces it'):
+        with pytest.raises(UsageError, match='already exists; --force replaces it'):
             write_output(str(target), b'new', force=False)
         assert target.read_text() == 'old'
     write_output(str(target), b'new', force=True)

@@ -148,7 +148,7 @@ def test_recordings_have_passive_joints_and_what_is_out_of_reach_is_counted(
     states.write_text('\n'.join([*rows, '2,/actuator_states,0,90']))
     result = run('convert', robot, states, joints)
     assert result.code == 0
-    assert result.err == '1 values of leg_linkage are unknown: domain\n'
+    assert result.err == '1 value of leg_linkage unknown: domain\n'
     header = joints.read_text().splitlines()[0].split(',')
     names = tb.RobotTransmissions(tb.load_description(linkages['five_bar'])).joint_names
     assert {f'{name}.position' for name in names} <= {*header}

@@ -97,7 +97,7 @@ def test_a_rejected_transmission_is_drawn_as_rejected(run, mixed_robot, tmp_path
     """Its box says so and where it stands, and the exit code says so too."""
     result = run('plot', mixed_robot, '--output', tmp_path / 'mixed.svg')
     assert result.code == 1
-    assert '2 transmissions cannot be used and are drawn as rejected' in result.err
+    assert 'drawn as rejected: 2 transmissions, see' in result.err
     strange = {'REJECTED, line 9', 'strange_transmission'}
     broken = {'REJECTED, line 12', 'broken_transmission'}
     assert {*strange, *broken, 'good_motor'} <= comments(tmp_path / 'mixed.svg')

@@ -508,7 +508,7 @@ def test_export_writes_for_lerobot(run, refuse, tmp_path):
     )
     refuse('expected <param name="id">', 'export', robot, '--lerobot', target)
     target.write_bytes(encode(document(m=(0, 4095))))
-    refuse('is there already; --force', 'export', robot, '--lerobot', target)
+    refuse('already exists; --force', 'export', robot, '--lerobot', target)
     result = run('export', robot, '--lerobot', target, '--force')
     assert (result.code, result.err) == (0, '')
     assert result.out == f'written to {target}\n'

@@ -56,9 +56,9 @@ PUMP = [
     (f'<ros2_control|{POINT}',
      f'{LOOSE}|{POINT}{BENT}<loop type="rod" frame1="far1" frame2="far2"/>',
      "no actuator turns a joint of loop rod 'far1' - 'far2'"),
-    (POINT, POINT * 33, 'at most 96 in a part that moves by itself, found 99'),
+    (POINT, POINT * 33, 'at most 96 in an independent mechanism, found 99'),
     (f'<ros2_control|{POINT}', f'{CHAIN}<ros2_control|{POINT.replace("block", "l46")}',
-     'at most 48 in a part that moves by itself, found 49'),
+     'at most 48 in an independent mechanism, found 49'),
 ]  # fmt: skip
 
 
@@ -85,7 +85,7 @@ FIVE_BAR = [
     (HINGE, HINGE.replace(' axis="0 1 0"', ''), WRONG_AXIS),
     (HINGE, PIN.replace('point', 'weld'), 'block the driven joints hip, knee_crank'),
     (HINGE, HINGE.replace('axis="0 1 0"', 'length="0.3"'), 'expected no length'),
-    (HINGE, PIN * 31 + HINGE, 'at most 96 in a part'),
+    (HINGE, PIN * 31 + HINGE, 'at most 96 in an independent mechanism'),
     (HINGE, '', "commanded joint 'knee' is in no loop"),
     (HINGE, HINGE + START.format('nee', 0), "(closest: 'knee'"),
     (HINGE, HINGE + START.format('knee', '9deg'), 'position of <start> (line'),

@@ -211,7 +211,7 @@ class Root(m.Equation):
         # Where a turn leads to the other assembly, no table has one for each position.
         (lambda: Root({'lower': -2.0}), 'changes its assembly within the range'),
         # A table with the pose alone would answer next to nothing.
-        (lambda: m.Crossed(0.6, 3e5), 'is the range narrow enough'),
+        (lambda: m.Crossed(0.6, 3e5), 'narrow the range'),
         (variant(m.Sine, actuator_position=lambda q, p: ca.sqrt(-1.0 - q * q)),
          'no position of the domain can be reached'),
         # Rounding alone tells two joints apart that only move together.

@@ -200,7 +200,9 @@ class TroubleLog:
             if self._may_log(key, now):
                 trouble, since, until = self._lasting.pop(key)
                 self._said[key] = now
-                words = f'over after {until - since:.0f} s: {trouble.sentence}'
+                lasted = until - since
+                length = f'{lasted:.0f} s' if lasted >= 1.0 else 'less than 1 s'
+                words = f'ended after {length}: {trouble.sentence}'
                 lines.setdefault((OK, words), []).append(key[0])
         return [
             (level, f'{shortened(names, show=str)}: {words}')

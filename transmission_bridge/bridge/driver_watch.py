@@ -245,7 +245,7 @@ class DriverWatch:
             words = (f'every message (from {peers.senders}) has been rejected for {age:.0f} s: '
                      + statistics.refusal)
         elif not gone and (is_late or is_silent):
-            words = (f'silent for {max(now - heard, 0.0):.0f} s, {peers.description}: check '
+            words = (f'no message for {max(now - heard, 0.0):.0f} s, {peers.description}: check '
                      'whether the driver publishes')
         stale = f'stale: no usable message within {timeout:.3g} s; ' if is_late else ''
         return Trouble(name, ERROR if is_late else WARN, words and stale + words)

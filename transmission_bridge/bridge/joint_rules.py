@@ -439,7 +439,7 @@ class Map(Rule):
                 motion.due[joints] = True
         if not lost or motion.due is not None:
             return None
-        why = 'out of its domain, singular, too large, or its position is unknown'
+        why = 'outside its domain, singular, too large, or its position is unknown'
         sentence = f'a command cannot be mapped by {shortened(lost)}: {why}'
         return Verdict('unmapped', sentence, ends=over)
 
@@ -465,7 +465,7 @@ class _WaypointMap(Map):
                 return Verdict(
                     'unmapped',
                     f'{ARRAYS[row]} of waypoint {point} cannot be mapped by {binding.spec.name}: '
-                    'out of its domain, singular, or not supported',
+                    'outside its domain, singular, or not supported',
                 )
         return None
 

@@ -74,13 +74,6 @@ COMMAND_TIMEOUT = 0.5
 WRAP_PERIOD = Range(1e-6, 1e10)
 
 
-#: Parameters of former versions, with their replacement.
-REMOVED = {
-    'tip_frames': 'use transmission_bridge.kinematics.JointDevice for twists and wrenches of '
-    'links (docs/kinematics.md)',
-}
-
-
 def _option(
     default: Any, description: str, choices: tuple[str, ...] = (), *, span: Range | None = None
 ) -> Any:

@@ -27,7 +27,7 @@ from transmission_bridge.bridge.motion import (
 )
 from transmission_bridge.bridge.robot_plan import RobotPlan
 from transmission_bridge.bridge.rule import list_names
-from transmission_bridge.errors import closest, MessageError, shortened, shown
+from transmission_bridge.errors import closest, counted, MessageError, shortened, shown
 from transmission_bridge.messages.joint_state import (
     JointStateRecord,
     Layout,
@@ -238,7 +238,9 @@ class CommandReader:
             infinite (``not_finite``).
         """
         if len(numbers) != len(names):
-            raise MessageError('size', f'expected {len(names)} values, found {len(numbers)}')
+            raise MessageError(
+                'size', f'expected {counted(len(names), "value")}, found {len(numbers)}'
+            )
         finite = np.isfinite(numbers)
         if not finite.all():
             wrong = [name for name, is_finite in zip(names, finite, strict=True) if not is_finite]
@@ -320,7 +322,9 @@ class CommandReader:
         """
         most = self._plan.options.max_waypoints
         if count > most:
-            raise MessageError('too_many_points', f'{count} waypoints, max_waypoints is {most}')
+            raise MessageError(
+                'too_many_points', f'{counted(count, "waypoint")}, max_waypoints is {most}'
+            )
 
     def _make_command(self, values: Array, route: str) -> Motion:
         if 1 in np.isinf(values).tobytes():

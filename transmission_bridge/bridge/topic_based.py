@@ -50,7 +50,7 @@ def find_endless_commands(
             block,
             f'velocity and effort commands of {shortened(rates)} {continues}: hardware component '
             f"'{block.name}' "
-            + ('is silent while commands equal states' if is_silent else 'repeats them'),
+            + ('sends nothing while commands equal states' if is_silent else 'repeats them'),
             expected=(
                 f'<param name="{TRIGGER_THRESHOLD}">-1</param>, to repeat all commands, and a '
                 if is_silent

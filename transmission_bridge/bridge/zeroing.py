@@ -21,7 +21,13 @@ import math
 import numpy as np
 
 from transmission_bridge.bridge.rest import check_at_rest
-from transmission_bridge.errors import closest, MessageError, shown, TransmissionBridgeError
+from transmission_bridge.errors import (
+    closest,
+    counted,
+    MessageError,
+    shown,
+    TransmissionBridgeError,
+)
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.tunable import Tunable
@@ -84,7 +90,9 @@ def find_wanted_positions(
         raise MessageError('duplicate_name', 'zero_joints names a joint more than once')
     if positions and len(positions) != len(names):
         raise MessageError(
-            'size', f'zero_positions has {len(positions)} values for {len(names)} joints'
+            'size',
+            f'zero_positions has {counted(len(positions), "value")} for '
+            f'{counted(len(names), "joint")}',
         )
     return dict(zip(names, positions or (0.0,) * len(names), strict=True))
 

@@ -168,7 +168,7 @@ class _Claim(NamedTuple):
 
 
 def _list_claims(spec: TransmissionSpec) -> Iterator[_Claim]:
-    what = 'the name of the transmission is taken'
+    what = 'another transmission has the same name'
     yield _Claim(('name', spec.name), spec, what, 'another name')
     for joint in spec.joints:
         what, expected = 'the joint is already driven', 'a joint that no other transmission drives'

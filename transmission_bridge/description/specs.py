@@ -602,7 +602,7 @@ _INITIAL = '<param name="initial_value">'
 
 def _make_bound(name: str, meaning: str) -> Value:
     # An invalid bound is no limit, as in ros2_control.
-    unusable = f'{name} is not usable, and no limit'
+    unusable = f'{name} cannot be read and is ignored'
     return Value(name, read_number, meaning, place='param', unusable=unusable, fault='ignored')
 
 

@@ -26,6 +26,7 @@ from transmission_bridge.description.specs import (
 from transmission_bridge.description.values import MECHANICAL_REDUCTION
 from transmission_bridge.description.walker import Fields, Finish, make_spec, Walker
 from transmission_bridge.description.xml import Element
+from transmission_bridge.errors import counted
 
 # -- A transmission before it is compared with the rest of the robot -----------------------------
 
@@ -362,7 +363,7 @@ def _explain_ambiguity(element: Element, type_name: str) -> str:
     if type_name not in _NAMES_OF_SIMPLE:
         return f"type '{type_name}'"
     if len(joints) != 1 or len(actuators) != 1:
-        return f'{len(joints)} joints and {len(actuators)} actuators'
+        return f'{counted(len(joints), "joint")} and {counted(len(actuators), "actuator")}'
     if joints[0].find_all(_REDUCTION):
         return f'<{_REDUCTION}> inside <joint>'
     count = len([*element.find_all(_REDUCTION), *actuators[0].find_all(_REDUCTION)])

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 import re
 from typing import Any
 
@@ -15,6 +14,7 @@ from transmission_bridge.description.rows import Row, Value
 from transmission_bridge.description.specs import ParameterSpec
 from transmission_bridge.description.values import ValueFault
 from transmission_bridge.description.xml import Element
+from transmission_bridge.errors import closest, find_closest
 
 #: Values of an element by the fields of its spec.
 Fields = dict[str, Any]
@@ -176,12 +176,13 @@ class Walker:
         )
 
     def _report_unknown(self, element: Element, row: Row) -> None:
+        known = [each.tag for each in row.children]
         for child in element.children:
             if child.tag not in row.tags and not child.is_xacro:
                 self.findings.add_error(
                     child,
-                    'unknown element',
-                    expected='one of ' + ', '.join(each.tag for each in row.children),
+                    f'unknown element{closest(child.tag, known)}',
+                    expected=f'one of {", ".join(known)}',
                     found=f'<{child.tag}>',
                     subject=element.get('name') or '',
                 )
@@ -240,6 +241,6 @@ def _describe_substitute(element: Element, row: Row, value: Value, texts: Texts)
     if element.find_all(value.foreign):
         return f'<{value.foreign}>, which is for the other dialect'
     others = {parameter.name: parameter for parameter in collect_parameters(element, row)}
-    for name in get_close_matches(value.name, others, 1):
+    for name in find_closest(value.name, others, 1):
         return f"'{others[name].value}' in {others[name].path.rpartition('/')[2]}"
     return 'none'

@@ -13,7 +13,7 @@ import struct
 import numpy as np
 from numpy.typing import NDArray
 
-from transmission_bridge.errors import MessageError, shown
+from transmission_bridge.errors import counted, MessageError, shown
 from transmission_bridge.messages.joint_state import (
     join_rows,
     JointStateRecord,
@@ -122,7 +122,7 @@ def parse_joint_state(data: bytes) -> WireForm:
     :raises UnusualMessageError: If the message needs the typed path.
     """
     if len(data) < _HEAD.size:
-        raise CutMessageError('truncated', f'a message of {len(data)} bytes')
+        raise CutMessageError('truncated', f'a message of {counted(len(data), "byte")}')
     encapsulation, options, sec, nanosec = _HEAD.unpack_from(data)
     if encapsulation != LITTLE_ENDIAN:
         raise UnusualMessageError(
@@ -136,7 +136,7 @@ def parse_joint_state(data: bytes) -> WireForm:
     frame_end = cursor.at - 1
     count = cursor.read_u32()
     if count > (cursor.end - cursor.at) // _SHORTEST_STRING:
-        raise too_short('truncated', f'{count} names in {len(data)} bytes')
+        raise too_short('truncated', f'{counted(count, "name")} in {counted(len(data), "byte")}')
     names = tuple([cursor.read_string() for _ in range(count)])
     arrays = (cursor.read_doubles(), cursor.read_doubles(), cursor.read_doubles())
     return WireForm((sec, nanosec), frame_id, frame_end, names, arrays, tuple(cursor.gaps))
@@ -183,7 +183,9 @@ class _Cursor:
     def read_string(self) -> str:
         length = self.read_u32()
         if length > self.end - self.at:
-            raise self.too_short('truncated', f'a string of {length} bytes at {self.at}')
+            raise self.too_short(
+                'truncated', f'a string of {counted(length, "byte")} at {self.at}'
+            )
         end = self.at + length
         if not length or self._data[end - 1]:
             raise UnusualMessageError('string', f'the string at byte {self.at} has no closing NUL')
@@ -196,7 +198,7 @@ class _Cursor:
         count_offset = self.at - 4
         start = align_offset(self.at, 8) if count else self.at
         if 8 * count > self.end - start:
-            raise self.too_short('truncated', f'an array of {count} doubles at {start}')
+            raise self.too_short('truncated', f'an array of {counted(count, "double")} at {start}')
         extent = Extent(count_offset, start, count)
         self.at = extent.end_offset
         return extent

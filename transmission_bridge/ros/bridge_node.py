@@ -30,6 +30,7 @@ from transmission_bridge.bridge.tuned_file import TunedFile
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import (
     clipped,
+    counted,
     DescriptionError,
     MessageError,
     shortened,
@@ -211,9 +212,10 @@ class TransmissionBridge(LifecycleNode):
             raise
         self._warn_of_unmatched()
         self.get_logger().info(
-            f'robot {shown(robot.robot.name)}: {len(robot.joint_names)} joints, '
-            f'{len(robot.actuator_names)} actuators, {len(robot.transmissions)} transmissions, '
-            f'{len(robot.pass_through)} joints passed through'
+            f'robot {shown(robot.robot.name)}: {counted(len(robot.joint_names), "joint")}, '
+            f'{counted(len(robot.actuator_names), "actuator")}, '
+            f'{counted(len(robot.transmissions), "transmission")}, '
+            f'{counted(len(robot.pass_through), "joint")} passed through'
         )
         return TransitionCallbackReturn.SUCCESS
 

@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Callable, Sequence
 import sys
 
+from transmission_bridge.errors import describe_unknown_option
 from transmission_bridge.ros.process import NodeT, run
 
 
@@ -34,7 +35,9 @@ def run_node_command(
         in the command line exits with 2, as in argparse.
     """
     given = list(sys.argv[1:] if args is None else args)
-    parser = argparse.ArgumentParser(prog=program, description=description, epilog=example)
+    parser = argparse.ArgumentParser(
+        prog=program, description=description, epilog=example, allow_abbrev=False
+    )
     parser.add_argument(
         '--executor',
         default='auto',
@@ -47,8 +50,11 @@ def run_node_command(
         metavar='FILE',
         help='robot description to use instead of the parameter or topic robot_description',
     )
+    own = remove_ros_arguments(given)
+    if problem := describe_unknown_option(own, parser):
+        parser.error(problem)
     try:
-        options = parser.parse_args(remove_ros_arguments(given))
+        options = parser.parse_args(own)
     except KeyboardInterrupt:
         # A pipe may block. Nothing has started yet, so the process ends like a command.
         raise SystemExit(130) from None

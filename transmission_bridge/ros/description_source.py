@@ -15,7 +15,7 @@ from std_msgs.msg import String
 from transmission_bridge.description import load_description
 from transmission_bridge.description.source import MAX_BYTES
 from transmission_bridge.description.specs import RobotDescription
-from transmission_bridge.errors import clipped, DescriptionError, MessageError, shortened
+from transmission_bridge.errors import clipped, counted, DescriptionError, MessageError, shortened
 from transmission_bridge.ros.channels import (
     describe_endpoint,
     deserialize_bytes,
@@ -105,8 +105,7 @@ class DescriptionSource:
         """A sentence on the reason for a missing description, and how to provide one."""
         topic = self._subscription.topic_name
         publishers = Graph(self._node).find_publishers(PARAMETER)
-        count = len(publishers)
-        found = f'topic {topic} has {count} publisher' + ('' if count == 1 else 's')
+        found = f'topic {topic} has {counted(len(publishers), "publisher")}'
         unheard = find_incompatible_peers(publishers, self._subscription)
         if unheard:
             found += f', incompatible: {shortened(unheard, show=str)}'

@@ -35,11 +35,16 @@ from transmission_bridge.bridge.options import (
     list_choices,
     PREFIX,
     Range,
-    REMOVED,
     strip_prefixes,
 )
 from transmission_bridge.bridge.tuned_file import find_position_numbers, is_dependency
-from transmission_bridge.errors import closest, ParameterError, shortened, TransmissionBridgeError
+from transmission_bridge.errors import (
+    closest,
+    counted,
+    ParameterError,
+    shortened,
+    TransmissionBridgeError,
+)
 from transmission_bridge.ros.process import read_given_values
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.transmissions.tunable import Tunable
@@ -149,16 +154,21 @@ def convert_exactly(name: str, value: float) -> float:
     return float(value)
 
 
-def refuse_removed(node: Node, removed: Mapping[str, str]) -> None:
+def find_unmatched_overrides(
+    node: Node, explain: Callable[[str], str] = lambda _: ''
+) -> dict[str, str]:
     """
-    Refuse parameters of former versions.
+    Return a sentence for each name in the parameter file that matches no parameter of the node.
 
-    :param removed: What to do, by the name of the parameter.
-    :raises ParameterError: If the node was given one of them.
+    :param explain: Returns the reason for a name; empty: the closest parameter is suggested.
     """
-    for name, value in read_given_values(node, removed).items():
-        if value is not None:  # an empty list
-            raise ParameterError(f'{name} was removed: {removed[name]}', parameter=name)
+    known = node.get_parameters_by_prefix('')
+    return {
+        name: f"parameter file: '{name}' matches no parameter"
+        + (explain(name) or closest(name, known, most=1))
+        for name in read_given_values(node)
+        if not node.has_parameter(name)
+    }
 
 
 def accept_integers(node: Node) -> None:
@@ -206,10 +216,8 @@ def declare_options(node: Node) -> None:
     """
     Declare a read-only parameter for every field of :class:`BridgeOptions`.
 
-    :raises ParameterError: If a given value has the wrong type or is out of range, or if a given
-        parameter was removed.
+    :raises ParameterError: If a given value has the wrong type or is out of range.
     """
-    refuse_removed(node, REMOVED)
     for option in fields(BridgeOptions):
         choices, span = list_choices(option), find_option_range(option)
         descriptor = ParameterDescriptor(description=describe_option(option), read_only=True)
@@ -363,10 +371,10 @@ class LiveParameters:
             if value != (urdf := self._tunables[name].value)
         ]
         if differences:
-            one = len(differences) == 1
             self._node.get_logger().info(
-                f'{len(differences)} number{"" if one else "s"} of {file} '
-                f'differ{"s" if one else ""} from the URDF: {shortened(differences, show=str)}'
+                f'{counted(len(differences), "number")} of {file} '
+                f'differ{"s" if len(differences) == 1 else ""} from the URDF: '
+                f'{shortened(differences, show=str)}'
             )
 
     def _find_remembered(
@@ -443,19 +451,18 @@ class LiveParameters:
         Before configure, only for names that configure does not declare: a misspelt name may be
         the reason why the node is unconfigured. After configure, for the others.
         """
-        node = self._node
+        sentences = find_unmatched_overrides(self._node, self._explain_rejected)
         return tuple(
-            f"parameter file: '{name}' matches no parameter{self._suggest_name(name)}"
-            for name in read_given_values(node)
-            if not node.has_parameter(name)
-            and name.startswith(_DECLARED_LATE) == (self._robot is not None)
+            sentence
+            for name, sentence in sentences.items()
+            if name.startswith(_DECLARED_LATE) == (self._robot is not None)
         )
 
-    def _suggest_name(self, name: str) -> str:
+    def _explain_rejected(self, name: str) -> str:
         for spec in self._robot.refused if self._robot is not None else ():
             if name.startswith(f'{PREFIX}{spec.name}.'):
                 return f", because transmission '{spec.name}' is rejected"
-        return closest(name, self._node.get_parameters_by_prefix(''), most=1)
+        return ''
 
     # -- callbacks -------------------------------------------------------------------------------
 

@@ -16,8 +16,10 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.options import BridgeOptions, PREFIX
 from transmission_bridge.errors import (
     clipped,
+    counted,
     DescriptionError,
     MessageError,
     shortened,
@@ -35,30 +37,29 @@ from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.parameters import (
     accept_integers,
     declare_parameter,
+    find_unmatched_overrides,
     Parameters,
-    refuse_removed,
 )
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import RELIABLE
 from transmission_bridge.sim.demo_motion import command_at, MOTIONS
-from transmission_bridge.sim.driver import Driver, DriverSettings, range_of, REMOVED
+from transmission_bridge.sim.driver import Driver, DriverSettings, range_of
 from transmission_bridge.transmissions import RobotTransmissions
 
 # -- Parameters, declared from the table of settings ---------------------------------------------
 
 
 _FIELDS = {setting.name: setting for setting in fields(DriverSettings)}
+_OF_THE_BRIDGE = frozenset(option.name for option in fields(BridgeOptions))
 
 
 def declare_settings(node: Node) -> DriverSettings:
     """
     Declare a parameter for every setting and return their values.
 
-    :raises ParameterError: If the node was given a value that cannot be used, or a parameter that
-        was removed.
+    :raises ParameterError: If the node was given a value that cannot be used.
     """
-    refuse_removed(node, REMOVED)
     values = {}
     for name, setting in _FIELDS.items():
         least, most = range_of(setting)
@@ -194,6 +195,10 @@ class SimulatedDriver(Node):
         self.add_on_set_parameters_callback(self._check_driver_parameters)
         self.add_post_set_parameters_callback(self._apply_driver_parameters)
         guard_requests(self)
+        for name, sentence in find_unmatched_overrides(self).items():
+            # A parameter file for all nodes ('/**') also has those of the bridge.
+            if name not in _OF_THE_BRIDGE and not name.startswith(PREFIX):
+                self.get_logger().warning(sentence)
         if self._description.urdf:
             self._start_drive(self._description.urdf)
         else:
@@ -231,7 +236,9 @@ class SimulatedDriver(Node):
             scales = scales[:, [transmissions.actuator_names.index(name) for name in names]]
         self._driver = Driver(names, self._settings, now=self._read_clock(), scales=scales)
         self._restart_timer()
-        self.get_logger().info(clipped(f'driving {len(names)} actuators: {", ".join(names)}'))
+        self.get_logger().info(
+            clipped(f'driving {counted(len(names), "actuator")}: {", ".join(names)}')
+        )
 
     def _read_robot(self, text: str) -> tuple[RobotTransmissions, tuple[str, ...]]:
         """Return the robot, and the actuators to drive in its order."""

@@ -62,17 +62,6 @@ class DriverSettings:
                 )
 
 
-#: Parameters of former versions, with the successor of each.
-REMOVED = dict.fromkeys(
-    (
-        *('faults.freeze', 'faults.nan', 'faults.subset', 'faults.duplicate'),
-        *('faults.shuffle', 'faults.drop', 'faults.seed'),
-    ),
-    'the simulated driver injects no faults; remap its actuator_states, and let a node of your '
-    'own publish the messages with faults',
-)
-
-
 def range_of(setting: Field[float]) -> tuple[float, float]:
     """Return the smallest and the largest value allowed."""
     span: tuple[float, float] = setting.metadata['range']

@@ -9,7 +9,6 @@ import argparse
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 import math
 import re
 from typing import Any
@@ -21,7 +20,7 @@ from transmission_bridge.bridge.readers import find_command_names
 from transmission_bridge.bridge.topic_based import find_endless_commands, find_several_interfaces
 from transmission_bridge.description import Finding, RejectedTransmission, TransmissionSpec
 from transmission_bridge.description.effective_limits import effective_limits
-from transmission_bridge.errors import DescriptionError, sentence
+from transmission_bridge.errors import counted, DescriptionError, sentence
 from transmission_bridge.tools.cli import (
     aligned,
     columns_of,
@@ -118,7 +117,7 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
     }
     findings: list[Finding] = [
         *(Finding('warning', note) for note in notes),
-        *_add_closest_types(transmissions, aliases, Registry().type_names),
+        *_add_closest_types(transmissions, aliases, Registry()),
         *find_implausible_numbers(transmissions),
         *find_linkage_mistakes(transmissions),
         *find_double_offsets(transmissions),
@@ -184,7 +183,7 @@ def _find_unlimited_joints(robot: RobotTransmissions) -> Iterator[str]:
 
 
 def _add_closest_types(
-    transmissions: RobotTransmissions, aliases: Mapping[str, str], installed: Sequence[str]
+    transmissions: RobotTransmissions, aliases: Mapping[str, str], registry: Registry
 ) -> Iterator[Finding]:
     """Yield the findings, with the closest installed type for each unknown type."""
     unknown = {
@@ -194,26 +193,13 @@ def _add_closest_types(
         type_name = unknown.get(finding.subject)
         # A transmission that was read without error has only the error that it cannot be built.
         is_error = finding.severity == 'error'
-        if is_error and type_name is not None and type_name not in installed:
+        if is_error and type_name is not None and type_name not in registry.type_names:
             what = f"transmission '{finding.subject}' of unknown type '{type_name}'"
             advice = "no installed type is similar, see 'transmission_bridge plugins'"
-            if closest := _find_closest_type(type_name, installed):
-                advice = f"the closest installed type is '{closest}'"
+            if found := registry.find_closest_type(type_name):
+                advice = f"the closest installed type is '{found}'"
             finding = replace(finding, message=f'{what} cannot be used: {advice}')
         yield finding
-
-
-def _find_closest_type(type_name: str, installed: Sequence[str]) -> str:
-    """Return the installed type with the most similar name, empty if none is similar."""
-    # Packages may differ for the same class, and all classes have the same ending.
-    for ending, cutoff in (('transmission', 0.6), ('', 0.85)):
-        wanted, *known = (
-            name.rpartition('/')[2].lower().removesuffix(ending)
-            for name in (type_name, *installed)
-        )
-        for found in get_close_matches(wanted, known, 1, cutoff):
-            return dict(zip(known, installed, strict=True))[found]
-    return ''
 
 
 def _describe_transmission(
@@ -321,7 +307,7 @@ def text_lines(report: CheckReport, file: str, width: int | None) -> Iterator[st
         ('not bridged (transmission rejected)', report.lost),
     ):
         if joints:
-            count = _add_noun(len(joints), 'joint')
+            count = counted(len(joints), 'joint')
             text = f'{count} {title}: {", ".join(map(printable, joints))}'
             yield wrapped(text, width)
             yield ''
@@ -475,14 +461,10 @@ def _format_summary(transmissions: Sequence[dict[str, Any]], findings: Sequence[
     severities = Counter(finding.severity for finding in findings)
     loaded = sum(each['loaded'] for each in transmissions)
     rejected = len(transmissions) - loaded
-    parts = [f'{_add_noun(loaded, "transmission")} loaded']
+    parts = [f'{counted(loaded, "transmission")} loaded']
     parts += [f'{rejected} rejected'] * bool(rejected)
-    parts += [_add_noun(severities[each], each) for each in ('error', 'warning')]
+    parts += [counted(severities[each], each) for each in ('error', 'warning')]
     return ', '.join(parts)
-
-
-def _add_noun(number: int, noun: str) -> str:
-    return f'{number} {noun}' + ('' if number == 1 else 's')
 
 
 def run(options: argparse.Namespace, console: Console) -> Result:

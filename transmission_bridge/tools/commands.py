@@ -15,17 +15,11 @@ from collections.abc import Callable, Mapping
 import importlib
 import inspect
 import re
-from typing import Any, NoReturn
+from typing import Any
 
 from transmission_bridge.tools.cli import Console, duration, Exit, Result
 
 PROGRAM = 'transmission_bridge'
-
-#: Commands of former versions, with their successors.
-REMOVED = {
-    'completion': 'use \'eval "$(register-python-argcomplete transmission_bridge)"\' in bash and '
-    'zsh, see docs/tools.md for fish',
-}
 
 _SIDES = ('joint', 'actuator')
 _REPEATED: dict[str, Any] = {'action': 'append', 'default': []}
@@ -42,13 +36,6 @@ EXIT_CODES = (
 Argument = Callable[[argparse.ArgumentParser, Mapping[str, str]], None]
 
 
-class _Refusal(argparse.Action):
-    """A removed argument: an error with its successor."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        parser.error(f'{self.option_strings[0]} was removed: {self.const}')
-
-
 def _define_argument(name: str, **settings: Any) -> Argument:
     """
     Return an argument.
@@ -63,14 +50,10 @@ def _define_argument(name: str, **settings: Any) -> Argument:
         settings['action'] = 'store_true'
 
     def add(parser: argparse.ArgumentParser, texts: Mapping[str, str]) -> None:
-        text = texts.get(option.lstrip('-').replace('-', '_'), argparse.SUPPRESS)
+        text = texts[option.lstrip('-').replace('-', '_')]
         parser.add_argument(option, help=text, **settings)
 
     return add
-
-
-def _define_removed(option: str, successor: str) -> Argument:
-    return _define_argument(option, action=_Refusal, nargs='?', const=successor)
 
 
 class Command:
@@ -158,7 +141,6 @@ _ROBOT = (
 #: For commands that also find the description elsewhere.
 _OPTIONAL_ROBOT = (_define_argument('file', metavar='FILE', nargs='?'), *_ROBOT[1:])
 _NAMES = _define_argument('--actuator-names DRIVER=URDF', **_SEVERAL)
-_NAMESPACE = _define_removed('--namespace', 'give it with --node NAMESPACE/transmission_bridge')
 
 
 @_define_command(
@@ -332,7 +314,6 @@ def _compile() -> None:
     *_OPTIONAL_ROBOT,
     _define_argument('input', metavar='IN'),
     _define_argument('output', metavar='OUT'),
-    _define_removed('--description', 'FILE is the first argument, convert FILE IN OUT'),
     _define_argument('--to', choices=_SIDES, default='joint'),
     _define_argument('--topic SOURCE:TARGET', **_SEVERAL),
     _define_argument('--keep'),
@@ -413,8 +394,6 @@ def _demo() -> None:
     _define_argument('--lerobot FILE'),
     _define_argument('--orca FILE'),
     _define_argument('--force'),
-    _define_removed('--params', '--params-file YAML'),
-    _define_removed('--in-place', '--output FILE --force'),
 )
 def _export() -> None:
     """
@@ -588,7 +567,6 @@ def _plugins() -> None:
     'tune.command',
     *_OPTIONAL_ROBOT,
     _define_argument('--node NAME', default='transmission_bridge'),
-    _NAMESPACE,
     _define_argument('--output NEW'),
     _define_argument('--force'),
     _define_argument('--package-path NAME=FOLDER', **_REPEATED),
@@ -628,7 +606,6 @@ def _tune() -> None:
     _define_argument('--once'),
     _define_argument('--seconds N', type=duration),
     _define_argument('--node NAME', default=''),
-    _NAMESPACE,
     _define_argument('--filter TEXT', default=''),
     _define_argument('--plain'),
 )

@@ -70,7 +70,7 @@ def check_output(path: str, *, force: bool, marker: str = '') -> None:
     if not os.path.lexists(target):
         return
     if not force:
-        raise UsageError(f"'{path}' is there already; --force replaces it")
+        raise UsageError(f"'{path}' already exists; --force replaces it")
     if target.is_dir() and not (marker and (target / marker).is_file()):
         raise UsageError(f"'{path}' is a folder, which is not replaced")
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from transmission_bridge.errors import counted
 from transmission_bridge.kinematics import ActuatorDevice, JointDevice
 from transmission_bridge.tools.cli import aligned, Console, named_values, Result, UsageError
 from transmission_bridge.tools.robot import robot_of_command
@@ -64,7 +65,8 @@ def _read_positions(values: Sequence[str], names: tuple[str, ...], space: str) -
     if not any('=' in value for value in values):
         if values and len(values) != len(names):
             raise UsageError(
-                f'expected {len(names)} positions ({", ".join(names)}), found {len(values)}'
+                f'expected {counted(len(names), "position")} ({", ".join(names)}), '
+                f'found {len(values)}'
             )
         values = [f'{name}={value}' for name, value in zip(names, values, strict=False)]
     given = named_values(values, names, space, {})

@@ -102,6 +102,7 @@ class TransmissionLimits(NamedTuple):
     :param allowed: Limits of the joints that result from ``own``, for coupled joints the smallest
         box; empty without any.
     :param regions: Allowed regions of coupled joints, if the ratio is constant.
+    :param failures: Errors of the plugin; the limits that need its maps are unknown.
     """
 
     joints: tuple[MemberLimits, ...]
@@ -111,6 +112,7 @@ class TransmissionLimits(NamedTuple):
     own: tuple[MemberLimits, ...] = ()
     allowed: tuple[MemberLimits, ...] = ()
     regions: tuple[Region, ...] = ()
+    failures: tuple[str, ...] = ()
 
 
 def as_json(found: MemberLimits | Ratio | Region) -> dict[str, Any]:
@@ -171,7 +173,8 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     joints = [(each.name, joint_unit(robot.robot, each.name)) for each in binding.spec.joints]
     unit = actuator_unit(robot.robot, binding)
     actuators = [(each.name, unit) for each in binding.spec.actuators]
-    boxes = _guard_plugin(_compute_actuator_box, transmission, limits)
+    guard = _Guard(binding)
+    boxes = guard.compute(_compute_actuator_box, transmission, limits)
     box, ratio, lost = boxes or (None, (), 0.0)
     ratios = tuple(
         Ratio(actuator, joint, ratio_unit(unit, other), tuple(ends.tolist()))
@@ -181,14 +184,15 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     found = _pack_limits(joints, limits), _pack_limits(actuators, box), ratios, lost
     own = find_motor_bounds(robot)[:, :, binding.actuators]
     if not np.isfinite(own).any():
-        return TransmissionLimits(*found)
-    allowed = _guard_plugin(_compute_joint_box, transmission, limits, own)
+        return TransmissionLimits(*found, failures=guard.failures)
+    allowed = guard.compute(_compute_joint_box, transmission, limits, own)
     regions: list[Region] | None = []
     if transmission.is_constant and len(joints) > 1:
-        regions = _guard_plugin(lambda: [*_list_regions(binding, unit, limits, own)])
+        regions = guard.compute(lambda: [*_list_regions(binding, unit, limits, own)])
     own_limits = _pack_limits(actuators, np.stack([*own[:, 0], own[1, 1], own[1, 2]]))
     allowed_limits = _pack_limits(joints, allowed)
-    return TransmissionLimits(*found, own_limits, allowed_limits, tuple(regions or ()))
+    passed = own_limits, allowed_limits, tuple(regions or ())
+    return TransmissionLimits(*found, *passed, guard.failures)
 
 
 def read_joint_limits(robot: RobotTransmissions, binding: Binding) -> Array:
@@ -223,13 +227,26 @@ def _pack_limits(
 _T = TypeVar('_T')
 
 
-def _guard_plugin(compute: Callable[..., _T], *arguments: Any) -> _T | None:
-    """Return a result, ``None`` after an error in a plugin."""
-    with np.errstate(all='ignore'):
-        try:
-            return compute(*arguments)
-        except (Exception, SystemExit):
-            return None
+class _Guard:
+    """
+    Computes by the maps of a plugin, which may raise anything.
+
+    :ivar failures: A sentence for each different error.
+    """
+
+    def __init__(self, binding: Binding) -> None:
+        self.failures: tuple[str, ...] = ()
+        self._name = f"type '{binding.spec.type}' of transmission '{binding.spec.name}'"
+
+    def compute(self, function: Callable[..., _T], *arguments: Any) -> _T | None:
+        """Return a result, ``None`` after an error."""
+        with np.errstate(all='ignore'):
+            try:
+                return function(*arguments)
+            except (Exception, SystemExit) as error:
+                failure = f'{self._name} raises {type(error).__name__}: {error}'
+                self.failures = (*dict.fromkeys((*self.failures, failure)),)
+                return None
 
 
 def _find_ends(samples: Any, shape: tuple[int, ...]) -> Array:
@@ -367,12 +384,13 @@ def limit_findings(
     Yield a warning for each limit of a joint that is wider than its actuators allow.
 
     Limits that allow positions near a dead centre are another warning, and a limit that the
-    mechanism does not reach. The share of positions that it does not reach is information.
+    mechanism does not reach. The share of positions that it does not reach is information. What
+    the plugin raises is an error.
 
     A joint without a limit has no warning. A limit of coupled joints has one if no command of
     their partners reaches it; a limit with a varying ratio, if some position does not reach it.
     """
-    spec = binding.spec
+    spec, guard = binding.spec, _Guard(binding)
     places: dict[str, Any] = {each.name: each for each in robot.robot.joints}
 
     def warning(place: Any, text: str, **more: Any) -> Finding:
@@ -387,7 +405,12 @@ def limit_findings(
             'positions that the limits of its joints allow: they are near a dead centre; narrow '
             'these limits',
         )
-    share, ends = _compute_reach_share(binding, read_joint_limits(robot, binding)[:2])
+    share, ends = _compute_reach_share(guard, binding, read_joint_limits(robot, binding)[:2])
+    reach: Any = ()
+    if limits.allowed:
+        reach = _compute_reach(guard, binding, read_joint_limits(robot, binding))
+    for failure in dict.fromkeys((*limits.failures, *guard.failures)):
+        yield replace(warning(spec, failure), severity='error')
     for joint, (low, high) in zip(limits.joints, ends, strict=True):
         if joint.lower < low or high < joint.upper:
             yield warning(
@@ -403,7 +426,6 @@ def limit_findings(
         yield replace(warning(spec, f'{text} positions within its joint limits'), severity='info')
     if not limits.allowed:
         return
-    reach = _compute_reach(binding, read_joint_limits(robot, binding))
     for joint, allowed, ends in zip(limits.joints, limits.allowed, reach, strict=True):
         for what, expected, found in _find_wide_limits(joint, allowed, *map(float, ends)):
             yield warning(
@@ -441,24 +463,24 @@ def shared_limits(robot: RobotTransmissions) -> Iterator[Finding]:
                 )
 
 
-def _compute_reach(binding: Binding, limits: Array) -> Array:
+def _compute_reach(guard: _Guard, binding: Binding, limits: Array) -> Array:
     """Return the positions of the joints within their own limits and the domain."""
     if binding.transmission.is_constant:
         return limits[:2].T
     unlimited = np.full((2, len(FIELDS), binding.transmission.n_actuators), np.inf)
     unlimited[0] = -np.inf
-    box = _guard_plugin(_compute_joint_box, binding.transmission, limits, unlimited)
+    box = guard.compute(_compute_joint_box, binding.transmission, limits, unlimited)
     return np.full((limits.shape[1], 2), math.nan) if box is None else box[0]
 
 
-def _compute_reach_share(binding: Binding, box: Array) -> tuple[float, Array]:
+def _compute_reach_share(guard: _Guard, binding: Binding, box: Array) -> tuple[float, Array]:
     """Return the share of the joints' box that actuators reach, and its reached ends by joint."""
     transmission, (lower, upper), ends = binding.transmission, box, box.T
     if transmission.is_constant or not np.isfinite(box).all() or (lower >= upper).any():
         return 1.0, ends
     inset = _INSET * (upper - lower)
     q = sample_box(lower + inset, upper - inset)
-    a = _guard_plugin(transmission.joint_to_actuator, 'position', q)
+    a = guard.compute(transmission.joint_to_actuator, 'position', q)
     found = q if a is None else q[np.isfinite(a).all(axis=-1)]
     if len(found) and np.ptp(found, axis=0).all():
         reached = np.stack([found.min(axis=0) - inset, found.max(axis=0) + inset], axis=-1)

@@ -14,7 +14,12 @@ import sys
 from typing import Any, NoReturn
 
 from transmission_bridge import __version__
-from transmission_bridge.errors import closest, DescriptionError, TransmissionBridgeError
+from transmission_bridge.errors import (
+    closest,
+    describe_unknown_option,
+    DescriptionError,
+    TransmissionBridgeError,
+)
 from transmission_bridge.tools.cli import (
     Console,
     Exit,
@@ -23,7 +28,7 @@ from transmission_bridge.tools.cli import (
     printable,
     UsageError,
 )
-from transmission_bridge.tools.commands import COMMANDS, PROGRAM, REMOVED
+from transmission_bridge.tools.commands import COMMANDS, PROGRAM
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,8 +65,6 @@ def _run_arguments(arguments: list[str], console: Console) -> Exit:
         console.out.write(_format_general_help())
     elif first == '--version':
         console.out.line(f'{PROGRAM} {__version__}')
-    elif first in REMOVED:
-        raise UsageError(f"the command '{first}' was removed: {REMOVED[first]}")
     else:
         problem = f"unknown command '{first}'" if first else 'a command is missing'
         known = f'{closest(first, COMMANDS)}: {", ".join(COMMANDS)}'
@@ -116,9 +119,12 @@ commands:
 
 
 def _run_command(name: str, arguments: list[str], console: Console) -> Exit:
+    parser = _build_parsers(console, [name])[1][name]
+    if problem := describe_unknown_option(arguments, parser):
+        parser.error(problem)
     try:
         # Intermixed: ``name=value`` may stand before, between and after the options.
-        options = _build_parsers(console, [name])[1][name].parse_intermixed_args(arguments)
+        options = parser.parse_intermixed_args(arguments)
     except SystemExit:  # help was printed
         return Exit.OK
     try:

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from transmission_bridge.errors import counted
 from transmission_bridge.transmissions.linear import as_ratios, LinearTransmission, Ratio
 from transmission_bridge.transmissions.spec_reader import SpecReader
 
@@ -94,7 +95,8 @@ def _read_matrix(reader: SpecReader) -> list[list[float]]:
         raise reader.error(
             'the matrix does not fit the joints and actuators',
             parameter='matrix' if text else 'rows',
-            expected=f'{n_joints} rows (joints) of {n_actuators} numbers (actuators)',
+            expected=f'{counted(n_joints, "row")} (joints) of '
+            f'{counted(n_actuators, "number")} (actuators)',
             found='; '.join(' '.join(f'{entry:g}' for entry in row) for row in rows),
         )
     return [
@@ -120,7 +122,7 @@ def _read_row(reader: SpecReader, joint: int, n_actuators: int) -> tuple[float, 
         raise reader.error(
             f'the row of joint{joint} is missing',
             parameter=f'joint{joint}',
-            expected=f'<param name="joint{joint}"> with {n_actuators} numbers, or '
+            expected=f'<param name="joint{joint}"> with {counted(n_actuators, "number")}, or '
             '<param name="matrix"> with all rows',
         )
     found = map(reader.parse_numbers, names, entries)

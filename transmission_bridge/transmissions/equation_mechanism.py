@@ -220,7 +220,7 @@ def _assemble(
     regular = reachable & (np.linalg.svd(slope, compute_uv=False)[:, -1] > 0.0)
     if not regular.any():
         raise TransmissionError(
-            'no position of the domain can be reached; do the dimensions fit together?',
+            'no position of the domain can be reached; check the dimensions',
             expected='a closed mechanism',
             found=f'no {domain.space} position from {domain.lower} to {domain.upper}',
         )
@@ -359,7 +359,7 @@ def _walk_from_pose(
         raise TransmissionError(
             'the closure changes its assembly within the range',
             expected=f'one assembly over the {domain.space} positions from {domain.lower} to '
-            f'{domain.upper}; is the range narrow enough?',
+            f'{domain.upper}; narrow the range',
             found='no path from the pose, or two assemblies on different paths to one position',
         )
     return np.array([step.joints_of_state(state, fixed[0]) for state in states])

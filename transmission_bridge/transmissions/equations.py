@@ -21,7 +21,7 @@ import warnings
 
 import casadi as ca
 
-from transmission_bridge.errors import TransmissionError
+from transmission_bridge.errors import counted, TransmissionError
 from transmission_bridge.transmissions.mechanism.elimination import make_solver
 from transmission_bridge.transmissions.transmission import GEARS
 from transmission_bridge.transmissions.tunable import as_floats
@@ -165,7 +165,7 @@ def _derive_rows(
     if by_unknown is None or ca.sprank(by_unknown) < count:
         raise TransmissionError(
             f'the equations do not determine every {("actuator", "joint")[unknown]}',
-            expected=f'{count} independent equations, because there are {count} of them',
+            expected=f'{counted(count, "independent equation")}, one for each',
             found='; '.join(map(str, stated)),
         )
     (rows, *_), squares = fitting, fitting[0].numel() > count

@@ -187,8 +187,7 @@ def _freeze_array(name: str, values: npt.ArrayLike, shape: tuple[int, ...] | Non
     array = as_real(name, values).copy()
     if not np.all(np.isfinite(array)):
         raise TransmissionError(
-            f'{name} must be finite; are the ratios so large or small that their product leaves '
-            'the range of double precision?',
+            f'{name} must be finite, and so must the products of its ratios',
             parameter=name,
             found=str(array.tolist()),
         )

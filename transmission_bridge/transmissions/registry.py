@@ -21,7 +21,7 @@ import importlib.metadata
 import inspect
 import traceback
 
-from transmission_bridge.errors import PluginError
+from transmission_bridge.errors import find_closest, PluginError, shown
 from transmission_bridge.transmissions.linear import LinearTransmission
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.transmission import API_VERSION, overrides_of, Transmission
@@ -35,6 +35,7 @@ INSTALL_CASADI = (
     '(in a virtual environment without the two options)'
 )
 
+_NOTHING = 'none (is transmission_bridge installed?)'
 _NO_KIND = (
     'is not a matrix, an equation or a table; subclass LinearTransmission, EquationTransmission '
     'or TabulatedTransmission, as docs/writing_a_transmission.md describes'
@@ -113,6 +114,11 @@ class Registry:
         (found,) = self._select_providers(type_name)
         return f'{" ".join(_distribution_of(found))} ({found.value})'
 
+    def find_closest_type(self, type_name: str) -> str:
+        """Return the installed type with the most similar class name, empty if none is similar."""
+        types = {_shorten_type(name): name for name in self.type_names}
+        return ''.join(types[name] for name in find_closest(_shorten_type(type_name), types, 1))
+
     def describe(self) -> tuple[PluginInfo, ...]:
         """Load every installed plugin and describe it, sorted by type."""
         found: list[PluginInfo] = []
@@ -151,8 +157,9 @@ class Registry:
     def _import_type(self, type_name: str) -> type[Transmission]:
         known = self._select_providers(type_name)
         if not known:
-            said = ' is not installed; installed: '
-            said += ', '.join(self.type_names) or 'none (is transmission_bridge installed?)'
+            found = self.find_closest_type(type_name)
+            said = ' is not installed' + (f' (closest: {shown(found)})' if found else '')
+            said += f'; installed: {", ".join(self.type_names) or _NOTHING}'
         elif len(known) > 1:
             providers = [f'{each.value} ({" ".join(_distribution_of(each))})' for each in known]
             said = f' is provided more than once: {", ".join(providers)}; remove all but one'
@@ -166,6 +173,11 @@ class Registry:
                 return loaded
             said = f': {known[0].value} {problem}'
         raise PluginError(f"transmission type '{type_name}'{said}", type_name=type_name)
+
+
+def _shorten_type(type_name: str) -> str:
+    """Return the part that distinguishes types: packages may differ for the same class."""
+    return type_name.rpartition('/')[2].lower().removesuffix('transmission')
 
 
 def _find_problem(loaded: object) -> str:

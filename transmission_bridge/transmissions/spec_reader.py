@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 import math
 from typing import Any
 
@@ -32,7 +31,7 @@ from transmission_bridge.description.values import (
     OFFSET,
     parse_number,
 )
-from transmission_bridge.errors import TransmissionError
+from transmission_bridge.errors import counted, find_closest, shown, TransmissionError
 from transmission_bridge.transmissions.known_names import find_meaning, LIMIT, REVERSED
 from transmission_bridge.transmissions.tunable import BY_ROLE, LiveNumber, ParameterPath, Tunable
 from transmission_bridge.transmissions.units import (
@@ -539,7 +538,7 @@ class SpecReader:
             instead = ' or '.join(dict.fromkeys(f'{asked.value:g}' for asked in wrong))
             message += f'; {instead} would be used instead' if wrong else ''
         else:
-            expected = ''.join(map(repr, get_close_matches(spec.name, self._names, 1)))
+            expected = ''.join(map(shown, find_closest(spec.name, self._names, 1)))
         is_of_driver = scope[:1] == ('actuators',) and not (meaning or expected)
         is_of_driver &= spec.path.rpartition('/')[2].partition('[')[0] == 'param'
         if is_error or wrong:
@@ -581,4 +580,4 @@ def _is_number(text: str, value: float) -> bool:
 
 def _describe_counts(joints: int, actuators: int) -> str:
     counts = (('joint', joints), ('actuator', actuators))
-    return ' and '.join(f'{n} {noun}' + ('' if n == 1 else 's') for noun, n in counts)
+    return ' and '.join(counted(n, noun) for noun, n in counts)

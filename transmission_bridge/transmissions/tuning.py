@@ -13,7 +13,13 @@ from typing import Any
 
 from transmission_bridge.description.specs import RobotDescription
 from transmission_bridge.description.values import MECHANICAL_REDUCTION
-from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
+from transmission_bridge.errors import (
+    closest,
+    ParameterError,
+    shown,
+    TransmissionError,
+    UnknownNameError,
+)
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.builder import build_transmission
 from transmission_bridge.transmissions.ranges import disjoint_ranges
@@ -72,9 +78,9 @@ def _unknown_parameter_error(robot: Robot, keys: ParameterPath, value: object) -
     name = full[len(owner) + 1 :]
     message, expected = 'parameters cannot be read', 'a mapping of parameter names'
     if name:
-        names = ('.'.join(tunable.path) for tunable in items[owner].tunables)
-        message = f"unknown parameter '{name}'"
-        expected = f'one of {", ".join((*names, *BY_ROLE))}'
+        names = (*('.'.join(tunable.path) for tunable in items[owner].tunables), *BY_ROLE)
+        message = f'unknown parameter {shown(name)}{closest(name, names)}'
+        expected = f'one of {", ".join(names)}'
     return ParameterError(
         message, transmission=owner, parameter=name, expected=expected, found=repr(value)
     )

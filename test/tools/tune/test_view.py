@@ -287,7 +287,7 @@ def test_what_is_written_was_shown_and_replaces_nothing(open_page, tmp_path):
     assert [each.value for each in tuned['shoulder_pan_transmission']][:2] == [-101.0, 0.25]
     page.do('Show difference')
     page.do('Write the file')
-    assert 'is there already; --force replaces it' in page.text
+    assert 'already exists; --force replaces it' in page.text
 
 
 def test_a_read_only_page_has_nothing_to_change(open_page):

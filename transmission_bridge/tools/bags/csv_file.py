@@ -29,7 +29,7 @@ from typing import TextIO, TypeVar
 
 import numpy as np
 
-from transmission_bridge.errors import MessageError
+from transmission_bridge.errors import counted, MessageError
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.tools.bags.model import JOINT_STATE, Message, Topic, UnusableFileError
@@ -219,7 +219,7 @@ class CsvReader:
         :raises ValueError: If a cell is missing or invalid.
         """
         if len(cells) < self._count:
-            raise ValueError(f'expected {self._count} cells, found {len(cells)}')
+            raise ValueError(f'expected {counted(self._count, "cell")}, found {len(cells)}')
         head = {title: cells[place].strip() for title, place in self._at.items()}
         time, topic = nanoseconds(head[TIME]), head.get(TOPIC, self._default)
         if time < 0:

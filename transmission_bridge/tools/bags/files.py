@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from transmission_bridge.errors import MessageError
+from transmission_bridge.errors import counted, MessageError
 from transmission_bridge.messages.joint_state import JointStateRecord, record_from_message
 from transmission_bridge.tools.bags.csv_file import CsvReader, CsvWriter
 from transmission_bridge.tools.bags.model import JOINT_STATE, Message, Topic, UnusableFileError
@@ -105,7 +105,7 @@ class BagReader:
             yield Message(topics[connection.id], time, data)
         missing = self._count - self._read
         if missing > 0:
-            damaged(f'{missing} messages of its index were not found{self._recovery}')
+            damaged(f'{counted(missing, "message")} of its index not found{self._recovery}')
 
 
 def _list_files(path: str) -> list[Path]:

@@ -419,7 +419,7 @@ def find_signs(maps: NumberMap, moves: Sequence[Move], middle: Array) -> Signs:
             )
     return Signs(
         None,
-        f"'{maps.binding.spec.name}' cannot move its joints so with any signs of its reductions: "
+        f"no signs of the reductions of '{maps.binding.spec.name}' explain this motion: "
         f'reverse the count of {" or ".join(names)} in the driver, or check the mechanism',
     )
 

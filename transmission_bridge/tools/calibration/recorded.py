@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from transmission_bridge.description.specs import RobotDescription
-from transmission_bridge.errors import closest, UnknownNameError
+from transmission_bridge.errors import closest, counted, UnknownNameError
 from transmission_bridge.tools.calibration.numbers import (
     Fit,
     fit_numbers,
@@ -327,8 +327,8 @@ def _list_outside(fit: Fit, known: Known) -> Iterator[str]:
     count = int((np.isnan(fit.mapped) & np.isfinite(known.joints)).any(axis=1).sum())
     if count:
         yield (
-            f'{count} of {len(fit.mapped)} rows are outside the domain of the transmission, or a '
-            'number is too large or too small: correct its dimensions, limits or other numbers'
+            f'outside the domain of the transmission: {count} of '
+            f'{counted(len(fit.mapped), "row")}; correct its dimensions, limits or other numbers'
         )
 
 
@@ -436,7 +436,7 @@ def run_recorded(options: argparse.Namespace, console: Console) -> Exit:
             setup.numbers,
         )
         write_output(options.output, content, force=options.force)
-        console.err.line(f'written to {printable(options.output)}: {count} numbers')
+        console.err.line(f'written to {printable(options.output)}: {counted(count, "number")}')
     return Exit.OK
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from transmission_bridge.bridge.turns import unwrap_positions
-from transmission_bridge.errors import MessageError, shortened
+from transmission_bridge.errors import counted, MessageError, shortened
 from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.tools.bags.csv_file import CsvRows, number, TOPIC
@@ -236,7 +236,7 @@ def _read(
                 f'found: {", ".join(known) or "none"}' + ''.join(f'; {n}' for n in notes)
             )
         if table.refused:
-            notes.append(f"{table.refused} messages on '{name}' could not be used")
+            notes.append(f"{counted(table.refused, 'message')} on '{name}' could not be used")
     first, second = tables.values()
     return Recording(first.build_series(), second.build_series(), in_rows=False), tuple(notes)
 
@@ -330,7 +330,8 @@ def _parse_table(
             continue
         if len(row) != len(header):
             raise UsageError(
-                f"'{file}', row {row_number}: expected {len(header)} cells, found {len(row)}"
+                f"'{file}', row {row_number}: expected {counted(len(header), 'cell')}, "
+                f'found {len(row)}'
             )
         for place in places:
             cells.append(_parse_cell(file, row_number, header[place], row[place]))

@@ -109,7 +109,7 @@ def list_losses(card: Card) -> Iterator[str]:
     shares = {name: float(share.max()) for name, share in card.lost.items()}
     if lost := {name: share for name, share in shares.items() if share > _LEAST_SHARE}:
         names = ', '.join(f'{share:.1%} of {name}' for name, share in lost.items())
-        yield f'beside the diagonal, and lost by one number per joint or motor: {names}'
+        yield f'one number for each joint or motor leaves out the coupling terms: {names}'
 
 
 def make_card(

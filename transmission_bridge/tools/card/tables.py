@@ -115,7 +115,7 @@ def list_lines(cards: Sequence[Card], left_out: Mapping[str, str]) -> Iterator[s
     )
     if cranks := [each for document in documents for each in document['cranks']]:
         yield ''
-        yield 'cranks: in a model that has them, armature and friction are here alone'
+        yield 'cranks: a model with its cranks has armature and friction at these joints only'
         yield from _make_table({'name': each['joint'], **each} for each in cranks)
     sentences = [
         f"transmission '{card.name}': {sentence}"

@@ -12,7 +12,7 @@ from pathlib import Path
 import re
 
 from transmission_bridge.bridge.options import strip_prefixes
-from transmission_bridge.errors import TransmissionBridgeError
+from transmission_bridge.errors import counted, TransmissionBridgeError
 from transmission_bridge.tools.cli import aligned, Console, Exit, optional, printable, UsageError
 from transmission_bridge.tools.files import safe_output
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
@@ -80,8 +80,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         most = near + full if program.bindings else near
         rows.append((f'{name}_{function}', f'{near:,}', f'{most:,}'))
     lines = [
-        f'{options.output}: C maps of {len(robot.actuator_names)} actuators and '
-        f'{len(robot.joint_names)} joints',
+        f'{options.output}: C maps of {counted(len(robot.actuator_names), "actuator")} and '
+        f'{counted(len(robot.joint_names), "joint")}',
         '',
         *aligned(rows, right=(1, 2)),
         '',
@@ -116,7 +116,9 @@ def _accept_errors(
         console.err.line(printable(str(each)))
     if fatal or not joints:
         what = f'has errors ({len(fatal)})' if fatal else 'has no transmission'
-        console.err.line(f"{file} {what}: nothing is done, see 'transmission_bridge check {file}'")
+        console.err.line(
+            f"{file} {what}: nothing was compiled, see 'transmission_bridge check {file}'"
+        )
     return bool(joints) and not fatal
 
 

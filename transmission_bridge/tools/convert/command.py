@@ -12,7 +12,7 @@ import os
 import sqlite3
 
 from transmission_bridge.bridge.offline import OfflineBridge
-from transmission_bridge.errors import shown
+from transmission_bridge.errors import counted, shown
 from transmission_bridge.tools.bags.files import is_folder, METADATA, open_source, read_unusual
 from transmission_bridge.tools.bags.model import UnusableFileError
 from transmission_bridge.tools.cli import clean_end, Console, Exit, printable, progress, UsageError
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     setup = bridge_setup(options, [side[0 if to == 'joint' else -1] for side in sides])
     pairs = topic_pairs(options.topic, to, setup.options.actuator_state_topics)
     if os.path.exists(path) and os.path.exists(output) and os.path.samefile(path, output):
-        raise UsageError('OUT is IN; a recording is not converted in place')
+        raise UsageError('OUT and IN are the same file: name another OUT')
     marker = METADATA if is_folder(output) else ''
     check_output(output, force=options.force, marker=marker)
     try:
@@ -77,7 +77,9 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         return Exit.ERRORS
     if done.is_good:
         targets = ', '.join(f'{source} to {target}' for source, target in pairs.items())
-        console.out.line(printable(f'{done.converted} messages converted ({targets}) in {output}'))
+        console.out.line(
+            printable(f'{counted(done.converted, "message")} converted ({targets}) in {output}')
+        )
     if done.is_good or not done.damage:
         _print_notes(done, console)
     if done.damage:
@@ -102,14 +104,16 @@ def _print_notes(done: Conversion, console: Console) -> None:
     for bridge in done.bridges.values():
         for (source, reason), count in bridge.refused.items():
             sentence = bridge.sentences[source, reason]
-            _print_note(console, f'{count} messages of {source} rejected ({reason}): {sentence}')
+            _print_note(
+                console, f'{counted(count, "message")} of {source} rejected ({reason}): {sentence}'
+            )
         if bridge.states.unknown_names:
             names = ', '.join(bridge.states.unknown_names)
             _print_note(console, f'unknown names were left out: {names}')
         for sentence in _list_unknown_turns(bridge):
             _print_note(console, sentence)
         for (name, reason), count in bridge.states.report.counts.items():
-            _print_note(console, f'{count} values of {name} are unknown: {reason}')
+            _print_note(console, f'{counted(count, "value")} of {name} unknown: {reason}')
     if done.has_others:
         _print_note(
             console,
@@ -124,12 +128,12 @@ def _list_unknown_turns(bridge: OfflineBridge) -> Iterator[str]:
         return
     opened = turns.list_open_turns(plan)
     still = {name: str(each) for each in opened for name in each.actuators}
-    for name, count in zip(plan.names, turns.waited, strict=True):
+    for name, count in zip(plan.names, turns.waited.tolist(), strict=True):
         if count:
             why = still.get(name, 'later positions left one turn within the limits')
             yield (
-                f'{count} positions of {name} are unknown, because its turn was unknown ({why}); '
-                'unknown_turn: first in a parameter file uses the first reading'
+                f'{counted(count, "position")} of {name} unknown, because its turn was unknown '
+                f'({why}); unknown_turn: first in a parameter file uses the first reading'
             )
 
 
@@ -146,10 +150,10 @@ def _explain_nothing(
             other = {'joint': '--to actuator', 'actuator': '--to joint'}[to]
             reason += f'; they already name {to}s: {other} converts those'
     elif any(any(bridge.states.list_givers()) for bridge in bridges):
-        reason = f'no {to} is known from the numbers in the messages'
+        reason = f'the numbers in the messages determine no {to}'
     else:
         reason = f'there is no message with numbers on {", ".join(topics)}'
-    return f'nothing was converted, and nothing is written: {reason}'
+    return f'nothing was converted and no file was written: {reason}'
 
 
 def _print_note(console: Console, sentence: str) -> None:

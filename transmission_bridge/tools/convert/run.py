@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from transmission_bridge.bridge.offline import map_recorded, OfflineBridge
-from transmission_bridge.errors import MessageError
+from transmission_bridge.errors import counted, MessageError
 from transmission_bridge.tools.bags.files import create_sink, decode, Source
 from transmission_bridge.tools.bags.model import JOINT_STATE, Message, Topic, UnusableFileError
 from transmission_bridge.tools.cli import UsageError
@@ -191,9 +191,11 @@ class Conversion:
     @property
     def damage_in_full(self) -> str:
         """The first damage, and what was read after it."""
-        more = f'; {self.places - 1} more places are damaged' if self.places > 1 else ''
+        more = (
+            f'; damaged elsewhere: {counted(self.places - 1, "place")}' if self.places > 1 else ''
+        )
         behind = self.read - self.before
-        after = f'; {behind} messages after it could be read' if behind else ''
+        after = f'; {counted(behind, "message")} after it could be read' if behind else ''
         return self.damage + more + after
 
     def _note_damage(self, problem: str) -> None:
@@ -201,6 +203,5 @@ class Conversion:
         self.places += 1
         if not self.damage:
             self.before, seconds = self.read, (self.last - self.first) / 10**9
-            self.damage = (
-                f'after {self.read} messages, {seconds:.3f} s into the recording: {problem}'
-            )
+            read = counted(self.read, 'message')
+            self.damage = f'after {read}, {seconds:.3f} s into the recording: {problem}'

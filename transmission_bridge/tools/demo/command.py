@@ -20,8 +20,8 @@ from transmission_bridge.tools.demo.comparison import Comparison, JointSample
 from transmission_bridge.tools.demo.processes import (
     Child,
     end_processes,
+    isolate_network,
     NODES,
-    ros_environment,
     start_nodes,
 )
 from transmission_bridge.tools.watch import LIVE_PERIOD, WatchClient
@@ -84,10 +84,14 @@ def run_demo(seconds: float, *, plain: bool, console: Console) -> Exit:
     :param seconds: Duration of the motion.
     :param plain: Whether to print snapshots instead of a live table.
     :returns: ``Exit.OK`` if every published value agrees.
-    :raises UsageError: If rclpy is not installed.
+    :raises UsageError: If rclpy is not installed, or no ROS domain is free.
     """
-    # Also for the node of this process.
-    os.environ.update(ros_environment(os.environ))
+    with isolate_network(os.environ) as added:
+        os.environ.update(added)  # also for the node of this process
+        return _run_isolated(seconds, plain=plain, console=console)
+
+
+def _run_isolated(seconds: float, *, plain: bool, console: Console) -> Exit:
     state = WatchState('transmission_bridge')
     client = _DemoClient(state)
     try:

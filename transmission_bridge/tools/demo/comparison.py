@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import math
 import sys
 
+from transmission_bridge.errors import counted
 from transmission_bridge.tools.demo.formulas import Terms
 
 #: Seconds and nanoseconds.
@@ -98,7 +99,8 @@ class Comparison:
         if not self.compared:
             sentences.append(f'{self.topic}: no message could be compared')
         elif strange > _LOST * self.compared:
-            sentences.append(f'{self.topic}: {strange} messages with stamps of no input')
+            found = counted(strange, 'message')
+            sentences.append(f'{self.topic}: {found} with stamps of no input')
         return sentences
 
     def _store_sample(self, sample: JointSample, waiting: dict[Stamp, JointSample]) -> None:

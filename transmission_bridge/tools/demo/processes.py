@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import contextlib
 import json
 from pathlib import Path
@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 from transmission_bridge.resources import resource
+from transmission_bridge.tools.cli import UsageError
 
 #: Seconds before the next signal to a process that does not end.
 _PATIENCE = 3.0
@@ -47,27 +48,44 @@ simulated_driver:
 """
 
 
-def ros_environment(environment: Mapping[str, str]) -> dict[str, str]:
+@contextlib.contextmanager
+def isolate_network(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """
     Return variables that isolate the demo from other nodes, unless the user has set them.
 
+    A domain that it chooses belongs to this demo during the block.
+
     :param environment: The present environment.
+    :raises UsageError: If every domain has participants or belongs to another demo.
     """
     added = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
-    if not environment.get('ROS_DOMAIN_ID'):
-        added['ROS_DOMAIN_ID'] = str(next(filter(_is_free, _DOMAINS), _DOMAINS[0]))
-    return {name: value for name, value in added.items() if not environment.get(name)}
+    with contextlib.ExitStack() as stack:
+        if not environment.get('ROS_DOMAIN_ID'):
+            added['ROS_DOMAIN_ID'] = str(_claim_domain(stack))
+        yield {name: value for name, value in added.items() if not environment.get(name)}
 
 
-def _is_free(domain: int) -> bool:
-    """Return whether a domain has no participants on this machine."""
-    # The port of the first participant of a domain (DDSI-RTPS 9.6.1.1).
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(('', 7410 + 250 * domain))
-        except OSError:
-            return False
-    return True
+def _claim_domain(stack: contextlib.ExitStack) -> int:
+    """
+    Return a domain without participants on this machine, of which no other demo has the claim.
+
+    :param stack: Ends the claim.
+    """
+    for domain in _DOMAINS:
+        first = 7400 + 250 * domain
+        # DDS uses no port between the first one of a domain and those of its participants, from 10
+        # on (DDSI-RTPS 9.6.1.1). So one of them is the claim, which ends with this process.
+        claim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with contextlib.ExitStack() as sockets:
+            try:
+                sockets.enter_context(claim).bind(('127.0.0.1', first + 5))
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                    probe.bind(('', first + 10))
+            except OSError:
+                continue
+            stack.enter_context(sockets.pop_all())
+            return domain
+    raise UsageError('every ROS domain is in use on this machine: set ROS_DOMAIN_ID')
 
 
 class Child(subprocess.Popen[bytes]):

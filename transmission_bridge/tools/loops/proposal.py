@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transmission_bridge.description import RobotDescription
+from transmission_bridge.errors import counted
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.loops.found import Found, Motor, pose_between, Row
 from transmission_bridge.transmissions.linkage.component import (
@@ -299,7 +300,7 @@ def _find_drive(
             return Drive(driven, tuple(way))
         if way is given and given:
             raise UsageError(
-                f'--command: expected {len(driven)} independent joints of '
+                f'--command: expected {counted(len(driven), "independent joint")} of '
                 f'{", ".join(determined)}, found {", ".join(given)}'
             )
     return Drive(driven, choice=Choice('--command', len(driven), tuple(determined)))
@@ -367,7 +368,7 @@ def _solve_rows(
         return Coupling('', joints, motors, np.zeros((0, 0)), np.zeros(0), choice)
     if missing < 0 or np.linalg.matrix_rank(table) < len(joints):
         raise UsageError(
-            f'expected {len(joints)} independent rows for the joints {", ".join(joints)}, found '
+            f'expected {counted(len(joints), "independent row")} for {", ".join(joints)}, found '
             f'{", ".join(row.name for row in whole)}'
         )
     inverse = np.linalg.inv(table)

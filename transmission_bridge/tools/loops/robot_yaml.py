@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from transmission_bridge.description import RobotDescription
+from transmission_bridge.errors import counted
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.loops.found import (
     Found,
@@ -40,7 +41,7 @@ def read_robot_yaml(robot: RobotDescription, content: Any, file: str) -> Found:
     """
     pairs, types = read_list(content, 'closed_loop', file), read_list(content, 'type', file)
     if len(types) != len(pairs):
-        raise UsageError(f"'{file}': expected {len(pairs)} types, found {len(types)}")
+        raise UsageError(f"'{file}': expected {counted(len(pairs), 'type')}, found {len(types)}")
     below = {joint.name: joint.child for joint in robot.joints}
     links = [link.name for link in robot.links]
     loops, notes = [], []

@@ -17,7 +17,7 @@ import numpy as np
 
 from transmission_bridge.description.effective_limits import effective_limits
 from transmission_bridge.description.specs import RejectedTransmission, TransmissionSpec
-from transmission_bridge.errors import UnknownNameError
+from transmission_bridge.errors import counted, UnknownNameError
 from transmission_bridge.kinematics.ratios import find_ratios
 from transmission_bridge.tools.cli import Console, Exit, optional, printable
 from transmission_bridge.tools.files import check_output, write_output
@@ -329,7 +329,7 @@ def draw_curves(position: Any, ratio: Any, title: str, curves: Curves) -> None:
     ratios = np.where(np.abs(curves.ratios) > _CUT * typical, np.nan, curves.ratios)
     over = ''.join(f', {shorten_name(name)} at {value:.3g}' for name, value in curves.held.items())
     if curves.left_out:
-        over += f'; without {len(curves.left_out)} more joints'
+        over += f'; without {counted(len(curves.left_out), "more joint")}'
     if beyond := [f'{side} limit {x:.4g}' for side, x in limits if side not in shown]:
         over += f'\nnot in the picture: {", ".join(beyond)}'
     what = labels[0] if len(labels) == 1 else 'position'
@@ -507,7 +507,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     rejected = sum(block.is_rejected for block in blocks)
     if rejected:
         console.err.line(
-            f'{rejected} transmissions cannot be used and are drawn as rejected: see '
+            f'drawn as rejected: {counted(rejected, "transmission")}, see '
             f"'transmission_bridge check {printable(options.file)}'"
         )
     return Exit.ERRORS if rejected else Exit.OK

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.description.specs import JointSpec, LinkSpec
-from transmission_bridge.errors import in_other_unit, TransmissionError
+from transmission_bridge.errors import counted, in_other_unit, TransmissionError
 from transmission_bridge.transmissions.calls import Call
 from transmission_bridge.transmissions.linkage.structure import LoopSystem, Structure
 from transmission_bridge.transmissions.linkage.tree import (
@@ -79,7 +79,7 @@ class Component:
         if len(structure.commanded) != len(driven):
             raise TransmissionError(
                 'a mechanism of the linkage has different numbers of commanded and driven joints',
-                expected=f'{len(driven)} commanded joints for the driven '
+                expected=f'{counted(len(driven), "commanded joint")} for the driven '
                 + ', '.join(names[k] for k in driven),
                 found=', '.join(names[k] for k in structure.commanded) or 'none',
             )
@@ -267,8 +267,8 @@ def _require_size(what: str, found: int, loops: Sequence[Loop], n_parts: int = 1
     """Reject a cluster that would take minutes to close, before anything is compiled for it."""
     if found > MOST[what] * n_parts:
         raise TransmissionError(
-            f'the loops that {loops[0]} is connected with have too many {what}',
-            expected=f'at most {MOST[what]} in a part that moves by itself',
+            f'the loops that share joints with {loops[0]} have too many {what}',
+            expected=f'at most {MOST[what]} in an independent mechanism',
             found=str(found),
         )
 

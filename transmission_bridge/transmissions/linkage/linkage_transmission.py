@@ -12,6 +12,7 @@ from typing import cast, ClassVar
 import numpy as np
 
 from transmission_bridge.description.specs import ParameterSpec, RobotDescription
+from transmission_bridge.errors import counted
 from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
 from transmission_bridge.transmissions.linkage.component import (
@@ -248,7 +249,8 @@ def _list_facts(component: Component) -> list[str]:
     return [
         f'driven {join_names(structure.driven)}; commanded {join_names(structure.commanded)}; '
         f'passive {join_names(passive)}',
-        f'{len(structure.unknown)} unknowns, {len(structure.closures.owners)} equations of '
+        f'{counted(len(structure.unknown), "unknown")}, '
+        f'{counted(len(structure.closures.owners), "equation")} of '
         f'rank {structure.rank}; mobility {len(structure.driven) + len(structure.held)}, '
         f'of which {len(structure.held)} idle',
         'determined '

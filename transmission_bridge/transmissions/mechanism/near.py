@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, TypeAlias
 import casadi as ca
 import numpy as np
 
-from transmission_bridge.errors import TransmissionError
+from transmission_bridge.errors import counted, TransmissionError
 from transmission_bridge.transmissions.expressions import all_of, is_known, make_switch
 from transmission_bridge.transmissions.mechanism.elimination import (
     build_determinant,
@@ -110,7 +110,7 @@ class Near:
         if len(self.unknown) != len(mechanism.kept):
             raise TransmissionError(
                 f'{mechanism.what} do not determine the mechanism',
-                expected=f'{len(mechanism.kept)} coordinates to solve for',
+                expected=f'{counted(len(mechanism.kept), "coordinate")} to solve for',
                 found=f'{len(self.unknown)}',
             )
         blocks = self._sort_into_blocks(self.unknown)
