@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 
-from documents import DOCUMENTS
+from documents import DOCUMENTS, ROOT
 import numpy as np
 import pytest
 
@@ -30,9 +31,11 @@ def message():
 @pytest.fixture
 def folder(tmp_path):
     """Return a folder with the files that the documents tell to save."""
-    for name in ('first_robot.md', 'recordings.md', 'without_ros.md', 'several_drivers.md'):
+    for name in ('first_robot.md', 'operation.md', 'drivers.md'):
         for file, text in DOCUMENTS[name].files.items():
             (tmp_path / file).write_text(text, encoding='utf-8')
+    # The script that they tell to copy.
+    shutil.copy(ROOT / 'examples' / 'servo_arm' / 'command.py', tmp_path)
     return tmp_path
 
 

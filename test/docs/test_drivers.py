@@ -17,7 +17,7 @@ from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.transmissions.interfaces import FIELDS
 
-TEXT = DOCUMENTS['drivers.md'].text
+TEXT = DOCUMENTS['drivers.md'].section('Units')
 
 #: A transmission, and behind it a table of what the joint does.
 DRIVERS = re.findall(

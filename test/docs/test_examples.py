@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import os
+import re
+import shlex
 import shutil
 import signal
 import textwrap
@@ -34,12 +36,10 @@ LICENCE = ('Copyright 2026 The transmission_bridge authors', 'SPDX-License-Ident
         ('my_robot/my_robot/driver.py', '# {}\n#\n# {}\n'),
         ('my_robot/launch/my_robot.launch.py', '# {}\n#\n# {}\n'),
         ('my_robot/urdf/my_robot.urdf', '<!-- {} -->\n<!-- {} -->\n'),
-        ('servo_arm/servo_driver.py', '# {}\n#\n# {}\n'),
-        ('servo_arm/command.py', '# {}\n#\n# {}\n'),
     ],
 )
 def test_a_file_is_that_of_the_document(path, header):
-    """They have one text but for the licence."""
+    """They have one text, except for the licence."""
     file = ROOT / 'examples' / path
     text = file.read_text(encoding='utf-8')
     assert text.count(header.format(*LICENCE)) == 1
@@ -182,6 +182,23 @@ def test_the_offsets_follow_from_the_file_of_lerobot():
         middle = (each.range_min + each.range_max) / 2 / TURN * math.tau
         offset = (limits.lower + limits.upper) / 2 - middle / spec.mechanical_reduction
         assert abs(offset - spec.offset) < math.tau / TURN
+
+
+def test_the_command_of_the_document_finds_the_offsets_from_the_file_of_lerobot(tmp_path):
+    """It finds every offset but that of the roll, which was not swept."""
+    shutil.copytree(ARM, tmp_path / 'arm')
+    urdf = tmp_path / 'arm' / 'servo_arm.urdf'
+    unknown = re.sub('<offset>.*?</offset>', '<offset>0.0</offset>', urdf.read_text('utf-8'))
+    urdf.write_text(unknown, encoding='utf-8')
+    lines = [line for text in FIRST.snippets('bash') for line in text.splitlines()]
+    (line,) = [each for each in lines if '--lerobot' in each]
+    result = python('-m', *shlex.split(line), cwd=urdf.parent)
+    assert "'wrist_roll' is not known" in result.stdout + result.stderr
+    written = load_description(urdf.parent / 'my_arm.urdf')
+    for spec in ROBOT.robot.transmissions:
+        offset = written.transmission(spec.name).joints[0].offset
+        known = spec.name != 'wrist_roll_transmission'
+        assert abs(offset - known * spec.joints[0].offset) < math.tau / TURN, spec.name
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=6, max_size=6))

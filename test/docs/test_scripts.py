@@ -18,8 +18,7 @@ import pytest
 
 from transmission_bridge import load_description, RobotTransmissions
 
-HINGE = 'transmissions.hinge_transmission.joints.hinge'
-OFFSET, REDUCTION = f'{HINGE}.offset', f'{HINGE}.mechanical_reduction'
+OFFSET = 'transmissions.hinge_transmission.joints.hinge.offset'
 FIRST = DOCUMENTS['first_robot.md']
 
 
@@ -50,12 +49,11 @@ def test_the_first_robot_without_a_bridge(folder):
     bare = re.sub('<ros2_control.*</ros2_control>', '', urdf, flags=re.DOTALL)
     robot = RobotTransmissions(load_description(bare))
     assert (robot.actuator_names, robot.transmissions) == (('hinge',), {})
-    lines = [line for text in FIRST.snippets('bash') for line in text.splitlines()]
+    lines = FIRST.section('Check before anything moves').splitlines()
     commands = [line for line in lines if line.startswith('transmission_bridge ')]
     for line, words in zip(commands, ('0 errors, 0 warnings', '0.5', '-0.2'), strict=True):
         assert words in command(*shlex.split(line), cwd=folder)
-    for name, most in (('driver.py', 30), ('servo_driver.py', 34)):
-        assert len([line for line in FIRST.files[name].splitlines() if line.strip()]) <= most
+    assert len([line for line in FIRST.files['driver.py'].splitlines() if line.strip()]) <= 30
 
 
 @pytest.mark.ros
@@ -149,65 +147,7 @@ def test_two_drivers_with_the_same_names(start_script, start_bridge, peer, folde
     assert {each.stamp for each in commands['left']} <= {(3, 0)}
 
 
-# -- operating and recording without ROS ---------------------------------------------------------
-
-
-@pytest.fixture
-def operate(start_script):
-    """Return a function that runs ``operate.py``: its exit code, and what it said."""
-
-    def call(*words):
-        # Asked again where an answer was lost, or the name of a node is not known yet.
-        for _ in range(3):
-            code, said, errors = start_script('operate.py', *words).ended()
-            if 'no answer' not in errors and '_NODE_NAME_UNKNOWN_' not in said:
-                break
-        assert 'Traceback' not in errors, errors
-        return code, said
-
-    return call
-
-
-@pytest.mark.ros
-def test_a_bridge_is_operated(start_script, start_bridge, operate, peer, folder):
-    """Numbers are set, dumped and used again, joints zeroed, states of life and others seen."""
-    start_script('driver.py')
-    robot = folder / 'my_robot.urdf'
-    actuator = '<actuator name="hinge_motor" role="actuator1"'
-    limited = f'{actuator}><limit upper="900"/></actuator>'
-    robot.write_text(robot.read_text(encoding='utf-8').replace(f'{actuator}/>', limited))
-    bridge = start_bridge()
-    joints = peer.listen('joint_states')
-    peer.spin_until(lambda: joints, 'a joint')
-    assert operate('set', OFFSET, '0.25')[0] == 0
-    peer.spin_until(lambda: joints[-1].position[0] == 0.25, 'a joint at its offset')
-    code, dumped = operate('dump')
-    assert code == 0
-    assert dumped.startswith('/**:\n  ros__parameters:\n    transmissions.')
-    assert f'    {OFFSET}: 0.25\n' in dumped
-    assert '.lower: -.inf\n' in dumped
-    code, said = operate('set', REDUCTION, '0.0')
-    assert (code, 'other than zero' in said) == (1, True), said
-    code, said = operate('zero')
-    assert (code, 'hinge' in said) == (0, True)
-    peer.spin_until(lambda: joints[-1].position[0] == 0.0, 'a joint at zero')
-    code, said = operate('diagnostics')
-    assert code == 0
-    assert re.search(r'^OK .*transmission_bridge', said, re.MULTILINE), said
-    subscription = 'SUBSCRIPTION / transmission_bridge RELIABLE\n'
-    assert operate('info', '/joint_commands') == (0, subscription)
-    assert operate('deactivate') == (0, 'done\n')
-    assert peer.state() == 'inactive'
-    assert operate('deactivate')[0] == 1
-    assert bridge.stop() == 0
-
-    # What was dumped is a parameter file, for export and for the next start.
-    (folder / 'dumped.yaml').write_text(dumped, encoding='utf-8')
-    export = 'transmission_bridge export my_robot.urdf --params-file dumped.yaml'
-    assert '0.25' in command(*export.split(), cwd=folder)
-    del joints[:]
-    start_bridge('--params-file', folder / 'dumped.yaml')
-    peer.spin_until(lambda: joints and joints[-1].position[0] == 0.25, 'the number of the file')
+# -- recording without ROS -----------------------------------------------------------------------
 
 
 @pytest.mark.ros
@@ -219,9 +159,9 @@ def test_a_recording_is_made_and_converted(start_script, start_bridge, peer, fol
     joints = peer.listen('joint_states')
     assert start_script('command.py', 'hinge=0.5').ended() == (0, "{'hinge': 0.5}\n", '')
     peer.spin_until(lambda: joints and joints[-1].position[0] == 0.5, 'a joint at 0.5')
-    lines = ''.join(DOCUMENTS['recordings.md'].snippets('bash')).splitlines()
-    record, *convert = [shlex.split(line) for line in lines if not line.startswith('ros2 ')]
-    assert record[:2] == ['python3', 'record.py']
+    lines = DOCUMENTS['operation.md'].section('Recordings').splitlines()
+    programs = ('python3 record.py', 'transmission_bridge convert')
+    record, *convert = [shlex.split(line) for line in lines if line.startswith(programs)]
     script = start_script(*record[1:])
     os.set_blocking(script.stdout.fileno(), False)
     said = ''

@@ -92,7 +92,7 @@ def test_topics_and_services():
         assert topic.description.endswith('.')
 
 
-# -- security: docs/security.md, and the policy --------------------------------------------------
+# -- security: docs/operation.md, and the policy --------------------------------------------------
 
 NODE = 'transmission_bridge'
 
@@ -124,7 +124,7 @@ def policy():
 def test_directions_of_topics_for_security():
     """Each topic is in one row, which says its direction."""
     found = []
-    for row in DOCUMENTS['security.md'].rows('SROS2'):
+    for row in DOCUMENTS['operation.md'].rows('SROS2'):
         cell = row.split(' | ')[0]
         direction = re.search(r'\((in|out|services?)\b', cell)[1]
         if 'service' not in direction:
