@@ -1,9 +1,9 @@
 # Needs Python 3 and make; everything else is installed into virtual environments beside this file.
 
 PYTHON ?= python3
-# Everything is tested with Kilted on the newest Python that is here, and what touches rclpy and the
-# installation on $(PYTHON) as well.
-KILTED_PYTHON ?= $(shell .ci/newest_python $(PYTHON))
+# Everything is tested with Jazzy on the newest Python that is here; what touches rclpy and the
+# installation also with Kilted, on $(PYTHON).
+JAZZY_PYTHON ?= $(shell .ci/newest_python $(PYTHON))
 VENV ?= .venv
 PYTEST_ARGS ?=
 # A report of each part of the tests.
@@ -19,19 +19,20 @@ export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 # Hundreds of processes would compile this package each for itself.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-kilted test-core test-nodes test-pages test-jazzy campaign soak test-wheel test-colcon lint size prose clean
+.PHONY: demo test test-jazzy test-core test-nodes test-pages test-kilted campaign soak test-wheel test-colcon lint size prose clean
 
-demo: $(VENV)/kilted.installed
+# Leaves an environment in which tune and watch run.
+demo: $(VENV)/jazzy.installed
 	$(VENV)/bin/transmission_bridge demo
 
 # Ends with a line that says what ran, also if something failed.
 test:
 	@rm -rf $(REPORTS); status=0; \
-	  $(MAKE) --no-print-directory lint test-kilted test-jazzy || status=$$?; \
+	  $(MAKE) --no-print-directory lint test-jazzy test-kilted || status=$$?; \
 	  $(PYTHON) .ci/summary $(REPORTS); exit $$status
 
 # Side by side: tests of nodes wait, and the others compute on what they leave of the processors.
-test-kilted: $(VENV)/test.installed
+test-jazzy: $(VENV)/test.installed
 	$(MAKE) --no-print-directory --jobs=2 test-core test-nodes
 	$(MAKE) --no-print-directory test-pages
 
@@ -47,18 +48,18 @@ test-pages: $(VENV)/test.installed
 	$(VENV)/bin/python -m pytest -m pages --junitxml=$(REPORTS)/pages.xml $(PYTEST_ARGS)
 
 # Only what depends on the version of rclpy is run again: it is in these folders.
-test-jazzy: $(VENV)-jazzy/jazzy.installed
-	$(VENV)-jazzy/bin/python -m pytest -n $(JOBS) --dist worksteal -m versions \
-	  test/ros test/messages --junitxml=$(REPORTS)/jazzy.xml $(PYTEST_ARGS)
+test-kilted: $(VENV)-kilted/kilted.installed
+	$(VENV)-kilted/bin/python -m pytest -n $(JOBS) --dist worksteal -m versions \
+	  test/ros test/messages --junitxml=$(REPORTS)/kilted.xml $(PYTEST_ARGS)
 
 # All tests, the random ones long, and those marked `campaign`; a campaign with a program of its
 # own is a further line here.
 campaign: export TRANSMISSION_BRIDGE_CAMPAIGN = $(CAMPAIGN)
-campaign: test-kilted
+campaign: test-jazzy
 	$(VENV)/bin/python benchmarks/soak.py --seconds 600 --gate
 
 # Half a minute at 1 kHz both ways: every message answered, and no memory lost.
-soak: $(VENV)/kilted.installed
+soak: $(VENV)/jazzy.installed
 	$(VENV)/bin/python benchmarks/soak.py --seconds 30 --gate
 
 # As users without ROS install it: a wheel, tested without the source.
@@ -82,28 +83,28 @@ size:
 prose:
 	$(PYTHON) .ci/prose.py transmission_bridge README.md docs
 
-$(VENV)/kilted.installed: setup.py
-	$(KILTED_PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --editable '.[kilted]'
+$(VENV)/jazzy.installed: setup.py
+	$(JAZZY_PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --editable '.[jazzy,cli,tune]'
 	touch $@
 
-$(VENV)/test.installed: $(VENV)/kilted.installed
-	$(VENV)/bin/python -m pip install --quiet --editable '.[kilted,test]'
+$(VENV)/test.installed: $(VENV)/jazzy.installed
+	$(VENV)/bin/python -m pip install --quiet --editable '.[jazzy,test]'
 	touch $@
 
-$(VENV)-jazzy/jazzy.installed: setup.py
-	$(PYTHON) -m venv $(VENV)-jazzy
-	$(VENV)-jazzy/bin/python -m pip install --quiet --editable '.[jazzy,test-core]'
+$(VENV)-kilted/kilted.installed: setup.py
+	$(PYTHON) -m venv $(VENV)-kilted
+	$(VENV)-kilted/bin/python -m pip install --quiet --editable '.[kilted,test-core]'
 	touch $@
 
 # Only the dependencies, of this package and of colcon: the package itself comes from its wheel, or
 # from the workspace.
 $(VENV)-installed/dependencies.installed: setup.py
 	$(PYTHON) -m venv $(VENV)-installed
-	$(VENV)-installed/bin/python -m pip install --quiet '.[kilted,test-core]' colcon-common-extensions
+	$(VENV)-installed/bin/python -m pip install --quiet '.[jazzy,test-core]' colcon-common-extensions
 	$(VENV)-installed/bin/python -m pip uninstall --quiet --yes transmission_bridge
 	rm -rf build
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-jazzy $(VENV)-installed build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-kilted $(VENV)-installed build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,12 +10,12 @@ from setuptools import find_packages, setup
 
 PACKAGE = 'transmission_bridge'
 
-KILTED = ['rclpy[fastrtps]==9.1.*'] + [
-    f'{name}==5.5.*'
+JAZZY = ['rclpy[fastrtps]==7.1.*'] + [
+    f'{name}==5.3.*'
     for name in ('sensor-msgs', 'std-msgs', 'std-srvs', 'trajectory-msgs', 'diagnostic-msgs')
 ]
-JAZZY = ['rclpy[fastrtps]==7.1.*'] + [
-    requirement.replace('==5.5.*', '==5.3.*') for requirement in KILTED[1:]
+KILTED = ['rclpy[fastrtps]==9.1.*'] + [
+    requirement.replace('==5.3.*', '==5.5.*') for requirement in JAZZY[1:]
 ]
 PLOT = ['matplotlib>=3.6']
 CLI = ['rich>=10', 'argcomplete>=3', 'PyYAML']
@@ -28,7 +28,7 @@ TEST_CORE = ['pytest>=7', 'pytest-xdist', 'hypothesis>=6', *MECHANISMS]
 #: Peers that some tests compare with; those tests are skipped where a wheel is missing.
 PEERS = ['mujoco', 'pin', 'idyntree', 'mcap>=1.2']
 TEST = [
-    *(*TEST_CORE, 'ruff==0.17.*', 'mypy', 'lxml-stubs', 'playwright'),
+    *(*TEST_CORE, 'ruff==0.17.*', 'mypy', 'lxml-stubs', 'playwright', 'catkin_pkg'),
     *(*PLOT, *CLI, *BAGS, *CALIBRATE, *TUNE, *PEERS),
 ]
 
@@ -71,8 +71,8 @@ setup(
     python_requires='>=3.10',
     install_requires=['setuptools', 'numpy>=1.21', 'lxml>=4.8'],
     extras_require={
-        'kilted': [f'ros-{requirement}' for requirement in KILTED],
         'jazzy': [f'ros-{requirement}' for requirement in JAZZY],
+        'kilted': [f'ros-{requirement}' for requirement in KILTED],
         'plot': PLOT,
         'cli': CLI,
         'bags': BAGS,
@@ -94,6 +94,7 @@ setup(
     long_description=Path(__file__).with_name('README.md').read_text(encoding='utf-8'),
     long_description_content_type='text/markdown',
     license='Apache-2.0',
+    license_files=['LICENSE'],
     keywords=['ROS', 'ROS 2', 'transmission', 'URDF', 'ros2_control', 'robotics'],
     classifiers=[
         'Development Status :: 4 - Beta',
@@ -105,6 +106,7 @@ setup(
         'Programming Language :: Python :: 3.12',
         'Programming Language :: Python :: 3.13',
         'Topic :: Scientific/Engineering',
+        'Typing :: Typed',
     ],
     entry_points={
         'console_scripts': [

@@ -35,6 +35,20 @@ def test_versions_agree():
     assert headings[0] == 'Forthcoming' or headings[0].startswith(version)
 
 
+@pytest.mark.filterwarnings('ignore:nodes.Node.traverse:DeprecationWarning')
+def test_bloom_can_read_the_changelog():
+    """With the version that a release writes over Forthcoming; at most 40 lines, all features."""
+    changelog = pytest.importorskip('catkin_pkg.changelog', reason='catkin_pkg is not installed')
+    text = (ROOT / 'CHANGELOG.rst').read_text(encoding='utf-8')
+    released = text.replace('Forthcoming\n-----------', '0.1.0 (2026-12-01)\n------------------')
+    found = changelog.Changelog()
+    changelog.populate_changelog_from_rst(found, released)
+    ((version, _, (introduction, features)),) = found.foreach_version()
+    assert version == MANIFEST.findtext('version')
+    assert 'Changed' in str(introduction)
+    assert 20 < len(features.items) <= len(text.splitlines()) <= 40
+
+
 def test_the_manifest_is_of_format_3_under_apache():
     """The manifest is what REP 149 asks for."""
     assert MANIFEST.get('format') == '3'

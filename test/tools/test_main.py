@@ -97,7 +97,7 @@ def test_without_ros_one_sentence_says_how_to_get_it(command):
     """Exit code 2."""
     done = _run_without(['rclpy'], command)
     assert (done.returncode, done.stdout) == (2, b'')
-    assert b"pip install '.[kilted]'" in done.stderr
+    assert b"pip install '.[jazzy]'" in done.stderr
     assert done.stderr.count(b'\n') == 1
 
 

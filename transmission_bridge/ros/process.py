@@ -192,7 +192,7 @@ _CHECK, _LATE, _RELIEF, _SAID_AGAIN = 0.5, 1.0, 10.0, 60.0
 
 _NO_ROS = (
     'rclpy is not installed: source a ROS 2 installation, or install the wheels with pip install '
-    "'.[kilted]' (or '.[jazzy]') in a checkout of transmission_bridge"
+    "'.[jazzy]' (or '.[kilted]') in a checkout of transmission_bridge"
 )
 
 

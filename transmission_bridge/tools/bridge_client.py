@@ -394,5 +394,5 @@ def _find_ros(name: str) -> Any:
     except ModuleNotFoundError as error:
         raise UsageError(
             f'{error.name} is not installed: source a ROS 2 installation, or '
-            "pip install '.[kilted]' (or '.[jazzy]') in a checkout of transmission_bridge"
+            "pip install '.[jazzy]' (or '.[kilted]') in a checkout of transmission_bridge"
         ) from None
