@@ -134,7 +134,27 @@ def start_nodes(children: list[Child], environment: Mapping[str, str], folder: P
     )
     words = ('--ros-args', '--params-file', str(parameters))
     for name, module in NODES.items():
-        children.append(Child(name, (module, *words), environment, folder / f'{name}.log'))
+        # An exception of a signal between the fork and the end of Popen would lose the process.
+        with _defer_signals():
+            children.append(Child(name, (module, *words), environment, folder / f'{name}.log'))
+
+
+@contextlib.contextmanager
+def _defer_signals() -> Iterator[None]:
+    """Handle signals that come during the block after it. Only for the main thread."""
+    received: list[int] = []
+    before = {
+        number: signal.signal(number, lambda received_number, _: received.append(received_number))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if callable(signal.getsignal(number))
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if received:
+        signal.raise_signal(received[0])
 
 
 def end_processes(children: Sequence[Child]) -> None:
