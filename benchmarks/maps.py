@@ -283,7 +283,7 @@ def mechanisms() -> list[tuple[str, MechanismTransmission, tuple]]:
 class UniversalJoint(EquationTransmission):
     """A universal joint, bent by 37 degrees."""
 
-    api_version = 2
+    api_version = 1
 
     def range(self) -> Domain:
         """Return almost a turn."""

@@ -347,7 +347,7 @@ def test_a_number_is_rejected_with_its_reason(build, linkages):
 class Tendon(LinearTransmission):
     """A tendon on a pulley, whose radius may be any number but zero."""
 
-    api_version = 2
+    api_version = 1
 
     @classmethod
     def from_spec(cls, reader):
@@ -361,7 +361,7 @@ class Tendon(LinearTransmission):
 class Yoke(EquationTransmission):
     """A Scotch yoke."""
 
-    api_version = 2
+    api_version = 1
     parameters = (
         Parameter('radius', 'Radius', 'm', minimum=1e-6),
         Parameter('shift', 'Shift', 'm', default=0.0),

@@ -205,7 +205,7 @@ def cut_off(t, inner, direction, interface, values, **options):
 class LosesPower(LinearTransmission):
     """A matrix, and not its inverse."""
 
-    api_version = 2
+    api_version = 1
 
     def __init__(self) -> None:
         super().__init__([[2.0]], inverse=[[0.5000001]])

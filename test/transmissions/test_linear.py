@@ -24,7 +24,7 @@ from transmission_bridge.transmissions.tunable import LiveNumber
 class Matrix(LinearTransmission):
     """A linear transmission of any matrix."""
 
-    api_version = 2
+    api_version = 1
 
 
 @pytest.mark.parametrize(

@@ -296,7 +296,7 @@ PLUGINS = {
 def with_plugins(registry_of):
     """Return a function that builds a robot with the plugins above."""
     types = [
-        type(name, (LinearTransmission,), {'api_version': 2, 'from_spec': classmethod(build)})
+        type(name, (LinearTransmission,), {'api_version': 1, 'from_spec': classmethod(build)})
         for name, build in PLUGINS.items()
     ]
     return lambda line: built(line, registry=registry_of(*types) if 'me/' in line else None)

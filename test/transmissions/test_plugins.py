@@ -36,7 +36,7 @@ class Gear(LinearTransmission):
     More text.
     """
 
-    api_version = 2
+    api_version = 1
 
     @classmethod
     def from_spec(cls, reader):
@@ -144,9 +144,9 @@ def test_a_failing_import_is_tried_once(write_module, tmp_path):
 NO_KIND = r'is not a matrix, an equation or a table; .*docs/writing_a_transmission\.md'
 # fmt: off
 NO_TYPES = [
-    ('class T(Gear): api_version = 1', 'api_version 1, this transmission_bridge has 2; install'),
+    ('class T(Gear): api_version = 0', 'api_version 0, this transmission_bridge has 1; install'),
     ('class T(LinearTransmission): from_spec = Gear.from_spec', 'api_version None'),
-    ('class T(LinearTransmission): api_version = 2', 'does not define from_spec'),
+    ('class T(LinearTransmission): api_version = 1', 'does not define from_spec'),
     ('class T(Gear): joint_to_actuator = Gear.map', f'defines joint_to_actuator and therefore {NO_KIND}'),  # noqa: E501
     ('class T(MechanismTransmission): _build_parts = map', f'defines _build_parts and therefore {NO_KIND}'),  # noqa: E501
     ('class T(EquationTransmission): evaluate = map', f'defines evaluate and therefore {NO_KIND}'),
@@ -257,7 +257,7 @@ def test_plugins_are_imported_when_their_type_is_used():
 class Gear(LinearTransmission):
     """A gear of ratio two."""
 
-    api_version = 2
+    api_version = 1
 
     @classmethod
     def from_spec(cls, reader):

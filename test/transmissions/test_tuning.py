@@ -219,7 +219,7 @@ def test_the_encoder_flag_can_be_set_and_cleared(t):
 class Fussy(LinearTransmission):
     """A plugin that fails in its own way for some values."""
 
-    api_version = 2
+    api_version = 1
 
     @classmethod
     def from_spec(cls, reader):

@@ -61,7 +61,7 @@ class CoupledTransmission(LinearTransmission):
         number is not finite.
     """
 
-    api_version: ClassVar[int] = 2
+    api_version: ClassVar[int] = 1
 
     def __init__(
         self,

@@ -59,7 +59,7 @@ class CrankSliderTransmission(EquationTransmission):
         finite, or the linkage cannot be closed.
     """
 
-    api_version: ClassVar[int] = 2
+    api_version: ClassVar[int] = 1
 
     def __init__(
         self,

@@ -40,7 +40,7 @@ class FourBarLinkageTransmission(LinearTransmission):
     :raises TransmissionError: If a reduction is zero or a number is not finite.
     """  # noqa: E501 (a table row cannot be broken)
 
-    api_version: ClassVar[int] = 2
+    api_version: ClassVar[int] = 1
 
     def __init__(
         self,

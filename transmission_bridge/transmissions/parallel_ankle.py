@@ -53,7 +53,7 @@ class ParallelAnkleTransmission(EquationTransmission):
     :raises TransmissionError: If a dimension is invalid or the rods do not reach any position.
     """
 
-    api_version: ClassVar[int] = 2
+    api_version: ClassVar[int] = 1
     actuators_turn: bool = True
     members = (2, 2)
 

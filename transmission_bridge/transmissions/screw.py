@@ -37,7 +37,7 @@ class ScrewTransmission(LinearTransmission):
     :raises TransmissionError: If lead or reduction is zero or a number is not finite.
     """  # noqa: E501 (a table row cannot be broken)
 
-    api_version: ClassVar[int] = 2
+    api_version: ClassVar[int] = 1
     actuators_turn: bool = True
 
     def __init__(

@@ -38,7 +38,7 @@ class SimpleTransmission(LinearTransmission):
     :raises TransmissionError: If the reduction is zero or a number is not finite.
     """
 
-    api_version: ClassVar[int] = 2
+    api_version: ClassVar[int] = 1
 
     def __init__(self, reduction: float, joint_offset: float = 0.0) -> None:
         ratio = as_ratios('reduction', (reduction,), 1)

@@ -59,7 +59,7 @@ class TabulatedTransmission(MechanismTransmission):
         number is not finite.
     """
 
-    api_version: ClassVar[int] = 2
+    api_version: ClassVar[int] = 1
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from transmission_bridge.transmissions.spec_reader import SpecReader
 
 #: Version of this contract. A plugin states the implemented version as ``api_version``.
-API_VERSION = 2
+API_VERSION = 1
 
 #: Methods that are derived from the matrix, equation or table of a type. A type with functions of
 #: numbers in their place, such as ``evaluate``, cannot be compiled.
@@ -68,7 +68,7 @@ class Transmission(ABC):
     :class:`~transmission_bridge.transmissions.linear.LinearTransmission`,
     :class:`~transmission_bridge.transmissions.equation_transmission.EquationTransmission` or
     :class:`~transmission_bridge.transmissions.tabulated.TabulatedTransmission`, states a matrix,
-    an equation or a table, sets ``api_version = 2`` and defines :meth:`from_spec`. The maps are
+    an equation or a table, sets ``api_version = 1`` and defines :meth:`from_spec`. The maps are
     derived and must not be overridden.
 
     Arrays have shape ``(..., n_actuators)`` or ``(..., n_joints)`` with any leading batch axes, in

@@ -24,7 +24,7 @@ class CardanTransmission(EquationTransmission):
     has an equation. It is omitted to show that a plugin does not need one.
     """
 
-    api_version = 2
+    api_version = 1
     parameters = (
         Parameter('bend', 'Angle between the shafts', 'rad', minimum=-1.4, maximum=1.4),
         Parameter(

@@ -107,7 +107,7 @@ def evaluate(t: EquationTransmission, x: np.ndarray) -> tuple[np.ndarray, np.nda
 class Equation(EquationTransmission):
     """Base of the equations below."""
 
-    api_version = 2
+    api_version = 1
 
 
 class Sine(Equation):

@@ -234,7 +234,7 @@ def _coupled(name, rows, actuators, offsets=()):
 class Bow(EquationTransmission):
     """``q = sinh(a)``."""
 
-    api_version = 2
+    api_version = 1
 
     def range(self):
         """Return two radians each way."""
@@ -249,7 +249,7 @@ class Bow(EquationTransmission):
 class Bent(EquationTransmission):
     """One motor bends a finger with a lagging second joint: ``q = (a, sin(a))``."""
 
-    api_version = 2
+    api_version = 1
     members = (1, 2)
 
     def range(self):

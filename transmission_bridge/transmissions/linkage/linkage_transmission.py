@@ -71,7 +71,7 @@ class LinkageTransmission(MechanismTransmission):
     :raises TransmissionError: If the linkage does not close or does not determine its joints.
     """
 
-    api_version: ClassVar[int] = 2
+    api_version: ClassVar[int] = 1
 
     def __init__(
         self,
