@@ -289,8 +289,7 @@ def _compile() -> None:
     only libm, bounded time, with a test. The printed operations are the numbers that one
     call computes, near the last solution and at most.
 
-    exit code: 0 done, 1 FILE has errors, or differs from the folder of --check, 2 a
-    transmission computes with numpy.
+    exit code: 0 done, 1 FILE has errors, or differs from the folder of --check.
 
       transmission_bridge compile robot.urdf --output arm_map
       transmission_bridge compile robot.urdf --check arm_map
