@@ -17,7 +17,8 @@ import pytest
 from transmission_bridge.bridge.diagnostics import ERROR, OK, Status, WARN
 from transmission_bridge.tools.bridge_client import BridgeClient, find_bridge_reports
 from transmission_bridge.tools.cli import Console, Stream
-from transmission_bridge.tools.watch_screen import make_screen, open_keys, open_screen, Pager
+from transmission_bridge.tools.keys import open_keys
+from transmission_bridge.tools.watch_screen import make_screen, open_screen, Pager
 from transmission_bridge.tools.watch_state import AGE, CLAMPED, find_missing_sides, WatchState
 
 TOPICS = ('actuator_states', 'actuator_commands', 'joint_states', 'joint_commands')

@@ -10,16 +10,14 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatch
 import math
-import os
 import re
-import select
 import sys
 import textwrap
 import time
-from typing import Any
 
 from transmission_bridge.bridge.diagnostics import ERROR, WARN
 from transmission_bridge.tools.cli import columns_of, Console, live_table, optional, printable
+from transmission_bridge.tools.keys import open_keys
 from transmission_bridge.tools.watch_state import AGE, CLAMPED, WatchRow, WatchState
 
 #: A line of text, and its style as rich names it.
@@ -194,38 +192,6 @@ def _format_value(column: str, value: float) -> str:
 
 
 # -- The terminal --------------------------------------------------------------------------------
-
-
-@contextmanager
-def open_keys(file: Any) -> Iterator[Callable[[], str]]:
-    """
-    Yield a function that returns the keys pressed since its last call, without waiting.
-
-    In this context the terminal does not echo keys or wait for Enter; Ctrl-C still works.
-
-    :param file: Standard input; if it is not a terminal there are no keys.
-    """
-    try:
-        import termios
-        import tty
-
-        number = file.fileno()
-        before = termios.tcgetattr(number)
-    except (ImportError, OSError, ValueError, AttributeError, termios.error):
-        yield lambda: ''
-        return
-
-    def read_keys() -> str:
-        found = b''
-        while select.select([number], [], [], 0.0)[0] and (some := os.read(number, 1024)):
-            found += some
-        return found.decode(errors='ignore')
-
-    try:
-        tty.setcbreak(number)
-        yield read_keys
-    finally:
-        termios.tcsetattr(number, termios.TCSADRAIN, before)
 
 
 @contextmanager

@@ -583,7 +583,8 @@ class PageView:
     def _show_difference(self, _: Any) -> None:
         self._saved, self._written = None, ''
         try:
-            saved = self._model.render_file(self._session.settings.output or 'robot.urdf')
+            output = self._session.settings.output or 'robot.urdf'
+            saved = self._model.render_file(output, self._session.robot.bridge)
         except (UsageError, TransmissionBridgeError) as error:
             self._difference = format_note(str(error), 'bad')
         else:
