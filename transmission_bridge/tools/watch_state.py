@@ -257,10 +257,10 @@ def _merge_sentences(sentences: Sequence[str]) -> list[str]:
             parts = [sentence]
         groups.setdefault(tuple(parts[::2]), []).append(parts[1::2])
     merged = []
-    for parts, rows in groups.items():
+    for pieces, rows in groups.items():
         columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
         names = [shortened([f"'{name}'" for name in column], show=str) for column in columns]
-        words = [part + name for part, name in zip(parts, [*names, ''], strict=True)]
+        words = [part + name for part, name in zip(pieces, [*names, ''], strict=True)]
         merged.append(''.join(words))
     return merged
 
