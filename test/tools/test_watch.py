@@ -17,7 +17,8 @@ import pytest
 from transmission_bridge.bridge.diagnostics import ERROR, OK, Status, WARN
 from transmission_bridge.tools.bridge_client import BridgeClient, find_bridge_reports
 from transmission_bridge.tools.cli import Console, Stream
-from transmission_bridge.tools.watch_screen import make_screen, open_keys, open_screen, Pager
+from transmission_bridge.tools.keys import open_keys
+from transmission_bridge.tools.watch_screen import make_screen, open_screen, Pager
 from transmission_bridge.tools.watch_state import AGE, CLAMPED, find_missing_sides, WatchState
 
 TOPICS = ('actuator_states', 'actuator_commands', 'joint_states', 'joint_commands')
@@ -130,6 +131,29 @@ def test_clamps_are_summed_over_the_sources_and_the_worst_trouble_stands_first()
     assert state.list_troubles() == []
 
 
+def test_a_finding_is_not_repeated_for_each_actuator():
+    """One sentence names the first of them; their transmissions repeat nothing."""
+    state, names = WatchState(), [f'm{n}' for n in range(7)]
+    turns = [f"the turn of '{each}' is unknown: no turn keeps 'j_{each}' inside" for each in names]
+    late = f'no fresh state of {", ".join(names)}'
+    values = (('stale', ', '.join(names)),)
+    parts = [Status('actuators', ERROR, '; '.join([late, *turns, "it's odd"]), values)]
+    parts += [
+        Status(f'transmission t_{each}', ERROR, f'no fresh state of {each}{more}', ())
+        for each, more in zip(names, ['; NaN', *[''] * 6], strict=True)
+    ]
+    hear(state, 1.0, *parts)
+    assert state.list_findings() == [
+        (ERROR, 'bridge: actuators: no fresh state of m0, m1, m2, m3, m4 and 2 more; '
+                "the turn of 'm0', 'm1', 'm2', 'm3', 'm4' and 2 more is unknown: no turn keeps "
+                "'j_m0', 'j_m1', 'j_m2', 'j_m3', 'j_m4' and 2 more inside; it's odd"),
+        (ERROR, 'bridge: transmission t_m0: NaN'),
+    ]  # fmt: skip
+    # Without the status of the actuators each transmission counts.
+    hear(state, 2.0, *parts[1:])
+    assert len(state.list_findings()) == 7
+
+
 def test_topics_and_rows_of_drivers_are_those_that_the_bridge_names():
     """
     Nothing is said of the usual topic where drivers have others.
@@ -179,7 +203,12 @@ def test_units_of_drivers_stand_behind_the_actuators_that_have_any():
     (line,) = (line for line in lines_of(state) if line.startswith('left/m1'))
     assert line.endswith('turn, rpm, A')
     assert 'turn, rpm, A' in ''.join(lines_of(state, size=(200, 24)))
-    assert 'rpm' not in ''.join(lines_of(state, size=(40, 24)))
+    # Without room for a column a line names the actuators.
+    assert "POS, VEL, EFF of 'left/m1': turn, rpm, A" in lines_of(state, size=(40, 20))
+    values = tuple((f'units {side}m{n}', 'tick') for side in ('', 'left/') for n in (1, 2))
+    hear(state, 1.0, *parts, Status('actuators', OK, 'all known', values))
+    lines = lines_of(state, size=(40, 20))
+    assert [line for line in lines if 'tick' in line] == ['POS, VEL, EFF of actuators: tick']
 
 
 ALL, DRIVER, JOINTS = 'actuator_states joint_states', 'actuator_states', 'joint_states'

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 import importlib
+import os
 import time
 from typing import Any
 
@@ -20,7 +22,7 @@ from transmission_bridge.messages.joint_state import (
     LayoutTable,
     record_from_message,
 )
-from transmission_bridge.tools.cli import UsageError
+from transmission_bridge.tools.cli import FailedError, UsageError
 
 #: The lifecycle state in which a bridge works.
 ACTIVE = 'active'
@@ -32,6 +34,10 @@ _GONE = 3.5
 #: Seconds after which a request counts as lost.
 _PATIENCE = 3.0
 
+#: Seconds in which a running bridge is found: discovery takes time, and diagnostics are published
+#: once a second.
+_DISCOVERY = 8.0
+
 #: Seconds to wait for a message at a time.
 _STEP = 0.02
 
@@ -40,10 +46,12 @@ _LIFE_CYCLE, _STATE = 'life cycle', 'state'
 
 #: Services of a bridge, and their types.
 _SERVICES = {
-    'list_parameters': 'ListParameters',
-    'get_parameters': 'GetParameters',
-    'set_parameters_atomically': 'SetParametersAtomically',
-    'store_numbers': 'SetParametersAtomically',
+    'list_parameters': 'rcl_interfaces.srv.ListParameters',
+    'get_parameters': 'rcl_interfaces.srv.GetParameters',
+    'set_parameters_atomically': 'rcl_interfaces.srv.SetParametersAtomically',
+    'store_numbers': 'rcl_interfaces.srv.SetParametersAtomically',
+    'zero': 'std_srvs.srv.Trigger',
+    'zero_from_absolute': 'std_srvs.srv.Trigger',
 }
 
 _JOINT_STATE = 'sensor_msgs.msg.JointState'
@@ -108,7 +116,7 @@ class BridgeClient:
     :ivar node: The node.
     :ivar bridge: Full name of the bridge, with the leading slash.
     :ivar reports: The latest report of each bridge, by :attr:`BridgeReport.name`.
-    :raises UsageError: If rclpy is not installed, ROS cannot be used, or the namespace is invalid.
+    :raises UsageError: If rclpy is not installed, ROS cannot be used, or the name is invalid.
     """
 
     def __init__(self, name: str, bridge: str = '') -> None:
@@ -143,12 +151,17 @@ class BridgeClient:
         # By the future of each request: its client, its deadline, and the callback.
         self._requests: dict[Any, tuple[Any, float, Callable[[Any, str], None]]] = {}
         self._services = {
-            service: self.node.create_client(
-                _find_ros(f'rcl_interfaces.srv.{kind}'), f'{self.bridge}/{service}'
-            )
+            service: self._make_client(kind, f'{self.bridge}/{service}')
             for service, kind in _SERVICES.items()
             if bridge
         }
+
+    def _make_client(self, kind: str, service: str) -> Any:
+        try:
+            return self.node.create_client(_find_ros(kind), service)
+        except _find_ros('rclpy.exceptions.InvalidServiceNameException'):
+            self.close()
+            raise UsageError(f"'{self.bridge}' is not a valid name of a node") from None
 
     def _listen_to(
         self,
@@ -185,6 +198,25 @@ class BridgeClient:
         self._executor.shutdown()
         self.node.destroy_node()
         self._context.try_shutdown()
+
+    def wait_for_bridge(self, seconds: float) -> bool:
+        """Handle callbacks until the bridge is present, and return whether it is."""
+        end = time.monotonic() + seconds
+        while not self.is_present and time.monotonic() < end:
+            self.spin_for(_STEP)
+        return self.is_present
+
+    def wait_for_answer(self, send: Callable[[Callable[..., None]], None]) -> tuple[Any, ...]:
+        """
+        Send a request, handle callbacks until it is answered or lost, and return the answer.
+
+        :param send: One of the requests below, without its argument ``answered``.
+        """
+        answers: list[tuple[Any, ...]] = []
+        send(lambda *answer: answers.append(answer))
+        while not answers:
+            self.spin_for(_STEP)
+        return answers[0]
 
     # -- diagnostics -----------------------------------------------------------------------------
 
@@ -269,6 +301,18 @@ class BridgeClient:
 
     # -- parameters ------------------------------------------------------------------------------
 
+    def list_parameters(self, answered: Callable[[list[str], str], None]) -> None:
+        """
+        Request the names of all parameters of the bridge.
+
+        :param answered: Receives the names, and the reason if there is no answer.
+        """
+
+        def forward(response: Any, reason: str) -> None:
+            answered([] if reason else [*response.result.names], reason)
+
+        self._send_request('list_parameters', {}, forward)
+
     def get_parameters(
         self,
         names: Sequence[str],
@@ -285,13 +329,13 @@ class BridgeClient:
         :param prefix: Also requests all parameters with this prefix.
         """
 
-        def request_listed(response: Any, reason: str) -> None:
+        def request_listed(listed: list[str], reason: str) -> None:
             if reason:
                 answered({}, reason)
                 return
             asked = [
                 name
-                for name in response.result.names
+                for name in listed
                 if name in names or (prefix is not None and name.startswith(prefix))
             ]
             self._send_request('get_parameters', {'names': asked}, partial(forward, asked))
@@ -299,13 +343,14 @@ class BridgeClient:
         def forward(asked: Sequence[str], response: Any, reason: str) -> None:
             answered({} if reason else _name_values(asked, response.values), reason)
 
-        self._send_request('list_parameters', {}, request_listed)
+        self.list_parameters(request_listed)
 
     def set_parameters(self, values: Mapping[str, Any], answered: Callable[[str], None]) -> None:
         """
         Set parameters of the bridge atomically.
 
-        :param values: By name; a float sets a double.
+        :param values: By name; a float sets a double. A message ``ParameterValue`` is sent as it
+            is, see :func:`read_parameter_value`.
         :param answered: Receives the reason if they were not set, else an empty text.
         """
         self._set_values('set_parameters_atomically', values, lambda reason, _: answered(reason))
@@ -330,10 +375,33 @@ class BridgeClient:
             answered(reason, result.reason if result is not None and not reason else '')
 
         parameter = _find_ros('rclpy.parameter.Parameter')
+        message, kind = (
+            _find_ros(f'rcl_interfaces.msg.{name}') for name in ('Parameter', 'ParameterValue')
+        )
         messages = [
-            parameter(name, value=value).to_parameter_msg() for name, value in values.items()
+            message(name=name, value=value)
+            if isinstance(value, kind)
+            else parameter(name, value=value).to_parameter_msg()
+            for name, value in values.items()
         ]
         self._send_request(service, {'parameters': messages}, forward)
+
+    def zero_joints(self, answered: Callable[[str, str], None], *, absolute: bool = False) -> None:
+        """
+        Set offsets from the present positions, as the parameters of the bridge say.
+
+        :param answered: Receives the reason if they were not set, and what was set.
+        :param absolute: Whether absolute encoders give the positions of the joints.
+        """
+
+        def forward(response: Any, reason: str) -> None:
+            is_set = not reason and response.success
+            words = '' if reason else response.message
+            answered(
+                '' if is_set else reason or words or 'rejected without a reason', words * is_set
+            )
+
+        self._send_request('zero_from_absolute' if absolute else 'zero', {}, forward)
 
     def follow_parameters(self, changed: Callable[[dict[str, Any], list[str]], None]) -> None:
         """
@@ -380,6 +448,72 @@ def _name_values(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
     """Return parameter values by name, as Python objects."""
     as_python = _find_ros('rclpy.parameter.parameter_value_to_python')
     return dict(zip(names, map(as_python, values), strict=False))
+
+
+@contextmanager
+def open_bridge(name: str, bridge: str) -> Iterator[BridgeClient]:
+    """
+    Yield a client of a bridge that is present.
+
+    :param name: Name of the client's node.
+    :param bridge: Name of the bridge with its namespace.
+    :raises FailedError: If the bridge is not found, with the bridges that were.
+    """
+    if not bridge.strip('/'):
+        raise UsageError(f"--node: expected the name of a bridge, found '{bridge}'")
+    client = BridgeClient(name, bridge)
+    try:
+        if not client.wait_for_bridge(_DISCOVERY):
+            raise FailedError(_explain_missing(client))
+        yield client
+    finally:
+        client.close()
+
+
+def _explain_missing(client: BridgeClient) -> str:
+    if client.report is not None:
+        return f'{client.bridge} publishes diagnostics, but its services are not available'
+    others = sorted(client.reports)
+    found = (
+        f'found {", ".join(f"/{each}" for each in others)}: --node {others[0]} selects that one'
+        if others
+        else 'found no bridge'
+    )
+    domain = os.environ.get('ROS_DOMAIN_ID') or '0'
+    place = f'within {_DISCOVERY:g} s in ROS domain {domain}'
+    return f'expected the bridge {client.bridge} {place}, {found}'
+
+
+def require_answer(client: BridgeClient, send: Callable[..., None]) -> Any:
+    """
+    Return the answer of a bridge.
+
+    :param send: As for :meth:`BridgeClient.wait_for_answer`.
+    :raises FailedError: If there is no answer or the bridge rejects the request, with the reason.
+    """
+    answer = client.wait_for_answer(send)
+    # ``answered`` of a reader receives data and reason, of a writer reason and words.
+    reason = answer[0] if isinstance(answer[0], str) else answer[1]
+    if reason:
+        raise FailedError(f'{client.bridge}: {reason}')
+    return answer[-1] if isinstance(answer[0], str) else answer[0]
+
+
+def read_parameter_value(text: str) -> Any:
+    """
+    Return a message ``ParameterValue``, as ``ros2 param set`` reads the text.
+
+    :raises UsageError: If the text is not YAML, or a number is too large.
+    """
+    read = _find_ros('rclpy.parameter.get_parameter_value')
+    try:
+        value = read(text)
+        if abs(value.integer_value) >= 1 << 63:
+            raise ValueError('more than 64 bits')
+        return value
+    except Exception as error:  # PyYAML raises several
+        reason = ' '.join(str(error).split())
+        raise UsageError(f"expected a value in YAML, found '{text}': {reason}") from None
 
 
 def _find_ros(name: str) -> Any:

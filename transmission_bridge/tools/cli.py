@@ -151,6 +151,10 @@ class UsageError(Exception):
     """Wrong usage, in one sentence; ends a command with :attr:`Exit.USAGE`."""
 
 
+class FailedError(Exception):
+    """A running node does not do what was asked; ends a command with :attr:`Exit.ERRORS`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """

@@ -119,7 +119,7 @@ def _shared() -> None:
     :param file: robot description: URDF, or SDF with <ros2_control> blocks; '-' reads standard
         input ('xacro robot.urdf.xacro | %(prog)s -')
     :param alias: read a type in FILE as an installed type; may be repeated
-    :param params_file: parameter file of the bridge, written by hand, by 'ros2 param dump' or by
+    :param params_file: parameter file of the bridge, written by hand, by 'param dump' or by
         'calibrate', for any node: its numbers of the transmissions and its options
         (actuator_units, plugin_aliases, wrap_period and so on) are used
     :param actuator_names: names that a driver uses instead of the URDF's, each as
@@ -179,7 +179,8 @@ def _calibrate() -> None:
 
     exit code: 0 the numbers can be used, 1 they are in doubt, something is missing, or
     FILE is not a robot description, 2 wrong usage or a file cannot be read or written,
-    130 ended without writing.
+    130 ended without writing. A transmission that the file of a servo driver leaves out is
+    missing, unless --transmission selects others.
 
       transmission_bridge calibrate robot.urdf --stops --store
       transmission_bridge calibrate robot.urdf --pose elbow=1.57 --output new.urdf
@@ -409,7 +410,7 @@ def _export() -> None:
 
     exit code: 0 done, 2 a number cannot be written.
 
-      ros2 param dump /transmission_bridge > tuned.yaml
+      transmission_bridge param dump --output tuned.yaml
       transmission_bridge export robot.urdf --params-file tuned.yaml --output tuned.urdf
       transmission_bridge export robot.urdf --params-file tuned.yaml --output robot.urdf --force
       transmission_bridge export robot.urdf --lerobot my_arm.json
@@ -524,6 +525,38 @@ def _map() -> None:
 
 
 @_define_command(
+    'param',
+    _define_argument('verb', choices=('get', 'set', 'dump')),
+    _define_argument('words', metavar='NAME', nargs='*'),
+    _define_argument('--node NAME', default='transmission_bridge'),
+    _define_argument('--output YAML'),
+    _define_argument('--force'),
+)
+def _param() -> None:
+    r"""
+    Read, set or save parameters of a running bridge, without ros2cli.
+
+    'get NAME...' prints parameters, 'set NAME VALUE [NAME VALUE ...]' sets all of them
+    or none, 'dump [PREFIX]' prints those that begin with PREFIX (transmissions.) as a
+    parameter file of this node. Values are YAML, as for 'ros2 param set'. Needs rclpy.
+
+    exit code: 0 done, 1 the bridge is missing, does not answer or rejects a value (the
+    reason is on standard error), 2 wrong usage, an unknown parameter, rclpy is missing, or
+    the file cannot be written.
+
+      transmission_bridge param get transmissions.wrist.joints.roll.offset
+      transmission_bridge param set transmissions.wrist.joints.roll.offset -0.1
+      transmission_bridge param dump --output tuned.yaml
+      transmission_bridge param dump '' --node left_arm/transmission_bridge
+
+    :param verb: get, set or dump
+    :param words: names of parameters, for set each with a value behind it, for dump a prefix
+    :param node: name of the bridge with its namespace (default: %(default)s)
+    :param output: write what dump prints to this file
+    """
+
+
+@_define_command(
     'plot.command',
     *_ROBOT,
     _define_argument('--output FILE.svg|png'),
@@ -629,4 +662,28 @@ def _watch() -> None:
     :param filter: show only actuators and joints with TEXT in their names; '*' and '?' as in a
         shell
     :param plain: print snapshots instead of a live table
+    """
+
+
+@_define_command(
+    'zero',
+    _define_argument('--absolute'),
+    _define_argument('--node NAME', default='transmission_bridge'),
+)
+def _zero() -> None:
+    """
+    Set offsets of a running bridge from the present positions.
+
+    Set the offsets so that the present positions of the actuators correspond to the
+    parameter zero_positions (zero) for the joints in zero_joints (all). The joints must
+    be at rest, and not hold a position command. Needs rclpy.
+
+    exit code: 0 done, 1 the bridge is missing, does not answer or rejects the request
+    (the reason is on standard error), 2 wrong usage or rclpy is missing.
+
+      transmission_bridge zero
+      transmission_bridge zero --absolute --node left_arm/transmission_bridge
+
+    :param absolute: take the positions of the joints from their absolute encoders
+    :param node: name of the bridge with its namespace (default: %(default)s)
     """

@@ -213,6 +213,7 @@ def render_numbers(
     transmissions: Iterable[tuple[str, Iterable[Entry]]],
     heading: str,
     others: Mapping[str, float | bool] | None = None,
+    node: str = '',
 ) -> bytes:
     """
     Return a file with numbers: a parameter file, or the description with the numbers in it.
@@ -222,11 +223,12 @@ def render_numbers(
     :param transmissions: The numbers by transmission.
     :param heading: Lines of a comment at the top of a parameter file.
     :param others: More numbers of the description, by their full parameter names.
+    :param node: The bridge in a parameter file, see :func:`parameters_yaml`.
     :raises ParameterError: As :func:`export`.
     """
     numbers = [(name, [*entries]) for name, entries in transmissions]
     if output.lower().endswith(('.yaml', '.yml')):
-        return parameters_yaml(numbers, heading).encode()
+        return parameters_yaml(numbers, heading, node).encode()
     values = {
         f'{PREFIX}{".".join((name, *path))}': value
         for name, entries in numbers

@@ -10,6 +10,7 @@ import argparse
 from collections.abc import Collection, Sequence
 import contextlib
 import os
+import re
 import sys
 from typing import Any, NoReturn
 
@@ -23,6 +24,7 @@ from transmission_bridge.errors import (
 from transmission_bridge.tools.cli import (
     Console,
     Exit,
+    FailedError,
     optional,
     OutputError,
     printable,
@@ -44,8 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.out.flush()
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
-    except (UsageError, OutputError, TransmissionBridgeError) as error:
-        code = Exit.ERRORS if isinstance(error, DescriptionError) else Exit.USAGE
+    except (UsageError, FailedError, OutputError, TransmissionBridgeError) as error:
+        is_error = isinstance(error, DescriptionError | FailedError)
+        code = Exit.ERRORS if is_error else Exit.USAGE
         with contextlib.suppress(OutputError):
             console.out.flush()
         with contextlib.suppress(OutputError):
@@ -79,6 +82,8 @@ class _Parser(argparse.ArgumentParser):
         formatter = argparse.RawDescriptionHelpFormatter
         super().__init__(**settings, formatter_class=formatter, allow_abbrev=False)
         self._console = console
+        # So that -1e-05 is a value, as -0.5 is: argparse does not recognise exponents.
+        self._negative_number_matcher = re.compile(r'-\.?\d')
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see '{self.prog} --help')")

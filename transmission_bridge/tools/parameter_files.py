@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
 import json
 import re
+import textwrap
 from typing import Any
 
 from transmission_bridge.bridge.options import BridgeOptions, format_yaml_number, PREFIX
@@ -131,14 +132,27 @@ _PLAIN = re.compile(r'[A-Za-z_][A-Za-z0-9_-]*')
 _WORDS = ('y', 'n', 'yes', 'no', 'on', 'off', 'true', 'false', 'null')
 
 
-def parameters_yaml(transmissions: Iterable[tuple[str, Iterable[Entry]]], heading: str) -> str:
+#: The name of every node, and what a file with it says about that.
+_EVERY_NODE = '/**'
+_ABOUT_EVERY_NODE = (
+    '/** is every node that reads this file: if there are several bridges, write the name of one, '
+    'as /left/transmission_bridge'
+)
+
+
+def parameters_yaml(
+    transmissions: Iterable[tuple[str, Iterable[Entry]]], heading: str, node: str = ''
+) -> str:
     """
     Return a parameter file for the numbers of transmissions.
 
     :param transmissions: The numbers by transmission.
     :param heading: Lines of a comment at the top.
+    :param node: Name of the bridge with its namespace; empty if no bridge is known, then the file
+        is for every node.
     """
-    lines = [f'# {line}'.rstrip() for line in heading.splitlines()]
+    remarks = heading.splitlines() + ([] if node else textwrap.wrap(_ABOUT_EVERY_NODE, 97))
+    lines = [f'# {line}'.rstrip() for line in remarks]
     nested: dict[str, Any] = {}
     for name, entries in transmissions:
         for path, value, remark in entries:
@@ -146,7 +160,7 @@ def parameters_yaml(transmissions: Iterable[tuple[str, Iterable[Entry]]], headin
             for part in (name, *path[:-1]):
                 place = place.setdefault(part, {})
             place[path[-1]] = format_yaml_number(value) + (f'  # {remark}' if remark else '')
-    lines += ['/**:', '  ros__parameters:', '    transmissions:']
+    lines += [f'{node or _EVERY_NODE}:', '  ros__parameters:', '    transmissions:']
     lines += _yaml_lines(nested, '      ')
     return '\n'.join(lines) + '\n'
 

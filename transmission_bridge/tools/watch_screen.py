@@ -10,16 +10,15 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatch
 import math
-import os
 import re
-import select
 import sys
 import textwrap
 import time
-from typing import Any
 
 from transmission_bridge.bridge.diagnostics import ERROR, WARN
+from transmission_bridge.errors import shortened
 from transmission_bridge.tools.cli import columns_of, Console, live_table, optional, printable
+from transmission_bridge.tools.keys import open_keys
 from transmission_bridge.tools.watch_state import AGE, CLAMPED, WatchRow, WatchState
 
 #: A line of text, and its style as rich names it.
@@ -117,9 +116,9 @@ def make_screen(
     :param size: Columns and lines of the page, at least eight lines.
     """
     lines = list(top)
-    for each in state.list_troubles():
-        words = f'{_LEVELS.get(each.level, "STALE")} {each.name}: {each.message}'
-        lines.append((words, 'red' if each.level >= ERROR else 'yellow'))
+    for level, finding in state.list_findings():
+        words = f'{_LEVELS.get(level, "STALE")} {finding}'
+        lines.append((words, 'red' if level >= ERROR else 'yellow'))
     lines = [(printable(text), style) for text, style in lines]
     rows = pager.filter_rows(state.make_rows(now))
     topics = []
@@ -128,7 +127,8 @@ def make_screen(
         latest = 'no message yet' if age is None else f'{rate:.0f} Hz, {age:.2f} s ago'
         topics.append(f'{topic}: {latest}')
     if size is None:
-        blocks = [lines, _format_table(rows, rows, math.inf), [(text, '') for text in topics]]
+        table = _format_table(rows, *_choose_columns(rows, math.inf))
+        blocks = [lines, table, [(text, '') for text in topics]]
         return [line for block in blocks if block for line in (*block, ('', ''))]
     width, height = size
     lines = [(part, style) for text, style in lines for part in textwrap.wrap(text, width)]
@@ -138,17 +138,37 @@ def make_screen(
         lines[kept:] = [(more, 'bold red')]
     # Without two headings and the lines about keys and colours.
     room = height - len(lines) - 4
+    columns, names = _choose_columns(rows, width)
+    texts = [] if 'UNITS' in columns else _list_units(rows)
+    units = [part for text in texts for part in textwrap.wrap(text, width, subsequent_indent='  ')]
+    units = units[: max(room // 3, 0)]
+    room -= len(units)
     joined = textwrap.wrap('; '.join(topics), width)[: max(room // 3, 0)][:3]
     room = max(room - len(joined), 1)
     pages = max(-(-len(rows) // room), 1)
     pager.page %= pages
-    lines += _format_table(rows, rows[pager.page * room :][:room], width)
+    lines += _format_table(rows[pager.page * room :][:room], columns, names)
+    lines += [(text, '') for text in units]
     lines += [*((text, 'dim') for text in joined), (pager.format_status(len(rows), pages), 'bold')]
     return [(text[:width], style) for text, style in [*lines, (_LEGEND, 'dim')]]
 
 
-def _format_table(rows: Sequence[WatchRow], shown: Sequence[WatchRow], width: float) -> list[Line]:
-    """Return the lines of the shown rows; every page has the same columns."""
+def _list_units(rows: Sequence[WatchRow]) -> list[str]:
+    """Return lines with the units of drivers, for a table without their column."""
+    actuators = [row for row in rows if row.kind == 'actuator']
+    names: dict[str, list[str]] = {}
+    for row in actuators:
+        if row.units:
+            names.setdefault(printable(row.units), []).append(row.name)
+    lines = []
+    for units, own in names.items():
+        which = 'actuators' if len(own) == len(actuators) else shortened(own)
+        lines.append(f'POS, VEL, EFF of {which}: {units}')
+    return lines
+
+
+def _choose_columns(rows: Sequence[WatchRow], width: float) -> tuple[list[str], int]:
+    """Return the columns that fit, and the width of the names; the same for every page."""
     cells = [_format_cells(row) for row in rows]
     used = {column for each in cells for column in each}
     longest = max((columns_of(printable(row.name)) for row in rows), default=0)
@@ -159,7 +179,15 @@ def _format_table(rows: Sequence[WatchRow], shown: Sequence[WatchRow], width: fl
         if column in columns and room < (_NAME if column in _ESSENTIAL else longest):
             columns.remove(column)
             room += _GAP + _WIDTHS[column]
-    names = int(min(longest, max(room, _NAME)))
+    return columns, int(min(longest, max(room, _NAME)))
+
+
+def _format_table(shown: Sequence[WatchRow], columns: Sequence[str], names: int) -> list[Line]:
+    """
+    Return the lines of rows.
+
+    :param names: Width of the names.
+    """
 
     def format_line(name: str, texts: Mapping[str, str]) -> str:
         if columns_of(name) > names:  # omit its middle: both ends distinguish it
@@ -194,38 +222,6 @@ def _format_value(column: str, value: float) -> str:
 
 
 # -- The terminal --------------------------------------------------------------------------------
-
-
-@contextmanager
-def open_keys(file: Any) -> Iterator[Callable[[], str]]:
-    """
-    Yield a function that returns the keys pressed since its last call, without waiting.
-
-    In this context the terminal does not echo keys or wait for Enter; Ctrl-C still works.
-
-    :param file: Standard input; if it is not a terminal there are no keys.
-    """
-    try:
-        import termios
-        import tty
-
-        number = file.fileno()
-        before = termios.tcgetattr(number)
-    except (ImportError, OSError, ValueError, AttributeError, termios.error):
-        yield lambda: ''
-        return
-
-    def read_keys() -> str:
-        found = b''
-        while select.select([number], [], [], 0.0)[0] and (some := os.read(number, 1024)):
-            found += some
-        return found.decode(errors='ignore')
-
-    try:
-        tty.setcbreak(number)
-        yield read_keys
-    finally:
-        termios.tcsetattr(number, termios.TCSADRAIN, before)
 
 
 @contextmanager

@@ -26,6 +26,9 @@ _DRIVER, _DRIVER_COMMANDS = 'actuator_states', 'actuator_commands'
 
 _JOINT, _JOINT_COMMANDS = 'joint_states', 'joint_commands'
 
+#: The status of all actuators, and the begin of a sentence that lists stale ones.
+_ACTUATORS, _LATE = 'actuators', 'no fresh state of '
+
 #: Seconds over which rates are averaged.
 _WINDOW = 2.0
 
@@ -185,6 +188,29 @@ class WatchState:
         found = [each for bridge in self._shown_bridges for each in bridge.troubles]
         return sorted(found, key=lambda each: -each.level)
 
+    def list_findings(self) -> list[tuple[int, str]]:
+        """
+        Return level and text of each trouble, most severe first, without repetitions.
+
+        Findings that differ in names only become one, and stale actuators are not repeated by
+        their transmissions.
+        """
+        told = {
+            bridge.name
+            for bridge in self._shown_bridges
+            if _find_fact(bridge, _ACTUATORS, 'stale')
+        }
+        found = []
+        for status in self.list_troubles():
+            node, _, part = status.name.partition(': ')
+            sentences = status.message.split('; ')
+            if node in told and part.startswith('transmission '):
+                sentences = [each for each in sentences if not each.startswith(_LATE)]
+            if sentences:
+                text = '; '.join(_merge_sentences(sentences))
+                found.append((status.level, f'{status.name}: {text}'))
+        return found
+
     def make_rows(self, now: float) -> list[WatchRow]:
         """Return actuators, then joints, each in the order of their first messages."""
         # Drivers with their own command topics may use the same names.
@@ -216,6 +242,27 @@ class WatchState:
             unit = units.get(UNITS_OF + name, '') if kind == 'actuator' else ''
             rows.append(WatchRow(kind, name, numbers, unit))
         return rows
+
+
+def _merge_sentences(sentences: Sequence[str]) -> list[str]:
+    """Return sentences that differ only in quoted names as one with the first of the names."""
+    groups: dict[tuple[str, ...], list[list[str]]] = {}
+    for sentence in sentences:
+        if sentence.startswith(_LATE):
+            names = sentence.removeprefix(_LATE).split(', ')
+            sentence = _LATE + shortened(names, show=str)
+        parts = sentence.split("'")
+        # A name stands between two quotes; an apostrophe alone is no quote.
+        if len(parts) % 2 == 0:
+            parts = [sentence]
+        groups.setdefault(tuple(parts[::2]), []).append(parts[1::2])
+    merged = []
+    for pieces, rows in groups.items():
+        columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
+        names = [shortened([f"'{name}'" for name in column], show=str) for column in columns]
+        words = [part + name for part, name in zip(pieces, [*names, ''], strict=True)]
+        merged.append(''.join(words))
+    return merged
 
 
 def _find_fact(bridge: BridgeReport, part: str, key: str) -> str:

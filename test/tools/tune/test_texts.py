@@ -62,7 +62,7 @@ def test_a_name_is_never_markup(name):
     pages = (
         texts.format_note(name),
         texts.format_notes([name] * 9),
-        texts.format_bars(name, [(name, 'rad', [0.1, 0.2, 0.3], 0.1, -1.0, 1.0)], PageUnits()),
+        texts.format_bars(name, [(name, [name], [0.1, 0.2, 0.3], 0.1, -1.0, 1.0)], PageUnits()),
         texts.format_change(name, [(number, 1.0)], preview, {name: 'rad'}, [name], PageUnits()),
         texts.format_change('', [], refused, {}, [], PageUnits()),
         texts.format_difference([name, name, f'+{name}', f'-{name}', name] * 100),

@@ -31,6 +31,7 @@ from transmission_bridge.tools.tune.shapes import Packages
 from transmission_bridge.tools.tune.view import PageView
 
 ARM = Path(resource('urdf', 'arm.urdf')).read_bytes()
+SERVOS = Path(__file__).parents[3] / 'examples' / 'servo_arm' / 'servo_arm.urdf'
 PAN = 'transmissions.shoulder_pan_transmission.joints.shoulder_pan'
 REDUCTION, OFFSET = f'{PAN}.mechanical_reduction', f'{PAN}.offset'
 
@@ -166,6 +167,16 @@ def test_a_slider_sets_its_number_at_once_unless_a_joint_is_commanded(open_page)
     assert page.find(OFFSET) == [1.57]
     page.do('Apply')
     assert page.find(OFFSET) == [0.75]
+
+
+def test_actuators_are_shown_in_the_units_of_their_drivers(open_page):
+    """As watch shows them; without units in SI."""
+    page = open_page(SERVOS.read_bytes())
+    assert 'tick, tick/s, SI' in page.text
+    page.do('move shoulder_pan_servo', 1024.0)
+    assert '1024.0' in page.text
+    assert page.robot.read_state().actuators[0][0] == pytest.approx(np.pi / 2.0)
+    assert 'tick/s' not in open_page().text
 
 
 @pytest.mark.parametrize(('button', 'asked', 'name', 'value'), [

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 import sys
-import time
 
 from transmission_bridge.bridge.options import PREFIX
 from transmission_bridge.description.source import description_text
@@ -41,12 +41,12 @@ from transmission_bridge.tools.cli import (
 )
 from transmission_bridge.tools.export import render_numbers
 from transmission_bridge.tools.files import check_output, write_output
+from transmission_bridge.tools.keys import open_keys
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
-from transmission_bridge.tools.watch_screen import open_keys
 from transmission_bridge.transmissions import RobotTransmissions
 
-#: Seconds between updates of the screen, and until a bridge has answered.
-_PERIOD, _PATIENCE = 0.1, 5.0
+#: Seconds between updates of the screen.
+_PERIOD = 0.1
 
 #: The topic of a driver without another one in the arguments or the parameter file.
 _STATES = 'actuator_states'
@@ -72,7 +72,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     for note in notes:
         console.err.line(wrapped(printable(note), console.err.width))
     outcomes = [hand.judge(each) for each in hand.transmissions]
-    if not files and not (outcomes := _calibrate_live(options, console, setup, robot, hand)):
+    node = ''
+    if not files:
+        outcomes, node = _calibrate_live(options, console, setup, robot, hand)
+    if not outcomes:
         console.err.line('ended without writing')
         return Exit.INTERRUPTED
     lines = list_result_lines(robot, hand, outcomes)
@@ -99,6 +102,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
             'Found by "transmission_bridge calibrate"\n'
             'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE',
             setup.numbers,
+            node,
         )  # fmt: skip
         write_output(options.output, data, force=options.force)
         console.err.line(f'written to {printable(options.output)}')
@@ -132,12 +136,13 @@ def _read_files(
         hands = orca.read_orca(read_robot_file(config), read_robot_file(options.orca), files)
         known, found = orca.list_rows(robot, hands, is_confirmed=options.stops)
         rows, notes = rows | known, notes + found
-    hand.transmissions = [each for each in hand.transmissions if each.name in rows]
     for each in hand.transmissions:
-        known_rows = rows[each.name]
         each.has_directions = True  # as the description has them
         each.is_guess = not options.stops
-        each.poses = [*zip(known_rows.actuators, known_rows.joints, known_rows.slack, strict=True)]
+        if (known_rows := rows.get(each.name)) is not None:
+            each.poses = [
+                *zip(known_rows.actuators, known_rows.joints, known_rows.slack, strict=True)
+            ]
     return notes
 
 
@@ -147,9 +152,9 @@ def _calibrate_live(
     setup: BridgeSetup,
     robot: RobotTransmissions,
     hand: HandCalibration,
-) -> list[Outcome]:
+) -> tuple[list[Outcome], str]:
     """
-    Return what the user wrote, empty if the user ended without.
+    Return what the user wrote, empty if the user ended without, and the bridge if there is one.
 
     :raises UsageError: If the output is not a terminal.
     """
@@ -184,20 +189,16 @@ def _calibrate_live(
                 live.update(group(*shown), refresh=True)
         if stored:
             console.err.line(printable(f'{client.bridge}: {stored}'))
-        return actions.written
+        return actions.written, '' if client.report is None else client.bridge
     finally:
         client.close()
 
 
 def _store_numbers(client: BridgeClient, outcomes: Sequence[Outcome]) -> tuple[str, str]:
     """Store the numbers in the bridge; return why it does not, and what is stored."""
-    answers: list[tuple[str, str]] = []
     values = {PREFIX + name: value for name, value in name_values(outcomes).items()}
-    client.store_numbers(values, lambda *answer: answers.append(answer))
-    end = time.monotonic() + _PATIENCE
-    while not answers and time.monotonic() < end:
-        client.spin_for(_PERIOD)
-    return answers[0] if answers else ('it does not answer', '')
+    reason, stored = client.wait_for_answer(partial(client.store_numbers, values))
+    return reason, stored
 
 
 def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[str, float]:

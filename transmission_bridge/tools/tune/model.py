@@ -386,12 +386,13 @@ class TuneModel:
 
     # -- saving ----------------------------------------------------------------------------------
 
-    def render_file(self, output: str) -> SavedFile:
+    def render_file(self, output: str, node: str = '') -> SavedFile:
         """
         Return the file with the current numbers.
 
         :param output: Its name: ``.yaml`` or ``.yml`` for a parameter file with the numbers that
             differ from the description, another suffix for the description with these numbers.
+        :param node: The bridge in a parameter file; empty if no bridge is known.
         :raises ParameterError: If a number cannot be written.
         """
         changed = self.find_changes()
@@ -401,7 +402,9 @@ class TuneModel:
             for each in [self._described[name]]
         ]
         heading = 'Numbers that differ from the description, by transmission_bridge tune.'
-        data = render_numbers(output, self._description, self._aliases, entries, heading)
+        data = render_numbers(
+            output, self._description, self._aliases, entries, heading, node=node
+        )
         old = self._description
         if output.lower().endswith(('.yaml', '.yml')):
             old = Path(output).read_bytes() if Path(output).is_file() else b''

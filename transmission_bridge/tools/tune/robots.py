@@ -87,9 +87,11 @@ class FileRobot:
     :ivar model: The numbers; replaced for another robot, ``None`` if no robot is known.
     :ivar visuals: The text of the description.
     :ivar n_starts: Number of times that all numbers were read.
+    :ivar bridge: Empty: no bridge has these numbers.
     """
 
     n_starts = 1
+    bridge = ''
 
     def __init__(
         self,

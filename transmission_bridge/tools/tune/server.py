@@ -43,6 +43,11 @@ def open_server(gate: Gate, host: str, port: int, label: str) -> Any:
         def request_share_url(self, verbose: bool = True) -> None:
             return None
 
+        def stop(self) -> None:
+            # viser prints that it has stopped.
+            with redirect_stdout(io.StringIO()):
+                super().stop()
+
     _accept_values_only()
     # viser prints its address without the code.
     with _guard_server(gate), redirect_stdout(io.StringIO()):

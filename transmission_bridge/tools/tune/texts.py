@@ -81,7 +81,9 @@ class PageUnits:
 
 
 def _format_digits(value: float) -> str:
-    text = f'{value:.4g}' if abs(value) >= 1000.0 else f'{value:.4f}'
+    # Ticks have many digits.
+    digits = '.4f' if abs(value) < 1e3 else '.1f' if abs(value) < 1e6 else '.4g'
+    text = f'{value:{digits}}'
     return text.lstrip('-') if not text.strip('-0.') else text
 
 
@@ -104,30 +106,33 @@ def format_notes(lines: Iterable[str], kind: str = 'care', most: int = 6) -> str
 
 def format_bars(
     heading: str,
-    rows: Iterable[tuple[str, str, Sequence[float], float, float, float]],
+    rows: Iterable[tuple[str, Sequence[str], Sequence[float], float, float, float]],
     units: PageUnits,
 ) -> str:
     """
     Return a table of members with bars inside their limits; members at unknown positions are grey.
 
     :param heading: Kind of the members.
-    :param rows: Name, unit, (position, velocity, effort), age [s], lower and upper position limit.
+    :param rows: Name, units and values of (position, velocity, effort), age [s], lower and upper
+        position limit. With one unit velocity is per second, effort is in SI.
     """
     lines = [
         f'<tr><th style="width:30%">{escape_text(heading)}</th><th>position</th><th>velocity</th>'
         '<th>effort</th><th style="width:13%">age</th></tr>'
     ]
-    for name, unit, values, age, lower, upper in rows:
+    for name, given, values, age, lower, upper in rows:
+        each_unit = (given[0], f'{given[0]}/s', '') if len(given) == 1 else given
+        shown = ', '.join(units.name_unit(unit) or 'SI' for unit in given)
         cells = ''.join(
             f'<td class="n">{units.format_cell(value, each)}</td>'
-            for value, each in zip(values, (unit, f'{unit}/s', ''), strict=True)
+            for value, each in zip(values, each_unit, strict=True)
         )
         old = f'{age:.1f}' if math.isfinite(age) else 'never'
         style, bad = (' class="old"', 'bad') if math.isnan(values[0]) else ('', '')
         lines.append(
             f'<tr{style}><td colspan="5" title="{escape_text(name, _SENTENCE)}">'
             f'<b>{escape_text(name)}</b> '
-            f'<span class="dim">{escape_text(units.name_unit(unit))}</span></td></tr>'
+            f'<span class="dim">{escape_text(shown)}</span></td></tr>'
             f'<tr{style}><td>{_format_bar(values[0], lower, upper)}</td>{cells}'
             f'<td class="n {bad}">{old}</td></tr>'
         )

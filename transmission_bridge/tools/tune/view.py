@@ -268,8 +268,14 @@ class PageView:
         rows = []
         for place in places:
             low, high, unit = limits.get(names[place], _OPEN)
-            numbers = values[:, place].tolist()
-            rows.append((names[place], unit, numbers, float(ages[place]), low, high))
+            numbers, shown = values[:, place], (unit,)
+            if kind == 'actuator' and names[place] in self._model.robot.units:
+                # As the driver counts.
+                of_driver = self._model.robot.units[names[place]].all_units
+                numbers = numbers / [each.scale for each in of_driver]
+                low, high = (each / of_driver[0].scale for each in (low, high))
+                shown = tuple(each.text for each in of_driver)
+            rows.append((names[place], shown, numbers.tolist(), float(ages[place]), low, high))
         return texts.format_bars(kind, rows, self._units)
 
     def _show_movers(self, file: FileRobot, binding: Binding) -> None:
@@ -290,6 +296,10 @@ class PageView:
                 high = max(value, high if math.isfinite(high) else math.pi, low + 1e-3)
                 text = f'move {shorten_label(names[place])}'
                 act = partial(move_member, kind, place)
+                if kind == 'actuator' and (units := self._model.robot.units.get(names[place])):
+                    scale, unit = units.position.scale, units.position.text or unit
+                    low, high, value = low / scale, high / scale, value / scale
+                    act = partial(_scale_input, act, scale)
                 self._add_slider(f'{kind} {text}', text, (low, high), value, unit, act)
 
     def _add_slider(
@@ -583,7 +593,8 @@ class PageView:
     def _show_difference(self, _: Any) -> None:
         self._saved, self._written = None, ''
         try:
-            saved = self._model.render_file(self._session.settings.output or 'robot.urdf')
+            output = self._session.settings.output or 'robot.urdf'
+            saved = self._model.render_file(output, self._session.robot.bridge)
         except (UsageError, TransmissionBridgeError) as error:
             self._difference = format_note(str(error), 'bad')
         else:
@@ -602,6 +613,10 @@ class PageView:
             self._written = format_note(str(error), 'bad')
         else:
             self._written = format_note(f'written: {settings.output}', 'good')
+
+
+def _scale_input(act: _Act, scale: float, value: float) -> None:
+    act(value * scale)
 
 
 def _format_heading(tunable: Tunable, binding: Binding) -> str:

@@ -1,0 +1,119 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge param`` and ``zero``: their arguments, their file, and a bridge."""
+
+from __future__ import annotations
+
+import math
+import signal
+
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+from transmission_bridge.tools.param import format_parameter_file, format_parameters
+from transmission_bridge.tools.parameter_files import read_parameter_file
+
+ROLL = 'transmissions.good_transmission.joints.good.offset'
+RATIO = 'transmissions.good_transmission.actuators.good_motor.mechanical_reduction'
+
+_SCALAR = st.booleans() | st.integers() | st.floats() | st.text()
+
+
+_VALUE = _SCALAR | st.lists(st.floats(allow_nan=False)) | st.lists(st.text())
+
+
+@given(st.dictionaries(st.from_regex('p_[a-z0-9_.]{0,9}', fullmatch=True), _VALUE))
+def test_a_dump_is_yaml_with_the_same_values_and_types(values):
+    """Whatever the texts hold, and however small the numbers are; it names its node."""
+    yaml = pytest.importorskip('yaml')
+    text = format_parameter_file('/left/bridge', {**values, 'not_set': None})
+    ((node, document),) = yaml.safe_load(text).items()
+    found = (document['ros__parameters'] or {}).items()
+    assert node == '/left/bridge'
+    for (name, value), (own, read) in zip(values.items(), found, strict=True):
+        assert (name, type(value)) == (own, type(read))
+        assert value == read or (math.isnan(value) and math.isnan(read))
+
+
+def test_infinite_and_small_numbers_stay_doubles():
+    """An integer would be rejected where a double belongs, and 1e-05 would be a text."""
+    lines = [*format_parameters({'a': 1.0, 'b': 1e-05, 'c': -math.inf, 'd': 'true'})]
+    assert lines == ['a: 1.0', 'b: 1.0e-05', 'c: -.inf', 'd: "true"']
+
+
+@pytest.mark.parametrize(('words', 'line'), [
+    ('expected NAME ..., found', ['get']),
+    ('expected NAME VALUE [NAME VALUE ...]', ['set']),
+    ('expected NAME VALUE [NAME VALUE ...]', ['set', 'a', '1.0', 'b']),
+    ("'a' is given twice", ['set', 'a', '1.0', 'a', '2.0']),
+    ('expected at most one PREFIX', ['dump', 'a', 'b']),
+    ('--output: expected param dump, found param get', ['get', 'a', '--output', 'x.yaml']),
+    ("cannot write 'no/x.yaml'", ['dump', '--output', 'no/x.yaml']),
+    ('--node: expected the name of a bridge', ['get', 'a', '--node', '/']),
+    ("'/a b' is not a valid name", ['get', 'a', '--node', 'a b']),
+    ("'no name' is not a valid namespace", ['get', 'a', '--node', 'no name/b']),
+])  # fmt: skip
+def test_wrong_usage_is_found_without_a_bridge(refuse, words, line):
+    """In one sentence, at once."""
+    pytest.importorskip('rclpy')
+    refuse(words, 'param', *line)
+
+
+@pytest.mark.parametrize('text', ['"', '1' * 30])
+def test_a_value_that_is_no_parameter_is_refused(refuse, text):
+    """A quote without an end, and an integer beyond 64 bits."""
+    pytest.importorskip('rclpy')
+    refuse('expected a value in YAML', 'param', 'set', 'a', text)
+
+
+@pytest.mark.ros
+def test_parameters_of_a_bridge_are_read_set_and_dumped(
+    run, refuse, mixed_robot, harness, peer, request, tmp_path
+):
+    """The dump names the bridge, and starts it with the same numbers; changes are atomic."""
+    node = 'left/transmission_bridge'
+
+    def start(*settings):
+        words = ['--urdf', mixed_robot, '--ros-args', '-r', '__ns:=/left', *settings]
+        process = harness.Process('transmission_bridge.ros.bridge_main', words)
+        request.addfinalizer(process.clean_up)
+        return process
+
+    bridge = start('-p', 'autostart:=false')
+    peer.spin_until(lambda: peer.state(f'/{node}') == 'unconfigured', 'the bridge')
+    result = run('param', 'dump', '--node', node)
+    assert result.code == 1
+    assert 'it is unconfigured, and has numbers of transmissions after configure' in result.err
+    result = run('zero', '--node', 'left/other')
+    assert result.code == 1
+    assert f'found /{node}: --node {node} selects that one' in result.err
+
+    peer.start(f'/{node}')
+    result = run('param', 'set', ROLL, '-1.5e-05', RATIO, '50.0', '--node', node)
+    assert (result.code, result.err) == (0, '')
+    assert result.out == f'{ROLL}: -1.5e-05\n{RATIO}: 50.0\n'
+    # One of two is invalid, so none is set.
+    result = run('param', 'set', ROLL, '0.5', RATIO, '0.0', '--node', node)
+    assert result.code == 1
+    assert 'expected a number other than zero, found 0.0' in result.err
+    assert run('param', 'get', ROLL, '--node', f'/{node}').out == f'{ROLL}: -1.5e-05\n'
+    refuse("(closest: 'autostart'", 'param', 'get', 'autostrat', '--node', node)
+    refuse("has no parameter 'autostrat'", 'param', 'set', 'autostrat', '1', '--node', node)
+    result = run('zero', '--node', node)
+    assert result.code == 1
+    assert f'/{node}: ' in result.err
+
+    file = tmp_path / 'tuned.yaml'
+    dumped = run('param', 'dump', '--node', node).out
+    assert dumped.startswith(f'/{node}:\n  ros__parameters:\n    transmissions.')
+    assert run('param', 'dump', '--node', node, '--output', file).code == 0
+    assert file.read_text() == dumped
+    refuse('is there already', 'param', 'dump', '--node', node, '--output', file)
+    numbers = read_parameter_file(file.read_bytes(), 'tuned.yaml')
+    assert (numbers[ROLL], numbers[RATIO]) == (-1.5e-05, 50.0)
+    bridge.stop(signal.SIGTERM, within=30.0)
+    start('--params-file', file, '-p', 'autostart:=true').wait_for('active')
+    result = run('param', 'dump', '--node', node)
+    assert result.out == dumped

@@ -1,0 +1,154 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""``transmission_bridge param``: read, set and dump parameters of a running bridge."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+import math
+from typing import Any
+
+from transmission_bridge.bridge.options import format_yaml_number, PREFIX
+from transmission_bridge.bridge.parameter_file import PARAMETERS
+from transmission_bridge.errors import closest
+from transmission_bridge.tools.bridge_client import (
+    ACTIVE,
+    BridgeClient,
+    open_bridge,
+    read_parameter_value,
+    require_answer,
+)
+from transmission_bridge.tools.cli import Console, Exit, FailedError, optional, UsageError
+from transmission_bridge.tools.files import check_output, write_output
+
+
+def run(options: argparse.Namespace, console: Console) -> Exit:
+    """Run the command."""
+    optional('yaml', 'cli')
+    verb, words = options.verb, options.words
+    _check_words(verb, words)
+    if options.output:
+        if verb != 'dump':
+            raise UsageError(f'--output: expected param dump, found param {verb}')
+        check_output(options.output, force=options.force)
+    values = {} if verb != 'set' else _read_values(words)
+    with open_bridge('transmission_bridge_param', options.node) as client:
+        if verb == 'dump':
+            text = _dump_parameters(client, words[0] if words else PREFIX)
+        else:
+            names = words if verb == 'get' else [*values]
+            _check_names(client, names)
+            if verb == 'set':
+                require_answer(client, partial(client.set_parameters, values))
+            found = require_answer(client, partial(client.get_parameters, names))
+            # In the order of the arguments.
+            lines = format_parameters({name: found[name] for name in names if name in found})
+            text = ''.join(f'{line}\n' for line in lines)
+    if options.output:
+        write_output(options.output, text.encode(), force=options.force)
+        console.err.line(f'written to {options.output}')
+    else:
+        console.out.write(text)
+    return Exit.OK
+
+
+def _check_words(verb: str, words: Sequence[str]) -> None:
+    """
+    Check the number of arguments.
+
+    :raises UsageError: If it does not fit the verb.
+    """
+    expected = {
+        'get': (bool(words), 'NAME ...'),
+        'set': (bool(words) and len(words) % 2 == 0, 'NAME VALUE [NAME VALUE ...]'),
+        'dump': (len(words) < 2, 'at most one PREFIX'),
+    }
+    is_good, what = expected[verb]
+    if not is_good:
+        raise UsageError(f"param {verb}: expected {what}, found '{' '.join(words)}'")
+
+
+def _read_values(words: Sequence[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, text in zip(words[::2], words[1::2], strict=True):
+        if name in values:
+            raise UsageError(f"'{name}' is given twice")
+        values[name] = read_parameter_value(text)
+    return values
+
+
+def _check_names(client: BridgeClient, names: Sequence[str]) -> None:
+    """
+    Check that the bridge has parameters.
+
+    :raises UsageError: If it has no parameter of a name, with the closest names.
+    """
+    known = require_answer(client, client.list_parameters)
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"{client.bridge} has no parameter '{name}'{closest(name, known)}"
+                + _explain_absence(client, name, known)
+            )
+
+
+def _explain_absence(client: BridgeClient, name: str, known: Sequence[str]) -> str:
+    """Return why a bridge has no numbers of transmissions, empty if it has some."""
+    has_none = not any(each.startswith(PREFIX) for each in known)
+    state = '' if client.report is None else client.report.state
+    if not (has_none and name.startswith(PREFIX)) or state == ACTIVE:
+        return ''
+    return f': it is {state}, and has numbers of transmissions after configure'
+
+
+def _dump_parameters(client: BridgeClient, prefix: str) -> str:
+    """
+    Return a parameter file for this bridge.
+
+    :raises FailedError: If it has no parameters with the prefix.
+    """
+    values = require_answer(client, partial(client.get_parameters, [], prefix=prefix))
+    if not values:
+        known = require_answer(client, client.list_parameters)
+        raise FailedError(
+            f"{client.bridge} has no parameters that begin with '{prefix}'"
+            + _explain_absence(client, prefix, known)
+        )
+    return format_parameter_file(client.bridge, values)
+
+
+def format_parameter_file(node: str, values: Mapping[str, Any]) -> str:
+    """
+    Return a parameter file.
+
+    :param node: Name of the node with its namespace.
+    :param values: Values by parameter; those that are not set are left out.
+    """
+    lines = [f'{node}:', f'  {PARAMETERS}:']
+    lines += [f'    {line}' for line in format_parameters(values)]
+    return '\n'.join(lines) + '\n'
+
+
+def format_parameters(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield parameters and values, without those that are not set, each as a line of YAML."""
+    for name, value in values.items():
+        if value is not None:
+            yield f'{name}: {_format_value(value)}'
+
+
+def _format_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return 'true' if value else 'false'
+    if isinstance(value, float):
+        return '.nan' if math.isnan(value) else format_yaml_number(value)
+    if isinstance(value, list):
+        return f'[{", ".join(map(_format_value, value))}]'
+    if isinstance(value, str):
+        yaml = optional('yaml', 'cli')
+        # Always quoted, so that no text is read as a number; and on one line.
+        quoted: str = yaml.safe_dump(value, default_style='"', width=math.inf)
+        return quoted.rstrip('\n')
+    return str(value)
