@@ -102,7 +102,7 @@ def test_there_are_commands_of_each_kind():
     """The documents are read as they are written."""
     starts = {tuple(each.values[0][:2]) for each in LINES}
     expected = {(PACKAGE, name) for name in COMMANDS if name not in ('plugins', 'demo')}
-    expected |= {('ros2', 'launch'), ('ros2', 'run'), ('ros2', 'param'), ('make', 'test')}
+    expected |= {('ros2', 'launch'), ('ros2', 'run'), ('make', 'test')}
     assert expected <= starts
     assert any(each.values[0][0] == 'bridge_node' for each in LINES)
 
