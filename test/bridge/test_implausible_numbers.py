@@ -187,7 +187,7 @@ def test_a_component_that_is_silent_at_its_target(threshold, timeout, words, int
     (finding,) = topic_based.find_endless_commands(cart(threshold, interface), timeout)
     assert (finding.severity, finding.line) == ('warning', 4)
     assert f"of 'wheel' {words}" in finding.message
-    assert "component 'hardware' is silent" in finding.message
+    assert "component 'hardware' sends nothing" in finding.message
     assert '<param name="trigger_joint_command_threshold">-1</param>' in finding.expected
     assert ('zero_effort' in finding.expected) == (interface == 'effort')
     assert finding.found == f'a threshold of {0 if threshold == "0" else 1e-5:g}'

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import pytest
 
 from transmission_bridge.tools.param import format_parameter_file, format_parameters
-from transmission_bridge.tools.parameter_files import read_parameter_file
+from transmission_bridge.tools.parameter_files import parameters_yaml, read_parameter_file
 
 ROLL = 'transmissions.good_transmission.joints.good.offset'
 RATIO = 'transmissions.good_transmission.actuators.good_motor.mechanical_reduction'
@@ -41,6 +41,19 @@ def test_infinite_and_small_numbers_stay_doubles():
     """An integer would be rejected where a double belongs, and 1e-05 would be a text."""
     lines = [*format_parameters({'a': 1.0, 'b': 1e-05, 'c': -math.inf, 'd': 'true'})]
     assert lines == ['a: 1.0', 'b: 1.0e-05', 'c: -.inf', 'd: "true"']
+
+
+def test_a_file_with_numbers_names_the_bridge_if_there_is_one():
+    """Else it is for every node, and says so."""
+    numbers = [('wrist', [(('joints', 'roll', 'offset'), 0.5, '')])]
+    named = parameters_yaml(numbers, 'Numbers', '/left/bridge')
+    for_all = parameters_yaml(numbers, 'Numbers')
+    assert named.startswith('# Numbers\n/left/bridge:\n  ros__parameters:\n')
+    assert '# /** is every node that reads this file' in for_all
+    assert '\n/**:\n  ros__parameters:\n' in for_all
+    values = {'transmissions.wrist.joints.roll.offset': 0.5}
+    assert read_parameter_file(named.encode(), '') == values
+    assert read_parameter_file(for_all.encode(), '') == values
 
 
 @pytest.mark.parametrize(('words', 'line'), [

@@ -268,7 +268,8 @@ class PageView:
         rows = []
         for place in places:
             low, high, unit = limits.get(names[place], _OPEN)
-            numbers, shown = values[:, place], (unit,)
+            numbers = values[:, place]
+            shown: tuple[str, ...] = (unit,)
             if kind == 'actuator' and names[place] in self._model.robot.units:
                 # As the driver counts.
                 of_driver = self._model.robot.units[names[place]].all_units
