@@ -45,7 +45,7 @@ def check_files(prefix: Path) -> None:
 def check_entry_points(prefix: Path) -> None:
     """The package is imported from the prefix, and all transmission types load."""
     import transmission_bridge
-    from transmission_bridge.transmissions.registry import Registry
+    from transmission_bridge.transmissions import Registry
 
     assert Path(transmission_bridge.__file__).is_relative_to(prefix), transmission_bridge.__file__
     plugins = Registry().describe()

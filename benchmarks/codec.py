@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter, parse_joint_state
+from transmission_bridge.messages import JointStateReader, JointStateWriter
+from transmission_bridge.messages.cdr import parse_joint_state
 
 Case = Callable[[], object]
 

@@ -179,7 +179,7 @@ def numbers_at(number: int) -> Any:
 
 def record(seconds: str, path: str) -> None:
     """Write a recording of states."""
-    from transmission_bridge.messages.cdr import JointStateWriter
+    from transmission_bridge.messages import JointStateWriter
 
     names = [f'motor_{number}' for number in range(N_JOINTS)]
     count = int(float(seconds) * RATE)

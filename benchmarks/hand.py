@@ -89,7 +89,7 @@ def main() -> None:
                     outcome = arm.hand.judge(each)
                 if outcome.refusal:
                     continue
-                found = arm.find_errors(outcome)
+                found = arm.compute_errors(outcome)
                 errors.append(max(found.values()))
                 bounds += [(found[name], away) for name, away in outcome.uncertainty.items()]
         wrong = sum(error > BOUND + TICK for error in errors)

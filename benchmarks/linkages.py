@@ -28,7 +28,7 @@ from maps import quotients, summary, timed
 import numpy as np
 
 from transmission_bridge import load_description, MapReport, RobotTransmissions
-from transmission_bridge.transmissions.linkage.tree import Motion
+from transmission_bridge.transmissions.linkage.tree import JointMotion
 from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
 
 SOURCE = Path(__file__).with_name('linkage_reference.cpp')
@@ -202,7 +202,7 @@ def chain(elements: object) -> tuple[list, np.ndarray]:
     """Return the joints on a path, each with what is before it, and what is behind the last."""
     joints, constant = [], np.eye(4)
     for element in elements:
-        if isinstance(element, Motion):
+        if isinstance(element, JointMotion):
             assert (element.scale, element.offset) == (1.0, 0.0)
             joints.append((element, constant[:3]))
             constant = np.eye(4)

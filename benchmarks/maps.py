@@ -35,25 +35,20 @@ from transmission_bridge import (
     MapReport,
     RobotTransmissions,
 )
-from transmission_bridge.description.specs import (
-    RobotDescription,
-    TransmissionEnd,
-    TransmissionSpec,
-)
-from transmission_bridge.transmissions.affine_map import AffineMap, Workspace
-from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.description import RobotDescription, TransmissionEnd, TransmissionSpec
+from transmission_bridge.interfaces import DIRECTIONS
+from transmission_bridge.transmissions import Binding, TabulatedTransmission
 from transmission_bridge.transmissions.crank_slider import (
     CrankSliderTransmission,
     GuidedSlider,
     HingedCylinder,
 )
-from transmission_bridge.transmissions.interfaces import DIRECTIONS
-from transmission_bridge.transmissions.layout import order_members
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 from transmission_bridge.transmissions.parallel_ankle import AnkleLeg, ParallelAnkleTransmission
-from transmission_bridge.transmissions.robot import Robot
-from transmission_bridge.transmissions.robot_map import RobotMap
-from transmission_bridge.transmissions.tabulated import TabulatedTransmission
+from transmission_bridge.transmissions.robot import AffineMap, Robot
+from transmission_bridge.transmissions.robot.affine_map import Workspace
+from transmission_bridge.transmissions.robot.function import RobotMap
+from transmission_bridge.transmissions.robot.layout import order_members
 
 Case = Callable[[], object]
 Figures = dict[str, list[float]]

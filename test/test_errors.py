@@ -8,8 +8,7 @@ from __future__ import annotations
 import argparse
 import ast
 
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 import pytest
 
 from transmission_bridge.description.specs import Finding

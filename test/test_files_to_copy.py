@@ -8,20 +8,19 @@ from __future__ import annotations
 from dataclasses import fields, replace
 import re
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.description import load_description
-from transmission_bridge.resources import resource
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import (
+from transmission_bridge.interfaces import (
     ACTUATOR_TO_JOINT,
     interfaces_of,
     JOINT_TO_ACTUATOR,
 )
+from transmission_bridge.resources import resource
+from transmission_bridge.transmissions import RobotTransmissions
 
 NAMES = ('arm.urdf', 'arm_ros1.urdf', 'one_joint.urdf')
 ARM, ARM_ROS1, ONE_JOINT = (
@@ -47,8 +46,8 @@ def mechanism(robot):
 
 def test_both_dialects_are_one_robot():
     """Links, joints and names are the same, in one order."""
-    assert mechanism(ARM.robot) == mechanism(ARM_ROS1.robot)
-    assert [joint.name for joint in ARM.robot.joints if joint.is_scalar] == JOINTS
+    assert mechanism(ARM.description) == mechanism(ARM_ROS1.description)
+    assert [joint.name for joint in ARM.description.joints if joint.is_scalar] == JOINTS
     for robot in (ARM, ARM_ROS1):
         assert [*robot.joint_names] == JOINTS
         assert [*robot.actuator_names] == MOTORS

@@ -31,16 +31,14 @@ Positions are drawn uniformly over the domain of the transmission, 10,000 by def
 positions with a condition number above 1e3.
 """
 
-from transmission_bridge.transmissions.conformance.checks import CHECKS
-from transmission_bridge.transmissions.conformance.samples import (
+from transmission_bridge.transmissions.conformance import (
+    check,
+    CHECKS,
     CONDITION,
     COUNT,
+    failures,
     Subject,
     subject_of,
-)
-from transmission_bridge.transmissions.conformance.suite import (
-    check,
-    failures,
     TransmissionConformance,
 )
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import pytest
 from world import reason, World
 from zoo.elements import params, simple, urdf, WRIST

@@ -82,7 +82,7 @@ def test_joints_that_hold_a_position(robot):
     world.command(position={'lift': 1.0})
     world.command(velocity={'shoulder': 1.0, 'elbow': 1.0})
     world.trajectory('finger', (1.0, {'positions': 0.5}), start=world.now + 9.0)
-    places = np.flatnonzero(world.gate.ledger.find_position_joints())
+    places = np.flatnonzero(world.gate.ledger.mask_position_joints())
     assert {robot.joint_names[place] for place in places} == {'lift', 'finger'}
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from world import World
@@ -17,11 +16,11 @@ from zoo.elements import maps, ratio, transmission, urdf
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge import contradictions
-from transmission_bridge.bridge.contradictions import find_joints_beyond, MotionWatch
-from transmission_bridge.bridge.diagnostics import OK, WARN
-from transmission_bridge.bridge.driver_watch import Look, Peers
+from transmission_bridge.bridge.contradictions import describe_joints_beyond, MotionWatch
+from transmission_bridge.bridge.diagnostics.driver_watch import Look, Peers
+from transmission_bridge.bridge.diagnostics.inspection import BridgeWatch
+from transmission_bridge.bridge.diagnostics.status import OK, WARN
 from transmission_bridge.bridge.inputs import TopicStatistics
-from transmission_bridge.bridge.inspection import BridgeWatch
 
 #: A joint that reaches 1 rad at 2 rad/s, and a motor with a gear of 10; units inside the motor.
 LIMIT = 'revolute lower="-1" upper="1" velocity="2" effort="1"'
@@ -39,7 +38,7 @@ def make_robot(inside='', limit=LIMIT):
 def test_a_joint_beyond_its_limits_is_a_trouble_with_both_numbers(lower, extent, position):
     """More than 1 % of the range and 0.001 beyond: position and limits are in the sentence."""
     limits = np.array([[lower], [lower + extent]])
-    found = find_joints_beyond(['j'], np.array([position]), limits)
+    found = describe_joints_beyond(['j'], np.array([position]), limits)
     beyond = max(lower - position, position - lower - extent)
     if abs(beyond - max(0.01 * extent, 1e-3)) > 1e-9:
         assert bool(found) is (beyond > max(0.01 * extent, 1e-3))
@@ -47,7 +46,7 @@ def test_a_joint_beyond_its_limits_is_a_trouble_with_both_numbers(lower, extent,
         assert all(f'{number:.4g}' in words for number in (position, lower, lower + extent))
     open_ends = np.array([[-math.inf], [math.inf]])
     for at, ends in ((position, open_ends), (math.nan, limits)):
-        assert not find_joints_beyond(['j'], np.array([at]), ends)
+        assert not describe_joints_beyond(['j'], np.array([at]), ends)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +64,7 @@ def test_limits_of_measurements(inside, limits):
     text = urdf({'j': LIMIT}, transmission('t', 'Simple', ['j'], ['m']))
     text = text.replace('<joint name="j"/>', f'<joint name="j">{inside}</joint>', 1)
     robot = RobotTransmissions(load_description(text))
-    assert contradictions.find_measured_limits(robot)[:, 0].tolist() == limits
+    assert contradictions.compute_measured_limits(robot)[:, 0].tolist() == limits
 
 
 # -- velocities ----------------------------------------------------------------------------------

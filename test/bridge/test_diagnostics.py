@@ -11,8 +11,7 @@ import math
 from pathlib import Path
 import re
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from state_paths import state_path, StatePath
@@ -20,9 +19,16 @@ from zoo.elements import maps, ratio, transmission
 from zoo.reference import ACTUATORS, Message
 
 import transmission_bridge
-from transmission_bridge.bridge import diagnostics, inspection
-from transmission_bridge.bridge.diagnostics import ERROR, make_status, OK, Recent, Trouble, WARN
-from transmission_bridge.bridge.driver_watch import Look, Peers
+from transmission_bridge.bridge.diagnostics import inspection, status as diagnostics
+from transmission_bridge.bridge.diagnostics.driver_watch import Look, Peers
+from transmission_bridge.bridge.diagnostics.status import (
+    ERROR,
+    make_status,
+    OK,
+    Recent,
+    Trouble,
+    WARN,
+)
 from transmission_bridge.bridge.inputs import CommandCounts, TopicStatistics
 from transmission_bridge.transmissions import MapReport
 
@@ -64,7 +70,7 @@ def test_what_has_changed_between_looks(totals, looks):
         assert window.count_growth('b', 2 * total) >= 0
         before = total
     for last, is_so in zip([False, *looks], looks, strict=False):
-        found = window.find_confirmed('a', 'words' if is_so else '')
+        found = window.confirm('a', 'words' if is_so else '')
         assert found == ('words' if last and is_so else '')
 
 
@@ -72,7 +78,7 @@ def test_what_lasts_without_interruption(time):
     """A fact that has to last some seconds starts anew after each look without it."""
     recent, found = Recent(time), []
     for is_so in (*[True] * 3, False, *[True] * 4):
-        found.append(bool(recent.find_confirmed('a', 'words' * is_so, 2.5)))
+        found.append(bool(recent.confirm('a', 'words' * is_so, 2.5)))
         time.now += 1.0
     assert found == [*[False] * 7, True]
 
@@ -118,11 +124,11 @@ def test_the_log_says_begin_and_end(time):
         (Trouble('', ERROR, 'refused'), []),
     ):
         time.now += 10.0
-        assert log.find_log_lines(statuses_of(*[trouble] * bool(trouble))) == said
+        assert log.list_log_lines(statuses_of(*[trouble] * bool(trouble))) == said
     # A duration is not rounded to zero.
-    log.find_log_lines(statuses_of(LATE))
+    log.list_log_lines(statuses_of(LATE))
     time.now += 10.0
-    assert log.find_log_lines([]) == [(OK, f'x: ended after less than 1 s: {LATE.sentence}')]
+    assert log.list_log_lines([]) == [(OK, f'x: ended after less than 1 s: {LATE.sentence}')]
 
 
 @given(st.lists(st.booleans(), min_size=30, max_size=120))
@@ -133,7 +139,7 @@ def test_what_comes_and_goes_floods_no_log(looks):
     looks = [*looks, *[looks[-1]] * 11]
     for is_there in looks:
         time.now += 1.0
-        lines = log.find_log_lines(statuses_of(*[ODD] * is_there))
+        lines = log.list_log_lines(statuses_of(*[ODD] * is_there))
         times += [(time.now, level) for level, _ in lines]
     assert all(b - a >= 5.0 for (a, _), (b, _) in itertools.pairwise(times))
     assert [level for _, level in times] == ([WARN, OK] * len(times))[: len(times)]
@@ -143,17 +149,17 @@ def test_what_comes_and_goes_floods_no_log(looks):
 def test_the_same_trouble_of_a_hundred_parts_is_one_line(time):
     """The first five are named."""
     statuses = statuses_of(ODD, names=[f'part {number}' for number in range(100)])
-    lines = diagnostics.TroubleLog(time).find_log_lines(statuses)
+    lines = diagnostics.TroubleLog(time).list_log_lines(statuses)
     assert lines == [(WARN, 'part 0, part 1, part 2, part 3, part 4 and 95 more: odd')]
 
 
 def test_every_reason_is_explained():
     """The status of rejected messages explains each possible reason."""
     package = Path(transmission_bridge.__file__).parent
-    modules = {*(package / 'bridge').glob('*.py'), package / 'ros' / 'channels.py'}
+    modules = {*(package / 'bridge').rglob('*.py'), package / 'ros' / 'channels.py'}
     reasons = {'bug', 'undecodable', 'future_stamp'}
     services = ('rest', 'zeroing', 'homing', 'tuned_file')
-    for module in modules - {package / 'bridge' / f'{name}.py' for name in services}:
+    for module in (each for each in modules if each.stem not in services):
         for node in ast.walk(ast.parse(module.read_text('utf-8'))):
             name = isinstance(node, ast.Call) and getattr(node.func, 'id', '')
             if name in ('MessageError', 'Verdict', 'Rejected'):
@@ -270,14 +276,14 @@ def test_commands_that_nobody_hears(time):
 def of_robot(robot, path, window=None, now=1.0, reports=None):
     """Return the statuses of the transmissions by name."""
     states, window = path.states, window or Recent()
-    reports, stale = reports or (states.report, MapReport()), states.find_stale_actuators(now)
+    reports, stale = reports or (states.report, MapReport()), states.mask_stale_actuators(now)
     found = inspection.inspect_transmissions(robot, states, reports, window, stale)
     return {each.name.removeprefix('transmission '): each for each in found}
 
 
 def of_actuators(robot, path, now=1.0):
     """Return the status of the actuators."""
-    stale = path.states.find_stale_actuators(now)
+    stale = path.states.mask_stale_actuators(now)
     return inspection.inspect_actuators(robot, path.states, now, stale, {})
 
 
@@ -368,7 +374,7 @@ def watched(robot, feed, time):
             topic: Peers(f'/left/{topic}', publishers=dict(enumerate(publishers)))
             for topic, publishers in (('a', a), ('b', b))
         }
-        found = coverage.find_troubles(path.states, window, peers, time.now - begun)
+        found = coverage.collect_troubles(path.states, window, peers, time.now - begun)
         return {trouble.name: trouble.sentence for trouble in found if trouble.sentence}
 
     return pass_second

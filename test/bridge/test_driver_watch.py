@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 import re
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
-from transmission_bridge.bridge.diagnostics import ERROR, WARN
-from transmission_bridge.bridge.driver_watch import DriverWatch, Look, Peers
+from transmission_bridge.bridge.diagnostics.driver_watch import DriverWatch, Look, Peers
+from transmission_bridge.bridge.diagnostics.status import ERROR, WARN
 from transmission_bridge.bridge.inputs import TopicStatistics
 
 
@@ -45,7 +44,7 @@ class _Driver:
         more = {'publishers': self.publishers, 'elsewhere': self.others, 'rivals': self.bridges}
         look = Look(self.now, elapsed=float(not self.is_paused), open_for=self.now)
         peers = Peers(self._topic, **more)
-        troubles = self._watch.find_troubles(peers, self._numbers, self._timeout, look)
+        troubles = self._watch.collect_troubles(peers, self._numbers, self._timeout, look)
         found = [trouble for trouble in troubles if trouble.sentence]
         assert len(found) < 2
         return found[0] if found else None

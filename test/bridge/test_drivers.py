@@ -8,23 +8,22 @@ from __future__ import annotations
 from contextlib import suppress
 import math
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from state_paths import record, StatePath
 from world import check_ratios, reason, way, World
 from zoo.elements import leg, maps, params, ratio, transmission, urdf
 
+from transmission_bridge.bridge.diagnostics.inspection import inspect_actuators
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
-from transmission_bridge.bridge.inspection import inspect_actuators
+from transmission_bridge.bridge.implausible_numbers import warn_of_implausible_numbers
 from transmission_bridge.bridge.outlets import DriverNames
-from transmission_bridge.bridge.robot_plan import find_motor_bounds
-from transmission_bridge.bridge.sensors import SensorPath
-from transmission_bridge.bridge.state_plan import NamePlan
-from transmission_bridge.bridge.states import States
-from transmission_bridge.bridge.zeroing import find_zero_offsets
+from transmission_bridge.bridge.robot_plan import compute_motor_bounds
+from transmission_bridge.bridge.states.sensors import SensorPath
+from transmission_bridge.bridge.states.state_plan import NamePlan
+from transmission_bridge.bridge.states.states import States
+from transmission_bridge.bridge.zeroing.zeroing import compute_zero_offsets
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import Layout
@@ -366,11 +365,11 @@ def test_limits_are_si_at_the_motor_and_said_in_the_driver_s_unit(twins):
     """30 rad are 4.77 turns, and a refusal names the unit; no number is implausible."""
     _, robot = twins
     place = robot.actuator_names.index('winch')
-    lower, upper = find_motor_bounds(robot)[:, :3, place]
+    lower, upper = compute_motor_bounds(robot)[:, :3, place]
     assert (lower.tolist(), upper.tolist()) == ([-20.0, -40.0, -3.0], [30.0, 40.0, 3.0])
     with pytest.raises(MessageError, match=r'winch: 5 is not in \[-3.1831, 4.77465\] turn'):
         World(robot, limits='reject').command(position={'lift': 5.0 * math.tau / 50.0 + 0.2})
-    assert [find_implausible_numbers(robot) for robot in twins] == [(), ()]
+    assert [warn_of_implausible_numbers(robot) for robot in twins] == [(), ()]
 
 
 @pytest.mark.parametrize(
@@ -409,9 +408,9 @@ def test_zeroing_compares_speeds_in_si(twins, joint, motors, speed, limit, words
     more = {'held': np.zeros(len(NAMES), bool), 'max_velocity': limit}
     if words:
         with pytest.raises(MessageError, match=words):
-            find_zero_offsets(robot, {joint: 0.0}, rows, **more)
+            compute_zero_offsets(robot, {joint: 0.0}, rows, **more)
         return
-    (change,) = find_zero_offsets(robot, {joint: 0.0}, rows, **more)
+    (change,) = compute_zero_offsets(robot, {joint: 0.0}, rows, **more)
     assert joint == 'pitch' or change.new == pytest.approx(-3.0 * math.tau / 50.0)
 
 

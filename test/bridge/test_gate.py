@@ -31,7 +31,7 @@ from zoo.robots import maps as promise_maps
 
 from transmission_bridge.bridge import bridge
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import Layout
 
@@ -236,7 +236,7 @@ def test_stopping_ends_a_trajectory_of_rates(start):
     world = World(pair())
     world.trajectory('j0', (9.0, {'velocities': 1.0}), start=start)
     world.trajectory('j1', (9.0, {'positions': 1.0}), start=start)
-    assert world.bridge.find_left_trajectories(world.now) == ('m1',)
+    assert world.bridge.list_left_trajectories(world.now) == ('m1',)
     assert world.stop() == {'velocity': {'m0': 0.0}}
 
 
@@ -263,7 +263,7 @@ def test_every_promise_names_a_check_and_a_test_that_exist():
     assert [int(number) for number, _, _ in rows] == list(range(1, 12))
     code = {path: path.read_text(encoding='utf-8') for path in (root / 'test/bridge').glob('*.py')}
     code['package'] = ''.join(
-        path.read_text(encoding='utf-8') for path in Path(bridge.__file__).parent.glob('*.py')
+        path.read_text(encoding='utf-8') for path in Path(bridge.__file__).parent.rglob('*.py')
     )
     files = {path.name for path in code if path != 'package'}
     for _, checks, tests in rows:

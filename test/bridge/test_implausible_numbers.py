@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from zoo.elements import load, params, ratio, transmission, urdf
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge import topic_based
-from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
-from transmission_bridge.bridge.robot_plan import find_command_timeouts
+from transmission_bridge.bridge.implausible_numbers import warn_of_implausible_numbers
+from transmission_bridge.bridge.robot_plan import list_command_timeouts
 from transmission_bridge.resources import resource
 
 HALF_TURN = 'revolute lower="-3.14" upper="3.14"'
@@ -38,7 +37,7 @@ def findings_of(kind, *, joints=('',), actuators=('',), more='', joint=HALF_TURN
     text = urdf(limits, transmission('t', kind, *members, more))
     robot, lines = load(text), text.splitlines()
     assert (list(robot.transmissions), robot.findings) == (['t'], ())
-    found = find_implausible_numbers(robot)
+    found = warn_of_implausible_numbers(robot)
     for finding in found:
         assert finding.severity == 'warning'
         at_joint = finding.path.startswith('/robot/joint')
@@ -149,7 +148,7 @@ def test_dimensions_in_degrees_or_millimetres_are_warned_of(changed, words):
 def test_a_usual_robot_is_not_warned_of(name):
     """The robots of this package have nothing implausible."""
     robot = RobotTransmissions(load_description(resource('urdf', name)))
-    assert find_implausible_numbers(robot) == ()
+    assert warn_of_implausible_numbers(robot) == ()
 
 
 # -- topic-based hardware components -------------------------------------------------------------
@@ -184,7 +183,7 @@ def cart(threshold=None, interface='velocity', plugin=TOPIC_BASED, second=''):
 @pytest.mark.parametrize('threshold', [None, '0', '1e-5', 'wrong'])
 def test_a_component_that_is_silent_at_its_target(threshold, timeout, words, interface):
     """It is warned of: its velocities and efforts continue when it stops, or end meanwhile."""
-    (finding,) = topic_based.find_endless_commands(cart(threshold, interface), timeout)
+    (finding,) = topic_based.warn_of_endless_commands(cart(threshold, interface), timeout)
     assert (finding.severity, finding.line) == ('warning', 4)
     assert f"of 'wheel' {words}" in finding.message
     assert "component 'hardware' sends nothing" in finding.message
@@ -206,14 +205,14 @@ def test_a_component_that_is_silent_at_its_target(threshold, timeout, words, int
 )
 def test_a_component_that_repeats_needs_a_timeout(given, timeout, found):
     """Others are not warned of."""
-    findings = topic_based.find_endless_commands(cart(**given), timeout)
+    findings = topic_based.warn_of_endless_commands(cart(**given), timeout)
     assert [each.found for each in findings] == found
 
 
 @pytest.mark.parametrize(('plugin', 'number'), [(TOPIC_BASED, 1), ('some/Hardware', 0)])
 def test_several_command_interfaces_are_warned_of(plugin, number):
     """Topic-based hardware sends those that a message has beside each other."""
-    findings = topic_based.find_several_interfaces(cart(None, 'position', plugin, 'velocity'))
+    findings = topic_based.warn_of_several_interfaces(cart(None, 'position', plugin, 'velocity'))
     assert [each.found for each in findings] == ["position and velocity of 'wheel'"] * number
 
 
@@ -221,8 +220,8 @@ def test_several_command_interfaces_are_warned_of(plugin, number):
 def test_the_timeout_by_default(threshold, timeout):
     """It is never if the component is silent at its target, as for any robot if it repeats."""
     robot = RobotTransmissions(cart(threshold))
-    assert find_command_timeouts(robot, -1.0) == [timeout] * 2
-    assert find_command_timeouts(robot, 2.0) == [2.0] * 2
+    assert list_command_timeouts(robot, -1.0) == [timeout] * 2
+    assert list_command_timeouts(robot, 2.0) == [2.0] * 2
 
 
 @pytest.mark.parametrize(
@@ -245,7 +244,7 @@ def test_other_topics_of_a_component_are_warned_of(plugin, named, own, number):
     block = f'<ros2_control name="{{}}" type="system"><hardware><plugin>{plugin}</plugin>'
     block += f'{params(**named)}</hardware></ros2_control>'
     robot = load_description(f'<robot name="r">{block.format("x")}{block.format("y")}</robot>')
-    findings = topic_based.find_other_topics(robot, lambda topic: own.get(topic, f'/{topic}'))
+    findings = topic_based.warn_of_other_topics(robot, lambda topic: own.get(topic, f'/{topic}'))
     assert [each.subject for each in findings] == ['x'] * number + ['y'] * number
     for finding in findings:
         assert finding.severity == 'warning'

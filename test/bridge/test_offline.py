@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from state_paths import state_path
@@ -16,11 +15,11 @@ from zoo import robots
 from zoo.elements import ANKLE, load, maps, ratio, transmission, urdf
 
 from transmission_bridge.bridge.offline import map_recorded, OfflineBridge
-from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.errors import MessageError
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.messages import cdr
 from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 
 
 def follower(plugin='any/Driver'):

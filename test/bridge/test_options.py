@@ -8,13 +8,16 @@ from __future__ import annotations
 from dataclasses import fields, FrozenInstanceError
 import math
 
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 import pytest
 from zoo.elements import load
 
-from transmission_bridge.bridge import options
-from transmission_bridge.bridge.options import BridgeOptions, find_parameter_names, split_pairs
+from transmission_bridge.bridge.options import options
+from transmission_bridge.bridge.options.options import (
+    BridgeOptions,
+    list_parameter_names,
+    split_pairs,
+)
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError
 
@@ -105,7 +108,7 @@ def robot_with(*members):
 
 def test_every_number_has_a_name_and_the_value_in_use(robot):
     """Names say transmission and path; a number and a flag before and after they are changed."""
-    found = find_parameter_names(robot)
+    found = list_parameter_names(robot)
     assert found.findings == ()
     offset = found.tunables['transmissions.wrist.joints.roll.offset']
     assert (offset.transmission, offset.path) == ('wrist', ('joints', 'roll', 'offset'))
@@ -129,7 +132,7 @@ def test_every_number_has_a_name_and_the_value_in_use(robot):
 def test_each_number_has_a_name_of_its_own_or_a_finding(members):
     """No number is lost without a word, and setting one by its name changes that one alone."""
     robot = robot_with(*members)
-    found = find_parameter_names(robot)
+    found = list_parameter_names(robot)
     lost = {finding.message.split("'")[1] for finding in found.findings}
     assert lost.isdisjoint(found.tunables)
     for finding in found.findings:
@@ -169,7 +172,7 @@ KNOWN = 'their/Gearbox, their/Other'
 def test_an_alias_that_the_robot_does_not_have_is_a_warning(text, types, expected, known):
     """Each type that no transmission of the file has, be it refused."""
     aliases = dict.fromkeys(types, 'our/Type')
-    findings = options.find_unused_aliases(load_description(text), aliases)
+    findings = options.warn_of_unused_aliases(load_description(text), aliases)
     assert [finding.message.split("'")[1] for finding in findings] == expected
     for finding in findings:
         assert finding.severity == 'warning'

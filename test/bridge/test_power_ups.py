@@ -182,7 +182,7 @@ def power_up(robot, path, feed, rng, counts):
 
     def resolve(case):
         counts[case] += 1
-        found = path.find_joint_motion(1.0)[0]
+        found = path.compute_joint_motion(1.0)[0]
         known = bool(np.isfinite(found).all())
         counts[f'{case} resolved'] += known
         counts['wrong'] += known and not robot.agrees(found, truth)

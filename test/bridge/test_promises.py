@@ -19,7 +19,7 @@ from zoo.mechanics import Mechanics, No
 from zoo.robots import maps, ROBOTS
 
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.bridge.stalls import StallWatch
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages.cdr import JointStateReader
@@ -179,7 +179,7 @@ class _Machine:
         """Tell whether the turn of an actuator is known; if it may be, the bridge knows."""
         known = self.known[name]
         if known is None:
-            open_turns = self.bridge.states.find_open_actuators(self.bridge.plan.states, self.now)
+            open_turns = self.bridge.states.mask_open_actuators(self.bridge.plan.states, self.now)
             known = open_turns is None or not open_turns[self.robot.actuator_names.index(name)]
         return known
 
@@ -773,7 +773,7 @@ class _Machine:
         return about + step if leaf == 'upper' else about - step * dice.choice([1, 1, 1, -1])
 
     def stop(self, dice):
-        assert set(self.bridge.find_left_trajectories(self.now)) == self.left()
+        assert set(self.bridge.list_left_trajectories(self.now)) == self.left()
         self.model.look(self.now)
         self.outbox = []
         self.bridge.send_stop(STAMP, self.now)

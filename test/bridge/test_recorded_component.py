@@ -24,7 +24,7 @@ import pytest
 from world import read
 
 from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateReader

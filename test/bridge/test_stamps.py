@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from state_paths import StatePath
 import states_model
 from zoo import reference
 
-from transmission_bridge.bridge.states import StampFilter
+from transmission_bridge.bridge.states.states import StampFilter
 
 BILLION = 10**9
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 import re
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from state_paths import record, state_path
@@ -19,9 +18,9 @@ from zoo import reference
 from zoo.elements import ANKLE, maps, params, ratio, transmission, urdf
 
 from transmission_bridge.bridge.inputs import find_entries, MOST_UNKNOWN
-from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.state_plan import NamePlan
-from transmission_bridge.bridge.states import PublishPolicy, States
+from transmission_bridge.bridge.options.options import BridgeOptions
+from transmission_bridge.bridge.states.state_plan import NamePlan
+from transmission_bridge.bridge.states.states import PublishPolicy, States
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.joint_state import Layout, LayoutTable
@@ -140,13 +139,13 @@ def test_numbers_grow_old_one_by_one(robot, feed):
     def send(source, now, **arrays):
         feed(path, reference.Message(('winch',), **arrays), source, now)
         known = np.isfinite(path.states.read_values(now))[:, 0].tolist()
-        return known, path.states.find_stale_actuators(now)[0]
+        return known, path.states.mask_stale_actuators(now)[0]
 
     encoder = {'position': (1.0,), 'velocity': (0.5,)}
     send('encoder', 1.0, **encoder)
     assert send('amplifier', 1.0, effort=(3.0,)) == ([True] * 3, False)
     assert send('amplifier', 1.75, effort=(3.0,)) == ([False, False, True], True)
-    assert np.isnan(path.find_joint_motion(1.75)[0]).all()
+    assert np.isnan(path.compute_joint_motion(1.75)[0]).all()
     assert send('encoder', 1.75, **encoder) == ([True] * 3, False)
     # Numbers that a driver omits become unknown, and publication does not wait for them.
     assert send('encoder', 1.8, position=(1.0,)) == ([True, False, True], False)
@@ -180,13 +179,13 @@ def test_a_message_like_the_last_one_needs_no_look(timeout, messages):
         )
         later = now + 0.4
         for look in (
-            lambda each: each.find_ages(now),
-            lambda each: each.find_silent_actuators(later),
-            lambda each: each.find_stale_actuators(later),
+            lambda each: each.compute_ages(now),
+            lambda each: each.mask_silent_actuators(later),
+            lambda each: each.mask_stale_actuators(later),
             lambda each: each.read_values(now).copy(),
             lambda each: [each.find_driver_timeout(name) for name in ('one', 'other')],
             lambda each: each.list_rivals('abc'),
-            lambda each: (each.unknown_names, each.contests, each.find_stamp(now)),
+            lambda each: (each.unknown_names, each.contests, each.choose_stamp(now)),
             lambda each: each.not_finite.copy(),
         ):
             np.testing.assert_equal(look(usual), look(looked))
@@ -206,7 +205,7 @@ def test_silence_does_not_prolong_the_timeout(messages):
     hear(0.01 * np.arange(messages))
     hear([610.0])
     assert states.find_driver_timeout('driver') <= 5.0
-    assert states.find_stale_actuators(616.0).all()
+    assert states.mask_stale_actuators(616.0).all()
     assert np.isnan(states.read_values(616.0)).all()
     hear(620.0 + 30.0 * np.arange(10.0))
     assert states.find_driver_timeout('driver') > 30.0
@@ -218,10 +217,10 @@ def test_drivers_that_return_and_drivers_that_are_silent(feed):
     path = state_path(robot, timeout=0.5)
     for now, name in ((1.0, 'i'), (1.0, 'j'), (2.0, 'i')):
         feed(path, record((name,), [1.0]), name, now)
-    known = path.states.find_known_state(path.plan, 2.0)
+    known = path.states.compute_known_state(path.plan, 2.0)
     assert known.silent.tolist() == [False, True]
     assert known.returned.tolist() == [True, True]
-    known = path.states.find_known_state(path.plan, 2.0)
+    known = path.states.compute_known_state(path.plan, 2.0)
     assert known.returned.tolist() == known.silent.tolist()
 
 
@@ -262,7 +261,7 @@ def test_tuning_forgets_the_solution(feed):
     assert path.make_joint_state().position == pytest.approx([0.4, 0.3], abs=1e-12)
     offsets = {'ankle.joints.pitch.offset': -0.1, 'ankle.joints.roll.offset': -0.2}
     path.replace_robot(robot.with_parameters(offsets))
-    assert path.find_joint_motion()[0] == pytest.approx([0.3, 0.1], abs=1e-12)
+    assert path.compute_joint_motion()[0] == pytest.approx([0.3, 0.1], abs=1e-12)
 
 
 @pytest.mark.parametrize('elsewhere', [[0.2, 0.5], [-0.5, -0.3], [0.55, -0.35]])

@@ -17,9 +17,13 @@ import sys
 import pytest
 from zoo.elements import numbered, simple
 
-from transmission_bridge.bridge.options import find_parameter_names
-from transmission_bridge.bridge.parameter_file import find_unused_parameter_files
-from transmission_bridge.bridge.tuned_file import find_position_numbers, replace_file, TunedFile
+from transmission_bridge.bridge.options.options import list_parameter_names
+from transmission_bridge.bridge.options.parameter_file import warn_of_unused_parameter_files
+from transmission_bridge.bridge.options.tuned_file import (
+    list_position_numbers,
+    replace_file,
+    TunedFile,
+)
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.tools.parameter_files import read_parameter_file
@@ -78,9 +82,9 @@ CHANGED = [
 @pytest.mark.parametrize(('changes', 'given', 'reason'), CHANGED)
 def test_offset_without_the_numbers_it_depends_on(path, robot, changes, given, reason):
     """The numbers of a transmission are used together, or rejected together with one reason."""
-    tunables = find_parameter_names(robot).tunables
+    tunables = list_parameter_names(robot).tunables
     hoist, wrist = (
-        {name: (value, value) for name, value in find_position_numbers(tunables, [each]).items()}
+        {name: (value, value) for name, value in list_position_numbers(tunables, [each]).items()}
         for each in ('hoist', 'wrist')
     )
     for name, pair in changes.items():
@@ -103,7 +107,7 @@ def test_another_limit_in_the_parameter_file(path):
     """It overrides the stored limit; another reduction has the stored numbers rejected."""
     motor = '<limit lower="-1" upper="1"/>'
     robot = RobotTransmissions(load_description(numbered(simple(0) + simple(1, motor))))
-    tunables = find_parameter_names(robot).tunables
+    tunables = list_parameter_names(robot).tunables
     stored = {name: (each.value, each.value) for name, each in tunables.items()}
     stored = {name: pair for name, pair in stored.items() if not tunables[name].is_flag}
     upper, ratio = (
@@ -136,7 +140,7 @@ def test_block_that_fails_leaves_the_file(path):
 
 WRITER = """
 import resource, signal, sys
-from transmission_bridge.bridge.tuned_file import replace_file
+from transmission_bridge.bridge.options.tuned_file import replace_file
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
 with replace_file(sys.argv[1], lambda: b'new' * 20):
@@ -195,7 +199,7 @@ def test_permissions_and_links_stay(path):
 
 STORER = """
 import sys
-from transmission_bridge.bridge.tuned_file import TunedFile
+from transmission_bridge.bridge.options.tuned_file import TunedFile
 from transmission_bridge.errors import MessageError
 _, path, mine = sys.argv
 for number in range(60):
@@ -267,7 +271,7 @@ def test_aliases_cost_nothing(path, text):
     with pytest.raises(ParameterError, match='cannot be used') as caught:
         TunedFile(str(path)).read_tuned_numbers()
     assert len(str(caught.value)) < 500
-    assert list(find_unused_parameter_files(['--params-file', str(path)], '/**')) == []
+    assert list(warn_of_unused_parameter_files(['--params-file', str(path)], '/**')) == []
 
 
 BAD = [

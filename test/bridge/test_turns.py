@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from state_paths import record
 from world import reason, World
 from zoo.elements import leg, load, maps, numbered, params, ratio, simple, transmission, WRIST
 
-from transmission_bridge.bridge.diagnostics import ERROR, OK, WARN
-from transmission_bridge.bridge.inspection import inspect_actuators
-from transmission_bridge.bridge.options import AUTO, BridgeOptions
-from transmission_bridge.bridge.turns import find_wrap_periods, unwrap_positions
+from transmission_bridge.bridge.diagnostics.inspection import inspect_actuators
+from transmission_bridge.bridge.diagnostics.status import ERROR, OK, WARN
+from transmission_bridge.bridge.options.options import AUTO, BridgeOptions
+from transmission_bridge.bridge.states.turns import list_wrap_periods, unwrap_positions
 from transmission_bridge.errors import ParameterError, UnknownNameError
 from transmission_bridge.messages.joint_state import Layout
 
@@ -61,7 +60,7 @@ class Encoders(World):
 
     def joints(self, now=0.0):
         """Return the joints' positions."""
-        return self.states.find_joint_motion(self.plan, now)[0].copy()
+        return self.states.compute_joint_motion(self.plan, now)[0].copy()
 
     def hear(self, now=0.0, source='driver', stamp=(1, 0), **positions):
         """Take readings, and return the joints' positions."""
@@ -120,11 +119,11 @@ def test_turns_are_counted(moves, period, lowest, nonsense, wrong):
 def test_a_period_is_a_positive_number_of_an_actuator(text):
     """Anything else is refused."""
     own = maps(('motor',))
-    assert find_wrap_periods(own, BridgeOptions(wrap_period=('motor=6.28',))) == {'motor': 6.28}
+    assert list_wrap_periods(own, BridgeOptions(wrap_period=('motor=6.28',))) == {'motor': 6.28}
     with pytest.raises(ParameterError, match='positive number'):
-        find_wrap_periods(own, BridgeOptions(wrap_period=(f'motor={text}',)))
+        list_wrap_periods(own, BridgeOptions(wrap_period=(f'motor={text}',)))
     with pytest.raises(UnknownNameError):
-        find_wrap_periods(own, BridgeOptions(wrap_period=('engine=1.0',)))
+        list_wrap_periods(own, BridgeOptions(wrap_period=('engine=1.0',)))
 
 
 @pytest.mark.parametrize('together', [True, False])
@@ -140,7 +139,7 @@ def test_counting_while_all_is_well(together):
             bridge.hear(now, m0=m0)
         found = bridge.hear(now, m0=m0, m1=m1) if together else bridge.hear(now, m1=m1)
         assert found == pytest.approx(bridge.robot.actuator_to_joint('position', truth))
-        shift = bridge.states.find_driver_shift(bridge.plan)
+        shift = bridge.states.compute_driver_shift(bridge.plan)
         assert truth - (0.0 if shift is None else shift) == pytest.approx([m0, m1])
 
 
@@ -175,7 +174,7 @@ def test_open_turns_in_words(given, reading, level, words):
 def test_the_first_reading_counts_as_it_is_where_that_is_chosen(readings):
     """With unknown_turn: first nothing is ever open or judged."""
     bridge = Encoders(robot(), unknown_turn='first')
-    assert bridge.states.find_open_actuators(bridge.plan, 0.0) is None
+    assert bridge.states.mask_open_actuators(bridge.plan, 0.0) is None
     for number, reading in enumerate(readings):
         assert bridge.hear(0.01 * number, m0=reading) == pytest.approx([reading])
     assert bridge.hear(100.0, m0=readings[-1] - TURN) == pytest.approx([readings[-1]])
@@ -419,15 +418,15 @@ def test_wanted_positions_settle_it():
     """~/zero takes the turn that comes nearest; all joints of coupled actuators are needed."""
     bridge = Encoders(robot(**WIDE))
     bridge.hear(m0=1.0)
-    assert np.isnan(bridge.states.find_nearest_turns(bridge.plan, {}, 0.0)).all()
-    found = bridge.states.find_nearest_turns(bridge.plan, {'j0': 7.0}, 0.0)
+    assert np.isnan(bridge.states.compute_nearest_turns(bridge.plan, {}, 0.0)).all()
+    found = bridge.states.compute_nearest_turns(bridge.plan, {'j0': 7.0}, 0.0)
     assert found == pytest.approx([1.0 + TURN])
     assert unknown(bridge.joints())
     bridge.settle(*found)
     assert bridge.joints() == pytest.approx([1.0 + TURN])
     bridge = Encoders(wrist(**WIDE))
     bridge.hear(m0=0.0, m1=0.0)
-    why = reason(bridge.states.find_nearest_turns, bridge.plan, {'j0': 7.0}, 0.0)
+    why = reason(bridge.states.compute_nearest_turns, bridge.plan, {'j0': 7.0}, 0.0)
     assert why == 'unknown_turn'
 
 
@@ -437,7 +436,7 @@ def test_a_silent_driver_settles_nothing():
     bridge.hear(m0=1.0)
 
     def nearest(now, max_age):
-        return bridge.states.find_nearest_turns(bridge.plan, {'j0': 1.0}, now, max_age=max_age)
+        return bridge.states.compute_nearest_turns(bridge.plan, {'j0': 1.0}, now, max_age=max_age)
 
     assert np.isnan(nearest(4.0, 5.0)).all()
     found = nearest(0.9, 5.0)

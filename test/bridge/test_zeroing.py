@@ -5,23 +5,22 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from state_paths import outcome
 from zoo.elements import ANKLE, leg, load, maps, params, ratio, transmission, urdf
 
-from transmission_bridge.bridge.homing import (
-    find_absolute_targets,
-    find_calibration_offsets,
-    find_double_offsets,
+from transmission_bridge.bridge.zeroing.homing import (
+    compute_absolute_targets,
+    compute_calibration_offsets,
+    warn_of_double_offsets,
 )
-from transmission_bridge.bridge.zeroing import (
-    find_settled_joints,
-    find_wanted_positions,
-    find_zero_offsets,
-    find_zeroable_joints,
+from transmission_bridge.bridge.zeroing.zeroing import (
+    compute_zero_offsets,
+    list_settled_joints,
+    list_wanted_positions,
+    list_zeroable_joints,
 )
 from transmission_bridge.description import load_description
 from transmission_bridge.transmissions import RobotTransmissions
@@ -55,7 +54,7 @@ def zero(robot, wanted, position, velocity=None, held=()):
     if velocity is not None:
         actuators[1] = velocity
     is_held = np.array([name in held for name in robot.joint_names])
-    return find_zero_offsets(robot, wanted, actuators, held=is_held, max_velocity=0.01)
+    return compute_zero_offsets(robot, wanted, actuators, held=is_held, max_velocity=0.01)
 
 
 def zeroed(robot, changes, position, names=()):
@@ -254,9 +253,9 @@ def test_refused(robot, wanted, position, velocity, held, why):
 )
 def test_choice_of_joints(robot, linkage, names, positions, found):
     """No names mean all joints with an offset, no positions mean zeros."""
-    assert outcome(find_wanted_positions, robot, names, positions) == found
-    assert find_zeroable_joints(linkage) == ('hip', 'knee')
-    assert outcome(find_wanted_positions, maps(('j',)), (), ()) == 'no_offset'
+    assert outcome(list_wanted_positions, robot, names, positions) == found
+    assert list_zeroable_joints(linkage) == ('hip', 'knee')
+    assert outcome(list_wanted_positions, maps(('j',)), (), ()) == 'no_offset'
 
 
 # -- calibration marks and absolute encoders -----------------------------------------------------
@@ -283,16 +282,16 @@ def marked(**joints):
 def test_mark_is_the_offset_where_there_is_none():
     """The joint is at its mark while its motor reads zero; an offset of its own counts alone."""
     mapped = marked(a=(0.3, 0.0, False), b=(0.4, 0.25, False), c=(None, 0.0, False))
-    offsets, (finding,) = find_calibration_offsets(mapped)
+    offsets, (finding,) = compute_calibration_offsets(mapped)
     tuned = mapped.with_parameters(offsets)
     assert tuned.actuator_to_joint('position', np.zeros(3)) == pytest.approx([0.3, 0.25, 0.0])
-    assert finding == find_double_offsets(mapped)[0]
+    assert finding == warn_of_double_offsets(mapped)[0]
     assert (finding.severity, finding.subject) == ('warning', 'b')
     assert 'rising="0.4"' in finding.text
     assert '0.25' in finding.text
     assert finding.line
     # A joint that passes through has none.
-    offsets, (finding,) = find_calibration_offsets(marked(a=(0.3, None, False)))
+    offsets, (finding,) = compute_calibration_offsets(marked(a=(0.3, None, False)))
     assert offsets == {}
     assert "of 'a' is not used" in finding.text
 
@@ -309,9 +308,9 @@ def test_mark_is_the_offset_where_there_is_none():
 def test_joints_with_an_encoder_of_their_own(names, found):
     """By default those that have one and a reading; nothing is set where there is none."""
     mapped = marked(a=(None, 0.5, True), b=(None, 0.5, False), c=(None, 0.5, True))
-    assert outcome(find_absolute_targets, mapped, names, np.array([0.1, 0.2, NAN])) == found
+    assert outcome(compute_absolute_targets, mapped, names, np.array([0.1, 0.2, NAN])) == found
     none = marked(a=(None, 0.5, False))
-    assert outcome(find_absolute_targets, none, (), np.array([0.1])) == 'no_absolute'
+    assert outcome(compute_absolute_targets, none, (), np.array([0.1])) == 'no_absolute'
 
 
 # -- unknown turns -------------------------------------------------------------------------------
@@ -338,24 +337,24 @@ def test_a_joint_that_is_there_but_for_whole_turns_keeps_its_offset(away, travel
     positions = robot.joint_to_actuator('position', joints)
     is_open = np.array([name in ('left', 'right') for name in robot.actuator_names])
     travels = np.full(len(joints), travel)
-    assert find_settled_joints(robot, wanted, positions, is_open, travels) == settled
+    assert list_settled_joints(robot, wanted, positions, is_open, travels) == settled
     del wanted['j']  # it passes, and has no offset
     actuators = np.full((3, len(positions)), NAN)
     actuators[0] = np.nan_to_num(positions)
     more = {'held': np.zeros(len(joints), dtype=bool), 'max_velocity': 0.01, 'settled': settled}
-    changes = find_zero_offsets(robot, wanted, actuators, **more)
+    changes = compute_zero_offsets(robot, wanted, actuators, **more)
     assert [change.member_name for change in changes] == ([] if settled else [*wanted])
     more['held'][robot.joint_names.index('roll')] = True
-    assert outcome(find_zero_offsets, robot, wanted, actuators, **more) == 'held'
+    assert outcome(compute_zero_offsets, robot, wanted, actuators, **more) == 'held'
 
 
 def test_a_joint_without_an_offset_can_be_settled():
     """It passes the bridge, and only its turn was unknown."""
     robot = maps(('j',))
     known = np.array([True])
-    there = find_settled_joints(robot, {'j': 1.0}, np.array([1.01]), known, np.array([6.0]))
+    there = list_settled_joints(robot, {'j': 1.0}, np.array([1.01]), known, np.array([6.0]))
     assert there == ('j',)
     more = {'held': ~known, 'max_velocity': 0.01}
     actuators = np.array([[1.01], [NAN], [NAN]])
-    assert find_zero_offsets(robot, {'j': 1.0}, actuators, settled=there, **more) == ()
-    assert outcome(find_zero_offsets, robot, {'j': 1.0}, actuators, **more) == 'no_offset'
+    assert compute_zero_offsets(robot, {'j': 1.0}, actuators, settled=there, **more) == ()
+    assert outcome(compute_zero_offsets, robot, {'j': 1.0}, actuators, **more) == 'no_offset'

@@ -53,7 +53,7 @@ def test_what_cannot_be_read_says_why(source, reason):
 )
 def test_a_pipe_that_does_not_end_is_given_up(monkeypatch, tmp_path, data, reason):
     """Nobody waits longer than ``PIPE_TIMEOUT``, whether the pipe has a writer or not."""
-    monkeypatch.setattr('transmission_bridge.description.source.PIPE_TIMEOUT', 0.1)
+    monkeypatch.setattr('transmission_bridge.description.document.source.PIPE_TIMEOUT', 0.1)
     pipe = tmp_path / 'pipe'
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # lets the writer in

@@ -6,8 +6,7 @@
 from pathlib import Path
 import re
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import pytest
 from zoo import four_joints
 

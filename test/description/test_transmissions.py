@@ -7,8 +7,7 @@ from dataclasses import replace
 from operator import attrgetter
 import re
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import pytest
 from zoo.four_joints import (
     block,

@@ -5,8 +5,7 @@
 
 import math
 
-from hypothesis import assume, example, given
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, strategies as st
 import numpy as np
 import pytest
 from zoo.four_joints import find_only, load, load_clean, robot
@@ -19,9 +18,9 @@ from transmission_bridge.description import (
     Pose,
     SafetySpec,
 )
-from transmission_bridge.description.visuals import load_visuals, VisualSpec
+from transmission_bridge.description.document.visuals import load_visuals, VisualSpec
 from transmission_bridge.errors import UnknownNameError
-from transmission_bridge.kinematics.spatial import rotation_from_rpy
+from transmission_bridge.spatial import rotation_from_rpy
 
 LIMIT = '<limit lower="-1.5" upper="2" velocity="3" effort="4"/>'
 

@@ -7,12 +7,11 @@ from decimal import Decimal, InvalidOperation
 from functools import partial
 import math
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
-from transmission_bridge.description import values
-from transmission_bridge.description.values import read_number, ValueFault
+from transmission_bridge.description.document import values
+from transmission_bridge.description.document.values import read_number, ValueFault
 
 
 def check_number(text):

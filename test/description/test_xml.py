@@ -5,14 +5,18 @@
 
 import re
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from transmission_bridge.description import load_description
-from transmission_bridge.description.number_editor import Edit, EditableText
-from transmission_bridge.description.source import description_text, MAX_BYTES
-from transmission_bridge.description.xml import MAX_ATTRIBUTES, MAX_DEPTH, MAX_ELEMENTS, parse_xml
+from transmission_bridge.description.document.number_editor import Edit, EditableText
+from transmission_bridge.description.document.source import description_text, MAX_BYTES
+from transmission_bridge.description.document.xml import (
+    MAX_ATTRIBUTES,
+    MAX_DEPTH,
+    MAX_ELEMENTS,
+    parse_xml,
+)
 from transmission_bridge.errors import DescriptionError
 
 
@@ -188,7 +192,7 @@ def test_pieces_leave_no_seams(piece, monkeypatch):
 
     whole = facts()
     wrong = str(refusal('<robot>\n<a></robot>'))
-    monkeypatch.setattr('transmission_bridge.description.xml._PIECE', piece)
+    monkeypatch.setattr('transmission_bridge.description.document.xml._PIECE', piece)
     assert facts() == whole
     assert whole[0][1:3] == ({'n': '&öö€𝄞'}, '40<& <')
     assert str(refusal('<robot>\n<a></robot>')) == wrong

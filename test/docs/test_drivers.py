@@ -15,7 +15,7 @@ from zoo.elements import of_snippet
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.interfaces import FIELDS
 
 TEXT = DOCUMENTS['drivers.md'].section('Units')
 

@@ -14,8 +14,7 @@ import signal
 import textwrap
 
 from documents import DOCUMENTS, python, ROOT
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from state_paths import state_path
@@ -177,8 +176,8 @@ def test_the_offsets_follow_from_the_file_of_lerobot():
     rolled = ranges.pop('wrist_roll')
     assert (rolled.range_min, rolled.range_max) == (0, TURN - 1)
     for joint, each in ranges.items():
-        spec = ROBOT.robot.transmission(f'{joint}_transmission').joints[0]
-        limits = ROBOT.robot.joint(joint).limits
+        spec = ROBOT.description.transmission(f'{joint}_transmission').joints[0]
+        limits = ROBOT.description.joint(joint).limits
         middle = (each.range_min + each.range_max) / 2 / TURN * math.tau
         offset = (limits.lower + limits.upper) / 2 - middle / spec.mechanical_reduction
         assert abs(offset - spec.offset) < math.tau / TURN
@@ -195,7 +194,7 @@ def test_the_command_of_the_document_finds_the_offsets_from_the_file_of_lerobot(
     result = python('-m', *shlex.split(line), cwd=urdf.parent)
     assert "'wrist_roll' is not known" in result.stdout + result.stderr
     written = load_description(urdf.parent / 'my_arm.urdf')
-    for spec in ROBOT.robot.transmissions:
+    for spec in ROBOT.description.transmissions:
         offset = written.transmission(spec.name).joints[0].offset
         known = spec.name != 'wrist_roll_transmission'
         assert abs(offset - known * spec.joints[0].offset) < math.tau / TURN, spec.name
@@ -204,7 +203,7 @@ def test_the_command_of_the_document_finds_the_offsets_from_the_file_of_lerobot(
 @given(st.lists(st.floats(0.0, 1.0), min_size=6, max_size=6))
 def test_every_joint_is_known_at_the_first_reading(message, shares):
     """Wherever the arm is switched on, the limits of the joints decide the turns."""
-    limits = [joint.limits for joint in ROBOT.robot.joints if joint.is_scalar]
+    limits = [joint.limits for joint in ROBOT.description.joints if joint.is_scalar]
     lower, upper = np.array([(each.lower, each.upper) for each in limits]).T
     joints = lower + np.array(shares) * (upper - lower)
     states = state_path(ROBOT, wrap_period=dict.fromkeys(ROBOT.actuator_names, TURN))
@@ -212,7 +211,7 @@ def test_every_joint_is_known_at_the_first_reading(message, shares):
     record = message(dict(zip(ROBOT.actuator_names, readings, strict=True)))
     layout = LayoutTable().find_layout(record.names, record.lengths)
     states.merge_message('driver', layout, record, (1, 0))
-    found = states.find_joint_motion()[0]
+    found = states.compute_joint_motion()[0]
     np.testing.assert_allclose(found, joints, rtol=0.0, atol=math.pi / TURN)
 
 

@@ -17,7 +17,7 @@ from documents import DOCUMENTS, ROOT
 import pytest
 
 import transmission_bridge as tb
-from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.resources import resource
 from transmission_bridge.ros.topics import TOPICS
 from transmission_bridge.tools.commands import COMMANDS

@@ -15,7 +15,7 @@ from documents import DOCUMENTS
 import pytest
 
 import transmission_bridge as tb
-from transmission_bridge.bridge.options import (
+from transmission_bridge.bridge.options.options import (
     BridgeOptions,
     describe_option,
     find_option_range,
@@ -24,7 +24,7 @@ from transmission_bridge.bridge.options import (
 from transmission_bridge.kinematics import Joint, JointDevice
 from transmission_bridge.resources import resource
 from transmission_bridge.ros.topics import TOPICS
-from transmission_bridge.transmissions.units import CONSTANTS, UNITS
+from transmission_bridge.transmissions.robot.units import CONSTANTS, UNITS
 
 INTERFACE = DOCUMENTS['interface.md']
 
@@ -53,7 +53,7 @@ def option_row(option):
 
 def test_parameters():
     """Every structural parameter has its row, with the words that the node shows, in order."""
-    marker = 'is checked against transmission_bridge/bridge/options.py'
+    marker = 'is checked against transmission_bridge/bridge/options/options.py'
     table = INTERFACE.text.split(marker)[1].split('\n\n')[1].splitlines()[2:]
     assert table == [option_row(option) for option in fields(BridgeOptions)]
 

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same device seen from the motors: poses, wrenches, limits and losses."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from zoo import elements, linkages

@@ -6,8 +6,7 @@
 import copy
 from dataclasses import replace
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from zoo import elements, linkages
@@ -19,7 +18,7 @@ from transmission_bridge.description import (
     MimicSpec,
     RobotDescription,
 )
-from transmission_bridge.description.effective_limits import effective_limits
+from transmission_bridge.description.limits import effective_limits
 from transmission_bridge.errors import DescriptionError, ShapeError, UnknownNameError
 from transmission_bridge.kinematics import (
     ActuatorDevice,
@@ -30,8 +29,8 @@ from transmission_bridge.kinematics import (
     MotionLimits,
     State,
 )
-from transmission_bridge.kinematics.spatial import invert_pose, make_transform, rotation_from_rpy
 from transmission_bridge.kinematics.tree import KinematicTree
+from transmission_bridge.spatial import invert_pose, make_transform, rotation_from_rpy
 from transmission_bridge.transmissions import RobotTransmissions
 
 KINDS = ('fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'spherical', 'floating')

@@ -5,8 +5,7 @@
 
 from dataclasses import FrozenInstanceError, replace
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
@@ -29,7 +28,7 @@ from transmission_bridge.kinematics import (
     joints_from_description,
     MotionLimits,
 )
-from transmission_bridge.kinematics.spatial import (
+from transmission_bridge.spatial import (
     invert_pose,
     make_transform,
     rotation_from_rpy,

@@ -5,8 +5,7 @@
 
 from itertools import combinations, product
 
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 import numpy as np
 
 from transmission_bridge.kinematics.limits import (

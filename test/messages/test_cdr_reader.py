@@ -10,8 +10,7 @@ import struct
 import tracemalloc
 import weakref
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from joint_states import arrays_of, garbage, make_message, make_sample, plain, samples
 import numpy as np
 import pytest

@@ -6,8 +6,7 @@
 from dataclasses import replace
 import struct
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from joint_states import arrays_of, make_message, make_sample, plain, regular_samples, writer_for
 import numpy as np
 import pytest

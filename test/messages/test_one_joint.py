@@ -5,8 +5,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from joint_states import arrays_of
 import numpy as np
 import pytest

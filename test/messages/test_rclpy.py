@@ -6,8 +6,7 @@
 from types import SimpleNamespace
 import warnings
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from joint_states import make_sample, plain, regular_samples, samples, writer_for
 import pytest
 

@@ -9,8 +9,7 @@ import sys
 from types import SimpleNamespace
 import weakref
 
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from joint_states import make_message, plain, samples
 import numpy as np
 import pytest

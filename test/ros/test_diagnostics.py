@@ -289,8 +289,8 @@ def test_subscribers_of_impossible_names(peer, monkeypatch):
     names = ('_NODE_NAME_UNKNOWN_', 'not a name', '', '9', 'a//b')
     others = [SimpleNamespace(node_name=each, node_namespace='/', topic_type='') for each in names]
     monkeypatch.setattr(peer.node, 'get_subscriptions_info_by_topic', lambda topic: others)
-    assert Graph(peer.node).find_bridges('topic') == []
-    assert Graph(peer.node).find_subscriptions(others, ()) == []
+    assert Graph(peer.node).list_bridges('topic') == []
+    assert Graph(peer.node).list_subscriptions(others, ()) == []
 
 
 # -- and when ------------------------------------------------------------------------------------

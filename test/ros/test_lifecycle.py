@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import pytest
 
 from transmission_bridge.errors import MessageError

@@ -11,8 +11,8 @@ import math
 import pytest
 from zoo.elements import ratio, transmission, urdf
 
-from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.parameter_file import find_unused_parameter_files
+from transmission_bridge.bridge.options.options import BridgeOptions
+from transmission_bridge.bridge.options.parameter_file import warn_of_unused_parameter_files
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
@@ -282,7 +282,7 @@ def test_a_file_for_another_node(harness, context, tmp_path, namespace):
             allow_undeclared_parameters=True,
             automatically_declare_parameters_from_overrides=True,
         )
-        told = list(find_unused_parameter_files(arguments, node.get_fully_qualified_name()))
+        told = list(warn_of_unused_parameter_files(arguments, node.get_fully_qualified_name()))
         is_used = node.has_parameter('x')
         node.destroy_node()
         assert bool(told) != is_used, name

@@ -8,8 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 pytest.importorskip('rclpy', reason='rclpy is not installed')

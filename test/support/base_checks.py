@@ -12,17 +12,17 @@ from zoo.mechanisms import single
 
 from transmission_bridge import conformance
 from transmission_bridge.errors import ShapeError, TransmissionError, UnsupportedInterfaceError
-from transmission_bridge.transmissions.conformance.checks import make_inputs
-from transmission_bridge.transmissions.conformance.samples import opposite_direction
-from transmission_bridge.transmissions.interfaces import (
+from transmission_bridge.interfaces import (
     DIRECTIONS,
     FIELDS,
     INTERFACES,
     interfaces_of,
     Quantity,
 )
+from transmission_bridge.transmissions.conformance.checks import make_inputs
+from transmission_bridge.transmissions.conformance.samples import opposite_direction
 from transmission_bridge.transmissions.report import MapReport
-from transmission_bridge.transmissions.robot_map import RobotMap
+from transmission_bridge.transmissions.robot.function import RobotMap
 
 #: A batch and a loop over it agree to this times the condition number; to the last bit where the
 #: Jacobian is constant.

@@ -222,7 +222,7 @@ class MovedArm:
         self.move(name, end - side * miss)
         self.move(name, end - side * self.random.uniform(0.15, 0.5) * (upper - lower))
 
-    def find_errors(self, outcome):
+    def compute_errors(self, outcome):
         """Return the difference of each joint to the truth [rad], over its range."""
         maps, values = self.hidden[outcome.transmission]
         hand = next(e for e in self.hand.transmissions if e.name == outcome.transmission)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from transmission_bridge.bridge.options import BridgeOptions, RECORDED
-from transmission_bridge.bridge.state_plan import StatePlan
-from transmission_bridge.bridge.states import States
+from transmission_bridge.bridge.options.options import BridgeOptions, RECORDED
+from transmission_bridge.bridge.states.state_plan import StatePlan
+from transmission_bridge.bridge.states.states import States
 from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord
@@ -63,9 +63,9 @@ class StatePath:
         data = self.encode_state(now)
         return None if data is None else JointStateReader().read_message(data).copy_record()
 
-    def find_joint_motion(self, now=0.0):
+    def compute_joint_motion(self, now=0.0):
         """Return positions and velocities of the joints."""
-        return self.states.find_joint_motion(self.plan, now)
+        return self.states.compute_joint_motion(self.plan, now)
 
 
 def state_path(robot, *, stamp_hold=0.0, timeout=0.0, **options):

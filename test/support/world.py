@@ -15,9 +15,9 @@ from zoo.elements import load
 
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.ledger import Ledger
-from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.bridge.plan import Plan
-from transmission_bridge.bridge.tuning_guard import check_tuning
+from transmission_bridge.bridge.rules.tuning_guard import check_tuning
 from transmission_bridge.errors import MessageError, ParameterError
 from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.messages.joint_state import Layout

@@ -19,7 +19,7 @@ import pytest
 
 import transmission_bridge as tb
 from transmission_bridge.tools.calibration.actions import HandActions, make_lines
-from transmission_bridge.tools.calibration.hand import find_spread_factor, HandCalibration
+from transmission_bridge.tools.calibration.hand import compute_spread_factor, HandCalibration
 
 #: The accepted error, and the resolution of an encoder [rad].
 BOUND, TICK = math.radians(0.5), 2.0 * math.pi / 4096
@@ -66,7 +66,7 @@ def test_with_both_stops_nothing_is_silently_wrong(text, wraps, seed):
         approach_all(arm)
         known = [each for each in judged(arm).values() if not each.refusal]
         for outcome in known:
-            assert max(arm.find_errors(outcome).values()) <= BOUND + TICK
+            assert max(arm.compute_errors(outcome).values()) <= BOUND + TICK
     assert len(known) >= len(arm.hand.transmissions) - 1
 
 
@@ -81,7 +81,7 @@ def test_one_stop_gives_the_offset_with_its_uncertainty(ends, seed):
     inside = [
         error <= outcome.uncertainty[name] + TICK
         for outcome in judged(arm).values()
-        for name, error in arm.find_errors(outcome).items()
+        for name, error in arm.compute_errors(outcome).items()
     ]
     assert sum(inside) >= len(inside) - 2
 
@@ -91,7 +91,7 @@ def test_the_spread_of_approaches_covers_95_percent():
     random = np.random.default_rng(5)
     for count in (2, 3, 5):
         misses = np.sort(random.uniform(0.0, random.uniform(0.01, 2.0), (20_000, count)), axis=1)
-        beyond = misses[:, 0] <= find_spread_factor(count) * (misses[:, -1] - misses[:, 0])
+        beyond = misses[:, 0] <= compute_spread_factor(count) * (misses[:, -1] - misses[:, 0])
         assert beyond.mean() == pytest.approx(0.95, abs=0.006)
 
 
@@ -103,7 +103,7 @@ def test_unknown_reductions_need_both_stops_twice(seed):
     assert 'once more' in judged(arm)['arm_drive'].refusal
     approach_all(arm, times=3)
     outcome = judged(arm)['arm_drive']
-    assert arm.find_errors(outcome)['arm'] <= outcome.uncertainty['arm'] + TICK
+    assert arm.compute_errors(outcome)['arm'] <= outcome.uncertainty['arm'] + TICK
 
 
 def test_a_pose_gives_all_offsets_at_once(seed):
@@ -118,7 +118,7 @@ def test_a_pose_gives_all_offsets_at_once(seed):
     arm.rest()
     arm.hand.mark_pose(pose)
     for outcome in judged(arm).values():
-        assert max(arm.find_errors(outcome).values()) <= 2.0 * TICK
+        assert max(arm.compute_errors(outcome).values()) <= 2.0 * TICK
     # Another pose that contradicts is refused.
     arm.hand.mark_pose(dict.fromkeys(arm.joints, 0.2))
     for outcome in judged(arm).values():
@@ -132,7 +132,7 @@ def test_the_middle_is_a_guess_and_labelled(seed):
     for outcome in judged(arm).values():
         assert outcome.is_guess
         (name,) = outcome.uncertainty
-        assert arm.find_errors(outcome)[name] <= outcome.uncertainty[name] + TICK
+        assert arm.compute_errors(outcome)[name] <= outcome.uncertainty[name] + TICK
 
 
 def test_the_direction_comes_first():

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 

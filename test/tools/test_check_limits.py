@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from zoo.elements import ankle, maps, params, ratio, transmission, urdf
 from zoo.robots import Joint
 
 import transmission_bridge as tb
-from transmission_bridge.description.effective_limits import effective_limits
+from transmission_bridge.description.limits import effective_limits
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.limit_report import transmission_limits
 
@@ -309,7 +308,7 @@ def test_what_a_plugin_raises_is_an_error_with_its_type(lines_of, monkeypatch):
     def fail(*_):
         raise ZeroDivisionError('no gear')
 
-    monkeypatch.setattr('transmission_bridge.tools.limit_report.find_ratios', fail)
+    monkeypatch.setattr('transmission_bridge.tools.limit_report.compute_ratios', fail)
     code, lines, findings = lines_of(OWN)
     words = "error: type 'transmission_bridge/CrankSliderTransmission' of transmission 'knee' "
     words += 'raises ZeroDivisionError: no gear'

@@ -22,8 +22,8 @@ from zoo.elements import of_snippet, params, transmission, urdf
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions import LinearTransmission, Ratio
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions.registry import PluginInfo, Registry
 from transmission_bridge.transmissions.robot_transmissions import RobotTransmissions
 
@@ -39,7 +39,7 @@ from transmission_bridge.tools.compiler.compiled_robot import (
 from transmission_bridge.tools.compiler.live_numbers import is_reversible, LiveNumbers
 from transmission_bridge.tools.compiler.operations import count_operations
 from transmission_bridge.transmissions.equation_transmission import EquationTransmission, Parameter
-from transmission_bridge.transmissions.robot_program import iterate_parts
+from transmission_bridge.transmissions.robot.program import iterate_parts
 
 COMPILERS = [each for each in ('gcc', 'clang') if shutil.which(each)]
 needs_compiler = pytest.mark.skipif(not COMPILERS, reason='there is no C compiler')

@@ -16,8 +16,7 @@ import signal
 import subprocess
 import sys
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from waiting import wait
@@ -25,7 +24,7 @@ from waiting import wait
 import transmission_bridge
 import transmission_bridge as tb
 from transmission_bridge.description import load_description
-from transmission_bridge.description.effective_limits import effective_limits
+from transmission_bridge.description.limits import effective_limits
 from transmission_bridge.resources import resource
 from transmission_bridge.sim.demo_motion import command_at, MOTIONS
 from transmission_bridge.tools.cli import UsageError

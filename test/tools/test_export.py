@@ -9,8 +9,7 @@ from pathlib import Path
 import re
 import tempfile
 
-from hypothesis import given, HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import given, HealthCheck, settings, strategies as st
 import pytest
 from zoo.documented import DOCUMENTED
 from zoo.elements import of_snippet, ratio, transmission, urdf

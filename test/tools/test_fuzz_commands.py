@@ -17,8 +17,7 @@ import re
 import signal
 import tempfile
 
-from hypothesis import given, HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import given, HealthCheck, settings, strategies as st
 import numpy as np
 import pytest
 from zoo.elements import leg, maps, ratio, ros1, ros1_robot, transmission, urdf

@@ -125,7 +125,7 @@ def test_the_numbers_of_a_linkage_are_found_in_a_recording(worked):
     random, time = np.random.default_rng(3), np.arange(200) * 0.02
     q = np.full((len(time), len(robot.joint_names)), np.nan)
     for place, joint in zip(robot.bindings[0].joints, commanded, strict=True):
-        limits = next(each.limits for each in robot.robot.joints if each.name == joint)
+        limits = next(each.limits for each in robot.description.joints if each.name == joint)
         share = 0.5 + 0.35 * np.sin((1.0 + place) * time + place)
         q[:, place] = limits.lower + share * (limits.upper - limits.lower)
     a = real.joint_to_actuator('position', q)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 import signal
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from transmission_bridge.tools.param import format_parameter_file, format_parameters

@@ -9,15 +9,14 @@ import json
 import math
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from zoo.elements import CLAW, load, maps, params, ratio, transmission, urdf
 
 from transmission_bridge.tools.calibration import lerobot, orca
 from transmission_bridge.tools.calibration.lerobot import (
-    find_swept,
+    judge_sweep,
     read_lerobot,
     ServoRange,
     write_lerobot,
@@ -130,13 +129,13 @@ def test_a_wrong_number(field, value, words):
 )
 def test_which_ranges_are_stops(low, high, expected):
     """A whole turn was not swept, and 0.93 turns or more went through the wrap."""
-    assert find_swept(ServoRange(1, 0, 0, low, high)) == expected
+    assert judge_sweep(ServoRange(1, 0, 0, low, high)) == expected
 
 
 def test_ranges_of_another_resolution():
     """What LeRobot writes for a joint that was not swept depends on the servo."""
-    assert find_swept(ServoRange(1, 0, 0, 0, 1023), 1024) == 'unswept'
-    assert find_swept(ServoRange(1, 0, 0, 0, 4095), 8192) == 'swept'
+    assert judge_sweep(ServoRange(1, 0, 0, 0, 1023), 1024) == 'unswept'
+    assert judge_sweep(ServoRange(1, 0, 0, 0, 4095), 8192) == 'swept'
 
 
 def test_two_stops_of_each_joint_that_was_swept(arm):
@@ -182,7 +181,7 @@ def test_offsets_follow_from_a_file(arm, is_confirmed):
     for binding in arm.bindings:
         joint = binding.spec.joints[0].name
         if joint in expected:
-            maps_of_numbers = NumberMap(binding, arm.robot)
+            maps_of_numbers = NumberMap(binding, arm.description)
             free = list_offsets(binding)
             found = fit_numbers(maps_of_numbers, rows[binding.spec.name], free)
             assert found.values[free[0]] == pytest.approx(expected[joint], abs=1e-9)

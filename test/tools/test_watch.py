@@ -10,16 +10,15 @@ import math
 import select
 import threading
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
-from transmission_bridge.bridge.diagnostics import ERROR, OK, Status, WARN
-from transmission_bridge.tools.bridge_client import BridgeClient, find_bridge_reports
+from transmission_bridge.bridge.diagnostics.status import ERROR, OK, Status, WARN
+from transmission_bridge.tools.bridge_client import BridgeClient, read_bridge_reports
 from transmission_bridge.tools.cli import Console, Stream
 from transmission_bridge.tools.keys import open_keys
 from transmission_bridge.tools.watch_screen import make_screen, open_screen, Pager
-from transmission_bridge.tools.watch_state import AGE, CLAMPED, find_missing_sides, WatchState
+from transmission_bridge.tools.watch_state import AGE, CLAMPED, describe_missing_sides, WatchState
 
 TOPICS = ('actuator_states', 'actuator_commands', 'joint_states', 'joint_commands')
 
@@ -36,7 +35,7 @@ def hear(state: WatchState, now: float, *parts: Status, life='active', name='bri
     said = [
         Status(f'{name}: {each.name}', each.level, each.message, each.values) for each in every
     ]
-    state.reports = {**state.reports, **find_bridge_reports(said, now)}
+    state.reports = {**state.reports, **read_bridge_reports(said, now)}
 
 
 def input_of(topic: str, received: int = 0, timeout: str = 'never', level: int = OK) -> Status:
@@ -103,7 +102,7 @@ def test_reports_are_those_of_bridges_with_the_worst_trouble_first():
         Status('arm/b: actuators', WARN, 'pale', ()),
         Status('arm/b: transmission wrist', ERROR, 'failed', ()),
     ]
-    (report,) = find_bridge_reports(statuses, 10.0).values()
+    (report,) = read_bridge_reports(statuses, 10.0).values()
     assert (report.name, report.state, report.received) == ('arm/b', 'active', 10.0)
     assert [each.message for each in report.troubles] == ['failed', 'pale']
     assert [report.is_gone(now) for now in (13.5, 13.6)] == [False, True]
@@ -263,7 +262,7 @@ def test_what_is_missing_is_said(heard, life, parts, sentences):
             store(state, name, 10.0, m=0.0)
     if life:
         hear(state, 10.0 + min(float(seconds or 0.0), 0.0), *parts, life=life, name='arm/b')
-    found = find_missing_sides(state, 10.0 + max(float(seconds or 0.0), 0.0))
+    found = describe_missing_sides(state, 10.0 + max(float(seconds or 0.0), 0.0))
     assert len(found) == len(sentences)
     assert all(words in text for words, text in zip(sentences, found, strict=True))
     assert (TOPIC in ''.join(found)) == (TOPIC in sentences)

@@ -9,14 +9,13 @@ import itertools
 import pickle
 import tracemalloc
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 import numpy as np
 import pytest
 
-from transmission_bridge.transmissions import affine_map
-from transmission_bridge.transmissions.affine_map import AffineMap, Workspace
+from transmission_bridge.transmissions.robot import affine_map
+from transmission_bridge.transmissions.robot.affine_map import AffineMap, Workspace
 
 NUMBERS = st.floats(-1e6, 1e6)
 ZEROS = st.sampled_from([0.0, -0.0])

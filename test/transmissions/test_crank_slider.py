@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import assume, example, given
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, strategies as st
 import numpy as np
 import pytest
 from zoo.mechanisms import guided, hinged

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import pytest
 from zoo.elements import load, params, ratio, transmission, urdf
 

@@ -13,8 +13,8 @@ import pytest
 from zoo import mechanisms as m
 
 from transmission_bridge.errors import TransmissionError
+from transmission_bridge.interfaces import DIRECTIONS
 from transmission_bridge.transmissions import EquationTransmission, transmission
-from transmission_bridge.transmissions.interfaces import DIRECTIONS
 
 
 def guided(t, q):

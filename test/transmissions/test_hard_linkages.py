@@ -16,8 +16,8 @@ import pytest
 from zoo import linkages as zoo_linkages
 from zoo.elements import load
 
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, DIRECTIONS
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction, DIRECTIONS
 from transmission_bridge.transmissions.report import MapReport
 
 Array = npt.NDArray[np.float64]

@@ -5,17 +5,16 @@
 
 from __future__ import annotations
 
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 import numpy as np
 import pytest
 from zoo.elements import maps, params, transmission
 
 from transmission_bridge.errors import ParameterError, ShapeError, TransmissionError
+from transmission_bridge.interfaces import DIRECTIONS, Quantity
 from transmission_bridge.transmissions import LinearTransmission, Ratio
 from transmission_bridge.transmissions.coupled import CoupledTransmission
-from transmission_bridge.transmissions.interfaces import DIRECTIONS, Quantity
 from transmission_bridge.transmissions.screw import ScrewTransmission
 from transmission_bridge.transmissions.sparsity import inverse_pattern
 from transmission_bridge.transmissions.tunable import LiveNumber

@@ -10,8 +10,7 @@ import math
 import re
 
 import casadi as ca
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -29,14 +28,14 @@ from zoo.linkages import (
 )
 
 from transmission_bridge import load_description, RobotTransmissions
-from transmission_bridge.transmissions.calls import Call
-from transmission_bridge.transmissions.interfaces import (
+from transmission_bridge.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
     DIRECTIONS,
     FIELDS,
     JOINT_TO_ACTUATOR,
 )
+from transmission_bridge.transmissions.calls import Call
 from transmission_bridge.transmissions.linkage.closures import Closures
 from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
 from transmission_bridge.transmissions.linkage.tree import (

@@ -17,7 +17,7 @@ from zoo.linkages import BENT, crank_slider, joint, POINT, robot
 
 from transmission_bridge import RobotTransmissions
 from transmission_bridge.errors import TransmissionBridgeError
-from transmission_bridge.transmissions.interfaces import DIRECTIONS
+from transmission_bridge.interfaces import DIRECTIONS
 from transmission_bridge.transmissions.report import MapReport
 
 HINGE = '<loop type="hinge" frame1="rod_tip" frame2="shin_pin" axis="0 1 0"/>'

@@ -11,8 +11,7 @@ import re
 from typing import ClassVar
 
 import casadi as ca
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from zoo import mechanisms as m
@@ -20,16 +19,16 @@ from zoo.elements import load, maps, of_snippet, params, transmission
 from zoo.mechanisms import single
 
 from transmission_bridge.errors import ParameterError, TransmissionError
+from transmission_bridge.interfaces import DIRECTIONS, FIELDS
 from transmission_bridge.transmissions import (
     equation_transmission,
     MapReport,
-    robot_program,
     RobotTransmissions,
 )
 from transmission_bridge.transmissions.builder import build_transmission
 from transmission_bridge.transmissions.equation_mechanism import points_of
-from transmission_bridge.transmissions.interfaces import DIRECTIONS, FIELDS
-from transmission_bridge.transmissions.robot_map import RobotMap
+from transmission_bridge.transmissions.robot import program as robot_program
+from transmission_bridge.transmissions.robot.function import RobotMap
 
 # -- against singular values ---------------------------------------------------------------------
 

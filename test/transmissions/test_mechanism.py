@@ -9,8 +9,7 @@ import math
 from typing import ClassVar
 
 import casadi as ca
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from zoo import mechanisms as m
@@ -19,16 +18,16 @@ from zoo.mechanisms import single
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.errors import ShapeError, TransmissionError
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions import Domain, EquationTransmission, MapReport, Transmission
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions.mechanism.elimination import (
     build_determinant,
+    compute_pivot_order,
     Elimination,
-    find_pivot_order,
     GROWTH,
     Minors,
 )
-from transmission_bridge.transmissions.robot_map import RobotMap
+from transmission_bridge.transmissions.robot.function import RobotMap
 
 # -- one mechanism, described in several ways ----------------------------------------------------
 
@@ -375,7 +374,7 @@ def test_small_equations_are_solved_as_numpy_solves_them(
         matrix[random.integers(n)] = random.integers(-2, 3, n) @ matrix * (n > 1)
     right = random.integers(-3, 4, (n, 2)).astype(float)
     has_order = bool(random.integers(2))
-    order = find_pivot_order(matrix) if has_order else random.permutation(n).tolist()
+    order = compute_pivot_order(matrix) if has_order else random.permutation(n).tolist()
     assert sorted(order) == list(range(n))
     matrix, right = matrix[order], right[order]
     a, b = ca.SX.sym('a', n, n), ca.SX.sym('b', n, 2)

@@ -10,16 +10,15 @@ import math
 from pathlib import Path
 import re
 
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 import pytest
 from zoo.elements import load, params
 
 from transmission_bridge import LinearTransmission, load_description, RobotTransmissions
 from transmission_bridge.transmissions import SpecReader
 from transmission_bridge.transmissions.known_names import find_meaning
+from transmission_bridge.transmissions.robot.units import UNITS
 from transmission_bridge.transmissions.tunable import BY_ROLE
-from transmission_bridge.transmissions.units import UNITS
 
 DOCUMENT = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
 
@@ -235,7 +234,7 @@ def test_a_number_that_changes_nothing_is_a_warning(line, expected, jacobian) ->
     t = built(line)
     (finding,) = t.findings
     assert (finding.severity, finding.fatal_if_strict) == ('warning', True)
-    (spec,) = t.robot.transmissions
+    (spec,) = t.description.transmissions
     assert f'is not used by {spec.type}' in finding.message
     assert finding.expected == expected
     assert t.jacobian([0.0])[0, 0] == pytest.approx(jacobian, rel=1e-15, abs=0.0)

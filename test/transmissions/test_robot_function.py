@@ -12,22 +12,21 @@ from functools import cache
 import math
 import pickle
 
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 import numpy as np
 import pytest
 from zoo import mechanisms as m
 
+from transmission_bridge.interfaces import DIRECTIONS, FIELDS
 from transmission_bridge.transmissions import (
     DifferentialTransmission,
     equation_transmission,
     MapReport,
-    robot_program,
     SimpleTransmission,
 )
-from transmission_bridge.transmissions.interfaces import DIRECTIONS, FIELDS
-from transmission_bridge.transmissions.robot import Robot
-from transmission_bridge.transmissions.robot_map import RobotMap
+from transmission_bridge.transmissions.robot import program as robot_program
+from transmission_bridge.transmissions.robot.function import RobotMap
+from transmission_bridge.transmissions.robot.table import Robot
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
 FOOT = (m.LEFT, {**m.RIGHT, 'axis': (0.1, 2.0, -0.1)})

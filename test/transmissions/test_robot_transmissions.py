@@ -8,8 +8,7 @@ from __future__ import annotations
 import dataclasses
 import pickle
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from zoo import elements
@@ -19,7 +18,7 @@ from zoo.robots import maps
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.description import JointSpec, MimicSpec
 from transmission_bridge.errors import ShapeError, UnsupportedInterfaceError
-from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of, quantity_of
+from transmission_bridge.interfaces import DIRECTIONS, interfaces_of, quantity_of
 
 MAPS = [(direction, name) for direction in DIRECTIONS for name in interfaces_of(direction)]
 
@@ -30,7 +29,7 @@ def expected_of(t, direction, interface, x):
     names = t.actuator_names if is_forward else t.joint_names
     given = dict(zip(names, x, strict=True))
     outputs = {name: given[name] for name in t.pass_through}
-    for spec in t.robot.transmissions:
+    for spec in t.description.transmissions:
         sides = [[member.name for member in side] for side in (spec.actuators, spec.joints)]
         inputs, found = sides if is_forward else sides[::-1]
         values = [given[name] for name in inputs]
@@ -63,7 +62,7 @@ def test_the_robot_equals_its_transmissions_in_any_order(name, data, leading):
     assert t.actuator_names == (*driven, *t.pass_through)
     copy = pickle.loads(pickle.dumps(t))
     assert (copy.joint_names, copy.actuator_names) == (t.joint_names, t.actuator_names)
-    assert (copy.findings, copy.robot) == (t.findings, t.robot)
+    assert (copy.findings, copy.description) == (t.findings, t.description)
     random, n, m = np.random.default_rng(1), len(t.joint_names), len(t.actuator_names)
     for direction, interface in MAPS:
         n_in, n_out = (m, n) if direction == 'actuator_to_joint' else (n, m)

@@ -11,16 +11,15 @@ from fractions import Fraction
 import math
 import pickle
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from zoo.robots import maps
 
 from transmission_bridge import RobotTransmissions
 from transmission_bridge.errors import ParameterError, UnknownNameError
+from transmission_bridge.interfaces import DIRECTIONS, interfaces_of
 from transmission_bridge.transmissions import LinearTransmission
-from transmission_bridge.transmissions.interfaces import DIRECTIONS, interfaces_of
 from transmission_bridge.transmissions.tunable import as_floats, list_paths, LiveNumber
 
 
@@ -71,7 +70,7 @@ def test_a_new_robot_has_the_new_values(t):
     assert changed.transmissions['wrist'].joint_offset == (0.1, -0.5)
     assert (t.actuator_to_joint('position', A) == before).all()
     assert t.transmissions['wrist'].joint_offset == (0.5, -0.5)
-    assert (changed.robot, changed.findings) == (t.robot, t.findings)
+    assert (changed.description, changed.findings) == (t.description, t.findings)
 
 
 @pytest.mark.parametrize('name', ['wrist', 'arm', 'hand'])
@@ -152,7 +151,7 @@ def test_a_bad_value_is_refused_with_a_reason(t, path, value, expected):
     error = pickle.loads(pickle.dumps(caught.value))
     assert (error.transmission, error.parameter, error.expected) == ('wrist', path, expected)
     assert str(error).startswith("transmission 'wrist': ")
-    assert same(t, RobotTransmissions(t.robot))
+    assert same(t, RobotTransmissions(t.description))
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from contextlib import suppress
 import math
 import re
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from state_paths import record, StatePath
@@ -20,10 +19,15 @@ from zoo.elements import params, ratio, transmission
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
+from transmission_bridge.interfaces import interfaces_of
 from transmission_bridge.messages.joint_state import LayoutTable
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import interfaces_of
-from transmission_bridge.transmissions.units import CONSTANTS, read_units, UNITS, units_from_text
+from transmission_bridge.transmissions.robot.units import (
+    CONSTANTS,
+    read_units,
+    UNITS,
+    units_from_text,
+)
 
 TURN, DEG = params(position_unit='turn'), params(position_unit='deg')
 RATIO = ratio(-50, 0.3)

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from transmission_bridge import RobotTransmissions, TransmissionBridgeError
+from transmission_bridge.interfaces import quantity_of
 from transmission_bridge.transmissions import (
     DifferentialTransmission,
     FourBarLinkageTransmission,
     Registry,
     SimpleTransmission,
 )
-from transmission_bridge.transmissions.interfaces import quantity_of
 
 SHIPPED = Path(__file__).parents[1] / 'data' / 'vectors'
 #: The dialect of descriptions that a peer reads.

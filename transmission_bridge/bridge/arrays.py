@@ -13,8 +13,8 @@ from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.motion import EFFORT, Motion, POSITION, VELOCITY
 from transmission_bridge.bridge.outlets import Outgoing
 from transmission_bridge.bridge.plan import Plan
-from transmission_bridge.bridge.states import KnownState
-from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.bridge.states.states import KnownState
+from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.types import Array
 
 
@@ -45,12 +45,12 @@ class Arrays:
     ) -> list[Outgoing]:
         """Return the arrays for the modes and drivers of a command, or of an end."""
         made = []
-        moving = ledger.find_moving_actuators(known.now)
+        moving = ledger.mask_moving_actuators(known.now)
         going_on = ledger.actuators.copy()
         if motion.pattern.is_end:
             going_on[VELOCITY] = np.where(moving, 0.0, np.nan_to_num(going_on[VELOCITY]))
             going_on[EFFORT] = ledger.last_effort
-        outward, _ = plan.outward.find_outward(ledger.joints[VELOCITY:], known)
+        outward, _ = plan.outward.mask_outward(ledger.joints[VELOCITY:], known)
         rates = going_on[VELOCITY:]
         rates[plan.robot.actuators_of(outward) & ~np.isnan(rates)] = 0.0
         for namespace, order in plan.orders.items():
@@ -88,7 +88,7 @@ class Arrays:
             self._last_velocities[namespace] = np.multiply(values, is_velocity)
             ledger.on_trajectory[plan.orders[namespace]] = False
 
-    def find_replaced(self, plan: Plan, ledger: Ledger) -> list[int]:
+    def list_replaced(self, plan: Plan, ledger: Ledger) -> list[int]:
         """
         Return actuators with a velocity in the last array that other modes replaced.
 

@@ -12,13 +12,12 @@ import numpy as np
 from transmission_bridge.bridge.contradictions import MotionWatch
 from transmission_bridge.bridge.gate import Gate
 from transmission_bridge.bridge.inputs import Stamp
-from transmission_bridge.bridge.options import BridgeOptions
+from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.bridge.outlets import Outgoing
 from transmission_bridge.bridge.plan import Plan
-from transmission_bridge.bridge.states import KnownState, States
-from transmission_bridge.bridge.tuning_guard import check_tuning
-from transmission_bridge.messages.joint_state import JointStateRecord, Layout
-from transmission_bridge.messages.trajectory import TrajectoryRecord
+from transmission_bridge.bridge.rules.tuning_guard import check_tuning
+from transmission_bridge.bridge.states.states import KnownState, States
+from transmission_bridge.messages import JointStateRecord, Layout, TrajectoryRecord
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
 
@@ -79,7 +78,7 @@ class Bridge:
         ledger, after = self.gate.ledger, Plan(robot, self.plan.options)
         measured = self.states.read_values(now)[0]
         position = np.where(np.isnan(measured), ledger.actuators[0], measured)
-        live = ledger.find_commanded_joints(now)
+        live = ledger.mask_commanded_joints(now)
         check_tuning(self.plan, after, position, live, ledger)
 
     # -- commands: CommandReader documents errors of messages, the rules other rejections --------
@@ -136,12 +135,12 @@ class Bridge:
         self.plan.stream.forget_solutions()
         return ended
 
-    def find_left_trajectories(self, now: float) -> tuple[str, ...]:
+    def list_left_trajectories(self, now: float) -> tuple[str, ...]:
         """Return the actuators with a trajectory of positions, started or not."""
-        return self.gate.find_left_trajectories(self.plan, now)
+        return self.gate.list_left_trajectories(self.plan, now)
 
     def _look(self, now: float) -> KnownState:
         """Return the known state, and let the ledger note the time."""
-        known = self.states.find_known_state(self.plan.states, now)
+        known = self.states.compute_known_state(self.plan.states, now)
         self.gate.ledger.update_clock(known)
         return known

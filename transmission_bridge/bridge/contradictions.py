@@ -20,7 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from transmission_bridge.description.effective_limits import effective_limits
+from transmission_bridge.description import effective_limits
 from transmission_bridge.errors import shown
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
@@ -44,19 +44,21 @@ _MOTION = 0.02
 _USED = 0.1
 
 
-def find_measured_limits(robot: RobotTransmissions) -> Array:
+def compute_measured_limits(robot: RobotTransmissions) -> Array:
     """
     Return lower and upper limits of measured positions, shape ``(2, n_joints)``.
 
     A command interface may narrow the limits for commands only, or disable them.
     """
-    urdf, names = replace(robot.robot, blocks=()), robot.joint_names
-    both = [[effective_limits(each, name) for each in (urdf, robot.robot)] for name in names]
+    urdf, names = replace(robot.description, blocks=()), robot.joint_names
+    both = [[effective_limits(each, name) for each in (urdf, robot.description)] for name in names]
     lower = [min(limits.lower for limits in each) for each in both]
     return np.array([lower, [max(limits.upper for limits in each) for each in both]])
 
 
-def find_joints_beyond(names: Sequence[str], positions: Array, limits: Array) -> Mapping[str, str]:
+def describe_joints_beyond(
+    names: Sequence[str], positions: Array, limits: Array
+) -> Mapping[str, str]:
     """Return a sentence for each joint that is measured beyond its limits, ``(2, n_joints)``."""
     lower, upper = limits
     extent = np.where(np.isfinite(upper - lower), upper - lower, 0.0)
@@ -89,7 +91,7 @@ class MotionWatch:
         self._names = robot.actuator_names
         self._periods = np.broadcast_to(periods, len(self._names))
         self.velocities: deque[Array] = deque(maxlen=_SAMPLES)
-        limits = [effective_limits(robot.robot, name).velocity for name in robot.joint_names]
+        limits = [effective_limits(robot.description, name).velocity for name in robot.joint_names]
         # A velocity limit of zero means that it is not given.
         speeds = np.array([_MOTION * min(limit or 1.0, 1.0) for limit in limits])
         ratios = np.abs(robot.jacobian(np.zeros(len(self._names)))) / speeds[:, np.newaxis]

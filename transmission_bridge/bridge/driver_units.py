@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Index
 
 Places: TypeAlias = Index | list[int] | slice | int

@@ -16,16 +16,16 @@ import numpy as np
 from transmission_bridge.bridge.arrays import Arrays
 from transmission_bridge.bridge.inputs import MOST_UNKNOWN, Stamp
 from transmission_bridge.bridge.interface_history import (
-    find_several_interfaces,
     InterfaceHistory,
+    mask_several_interfaces,
 )
 from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.motion import COMMAND, END, Motion, POSITION, VELOCITY
 from transmission_bridge.bridge.outlets import Outgoing, Outlets
 from transmission_bridge.bridge.plan import Plan
 from transmission_bridge.bridge.readers import SINGLE_TOPICS
-from transmission_bridge.bridge.rule import list_names, Verdict
-from transmission_bridge.bridge.states import KnownState
+from transmission_bridge.bridge.rules.rule import list_names, Verdict
+from transmission_bridge.bridge.states.states import KnownState
 from transmission_bridge.errors import MessageError, shortened
 from transmission_bridge.types import Array, Mask
 
@@ -94,7 +94,7 @@ class Gate:
             is_single = motion.route in SINGLE_TOPICS
             several = self._history.choose_interfaces(command, known.now, is_single=is_single)
         else:
-            several = find_several_interfaces(command)
+            several = mask_several_interfaces(command)
         if several is not None and several.any():
             names = shortened(list_names(plan.robot.joint_names, several))
             why = 'and it is not known which one changed last ' if policy == 'latest' else ''
@@ -157,7 +157,7 @@ class Gate:
         :returns: The actuators that were sent an end.
         """
         ledger, names = self.ledger, tuple[str, ...]()
-        due = ledger.find_expired_joints(known.now)
+        due = ledger.mask_expired_joints(known.now)
         if due.any():
             for joints in plan.together:
                 due[joints] |= due[joints].any()
@@ -191,9 +191,9 @@ class Gate:
         self.reset()
         return names
 
-    def find_left_trajectories(self, plan: Plan, now: float) -> tuple[str, ...]:
+    def list_left_trajectories(self, plan: Plan, now: float) -> tuple[str, ...]:
         """Return the actuators with a trajectory of positions, started or not."""
-        left = self.ledger.find_moving_actuators(now) & ~np.isnan(self.ledger.actuators[POSITION])
+        left = self.ledger.mask_moving_actuators(now) & ~np.isnan(self.ledger.actuators[POSITION])
         for end in self.ledger.upcoming:
             left |= ~np.isnan(end.actuator_command[POSITION]) & end.actuators
         return list_names(plan.robot.actuator_names, left)
@@ -212,7 +212,7 @@ class Gate:
 
     def _end_replaced_velocities(self, plan: Plan, known: KnownState, stamp: Stamp) -> None:
         """End velocities of the last array to a driver that other modes replaced without one."""
-        replaced = self.arrays.find_replaced(plan, self.ledger)
+        replaced = self.arrays.list_replaced(plan, self.ledger)
         if replaced:
             motion = self._make_end(plan, plan.nothing)
             motion.sent[VELOCITY, replaced] = 0.0

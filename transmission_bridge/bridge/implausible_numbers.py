@@ -11,19 +11,17 @@ from typing import TypeAlias
 
 import numpy as np
 
-from transmission_bridge.description.effective_limits import effective_limits
-from transmission_bridge.description.specs import (
+from transmission_bridge.description import (
+    effective_limits,
     Finding,
     JointSpec,
     ParameterSpec,
     TransmissionEnd,
     TransmissionSpec,
 )
-from transmission_bridge.description.values import MECHANICAL_REDUCTION, OFFSET
+from transmission_bridge.description.document import MECHANICAL_REDUCTION, OFFSET
 from transmission_bridge.errors import in_other_unit
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.tunable import Tunable
+from transmission_bridge.transmissions import Binding, RobotTransmissions, Tunable
 from transmission_bridge.types import Array
 
 #: The element that contains a number.
@@ -45,7 +43,7 @@ _SMALL = {'rad': 1.01 * math.pi, 'm': 4.0}
 _TYPICAL = {'rad': (19.0, 720.0), 'm': (20.0, 1e4), 'rad/s': (60.0, 720.0), 'm/s': (20.0, 1e4)}
 
 
-def find_implausible_numbers(robot: RobotTransmissions) -> tuple[Finding, ...]:
+def warn_of_implausible_numbers(robot: RobotTransmissions) -> tuple[Finding, ...]:
     """
     Return a warning for each number that is probably an error.
 
@@ -59,15 +57,15 @@ def find_implausible_numbers(robot: RobotTransmissions) -> tuple[Finding, ...]:
     findings: list[Finding] = []
     for binding in robot.bindings:
         matrix = whole[np.ix_(binding.joints, binding.actuators)]
-        findings += _find_extreme_ratios(robot, binding, matrix)
-    return (*findings, *_find_other_units(robot))
+        findings += _warn_of_extreme_ratios(robot, binding, matrix)
+    return (*findings, *_warn_of_other_units(robot))
 
 
-def _find_extreme_ratios(
+def _warn_of_extreme_ratios(
     robot: RobotTransmissions, binding: Binding, matrix: Array
 ) -> Iterator[Finding]:
     """Yield the extreme reductions; if there are none, the extreme ratios, or the condition."""
-    spec, types = binding.spec, {each.name: each.type for each in robot.robot.joints}
+    spec, types = binding.spec, {each.name: each.type for each in robot.description.joints}
     reductions = [
         (place, f"the reduction of '{place.name}'", tunable.value)
         for tunable, place in _list_numbers(robot, spec)
@@ -97,12 +95,12 @@ def _find_extreme_ratios(
         yield _make_warning(spec, spec.name, message, expected, f'{condition:.3g}')
 
 
-def _find_other_units(robot: RobotTransmissions) -> Iterator[Finding]:
+def _warn_of_other_units(robot: RobotTransmissions) -> Iterator[Finding]:
     """Yield a warning for each number that is too large for its kind and unit."""
-    units = {each.name: _UNITS[each.type] for each in robot.robot.joints if each.is_scalar}
-    limits = {name: effective_limits(robot.robot, name) for name in units}
+    units = {each.name: _UNITS[each.type] for each in robot.description.joints if each.is_scalar}
+    limits = {name: effective_limits(robot.description, name) for name in units}
     numbers: list[tuple[Place, str, str, float, str]] = []
-    for joint in robot.robot.joints:
+    for joint in robot.description.joints:
         name, unit = joint.name, units.get(joint.name, '')
         if name in robot.joint_names and joint.type in ('revolute', 'prismatic'):
             end = max(limits[name].lower, limits[name].upper, key=abs)

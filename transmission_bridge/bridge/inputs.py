@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from transmission_bridge.errors import MessageError, shortened, shown
-from transmission_bridge.messages.joint_state import Layout, make_ragged_error
-from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.interfaces import FIELDS
+from transmission_bridge.messages import Layout, make_ragged_error
 from transmission_bridge.types import Array, Index
 
 # -- Names to indices, once per layout -----------------------------------------------------------

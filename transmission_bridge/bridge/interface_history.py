@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.types import Array, Mask
 
 #: Time without a message after which a topic expires if another one of its joint continues [s].
@@ -17,7 +17,7 @@ _EXPIRY = 1.0
 _MAY_BE_LEFT_OUT = np.array([[True], [True], [False]])
 
 
-def find_several_interfaces(command: Array) -> Mask:
+def mask_several_interfaces(command: Array) -> Mask:
     """Return the joints with several interfaces in a command; see :class:`InterfaceHistory`."""
     several: Mask = (~np.isnan(command)).sum(axis=0) > 1
     return several

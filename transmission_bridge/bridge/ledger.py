@@ -12,11 +12,11 @@ import numpy as np
 
 from transmission_bridge.bridge.inputs import CommandCounts
 from transmission_bridge.bridge.motion import ACCELERATION, EFFORT, Motion, POSITION, VELOCITY
-from transmission_bridge.bridge.options import COMMAND_TIMEOUT
+from transmission_bridge.bridge.options.options import COMMAND_TIMEOUT
 from transmission_bridge.bridge.robot_plan import RobotPlan
-from transmission_bridge.bridge.states import KnownState
+from transmission_bridge.bridge.states.states import KnownState
+from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import MapReport
-from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, Index, Mask
 
 #: Times of an absent command and of one that expires at once.
@@ -102,11 +102,11 @@ class Ledger:
 
     # -- what is active --------------------------------------------------------------------------
 
-    def find_moving_actuators(self, now: float) -> Mask:
+    def mask_moving_actuators(self, now: float) -> Mask:
         """Return the mask of the actuators that execute a trajectory at a time [s]."""
         return self._arrival > now
 
-    def find_held_commands(self, now: float) -> Array:
+    def read_held_commands(self, now: float) -> Array:
         """
         Return the joint commands, NaN for joints that execute a trajectory.
 
@@ -114,20 +114,20 @@ class Ledger:
         """
         if not self.has_trajectories:
             return self.joints
-        moving = self._reached[:, self.find_moving_actuators(now)].any(axis=1)
+        moving = self._reached[:, self.mask_moving_actuators(now)].any(axis=1)
         return np.where(moving, np.nan, self.joints)
 
-    def find_step_origins(self, known: KnownState) -> Array:
+    def compute_step_origins(self, known: KnownState) -> Array:
         """
         Return the position of each joint before its next position command.
 
         It is the last commanded position. Without one, after a rejection, and during a trajectory
         it is the measured position.
         """
-        held = self.find_held_commands(known.now)[POSITION]
+        held = self.read_held_commands(known.now)[POSITION]
         return np.where(np.isnan(held) | self._is_astray, known.position, held)
 
-    def find_command_ages(self, now: float) -> Array:
+    def compute_command_ages(self, now: float) -> Array:
         """
         Return the seconds since the last accepted command of each joint; infinite: none.
 
@@ -145,14 +145,14 @@ class Ledger:
         for group in self._together:
             self._is_astray[group] |= self._is_astray[group].any()
 
-    def find_position_joints(self) -> Mask:
+    def mask_position_joints(self) -> Mask:
         """Return the joints that hold a position command or have a trajectory."""
         held: Mask = ~np.isnan(self.joints[POSITION])
         for end in self.upcoming:
             held |= end.joints
         return held
 
-    def find_commanded_joints(self, now: float) -> Mask:
+    def mask_commanded_joints(self, now: float) -> Mask:
         """
         Return the mask of the joints that are commanded at a time [s].
 
@@ -226,8 +226,8 @@ class Ledger:
         """Record a trajectory that is about to be sent; it replaces commands when it starts."""
         assert motion.trajectory is not None
         pattern, (record, given, start) = motion.pattern, motion.trajectory
-        joint_command = _find_final_command(motion.values, given)
-        actuator_command = _find_final_command(motion.sent, given)
+        joint_command = _compute_final_command(motion.values, given)
+        actuator_command = _compute_final_command(motion.sent, given)
         masks, until = (pattern.named, pattern.joints, pattern.actuators), start + record.duration
         end = TrajectoryEnd(*masks, joint_command, actuator_command, start, until)
         self.has_trajectories = True
@@ -276,7 +276,7 @@ class Ledger:
 
     # -- ends ------------------------------------------------------------------------------------
 
-    def find_expired_joints(self, now: float) -> Mask:
+    def mask_expired_joints(self, now: float) -> Mask:
         """Return the mask of the joints with an expired command, shape ``(n_joints,)``."""
         due: Mask = (now - self._renewed > self._timeouts) | (self._renewed == _NOW)
         return due
@@ -323,7 +323,7 @@ class Ledger:
         self.last_effort = after.units.in_si(efforts, EFFORT)
 
 
-def _find_final_command(values: Array, given: Mask) -> Array:
+def _compute_final_command(values: Array, given: Mask) -> Array:
     """Return the command after a trajectory: its last positions, or rates without positions."""
     last = values[: len(FIELDS), -1].copy()
     if given[POSITION, -1]:

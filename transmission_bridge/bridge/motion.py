@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from transmission_bridge.bridge.robot_plan import RobotPlan
-from transmission_bridge.messages.trajectory import TrajectoryRecord
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.interfaces import FIELDS
+from transmission_bridge.messages import TrajectoryRecord
+from transmission_bridge.transmissions import Binding
 from transmission_bridge.types import Array, Index, Mask
 
 #: Kinds of motions: rules depend on the kind, never on the number of waypoints.

@@ -15,18 +15,18 @@ import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import is_possible
-from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.state_plan import empty_if_unknown, NamePlan, StatePlan
-from transmission_bridge.bridge.states import States
+from transmission_bridge.bridge.options.options import BridgeOptions
+from transmission_bridge.bridge.states.state_plan import empty_if_unknown, NamePlan, StatePlan
+from transmission_bridge.bridge.states.states import States
 from transmission_bridge.errors import MessageError
-from transmission_bridge.messages.cdr import (
+from transmission_bridge.interfaces import Direction, JOINT_TO_ACTUATOR
+from transmission_bridge.messages import (
     JointStateEncoder,
     JointStateReader,
+    JointStateRecord,
     UnusualMessageError,
 )
-from transmission_bridge.messages.joint_state import JointStateRecord
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import Direction, JOINT_TO_ACTUATOR
 
 Recorded = TypeVar('Recorded', bound=tuple[Any, int, bytes])
 
@@ -60,7 +60,7 @@ class ReversePlan(NamePlan):
         :param states: The latest numbers of the joints.
         :returns: ``None`` while nothing is known.
         """
-        stamp = states.find_stamp(0.0)
+        stamp = states.choose_stamp(0.0)
         if stamp is None:
             return None
         mapped = self._map_state(states.read_values(0.0), states.report)
@@ -112,7 +112,7 @@ class OfflineBridge:
         self.states = States(plan, options)
         self._encode_state = partial(self.states.encode_state, plan)
         if direction == JOINT_TO_ACTUATOR:
-            names = plan.find_driver_names(self._find_driver(driver))
+            names = plan.map_driver_names(self._find_driver(driver))
             # Use the first of several names of an actuator.
             own = {actuator: name for name, actuator in reversed(names.items())}
             reverse = self.plan = ReversePlan(robot, own)

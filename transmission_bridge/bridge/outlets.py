@@ -13,10 +13,9 @@ import numpy as np
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.bridge.inputs import as_slice, Stamp
 from transmission_bridge.bridge.motion import ACCELERATION, EFFORT, Motion, POSITION, VELOCITY
-from transmission_bridge.bridge.options import split_topic
+from transmission_bridge.bridge.options.options import split_topic
 from transmission_bridge.errors import closest, ParameterError
-from transmission_bridge.messages.cdr import JointStateWriter
-from transmission_bridge.messages.trajectory import TrajectoryRecord, Waypoint
+from transmission_bridge.messages import JointStateWriter, TrajectoryRecord, Waypoint
 from transmission_bridge.types import Array, EMPTY, Mask
 
 # -- The messages to one driver ------------------------------------------------------------------
@@ -112,7 +111,7 @@ class DriverNames:
     """
     The driver of each actuator, and its name there.
 
-    :class:`~transmission_bridge.bridge.state_plan.NamePlan` translates names in states. An
+    :class:`~transmission_bridge.bridge.states.state_plan.NamePlan` translates names in states. An
     entry ``topic:driver_name`` assigns an actuator to the driver that publishes states on that
     topic; the other topics of that driver are in the same namespace. All other actuators have
     their topics in the namespace of the bridge.

@@ -9,11 +9,8 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from transmission_bridge.bridge.acceleration_rule import Acceleration
-from transmission_bridge.bridge.actuator_rules import ACTUATOR_RULES
-from transmission_bridge.bridge.joint_rules import JOINT_RULES, Outward
 from transmission_bridge.bridge.motion import is_mixed, Pattern
-from transmission_bridge.bridge.options import BridgeOptions, split_pairs
+from transmission_bridge.bridge.options.options import BridgeOptions, split_pairs
 from transmission_bridge.bridge.outlets import (
     check_array_order,
     CommandOutlet,
@@ -23,10 +20,13 @@ from transmission_bridge.bridge.outlets import (
 )
 from transmission_bridge.bridge.readers import CommandReader
 from transmission_bridge.bridge.robot_plan import RobotPlan
-from transmission_bridge.bridge.rule import Rule
-from transmission_bridge.bridge.state_plan import StatePlan
+from transmission_bridge.bridge.rules.acceleration_rule import Acceleration
+from transmission_bridge.bridge.rules.actuator_rules import ACTUATOR_RULES
+from transmission_bridge.bridge.rules.joint_rules import JOINT_RULES, Outward
+from transmission_bridge.bridge.rules.rule import Rule
+from transmission_bridge.bridge.states.state_plan import StatePlan
+from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Mask
 
 #: The rules in the order of their application; some make none for a pattern.

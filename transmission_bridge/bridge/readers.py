@@ -26,16 +26,16 @@ from transmission_bridge.bridge.motion import (
     VELOCITY,
 )
 from transmission_bridge.bridge.robot_plan import RobotPlan
-from transmission_bridge.bridge.rule import list_names
+from transmission_bridge.bridge.rules.rule import list_names
 from transmission_bridge.errors import closest, counted, MessageError, shortened, shown
-from transmission_bridge.messages.joint_state import (
+from transmission_bridge.interfaces import FIELDS
+from transmission_bridge.messages import (
     JointStateRecord,
     Layout,
     make_ragged_error,
+    TrajectoryRecord,
 )
-from transmission_bridge.messages.trajectory import TrajectoryRecord
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array, EMPTY, Index
 
 # -- Names in joint commands ---------------------------------------------------------------------
@@ -113,7 +113,7 @@ def _find_named(
     return named
 
 
-def find_command_names(robot: RobotTransmissions) -> CommandNames:
+def list_command_names(robot: RobotTransmissions) -> CommandNames:
     """Return the joint names that commands to a robot may use."""
     reading = {
         member.name: 'its transmission only reads'
@@ -135,14 +135,14 @@ def find_command_names(robot: RobotTransmissions) -> CommandNames:
         for place in binding.passive
     }
     reasons = {name: f'not bridged, {reason}' for name, reason in robot.lost_joints.items()}
-    reasons |= {j.name: f'it follows {j.mimic.joint}' for j in robot.robot.joints if j.mimic}
+    reasons |= {j.name: f'it follows {j.mimic.joint}' for j in robot.description.joints if j.mimic}
     components = [
         component
-        for block in robot.robot.blocks
+        for block in robot.description.blocks
         for component in block.components
         if component.kind == 'joint'
     ]
-    others = [each.name for each in robot.robot.joints] + [each.name for each in components]
+    others = [each.name for each in robot.description.joints] + [each.name for each in components]
     barred = reading | {
         name: reasons.get(name, 'not bridged') for name in others if name not in robot.joint_names
     }
@@ -190,7 +190,7 @@ class CommandReader:
 
     def __init__(self, plan: RobotPlan, find_pattern: Callable[[str, bytes], Pattern]) -> None:
         self._plan, self._find_pattern = plan, find_pattern
-        self.names = find_command_names(plan.robot)
+        self.names = list_command_names(plan.robot)
         self._nothing = plan.nothing
         self._readings = PlanCache(self._plan_layout)
         self._layout: Layout | None = None

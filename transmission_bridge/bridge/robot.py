@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from transmission_bridge.bridge.homing import find_calibration_offsets
-from transmission_bridge.bridge.options import BridgeOptions, split_pairs
-from transmission_bridge.description.specs import Finding, RobotDescription
+from transmission_bridge.bridge.options.options import BridgeOptions, split_pairs
+from transmission_bridge.bridge.zeroing.homing import compute_calibration_offsets
+from transmission_bridge.description import Finding, RobotDescription
 from transmission_bridge.transmissions import RobotTransmissions
 
 
-def make_robot_maps(
+def load_transmissions(
     description: RobotDescription, options: BridgeOptions
 ) -> tuple[RobotTransmissions, tuple[Finding, ...]]:
     """
@@ -30,5 +30,5 @@ def make_robot_maps(
     )
     if not options.calibration_offsets:
         return robot, ()
-    offsets, findings = find_calibration_offsets(robot)
+    offsets, findings = compute_calibration_offsets(robot)
     return robot.with_parameters(offsets), findings

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
-from transmission_bridge.description.effective_limits import effective_limits
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.interfaces import FIELDS, JOINT_TO_ACTUATOR
+from transmission_bridge.bridge.options.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
+from transmission_bridge.description import effective_limits
+from transmission_bridge.interfaces import FIELDS, JOINT_TO_ACTUATOR
+from transmission_bridge.transmissions import Binding, RobotTransmissions
 from transmission_bridge.types import Array, Index, Mask
 
 
@@ -60,17 +59,18 @@ class RobotPlan:
     def __init__(self, robot: RobotTransmissions, options: BridgeOptions) -> None:
         self.robot, self.options = robot, options
         self.divides = options.rejects == 'transmission' or (
-            options.rejects == 'auto' and any(b.takes_joint_states for b in robot.robot.blocks)
+            options.rejects == 'auto'
+            and any(b.takes_joint_states for b in robot.description.blocks)
         )
         self.chooses = options.several_interfaces != 'together'
-        self.timeouts = find_command_timeouts(robot, options.command_timeout)
+        self.timeouts = list_command_timeouts(robot, options.command_timeout)
         self.units = DriverUnits(robot)
-        self.joint_bounds = _find_joint_bounds(robot)
-        self.motor_bounds = find_motor_bounds(robot)
+        self.joint_bounds = _compute_joint_bounds(robot)
+        self.motor_bounds = compute_motor_bounds(robot)
         self.joint_speeds: Array = self.joint_bounds[1, FIELDS.index('velocity')].copy()
         if options.limits == 'off':
             self.joint_bounds[:] = self.motor_bounds[:] = [[[-np.inf]], [[np.inf]]]
-        self.groups = find_coupled_joints(robot)
+        self.groups = group_coupled_joints(robot)
         self.together = [group.joints for group in self.groups if not group.can_hold]
         self.stream = robot.stream(JOINT_TO_ACTUATOR)
         self.nothing: Array = np.full((len(FIELDS), len(robot.joint_names)), np.nan)
@@ -82,7 +82,7 @@ class RobotPlan:
         return mask
 
 
-def find_command_timeouts(robot: RobotTransmissions, timeout: float) -> list[float]:
+def list_command_timeouts(robot: RobotTransmissions, timeout: float) -> list[float]:
     """
     Return the command timeout of each joint [s]; 0: never.
 
@@ -93,21 +93,21 @@ def find_command_timeouts(robot: RobotTransmissions, timeout: float) -> list[flo
         return [timeout] * len(robot.joint_names)
     silent = {
         component.name
-        for block in robot.robot.blocks
+        for block in robot.description.blocks
         if block.is_silent_at_target
         for component in block.components
     }
     return [0.0 if name in silent else COMMAND_TIMEOUT for name in robot.joint_names]
 
 
-def _find_joint_bounds(robot: RobotTransmissions) -> Array:
-    limits = [effective_limits(robot.robot, name) for name in robot.joint_names]
+def _compute_joint_bounds(robot: RobotTransmissions) -> Array:
+    limits = [effective_limits(robot.description, name) for name in robot.joint_names]
     upper = [[each.upper, each.velocity, each.effort, np.inf] for each in limits]
     lower = [[each.lower, -each.velocity, -each.effort, -np.inf] for each in limits]
     return np.array([lower, upper]).reshape(2, len(limits), 4).swapaxes(1, 2).copy()
 
 
-def find_motor_bounds(robot: RobotTransmissions) -> Array:
+def compute_motor_bounds(robot: RobotTransmissions) -> Array:
     """
     Return position bounds, and magnitudes of velocity and effort, of every actuator.
 
@@ -136,7 +136,7 @@ def find_motor_bounds(robot: RobotTransmissions) -> Array:
     return bounds
 
 
-def find_coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
+def group_coupled_joints(robot: RobotTransmissions) -> tuple[CoupledJoints, ...]:
     """Return the groups of joints that one transmission moves together."""
     zeros = np.zeros(len(robot.actuator_names))
     # The robot's own methods catch the errors of plugins.

@@ -49,7 +49,7 @@ class _Writer:
     first_sent: float = 0.0
     first_delay: float = 0.0
 
-    def find_smallest_delay(self, now: float) -> float:
+    def compute_smallest_delay(self, now: float) -> float:
         """Return the smallest delay of the last minutes."""
         if (passed := now - self.since) > _WINDOW:
             self.former = self.least if passed <= 2.0 * _WINDOW else math.inf
@@ -116,7 +116,7 @@ class StallWatch:
         if len(self._writers) > _WRITERS:  # the first writer has the longest silence
             del self._writers[next(iter(self._writers))]
         delay = received - sent
-        age = delay - known.find_smallest_delay(now)
+        age = delay - known.compute_smallest_delay(now)
         checked = _BLIND if writer is None else _CHECKED
         if now - self._resumed >= checked or -math.inf < age <= self.limit:
             known.samples = 0

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from transmission_bridge.bridge.options import AUTO
-from transmission_bridge.description.specs import (
+from transmission_bridge.bridge.options.options import AUTO
+from transmission_bridge.description import (
     Finding,
     RobotDescription,
     Ros2ControlSpec,
     TRIGGER_THRESHOLD,
 )
 from transmission_bridge.errors import shortened
-from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.interfaces import FIELDS
 
 _RATES = frozenset(FIELDS[1:])
 
 
-def find_endless_commands(
+def warn_of_endless_commands(
     robot: RobotDescription, command_timeout: float = AUTO
 ) -> tuple[Finding, ...]:
     """
@@ -65,7 +65,7 @@ def find_endless_commands(
     return tuple(findings)
 
 
-def find_several_interfaces(robot: RobotDescription) -> tuple[Finding, ...]:
+def warn_of_several_interfaces(robot: RobotDescription) -> tuple[Finding, ...]:
     """
     Return a warning for each topic-based component with several command interfaces of a joint.
 
@@ -88,7 +88,7 @@ def find_several_interfaces(robot: RobotDescription) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def find_other_topics(
+def warn_of_other_topics(
     robot: RobotDescription, resolve: Callable[[str], str]
 ) -> tuple[Finding, ...]:
     """

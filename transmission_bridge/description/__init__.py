@@ -5,7 +5,13 @@
 
 from __future__ import annotations
 
-from transmission_bridge.description.load import load_description
+from transmission_bridge.description.limits import (
+    effective_limits,
+    EffectiveLimits,
+)
+from transmission_bridge.description.load import (
+    load_description,
+)
 from transmission_bridge.description.specs import (
     CalibrationSpec,
     ComponentSpec,
@@ -15,10 +21,12 @@ from transmission_bridge.description.specs import (
     InterfaceSpec,
     JointLimits,
     JointSpec,
+    JointType,
     LinkSpec,
     MimicSpec,
     ParameterSpec,
     Pose,
+    REDUCTION_TAGS,
     RejectedTransmission,
     RobotDescription,
     Ros2ControlSpec,
@@ -26,17 +34,22 @@ from transmission_bridge.description.specs import (
     Severity,
     TransmissionEnd,
     TransmissionSpec,
+    TRIGGER_THRESHOLD,
 )
 
 __all__ = [
+    'REDUCTION_TAGS',
+    'TRIGGER_THRESHOLD',
     'CalibrationSpec',
     'ComponentSpec',
     'Dialect',
     'DynamicsSpec',
+    'EffectiveLimits',
     'Finding',
     'InterfaceSpec',
     'JointLimits',
     'JointSpec',
+    'JointType',
     'LinkSpec',
     'MimicSpec',
     'ParameterSpec',
@@ -48,5 +61,6 @@ __all__ = [
     'Severity',
     'TransmissionEnd',
     'TransmissionSpec',
+    'effective_limits',
     'load_description',
 ]

@@ -18,7 +18,7 @@ from transmission_bridge.description.specs import (
     TransmissionSpec,
 )
 from transmission_bridge.description.transmission_element import Draft
-from transmission_bridge.description.urdf import find_loops, RobotJoints
+from transmission_bridge.description.urdf import iterate_loops, RobotJoints
 
 # -- Joints of `<ros2_control>` blocks compared with the joints of the URDF ----------------------
 #
@@ -87,7 +87,7 @@ def check_mimic_joints(joints: RobotJoints, findings: Findings) -> None:
     """Report URDF joints that mimic an unknown joint, and each loop of mimic joints once."""
     by_name = {joint.name: joint for joint in joints.usable}
     followed = {joint.name: joint.mimic.joint for joint in joints.usable if joint.mimic}
-    for _, loop in find_loops(followed, followed):
+    for _, loop in iterate_loops(followed, followed):
         names = [*loop, loop[0]]
         findings.add_error(
             by_name[loop[0]],

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from transmission_bridge.description.document.xml import Element
 from transmission_bridge.description.specs import Finding, Severity
-from transmission_bridge.description.xml import Element
 
 #: Elements that can be the subject of a finding.
 _SUBJECTS = ('transmission', 'link', 'joint', 'sensor', 'gpio', 'ros2_control')

@@ -14,14 +14,14 @@ from transmission_bridge.description.checks import (
     check_block_joints,
     check_mimic_joints,
 )
+from transmission_bridge.description.document.source import description_text
+from transmission_bridge.description.document.xml import Element, parse_xml
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.ros2_control import add_implied_actuators, read_ros2_control
-from transmission_bridge.description.source import description_text
 from transmission_bridge.description.specs import JOINT, LINK, RobotDescription
 from transmission_bridge.description.transmission_element import read_ros1_transmission
 from transmission_bridge.description.urdf import check_limits_given, check_tree, RobotJoints
 from transmission_bridge.description.walker import Walker
-from transmission_bridge.description.xml import Element, parse_xml
 from transmission_bridge.errors import DescriptionError
 
 #: Makes the specs of the rows that need more than the table.

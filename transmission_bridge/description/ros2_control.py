@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from transmission_bridge.description.document.xml import Element
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.rows import Row
 from transmission_bridge.description.specs import (
@@ -22,7 +23,6 @@ from transmission_bridge.description.specs import (
 )
 from transmission_bridge.description.transmission_element import Draft
 from transmission_bridge.description.walker import Fields, Finish, make_spec, Walker
-from transmission_bridge.description.xml import Element
 from transmission_bridge.errors import closest
 
 #: The command interfaces that a JointState has a field for.

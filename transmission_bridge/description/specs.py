@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, get_args, Literal
 
-from transmission_bridge.description.rows import Place, Row, Twice, Value
-from transmission_bridge.description.values import (
+from transmission_bridge.description.document.values import (
     make_choice_reader,
     MECHANICAL_REDUCTION,
     read_boolean,
@@ -25,6 +24,7 @@ from transmission_bridge.description.values import (
     read_ratio,
     read_vector,
 )
+from transmission_bridge.description.rows import Place, Row, Twice, Value
 from transmission_bridge.errors import sentence, UnknownNameError
 
 # -- `<ros2_control>` blocks and `<transmission>` elements ---------------------------------------

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 import re
 from typing import Any
 
+from transmission_bridge.description.document.values import MECHANICAL_REDUCTION
+from transmission_bridge.description.document.xml import Element
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.rows import Row
 from transmission_bridge.description.specs import (
@@ -23,9 +25,7 @@ from transmission_bridge.description.specs import (
     TransmissionEnd,
     TransmissionSpec,
 )
-from transmission_bridge.description.values import MECHANICAL_REDUCTION
 from transmission_bridge.description.walker import Fields, Finish, make_spec, Walker
-from transmission_bridge.description.xml import Element
 from transmission_bridge.errors import counted
 
 # -- A transmission before it is compared with the rest of the robot -----------------------------

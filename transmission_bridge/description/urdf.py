@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import math
 
+from transmission_bridge.description.document.xml import Element
 from transmission_bridge.description.findings import Findings, Placed
 from transmission_bridge.description.rows import Row
 from transmission_bridge.description.specs import (
@@ -22,7 +23,6 @@ from transmission_bridge.description.specs import (
     Pose,
 )
 from transmission_bridge.description.walker import Fields, Finish, make_spec, Unusable, Walker
-from transmission_bridge.description.xml import Element
 from transmission_bridge.errors import closest
 
 #: Types of joints that have no axis.
@@ -210,7 +210,7 @@ def check_tree(
     moved_by: dict[str, JointSpec] = {}
     for joint in joints.usable:
         moved_by.setdefault(joint.child, joint)
-    for start, loop in find_loops(parent_of, moved_by):
+    for start, loop in iterate_loops(parent_of, moved_by):
         findings.add_ignored(
             moved_by[start],
             'the joints form a loop',
@@ -228,7 +228,7 @@ def check_tree(
         )
 
 
-def find_loops(
+def iterate_loops(
     following: Mapping[str, str], starts: Iterable[str]
 ) -> Iterator[tuple[str, list[str]]]:
     """

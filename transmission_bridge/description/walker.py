@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 import re
 from typing import Any
 
+from transmission_bridge.description.document.values import ValueFault
+from transmission_bridge.description.document.xml import Element
 from transmission_bridge.description.findings import Findings
 from transmission_bridge.description.rows import Row, Value
 from transmission_bridge.description.specs import ParameterSpec
-from transmission_bridge.description.values import ValueFault
-from transmission_bridge.description.xml import Element
 from transmission_bridge.errors import closest, find_closest
 
 #: Values of an element by the fields of its spec.

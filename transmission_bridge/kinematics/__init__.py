@@ -9,9 +9,19 @@ Joints, and devices made of joints, in joint and in actuator space. Needs numpy 
 gains from joints to motors. ``docs/python.md`` has examples, and a table of the names of both.
 """
 
-from transmission_bridge.kinematics.actuator_device import ActuatorDevice
-from transmission_bridge.kinematics.device import JointDevice, State
-from transmission_bridge.kinematics.gains import actuator_gains, ActuatorGains
+from __future__ import annotations
+
+from transmission_bridge.kinematics.actuator_device import (
+    ActuatorDevice,
+)
+from transmission_bridge.kinematics.device import (
+    JointDevice,
+    State,
+)
+from transmission_bridge.kinematics.gains import (
+    actuator_gains,
+    ActuatorGains,
+)
 from transmission_bridge.kinematics.joint import (
     ChildMotion,
     Joint,
@@ -21,7 +31,23 @@ from transmission_bridge.kinematics.joint import (
     JointIndexError,
     MotionLimits,
 )
-from transmission_bridge.kinematics.tree import joint_from_spec, joints_from_description
+from transmission_bridge.kinematics.limits import (
+    effort_box,
+    tight_box,
+)
+from transmission_bridge.kinematics.ratios import (
+    compute_lost_share,
+    compute_ratios,
+    Ratios,
+)
+from transmission_bridge.kinematics.tree import (
+    joint_from_spec,
+    joints_from_description,
+    JointSource,
+    KinematicTree,
+    number_joints,
+    rest_transform_of,
+)
 
 __all__ = [
     'ActuatorDevice',
@@ -33,9 +59,18 @@ __all__ = [
     'JointDynamicsType',
     'JointError',
     'JointIndexError',
+    'JointSource',
+    'KinematicTree',
     'MotionLimits',
+    'Ratios',
     'State',
     'actuator_gains',
+    'compute_lost_share',
+    'compute_ratios',
+    'effort_box',
     'joint_from_spec',
     'joints_from_description',
+    'number_joints',
+    'rest_transform_of',
+    'tight_box',
 ]

@@ -11,23 +11,22 @@ from typing import get_args, Literal
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.description.specs import RobotDescription
+from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import ShapeError
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.kinematics.device import JointDevice
 from transmission_bridge.kinematics.joint import JointError, LinkId
 from transmission_bridge.kinematics.limits import (
     box_half_spaces,
+    compute_effort_limits,
+    compute_effort_region,
+    compute_position_bounds,
+    compute_rate_limits,
     DeviceLimits,
-    find_effort_limits,
-    find_effort_region,
-    find_position_bounds,
-    find_rate_limits,
     limits_from_description,
 )
 from transmission_bridge.kinematics.tree import joint_from_spec
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
-from transmission_bridge.transmissions.transmission import as_values
+from transmission_bridge.transmissions import as_values, RobotTransmissions
 from transmission_bridge.types import Array
 
 #: Tolerance for the positions of passive joints [rad or m].
@@ -65,7 +64,7 @@ class ActuatorDevice:
         moving = [joint.name for joint in device.joints if joint.n_dofs]
         self._map = transmissions.part(moving)
         self._companions = self._map.joint_names[len(moving) :]
-        robot = transmissions.robot
+        robot = transmissions.description
         others = [joint_from_spec(robot.joint(name)) for name in self._companions]
         # Limits of the device's joints, then the described limits of its companions.
         limits = (device.limits, limits_from_description(robot, others))
@@ -269,7 +268,7 @@ class ActuatorDevice:
         unbounded. A reversed joint swaps its bounds, also if only one is given. The bounds of a
         coupled mechanism are NaN if its ratio depends on position.
         """
-        return find_position_bounds(self._map, self._limits.lower, self._limits.upper)
+        return compute_position_bounds(self._map, self._limits.lower, self._limits.upper)
 
     @property
     def velocity_limits(self) -> Array:
@@ -293,7 +292,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(m,)``.
         :returns: Shape ``(m,)`` [rad/s or m/s], infinite if unlimited, NaN if unreachable.
         """
-        return find_rate_limits(self._map, self._limits.velocity, self._read_position(a))
+        return compute_rate_limits(self._map, self._limits.velocity, self._read_position(a))
 
     def acceleration_limits_at(self, a: npt.ArrayLike) -> Array:
         """
@@ -302,7 +301,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(m,)``.
         :returns: Shape ``(m,)`` [rad/s² or m/s²], infinite if unlimited, NaN if unreachable.
         """
-        return find_rate_limits(self._map, self._limits.acceleration, self._read_position(a))
+        return compute_rate_limits(self._map, self._limits.acceleration, self._read_position(a))
 
     def effort_limits_at(self, a: npt.ArrayLike) -> Array:
         """
@@ -311,7 +310,7 @@ class ActuatorDevice:
         :param a: Actuator positions [rad or m], shape ``(m,)``.
         :returns: Shape ``(m,)`` [N m or N], infinite if unlimited, NaN if unreachable.
         """
-        return find_effort_limits(self._map, self._limits.effort, self._read_position(a))
+        return compute_effort_limits(self._map, self._limits.effort, self._read_position(a))
 
     def half_spaces(self, kind: LimitKind, a: npt.ArrayLike | None = None) -> tuple[Array, Array]:
         """
@@ -340,7 +339,7 @@ class ActuatorDevice:
         if not np.isfinite(jacobian).all():
             raise JointError(self.device.name, 'a transmission does not reach this position')
         if kind == 'effort':
-            return find_effort_region(moving, limits.effort, at)
+            return compute_effort_region(moving, limits.effort, at)
         if kind == 'position':
             offset = moving.map(ACTUATOR_TO_JOINT, 'position', np.zeros(at.shape))
             return box_half_spaces(jacobian, limits.lower - offset, limits.upper - offset)

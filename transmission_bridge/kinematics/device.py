@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.description.specs import RobotDescription
+from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import ShapeError, UnknownNameError
 from transmission_bridge.kinematics.joint import Joint, JointError, LinkId
 from transmission_bridge.kinematics.limits import DeviceLimits, limits_from_description
@@ -24,7 +24,7 @@ from transmission_bridge.kinematics.tree import (
     KinematicTree,
     number_joints,
 )
-from transmission_bridge.transmissions.transmission import as_values
+from transmission_bridge.transmissions import as_values
 from transmission_bridge.types import Array
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import ShapeError, shortened, TransmissionError, UnknownNameError
-from transmission_bridge.kinematics.ratios import find_lost_share, Ratios
+from transmission_bridge.kinematics.ratios import compute_lost_share, Ratios
 from transmission_bridge.transmissions import RobotTransmissions
 from transmission_bridge.types import Array
 
@@ -55,7 +55,9 @@ class ActuatorGains:
 
         The share is ``‖K_a − diag K_a‖ / ‖K_a‖`` (Frobenius norm, SI), 0 for a diagonal matrix.
         """
-        proportional, derivative = find_lost_share(np.stack([self.proportional, self.derivative]))
+        proportional, derivative = compute_lost_share(
+            np.stack([self.proportional, self.derivative])
+        )
         return float(proportional), float(derivative)
 
     def diagonal(self) -> ActuatorGains:

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.description.specs import JointType, MimicSpec
+from transmission_bridge.description import JointType, MimicSpec
 from transmission_bridge.errors import ShapeError, TransmissionBridgeError
-from transmission_bridge.kinematics.spatial import (
+from transmission_bridge.spatial import (
     axis_basis,
     chain_poses,
     cross_motion,
@@ -37,7 +37,7 @@ from transmission_bridge.kinematics.spatial import (
     skew_matrix,
     twist_transform,
 )
-from transmission_bridge.transmissions.transmission import as_values
+from transmission_bridge.transmissions import as_values
 from transmission_bridge.types import Array
 
 #: A link's name, or its number in a model.

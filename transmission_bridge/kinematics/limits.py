@@ -18,13 +18,11 @@ from itertools import combinations
 
 import numpy as np
 
-from transmission_bridge.description.effective_limits import effective_limits, EffectiveLimits
-from transmission_bridge.description.specs import RobotDescription
+from transmission_bridge.description import effective_limits, EffectiveLimits, RobotDescription
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.kinematics.joint import Joint, JointError, LARGEST
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
-from transmission_bridge.transmissions.ranges import image_box
-from transmission_bridge.transmissions.robot import Robot
+from transmission_bridge.transmissions import Binding
+from transmission_bridge.transmissions.robot import image_box, Robot
 from transmission_bridge.types import Array
 
 #: Half-spaces: rows of ``A`` and entries of ``b`` in ``A x <= b``.
@@ -88,7 +86,7 @@ def limits_from_description(robot: RobotDescription, joints: Sequence[Joint]) ->
     Return the limits of joints in the description, infinite if not given.
 
     A joint with one coordinate has its
-    :func:`~transmission_bridge.description.effective_limits.effective_limits`, as in the rest of
+    :func:`~transmission_bridge.description.limits.effective_limits`, as in the rest of
     the package: ``<limit>`` narrowed by ``min`` and ``max`` of the command interfaces in
     ``<ros2_control>``. The smaller of acceleration and deceleration limits both. Crossed bounds
     are kept. Joints with several degrees of freedom have no limits, because URDF does not assign
@@ -173,7 +171,7 @@ def effort_half_spaces(jacobian: Array, effort: Array) -> HalfSpaces:
     return np.array(normals).reshape(len(bounds), m), np.array(bounds)
 
 
-def find_position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[Array, Array]:
+def compute_position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[Array, Array]:
     """
     Return the smallest box ``(m,), (m,)`` around the actuator positions within joint bounds.
 
@@ -190,7 +188,7 @@ def find_position_bounds(robot: Robot, lower: Array, upper: Array) -> tuple[Arra
     return least, greatest
 
 
-def find_rate_limits(robot: Robot, limits: Array, a: Array) -> Array:
+def compute_rate_limits(robot: Robot, limits: Array, a: Array) -> Array:
     """
     Return the largest actuator speeds ``(m,)`` at ``a`` with ``|J ȧ| <= limits``.
 
@@ -204,7 +202,7 @@ def find_rate_limits(robot: Robot, limits: Array, a: Array) -> Array:
     return greatest
 
 
-def find_effort_limits(robot: Robot, limits: Array, a: Array) -> Array:
+def compute_effort_limits(robot: Robot, limits: Array, a: Array) -> Array:
     """Return the largest actuator efforts ``(m,)`` at ``a`` for joint efforts within limits."""
     greatest = np.zeros(len(robot.actuator_names))
     for actuators, joints, jacobian in _iterate_jacobians(robot, a):
@@ -213,7 +211,7 @@ def find_effort_limits(robot: Robot, limits: Array, a: Array) -> Array:
     return greatest
 
 
-def find_effort_region(robot: Robot, limits: Array, a: Array) -> tuple[Array, Array]:
+def compute_effort_region(robot: Robot, limits: Array, a: Array) -> tuple[Array, Array]:
     """Return the actuator efforts for joint efforts within limits as ``A τ_a <= b``."""
     size = len(robot.actuator_names)
     rows, bounds = [np.zeros((0, size))], [np.zeros(0)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transmission_bridge.transmissions.transmission import Transmission
+from transmission_bridge.transmissions import Transmission
 from transmission_bridge.types import Array
 
 #: Relative rounding of an inverse.
@@ -49,7 +49,7 @@ class Ratios:
         return np.asarray(np.swapaxes(self.jacobian, -2, -1) @ matrix @ self.jacobian)
 
 
-def find_ratios(transmission: Transmission, a: Array) -> Ratios:
+def compute_ratios(transmission: Transmission, a: Array) -> Ratios:
     """
     Return the ratios of the commanded joints where the bridge maps velocities.
 
@@ -67,7 +67,7 @@ def find_ratios(transmission: Transmission, a: Array) -> Ratios:
     return Ratios(found)
 
 
-def find_lost_share(matrix: Array) -> Array:
+def compute_lost_share(matrix: Array) -> Array:
     """
     Return the share beside the diagonal, ``‖M − diag M‖ / ‖M‖`` (Frobenius norm).
 

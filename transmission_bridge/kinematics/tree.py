@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.description.specs import JointSpec, RobotDescription
+from transmission_bridge.description import JointSpec, RobotDescription
 from transmission_bridge.errors import DescriptionError, UnknownNameError
 from transmission_bridge.kinematics.joint import (
     Joint,
@@ -24,7 +24,7 @@ from transmission_bridge.kinematics.joint import (
     MotionLimits,
     TWISTS,
 )
-from transmission_bridge.kinematics.spatial import chain_poses, invert_pose, transform_from_pose
+from transmission_bridge.spatial import chain_poses, invert_pose, transform_from_pose
 from transmission_bridge.types import Array
 
 
@@ -173,7 +173,7 @@ class KinematicTree:
         *_, (joint, _, _) = self._iterate_leaders(joint)
         return joint.name if joint.mimic is None else self.find_leader(joint.mimic.joint)
 
-    def find_sources(self, joints: Sequence[Joint]) -> dict[str, JointSource]:
+    def list_sources(self, joints: Sequence[Joint]) -> dict[str, JointSource]:
         """
         Return the coordinates of every joint that moves with the numbered joints of a device.
 
@@ -391,7 +391,7 @@ def compile_path(
 
     Joints that do not follow ``joints``, the numbered joints of the device, stay at rest.
     """
-    sources = tree.find_sources(joints)
+    sources = tree.list_sources(joints)
     segments: list[Segment] = []
     constant = np.eye(4)
     for crossing in tree.find_route(start, goal):

@@ -16,17 +16,20 @@ from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
-from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
+from transmission_bridge.bridge import (
+    load_transmissions,
+    warn_of_endless_commands,
+    warn_of_implausible_numbers,
+    warn_of_other_topics,
+)
 from transmission_bridge.bridge.options import (
     BridgeOptions,
-    find_lost_names,
-    find_unused_aliases,
     PREFIX,
     split_pairs,
+    TunedFile,
+    warn_of_lost_names,
+    warn_of_unused_aliases,
 )
-from transmission_bridge.bridge.robot import make_robot_maps
-from transmission_bridge.bridge.topic_based import find_endless_commands, find_other_topics
-from transmission_bridge.bridge.tuned_file import TunedFile
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import (
     clipped,
@@ -173,23 +176,23 @@ class TransmissionBridge(LifecycleNode):
             raise DescriptionError(self._description.absence)
         options = read_bridge_options(self)
         aliases = split_pairs('plugin_aliases', options.plugin_aliases)
-        robot, marks = make_robot_maps(description_source.read_description(text), options)
+        robot, marks = load_transmissions(description_source.read_description(text), options)
         lost = robot.lost_actuators
         self._log_findings(
             (
                 *robot.findings,
                 *marks,
-                *find_endless_commands(robot.robot, options.command_timeout),
-                *find_unused_aliases(robot.robot, aliases),
-                *find_lost_names(
+                *warn_of_endless_commands(robot.description, options.command_timeout),
+                *warn_of_unused_aliases(robot.description, aliases),
+                *warn_of_lost_names(
                     'actuator_names',
                     split_pairs('actuator_names', options.actuator_names).values(),
                     lost,
                 ),
-                *find_lost_names(
+                *warn_of_lost_names(
                     'wrap_period', split_pairs('wrap_period', options.wrap_period), lost
                 ),
-                *find_lost_names(
+                *warn_of_lost_names(
                     'actuator_units', split_pairs('actuator_units', options.actuator_units), lost
                 ),
             )
@@ -197,7 +200,7 @@ class TransmissionBridge(LifecycleNode):
         if not robot.joint_names:
             errors = [str(finding) for finding in robot.findings if finding.severity == 'error']
             raise DescriptionError(
-                f'nothing to bridge in robot {shown(robot.robot.name)} '
+                f'nothing to bridge in robot {shown(robot.description.name)} '
                 f'({self._description.origin}): no usable transmission, and no joint to pass '
                 'through' + (f'; {shortened(errors, 1, show=str)}' if errors else '')
             )
@@ -206,13 +209,13 @@ class TransmissionBridge(LifecycleNode):
             self._implausible = ()
             self._warn_of_numbers(tuned)
             self._session = BridgeSession(self, tuned, options, self._log)
-            self._log_findings(find_other_topics(robot.robot, self.resolve_topic_name))
+            self._log_findings(warn_of_other_topics(robot.description, self.resolve_topic_name))
         except BaseException:
             self._release_session()
             raise
         self._warn_of_unmatched()
         self.get_logger().info(
-            f'robot {shown(robot.robot.name)}: {counted(len(robot.joint_names), "joint")}, '
+            f'robot {shown(robot.description.name)}: {counted(len(robot.joint_names), "joint")}, '
             f'{counted(len(robot.actuator_names), "actuator")}, '
             f'{counted(len(robot.transmissions), "transmission")}, '
             f'{counted(len(robot.pass_through), "joint")} passed through'
@@ -302,7 +305,7 @@ class TransmissionBridge(LifecycleNode):
             self._handle_description()
 
     def _warn_of_unmatched(self) -> None:
-        for sentence in self._live.find_unmatched_overrides():
+        for sentence in self._live.describe_unmatched_overrides():
             self.get_logger().warning(sentence)
 
     def _read_tuned(
@@ -344,7 +347,7 @@ class TransmissionBridge(LifecycleNode):
         if not path:
             yield 'not stored for the next start, because tuned_file is empty'
             return
-        numbers = self._live.find_numbers_to_keep(changes)
+        numbers = self._live.list_numbers_to_keep(changes)
         with TunedFile(path, self.get_fully_qualified_name()).keep_numbers(numbers):
             others = [
                 f'{name.removeprefix(PREFIX)} {value!r} (URDF {urdf!r})'
@@ -370,7 +373,7 @@ class TransmissionBridge(LifecycleNode):
 
     def _warn_of_numbers(self, robot: RobotTransmissions) -> None:
         """Log the implausible numbers that were not logged before."""
-        before, self._implausible = self._implausible, find_implausible_numbers(robot)
+        before, self._implausible = self._implausible, warn_of_implausible_numbers(robot)
         self._log_findings([each for each in self._implausible if each not in before])
 
     # -- autostart -------------------------------------------------------------------------------

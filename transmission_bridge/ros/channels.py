@@ -22,15 +22,17 @@ from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
-from transmission_bridge.bridge.inputs import TopicStatistics
+from transmission_bridge.bridge import TopicStatistics
 from transmission_bridge.errors import MessageError, ParameterError
-from transmission_bridge.messages.cdr import (
+from transmission_bridge.messages import (
     CutMessageError,
     JointStateReader,
+    JointStateRecord,
     JointStateWriter,
+    Layout,
+    record_from_message,
     UnusualMessageError,
 )
-from transmission_bridge.messages.joint_state import JointStateRecord, Layout, record_from_message
 from transmission_bridge.ros.process import read_origin, request_sample_info, unpack_sample
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import Quality, TOPICS

@@ -63,11 +63,11 @@ def run_node_command(
         # Imported here, because run() handles signals now, and these imports are slow.
         from rclpy.parameter import Parameter
 
-        from transmission_bridge.bridge.parameter_file import find_unused_parameter_files
+        from transmission_bridge.bridge.options import warn_of_unused_parameter_files
 
         described = options.urdf and [Parameter('robot_description', value=options.urdf)]
         node = import_node()(parameter_overrides=described)
-        for sentence in find_unused_parameter_files(given, node.get_fully_qualified_name()):
+        for sentence in warn_of_unused_parameter_files(given, node.get_fully_qualified_name()):
             node.get_logger().warning(sentence)
         return node
 
@@ -76,7 +76,7 @@ def run_node_command(
 
 def _read_urdf(path: str) -> str:
     # Imported here, because it is slow, and a signal during it must be handled.
-    from transmission_bridge.description.source import description_text, read_file
+    from transmission_bridge.description.document import description_text, read_file
 
     try:
         return description_text(read_file(path), name=path)

@@ -12,9 +12,8 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 from std_msgs.msg import String
 
-from transmission_bridge.description import load_description
-from transmission_bridge.description.source import MAX_BYTES
-from transmission_bridge.description.specs import RobotDescription
+from transmission_bridge.description import load_description, RobotDescription
+from transmission_bridge.description.document import MAX_BYTES
 from transmission_bridge.errors import clipped, counted, DescriptionError, MessageError, shortened
 from transmission_bridge.ros.channels import (
     describe_endpoint,
@@ -22,7 +21,7 @@ from transmission_bridge.ros.channels import (
     report_bad_override,
 )
 from transmission_bridge.ros.parameters import declare_parameter
-from transmission_bridge.ros.peers import find_incompatible_peers, Graph
+from transmission_bridge.ros.peers import describe_incompatible_peers, Graph
 from transmission_bridge.ros.throttled_log import ThrottledLog
 
 PARAMETER = 'robot_description'
@@ -104,9 +103,9 @@ class DescriptionSource:
     def absence(self) -> str:
         """A sentence on the reason for a missing description, and how to provide one."""
         topic = self._subscription.topic_name
-        publishers = Graph(self._node).find_publishers(PARAMETER)
+        publishers = Graph(self._node).list_publishers(PARAMETER)
         found = f'topic {topic} has {counted(len(publishers), "publisher")}'
-        unheard = find_incompatible_peers(publishers, self._subscription)
+        unheard = describe_incompatible_peers(publishers, self._subscription)
         if unheard:
             found += f', incompatible: {shortened(unheard, show=str)}'
         elif self._is_empty:

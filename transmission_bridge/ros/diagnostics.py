@@ -17,24 +17,25 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.lifecycle import LifecycleNode
 
 from transmission_bridge.bridge.diagnostics import (
+    BridgeWatch,
     ERROR,
+    Look,
     make_status,
     NAME_LENGTH,
+    Peers,
     Recent,
     Status,
     Trouble,
     TroubleLog,
     WARN,
 )
-from transmission_bridge.bridge.driver_watch import Look, Peers
-from transmission_bridge.bridge.inspection import BridgeWatch
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import clipped, indented, shortened, shown
 from transmission_bridge.ros.channels import describe_endpoint
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.optional_topics import TRAJECTORY_TOPIC
 from transmission_bridge.ros.peers import (
-    find_incompatible_peers,
+    describe_incompatible_peers,
     Graph,
     list_node_names,
     name_type,
@@ -135,7 +136,7 @@ class DiagnosticsPublisher:
             self._log_troubles(statuses[1:], self._session_log)
         message = DiagnosticArray()
         message.header.stamp = self._node.get_clock().now().to_msg()
-        hardware = (session.robot.robot.name if session is not None else '') or 'none'
+        hardware = (session.robot.description.name if session is not None else '') or 'none'
         message.status = [_make_status_message(each, self._name, hardware) for each in statuses]
         self._publisher.publish(message)
 
@@ -156,7 +157,7 @@ class DiagnosticsPublisher:
 
     def _log_troubles(self, statuses: Iterable[Status], log: TroubleLog) -> None:
         logger = self._node.get_logger()
-        for level, text in log.find_log_lines(statuses):
+        for level, text in log.list_log_lines(statuses):
             text = indented(clipped(text))
             # Each severity has a line of its own: rclpy allows one severity per line of code.
             if level == ERROR:
@@ -174,7 +175,7 @@ class DiagnosticsPublisher:
         namesake = (f'another node has the same name {shown("/" + self._name)}; both publish the '
                     'same topics and answer the same services: stop one of them, or give it '
                     'another namespace' if is_shared else '')
-        if is_simulated(node) and not graph.find_publishers('/clock'):
+        if is_simulated(node) and not graph.list_publishers('/clock'):
             clock = (f'use_sim_time is set and {graph.resolve_topic("/clock")} has 0 publishers: '
                      'start the simulator, or set use_sim_time to false')
             if session is not None and session.options.publish == 'rate':
@@ -182,9 +183,9 @@ class DiagnosticsPublisher:
         troubles = [
             Trouble('', ERROR, facts.failure),
             # Confirmed over a time, because another process may be starting it.
-            Trouble('start', WARN, recent.find_confirmed(('start', facts.state), facts.absence)),
-            Trouble('clock', WARN, recent.find_confirmed('clock', clock)),
-            Trouble('name', ERROR, recent.find_confirmed('name', namesake, _LEASE)),
+            Trouble('start', WARN, recent.confirm(('start', facts.state), facts.absence)),
+            Trouble('clock', WARN, recent.confirm('clock', clock)),
+            Trouble('name', ERROR, recent.confirm('name', namesake, _LEASE)),
         ]
         values = {'state': facts.state, 'description': self._description.origin}
         if session is not None:
@@ -197,7 +198,7 @@ class DiagnosticsPublisher:
                 Trouble('missing', ERROR, session.missing),
             ]
             values |= {
-                'robot': robot.robot.name,
+                'robot': robot.description.name,
                 'joints': str(len(robot.joint_names)),
                 'actuators': str(len(robot.actuator_names)),
                 'transmissions': str(len(robot.transmissions)),
@@ -212,7 +213,7 @@ class DiagnosticsPublisher:
         before, self._clock_time = self._clock_time, now
         elapsed = min(period, time.monotonic() - session.opened, _LONGEST_PERIOD)
         # In simulated time if it is shorter.
-        if is_simulated(self._node) and graph.find_publishers('/clock'):
+        if is_simulated(self._node) and graph.list_publishers('/clock'):
             elapsed = 0.0 if before is None else min(max(now - before, 0.0), elapsed)
         return Look(now, period, elapsed, is_open=session.is_open)
 
@@ -220,34 +221,34 @@ class DiagnosticsPublisher:
         found = {}
         own = (*session.inputs.subscriptions, *session.outputs.publishers)
         for topic, subscription in session.inputs.subscriptions.items():
-            nodes, is_state = graph.find_publishers(topic), topic in session.state_topics
+            nodes, is_state = graph.list_publishers(topic), topic in session.state_topics
             names = list_node_names(nodes, name_type(subscription))
             heard = session.inputs.statistics[topic].heard
             is_missing = session.is_open and is_state and not nodes and heard == -math.inf
             is_contested = is_state or topic in session.command_topics
             found[topic] = Peers(
                 graph.resolve_topic(topic),
-                _join_names(find_incompatible_peers(nodes, subscription)),
+                _join_names(describe_incompatible_peers(nodes, subscription)),
                 {bytes(node.endpoint_gid): name for node, name in zip(nodes, names, strict=True)},
-                elsewhere=graph.find_joint_state_topics(own, topic) if is_missing else (),
-                rivals=_join_names(graph.find_bridges(topic) if is_contested else ()),
+                elsewhere=graph.list_joint_state_topics(own, topic) if is_missing else (),
+                rivals=_join_names(graph.list_bridges(topic) if is_contested else ()),
             )
         return found
 
     def _find_output_peers(self, session: BridgeSession, graph: Graph) -> dict[str, Peers]:
         found = {}
         commands = {f'{each}actuator_commands' for each in session.drivers.namespaces}
-        drivers = [peer for each in session.state_topics for peer in graph.find_publishers(each)]
+        drivers = [peer for each in session.state_topics for peer in graph.list_publishers(each)]
         for topic, publisher in session.outputs.publishers.items():
-            nodes = graph.find_subscribers(topic)
+            nodes = graph.list_subscribers(topic)
             has_rivals = session.is_open and topic in {'joint_states', *commands}
             is_missing = topic in commands and not nodes
             own = session.outputs.publishers
             found[topic] = Peers(
                 graph.resolve_topic(topic),
-                _join_names(find_incompatible_peers(nodes, publisher)),
-                elsewhere=graph.find_subscriptions(drivers, own) if is_missing else (),
-                rivals=_join_names(graph.find_rivals(topic) if has_rivals else ()),
+                _join_names(describe_incompatible_peers(nodes, publisher)),
+                elsewhere=graph.list_subscriptions(drivers, own) if is_missing else (),
+                rivals=_join_names(graph.list_rival_nodes(topic) if has_rivals else ()),
                 is_heard=bool(nodes),
             )
         return found

@@ -28,7 +28,7 @@ from launch.utilities import normalize_to_list_of_substitutions
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 
-from transmission_bridge.description.source import description_text, read_file
+from transmission_bridge.description.document import description_text, read_file
 
 FilePath: TypeAlias = SomeSubstitutionsType | Path
 

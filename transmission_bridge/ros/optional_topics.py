@@ -15,28 +15,23 @@ import numpy as np
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.inputs import Stamp
+from transmission_bridge.bridge import Bridge, DriverNames, Plan, SINGLE_TOPICS, Stamp
 from transmission_bridge.bridge.options import BridgeOptions
-from transmission_bridge.bridge.outlets import DriverNames
-from transmission_bridge.bridge.plan import Plan
-from transmission_bridge.bridge.readers import SINGLE_TOPICS
-from transmission_bridge.bridge.sensors import SensorPath
-from transmission_bridge.messages.cdr import count_waypoints, JointStateEncoder
-from transmission_bridge.messages.joint_state import (
+from transmission_bridge.bridge.states import SensorPath
+from transmission_bridge.interfaces import FIELDS
+from transmission_bridge.messages import (
+    count_waypoints,
+    fill_trajectory,
+    JointStateEncoder,
     JointStateRecord,
     Layout,
     LayoutTable,
     record_from_joint_command,
-)
-from transmission_bridge.messages.trajectory import (
-    fill_trajectory,
     trajectory_from_message,
     TrajectoryRecord,
 )
 from transmission_bridge.ros.channels import InputTopics, OutputTopics
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array
 
 #: Functions that publish a content, by topic and namespace.
@@ -168,7 +163,7 @@ def subscribe_joint_commands(
     :returns: The subscribed topics, and a sentence with the package to install (empty if the
         message is installed).
     """
-    plugins = [each.plugin for each in robot.robot.blocks if each.publishes_joint_commands]
+    plugins = [each.plugin for each in robot.description.blocks if each.publishes_joint_commands]
     if not plugins:
         return (), ''
     try:

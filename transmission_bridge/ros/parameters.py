@@ -31,13 +31,14 @@ from transmission_bridge.bridge.options import (
     BridgeOptions,
     describe_option,
     find_option_range,
-    find_parameter_names,
+    is_dependency,
     list_choices,
+    list_parameter_names,
+    list_position_numbers,
     PREFIX,
     Range,
     strip_prefixes,
 )
-from transmission_bridge.bridge.tuned_file import find_position_numbers, is_dependency
 from transmission_bridge.errors import (
     closest,
     counted,
@@ -46,8 +47,7 @@ from transmission_bridge.errors import (
     TransmissionBridgeError,
 )
 from transmission_bridge.ros.process import read_given_values
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.tunable import Tunable
+from transmission_bridge.transmissions import RobotTransmissions, Tunable
 
 #: Parameters of one request.
 Parameters: TypeAlias = 'Sequence[Parameter[Any]]'
@@ -154,7 +154,7 @@ def convert_exactly(name: str, value: float) -> float:
     return float(value)
 
 
-def find_unmatched_overrides(
+def describe_unmatched_overrides(
     node: Node, explain: Callable[[str], str] = lambda _: ''
 ) -> dict[str, str]:
     """
@@ -334,7 +334,7 @@ class LiveParameters:
             file.
         :raises ParameterError: If a value cannot be used. Then nothing is declared.
         """
-        names = find_parameter_names(robot)
+        names = list_parameter_names(robot)
         for finding in names.findings:
             self._node.get_logger().warning(finding.text)
         tunables = self._tunables = names.tunables
@@ -347,7 +347,7 @@ class LiveParameters:
         }
         from_tuned = in_tuned_file(from_file)
         from_files = {**from_tuned, **from_file}
-        values = from_files | self._find_remembered(robot, from_files)
+        values = from_files | self._list_remembered(robot, from_files)
         tuned = robot.with_parameters(strip_prefixes(values))
         self._declaring = True
         try:
@@ -377,7 +377,7 @@ class LiveParameters:
                 f'{shortened(differences, show=str)}'
             )
 
-    def _find_remembered(
+    def _list_remembered(
         self, robot: RobotTransmissions, from_files: dict[str, float | bool]
     ) -> dict[str, float | bool]:
         """
@@ -411,7 +411,7 @@ class LiveParameters:
                 kept |= ours
         return kept
 
-    def find_numbers_to_keep(self, changes: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+    def list_numbers_to_keep(self, changes: Mapping[str, float]) -> dict[str, tuple[float, float]]:
         """
         Return the numbers for ``tuned_file``, each with the number of the URDF that it replaces.
 
@@ -422,7 +422,7 @@ class LiveParameters:
         transmissions = {self._tunables[name].transmission for name in changes}
         numbers: dict[str, float] = {
             name: self._node.get_parameter(name).value
-            for name in find_position_numbers(self._tunables, transmissions)
+            for name in list_position_numbers(self._tunables, transmissions)
         }
         numbers |= changes
         for name, value in numbers.items():
@@ -444,14 +444,14 @@ class LiveParameters:
         self._robot = None
         self._checked = None
 
-    def find_unmatched_overrides(self) -> tuple[str, ...]:
+    def describe_unmatched_overrides(self) -> tuple[str, ...]:
         """
         Return a sentence for each name in the parameter file that matches no parameter.
 
         Before configure, only for names that configure does not declare: a misspelt name may be
         the reason why the node is unconfigured. After configure, for the others.
         """
-        sentences = find_unmatched_overrides(self._node, self._explain_rejected)
+        sentences = describe_unmatched_overrides(self._node, self._explain_rejected)
         return tuple(
             sentence
             for name, sentence in sentences.items()

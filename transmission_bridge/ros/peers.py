@@ -51,7 +51,7 @@ class Graph:
         """Return the full name of a topic after remapping, for other nodes."""
         return self._node.resolve_topic_name(topic)
 
-    def find_publishers(self, topic: str) -> list[Any]:
+    def list_publishers(self, topic: str) -> list[Any]:
         """Return the publishers of a topic."""
         if topic not in self._publishers:
             # Counting is cheap, and most topics have no publisher.
@@ -60,17 +60,17 @@ class Graph:
             self._publishers[topic] = found
         return self._publishers[topic]
 
-    def find_subscribers(self, topic: str) -> list[Any]:
+    def list_subscribers(self, topic: str) -> list[Any]:
         """Return the subscribers of a topic."""
         if not self._node.count_subscribers(self.resolve_topic(topic)):
             return []
         return list(self._node.get_subscriptions_info_by_topic(topic))
 
-    def find_rivals(self, topic: str) -> list[str]:
+    def list_rival_nodes(self, topic: str) -> list[str]:
         """Return the names of other nodes that publish a topic of this node."""
-        return sorted(set(list_node_names(self._list_others(self.find_publishers(topic)))))
+        return sorted(set(list_node_names(self._list_others(self.list_publishers(topic)))))
 
-    def find_bridges(self, topic: str) -> list[str]:
+    def list_bridges(self, topic: str) -> list[str]:
         """
         Return the names of other bridges that subscribe to a topic of this node.
 
@@ -78,7 +78,7 @@ class Graph:
         """
         if self._node.count_subscribers(self.resolve_topic(topic)) < 2:
             return []
-        others = filter(self._is_bridge, self._list_others(self.find_subscribers(topic)))
+        others = filter(self._is_bridge, self._list_others(self.list_subscribers(topic)))
         return sorted(set(list_node_names(others)))
 
     def _list_others(self, peers: Iterable[Any]) -> list[Any]:
@@ -93,7 +93,7 @@ class Graph:
             return self._node.count_services(f'{_find_full_name(peer)}/{_SERVICE}') > 0
         return False
 
-    def find_joint_state_topics(self, but: Iterable[str], like: str, most: int = 20) -> list[str]:
+    def list_joint_state_topics(self, but: Iterable[str], like: str, most: int = 20) -> list[str]:
         """
         Return published topics of JointState messages that no other bridge uses.
 
@@ -122,7 +122,7 @@ class Graph:
         endpoints = node.get_publishers_info_by_topic, node.get_subscriptions_info_by_topic
         return any(self._is_bridge(peer) for find_peers in endpoints for peer in find_peers(topic))
 
-    def find_subscriptions(self, peers: Iterable[Any], but: Iterable[str]) -> list[str]:
+    def list_subscriptions(self, peers: Iterable[Any], but: Iterable[str]) -> list[str]:
         """
         Return the topics of JointState messages to which the nodes of endpoints subscribe.
 
@@ -155,7 +155,7 @@ def name_type(ours: Any) -> str:
     return f'{ours.msg_type.__module__.partition(".")[0]}/msg/{ours.msg_type.__name__}'
 
 
-def find_incompatible_peers(peers: Iterable[Any], ours: Any) -> list[str]:
+def describe_incompatible_peers(peers: Iterable[Any], ours: Any) -> list[str]:
     """
     Return the peers with another message type or incompatible quality of service, with the reason.
 

@@ -22,15 +22,11 @@ from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 
-from transmission_bridge.bridge.bridge import Bridge
-from transmission_bridge.bridge.inputs import check_command_age, Stamp
+from transmission_bridge.bridge import Bridge, check_command_age, Outgoing, StallWatch, Stamp
 from transmission_bridge.bridge.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
-from transmission_bridge.bridge.outlets import Outgoing
-from transmission_bridge.bridge.stalls import StallWatch
 from transmission_bridge.bridge.states import PublishPolicy, StampFilter
 from transmission_bridge.errors import MessageError, shortened
-from transmission_bridge.messages.cdr import JointStateEncoder
-from transmission_bridge.messages.joint_state import JointStateRecord, Layout
+from transmission_bridge.messages import JointStateEncoder, JointStateRecord, Layout
 from transmission_bridge.ros.channels import check_separate_topics, InputTopics, OutputTopics
 from transmission_bridge.ros.optional_topics import (
     make_driver_publishers,
@@ -283,7 +279,7 @@ class BridgeSession:
             self._node.destroy_timer(timer)
         self._timers = []
         now = self.time()
-        if left := self.bridge.find_left_trajectories(now):
+        if left := self.bridge.list_left_trajectories(now):
             self._log.warning('stop', f'trajectories of {shortened(left)} continue in the drivers')
         ended = self.bridge.send_stop(self._read_stamp(), now)
         deadline = time.monotonic() + _ACKNOWLEDGE_PERIOD

@@ -15,7 +15,7 @@ from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge import DriverUnits
 from transmission_bridge.bridge.options import BridgeOptions, PREFIX
 from transmission_bridge.errors import (
     clipped,
@@ -26,25 +26,20 @@ from transmission_bridge.errors import (
     TransmissionBridgeError,
     UnknownNameError,
 )
-from transmission_bridge.messages.joint_state import (
-    fill_message,
-    JointStateRecord,
-    record_from_message,
-)
+from transmission_bridge.messages import fill_message, JointStateRecord, record_from_message
 from transmission_bridge.ros import description_source
 from transmission_bridge.ros.channels import describe_endpoint, report_bad_override
 from transmission_bridge.ros.description_source import DescriptionSource
 from transmission_bridge.ros.parameters import (
     accept_integers,
     declare_parameter,
-    find_unmatched_overrides,
+    describe_unmatched_overrides,
     Parameters,
 )
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.throttled_log import ThrottledLog
 from transmission_bridge.ros.topics import RELIABLE
-from transmission_bridge.sim.demo_motion import command_at, MOTIONS
-from transmission_bridge.sim.driver import Driver, DriverSettings, range_of
+from transmission_bridge.sim import command_at, Driver, DriverSettings, MOTIONS, range_of
 from transmission_bridge.transmissions import RobotTransmissions
 
 # -- Parameters, declared from the table of settings ---------------------------------------------
@@ -119,7 +114,7 @@ class _Mover:
         message.header.stamp = self._node.get_clock().now().to_msg()
         message.position = list(command['position'].values())
         message.velocity = list(command['velocity'].values())
-        self._stamps.append(_find_stamp(message))
+        self._stamps.append(_choose_stamp(message))
         self._publisher.publish(message)
 
     def stop_if_overridden(self, command: JointState) -> None:
@@ -132,14 +127,14 @@ class _Mover:
         if (
             self._timer is None
             or self._timer.is_canceled()
-            or _find_stamp(command) in self._stamps
+            or _choose_stamp(command) in self._stamps
         ):
             return
         self._timer.cancel()
         self._node.get_logger().info('another node commands the joints: stopped moving')
 
 
-def _find_stamp(message: JointState) -> tuple[int, int]:
+def _choose_stamp(message: JointState) -> tuple[int, int]:
     return message.header.stamp.sec, message.header.stamp.nanosec
 
 
@@ -195,7 +190,7 @@ class SimulatedDriver(Node):
         self.add_on_set_parameters_callback(self._check_driver_parameters)
         self.add_post_set_parameters_callback(self._apply_driver_parameters)
         guard_requests(self)
-        for name, sentence in find_unmatched_overrides(self).items():
+        for name, sentence in describe_unmatched_overrides(self).items():
             # A parameter file for all nodes ('/**') also has those of the bridge.
             if name not in _OF_THE_BRIDGE and not name.startswith(PREFIX):
                 self.get_logger().warning(sentence)

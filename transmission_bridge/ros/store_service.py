@@ -19,8 +19,8 @@ from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import parameter_value_to_python
 
-from transmission_bridge.bridge.options import find_parameter_names
-from transmission_bridge.bridge.rest import check_at_rest
+from transmission_bridge.bridge.options import list_parameter_names
+from transmission_bridge.bridge.zeroing import check_at_rest
 from transmission_bridge.errors import (
     MessageError,
     ParameterError,
@@ -72,8 +72,8 @@ class StoreService:
         :raises TransmissionBridgeError: If they cannot be set or kept, a driver has sent no state,
             or a joint of one of the transmissions moves or holds a position; nothing has changed.
         """
-        session, now, actuators = find_fresh_state(self._session())
-        tunables = find_parameter_names(session.robot).tunables
+        session, now, actuators = read_fresh_state(self._session())
+        tunables = list_parameter_names(session.robot).tunables
         numbers = {name: each for name, each in tunables.items() if not each.is_flag}
         others = [each.name for each in parameters if each.name not in numbers]
         if others or not parameters:
@@ -89,7 +89,7 @@ class StoreService:
         concerned = {numbers[name].transmission for name in values}
         bindings = [each for each in session.robot.bindings if each.spec.name in concerned]
         # Positions may be unknown, because a wrong number can be the reason.
-        ages = session.states.find_ages(now)[0]
+        ages = session.states.compute_ages(now)[0]
         for place in (place for binding in bindings for place in binding.actuators):
             if not math.isfinite(ages[place]):
                 name = session.robot.actuator_names[place]
@@ -98,14 +98,14 @@ class StoreService:
             session.robot,
             [session.robot.joint_names[place] for each in bindings for place in each.joints],
             actuators,
-            held=session.gate.ledger.find_position_joints(),
+            held=session.gate.ledger.mask_position_joints(),
             max_velocity=session.options.zero_max_velocity,
         )
         with self._store(values) as stored:
             return stored
 
 
-def find_fresh_state(session: BridgeSession | None) -> tuple[BridgeSession, float, Array]:
+def read_fresh_state(session: BridgeSession | None) -> tuple[BridgeSession, float, Array]:
     """
     Return the session, the time [s], and the actuators' values; too old positions are unknown.
 
@@ -116,7 +116,7 @@ def find_fresh_state(session: BridgeSession | None) -> tuple[BridgeSession, floa
         raise MessageError('inactive', 'the bridge is not active')
     now = session.time()
     _check_driver_ages(session, now)
-    return session, now, _find_fresh_values(session, now)
+    return session, now, _read_fresh_values(session, now)
 
 
 def explain_refusal(node: LifecycleNode, error: TransmissionBridgeError, call: str) -> str:
@@ -156,7 +156,7 @@ def _check_driver_ages(session: BridgeSession, now: float) -> None:
             )
 
 
-def _find_fresh_values(session: BridgeSession, now: float) -> Array:
+def _read_fresh_values(session: BridgeSession, now: float) -> Array:
     """
     Return the actuators' values; positions that are too old are unknown.
 
@@ -166,5 +166,5 @@ def _find_fresh_values(session: BridgeSession, now: float) -> Array:
     values: Array = states.read_values(now).copy()
     limit = session.options.zero_max_age
     if limit:
-        values[0, states.find_ages(now)[0] > limit] = math.nan
+        values[0, states.compute_ages(now)[0] > limit] = math.nan
     return values

@@ -23,17 +23,17 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
-from transmission_bridge.bridge.homing import find_absolute_targets
 from transmission_bridge.bridge.options import PREFIX, Range
 from transmission_bridge.bridge.zeroing import (
-    find_settled_joints,
-    find_wanted_positions,
-    find_zero_offsets,
+    compute_absolute_targets,
+    compute_zero_offsets,
+    list_settled_joints,
+    list_wanted_positions,
 )
 from transmission_bridge.errors import MessageError, ParameterError, TransmissionBridgeError
 from transmission_bridge.ros.parameters import convert_exactly, Parameters
 from transmission_bridge.ros.session import BridgeSession
-from transmission_bridge.ros.store_service import explain_refusal, find_fresh_state, Store
+from transmission_bridge.ros.store_service import explain_refusal, read_fresh_state, Store
 
 _JOINTS, _POSITIONS = 'zero_joints', 'zero_positions'
 
@@ -84,8 +84,8 @@ class ZeroService:
         self._services = [
             node.create_service(Trigger, name, partial(self._serve_zero, name, wanted))
             for name, wanted in (
-                ('~/zero', self._find_given_targets),
-                ('~/zero_from_absolute', self._find_absolute_targets),
+                ('~/zero', self._read_given_targets),
+                ('~/zero_from_absolute', self._read_absolute_targets),
             )
         ]
 
@@ -116,14 +116,14 @@ class ZeroService:
             response.success = False
         return response
 
-    def _find_given_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
-        return find_wanted_positions(
+    def _read_given_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
+        return list_wanted_positions(
             session.robot, self._get_list(_JOINTS), self._get_list(_POSITIONS)
         )
 
-    def _find_absolute_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
+    def _read_absolute_targets(self, session: BridgeSession, now: float) -> dict[str, float]:
         absolute = session.read_absolute_positions(now, session.options.zero_max_age or math.inf)
-        return find_absolute_targets(session.robot, self._get_list(_JOINTS), absolute)
+        return compute_absolute_targets(session.robot, self._get_list(_JOINTS), absolute)
 
     def _set_offsets(self, wanted: Wanted) -> str:
         """
@@ -131,23 +131,23 @@ class ZeroService:
 
         :raises MessageError: If they cannot be set; nothing has changed.
         """
-        session, now, values = find_fresh_state(self._session())
+        session, now, values = read_fresh_state(self._session())
         targets = wanted(session, now)
         max_age = session.options.zero_max_age or math.inf
         # If a turn is unknown, use the closest one; an offset compensates a larger difference.
         states, plan = session.states, session.bridge.plan.states
-        turned = states.find_nearest_turns(plan, targets, now, max_age)
+        turned = states.compute_nearest_turns(plan, targets, now, max_age)
         is_open = np.isfinite(turned)
         np.copyto(values[0], turned, where=is_open)
         settled: tuple[str, ...] = ()
         if plan.turns is not None:
             travels = plan.turns.travels
-            settled = find_settled_joints(session.robot, targets, values[0], is_open, travels)
-        changes = find_zero_offsets(
+            settled = list_settled_joints(session.robot, targets, values[0], is_open, travels)
+        changes = compute_zero_offsets(
             session.robot,
             targets,
             values,
-            held=session.gate.ledger.find_position_joints(),
+            held=session.gate.ledger.mask_position_joints(),
             max_velocity=session.options.zero_max_velocity,
             settled=settled,
         )

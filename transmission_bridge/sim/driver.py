@@ -16,8 +16,8 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from transmission_bridge.errors import MessageError, ParameterError, ShapeError
-from transmission_bridge.messages.joint_state import JointStateRecord, make_ragged_error
-from transmission_bridge.transmissions.interfaces import FIELDS
+from transmission_bridge.interfaces import FIELDS
+from transmission_bridge.messages import JointStateRecord, make_ragged_error
 from transmission_bridge.types import Array
 
 # -- Settings ------------------------------------------------------------------------------------

@@ -15,12 +15,13 @@ import time
 from typing import Any
 
 from transmission_bridge.bridge.diagnostics import OK, Status
-from transmission_bridge.messages.cdr import JointStateReader, UnusualMessageError
-from transmission_bridge.messages.joint_state import (
+from transmission_bridge.messages import (
+    JointStateReader,
     JointStateRecord,
     Layout,
     LayoutTable,
     record_from_message,
+    UnusualMessageError,
 )
 from transmission_bridge.tools.cli import FailedError, UsageError
 
@@ -92,7 +93,7 @@ class BridgeReport:
         return now - self.received > _GONE
 
 
-def find_bridge_reports(statuses: Sequence[Status], now: float) -> dict[str, BridgeReport]:
+def read_bridge_reports(statuses: Sequence[Status], now: float) -> dict[str, BridgeReport]:
     """Return reports by name of the bridges in a diagnostics message of any node."""
     parts: dict[str, dict[str, Status]] = {}
     for status in statuses:
@@ -121,10 +122,10 @@ class BridgeClient:
 
     def __init__(self, name: str, bridge: str = '') -> None:
         namespace = bridge.strip('/').rpartition('/')[0]
-        self._context = _find_ros('rclpy.context.Context')()
+        self._context = _import_ros('rclpy.context.Context')()
         try:
             self._context.init(args=[])
-            self.node: Any = _find_ros('rclpy.node.Node')(
+            self.node: Any = _import_ros('rclpy.node.Node')(
                 name,
                 namespace=namespace,
                 context=self._context,
@@ -132,13 +133,15 @@ class BridgeClient:
                 enable_rosout=False,
                 start_parameter_services=False,
             )
-        except _find_ros('rclpy.exceptions.InvalidNamespaceException'):
+        except _import_ros('rclpy.exceptions.InvalidNamespaceException'):
             self._context.try_shutdown()
             raise UsageError(f"'{namespace}' is not a valid namespace") from None
         except (RuntimeError, ValueError) as error:  # such as an impossible ROS_DOMAIN_ID
             self._context.try_shutdown()
             raise UsageError(f'ROS cannot be used: {error}') from None
-        self._executor = _find_ros('rclpy.executors.SingleThreadedExecutor')(context=self._context)
+        self._executor = _import_ros('rclpy.executors.SingleThreadedExecutor')(
+            context=self._context
+        )
         self._executor.add_node(self.node)
         self.bridge = f'/{bridge.strip("/")}'
         self.reports: dict[str, BridgeReport] = {}
@@ -158,8 +161,8 @@ class BridgeClient:
 
     def _make_client(self, kind: str, service: str) -> Any:
         try:
-            return self.node.create_client(_find_ros(kind), service)
-        except _find_ros('rclpy.exceptions.InvalidServiceNameException'):
+            return self.node.create_client(_import_ros(kind), service)
+        except _import_ros('rclpy.exceptions.InvalidServiceNameException'):
             self.close()
             raise UsageError(f"'{self.bridge}' is not a valid name of a node") from None
 
@@ -172,13 +175,13 @@ class BridgeClient:
         is_complete: bool = False,
         **how: Any,
     ) -> Any:
-        policies = _find_ros('rclpy.qos.ReliabilityPolicy')
-        profile = _find_ros('rclpy.qos.QoSProfile')(
+        policies = _import_ros('rclpy.qos.ReliabilityPolicy')
+        profile = _import_ros('rclpy.qos.QoSProfile')(
             depth=1000 if is_complete else 50,
             # Best effort is compatible with every publisher.
             reliability=policies.RELIABLE if is_complete else policies.BEST_EFFORT,
         )
-        return self.node.create_subscription(_find_ros(kind), topic, take, profile, **how)
+        return self.node.create_subscription(_import_ros(kind), topic, take, profile, **how)
 
     def spin_for(self, seconds: float) -> None:
         """Handle callbacks for some time, and cancel requests without an answer."""
@@ -244,7 +247,7 @@ class BridgeClient:
         ]
         # Increases for each publisher; ``None`` if the middleware does not support it.
         sequence = info['publication_sequence_number'] or 0
-        for name, report in find_bridge_reports(statuses, time.monotonic()).items():
+        for name, report in read_bridge_reports(statuses, time.monotonic()).items():
             before = self.reports.get(name, report)
             is_other = sequence < self._sequences.get(name, 0) or before.is_gone(report.received)
             self._sequences[name] = sequence
@@ -280,7 +283,7 @@ class BridgeClient:
 
     def _make_decoder(self, topic: str) -> Callable[[bytes], None]:
         reader = JointStateReader(self._layouts)
-        deserialize = _find_ros('rclpy.serialization.deserialize_message')
+        deserialize = _import_ros('rclpy.serialization.deserialize_message')
 
         def decode_message(data: bytes) -> None:
             now, received = time.monotonic(), self._received.get(topic)
@@ -290,7 +293,7 @@ class BridgeClient:
                 view = reader.read_message(data)
             except UnusualMessageError:
                 try:
-                    record = record_from_message(deserialize(data, _find_ros(_JOINT_STATE)))
+                    record = record_from_message(deserialize(data, _import_ros(_JOINT_STATE)))
                 except Exception:  # not a message of this type
                     return
                 received(record, self._layouts.find_layout(record.names, record.lengths), now)
@@ -374,9 +377,9 @@ class BridgeClient:
                 reason = result.reason or 'rejected without a reason'
             answered(reason, result.reason if result is not None and not reason else '')
 
-        parameter = _find_ros('rclpy.parameter.Parameter')
+        parameter = _import_ros('rclpy.parameter.Parameter')
         message, kind = (
-            _find_ros(f'rcl_interfaces.msg.{name}') for name in ('Parameter', 'ParameterValue')
+            _import_ros(f'rcl_interfaces.msg.{name}') for name in ('Parameter', 'ParameterValue')
         )
         messages = [
             message(name=name, value=value)
@@ -446,7 +449,7 @@ class BridgeClient:
 
 def _name_values(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
     """Return parameter values by name, as Python objects."""
-    as_python = _find_ros('rclpy.parameter.parameter_value_to_python')
+    as_python = _import_ros('rclpy.parameter.parameter_value_to_python')
     return dict(zip(names, map(as_python, values), strict=False))
 
 
@@ -505,7 +508,7 @@ def read_parameter_value(text: str) -> Any:
 
     :raises UsageError: If the text is not YAML, or a number is too large.
     """
-    read = _find_ros('rclpy.parameter.get_parameter_value')
+    read = _import_ros('rclpy.parameter.get_parameter_value')
     try:
         value = read(text)
         if abs(value.integer_value) >= 1 << 63:
@@ -516,7 +519,7 @@ def read_parameter_value(text: str) -> Any:
         raise UsageError(f"expected a value in YAML, found '{text}': {reason}") from None
 
 
-def _find_ros(name: str) -> Any:
+def _import_ros(name: str) -> Any:
     """
     Import a name from a ROS module, for example ``rclpy.node.Node``.
 

@@ -13,14 +13,22 @@ import math
 import re
 from typing import Any
 
-from transmission_bridge.bridge.homing import find_double_offsets
-from transmission_bridge.bridge.implausible_numbers import find_implausible_numbers
-from transmission_bridge.bridge.options import find_parameter_names, find_unused_aliases, PREFIX
-from transmission_bridge.bridge.readers import find_command_names
-from transmission_bridge.bridge.topic_based import find_endless_commands, find_several_interfaces
-from transmission_bridge.description import Finding, RejectedTransmission, TransmissionSpec
-from transmission_bridge.description.effective_limits import effective_limits
+from transmission_bridge.bridge import (
+    list_command_names,
+    warn_of_endless_commands,
+    warn_of_implausible_numbers,
+    warn_of_several_interfaces,
+)
+from transmission_bridge.bridge.options import list_parameter_names, PREFIX, warn_of_unused_aliases
+from transmission_bridge.bridge.zeroing import warn_of_double_offsets
+from transmission_bridge.description import (
+    effective_limits,
+    Finding,
+    RejectedTransmission,
+    TransmissionSpec,
+)
 from transmission_bridge.errors import counted, DescriptionError, sentence
+from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.tools.cli import (
     aligned,
     columns_of,
@@ -39,11 +47,9 @@ from transmission_bridge.tools.limit_report import (
     transmission_limits,
     TransmissionLimits,
 )
-from transmission_bridge.tools.linkage_mistakes import find_linkage_mistakes
+from transmission_bridge.tools.linkage_mistakes import warn_of_linkage_mistakes
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.transmissions.registry import Registry
+from transmission_bridge.transmissions import Registry, RobotTransmissions
 
 #: Keys of a transmission that ``--limits`` adds, with fields of :class:`TransmissionLimits`.
 _LIMITS = {
@@ -110,7 +116,7 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
         place = {key: getattr(error, key) for key in ('line', 'path', 'expected', 'found')}
         found = Finding('error', error.message, fatal_if_strict=True, **place)
         return _build_report((found,))
-    robot, aliases = transmissions.robot, setup.aliases
+    robot, aliases = transmissions.description, setup.aliases
     limits = {
         binding.spec.name: transmission_limits(transmissions, binding)
         for binding in transmissions.bindings
@@ -118,17 +124,17 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
     findings: list[Finding] = [
         *(Finding('warning', note) for note in notes),
         *_add_closest_types(transmissions, aliases, Registry()),
-        *find_implausible_numbers(transmissions),
-        *find_linkage_mistakes(transmissions),
-        *find_double_offsets(transmissions),
-        *find_endless_commands(robot),
-        *find_several_interfaces(robot),
+        *warn_of_implausible_numbers(transmissions),
+        *warn_of_linkage_mistakes(transmissions),
+        *warn_of_double_offsets(transmissions),
+        *warn_of_endless_commands(robot),
+        *warn_of_several_interfaces(robot),
         *shared_limits(transmissions),
     ]
     for binding in transmissions.bindings:
         findings += limit_findings(transmissions, binding, limits[binding.spec.name])
-    findings += find_unused_aliases(robot, aliases)
-    findings += find_parameter_names(transmissions).findings
+    findings += warn_of_unused_aliases(robot, aliases)
+    findings += list_parameter_names(transmissions).findings
     if strict:
         findings = [
             replace(each, severity='error') if each.fatal_if_strict else each for each in findings
@@ -142,7 +148,7 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
             _describe_transmission(transmissions, each, limits, setup.numbers) for each in specs
         ],
         pass_through=list(transmissions.pass_through),
-        without_velocity_limit=list(_find_unlimited_joints(transmissions)),
+        without_velocity_limit=list(_list_unlimited_joints(transmissions)),
         units={
             name: {
                 field: {'unit': unit.text or 'SI', 'scale': unit.scale}
@@ -171,13 +177,13 @@ def _get_line(item: Finding | TransmissionSpec | RejectedTransmission) -> int:
     return item.line or 0
 
 
-def _find_unlimited_joints(robot: RobotTransmissions) -> Iterator[str]:
+def _list_unlimited_joints(robot: RobotTransmissions) -> Iterator[str]:
     """Yield the joints with a position command and without a velocity limit."""
-    for name in find_command_names(robot).commandable:
-        declared = [each for block in robot.robot.blocks if (each := block.component(name))]
+    for name in list_command_names(robot).commandable:
+        declared = [each for block in robot.description.blocks if (each := block.component(name))]
         commands = {command.name for each in declared for command in each.command_interfaces}
         if (not declared or FIELDS[0] in commands) and math.isinf(
-            effective_limits(robot.robot, name).velocity
+            effective_limits(robot.description, name).velocity
         ):
             yield name
 
@@ -187,7 +193,8 @@ def _add_closest_types(
 ) -> Iterator[Finding]:
     """Yield the findings, with the closest installed type for each unknown type."""
     unknown = {
-        each.name: aliases.get(each.type, each.type) for each in transmissions.robot.transmissions
+        each.name: aliases.get(each.type, each.type)
+        for each in transmissions.description.transmissions
     }
     for finding in transmissions.findings:
         type_name = unknown.get(finding.subject)

@@ -22,8 +22,7 @@ from types import FrameType
 from typing import Any, TextIO
 import unicodedata
 
-from transmission_bridge.errors import printable as printable
-from transmission_bridge.errors import UnknownNameError
+from transmission_bridge.errors import printable as printable, UnknownNameError
 
 #: Narrowest width to which sentences are wrapped.
 _NARROWEST = 40
@@ -237,7 +236,7 @@ def named_values(
         value is not a finite decimal number.
     """
     # Imports lxml, which is slow, and help does not need it.
-    from transmission_bridge.description.values import parse_number
+    from transmission_bridge.description.document import parse_number
 
     values: dict[str, float] = {}
     for pair in pairs:

@@ -13,9 +13,13 @@ import sys
 from typing import NamedTuple
 
 from transmission_bridge.bridge.options import PREFIX, strip_prefixes
-from transmission_bridge.description import load_description, TransmissionEnd, TransmissionSpec
-from transmission_bridge.description.number_editor import NumberEditor
-from transmission_bridge.description.specs import ParameterSpec
+from transmission_bridge.description import (
+    load_description,
+    ParameterSpec,
+    TransmissionEnd,
+    TransmissionSpec,
+)
+from transmission_bridge.description.document import NumberEditor
 from transmission_bridge.errors import ParameterError
 from transmission_bridge.tools.calibration.lerobot import read_lerobot, write_lerobot
 from transmission_bridge.tools.calibration.orca import CONFIG, write_orca
@@ -23,9 +27,12 @@ from transmission_bridge.tools.cli import Console, Exit, printable, UsageError
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.parameter_files import Entry, parameters_yaml
 from transmission_bridge.tools.robot import bridge_setup, read_robot_file, robot_of_command
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.spec_reader import ACTUATOR_LIMITS
-from transmission_bridge.transmissions.tunable import ParameterPath, Tunable
+from transmission_bridge.transmissions import (
+    ACTUATOR_LIMITS,
+    ParameterPath,
+    RobotTransmissions,
+    Tunable,
+)
 
 _ENTRY = re.compile(r'(joint|actuator)([1-9][0-9]*)')
 
@@ -149,7 +156,7 @@ def export(
     changes = []
 
     def write(each: Tunable, before: float) -> None:
-        spec, name = robot.robot.transmission(each.transmission), PREFIX + each.name
+        spec, name = robot.description.transmission(each.transmission), PREFIX + each.name
         changes.append(Change(name, before, each.value))
         if not write_number(editor, spec, tuned.tunables[spec.name], each.path):
             raise ParameterError(f'{name} cannot be written: it has no place in the description')
@@ -162,10 +169,10 @@ def export(
             write(after, before.value)
     n_same = len(wanted) - len(changes)
     # Numbers that the description lacks may follow others, as the rods of a linkage do.
-    for each in _find_differences(editor.result(), tuned, aliases):
+    for each in _list_tuned_differences(editor.result(), tuned, aliases):
         write(each, each.value)
     result = editor.result()
-    for each in _find_differences(result, tuned, aliases):
+    for each in _list_tuned_differences(result, tuned, aliases):
         raise ParameterError(
             f'{PREFIX}{each.name} cannot be written: only its plugin knows its place'
         )
@@ -182,7 +189,7 @@ def _find_number(robot: RobotTransmissions, name: str) -> Tunable:
         return robot.parameters[name]
     reason = 'two numbers have this name, because names contain dots'
     if name not in robot.named_tunables:
-        rejected = {each.name for each in robot.robot.rejected}
+        rejected = {each.name for each in robot.description.rejected}
         lost = [each for each in rejected if each and name.startswith(f'{each}.')]
         reason = (
             f"the transmission '{lost[0]}' is rejected (see 'transmission_bridge check')"
@@ -192,7 +199,7 @@ def _find_number(robot: RobotTransmissions, name: str) -> Tunable:
     raise ParameterError(f'{PREFIX}{name} cannot be written: {reason}')
 
 
-def _find_differences(
+def _list_tuned_differences(
     data: bytes, tuned: RobotTransmissions, aliases: Mapping[str, str]
 ) -> list[Tunable]:
     """Return the tuned numbers with another value in a description."""

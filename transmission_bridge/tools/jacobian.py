@@ -28,7 +28,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     """
     robot = robot_of_command(options, console)
     device: JointDevice | ActuatorDevice
-    device = JointDevice.from_description(robot.robot, base=options.base, end=options.end)
+    device = JointDevice.from_description(robot.description, base=options.base, end=options.end)
     names = device.joint_names
     if options.space == 'actuator':
         device = ActuatorDevice(device, robot)

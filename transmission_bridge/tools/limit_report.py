@@ -12,16 +12,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from transmission_bridge.bridge.robot_plan import find_motor_bounds
-from transmission_bridge.description import Finding
-from transmission_bridge.description.effective_limits import effective_limits
-from transmission_bridge.kinematics.limits import effort_box, tight_box
-from transmission_bridge.kinematics.ratios import find_ratios, Ratios
+from transmission_bridge.bridge import compute_motor_bounds
+from transmission_bridge.description import effective_limits, Finding
+from transmission_bridge.interfaces import FIELDS
+from transmission_bridge.kinematics import compute_ratios, effort_box, Ratios, tight_box
 from transmission_bridge.tools.units import actuator_unit, joint_unit, ratio_unit, units_of
-from transmission_bridge.transmissions import RobotTransmissions, Transmission
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.interfaces import FIELDS
-from transmission_bridge.transmissions.ranges import allowed_positions, image_box, sample_box
+from transmission_bridge.transmissions import Binding, RobotTransmissions, Transmission
+from transmission_bridge.transmissions.robot import allowed_positions, image_box, sample_box
 from transmission_bridge.types import Array
 
 #: Smallest and largest value; they are equal if the value does not depend on position.
@@ -50,7 +47,7 @@ class MemberLimits(NamedTuple):
     effort: Range
 
 
-class Ratio(NamedTuple):
+class RatioRange(NamedTuple):
     """
     Motion of an actuator per motion of a joint, if it depends on position.
 
@@ -107,7 +104,7 @@ class TransmissionLimits(NamedTuple):
 
     joints: tuple[MemberLimits, ...]
     actuators: tuple[MemberLimits, ...]
-    ratios: tuple[Ratio, ...] = ()
+    ratios: tuple[RatioRange, ...] = ()
     lost: float = 0.0
     own: tuple[MemberLimits, ...] = ()
     allowed: tuple[MemberLimits, ...] = ()
@@ -115,7 +112,7 @@ class TransmissionLimits(NamedTuple):
     failures: tuple[str, ...] = ()
 
 
-def as_json(found: MemberLimits | Ratio | Region) -> dict[str, Any]:
+def as_json(found: MemberLimits | RatioRange | Region) -> dict[str, Any]:
     """Return an object: ``null`` if open, ``varies`` if NaN, or the ends of a range."""
     document = {name: convert_to_json(value) for name, value in found._asdict().items()}
     if isinstance(found, MemberLimits):
@@ -164,25 +161,27 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
     Return the limits of a transmission's joints and actuators.
 
     Limits of the joints are the
-    :func:`~transmission_bridge.description.effective_limits.effective_limits`. Limits of coupled
+    :func:`~transmission_bridge.description.limits.effective_limits`. Limits of coupled
     actuators are the smallest box around the values that the joints allow together. If the
     Jacobian varies, limits are ranges, sampled over the positions within the domain and the limits
     of the joints. Limits of the joints from the actuators' own limits follow the same rules.
     """
     transmission, limits = binding.transmission, read_joint_limits(robot, binding)
-    joints = [(each.name, joint_unit(robot.robot, each.name)) for each in binding.spec.joints]
-    unit = actuator_unit(robot.robot, binding)
+    joints = [
+        (each.name, joint_unit(robot.description, each.name)) for each in binding.spec.joints
+    ]
+    unit = actuator_unit(robot.description, binding)
     actuators = [(each.name, unit) for each in binding.spec.actuators]
     guard = _Guard(binding)
     boxes = guard.compute(_compute_actuator_box, transmission, limits)
     box, ratio, lost = boxes or (None, (), 0.0)
     ratios = tuple(
-        Ratio(actuator, joint, ratio_unit(unit, other), tuple(ends.tolist()))
+        RatioRange(actuator, joint, ratio_unit(unit, other), tuple(ends.tolist()))
         for (actuator, _), row in zip(actuators, ratio, strict=False)
         for (joint, other), ends in zip(joints, row, strict=True)
     )
     found = _pack_limits(joints, limits), _pack_limits(actuators, box), ratios, lost
-    own = find_motor_bounds(robot)[:, :, binding.actuators]
+    own = compute_motor_bounds(robot)[:, :, binding.actuators]
     if not np.isfinite(own).any():
         return TransmissionLimits(*found, failures=guard.failures)
     allowed = guard.compute(_compute_joint_box, transmission, limits, own)
@@ -197,7 +196,7 @@ def transmission_limits(robot: RobotTransmissions, binding: Binding) -> Transmis
 
 def read_joint_limits(robot: RobotTransmissions, binding: Binding) -> Array:
     """Return lower, upper, velocity and effort, shape ``(4, n)``."""
-    limits = [effective_limits(robot.robot, each.name) for each in binding.spec.joints]
+    limits = [effective_limits(robot.description, each.name) for each in binding.spec.joints]
     rows = [(each.lower, each.upper, each.velocity, each.effort) for each in limits]
     return np.array(rows).reshape(-1, 4).T
 
@@ -249,7 +248,7 @@ class _Guard:
                 return None
 
 
-def _find_ends(samples: Any, shape: tuple[int, ...]) -> Array:
+def _compute_ends(samples: Any, shape: tuple[int, ...]) -> Array:
     """Return the minimum and maximum of samples, shape ``(*shape, 2)``."""
     values = samples if len(samples) else np.full((1, *shape), math.nan)
     return np.stack([np.min(values, axis=0), np.max(values, axis=0)], axis=-1).reshape(*shape, 2)
@@ -272,14 +271,14 @@ def _compute_actuator_box(
     if transmission.is_constant:
         jacobian, rest = _evaluate_constant(transmission)
         ends = tight_box(jacobian[0], lower - rest, upper - rest)
-        position = _find_ends(ends if (lower <= upper).all() else (), (m,))
+        position = _compute_ends(ends if (lower <= upper).all() else (), (m,))
     else:
         a = allowed_positions(transmission, lower, upper)
-        jacobian, position = _select_jacobians(transmission, a), _find_ends(a, (m,))
+        jacobian, position = _select_jacobians(transmission, a), _compute_ends(a, (m,))
         lost = 1.0 - len(jacobian) / max(len(a), 1)
-        ratio = [*_find_ends(Ratios(jacobian).inverse, (m, n))]
-    speed = _find_ends([tight_box(each, -velocity, velocity)[1] for each in jacobian], (m,))
-    force = _find_ends([effort_box(each, effort) for each in jacobian], (m,))
+        ratio = [*_compute_ends(Ratios(jacobian).inverse, (m, n))]
+    speed = _compute_ends([tight_box(each, -velocity, velocity)[1] for each in jacobian], (m,))
+    force = _compute_ends([effort_box(each, effort) for each in jacobian], (m,))
     return np.stack([position, position, speed, force]), ratio, lost
 
 
@@ -287,7 +286,7 @@ def _compute_joint_box(transmission: Transmission, limits: Array, own: Array) ->
     """
     Return the limits of the joints that result from the limits of the actuators.
 
-    :param own: Shape ``(2, 4, m)``, as :func:`find_motor_bounds`.
+    :param own: Shape ``(2, 4, m)``, as :func:`compute_motor_bounds`.
     :returns: Shape ``(4, n, 2)``.
     """
     (least, greatest), speed, effort = own[:, 0], own[1, 1], own[1, 2]
@@ -304,12 +303,12 @@ def _compute_joint_box(transmission: Transmission, limits: Array, own: Array) ->
             a = np.concatenate([a, [least, greatest]])
         a = a[((a >= least) & (a <= greatest)).all(axis=-1)]
         q = transmission.actuator_to_joint('position', a)[:, : n[0]]
-        jacobian, position = _select_jacobians(transmission, a), _find_ends(q, n)
-    velocity, force = find_joint_limits(Ratios(jacobian), speed, effort)
-    return np.stack([position, position, _find_ends(velocity, n), _find_ends(force, n)])
+        jacobian, position = _select_jacobians(transmission, a), _compute_ends(q, n)
+    velocity, force = compute_joint_limits(Ratios(jacobian), speed, effort)
+    return np.stack([position, position, _compute_ends(velocity, n), _compute_ends(force, n)])
 
 
-def find_joint_limits(ratios: Ratios, speed: Array, effort: Array) -> tuple[Array, Array]:
+def compute_joint_limits(ratios: Ratios, speed: Array, effort: Array) -> tuple[Array, Array]:
     """
     Return the largest speeds and efforts of joints, each for the best motion of the others.
 
@@ -343,7 +342,7 @@ def _evaluate_constant(transmission: Transmission) -> tuple[Array, Array]:
 
 def _select_jacobians(transmission: Transmission, a: Array) -> Array:
     """Return the Jacobians where velocities are mapped."""
-    found = find_ratios(transmission, a).jacobian
+    found = compute_ratios(transmission, a).jacobian
     return found[np.isfinite(found).all(axis=(-2, -1))]
 
 
@@ -391,7 +390,7 @@ def limit_findings(
     their partners reaches it; a limit with a varying ratio, if some position does not reach it.
     """
     spec, guard = binding.spec, _Guard(binding)
-    places: dict[str, Any] = {each.name: each for each in robot.robot.joints}
+    places: dict[str, Any] = {each.name: each for each in robot.description.joints}
 
     def warning(place: Any, text: str, **more: Any) -> Finding:
         return Finding(
@@ -427,7 +426,7 @@ def limit_findings(
     if not limits.allowed:
         return
     for joint, allowed, ends in zip(limits.joints, limits.allowed, reach, strict=True):
-        for what, expected, found in _find_wide_limits(joint, allowed, *map(float, ends)):
+        for what, expected, found in _list_wide_limits(joint, allowed, *map(float, ends)):
             yield warning(
                 places.get(joint.name, spec),
                 f"the {what} limit of joint '{joint.name}' is wider than the limits of its "
@@ -488,7 +487,7 @@ def _compute_reach_share(guard: _Guard, binding: Binding, box: Array) -> tuple[f
     return len(found) / len(q), ends
 
 
-def _find_wide_limits(
+def _list_wide_limits(
     joint: MemberLimits, allowed: MemberLimits, lower: float, upper: float
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the kind of each limit that is too wide, its allowed range, and the limit."""

@@ -20,14 +20,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from transmission_bridge.description import Finding, RobotDescription, TransmissionSpec
-from transmission_bridge.description.specs import JointSpec, ParameterSpec
+from transmission_bridge.description import (
+    Finding,
+    JointSpec,
+    ParameterSpec,
+    RobotDescription,
+    TransmissionSpec,
+)
 from transmission_bridge.errors import in_other_unit, TransmissionBridgeError
-from transmission_bridge.kinematics import JointDevice
-from transmission_bridge.kinematics.tree import KinematicTree
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.builder import build_transmission
-from transmission_bridge.transmissions.registry import Registry
+from transmission_bridge.kinematics import JointDevice, KinematicTree
+from transmission_bridge.transmissions import build_transmission, Registry, RobotTransmissions
 from transmission_bridge.types import Array
 
 #: Longer origins are probably in millimetres [m], larger angles in degrees [rad].
@@ -40,7 +42,7 @@ _CLOSED, _ROUNDING = 1e-5, 1e-4
 _MOST_TRIED, _MOST_LISTED = 24, 3
 
 
-class _Loop(NamedTuple):
+class _DrawnLoop(NamedTuple):
     """
     A loop as drawn.
 
@@ -57,21 +59,23 @@ class _Loop(NamedTuple):
     gap: Array
 
 
-def find_linkage_mistakes(robot: RobotTransmissions) -> Iterator[Finding]:
+def warn_of_linkage_mistakes(robot: RobotTransmissions) -> Iterator[Finding]:
     """Yield a warning for each probable mistake in the loops of a linkage."""
-    for spec in robot.robot.transmissions:
+    for spec in robot.description.transmissions:
         try:
-            loops = list(_read_loops(robot.robot, spec))
+            loops = list(_read_loops(robot.description, spec))
         except (TransmissionBridgeError, LookupError, ValueError):
             continue  # the transmission has an error
         joints = {joint.name: joint for loop in loops for joint, _ in loop.joints}.values()
         is_built = spec.name in robot.transmissions
         has_start = any(each.name == 'start' for each in spec.parameters)
-        found = [] if is_built and has_start else list(_find_open_loops(loops))
-        found += _find_units(joints, {each.path for each in found})
+        found = [] if is_built and has_start else list(_warn_of_open_loops(loops))
+        found += _warn_of_units(joints, {each.path for each in found})
         if not is_built and not found:
-            found += islice(_find_immobile_joints(robot.robot, spec, joints), _MOST_LISTED)
-        found += (*_find_doubled_loops(loops), *_find_wrong_motors(spec, joints))
+            found += islice(
+                _warn_of_immobile_joints(robot.description, spec, joints), _MOST_LISTED
+            )
+        found += (*_warn_of_doubled_loops(loops), *_warn_of_wrong_motors(spec, joints))
         yield from (replace(each, subject=spec.name) for each in found)
 
 
@@ -80,7 +84,7 @@ def _warn(place: Any, message: str, expected: str, found: str) -> Finding:
     return Finding('warning', message, line=line, path=path, expected=expected, found=found)
 
 
-def _read_loops(robot: RobotDescription, spec: TransmissionSpec) -> Iterator[_Loop]:
+def _read_loops(robot: RobotDescription, spec: TransmissionSpec) -> Iterator[_DrawnLoop]:
     tree, joints = (
         KinematicTree.from_description(robot),
         {each.name: each for each in robot.joints},
@@ -96,10 +100,10 @@ def _read_loops(robot: RobotDescription, spec: TransmissionSpec) -> Iterator[_Lo
             poses = {link: device.base_t_frame(link, q) for link in map(str, tree.links)}
             route = [(joints[x.joint.name], x.downward) for x in tree.find_route(one, other)]
             gap = poses[other][:3, 3] * (at.get('type') != 'rod')
-            yield _Loop(element, (one, other), tree, route, poses, gap)
+            yield _DrawnLoop(element, (one, other), tree, route, poses, gap)
 
 
-def _find_open_loops(loops: Iterable[_Loop]) -> Iterator[Finding]:
+def _warn_of_open_loops(loops: Iterable[_DrawnLoop]) -> Iterator[Finding]:
     """Yield the frames and the origins that would close a loop as drawn."""
     for loop in loops:
         size, names = np.linalg.norm(loop.gap), ' - '.join(map(repr, loop.frames))
@@ -138,7 +142,7 @@ def _format(vector: Iterable[float]) -> str:
     return ' '.join(f'{each:.6g}' for each in np.round([*vector], 9) + 0.0)
 
 
-def _find_units(joints: Iterable[JointSpec], known: Collection[str]) -> Iterator[Finding]:
+def _warn_of_units(joints: Iterable[JointSpec], known: Collection[str]) -> Iterator[Finding]:
     for joint in joints:
         length, angle = (max(each, key=abs) for each in (joint.origin.xyz, joint.origin.rpy))
         units = (length, _LONG, 'm', 'millimetres'), (angle, _WIDE, 'rad', 'degrees')
@@ -148,7 +152,7 @@ def _find_units(joints: Iterable[JointSpec], known: Collection[str]) -> Iterator
                 yield _warn(joint, what, unit, in_other_unit(value, unit))
 
 
-def _find_immobile_joints(
+def _warn_of_immobile_joints(
     robot: RobotDescription, spec: TransmissionSpec, joints: Iterable[JointSpec]
 ) -> Iterator[Finding]:
     """Yield the changes of one joint with which a rejected linkage can be built."""
@@ -177,14 +181,16 @@ def _list_variants(joint: JointSpec) -> Iterator[tuple[str, str, str, JointSpec]
             yield '<axis>', text, _format(joint.axis), other
 
 
-def _find_doubled_loops(loops: Sequence[_Loop]) -> Iterator[Finding]:
+def _warn_of_doubled_loops(loops: Sequence[_DrawnLoop]) -> Iterator[Finding]:
     for one, other in combinations(loops, 2):
         if {*one.frames} == {*other.frames}:
             what, found = 'two loops have the same frames', f'those of line {one.element.line}'
             yield _warn(other.element, what, 'other frames', found)
 
 
-def _find_wrong_motors(spec: TransmissionSpec, joints: Collection[JointSpec]) -> Iterator[Finding]:
+def _warn_of_wrong_motors(
+    spec: TransmissionSpec, joints: Collection[JointSpec]
+) -> Iterator[Finding]:
     """Yield motors if all turn commanded joints, so that no loop has a use, and powerless ones."""
     driven: dict[str, Any] = {}
     for actuator in spec.actuators if joints else ():

@@ -11,9 +11,13 @@ import math
 
 import numpy as np
 
-from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.robot_plan import find_motor_bounds
+from transmission_bridge.bridge import compute_motor_bounds, DriverUnits
 from transmission_bridge.errors import TransmissionError
+from transmission_bridge.interfaces import (
+    ACTUATOR_TO_JOINT,
+    JOINT_TO_ACTUATOR,
+    quantity_of,
+)
 from transmission_bridge.tools.cli import (
     aligned,
     Console,
@@ -26,12 +30,7 @@ from transmission_bridge.tools.cli import (
 from transmission_bridge.tools.robot import robot_of_command
 from transmission_bridge.tools.units import actuator_unit, joint_unit, units_of, UNKNOWN_UNIT
 from transmission_bridge.transmissions import MapReport, RobotTransmissions
-from transmission_bridge.transmissions.interfaces import (
-    ACTUATOR_TO_JOINT,
-    JOINT_TO_ACTUATOR,
-    quantity_of,
-)
-from transmission_bridge.transmissions.units import row_of
+from transmission_bridge.transmissions.robot import row_of
 from transmission_bridge.types import Array
 
 
@@ -46,7 +45,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     beyond: dict[str, tuple[float, float]] = {}
     if options.to == 'actuator':
         if options.interface != 'acceleration':
-            bounds = find_motor_bounds(robot)[:, row]
+            bounds = compute_motor_bounds(robot)[:, row]
             ends = zip(*(units.of_drivers(each, row).tolist() for each in bounds), strict=True)
             is_beyond = (mapped < bounds[0]) | (mapped > bounds[1])
             beyond = {
@@ -125,7 +124,7 @@ def _find_units(
     """
     row, per_second = row_of(interface), '/s' * (interface == 'acceleration')
     if side == 'joint':
-        return [units_of(joint_unit(robot.robot, name))[row] + per_second for name in names]
+        return [units_of(joint_unit(robot.description, name))[row] + per_second for name in names]
     return [_find_driver_unit(robot, name, row) + per_second for name in names]
 
 
@@ -134,7 +133,7 @@ def _find_driver_unit(robot: RobotTransmissions, name: str, row: int) -> str:
     if units is not None and units.all_units[row].text:
         return units.all_units[row].text
     found = {
-        actuator_unit(robot.robot, binding)
+        actuator_unit(robot.description, binding)
         for binding in robot.bindings
         if name in (member.name for member in binding.spec.actuators)
     }

@@ -11,8 +11,7 @@ from functools import partial
 import math
 from typing import Any
 
-from transmission_bridge.bridge.options import format_yaml_number, PREFIX
-from transmission_bridge.bridge.parameter_file import PARAMETERS
+from transmission_bridge.bridge.options import format_yaml_number, PARAMETERS, PREFIX
 from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import (
     ACTIVE,

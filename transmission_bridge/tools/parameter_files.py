@@ -23,15 +23,17 @@ import re
 import textwrap
 from typing import Any
 
-from transmission_bridge.bridge.options import BridgeOptions, format_yaml_number, PREFIX
-from transmission_bridge.bridge.parameter_file import (
+from transmission_bridge.bridge.options import (
+    BridgeOptions,
     describe_leaf,
+    format_yaml_number,
     PARAMETERS,
+    PREFIX,
     read_number,
     read_parameters,
 )
 from transmission_bridge.tools.cli import optional, UsageError
-from transmission_bridge.transmissions.tunable import ParameterPath
+from transmission_bridge.transmissions import ParameterPath
 
 _BOOL = 'tag:yaml.org,2002:bool'
 _TEXT = 'tag:yaml.org,2002:str'
@@ -72,7 +74,11 @@ def place_of(data: bytes, name: str, parameter: str) -> str:
 
     :raises UsageError: If it is not a parameter file.
     """
-    lines = (leaf.start_mark.line for path, leaf in _find_leaves(data, name) if path == parameter)
+    lines = (
+        leaf.start_mark.line
+        for path, leaf in _iterate_yaml_leaves(data, name)
+        if path == parameter
+    )
     line = next(lines, None)
     return f"'{name}'" if line is None else f"'{name}', line {line + 1}"
 
@@ -80,7 +86,7 @@ def place_of(data: bytes, name: str, parameter: str) -> str:
 def _read_values(data: bytes, name: str, kind_of: Callable[[str], type | None]) -> dict[str, Any]:
     """Return the values of parameters with a type, by name."""
     values: dict[str, Any] = {}
-    for path, leaf in _find_leaves(data, name):
+    for path, leaf in _iterate_yaml_leaves(data, name):
         kind = kind_of(path)
         # An empty list has no type, so a node ignores it.
         if kind is None or (leaf.value == [] and not path.startswith(PREFIX)):
@@ -112,7 +118,7 @@ def _parse_value(leaf: Any, kind: type) -> Any:
     raise ValueError(_EXPECTED[kind])
 
 
-def _find_leaves(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
+def _iterate_yaml_leaves(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
     """Yield name and YAML node of every parameter in the file."""
     optional('yaml', 'cli')
     try:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from transmission_bridge.tools.cli import aligned, Console, Exit, printable, Result, wrapped
-from transmission_bridge.transmissions.registry import PluginInfo, Registry
+from transmission_bridge.transmissions import PluginInfo, Registry
 
 
 def run(_: argparse.Namespace, console: Console) -> Result:

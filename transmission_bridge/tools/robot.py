@@ -12,19 +12,18 @@ from dataclasses import dataclass, replace
 import sys
 from typing import Any
 
+from transmission_bridge.bridge import load_transmissions
 from transmission_bridge.bridge.options import (
     BridgeOptions,
-    find_lost_names,
-    find_parameter_names,
+    list_parameter_names,
     PREFIX,
     split_pairs,
     strip_prefixes,
+    warn_of_lost_names,
 )
-from transmission_bridge.bridge.robot import make_robot_maps
-from transmission_bridge.bridge.state_plan import NamePlan
-from transmission_bridge.bridge.turns import find_wrap_periods
+from transmission_bridge.bridge.states import list_wrap_periods, NamePlan
 from transmission_bridge.description import load_description
-from transmission_bridge.description.source import MAX_BYTES, read_file
+from transmission_bridge.description.document import MAX_BYTES, read_file
 from transmission_bridge.errors import (
     ParameterError,
     shortened,
@@ -108,7 +107,7 @@ class BridgeSetup:
 
         :raises TransmissionBridgeError: If one does not fit the robot.
         """
-        return find_wrap_periods(robot, self.options)
+        return list_wrap_periods(robot, self.options)
 
     def names_of_driver(self, robot: RobotTransmissions, topic: str) -> dict[str, str]:
         """
@@ -120,16 +119,16 @@ class BridgeSetup:
         renamed = split_pairs('actuator_names', self.options.actuator_names)
         plan = NamePlan(robot.actuator_names, renamed, robot.lost_actuators)
         topics = {each.strip('/'): each for each in self.options.actuator_state_topics}
-        return plan.find_driver_names(topics.get(topic.strip('/'), topic))
+        return plan.map_driver_names(topics.get(topic.strip('/'), topic))
 
-    def _find_unused(self, robot: RobotTransmissions, is_recorded: bool) -> Iterator[str]:
+    def _iterate_unused(self, robot: RobotTransmissions, is_recorded: bool) -> Iterator[str]:
         """Yield sentences about parameters that are not used."""
         for option in ('actuator_names', 'wrap_period', 'actuator_units'):
             given = split_pairs(option, getattr(self.options, option))
             names: Iterable[str] = given.values() if option == 'actuator_names' else given
-            for finding in find_lost_names(option, names, robot.lost_actuators):
+            for finding in warn_of_lost_names(option, names, robot.lost_actuators):
                 yield finding.text
-        unused, known = f"'{self.file}': not used", find_parameter_names(robot).tunables
+        unused, known = f"'{self.file}': not used", list_parameter_names(robot).tunables
         if unknown := [name for name in self.numbers if name not in known]:
             yield f'{unused}, this robot has no such number: {shortened(unknown)}'
         defaults = BridgeOptions()
@@ -160,10 +159,10 @@ class BridgeSetup:
         :raises UsageError: If a number or an option does not fit the robot.
         """
         with _name_line(self.file, self.data, ParameterError, UnknownNameError):
-            robot, findings = make_robot_maps(load_description(description), self.options)
+            robot, findings = load_transmissions(load_description(description), self.options)
             self.periods(robot)
-        notes = [*self._find_unused(robot, is_recorded), *(each.text for each in findings)]
-        tunables = find_parameter_names(robot).tunables
+        notes = [*self._iterate_unused(robot, is_recorded), *(each.text for each in findings)]
+        tunables = list_parameter_names(robot).tunables
         known = {name: value for name, value in self.numbers.items() if name in tunables}
         with _name_line(self.file, self.data, TransmissionBridgeError):
             return robot.with_parameters(strip_prefixes(known)) if known else robot, notes

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from transmission_bridge.description import RobotDescription
-from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions import Binding
 
 #: Unit of an actuator: descriptions do not distinguish motors and cylinders.
 UNKNOWN_UNIT = 'rad or m'

@@ -11,11 +11,11 @@ from functools import partial
 import math
 import time
 
-from transmission_bridge.messages.joint_state import JointStateRecord, Layout
+from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.cli import clean_end, Console, Exit, printable
 from transmission_bridge.tools.watch_screen import open_screen
-from transmission_bridge.tools.watch_state import COLUMNS, find_missing_sides, WatchState
+from transmission_bridge.tools.watch_state import COLUMNS, describe_missing_sides, WatchState
 
 #: Seconds between updates on a terminal, and between snapshots elsewhere.
 LIVE_PERIOD, _PLAIN_PERIOD = 0.2, 1.0
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         pass  # the usual end
     finally:
         client.close()
-    missing = find_missing_sides(state, time.monotonic())
+    missing = describe_missing_sides(state, time.monotonic())
     for sentence in missing:
         console.err.line(f'transmission_bridge: {printable(sentence)}')
     return Exit.ERRORS if missing else Exit.OK
@@ -100,7 +100,7 @@ def _show_until_end(
                 is_over = state.has_driver and state.has_joint_states
                 continue
             is_sure = time.monotonic() - begin >= _DISCOVERY or state.is_idle
-            missing = find_missing_sides(state, time.monotonic()) if is_sure else []
+            missing = describe_missing_sides(state, time.monotonic()) if is_sure else []
             if is_live or missing or not state.is_empty:
                 is_over = show([(sentence, 'bold red') for sentence in missing])
         if options.once:

@@ -275,7 +275,7 @@ def _find_timeout(bridge: BridgeReport, topic: str) -> str:
     return _find_fact(bridge, topic, 'timeout [s]')
 
 
-def find_missing_sides(state: WatchState, now: float) -> list[str]:
+def describe_missing_sides(state: WatchState, now: float) -> list[str]:
     """
     Return a sentence for each node that is missing or does not work.
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.description.specs import TransmissionSpec
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
+from transmission_bridge.description import TransmissionSpec
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction
 from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.robot.units import ActuatorUnits
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
-from transmission_bridge.transmissions.units import ActuatorUnits
 from transmission_bridge.types import Array, Index
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 import traceback
 
-from transmission_bridge.description.specs import Finding, RobotDescription, TransmissionSpec
+from transmission_bridge.description import Finding, RobotDescription, TransmissionSpec
 from transmission_bridge.errors import PluginError, TransmissionBridgeError, TransmissionError
 from transmission_bridge.transmissions.binding import Binding
 from transmission_bridge.transmissions.mechanism_transmission import (
@@ -17,12 +17,12 @@ from transmission_bridge.transmissions.mechanism_transmission import (
     MAX_GAIN,
     MechanismTransmission,
 )
-from transmission_bridge.transmissions.ranges import disjoint_ranges
 from transmission_bridge.transmissions.registry import Registry
+from transmission_bridge.transmissions.robot.ranges import disjoint_ranges
+from transmission_bridge.transmissions.robot.units import UNITS
 from transmission_bridge.transmissions.spec_reader import SpecReader
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import ParameterPath
-from transmission_bridge.transmissions.units import UNITS
 
 
 def build_all(

@@ -214,7 +214,7 @@ def _assemble(
     if is_line:
         order = np.argsort(z[:, own[0]], kind='stable')
         z, home = z[order], int(np.flatnonzero(order == 0)[0])
-    slope = _find_slopes(steps, numbers, z)
+    slope = _compute_slopes(steps, numbers, z)
     reachable = np.isfinite(z).all(axis=1) & np.isfinite(slope).all(axis=(1, 2))
     slope = np.where(reachable[:, np.newaxis, np.newaxis], slope, 0.0)
     regular = reachable & (np.linalg.svd(slope, compute_uv=False)[:, -1] > 0.0)
@@ -309,7 +309,7 @@ def _scale_rows(
     return [*numbers, *(1.0 / np.where(length > 0.0, length, 1.0)).tolist()]
 
 
-def _find_slopes(steps: EquationSteps, numbers: Sequence[float], z: Array) -> Array:
+def _compute_slopes(steps: EquationSteps, numbers: Sequence[float], z: Array) -> Array:
     """Return ``dy/dx`` at positions, from the side of the range; NaN if it is unknown."""
     own, other = steps.sides_of_range
     rows = steps.equations.rows[steps.starts_at_joint]
@@ -337,7 +337,7 @@ def _walk_from_pose(
         return miss.ravel(), jacobian[:, other]
 
     z = iterate_damped(evaluate, pose, other)
-    slope = _find_slopes(steps, numbers, z[np.newaxis])[0]
+    slope = _compute_slopes(steps, numbers, z[np.newaxis])[0]
     size = np.empty(len(z))
     size[own] = domain.span
     size[other] = np.abs(pose[other]) + 1e-3 * domain.span.max() + np.abs(slope) @ domain.span

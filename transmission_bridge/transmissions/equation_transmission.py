@@ -130,7 +130,10 @@ class EquationTransmission(MechanismTransmission):
         flat = [float(each) for each in flatten(self._list_inner_gears())]
         flat += [x if name in live else float(x) for name, x in self._list_own_numbers()]
         self._mechanism = EquationMechanism.build(
-            steps, flat, self._find_bare_range(), self._read_pose() if steps.is_implicit else None
+            steps,
+            flat,
+            self._compute_bare_range(),
+            self._read_pose() if steps.is_implicit else None,
         )
 
     def _list_inner_gears(self) -> dict[str, tuple[float, ...]]:
@@ -144,7 +147,7 @@ class EquationTransmission(MechanismTransmission):
             return (1.0,) * n, (0.0,) * n, (1.0,) * m, (0.0,) * m
         return super()._list_sides()
 
-    def _find_bare_range(self) -> Domain:
+    def _compute_bare_range(self) -> Domain:
         """Return the range in the coordinates of the equations."""
         if self._list_inner_gears():
             return self.domain

@@ -10,9 +10,9 @@ from functools import lru_cache
 from itertools import product
 import re
 
-from transmission_bridge.description.values import MECHANICAL_REDUCTION, OFFSET
+from transmission_bridge.description.document import MECHANICAL_REDUCTION, OFFSET
+from transmission_bridge.transmissions.robot.units import UNITS
 from transmission_bridge.transmissions.tunable import BY_ROLE
-from transmission_bridge.transmissions.units import UNITS
 
 #: Every limit of a joint or an actuator.
 LIMIT = 'limit'

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import ShapeError, TransmissionError
-from transmission_bridge.transmissions.affine_map import AffineMap
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction, Quantity
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, Quantity
+from transmission_bridge.transmissions.robot.affine_map import AffineMap
 from transmission_bridge.transmissions.sparsity import inverse_pattern
 from transmission_bridge.transmissions.transmission import as_real, as_values, Transmission
 from transmission_bridge.transmissions.tunable import as_floats, LiveNumber, ParameterPath

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import ShapeError, TransmissionError
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction, Quantity
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, Quantity
 from transmission_bridge.transmissions.linear import as_ratios
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.transmission import as_values, GEARS, Transmission
@@ -220,7 +220,7 @@ class MechanismTransmission(Transmission):
             )
             (report or MapReport()).count(status)
             if bends:
-                found[2] = part.find_accelerations(position, velocity, after)
+                found[2] = part.compute_accelerations(position, velocity, after)
             for result, each in zip(results, found, strict=True):
                 result[:, part.outputs] = each
         return [result.reshape(*batch, n_out) for result in results]

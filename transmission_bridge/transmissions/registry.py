@@ -168,7 +168,7 @@ class Registry:
                 loaded: type[Transmission] = known[0].load()
             except (Exception, SystemExit) as error:  # affects the types of the module only
                 raise _import_error(known[0], error) from None
-            problem = _find_problem(loaded)
+            problem = _describe_problem(loaded)
             if not problem:
                 return loaded
             said = f': {known[0].value} {problem}'
@@ -180,7 +180,7 @@ def _shorten_type(type_name: str) -> str:
     return type_name.rpartition('/')[2].lower().removesuffix('transmission')
 
 
-def _find_problem(loaded: object) -> str:
+def _describe_problem(loaded: object) -> str:
     """Return why a plugin's class cannot be used; empty if it can."""
     kinds = LinearTransmission, MechanismTransmission
     if not (isinstance(loaded, type) and issubclass(loaded, kinds)):

@@ -11,27 +11,27 @@ from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from transmission_bridge.description.specs import (
+from transmission_bridge.description import (
     RejectedTransmission,
     RobotDescription,
     TransmissionSpec,
 )
 from transmission_bridge.errors import ParameterError, TransmissionError, UnknownNameError
-from transmission_bridge.transmissions import layout
-from transmission_bridge.transmissions.affine_map import AffineStream
-from transmission_bridge.transmissions.builder import build_all
-from transmission_bridge.transmissions.interfaces import (
+from transmission_bridge.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
     JOINT_TO_ACTUATOR,
 )
+from transmission_bridge.transmissions.builder import build_all
 from transmission_bridge.transmissions.registry import Registry
-from transmission_bridge.transmissions.robot import Robot
-from transmission_bridge.transmissions.robot_map import RobotMap
+from transmission_bridge.transmissions.robot import layout
+from transmission_bridge.transmissions.robot.affine_map import AffineStream
+from transmission_bridge.transmissions.robot.function import RobotMap
+from transmission_bridge.transmissions.robot.table import Robot
+from transmission_bridge.transmissions.robot.tuning import retune_bindings
+from transmission_bridge.transmissions.robot.units import ActuatorUnits, units_from_text
 from transmission_bridge.transmissions.transmission import Transmission
 from transmission_bridge.transmissions.tunable import Tunable
-from transmission_bridge.transmissions.tuning import retune_bindings
-from transmission_bridge.transmissions.units import ActuatorUnits, units_from_text
 from transmission_bridge.types import Array
 
 _Refused: TypeAlias = TransmissionSpec | RejectedTransmission
@@ -79,7 +79,7 @@ class RobotTransmissions(Robot):
         actuator_units: Mapping[str, str] | None = None,
     ) -> None:
         #: The description that the transmissions were built from.
-        self.robot = robot
+        self.description = robot
         self._passive_joints = passive_joints
         built, findings = build_all(robot, registry or Registry(), aliases or {}, passive_joints)
         #: Joints without a transmission that do not pass through: name to rejected transmission.
@@ -113,7 +113,7 @@ class RobotTransmissions(Robot):
                     message = 'it belongs to a transmission'
                     raise TransmissionError(message, expected=expected, found=repr(text))
                 units = units_from_text(text)
-                slides = self.robot.joint(name).type == 'prismatic'
+                slides = self.description.joint(name).type == 'prismatic'
                 if units.slides not in (None, slides):
                     raise TransmissionError(
                         f'the joint {"slides" if slides else "turns"} and is directly connected '
@@ -143,15 +143,15 @@ class RobotTransmissions(Robot):
         """The rejected transmissions, in the order of the file."""
         loaded = self.transmissions
         refused: list[_Refused] = [
-            *(spec for spec in self.robot.transmissions if spec.name not in loaded),
-            *self.robot.rejected,
+            *(spec for spec in self.description.transmissions if spec.name not in loaded),
+            *self.description.rejected,
         ]
         return tuple(sorted(refused, key=lambda spec: spec.line or 0))
 
     @property
     def lost_joints(self) -> dict[str, str]:
         """Joints that are not bridged because a transmission was rejected: the reason by name."""
-        lost = self._find_lost_members('joints', self.joint_names)
+        lost = self._list_lost_members('joints', self.joint_names)
         for name, transmission in self.withheld.items():
             lost.setdefault(name, f"transmission '{transmission}' may refer to it")
         return lost
@@ -159,9 +159,9 @@ class RobotTransmissions(Robot):
     @property
     def lost_actuators(self) -> dict[str, str]:
         """Actuators that are unknown because a transmission was rejected: the reason by name."""
-        return self._find_lost_members('actuators', self.actuator_names)
+        return self._list_lost_members('actuators', self.actuator_names)
 
-    def _find_lost_members(self, side: str, found: tuple[str, ...]) -> dict[str, str]:
+    def _list_lost_members(self, side: str, found: tuple[str, ...]) -> dict[str, str]:
         lost: dict[str, str] = {}
         for spec in self.refused:
             for member in getattr(spec, side):
@@ -230,8 +230,8 @@ class RobotTransmissions(Robot):
         :raises ParameterError: If a parameter is unknown or a value is invalid.
         """
         other = object.__new__(type(self))
-        bindings = retune_bindings(self, parameters, self.robot, self._passive_joints)
+        bindings = retune_bindings(self, parameters, self.description, self._passive_joints)
         Robot.__init__(other, self.joint_names, self.actuator_names, bindings)
-        other.robot, other._passive_joints = self.robot, self._passive_joints
+        other.description, other._passive_joints = self.description, self._passive_joints
         other.withheld, other.findings = self.withheld, self.findings
         return other

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import math
 from typing import Any
 
-from transmission_bridge.description.specs import (
+from transmission_bridge.description import (
     Finding,
     ParameterSpec,
     REDUCTION_TAGS,
@@ -25,7 +25,7 @@ from transmission_bridge.description.specs import (
     TransmissionEnd,
     TransmissionSpec,
 )
-from transmission_bridge.description.values import (
+from transmission_bridge.description.document import (
     INFINITE,
     MECHANICAL_REDUCTION,
     OFFSET,
@@ -33,14 +33,14 @@ from transmission_bridge.description.values import (
 )
 from transmission_bridge.errors import counted, find_closest, shown, TransmissionError
 from transmission_bridge.transmissions.known_names import find_meaning, LIMIT, REVERSED
-from transmission_bridge.transmissions.tunable import BY_ROLE, LiveNumber, ParameterPath, Tunable
-from transmission_bridge.transmissions.units import (
+from transmission_bridge.transmissions.robot.units import (
     ActuatorUnits,
     CONSTANTS,
     read_units,
     SMALLEST,
     UNITS,
 )
+from transmission_bridge.transmissions.tunable import BY_ROLE, LiveNumber, ParameterPath, Tunable
 
 REDUCTION = 'Reduction, actuator over joint; negative reverses the direction.'
 
@@ -413,7 +413,7 @@ class SpecReader:
         Return the driver units by actuator; a torque constant becomes a live parameter.
 
         They are ``<param>`` elements of an ``<actuator>`` that the plugin did not read, see
-        :data:`~transmission_bridge.transmissions.units.UNITS`.
+        :data:`~transmission_bridge.transmissions.robot.units.UNITS`.
 
         :param turn: Whether the type requires rotary actuators.
         :returns: The units of the actuators that have any.

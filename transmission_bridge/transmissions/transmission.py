@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transmission_bridge.errors import ShapeError, TransmissionError
-from transmission_bridge.transmissions.interfaces import (
+from transmission_bridge.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
     interfaces_of,

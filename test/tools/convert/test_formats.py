@@ -9,8 +9,7 @@ import contextlib
 import sys
 from time import process_time
 
-from hypothesis import given, HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import given, HealthCheck, settings, strategies as st
 import pytest
 from rosbags.rosbag2 import Reader, StoragePlugin, Writer
 

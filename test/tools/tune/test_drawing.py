@@ -11,16 +11,15 @@ import struct
 from types import SimpleNamespace
 from unittest.mock import MagicMock, Mock
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from zoo.elements import urdf
 from zoo.linkages import joint
 
 from transmission_bridge.description import load_description
+from transmission_bridge.description.document.visuals import load_visuals, VisualSpec
 from transmission_bridge.description.specs import Pose
-from transmission_bridge.description.visuals import load_visuals, VisualSpec
 from transmission_bridge.kinematics import JointDevice
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.cli import UsageError
@@ -31,7 +30,7 @@ from transmission_bridge.tools.tune import pose, shapes
 from transmission_bridge.tools.tune.pose import LinkPoses
 from transmission_bridge.tools.tune.robots import list_limits
 from transmission_bridge.tools.tune.scene import RobotScene
-from transmission_bridge.tools.tune.shapes import load_shapes, Packages, ShapeError
+from transmission_bridge.tools.tune.shapes import load_shapes, MeshError, Packages
 
 # -- poses ---------------------------------------------------------------------------------------
 
@@ -145,7 +144,7 @@ def test_a_package_is_found_by_its_name_and_by_the_ament_index(packages, tmp_pat
     (tmp_path / 'share' / 'other').mkdir()
     monkeypatch.setenv('AMENT_PREFIX_PATH', f'/nowhere:{tmp_path}')
     assert Packages().find_file('package://other/a.stl') == tmp_path / 'share' / 'other' / 'a.stl'
-    with pytest.raises(ShapeError, match='not installed'):
+    with pytest.raises(MeshError, match='not installed'):
         Packages().find_file('package://another/a.stl')
 
 

@@ -40,7 +40,7 @@ class Robot(BridgeRobot):
     def until_known(self) -> None:
         """Return when all is known; what was asked is asked again where it was lost."""
         self.until(lambda: self.model and np.isfinite(self.read_state().joints[0]).all())
-        self.until(lambda: not self.find_problem() and self.list_warnings() == ())
+        self.until(lambda: not self.describe_problem() and self.list_warnings() == ())
 
     def apply(self, **values: float) -> None:
         """Set numbers of the first joint."""
@@ -77,7 +77,7 @@ def test_states_numbers_and_refusals_of_a_bridge(robot, live_arm, peer):
     assert peer.set_parameters({OFFSET: -0.1}).successful
     robot.until(lambda: robot.model.find_value(OFFSET) == -0.1)
     with pytest.raises(NotPossible):
-        robot.model.find_step_values(is_back=True)
+        robot.model.list_step_values(is_back=True)
     # A motor is unknown after the timeout of its driver, and known again when it is heard.
     robot.until(lambda: robot.pan[0] == -0.1)
     motors = live_arm.positions
@@ -113,7 +113,7 @@ def test_a_bridge_that_dies_is_waited_for(robot, live_arm, sent):
         robot.apply(offset=0.25)
     os.kill(live_arm.bridge.pid, sent)
     begin = time.monotonic()
-    robot.until(lambda: 'is not there' in robot.find_problem())
+    robot.until(lambda: 'is not there' in robot.describe_problem())
     assert time.monotonic() - begin < 12.0
     robot.until(lambda: len(answers) == 1 + (sent == signal.SIGKILL))
     assert {*answers[1:]} <= {'the bridge does not answer', 'the bridge has gone'}
@@ -149,7 +149,7 @@ def test_another_description_is_another_robot(robot, live_arm, peer):
             peer.change_state(transition)
     robot.until(lambda: robot.model is not model)
     robot.until(lambda: robot.model.find_value(OFFSET) == 0.125)
-    assert robot.model.find_changes() == {}
+    assert robot.model.list_changes() == {}
 
 
 def test_commands_of_a_driver_that_wraps_are_shown_in_its_turn(robot, live_arm):
@@ -179,7 +179,7 @@ def test_a_reversed_servo_is_read_in_the_turn_of_the_bridge(robot, live_arm):
 
     angle = (2300.0 - 2048.0) / 4096.0 * math.tau
     robot.until(lambda: is_read_at(angle))
-    reversal = robot.model.find_reversal('shoulder_pan', robot.read_state().actuators[0])
+    reversal = robot.model.compute_reversal('shoulder_pan', robot.read_state().actuators[0])
     robot.apply_values(reversal, robot.answers.append)
     robot.until(lambda: is_read_at(-angle))
     assert robot.answers == ['']

@@ -8,19 +8,18 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from zoo.elements import params, transmission, urdf
 
-from transmission_bridge.bridge.options import PREFIX, strip_prefixes
+from transmission_bridge.bridge.options.options import PREFIX, strip_prefixes
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import MessageError
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.parameter_files import read_parameter_file
 from transmission_bridge.tools.tune.model import NotPossible, TuneModel
-from transmission_bridge.tools.tune.robots import FileRobot, find_start_position
+from transmission_bridge.tools.tune.robots import compute_start_position, FileRobot
 from transmission_bridge.transmissions import RobotTransmissions
 
 ARM = Path(resource('urdf', 'arm.urdf')).read_bytes()
@@ -62,7 +61,7 @@ def test_turns_wrong_turns_that_joint_and_as_few_others_as_can_be(position, join
     model = model_of(data)
     # Arrays follow the names, and the dialects have them in another order.
     position = np.array(position)
-    values = model.find_reversal(joint, position)
+    values = model.compute_reversal(joint, position)
     preview = model.preview_change(values, position)
     row = model.robot.joint_names.index(joint)
     before, after = (each.jacobian(position) for each in (model.robot, preview.robot))
@@ -76,11 +75,11 @@ def test_turns_wrong_turns_that_joint_and_as_few_others_as_can_be(position, join
 def test_turns_wrong_of_a_matrix_is_its_row_and_of_no_transmission_nothing():
     """There is no reduction of one joint alone."""
     model = model_of(COUPLED)
-    values = model.find_reversal('one', np.zeros(3))
+    values = model.compute_reversal('one', np.zeros(3))
     assert set(values.values()) == {-0.01, -0.002}
     assert {name.split('.')[-2] for name in values} == {'joint1'}
     with pytest.raises(NotPossible, match='free has no transmission'):
-        model.find_reversal('free', np.zeros(3))
+        model.compute_reversal('free', np.zeros(3))
 
 
 @pytest.mark.parametrize('joint', ['shoulder_pan', 'wrist_roll', 'elbow'])
@@ -89,20 +88,20 @@ def test_turns_wrong_keeps_where_joints_were_set_on_the_page(joint):
     model = model_of()
     places = {'wrist_pitch': np.linspace(-3.0, 5.0, 6), joint: np.linspace(7.0, -4.0, 6)}
     for number, (each, position) in enumerate(places.items()):
-        values = model.find_placing_offsets({each: 0.3}, at(model, position), NOBODY, 0.01)
+        values = model.compute_placing_offsets({each: 0.3}, at(model, position), NOBODY, 0.01)
         before = {name: model.find_value(name) for name in values}
         model.accept_values(values)
         model.record_step(before, values, 10.0 * number, {each: (0.3, position)})
-    model.accept_values(model.find_reversal(joint, np.full(6, 11.0)))
+    model.accept_values(model.compute_reversal(joint, np.full(6, 11.0)))
     row = model.robot.joint_names.index(joint)
     now = model.robot.actuator_to_joint('position', places[joint])
     assert now[row] == pytest.approx(0.3, abs=1e-9)
     ratios = [each.jacobian(np.zeros(6))[row] for each in (model.original, model.robot)]
     np.testing.assert_array_equal(ratios[0], -ratios[1])
     # Another offset since then: the zero is no longer one, and is not restored.
-    (offset,) = (n for n in model.find_changes() if n.endswith(f'joints.{joint}.offset'))
+    (offset,) = (n for n in model.list_changes() if n.endswith(f'joints.{joint}.offset'))
     model.accept_values({offset: 1.25})
-    assert offset not in model.find_reversal(joint, np.full(6, 11.0))
+    assert offset not in model.compute_reversal(joint, np.full(6, 11.0))
 
 
 def test_numbers_that_a_bridge_lost_by_starting_again_are_known_until_they_are_set_again():
@@ -126,7 +125,7 @@ def test_joints_are_read_where_they_are_said_to_be(position, wanted):
     """Zero here is the same with zeros; joints that are not named stay."""
     model = model_of()
     state = at(model, position)
-    values = model.find_placing_offsets(wanted, state, NOBODY, 0.01)
+    values = model.compute_placing_offsets(wanted, state, NOBODY, 0.01)
     before = model.robot.actuator_to_joint('position', state[0])
     after = model.preview_change(values, state[0]).robot.actuator_to_joint('position', state[0])
     expected = [wanted.get(name, was) for name, was in zip(JOINTS, before, strict=True)]
@@ -143,7 +142,7 @@ def test_a_joint_that_moves_is_commanded_or_is_unknown_is_not_set(position, velo
     state = at(model_of(), position)
     state[1] = velocity
     with pytest.raises(MessageError, match=words):
-        model_of().find_placing_offsets({'elbow': 0.0}, state, held, 0.01)
+        model_of().compute_placing_offsets({'elbow': 0.0}, state, held, 0.01)
 
 
 @given(POSITIONS, st.floats(-1.0, 1.0), st.floats(0.3, 3.0))
@@ -182,11 +181,11 @@ def test_undo_goes_back_all_the_way_and_redo_forth(steps):
             reached.append(value)
     for is_back, values, word in ((True, reached[-2::-1], 'undo'), (False, reached[1:], 'redo')):
         for expected in values:
-            model.accept_values(model.find_step_values(is_back=is_back))
+            model.accept_values(model.list_step_values(is_back=is_back))
             model.finish_step(is_back=is_back)
             assert model.find_value(name) == expected
         with pytest.raises(NotPossible, match=f'nothing to {word}'):
-            model.find_step_values(is_back=is_back)
+            model.list_step_values(is_back=is_back)
 
 
 def test_a_new_change_ends_redo_and_as_in_the_urdf_takes_back_everything():
@@ -197,17 +196,17 @@ def test_a_new_change_ends_redo_and_as_in_the_urdf_takes_back_everything():
     model.finish_step(is_back=True)
     model.record_step({f'{PAN}.offset': 0.0}, {f'{PAN}.offset': 0.3}, 99.0)
     with pytest.raises(NotPossible):
-        model.find_step_values(is_back=False)
+        model.list_step_values(is_back=False)
     model.accept_values({f'{PAN}.offset': 1.0, f'{PAN}.mechanical_reduction': -7.0})
-    assert model.find_changes() == {
+    assert model.list_changes() == {
         f'{PAN}.mechanical_reduction': (101.0, -7.0),
         f'{PAN}.offset': (0.25, 1.0),
     }
-    model.accept_values(model.find_reset_values('shoulder_pan_transmission'))
-    assert model.find_changes() == {}
+    model.accept_values(model.list_reset_values('shoulder_pan_transmission'))
+    assert model.list_changes() == {}
     assert model.render_file('x.urdf').lines == ()
     with pytest.raises(NotPossible):
-        model.find_reset_values('shoulder_pan_transmission')
+        model.list_reset_values('shoulder_pan_transmission')
 
 
 @pytest.mark.parametrize('suffix', ['urdf', 'yaml'])
@@ -253,5 +252,5 @@ def test_a_robot_of_a_file_begins_inside_its_limits_and_moves_by_its_motors():
     robot.apply_values({f'{PAN}.mechanical_reduction': 0.0}, reasons.append)
     assert 'other than zero' in reasons[0]
     shifted = robot_of(ARM.replace(b'lower="-0.4" upper="2.4"', b'lower="0.5" upper="2.4"'))
-    joints = shifted.actuator_to_joint('position', find_start_position(shifted))
+    joints = shifted.actuator_to_joint('position', compute_start_position(shifted))
     assert joints[shifted.joint_names.index('elbow')] == pytest.approx(0.5)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 import math
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from transmission_bridge.tools.tune import texts
 from transmission_bridge.tools.tune.model import JointShift, Number, Preview, RatioChange

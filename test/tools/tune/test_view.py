@@ -23,7 +23,7 @@ from transmission_bridge.transmissions import RobotTransmissions
 
 pytest.importorskip('viser', reason='viser is not installed (extra tune)')
 
-from transmission_bridge.tools.tune.gate import Gate
+from transmission_bridge.tools.tune.gate import RequestGuard
 from transmission_bridge.tools.tune.robots import FileRobot
 from transmission_bridge.tools.tune.server import open_server
 from transmission_bridge.tools.tune.session import PageSettings, TuneSession
@@ -101,7 +101,7 @@ def open_page(request):
     """Return a function that opens a page of a robot from a file, or another one of a session."""
 
     def open_one(data=ARM, output='', may_change=True, session=None) -> Page:
-        server = open_server(Gate('127.0.0.1'), '127.0.0.1', 9400, 'test')
+        server = open_server(RequestGuard('127.0.0.1'), '127.0.0.1', 9400, 'test')
         request.addfinalizer(server.stop)
         if session is None:
             robot = FileRobot(data, RobotTransmissions(load_description(data)), {}, {})

@@ -30,11 +30,15 @@ from typing import TextIO, TypeVar
 import numpy as np
 
 from transmission_bridge.errors import counted, MessageError
-from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader
-from transmission_bridge.messages.joint_state import JointStateRecord
-from transmission_bridge.tools.bags.model import JOINT_STATE, Message, Topic, UnusableFileError
+from transmission_bridge.interfaces import FIELDS
+from transmission_bridge.messages import JointStateEncoder, JointStateReader, JointStateRecord
+from transmission_bridge.tools.bags.model import (
+    JOINT_STATE,
+    Message,
+    RecordedTopic,
+    UnusableFileError,
+)
 from transmission_bridge.tools.files import check_regular
-from transmission_bridge.transmissions.interfaces import FIELDS
 from transmission_bridge.types import Array
 
 Parsed = TypeVar('Parsed')
@@ -161,7 +165,7 @@ class CsvReader:
                 place = self._at[TOPIC]
                 rows = self._rows.each(list, lambda _: None)
                 names = {cells[place].strip(): 0 for cells in rows if len(cells) > place}
-        self._topics = {name: Topic(name, JOINT_STATE) for name in names}
+        self._topics = {name: RecordedTopic(name, JOINT_STATE) for name in names}
         self.topics = tuple(self._topics.values())
 
     @property
@@ -277,7 +281,7 @@ class CsvWriter:
         self._lines.writerow([*self._head, *titles])
         self._width = len(self._head) + len(titles)
 
-    def add(self, topic: Topic) -> None:
+    def add(self, topic: RecordedTopic) -> None:
         """Do nothing: a topic without messages has no lines."""
 
     def write(self, message: Message) -> None:

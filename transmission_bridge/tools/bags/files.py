@@ -13,9 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from transmission_bridge.errors import counted, MessageError
-from transmission_bridge.messages.joint_state import JointStateRecord, record_from_message
+from transmission_bridge.messages import JointStateRecord, record_from_message
 from transmission_bridge.tools.bags.csv_file import CsvReader, CsvWriter
-from transmission_bridge.tools.bags.model import JOINT_STATE, Message, Topic, UnusableFileError
+from transmission_bridge.tools.bags.model import (
+    JOINT_STATE,
+    Message,
+    RecordedTopic,
+    UnusableFileError,
+)
 from transmission_bridge.tools.cli import optional, UsageError
 from transmission_bridge.tools.files import check_regular
 
@@ -47,8 +52,8 @@ class BagReader:
         self._recovery = f'; {_RECOVERY[storage]} may recover more'
         rosbag2 = optional('rosbags.rosbag2', 'bags')
         # rosbags rejects two connections with equal name, type, encoding and QoS.
-        equal: dict[object, Topic] = {}
-        self._topics: dict[int, Topic] = {}
+        equal: dict[object, RecordedTopic] = {}
+        self._topics: dict[int, RecordedTopic] = {}
         try:
             with _bound_rosbags(), ExitStack() as stack:
                 for file in files:
@@ -57,7 +62,7 @@ class BagReader:
                 for each in self._reader.connections:
                     key = str(each.topic), str(each.msgtype), each.ext.serialization_format
                     qos = tuple(each.ext.offered_qos_profiles)
-                    topic = Topic(*key, each.msgdef.data, each.digest, qos)
+                    topic = RecordedTopic(*key, each.msgdef.data, each.digest, qos)
                     self._topics[each.id] = equal.setdefault((*key, qos), topic)
                 inner, self._count = self._reader.storage, int(self._reader.message_count)
                 custom = inner.metadata.custom or {}
@@ -210,7 +215,7 @@ _NO_HASH = f'RIHS01_{"0" * 64}'
 _IDL = f'{"=" * 80}\nIDL: '
 
 
-def _find_definition(topic: Topic) -> tuple[str, str]:
+def _find_definition(topic: RecordedTopic) -> tuple[str, str]:
     """
     Return definition and hash of a topic's type, from the recording or rosbags, if known.
 
@@ -295,9 +300,9 @@ class BagWriter:
 
     def __init__(self, writer: Any) -> None:
         self._writer = writer
-        self._connections: dict[Topic, Any] = {}
+        self._connections: dict[RecordedTopic, Any] = {}
 
-    def add(self, topic: Topic) -> None:
+    def add(self, topic: RecordedTopic) -> None:
         """Add a topic, which may have no messages."""
         definition, type_hash = _find_definition(topic)
         self._connections[topic] = self._writer.add_connection(

@@ -17,7 +17,7 @@ class UnusableFileError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Topic:
+class RecordedTopic:
     """
     A topic of a recording; topics are compared by identity.
 
@@ -49,6 +49,6 @@ class Message(NamedTuple):
     :param data: Its bytes.
     """
 
-    topic: Topic
+    topic: RecordedTopic
     time: int
     data: bytes

@@ -68,7 +68,7 @@ class HandActions:
 
     :param hand: The arm.
     :param pose: Positions of a known pose [rad or m by joint]; others are at zero.
-    :param find_obstacle: Returns why the arm must not be calibrated now, empty if it may.
+    :param describe_obstacle: Returns why the arm must not be calibrated now, empty if it may.
     :ivar chosen: The selected joint, by its place in :attr:`HandCalibration.joints`.
     :ivar is_safe: Whether the user said that the torque is off.
     :ivar finished: Whether to write the numbers (True) or not (False) and end.
@@ -79,12 +79,12 @@ class HandActions:
         self,
         hand: HandCalibration,
         pose: Mapping[str, float],
-        find_obstacle: Callable[[], str] = lambda: '',
+        describe_obstacle: Callable[[], str] = lambda: '',
     ) -> None:
         self.hand, self.chosen, self.is_safe = hand, 0, False
         self.finished: bool | None = None
         self.written: list[Outcome] = []
-        self._pose, self._find_obstacle = pose, find_obstacle
+        self._pose, self._describe_obstacle = pose, describe_obstacle
         self._judged: dict[str, tuple[object, Outcome]] = {}
         self._message = ''
 
@@ -125,7 +125,7 @@ class HandActions:
     @property
     def sentences(self) -> list[tuple[str, bool]]:
         """What the user has to know now, and whether it is a trouble."""
-        obstacle = self._find_obstacle()
+        obstacle = self._describe_obstacle()
         found = [(obstacle, True)] if obstacle else []
         if not self.is_safe:
             return [*found, (_SAFETY, False)]
@@ -191,7 +191,7 @@ class HandActions:
         track.ends = _ENDS[(_ENDS.index(track.ends) + 1) % len(_ENDS)]
 
     def _confirm_torque(self) -> None:
-        self.is_safe = not self._find_obstacle()
+        self.is_safe = not self._describe_obstacle()
 
     def _write(self) -> None:
         if missing := self.list_missing():
@@ -202,7 +202,7 @@ class HandActions:
 
     def list_missing(self) -> list[str]:
         """Return why numbers cannot be written, a sentence for each transmission."""
-        obstacle = self._find_obstacle()
+        obstacle = self._describe_obstacle()
         refused = [f'{e.transmission}: {e.refusal}' for e in self.outcomes if e.refusal]
         return [obstacle, *refused] if obstacle else refused
 

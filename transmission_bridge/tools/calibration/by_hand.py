@@ -12,8 +12,7 @@ from pathlib import Path
 import sys
 
 from transmission_bridge.bridge.options import PREFIX
-from transmission_bridge.description.source import description_text
-from transmission_bridge.description.xml import parse_xml
+from transmission_bridge.description.document import description_text, parse_xml
 from transmission_bridge.errors import closest
 from transmission_bridge.tools.bridge_client import BridgeClient
 from transmission_bridge.tools.calibration import lerobot, orca
@@ -166,7 +165,7 @@ def _calibrate_live(
     try:
         feed = DriverFeed(client, hand, names)
         client.follow_topics(feed.receivers)
-        actions = HandActions(hand, pose, feed.find_obstacle)
+        actions = HandActions(hand, pose, feed.describe_obstacle)
         with (
             clean_end(as_interrupt=True),
             live_table(console) as live,

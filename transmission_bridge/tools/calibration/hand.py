@@ -23,25 +23,22 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.bridge.turns import unwrap_positions
-from transmission_bridge.description.effective_limits import effective_limits, EffectiveLimits
-from transmission_bridge.description.specs import RobotDescription
+from transmission_bridge.bridge.states import unwrap_positions
+from transmission_bridge.description import effective_limits, EffectiveLimits, RobotDescription
 from transmission_bridge.errors import UnknownNameError
 from transmission_bridge.tools.calibration.numbers import (
-    find_signs,
-    find_zeros,
+    compute_signs,
     Fit,
     fit_numbers,
     guess_zeros,
     Known,
     list_reductions,
+    list_zeros,
     Move,
     NumberMap,
     Zero,
 )
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.tunable import ParameterPath
+from transmission_bridge.transmissions import Binding, ParameterPath, RobotTransmissions
 from transmission_bridge.types import Array
 
 Row = tuple[Array, Array, Array]
@@ -79,7 +76,7 @@ _GAP = 0.5
 _STILL_FOR, _STILL = 0.3, 0.005
 
 
-def find_spread_factor(count: int) -> float:
+def compute_spread_factor(count: int) -> float:
     """Return how much farther than the spread of so many approaches a stop may be (95 %)."""
     return math.inf if count < 2 else 20.0 ** (1.0 / (count - 1)) - 1.0
 
@@ -101,7 +98,7 @@ class Stop:
     @property
     def uncertainty(self) -> float:
         """How far the stop may be beyond it [rad or m], with 95 % confidence."""
-        return self.spread * find_spread_factor(self.count) if self.count > 1 else math.inf
+        return self.spread * compute_spread_factor(self.count) if self.count > 1 else math.inf
 
 
 @dataclass
@@ -252,7 +249,7 @@ class HandTransmission:
         ]
         self.middle = np.array([track.middle for track in self.tracks])
         self.signs: dict[ParameterPath, float] = {}
-        self.zeros = self._find_zeros()
+        self.zeros = self._list_zeros()
         self.problem = ''
         self.is_guess = False
         self.has_directions = False
@@ -305,11 +302,11 @@ class HandTransmission:
         long = self._recent[-1][0] - self._recent[0][0] >= 0.5 * _STILL_FOR
         return bool(long and (motion <= _STILL * spans).all())
 
-    def _find_zeros(self) -> tuple[Zero, ...]:
+    def _list_zeros(self) -> tuple[Zero, ...]:
         maps = NumberMap(self.binding, self.maps.robot, self.signs)
-        return find_zeros(maps, self.middle, np.array([0.5 * track.span for track in self.tracks]))
+        return list_zeros(maps, self.middle, np.array([0.5 * track.span for track in self.tracks]))
 
-    def find_turn(self) -> float:
+    def compute_turn(self) -> float:
         """Return the motion of its one joint per turn of its one encoder; infinite otherwise."""
         if self.is_free or len(self.periods) != 1 or len(self.zeros) != 1:
             return math.inf
@@ -320,7 +317,7 @@ class HandTransmission:
     def map_now(self, values: Mapping[ParameterPath, float]) -> Array:
         """Return the present positions of the joints, with other values of some numbers."""
         found: Array = self.maps.map_positions({**self.signs, **values}, self.now[np.newaxis])[0]
-        turn = self.find_turn()
+        turn = self.compute_turn()
         if not math.isfinite(turn):
             return found
         return np.asarray(found - np.round((found - self.middle) / turn) * turn)
@@ -336,13 +333,13 @@ class HandTransmission:
         if not np.abs(self._slopes @ way).max() >= _LEAST * self.tracks[joint].span:
             return f'{self.tracks[joint].name} has hardly moved: move it farther towards positive'
         self.moves[joint] = Move(joint, way)
-        found = find_signs(self.maps, [*self.moves.values()], self.middle)
+        found = compute_signs(self.maps, [*self.moves.values()], self.middle)
         self.has_directions = found.values is not None
         self.problem = found.problem if len(self.moves) == len(self.tracks) else ''
         if found.values is not None and found.values != self.signs:
             self.signs = dict(found.values)
             self._slopes = self.maps.slopes(self.signs, self.middle)
-            self.zeros = self._find_zeros()
+            self.zeros = self._list_zeros()
             self.forget()
         return self.problem
 
@@ -379,7 +376,7 @@ def judge_transmission(
     return Outcome(
         hand.name,
         {**hand.signs, **fit.values, **_remove_turns(hand, fit)},
-        _find_uncertainty(hand, maps, known, fit),
+        _compute_uncertainty(hand, maps, known, fit),
         fit.contradiction,
         notes=tuple(notes),
         is_guess=is_guess or hand.is_guess,
@@ -449,7 +446,7 @@ def _guess_middle(hand: HandTransmission) -> Row:
 
 def _remove_turns(hand: HandTransmission, fit: Fit) -> dict[ParameterPath, float]:
     """Return the zero without whole turns of an encoder that counts one turn only."""
-    turn = hand.find_turn()
+    turn = hand.compute_turn()
     if not math.isfinite(turn):
         return {}
     zero = hand.zeros[0]
@@ -487,7 +484,7 @@ def format_way(way: float, track: JointTrack) -> str:
     return f'{math.degrees(way):.1f} deg' if track.turns else f'{1e3 * way:.1f} mm'
 
 
-def _find_uncertainty(
+def _compute_uncertainty(
     hand: HandTransmission, maps: NumberMap, known: Known, fit: Fit
 ) -> dict[str, float]:
     """Return how far each joint may be off at the known positions [rad or m]."""
@@ -531,7 +528,7 @@ class HandCalibration:
         self.transmissions = [
             HandTransmission(
                 binding,
-                robot.robot,
+                robot.description,
                 is_free=is_free,
                 periods=self._periods[list(binding.actuators)],
             )

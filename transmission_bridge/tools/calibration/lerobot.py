@@ -18,19 +18,18 @@ import math
 import re
 from typing import Literal
 
-from transmission_bridge.description.effective_limits import effective_limits
+from transmission_bridge.description import effective_limits
 from transmission_bridge.tools.calibration.numbers import Known
 from transmission_bridge.tools.calibration.servo_files import (
-    find_ends,
+    compute_ends,
     list_known,
     match_names,
     refuse,
     Stops,
 )
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.units import Unit
+from transmission_bridge.transmissions import Binding, RobotTransmissions
+from transmission_bridge.transmissions.robot import Unit
 
 #: Ticks per turn of the servos that LeRobot's arms have.
 RESOLUTION = 4096
@@ -95,7 +94,7 @@ def _read_range(place: str, document: object) -> ServoRange:
     return found
 
 
-def find_swept(
+def judge_sweep(
     found: ServoRange, resolution: int = RESOLUTION
 ) -> Literal['swept', 'unswept', 'wrapped']:
     """
@@ -143,11 +142,14 @@ def list_rows(
     """
 
     def find_stops(name: str, binding: Binding) -> Stops:
-        found, limits = ranges[name], effective_limits(robot.robot, binding.spec.joints[0].name)
+        found, limits = (
+            ranges[name],
+            effective_limits(robot.description, binding.spec.joints[0].name),
+        )
         scale, count = _read_scale(binding, resolution)
-        if (swept := find_swept(found, count)) != 'swept':
+        if (swept := judge_sweep(found, count)) != 'swept':
             raise UsageError(_REASONS[swept])
-        low, high = find_ends(binding, limits.lower, limits.upper)
+        low, high = compute_ends(binding, limits.lower, limits.upper)
         ends = (found.range_min * scale, found.range_max * scale)
         return ends if low < high else ends[::-1], (limits.lower, limits.upper)
 
@@ -199,11 +201,11 @@ def write_lerobot(
 
 def _find_range(robot: RobotTransmissions, binding: Binding, resolution: int) -> tuple[int, int]:
     joint = binding.spec.joints[0].name
-    limits = effective_limits(robot.robot, joint)
+    limits = effective_limits(robot.description, joint)
     scale, count = _read_scale(binding, resolution)
     if math.isinf(limits.lower) and math.isinf(limits.upper):
         return 0, count - 1
-    ends = find_ends(binding, limits.lower, limits.upper)
+    ends = compute_ends(binding, limits.lower, limits.upper)
     low, high = sorted(round(each / scale) for each in ends)
     if low < 0 or high >= count or low >= high:
         raise UsageError(
@@ -217,7 +219,7 @@ def _find_range(robot: RobotTransmissions, binding: Binding, resolution: int) ->
 def _read_id(robot: RobotTransmissions, binding: Binding) -> int:
     """Return the id in the actuator, in the joint, or in the joint of a ros2_control block."""
     joint = binding.spec.joints[0]
-    components = (block.component(joint.name) for block in robot.robot.blocks)
+    components = (block.component(joint.name) for block in robot.description.blocks)
     for owner in (binding.spec.actuators[0], joint, *components):
         for parameter in owner.parameters if owner else ():
             if parameter.name == 'id':

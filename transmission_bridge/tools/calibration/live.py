@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from transmission_bridge.errors import shortened
-from transmission_bridge.messages.joint_state import JointStateRecord, Layout
+from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.tools.bridge_client import BridgeClient, Received
 from transmission_bridge.tools.calibration.hand import HandCalibration
 from transmission_bridge.transmissions import RobotTransmissions
@@ -24,7 +24,7 @@ _COMMANDS = 'actuator_commands'
 _SILENT, _COMMANDED = 1.0, 2.0
 
 
-def find_scales(robot: RobotTransmissions) -> dict[str, float]:
+def list_scales(robot: RobotTransmissions) -> dict[str, float]:
     """Return the position at the motor [rad or m] per unit of the driver, by actuator."""
     return {name: units.position.scale for name, units in robot.units.items()}
 
@@ -41,7 +41,7 @@ def make_hand(
 
     :param periods: Periods of single-turn encoders in the units of their drivers, by actuator.
     """
-    scales = find_scales(robot)
+    scales = list_scales(robot)
     at_motor = {name: abs(period * scales.get(name, 1.0)) for name, period in periods.items()}
     return HandCalibration(robot, at_motor, is_free=is_free, only=only)
 
@@ -60,7 +60,7 @@ class DriverFeed:
         self, client: BridgeClient, hand: HandCalibration, topics: Mapping[str, Mapping[str, str]]
     ) -> None:
         self._client, self._hand = client, hand
-        self._scales = find_scales(hand.robot)
+        self._scales = list_scales(hand.robot)
         self._places = {name: n for n, name in enumerate(hand.robot.actuator_names)}
         self._last_state = self._last_command = -np.inf
         namespaces = dict.fromkeys(['', *(topic.rpartition('/')[0] for topic in topics)])
@@ -85,7 +85,7 @@ class DriverFeed:
     def _store_command(self, message: JointStateRecord, layout: Layout, now: float) -> None:
         self._last_command = now
 
-    def find_obstacle(self) -> str:
+    def describe_obstacle(self) -> str:
         """Return why the arm must not be calibrated now, empty if it may."""
         now = time.monotonic()
         node, bridge = self._client.node, self._client.bridge

@@ -20,13 +20,15 @@ import itertools
 
 import numpy as np
 
-from transmission_bridge.description.specs import RobotDescription, TransmissionEnd
+from transmission_bridge.description import RobotDescription, TransmissionEnd
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.cli import optional
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.builder import build_transmission
-from transmission_bridge.transmissions.transmission import Transmission
-from transmission_bridge.transmissions.tunable import ParameterPath
+from transmission_bridge.transmissions import (
+    Binding,
+    build_transmission,
+    ParameterPath,
+    Transmission,
+)
 from transmission_bridge.types import Array
 
 #: Largest position [rad or m]; what is further off comes from a number of absurd size.
@@ -287,7 +289,7 @@ class Zero:
     factor: float = 1.0
 
 
-def find_zeros(maps: NumberMap, middle: Array, reach: Array) -> tuple[Zero, ...]:
+def list_zeros(maps: NumberMap, middle: Array, reach: Array) -> tuple[Zero, ...]:
     """
     Return the numbers that shift the zeros of the encoders.
 
@@ -354,12 +356,12 @@ def guess_zeros(
         for row in rows
     ]  # fmt: skip
 
-    def find_distance(values: Mapping[ParameterPath, float]) -> float:
+    def compute_distance(values: Mapping[ParameterPath, float]) -> float:
         away = known.joints - maps.map_positions(values, known.actuators, places)
         away = np.where(np.isfinite(away), away, _OUTSIDE)[np.isfinite(known.joints)]
         return float(np.square(away).sum())
 
-    return min(guesses, key=find_distance)
+    return min(guesses, key=compute_distance)
 
 
 # -- Directions -----------------------------------------------------------------------------------
@@ -391,7 +393,7 @@ class Signs:
     problem: str = ''
 
 
-def find_signs(maps: NumberMap, moves: Sequence[Move], middle: Array) -> Signs:
+def compute_signs(maps: NumberMap, moves: Sequence[Move], middle: Array) -> Signs:
     """
     Return the signs of reductions for which each move is positive at its joint.
 

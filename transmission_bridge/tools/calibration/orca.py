@@ -21,7 +21,7 @@ from typing import Any
 
 from transmission_bridge.tools.calibration.numbers import Known
 from transmission_bridge.tools.calibration.servo_files import (
-    find_ends,
+    compute_ends,
     list_known,
     match_names,
     refuse,
@@ -29,8 +29,7 @@ from transmission_bridge.tools.calibration.servo_files import (
 )
 from transmission_bridge.tools.cli import optional, UsageError
 from transmission_bridge.tools.files import parse_yaml
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions import Binding, RobotTransmissions
 
 #: The two files, in one folder.
 CONFIG, CALIBRATION = 'config.yaml', 'calibration.yaml'
@@ -165,7 +164,7 @@ def write_orca(
     limits, ratios = {}, {}
     for name, binding in matched.items():
         found = ranges[name]
-        low, high = find_ends(binding, *map(math.radians, found.rom))
+        low, high = compute_ends(binding, *map(math.radians, found.rom))
         if not binding.transmission.is_constant:
             raise UsageError(f"joint '{name}': expected a constant ratio, which ORCA's map has")
         if found.is_inverted is (low < high):

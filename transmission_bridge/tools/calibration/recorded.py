@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from transmission_bridge.description.specs import RobotDescription
+from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import closest, counted, UnknownNameError
 from transmission_bridge.tools.calibration.numbers import (
     Fit,
@@ -47,11 +47,11 @@ from transmission_bridge.tools.calibration.report import (
     RecordedNumber,
 )
 from transmission_bridge.tools.calibration.residuals import (
-    find_patterns,
-    Finding,
     fit_columns,
+    iterate_patterns,
     list_patterns,
-    Pattern,
+    PatternFinding,
+    ResidualPattern,
 )
 from transmission_bridge.tools.cli import Console, Exit, optional, printable, Result, UsageError
 from transmission_bridge.tools.export import render_numbers
@@ -59,9 +59,7 @@ from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.plot.figure import format_of
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
 from transmission_bridge.tools.units import actuator_unit, joint_unit
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.tunable import ParameterPath
+from transmission_bridge.transmissions import Binding, ParameterPath, RobotTransmissions
 from transmission_bridge.types import Array
 
 #: A change of a number by more than this factor is probably a mistake.
@@ -121,7 +119,7 @@ def calibrate_recording(
         if len(pairs.time):
             # Numbers of absurd size overflow, which is reported as a bad fit.
             with np.errstate(all='ignore'):
-                found.append(_calibrate_transmission(binding, robot.robot, pairs, fixed))
+                found.append(_calibrate_transmission(binding, robot.description, pairs, fixed))
     return tuple(found)
 
 
@@ -136,20 +134,20 @@ class _Channel:
 
     joint: JointResidual
     slopes: Array
-    patterns: tuple[Pattern, ...]
+    patterns: tuple[ResidualPattern, ...]
 
 
 def _calibrate_transmission(
     binding: Binding, robot: RobotDescription, pairs: Pairs, fixed: Sequence[str]
 ) -> Recorded:
     maps = NumberMap(binding, robot)
-    known = _find_known(maps, pairs)
+    known = _read_known(maps, pairs)
     tunables = [each for each in binding.tunables if each.shapes_map]
     kept = {each.path: 'fixed by --fix' for each in tunables
             if any(fnmatchcase(each.name, pattern) for pattern in fixed)}  # fmt: skip
     fit, free = _fit_determined(maps, known, [n.path for n in tunables if n.path not in kept])
     channels = tuple(_split_channels(binding, robot, pairs, fit, known))
-    half_widths, notes = _find_half_widths(channels, free)
+    half_widths, notes = _compute_half_widths(channels, free)
     numbers = tuple(
         RecordedNumber(each.path, each.value, fit.values[each.path], half_widths[each.path])
         if each.path in free
@@ -166,19 +164,19 @@ def _calibrate_transmission(
     )  # fmt: skip
 
 
-def _find_known(maps: NumberMap, pairs: Pairs) -> Known:
+def _read_known(maps: NumberMap, pairs: Pairs) -> Known:
     """Return the measurements, with half a step of each encoder as slack at the joint."""
     guess = np.nan_to_num(pairs.joints)
     mapped = maps.map_positions({}, pairs.actuators, guess)
-    slack = np.tile([_find_step(column) / 2.0 for column in pairs.joints.T], (len(mapped), 1))
+    slack = np.tile([_compute_step(column) / 2.0 for column in pairs.joints.T], (len(mapped), 1))
     for place, column in enumerate(pairs.actuators.T):
         moved = pairs.actuators.copy()
-        moved[:, place] += _find_step(column) / 2.0
+        moved[:, place] += _compute_step(column) / 2.0
         slack += np.nan_to_num(np.abs(maps.map_positions({}, moved, guess) - mapped))
     return Known(pairs.actuators, pairs.joints, slack)
 
 
-def _find_step(readings: Array) -> float:
+def _compute_step(readings: Array) -> float:
     """Return the smallest step between readings: of an encoder its resolution, or less."""
     values = np.unique(readings[np.isfinite(readings)])
     steps = np.diff(values)
@@ -271,7 +269,7 @@ def _split_channels(
         yield _Channel(joint, fit.slopes[chosen], tuple(patterns))
 
 
-def _find_half_widths(
+def _compute_half_widths(
     channels: Sequence[_Channel], free: Sequence[ParameterPath]
 ) -> tuple[dict[ParameterPath, float], tuple[str, ...]]:
     """
@@ -289,7 +287,7 @@ def _find_half_widths(
     noise = [math.sqrt(len(slopes) / spare) * each.joint.rms for each in channels]
     quantile = float(optional('scipy.stats', 'calibrate').t.ppf(0.975, spare))
 
-    def find_errors(columns: Array, weight: float) -> Array:
+    def compute_errors(columns: Array, weight: float) -> Array:
         n_columns = columns.shape[1]
         held = np.column_stack([np.zeros((n_columns, len(free))), weight * np.eye(n_columns)])
         whole = np.concatenate([np.column_stack([slopes / size, columns]), held])
@@ -298,13 +296,13 @@ def _find_half_widths(
         half: Array = quantile * np.linalg.norm(found, axis=1) / size
         return half
 
-    plain = find_errors(np.zeros((len(slopes), 0)), 0.0)
+    plain = compute_errors(np.zeros((len(slopes), 0)), 0.0)
     widths, widest, name = plain, _WIDE, ''
     for channel, level, end in zip(channels, noise, np.cumsum(lengths), strict=True):
         for pattern in filter(lambda each: each.hides, channel.patterns):
             columns = np.zeros((len(slopes), pattern.columns.shape[1]))
             columns[end - len(channel.slopes) : end] = pattern.columns
-            errors = find_errors(columns, level / USUAL_ERROR)
+            errors = compute_errors(columns, level / USUAL_ERROR)
             widths = np.maximum(widths, errors)
             ratio = float(np.max(errors / np.maximum(plain, 1e-300)))
             widest, name = max((widest, name), (ratio, pattern.name))
@@ -336,7 +334,7 @@ def _list_doubts(
     numbers: Sequence[RecordedNumber], channels: Sequence[_Channel], *, timed: bool
 ) -> Iterator[str]:
     found = [
-        (each.joint, [*find_patterns(each.joint, each.slopes, each.patterns, timed=timed)])
+        (each.joint, [*iterate_patterns(each.joint, each.slopes, each.patterns, timed=timed)])
         for each in channels
     ]
     lost = [joint.name for joint, findings in found if findings and joint.is_lost]
@@ -372,7 +370,7 @@ def _list_changes(number: RecordedNumber) -> Iterator[str]:
         yield f'{number.name} is {text}'
 
 
-def _describe_findings(joint: JointResidual, findings: Sequence[Finding]) -> str:
+def _describe_findings(joint: JointResidual, findings: Sequence[PatternFinding]) -> str:
     most = max(findings, key=lambda each: each.share)
     others = dict.fromkeys(each.name for each in findings if each.name != most.name)
     part = f'{most.share:.0%} of it repeats ' if most.share else ''

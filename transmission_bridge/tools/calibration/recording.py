@@ -23,10 +23,9 @@ from pathlib import Path
 
 import numpy as np
 
-from transmission_bridge.bridge.turns import unwrap_positions
+from transmission_bridge.bridge.states import unwrap_positions
 from transmission_bridge.errors import counted, MessageError, shortened
-from transmission_bridge.messages.cdr import JointStateReader
-from transmission_bridge.messages.joint_state import JointStateRecord
+from transmission_bridge.messages import JointStateReader, JointStateRecord
 from transmission_bridge.tools.bags.csv_file import CsvRows, number, TOPIC
 from transmission_bridge.tools.bags.files import open_source, read_unusual, Source
 from transmission_bridge.tools.bags.model import JOINT_STATE, Message, UnusableFileError

@@ -16,7 +16,7 @@ import numpy as np
 from transmission_bridge.tools.cli import aligned, printable
 from transmission_bridge.tools.parameter_files import Entry
 from transmission_bridge.tools.plot.figure import picture
-from transmission_bridge.transmissions.tunable import ParameterPath
+from transmission_bridge.transmissions import ParameterPath
 from transmission_bridge.types import Array
 
 #: Part of the motion of a joint that may be left.

@@ -38,7 +38,7 @@ _TAILS, _SKEW = 0.5, 0.4
 
 
 @dataclass(frozen=True, eq=False)
-class Pattern:
+class ResidualPattern:
     """
     An error that residuals may have.
 
@@ -55,7 +55,7 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class Finding:
+class PatternFinding:
     """
     A pattern that was found.
 
@@ -68,7 +68,7 @@ class Finding:
 
 
 def list_patterns(mapped: Array, turning: Sequence[tuple[str, Array]], time: Array | None
-                  ) -> Iterator[Pattern]:  # fmt: skip
+                  ) -> Iterator[ResidualPattern]:  # fmt: skip
     """
     Yield the patterns that the rows of a joint can show.
 
@@ -85,29 +85,29 @@ def list_patterns(mapped: Array, turning: Sequence[tuple[str, Array]], time: Arr
                 (2, 'twice', 'a strain-wave gear, a universal joint, an oval encoder'),
             ):
                 waves = np.column_stack([np.sin(order * angle), np.cos(order * angle)])
-                yield Pattern(f"{word} per turn of '{name}'", cause, waves)
+                yield ResidualPattern(f"{word} per turn of '{name}'", cause, waves)
     centre, half = (mapped.max() + mapped.min()) / 2.0, np.ptp(mapped) / 2.0
     if half > 0.0:
         unit = (mapped - centre) / half
         powers = [np.polynomial.legendre.Legendre.basis(degree)(unit) for degree in _DEGREES]
         cause = 'an elastic part, another dimension or mechanism, an encoder that is not linear'
-        yield Pattern('with position', cause, np.column_stack(powers), hides=False)
+        yield ResidualPattern('with position', cause, np.column_stack(powers), hides=False)
     if time is None:
         return
     steps = np.gradient(time)
     speed = np.where(steps > 0.0, np.gradient(mapped) / np.where(steps > 0.0, steps, 1.0), 0.0)
     if half > 0.0:
         side = np.sign(np.where(np.abs(speed) > 1e-3 * np.abs(speed).max(), speed, 0.0))
-        yield Pattern('with direction', 'backlash, friction', side[:, np.newaxis])
+        yield ResidualPattern('with direction', 'backlash, friction', side[:, np.newaxis])
         cause = 'the sides are not measured at the same time'
-        yield Pattern('with speed', cause, speed[:, np.newaxis])
+        yield ResidualPattern('with speed', cause, speed[:, np.newaxis])
     turns = np.multiply.outer(np.linspace(0.0, np.pi, len(time)), np.arange(1, _WAVES + 1))
-    yield Pattern('with time', 'a drift, a slip', np.cos(turns))
+    yield ResidualPattern('with time', 'a drift, a slip', np.cos(turns))
 
 
-def find_patterns(
-    joint: JointResidual, slopes: Array, patterns: Sequence[Pattern], *, timed: bool
-) -> Iterator[Finding]:
+def iterate_patterns(
+    joint: JointResidual, slopes: Array, patterns: Sequence[ResidualPattern], *, timed: bool
+) -> Iterator[PatternFinding]:
     """
     Yield what the residuals of a joint show.
 
@@ -125,19 +125,19 @@ def find_patterns(
         if stats.f.sf(gain / used / max(after / spare, 1e-300), used, spare) < LEVEL:
             # Less what as many columns explain of noise (Bayesian information criterion).
             share = 1.0 - after / before * rows ** (used / rows)
-            yield Finding(pattern.name, pattern.cause, max(share, 0.0))
+            yield PatternFinding(pattern.name, pattern.cause, max(share, 0.0))
     left = residual - residual.mean()
     square = float(np.var(left))
     if rows < FEWEST_ROWS or square <= slack**2:
         return
     alike = float(np.mean(left[1:] * left[:-1])) / square
     if timed and alike > 0.0 and stats.norm.sf(alike * math.sqrt(rows)) < LEVEL:
-        yield Finding('with time', 'noise that changes slowly, vibration', 0.0)
+        yield PatternFinding('with time', 'noise that changes slowly, vibration', 0.0)
     skew = float(np.mean(left**3)) / square**1.5
     tails = float(np.mean(left**4)) / square**2 - 3.0
     chance = stats.chi2.sf(rows * (skew**2 / 6.0 + tails**2 / 24.0), 2)
     if chance < LEVEL and (abs(tails) > _TAILS or abs(skew) > _SKEW):
-        yield Finding('in some of the rows', 'outliers, an encoder that starts again', 0.0)
+        yield PatternFinding('in some of the rows', 'outliers, an encoder that starts again', 0.0)
 
 
 def fit_columns(values: Array, columns: Array) -> tuple[float, int]:

@@ -15,8 +15,7 @@ from transmission_bridge.errors import closest
 from transmission_bridge.tools.calibration.numbers import Known
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.units import joint_unit
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions import Binding, RobotTransmissions
 
 #: How far a joint at a stop may be from there, as a share of its range: a soft stop, play, and a
 #: limit in whole degrees.
@@ -53,7 +52,7 @@ def match_names(
     ]
 
 
-def find_ends(binding: Binding, lower: float, upper: float) -> tuple[float, float]:
+def compute_ends(binding: Binding, lower: float, upper: float) -> tuple[float, float]:
     """
     Return the positions of the actuator [rad or m] with the joint at two positions.
 
@@ -104,13 +103,13 @@ def list_known(
             actuators, joints = find_stops(name, binding)
             slack = STOP_SLACK * (joints[1] - joints[0])
             if not is_confirmed:
-                low, high = find_ends(binding, *joints)
+                low, high = compute_ends(binding, *joints)
                 if not binding.transmission.is_constant:
                     raise UsageError('expected known stops, because its ratio varies')
                 share = abs((actuators[1] - actuators[0]) / (high - low))
                 slack = max(slack, abs(share - 1.0) / 2.0 * (joints[1] - joints[0]))
                 middle = (joints[0] + joints[1]) / 2.0
-                unit = joint_unit(robot.robot, binding.spec.joints[0].name)
+                unit = joint_unit(robot.description, binding.spec.joints[0].name)
                 notes.append(
                     f"'{name}' is a guess: the middle of its range ({share:.0%} of its limits) is "
                     f'taken as the middle of its limits, {middle:.4g} +- {slack:.2g} {unit}'

@@ -17,14 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from transmission_bridge.errors import TransmissionError
-from transmission_bridge.kinematics.ratios import find_lost_share, find_ratios, Ratios
+from transmission_bridge.kinematics import compute_lost_share, compute_ratios, Ratios
 from transmission_bridge.tools.card.motors import GAINS, JointGains, Motor
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.limit_report import find_joint_limits, read_joint_limits
+from transmission_bridge.tools.limit_report import compute_joint_limits, read_joint_limits
 from transmission_bridge.tools.units import joint_unit
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.ranges import allowed_positions
+from transmission_bridge.transmissions import Binding, RobotTransmissions
+from transmission_bridge.transmissions.robot import allowed_positions
 from transmission_bridge.types import Array
 
 #: Decimals of positions that are different.
@@ -92,7 +91,7 @@ class Card:
     def lost(self) -> dict[str, Array]:
         """Share of each matrix beside its diagonal, shape ``(k,)``; one number each loses it."""
         forms = {**self.forms, **{f'actuator_{name}': form for name, form in self.gains.items()}}
-        return {name: find_lost_share(form) for name, form in forms.items()}
+        return {name: compute_lost_share(form) for name, form in forms.items()}
 
     @property
     def per_joint(self) -> dict[str, Array]:
@@ -126,13 +125,13 @@ def make_card(
     """
     transmission, spec = binding.transmission, binding.spec
     own = tuple(motors[each.name] for each in spec.actuators)
-    joints = tuple((each.name, joint_unit(robot.robot, each.name)) for each in spec.joints)
+    joints = tuple((each.name, joint_unit(robot.description, each.name)) for each in spec.joints)
     if not all(binding.owned):
         raise TransmissionError('another transmission commands its actuators')
     position, reference, ratios = _sample_positions(robot, binding)
     n, m = ratios.jacobian.shape[1:]
     limits = np.array([(each.velocity, each.effort) for each in own]).T
-    velocity, effort = find_joint_limits(ratios, *limits)
+    velocity, effort = compute_joint_limits(ratios, *limits)
     remark = ''
     if n != m:
         remark = f'{m} motors move {n} joints: inertia and friction stay at the motors'
@@ -202,7 +201,7 @@ def _sample_positions(robot: RobotTransmissions, binding: Binding) -> tuple[Arra
             a = np.vstack([start, allowed_positions(transmission, lower, upper)])
             a = a[np.isfinite(a).all(axis=-1)]
             q = transmission.actuator_to_joint('position', a)[:, : transmission.n_joints]
-        jacobian = find_ratios(transmission, a).jacobian
+        jacobian = compute_ratios(transmission, a).jacobian
     is_known = np.isfinite(jacobian).all(axis=(-2, -1)) & np.isfinite(q).all(axis=-1)
     if not is_known.any():
         raise TransmissionError('it maps no velocities within the limits of its joints')

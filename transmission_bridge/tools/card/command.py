@@ -43,7 +43,7 @@ def run(options: argparse.Namespace, console: Console) -> Result:
         for name, why in left_out.items():
             console.err.line(f"transmission '{printable(name)}' has no card: {printable(why)}")
     if options.mjcf:
-        lines = write_mjcf(robot.robot, cards)
+        lines = write_mjcf(robot.description, cards)
     elif options.isaaclab:
         lines = write_isaac_lab(cards)
     elif options.csv:

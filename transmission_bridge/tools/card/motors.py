@@ -21,8 +21,8 @@ from itertools import pairwise
 import math
 from typing import Any
 
-from transmission_bridge.bridge.robot_plan import find_motor_bounds
-from transmission_bridge.description.values import parse_number
+from transmission_bridge.bridge import compute_motor_bounds
+from transmission_bridge.description.document import parse_number
 from transmission_bridge.errors import closest, shown
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.files import parse_yaml
@@ -88,7 +88,7 @@ def read_motors(
     :raises UsageError: If a name is unknown or a number is invalid; with file, motor, expectation
         and finding.
     """
-    limits = find_motor_bounds(robot)[1, 1:3].T.tolist()
+    limits = compute_motor_bounds(robot)[1, 1:3].T.tolist()
     motors = {
         name: Motor(name, velocity=velocity, effort=effort)
         for name, (velocity, effort) in zip(robot.actuator_names, limits, strict=True)

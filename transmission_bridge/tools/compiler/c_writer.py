@@ -13,12 +13,11 @@ import re
 import sys
 from xml.sax.saxutils import escape
 
-from transmission_bridge.description.values import MECHANICAL_REDUCTION
+from transmission_bridge.description.document import MECHANICAL_REDUCTION
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, DIRECTIONS
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot, iterate_steps
 from transmission_bridge.tools.compiler.live_numbers import is_reversible
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction, DIRECTIONS
-from transmission_bridge.transmissions.robot_program import ROWS
-from transmission_bridge.transmissions.tuning import RATIOS
+from transmission_bridge.transmissions.robot import RATIOS, ROWS
 
 #: Samples of the walk of the test, in each direction.
 _SAMPLES = 150

@@ -13,12 +13,12 @@ import re
 
 from transmission_bridge.bridge.options import strip_prefixes
 from transmission_bridge.errors import counted, TransmissionBridgeError
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT
 from transmission_bridge.tools.cli import aligned, Console, Exit, optional, printable, UsageError
 from transmission_bridge.tools.files import safe_output
 from transmission_bridge.tools.robot import bridge_setup, BridgeSetup, read_robot_file
 from transmission_bridge.tools.units import actuator_unit, joint_unit
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT
 from transmission_bridge.transmissions.robot import Robot
 
 #: One word could be a header, a library or a target of CMake: string, m, test.
@@ -43,14 +43,14 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
     from transmission_bridge.tools.compiler.component_writer import list_component_values
     from transmission_bridge.tools.compiler.operations import count_operations
-    from transmission_bridge.tools.compiler.plugin_writer import find_loadable, list_plugin_values
+    from transmission_bridge.tools.compiler.plugin_writer import list_loadable, list_plugin_values
 
     if (options.output is None) == (options.check is None):
         raise UsageError('expected one of --output FOLDER and --check FOLDER')
     known = fingerprint.read_fingerprint(options.check) if options.check is not None else {}
     setup = bridge_setup(options)
     whole, given = _load_robot(setup, options, console)
-    name = _find_name(options.name or known.get('name'), whole.robot.name)
+    name = _find_name(options.name or known.get('name'), whole.description.name)
     joints = _find_joints(whole, options.transmission)
     if not _accept_errors(whole, joints, options, console):
         return Exit.ERRORS
@@ -67,11 +67,11 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     if options.ros2_control:
         data = read_robot_file(options.file)
         more |= list_component_values(compiled, whole, data, given)
-        more |= list_plugin_values(compiled) if find_loadable(robot) else {}
+        more |= list_plugin_values(compiled) if list_loadable(robot) else {}
         more['DEPENDS'] = '\n'.join(f'  <depend>{each}</depend>' for each in _DEPENDS)
     with safe_output(options.output, force=options.force, marker=f'src/{name}_map.c') as made:
         units = _find_units(whole, robot)
-        write_folder(compiled, Path(made), whole.robot.name, units, more)
+        write_folder(compiled, Path(made), whole.description.name, units, more)
         (Path(made) / fingerprint.FILE).write_text(text, encoding='utf-8')
     rows = [('FUNCTION', 'OPERATIONS', 'AT MOST')]
     for direction, program in compiled.programs.items():
@@ -140,7 +140,7 @@ def _load_robot(
     data = read_robot_file(options.file)
     if options.tuned_file:
         read_robot_file(options.tuned_file)  # the bridge may start without the file
-        from transmission_bridge.bridge.tuned_file import TunedFile
+        from transmission_bridge.bridge.options import TunedFile
 
         urdf, _ = replace(setup, numbers={}).robot(data)
         try:
@@ -164,7 +164,7 @@ def _check_blocks(whole: RobotTransmissions, robot: Robot) -> None:
             '--ros2-control: expected transmissions inside of <ros2_control>, found '
             f'{printable(", ".join(others))} outside of it'
         )
-    for block in whole.robot.blocks:
+    for block in whole.description.blocks:
         if block.type != 'system' and block.plugin.endswith('/MappedSystem'):
             raise UsageError(
                 f'--ros2-control: <ros2_control name="{printable(block.name)}"> is of type '
@@ -202,11 +202,11 @@ def _find_joints(robot: RobotTransmissions, names: Sequence[str]) -> list[str]:
 def _find_units(whole: RobotTransmissions, robot: Robot) -> Mapping[str, Sequence[str]]:
     """Return the units of the positions of actuators and joints."""
     actuators = {
-        member.name: actuator_unit(whole.robot, binding)
+        member.name: actuator_unit(whole.description, binding)
         for binding in robot.bindings
         for member in binding.spec.actuators
     }
     return {
         'actuator': [actuators[name] for name in robot.actuator_names],
-        'joint': [joint_unit(whole.robot, name) for name in robot.joint_names],
+        'joint': [joint_unit(whole.description, name) for name in robot.joint_names],
     }

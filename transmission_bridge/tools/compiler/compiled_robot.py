@@ -16,11 +16,9 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, DIRECTIONS
 from transmission_bridge.tools.compiler.live_numbers import LiveNumbers
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction, DIRECTIONS
-from transmission_bridge.transmissions.robot import Robot
-from transmission_bridge.transmissions.robot_map import RobotFunction
-from transmission_bridge.transmissions.robot_program import RobotProgram, ROWS
+from transmission_bridge.transmissions.robot import Robot, RobotFunction, RobotProgram, ROWS
 from transmission_bridge.types import Array
 
 #: Status bits beside those of mechanisms: a coupled transmission with known and unknown inputs; a
@@ -133,7 +131,7 @@ class StateModel:
         return mapped, status
 
 
-class Step(NamedTuple):
+class PartStep(NamedTuple):
     """
     A step of the test: a live number is set, or a sample is mapped in one direction.
 
@@ -153,7 +151,7 @@ class Step(NamedTuple):
     status: int
 
 
-def iterate_steps(compiled: CompiledRobot, count: int, seed: int = 1) -> Iterator[Step]:
+def iterate_steps(compiled: CompiledRobot, count: int, seed: int = 1) -> Iterator[PartStep]:
     """
     Yield steps of a random walk through the ranges of the robot.
 
@@ -175,19 +173,19 @@ def iterate_steps(compiled: CompiledRobot, count: int, seed: int = 1) -> Iterato
                 value = tunables[which].value
             values[which] = value
             model = StateModel(compiled, values)
-            yield Step(which, value, ACTUATOR_TO_JOINT, *(np.zeros(0),) * 2, 0)
+            yield PartStep(which, value, ACTUATOR_TO_JOINT, *(np.zeros(0),) * 2, 0)
         angle = 0.05 * number * speed + phase
         position = centres + 0.5 * widths * np.sin(angle)
         velocity, effort = widths * np.cos(angle), random.normal(size=len(centres))
         rows = _disturb(np.stack([position, velocity, effort]), number, random)
         mapped, status = model.map_rows(ACTUATOR_TO_JOINT, rows)
-        yield Step(-1, 0.0, ACTUATOR_TO_JOINT, rows, mapped, status)
+        yield PartStep(-1, 0.0, ACTUATOR_TO_JOINT, rows, mapped, status)
         joints = np.where(np.isfinite(mapped[0]), mapped[0], joints)
         command = joints + random.normal(scale=1e-3, size=len(joints))
         wanted = np.stack([command, *random.normal(size=(2, len(joints)))])
         wanted = np.vstack([_disturb(wanted, number + 3, random), joints])
         back, status = model.map_rows(DIRECTIONS[1], wanted)
-        yield Step(-1, 0.0, DIRECTIONS[1], wanted, back, status)
+        yield PartStep(-1, 0.0, DIRECTIONS[1], wanted, back, status)
 
 
 def _disturb(rows: Array, number: int, random: np.random.Generator) -> Array:

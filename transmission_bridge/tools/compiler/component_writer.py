@@ -14,19 +14,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 import re
 
-from transmission_bridge.description.number_editor import NumberEditor
-from transmission_bridge.description.source import description_text
-from transmission_bridge.description.xml import Element, parse_xml
+from transmission_bridge.description.document import (
+    description_text,
+    Element,
+    NumberEditor,
+    parse_xml,
+)
 from transmission_bridge.tools.compiler.c_writer import fill_template, literal, quote
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
 from transmission_bridge.tools.compiler.plugin_writer import braces
 from transmission_bridge.tools.export import write_number
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.linkage.tree import linkage_joints
-from transmission_bridge.transmissions.spec_reader import ACTUATOR_LIMITS
-from transmission_bridge.transmissions.tunable import Tunable
-from transmission_bridge.transmissions.units import ActuatorUnits
+from transmission_bridge.transmissions import ACTUATOR_LIMITS, Binding, RobotTransmissions, Tunable
+from transmission_bridge.transmissions.linkage import linkage_joints
+from transmission_bridge.transmissions.robot import ActuatorUnits
 
 #: The geometry of a joint in a loop; of others the type alone counts.
 _GEOMETRY = (
@@ -133,8 +133,8 @@ def _list_facts(
         if binding.is_identity:
             continue
         spec = binding.spec
-        in_loops |= linkage_joints(whole.robot, spec, fixed=True)
-        (block,) = (x.name for x in whole.robot.blocks if spec.path.startswith(f'{x.path}/'))
+        in_loops |= linkage_joints(whole.description, spec, fixed=True)
+        (block,) = (x.name for x in whole.description.blocks if spec.path.startswith(f'{x.path}/'))
         drivers = {
             f'/actuator[{end.name}]/param[{each.name}]'
             for end in spec.actuators

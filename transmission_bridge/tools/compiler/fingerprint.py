@@ -16,13 +16,12 @@ import re
 from typing import Any
 
 from transmission_bridge.bridge.options import PREFIX
-from transmission_bridge.description.specs import JointSpec, ParameterSpec
+from transmission_bridge.description import JointSpec, ParameterSpec
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
-from transmission_bridge.transmissions import Registry, RobotTransmissions
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.linkage.tree import linkage_joints
-from transmission_bridge.transmissions.units import CONSTANTS, UNITS
+from transmission_bridge.transmissions import Binding, Registry, RobotTransmissions
+from transmission_bridge.transmissions.linkage import linkage_joints
+from transmission_bridge.transmissions.robot import CONSTANTS, UNITS
 
 #: The file in the folder.
 FILE = 'fingerprint.json'
@@ -59,11 +58,11 @@ def make_fingerprint(
         if known:
             found[f'{PREFIX}{binding.spec.name}.provider'] = registry.find_provider(known)
         found.update(_list_transmission(binding))
-        joints |= dict.fromkeys(linkage_joints(whole.robot, binding.spec, fixed=True), True)
+        joints |= dict.fromkeys(linkage_joints(whole.description, binding.spec, fixed=True), True)
     for name, tunables in robot.named_tunables.items():
         if values := [each.value for each in tunables if each.is_of_map]:
             found[PREFIX + name] = values[0] if len(values) == 1 else values
-    for joint in whole.robot.joints:
+    for joint in whole.description.joints:
         if joint.name in joints:
             found.update(_list_joint(joint, joints[joint.name]))
     found[FUNCTIONS] = _hash_functions(compiled)

@@ -17,23 +17,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.transmissions.affine_map import AffineMap
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.interfaces import (
+from transmission_bridge.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
     DIRECTIONS,
     FIELDS,
     INTERFACES,
 )
-from transmission_bridge.transmissions.linear import LinearTransmission
-from transmission_bridge.transmissions.robot import Robot
-from transmission_bridge.transmissions.robot_program import iterate_parts, ROWS
-from transmission_bridge.transmissions.tunable import list_paths, ParameterPath, Tunable
+from transmission_bridge.transmissions import (
+    Binding,
+    LinearTransmission,
+    list_paths,
+    ParameterPath,
+    Tunable,
+)
+from transmission_bridge.transmissions.robot import AffineMap, iterate_parts, Robot, ROWS
 from transmission_bridge.types import Array
 
 
-class Rule(NamedTuple):
+class LiveRule(NamedTuple):
     """
     How a number depends on live numbers, which have their full names.
 
@@ -66,7 +68,7 @@ class LiveNumbers:
     values: Array
     counts: Mapping[Direction, int]
     tables: Mapping[Direction, tuple[range, ...]]
-    rules: Mapping[int, Rule]
+    rules: Mapping[int, LiveRule]
     tunables: tuple[Tunable, ...]
     fixed: tuple[str, ...]
     reshaping: Mapping[int, Mapping[int, float]]
@@ -76,7 +78,7 @@ class LiveNumbers:
         """Return the live numbers of a robot that C can change."""
         values: list[float] = []
         counts: dict[Direction, int] = {}
-        rules: dict[int, Rule] = {}
+        rules: dict[int, LiveRule] = {}
         unknown: dict[str, dict[int, float]] = {}
         for direction in DIRECTIONS:
             begin, affine = len(values), robot.stack_fields(direction)
@@ -85,7 +87,7 @@ class LiveNumbers:
             for binding, part in iterate_parts(robot.mechanisms(direction), direction):
                 first = len(values)
                 for place, path in part.live.items():
-                    rules[first + place] = Rule(_name(robot, binding, path))
+                    rules[first + place] = LiveRule(_name(robot, binding, path))
                     # In bare coordinates the bounds do not depend on reductions and offsets.
                     if place >= len(part.numbers) - part.step.near.counts[-1]:
                         bounds = unknown.setdefault(rules[first + place].itself, {})
@@ -136,7 +138,7 @@ class LiveNumbers:
 
 def _affine_rules(
     robot: Robot, direction: Direction, affine: AffineMap
-) -> Iterator[tuple[int, Rule]]:
+) -> Iterator[tuple[int, LiveRule]]:
     """Yield the rules of the coefficients and of the offsets, by index."""
     offsets = len(affine.parts[0]) + (affine.n_in if direction == ACTUATOR_TO_JOINT else 0)
     for binding in robot.bindings:
@@ -149,9 +151,9 @@ def _affine_rules(
                 for place, number in affine.sums[row * affine.n_out // ROWS + outputs[k]]:
                     found = factors[k][inputs.index(place - row * affine.n_in // ROWS)]
                     names = ((_name(robot, binding, path), e) for path, e in found)
-                    yield number, Rule('', tuple(each for each in names if each[0]))
+                    yield number, LiveRule('', tuple(each for each in names if each[0]))
         for k, path in list_paths(binding.transmission.joint_offset).items():
-            yield offsets + binding.joints[k], Rule(_name(robot, binding, path))
+            yield offsets + binding.joints[k], LiveRule(_name(robot, binding, path))
 
 
 def _name(robot: Robot, binding: Binding, path: ParameterPath) -> str:

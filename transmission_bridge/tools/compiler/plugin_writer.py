@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from xml.sax.saxutils import quoteattr
 
-from transmission_bridge.description.specs import TransmissionEnd
+from transmission_bridge.description import TransmissionEnd
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT
 from transmission_bridge.tools.compiler.c_writer import fill_template, literal, quote
 from transmission_bridge.tools.compiler.compiled_robot import CompiledRobot
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT
+from transmission_bridge.transmissions import Binding
 from transmission_bridge.transmissions.robot import Robot
 
 #: Types that ros2_control has.
@@ -22,7 +22,7 @@ _KNOWN_TYPES = {
 }
 
 
-def find_loadable(robot: Robot) -> dict[int, Binding]:
+def list_loadable(robot: Robot) -> dict[int, Binding]:
     """
     Return the transmissions that need a plugin, by their index.
 
@@ -39,7 +39,7 @@ def find_loadable(robot: Robot) -> dict[int, Binding]:
 
 def list_plugin_values(compiled: CompiledRobot) -> Mapping[str, str]:
     """Return the values of the templates with a plugin."""
-    found = find_loadable(compiled.robot)
+    found = list_loadable(compiled.robot)
     types = dict.fromkeys(each.spec.type for each in found.values())
     names = ', '.join(each.spec.name for each in found.values())
     classes = [

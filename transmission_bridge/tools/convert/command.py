@@ -11,8 +11,9 @@ from contextlib import closing, contextmanager, suppress
 import os
 import sqlite3
 
-from transmission_bridge.bridge.offline import OfflineBridge
+from transmission_bridge.bridge import OfflineBridge
 from transmission_bridge.errors import counted, shown
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.tools.bags.files import is_folder, METADATA, open_source, read_unusual
 from transmission_bridge.tools.bags.model import UnusableFileError
 from transmission_bridge.tools.cli import clean_end, Console, Exit, printable, progress, UsageError
@@ -27,7 +28,6 @@ from transmission_bridge.tools.convert.run import (
 from transmission_bridge.tools.files import check_output, safe_output
 from transmission_bridge.tools.robot import bridge_setup, NAMES_HINT, read_robot_file
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 
 
 def run(options: argparse.Namespace, console: Console) -> Exit:

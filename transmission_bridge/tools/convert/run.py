@@ -8,10 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from transmission_bridge.bridge.offline import map_recorded, OfflineBridge
+from transmission_bridge.bridge import map_recorded, OfflineBridge
 from transmission_bridge.errors import counted, MessageError
 from transmission_bridge.tools.bags.files import create_sink, decode, Source
-from transmission_bridge.tools.bags.model import JOINT_STATE, Message, Topic, UnusableFileError
+from transmission_bridge.tools.bags.model import (
+    JOINT_STATE,
+    Message,
+    RecordedTopic,
+    UnusableFileError,
+)
 from transmission_bridge.tools.cli import UsageError
 
 
@@ -40,8 +45,8 @@ def topic_pairs(texts: Sequence[str], to: str, drivers: Sequence[str]) -> dict[s
 
 
 def plan_topics(
-    file: str, topics: Iterable[Topic], pairs: Mapping[str, str], *, keep: bool
-) -> dict[Topic, Topic]:
+    file: str, topics: Iterable[RecordedTopic], pairs: Mapping[str, str], *, keep: bool
+) -> dict[RecordedTopic, RecordedTopic]:
     """
     Return the target of each converted topic, with the properties of its first source.
 
@@ -52,8 +57,8 @@ def plan_topics(
     :raises UsageError: If a source does not exist or cannot be converted, or a target exists.
     """
     names = {topic: _add_root(topic.name) for topic in topics}
-    plan: dict[Topic, Topic] = {}
-    targets: dict[str, Topic] = {}
+    plan: dict[RecordedTopic, RecordedTopic] = {}
+    targets: dict[str, RecordedTopic] = {}
     for topic, name in names.items():
         sources = [source for source, target in pairs.items() if target == name]
         if sources and (name not in pairs or keep):
@@ -135,7 +140,7 @@ class Conversion:
     """
 
     bridges: Mapping[str, OfflineBridge]
-    plan: Mapping[Topic, Topic]
+    plan: Mapping[RecordedTopic, RecordedTopic]
     description: bytes | None
     keep: bool = False
     keep_readable: bool = False

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 import time
 
-from transmission_bridge.messages.joint_state import JointStateRecord, Layout
+from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.tools.cli import clean_end, Console, Exit, printable
 from transmission_bridge.tools.demo import formulas
 from transmission_bridge.tools.demo.comparison import Comparison, JointSample

@@ -14,12 +14,12 @@ from transmission_bridge.errors import TransmissionError
 from transmission_bridge.tools.cli import Console, Exit, optional, printable, Result, UsageError
 from transmission_bridge.tools.files import check_output, parse_yaml, write_output
 from transmission_bridge.tools.loops.closing_frames import read_closing_frames
-from transmission_bridge.tools.loops.found import Found, JOINT, Motor, require_name
+from transmission_bridge.tools.loops.found import Found, JOINT, LoopMotor, require_name
 from transmission_bridge.tools.loops.loop_closures import read_loop_closures
 from transmission_bridge.tools.loops.mjcf import read_mjcf
 from transmission_bridge.tools.loops.robot_yaml import read_robot_yaml
 from transmission_bridge.tools.robot import read_robot_file
-from transmission_bridge.transmissions.linkage.tree import LOOP_TYPES
+from transmission_bridge.transmissions.linkage import LOOP_TYPES
 
 #: Readers of YAML files, by a key that the file has.
 _YAML = {'closures': read_loop_closures, 'closed_loop': read_robot_yaml}
@@ -95,15 +95,17 @@ def _read_loops(robot: RobotDescription, source: str | None) -> Found:
     )
 
 
-def _read_motors(robot: RobotDescription, pairs: Sequence[str], found: Found) -> dict[str, Motor]:
+def _read_motors(
+    robot: RobotDescription, pairs: Sequence[str], found: Found
+) -> dict[str, LoopMotor]:
     """Return the motors of ``JOINT=MOTOR`` by joint; without a name a motor has that of a file."""
     joints = [each.name for each in robot.joints if each.is_scalar]
     motors = {}
     for pair in pairs:
         joint, _, name = pair.partition('=')
         require_name(joint, joints, JOINT, '--drive')
-        stated = found.driven.get(joint, Motor(f'{joint}_motor'))
-        motors[joint] = Motor(name or stated.name, stated.reduction)
+        stated = found.driven.get(joint, LoopMotor(f'{joint}_motor'))
+        motors[joint] = LoopMotor(name or stated.name, stated.reduction)
     return motors
 
 

@@ -15,7 +15,7 @@ from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import closest
 from transmission_bridge.kinematics import JointDevice
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.transmissions.linkage.tree import LoopType
+from transmission_bridge.transmissions.linkage import LoopType
 from transmission_bridge.types import Array
 
 #: What a name has to be, for :func:`require_name`.
@@ -61,7 +61,7 @@ class FoundLoop:
 
 
 @dataclass(frozen=True)
-class Motor:
+class LoopMotor:
     """
     An actuator.
 
@@ -74,7 +74,7 @@ class Motor:
 
 
 @dataclass(frozen=True)
-class Row:
+class CouplingRow:
     """
     A weighted sum of joints, ``sum(weights[j] q_j) = constant``, or a motor moves the sum.
 
@@ -87,7 +87,7 @@ class Row:
     name: str
     weights: Mapping[str, float]
     constant: float = 0.0
-    motor: Motor | None = None
+    motor: LoopMotor | None = None
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ class Found:
     """
 
     loops: tuple[FoundLoop, ...] = ()
-    rows: tuple[Row, ...] = ()
-    driven: Mapping[str, Motor] = field(default_factory=dict)
+    rows: tuple[CouplingRow, ...] = ()
+    driven: Mapping[str, LoopMotor] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 

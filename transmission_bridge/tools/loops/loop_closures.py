@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.description import RobotDescription
-from transmission_bridge.kinematics.spatial import make_transform
+from transmission_bridge.spatial import make_transform
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.loops.found import (
     Found,
@@ -24,7 +24,7 @@ from transmission_bridge.tools.loops.found import (
     Frame,
     JOINT,
     LINK,
-    Motor,
+    LoopMotor,
     pose_between,
     read_list,
     require_name,
@@ -68,7 +68,8 @@ def read_loop_closures(robot: RobotDescription, content: Any, file: str) -> Foun
         for key in ('independent', 'dependent')
     }
     return Found(
-        loops=tuple(loops), driven={name: Motor(f'{name}_motor') for name in names['independent']}
+        loops=tuple(loops),
+        driven={name: LoopMotor(f'{name}_motor') for name in names['independent']},
     )
 
 

@@ -17,26 +17,26 @@ from typing import Any
 import numpy as np
 
 from transmission_bridge.description import RobotDescription
-from transmission_bridge.description.xml import Element
-from transmission_bridge.kinematics.spatial import (
+from transmission_bridge.description.document import Element
+from transmission_bridge.spatial import (
     invert_pose,
     make_transform,
     rotation_from_quaternion,
 )
 from transmission_bridge.tools.cli import UsageError
 from transmission_bridge.tools.loops.found import (
+    CouplingRow,
     Found,
     FoundLoop,
     Frame,
     JOINT,
     LINK,
-    Motor,
+    LoopMotor,
     pose_between,
     require_name,
-    Row,
 )
 from transmission_bridge.tools.loops.mjcf_model import ACTUATORS, Body, Mjcf
-from transmission_bridge.transmissions.linkage.tree import LoopType
+from transmission_bridge.transmissions.linkage import LoopType
 from transmission_bridge.types import Array
 
 #: Largest difference of a body's frame and its link's [m or 1]; files are rounded.
@@ -70,7 +70,7 @@ class _Reader:
     def read(self) -> Found:
         """Return everything that is found."""
         loops: list[FoundLoop] = []
-        rows: list[Row] = []
+        rows: list[CouplingRow] = []
         readers: dict[str, Callable[..., Any]] = {
             'connect': partial(self._read_loop, 'point'),
             'weld': partial(self._read_loop, 'weld'),
@@ -163,14 +163,14 @@ class _Reader:
     def _find_joint(self, values: Attributes, key: str, at: Element) -> str:
         return require_name(values.get(key), self._joints, JOINT, f'{self._place(at)}: {key}')
 
-    def _read_coupling(self, name: str, at: Element, values: Attributes) -> Row | None:
+    def _read_coupling(self, name: str, at: Element, values: Attributes) -> CouplingRow | None:
         """``q1 - ref1 = c0 + c1 (q2 - ref2) + c2 (q2 - ref2)^2 + ...``."""
         one = self._find_joint(values, 'joint1', at)
         given = self._numbers(values, 'polycoef', '0', at)
         constant, slope, *rest = [*given, *(0.0, 1.0, 0.0, 0.0, 0.0)[len(given) :]]
         constant += self._at.get(one, 0.0)
         if 'joint2' not in values:
-            return Row(name, {one: 1.0}, constant)
+            return CouplingRow(name, {one: 1.0}, constant)
         other = self._find_joint(values, 'joint2', at)
         if any(rest):
             self._notes.append(
@@ -179,21 +179,23 @@ class _Reader:
                 'or tabulate it (TabulatedTransmission)'
             )
             return None
-        return Row(name, {one: 1.0, other: -slope}, constant - slope * self._at.get(other, 0.0))
+        return CouplingRow(
+            name, {one: 1.0, other: -slope}, constant - slope * self._at.get(other, 0.0)
+        )
 
-    def _read_motors(self) -> tuple[dict[str, Motor], dict[str, Motor]]:
+    def _read_motors(self) -> tuple[dict[str, LoopMotor], dict[str, LoopMotor]]:
         """Return the motors of tendons and of joints, by their names."""
-        motors: dict[str, Motor] = {}
-        driven: dict[str, Motor] = {}
+        motors: dict[str, LoopMotor] = {}
+        driven: dict[str, LoopMotor] = {}
         for each, values in self._model.list_elements('actuator'):
             gear = self._numbers(values, 'gear', '1', each)[0] or 1.0
             for key, turned in (('tendon', motors), ('joint', driven)):
                 if each.tag in ACTUATORS and key in values:
                     name = values.get('name') or f'{values[key]}_motor'
-                    turned[values[key]] = Motor(name, gear)
+                    turned[values[key]] = LoopMotor(name, gear)
         return motors, {name: motor for name, motor in driven.items() if name in self._joints}
 
-    def _read_tendons(self, motors: Mapping[str, Motor]) -> Iterator[Row]:
+    def _read_tendons(self, motors: Mapping[str, LoopMotor]) -> Iterator[CouplingRow]:
         for number, (each, values) in enumerate(self._model.list_elements('tendon'), 1):
             name = values.get('name') or f'tendon_{number}'
             if each.tag != 'fixed' or name not in motors:
@@ -205,4 +207,4 @@ class _Reader:
                 )[0]
                 for part in each.find_all('joint')
             }
-            yield Row(name, weights, 0.0, motors[name])
+            yield CouplingRow(name, weights, 0.0, motors[name])

@@ -17,10 +17,14 @@ import os
 
 import numpy as np
 
-from transmission_bridge.description.source import description_text, MAX_BYTES
-from transmission_bridge.description.values import parse_number
-from transmission_bridge.description.xml import Element, parse_xml
-from transmission_bridge.kinematics.spatial import (
+from transmission_bridge.description.document import (
+    description_text,
+    Element,
+    MAX_BYTES,
+    parse_number,
+    parse_xml,
+)
+from transmission_bridge.spatial import (
     axis_basis,
     make_transform,
     rotation_about,

@@ -21,14 +21,16 @@ import numpy as np
 from transmission_bridge.description import RobotDescription
 from transmission_bridge.errors import counted
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.loops.found import Found, Motor, pose_between, Row
-from transmission_bridge.transmissions.linkage.component import (
+from transmission_bridge.tools.loops.found import CouplingRow, Found, LoopMotor, pose_between
+from transmission_bridge.transmissions.linkage import (
     group_joints,
+    JointTree,
     LinkageSpec,
+    Loop,
     make_system,
+    share_of_rank,
+    Structure,
 )
-from transmission_bridge.transmissions.linkage.structure import share_of_rank, Structure
-from transmission_bridge.transmissions.linkage.tree import JointTree, Loop
 from transmission_bridge.types import Array
 
 #: Default and largest ``tolerance`` of a linkage: rounded dimensions open redundant equations.
@@ -53,7 +55,7 @@ class Choice(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Drive:
+class DrivenJoints:
     """
     Joints with the motors that move them.
 
@@ -62,7 +64,7 @@ class Drive:
     :param choice: What is missing, ``None`` if nothing is.
     """
 
-    driven: Mapping[str, Motor]
+    driven: Mapping[str, LoopMotor]
     commanded: tuple[str, ...] = ()
     choice: Choice | None = None
 
@@ -117,7 +119,7 @@ class Motions:
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class ProposedMechanism:
     """
     Loops that share joints.
 
@@ -138,7 +140,7 @@ class Mechanism:
     rank: int
     drivable: tuple[str, ...]
     tolerance: float
-    drive: Drive
+    drive: DrivenJoints
 
     @property
     def mobility(self) -> int:
@@ -161,7 +163,7 @@ class Coupling:
 
     name: str
     joints: tuple[str, ...]
-    motors: tuple[Motor, ...]
+    motors: tuple[LoopMotor, ...]
     matrix: Array
     offset: Array
     choice: Choice | None
@@ -170,10 +172,10 @@ class Coupling:
 def propose_linkages(
     robot: RobotDescription,
     loops: Sequence[Loop],
-    driven: Mapping[str, Motor],
-    chosen: Mapping[str, Motor],
+    driven: Mapping[str, LoopMotor],
+    chosen: Mapping[str, LoopMotor],
     commanded: Sequence[str],
-) -> list[Mechanism]:
+) -> list[ProposedMechanism]:
     """
     Return the mechanisms of some loops, with what moves them.
 
@@ -186,12 +188,12 @@ def propose_linkages(
     tree, variables = JointTree(robot.joints, robot.links), dict[str, int]()
     paths = [tree.find_path(loop, variables) for loop in loops]
     names = [*variables]
-    mechanisms: list[Mechanism] = []
+    mechanisms: list[ProposedMechanism] = []
     for group, own in group_joints(paths, len(names)):
         joints = [names[k] for k in group]
         structure, tolerance = _close_loops(tree, tuple(loops), joints, own)
-        slopes = structure.find_slopes()
-        motions = _find_motions(structure, slopes)
+        slopes = structure.compute_slopes()
+        motions = _choose_motions(structure, slopes)
         reports = []
         for place, path in enumerate(structure.paths):
             rows = slopes[:, [each == place for each in structure.closures.owners]]
@@ -203,11 +205,11 @@ def propose_linkages(
         wanted = {name: motor for name, motor in chosen.items() if name in joints} or {
             name: motor for name, motor in driven.items() if name in joints
         }
-        drive = _find_drive(robot, motions, drivable, wanted, commanded)
+        drive = _choose_drive(robot, motions, drivable, wanted, commanded)
         number = f'_{len(mechanisms) + 1}' if mechanisms else ''
         start = dict(zip(structure.names, structure.start.tolist(), strict=True))
         mechanisms.append(
-            Mechanism(
+            ProposedMechanism(
                 name=f'linkage{number}',
                 loops=tuple(reports),
                 motions=motions,
@@ -238,7 +240,7 @@ def _close_loops(
     return close(tolerance), tolerance
 
 
-def _find_motions(structure: Structure, slopes: Array) -> Motions:
+def _choose_motions(structure: Structure, slopes: Array) -> Motions:
     share, bases = share_of_rank(structure.tolerance), []
     for each in slopes:
         _, values, right = np.linalg.svd(each)
@@ -260,22 +262,22 @@ def _list_drivable(robot: RobotDescription, motions: Motions) -> tuple[str, ...]
     return tuple(name for name in motions.names if name in free and motions.rank([name]))
 
 
-def _find_drive(
+def _choose_drive(
     robot: RobotDescription,
     motions: Motions,
     drivable: Sequence[str],
-    driven: Mapping[str, Motor],
+    driven: Mapping[str, LoopMotor],
     commanded: Sequence[str],
-) -> Drive:
+) -> DrivenJoints:
     """Return motors and commanded joints as far as they are known or follow."""
     count = motions.rank(drivable)
     if not driven:
         if len(drivable) != count:
-            return Drive({}, choice=Choice('--drive', count, tuple(drivable)))
-        driven = {name: Motor(f'{name}_motor') for name in drivable}
+            return DrivenJoints({}, choice=Choice('--drive', count, tuple(drivable)))
+        driven = {name: LoopMotor(f'{name}_motor') for name in drivable}
     if motions.rank([*driven]) < len(driven):
         count = motions.rank([*driven])
-        return Drive({}, choice=Choice('--drive', count, tuple(driven)))
+        return DrivenJoints({}, choice=Choice('--drive', count, tuple(driven)))
     determined = motions.list_determined([*driven])
     given = [name for name in commanded if name in motions.names]
     declared = {
@@ -297,13 +299,13 @@ def _find_drive(
     for way in ways:
         is_complete = len(way) == len(driven) == motions.rank(way) and {*way} <= {*determined}
         if way and is_complete:
-            return Drive(driven, tuple(way))
+            return DrivenJoints(driven, tuple(way))
         if way is given and given:
             raise UsageError(
                 f'--command: expected {counted(len(driven), "independent joint")} of '
                 f'{", ".join(determined)}, found {", ".join(given)}'
             )
-    return Drive(driven, choice=Choice('--command', len(driven), tuple(determined)))
+    return DrivenJoints(driven, choice=Choice('--command', len(driven), tuple(determined)))
 
 
 def _list_above(robot: RobotDescription, name: str, own: Sequence[str]) -> list[str]:
@@ -320,7 +322,7 @@ def _list_above(robot: RobotDescription, name: str, own: Sequence[str]) -> list[
 
 
 def propose_couplings(
-    found: Found, chosen: Mapping[str, Motor], taken: Mapping[str, Any]
+    found: Found, chosen: Mapping[str, LoopMotor], taken: Mapping[str, Any]
 ) -> list[Coupling]:
     """
     Return the joints that rows connect, each group with its map.
@@ -329,7 +331,7 @@ def propose_couplings(
     :param taken: Joints of loops, which a row cannot have.
     :raises UsageError: If a row has a joint of a loop, or the rows of a group are dependent.
     """
-    groups: list[list[Row]] = []
+    groups: list[list[CouplingRow]] = []
     for row in found.rows:
         for name in row.weights:
             if name in taken:
@@ -348,7 +350,7 @@ def propose_couplings(
 
 
 def _solve_rows(
-    rows: Sequence[Row], driven: Mapping[str, Motor], chosen: Mapping[str, Motor]
+    rows: Sequence[CouplingRow], driven: Mapping[str, LoopMotor], chosen: Mapping[str, LoopMotor]
 ) -> Coupling:
     joints = tuple(dict.fromkeys(name for row in rows for name in row.weights))
     own = {name: motor for name, motor in chosen.items() if name in joints} or {
@@ -358,8 +360,8 @@ def _solve_rows(
     leaders = [name for name in joints if all(next(iter(r.weights)) != name for r in rows)]
     is_free = not own and all(row.motor is None for row in rows)
     if is_free and missing == len(leaders) > 0:
-        own, missing = {name: Motor(f'{name}_motor') for name in leaders}, 0
-    whole = [*rows, *(Row(name, {name: 1.0}, 0.0, motor) for name, motor in own.items())]
+        own, missing = {name: LoopMotor(f'{name}_motor') for name in leaders}, 0
+    whole = [*rows, *(CouplingRow(name, {name: 1.0}, 0.0, motor) for name, motor in own.items())]
     motors = tuple(row.motor for row in whole if row.motor is not None)
     table = np.array([[row.weights.get(name, 0.0) for name in joints] for row in whole])
     if missing > 0:

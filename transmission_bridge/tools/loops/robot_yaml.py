@@ -21,11 +21,11 @@ from transmission_bridge.tools.loops.found import (
     Frame,
     JOINT,
     LINK,
-    Motor,
+    LoopMotor,
     read_list,
     require_name,
 )
-from transmission_bridge.transmissions.linkage.tree import LoopType
+from transmission_bridge.transmissions.linkage import LoopType
 
 #: Types of loops by their names in the file.
 _TYPES: dict[str, LoopType] = {'3d': 'point', '6d': 'weld'}
@@ -57,7 +57,7 @@ def read_robot_yaml(robot: RobotDescription, content: Any, file: str) -> Found:
         one, other = (Frame(require_name(each, links, LINK, where)) for each in names)
         loops.append(FoundLoop(f'loop_{number}', type_, (one, other)))
     driven = {
-        require_name(each, below, JOINT, f"'{file}': name_mot"): Motor(f'{each}_motor')
+        require_name(each, below, JOINT, f"'{file}': name_mot"): LoopMotor(f'{each}_motor')
         for each in read_list(content, 'name_mot', file)
     }
     replaced = zip(

@@ -11,12 +11,12 @@ import re
 from xml.sax.saxutils import quoteattr
 
 from transmission_bridge.description import load_description, RobotDescription
-from transmission_bridge.description.number_editor import Edit, EditableText
+from transmission_bridge.description.document import Edit, EditableText
 from transmission_bridge.tools.cli import UsageError
-from transmission_bridge.tools.loops.found import Found, Frame, Motor
-from transmission_bridge.tools.loops.proposal import Coupling, Mechanism, TOLERANCES
+from transmission_bridge.tools.loops.found import Found, Frame, LoopMotor
+from transmission_bridge.tools.loops.proposal import Coupling, ProposedMechanism, TOLERANCES
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.linkage.tree import Loop
+from transmission_bridge.transmissions.linkage import Loop
 from transmission_bridge.types import Array
 
 #: The hardware of a new ``<ros2_control>``, which the user has to replace.
@@ -52,7 +52,7 @@ def add_frames(data: bytes, found: Found) -> tuple[bytes, list[Loop]]:
 
 
 def add_transmissions(
-    data: bytes, mechanisms: Sequence[Mechanism], couplings: Sequence[Coupling]
+    data: bytes, mechanisms: Sequence[ProposedMechanism], couplings: Sequence[Coupling]
 ) -> bytes:
     """
     Add the transmissions to a ``<ros2_control>`` that has their joints, or to a new one.
@@ -161,7 +161,7 @@ def _block_lines(name: str, joints: Sequence[str], lines: Iterable[str]) -> Iter
     yield '</ros2_control>'
 
 
-def _member_lines(joints: Sequence[str], motors: Sequence[tuple[Motor, str]]) -> Iterator[str]:
+def _member_lines(joints: Sequence[str], motors: Sequence[tuple[LoopMotor, str]]) -> Iterator[str]:
     for number, (motor, turned) in enumerate(motors, 1):
         yield f'  <actuator name={quoteattr(motor.name)} role="actuator{number}">'
         yield f'    <mechanical_reduction>{motor.reduction!r}</mechanical_reduction>'
@@ -172,7 +172,7 @@ def _member_lines(joints: Sequence[str], motors: Sequence[tuple[Motor, str]]) ->
         yield f'  <joint name={quoteattr(joint)} role="joint{number}"/>'
 
 
-def _linkage_lines(mechanism: Mechanism, name: str) -> Iterator[str]:
+def _linkage_lines(mechanism: ProposedMechanism, name: str) -> Iterator[str]:
     drive = mechanism.drive
     yield f'<transmission name="{name}">'
     yield '  <plugin>transmission_bridge/LinkageTransmission</plugin>'

@@ -15,20 +15,26 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.description.effective_limits import effective_limits
-from transmission_bridge.description.specs import RejectedTransmission, TransmissionSpec
+from transmission_bridge.description import (
+    effective_limits,
+    RejectedTransmission,
+    TransmissionSpec,
+)
 from transmission_bridge.errors import counted, UnknownNameError
-from transmission_bridge.kinematics.ratios import find_ratios
+from transmission_bridge.kinematics import compute_ratios
 from transmission_bridge.tools.cli import Console, Exit, optional, printable
 from transmission_bridge.tools.files import check_output, write_output
 from transmission_bridge.tools.plot.figure import format_of, picture
 from transmission_bridge.tools.robot import robot_of_command
 from transmission_bridge.tools.units import actuator_unit, joint_unit, UNKNOWN_UNIT
-from transmission_bridge.transmissions import RobotTransmissions, Transmission
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.tunable import ParameterPath
-from transmission_bridge.transmissions.units import ActuatorUnits
+from transmission_bridge.transmissions import (
+    Binding,
+    Domain,
+    ParameterPath,
+    RobotTransmissions,
+    Transmission,
+)
+from transmission_bridge.transmissions.robot import ActuatorUnits
 from transmission_bridge.types import Array
 
 # -- Blocks: the joints, actuators, numbers and curves of each transmission ----------------------
@@ -89,7 +95,9 @@ def make_curves(robot: RobotTransmissions, binding: Binding) -> tuple[Curves, ..
     domain = getattr(transmission, 'domain', None)
     if not isinstance(domain, Domain):
         return ()
-    limits = {each.name: effective_limits(robot.robot, each.name) for each in binding.spec.joints}
+    limits = {
+        each.name: effective_limits(robot.description, each.name) for each in binding.spec.joints
+    }
     joints = (*limits, *transmission.passive_joints)
     actuators = tuple(member.name for member in binding.spec.actuators)
     ends, by_joint = np.array([domain.lower, domain.upper]), domain.space == 'joint'
@@ -97,9 +105,9 @@ def make_curves(robot: RobotTransmissions, binding: Binding) -> tuple[Curves, ..
         ends, by_joint = np.sort(transmission.actuator_to_joint('position', ends), axis=0), True
     if not np.isfinite(ends).all():
         return ()
-    middle = ends.mean(axis=0) if by_joint else _find_reachable_middle(transmission, *ends)
+    middle = ends.mean(axis=0) if by_joint else _compute_reachable_middle(transmission, *ends)
     mapped = transmission.joint_to_actuator if by_joint else transmission.actuator_to_joint
-    joint_units = {joint_unit(robot.robot, name) for name in joints}
+    joint_units = {joint_unit(robot.description, name) for name in joints}
     unit = joint_units.pop() if len(joint_units) == 1 else UNKNOWN_UNIT
     driver, scale = _find_driver_unit(robot, binding)
     ours, others = (joints, actuators) if by_joint else (actuators, joints)
@@ -112,7 +120,7 @@ def make_curves(robot: RobotTransmissions, binding: Binding) -> tuple[Curves, ..
         at[:, place] = np.linspace(ends[0, place], ends[1, place], POINTS)
         other_positions = mapped('position', at)
         if by_joint:
-            ratios = find_ratios(transmission, other_positions).inverse
+            ratios = compute_ratios(transmission, other_positions).inverse
         else:
             ratios = transmission.jacobian(at)
         held = dict(zip(ours, (middle / own).tolist(), strict=False))
@@ -127,7 +135,7 @@ def make_curves(robot: RobotTransmissions, binding: Binding) -> tuple[Curves, ..
                 limits=bounds[moved],
                 other_limits=tuple(bounds[name] for name in others[:MOST_CURVES]),
                 held=held,
-                unit=joint_unit(robot.robot, moved) if by_joint else driver,
+                unit=joint_unit(robot.description, moved) if by_joint else driver,
                 other_unit=driver if by_joint else unit,
                 left_out=others[MOST_CURVES:],
             )
@@ -141,10 +149,10 @@ def _find_driver_unit(robot: RobotTransmissions, binding: Binding) -> tuple[str,
     first = units[0].position
     if first.text and all(each.position == first for each in units):
         return first.text, first.scale
-    return actuator_unit(robot.robot, binding), 1.0
+    return actuator_unit(robot.description, binding), 1.0
 
 
-def _find_reachable_middle(transmission: Transmission, lower: Array, upper: Array) -> Array:
+def _compute_reachable_middle(transmission: Transmission, lower: Array, upper: Array) -> Array:
     """Return the reachable position closest to the middle."""
     middle = 0.5 * (lower + upper)
     tries = np.random.default_rng(0).uniform(lower, upper, (TRIES, len(middle)))
@@ -229,7 +237,7 @@ def _make_block(robot: RobotTransmissions, binding: Binding) -> Block:
             continue
         unit = each.unit
         if owner[:1] == ('joints',) and name == 'offset':
-            unit = joint_unit(robot.robot, owner[1])
+            unit = joint_unit(robot.description, owner[1])
         text = f'{name} {each.value:.6g} {unit}'.removesuffix(UNKNOWN_UNIT).rstrip()
         texts.setdefault(owner, []).append(text)
     for path in texts:  # reductions and offsets first
@@ -296,7 +304,7 @@ def _plot_columns(axes: Any, x: Array, columns: Array, names: Sequence[str] = ()
         axes.plot(x, column, color=_LINES[number], ls=style, lw=1.2, label=label)
 
 
-def _find_axis_range(values: Array) -> tuple[float, float]:
+def _compute_axis_range(values: Array) -> tuple[float, float]:
     """Return the ends of an axis, with a margin that exceeds rounding errors."""
     known = values[np.isfinite(values)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
@@ -350,7 +358,7 @@ def draw_curves(position: Any, ratio: Any, title: str, curves: Curves) -> None:
         axes.tick_params(labelsize=6.5)
         axes.ticklabel_format(useOffset=False)
         axes.grid(True, color='#e2e2e2', lw=0.5)
-    ratio.set_ylim(*_find_axis_range(ratios))
+    ratio.set_ylim(*_compute_axis_range(ratios))
     for number, bounds in enumerate(curves.other_limits):
         for bound in filter(math.isfinite, bounds):
             position.axhline(bound, color=_LINES[number], lw=1.0, ls=':')
@@ -496,12 +504,12 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         if name not in names:
             raise UnknownNameError('transmission', name, names)
     # Without characters that a file name cannot contain.
-    stem = re.sub(r'[^\w.-]+', '_', robot.robot.name).strip('._')[:100] or 'robot'
+    stem = re.sub(r'[^\w.-]+', '_', robot.description.name).strip('._')[:100] or 'robot'
     output = options.output or f'{stem}.svg'
     check_output(output, force=options.force)
     blocks = make_blocks(robot, options.transmission or names)
     passed = () if options.transmission else robot.pass_through
-    image = render_diagram(robot.robot.name, blocks, passed, format_of(output))
+    image = render_diagram(robot.description.name, blocks, passed, format_of(output))
     write_output(output, image, force=options.force)
     console.out.line(f'written to {printable(output)}')
     rejected = sum(block.is_rejected for block in blocks)

@@ -13,7 +13,7 @@ from urllib.parse import urlunsplit
 from transmission_bridge.tools.cli import clean_end, Console, Exit, optional, UsageError
 from transmission_bridge.tools.files import check_output
 from transmission_bridge.tools.robot import bridge_setup, read_robot_file
-from transmission_bridge.tools.tune.gate import Gate
+from transmission_bridge.tools.tune.gate import RequestGuard
 from transmission_bridge.tools.tune.live import BridgeRobot
 from transmission_bridge.tools.tune.robots import FileRobot
 from transmission_bridge.tools.tune.server import open_server
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         packages=Packages(options.package_path),
     )
     robot = _open_robot(options)
-    gate = Gate(name)
+    gate = RequestGuard(name)
     server = open_server(gate, host, options.port, 'transmission_bridge tune')
     try:
         session = TuneSession(server, robot, settings, PageView)

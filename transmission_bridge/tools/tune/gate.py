@@ -67,7 +67,7 @@ class Reply:
     cookie: str = ''
 
 
-class Gate:
+class RequestGuard:
     """
     Accepts or rejects requests.
 
@@ -79,7 +79,9 @@ class Gate:
         self.code = secrets.token_hex(8)
         self._names = {'localhost', host.lower()}
 
-    def find_rejection(self, target: str, headers: Mapping[str, str], port: int) -> Reply | None:
+    def describe_rejection(
+        self, target: str, headers: Mapping[str, str], port: int
+    ) -> Reply | None:
         """
         Return the reply to a rejected request, ``None`` if the request is accepted.
 

@@ -15,16 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge import DriverUnits, load_transmissions
 from transmission_bridge.bridge.options import BridgeOptions, PREFIX, split_pairs
-from transmission_bridge.bridge.robot import make_robot_maps
-from transmission_bridge.bridge.state_plan import NamePlan
-from transmission_bridge.bridge.states import States
-from transmission_bridge.bridge.turns import find_wrap_periods, TurnPlan
+from transmission_bridge.bridge.states import list_wrap_periods, NamePlan, States, TurnPlan
 from transmission_bridge.description import load_description
-from transmission_bridge.description.source import MAX_BYTES
+from transmission_bridge.description.document import MAX_BYTES
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
-from transmission_bridge.messages.joint_state import JointStateRecord, Layout
+from transmission_bridge.messages import JointStateRecord, Layout
 from transmission_bridge.tools.bridge_client import ACTIVE, BridgeClient, Received
 from transmission_bridge.tools.calibration.actions import HandActions
 from transmission_bridge.tools.calibration.hand import name_values
@@ -118,7 +115,7 @@ class BridgeRobot(BridgeClient):
         }
         try:
             options = BridgeOptions(**named)
-            robot, _ = make_robot_maps(load_description(data), options)
+            robot, _ = load_transmissions(load_description(data), options)
             known = None if self.model is None else self.model.original
             if self.model and self.visuals == data and _find_key(known) == _find_key(robot):
                 # Keeps the steps for undo, and the values that the restart has lost.
@@ -162,13 +159,13 @@ class BridgeRobot(BridgeClient):
         if self.model is None:
             return
         robot, options = self.model.robot, self._options
-        hand = make_hand(robot, find_wrap_periods(robot, options))
+        hand = make_hand(robot, list_wrap_periods(robot, options))
         names = {
-            topic: self._plans[0].find_driver_names(topic)
+            topic: self._plans[0].map_driver_names(topic)
             for topic in options.actuator_state_topics
         }
         feed = DriverFeed(self, hand, names)
-        self.calibration = HandActions(hand, {}, feed.find_obstacle)
+        self.calibration = HandActions(hand, {}, feed.describe_obstacle)
         topics = dict(self._receivers)
         for topic, receive in feed.receivers.items():
             own = topics.get(topic)
@@ -212,7 +209,7 @@ class BridgeRobot(BridgeClient):
             self._actuators.replace_plan(before[0], self._plans[0])
             self._commands.replace_plan(before[1], self._plans[1])
         newest, plan = self._commands.find_receipt_times(), self._plans[0]
-        shift = self._actuators.find_driver_shift(plan)
+        shift = self._actuators.compute_driver_shift(plan)
         with np.errstate(all='ignore'):
             # As in the bridge, another turn may fit the new numbers.
             actuators = self._actuators.read_values(now)
@@ -223,14 +220,14 @@ class BridgeRobot(BridgeClient):
         joints = self._joints.read_values(now)
         return RobotState(
             self._actuators.read_values(now),
-            np.full_like(joints, np.nan) if self.find_problem() else joints,
+            np.full_like(joints, np.nan) if self.describe_problem() else joints,
             now - self._actuators.find_receipt_times(),
             now - self._joints.find_receipt_times(),
             robot.joints_of(now - newest < _LIVE),
             target,
         )
 
-    def find_problem(self) -> str:
+    def describe_problem(self) -> str:
         """Return why the page does not show the present robot, empty if it does."""
         if not self.is_present:
             return f'the bridge {self.bridge} is not there; waiting for it'
@@ -239,7 +236,7 @@ class BridgeRobot(BridgeClient):
 
     def list_warnings(self) -> tuple[str, ...]:
         """Return the bridge's lifecycle state if it is not active, and its diagnostics."""
-        if self.report is None or self.find_problem():
+        if self.report is None or self.describe_problem():
             return ()
         state, name = self.report.state, f'{self.report.name}: '
         found = [f'{self.bridge} is {state}, not active'] if state != ACTIVE else []

@@ -19,14 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transmission_bridge.bridge.options import find_parameter_names, PREFIX, strip_prefixes
-from transmission_bridge.bridge.zeroing import find_zero_offsets
+from transmission_bridge.bridge.options import list_parameter_names, PREFIX, strip_prefixes
+from transmission_bridge.bridge.zeroing import compute_zero_offsets
 from transmission_bridge.errors import TransmissionBridgeError
 from transmission_bridge.tools.export import render_numbers
 from transmission_bridge.tools.units import joint_unit, UNKNOWN_UNIT
-from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.tunable import Tunable
+from transmission_bridge.transmissions import Binding, RobotTransmissions, Tunable
 from transmission_bridge.types import Array, Mask
 
 #: Seconds in which changes of the same numbers form one undo step, such as dragging a slider.
@@ -132,7 +130,7 @@ class TuneModel:
         self._aliases = dict(aliases or {})
         self._described = {
             name: tunable
-            for name, tunable in find_parameter_names(robot).tunables.items()
+            for name, tunable in list_parameter_names(robot).tunables.items()
             if not tunable.is_flag
         }
         self._of: dict[str, list[str]] = {}
@@ -164,7 +162,7 @@ class TuneModel:
         tunable = self.robot.parameters[name.removeprefix(PREFIX)]
         unit = tunable.unit
         if unit == UNKNOWN_UNIT and tunable.path[0] == 'joints':
-            unit = joint_unit(self.robot.robot, tunable.path[1])
+            unit = joint_unit(self.robot.description, tunable.path[1])
         return Number(name, unit, tunable)
 
     def find_value(self, name: str) -> float:
@@ -175,7 +173,7 @@ class TuneModel:
         """Return the value of a parameter in the description."""
         return self._described[name].value
 
-    def find_changes(self) -> dict[str, tuple[float, float]]:
+    def list_changes(self) -> dict[str, tuple[float, float]]:
         """Return the described and the current values that differ, by parameter."""
         if self._changed is None:
             self._changed = {
@@ -215,7 +213,7 @@ class TuneModel:
                 for row in binding.all_joints
                 if before[row] != after[row]
             ]
-            changes += _find_changed_ratios(binding, *ratios)
+            changes += _list_changed_ratios(binding, *ratios)
         return Preview(tuned, tuple(shifts), tuple(changes))
 
     def accept_values(self, values: Mapping[str, float]) -> None:
@@ -263,8 +261,8 @@ class TuneModel:
         :param before: The values before the change.
         :param after: The values after the change.
         :param now: Time [s].
-        :param placed: Joints that were placed (:meth:`find_placing_offsets`): by name the joint
-            position and the actuator positions, which :meth:`find_reversal` keeps.
+        :param placed: Joints that were placed (:meth:`compute_placing_offsets`): by name the joint
+            position and the actuator positions, which :meth:`compute_reversal` keeps.
         """
         self._undone.clear()
         then, first, last = self._done[-1] if self._done else (-math.inf, {}, {})
@@ -275,7 +273,7 @@ class TuneModel:
         del self._done[:-_MOST_STEPS]
         self._placed.update(placed or {})
 
-    def find_step_values(self, *, is_back: bool) -> Mapping[str, float]:
+    def list_step_values(self, *, is_back: bool) -> Mapping[str, float]:
         """
         Return the values that undo the last step, or redo the last undone step.
 
@@ -286,13 +284,13 @@ class TuneModel:
         return self._done[-1][1] if is_back else self._undone[-1][2]
 
     def finish_step(self, *, is_back: bool) -> None:
-        """Record that the values of :meth:`find_step_values` are set."""
+        """Record that the values of :meth:`list_step_values` are set."""
         steps = [self._done, self._undone]
         steps[is_back].append(steps[not is_back].pop())
 
     # -- proposals -------------------------------------------------------------------------------
 
-    def find_placing_offsets(
+    def compute_placing_offsets(
         self, wanted: Mapping[str, float], actuators: Array, held: Mask, max_velocity: float
     ) -> dict[str, float]:
         """
@@ -303,14 +301,14 @@ class TuneModel:
             ``(3, n_actuators)``.
         :param held: Mask of the joints that are commanded, shape ``(n_joints,)``.
         :param max_velocity: Speed above which a joint is moving [rad/s or m/s].
-        :raises MessageError: As :func:`find_zero_offsets`.
+        :raises MessageError: As :func:`compute_zero_offsets`.
         """
-        changes = find_zero_offsets(
+        changes = compute_zero_offsets(
             self.robot, wanted, actuators, held=held, max_velocity=max_velocity
         )
         return {PREFIX + each.tunable.name: each.new for each in changes}
 
-    def find_reversal(self, joint: str, position: Array) -> dict[str, float]:
+    def compute_reversal(self, joint: str, position: Array) -> dict[str, float]:
         """
         Return the change of sign that reverses the direction of a joint.
 
@@ -366,19 +364,19 @@ class TuneModel:
                 continue
             at_rest = np.vstack([position, np.zeros((2, len(position)))])
             held = np.zeros(len(now), dtype=bool)
-            changes = find_zero_offsets(
+            changes = compute_zero_offsets(
                 tuned, {joint: wanted}, at_rest, held=held, max_velocity=math.inf
             )
             kept.update({PREFIX + each.tunable.name: each.new for each in changes})
         return kept
 
-    def find_reset_values(self, transmission: str) -> dict[str, float]:
+    def list_reset_values(self, transmission: str) -> dict[str, float]:
         """
         Return the described values of the numbers that differ from the description.
 
         :raises NotPossible: If no number differs.
         """
-        changed = self.find_changes()
+        changed = self.list_changes()
         values = {name: changed[name][0] for name in self._of[transmission] if name in changed}
         if not values:
             raise NotPossible('all numbers have the values of the URDF')
@@ -395,7 +393,7 @@ class TuneModel:
         :param node: The bridge in a parameter file; empty if no bridge is known.
         :raises ParameterError: If a number cannot be written.
         """
-        changed = self.find_changes()
+        changed = self.list_changes()
         entries = [
             (each.transmission, [(each.path, changed[name][1], f'{each.value!r} in the URDF')])
             for name in changed
@@ -420,7 +418,7 @@ def _compute_ratios(robot: RobotTransmissions, binding: Binding, position: Array
     return np.asarray(robot.transmissions[binding.spec.name].jacobian(at))[: len(binding.joints)]
 
 
-def _find_changed_ratios(binding: Binding, before: Array, after: Array) -> Iterable[RatioChange]:
+def _list_changed_ratios(binding: Binding, before: Array, after: Array) -> Iterable[RatioChange]:
     noise = _ROUNDING * max(np.nan_to_num(np.abs(each)).max() for each in (before, after))
     for row, joint in enumerate(binding.spec.joints):
         for column, actuator in enumerate(binding.spec.actuators):

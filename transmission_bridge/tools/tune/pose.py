@@ -10,11 +10,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from transmission_bridge.description.specs import JointSpec, RobotDescription
+from transmission_bridge.description import JointSpec, RobotDescription
 from transmission_bridge.errors import DescriptionError
-from transmission_bridge.kinematics.joint import Joint, JointError
-from transmission_bridge.kinematics.tree import (
+from transmission_bridge.kinematics import (
+    Joint,
     joint_from_spec,
+    JointError,
     JointSource,
     KinematicTree,
     number_joints,
@@ -131,7 +132,7 @@ def _find_joint_sources(robot: RobotDescription) -> dict[str, tuple[str, float, 
     leaders = number_joints(joint for spec in own if (joint := _make_joint(spec)) is not None)
     name_at = {joint.position_offset: joint.name for joint in leaders}
     try:
-        found: Mapping[str, JointSource] = KinematicTree(robot.joints).find_sources(leaders)
+        found: Mapping[str, JointSource] = KinematicTree(robot.joints).list_sources(leaders)
     except (DescriptionError, JointError):  # joints that mimic each other cannot move
         return {}
     return {

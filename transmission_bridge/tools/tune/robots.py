@@ -63,13 +63,13 @@ def list_limits(robot: RobotDescription) -> dict[str, Limits]:
     return found
 
 
-def find_start_position(robot: RobotTransmissions) -> Array:
+def compute_start_position(robot: RobotTransmissions) -> Array:
     """
     Return the actuator positions at the motors [rad or m] with the joints at zero.
 
     If the limits of a joint exclude zero, the nearest limit is used.
     """
-    limits = list_limits(robot.robot)
+    limits = list_limits(robot.description)
     ends = [limits.get(name, (0.0, 0.0, '')) for name in robot.joint_names]
     with np.errstate(all='ignore'):
         position = robot.joint_to_actuator('position', [min(max(0.0, a), b) for a, b, _ in ends])
@@ -104,7 +104,7 @@ class FileRobot:
         self._model.accept_values(numbers)
         self.model: TuneModel | None = self._model
         self.visuals = description
-        self._position = find_start_position(robot)
+        self._position = compute_start_position(robot)
 
     def spin_for(self, seconds: float) -> None:
         """Wait."""
@@ -122,7 +122,7 @@ class FileRobot:
         with np.errstate(all='ignore'):
             return self._model.robot.actuator_to_joint('position', position)
 
-    def find_problem(self) -> str:
+    def describe_problem(self) -> str:
         """Return an empty text: a robot from a file is always present."""
         return ''
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.description.specs import RobotDescription
-from transmission_bridge.description.visuals import load_visuals
+from transmission_bridge.description import RobotDescription
+from transmission_bridge.description.document import load_visuals
 from transmission_bridge.tools.cli import optional
 from transmission_bridge.tools.tune.pose import LinkPoses
 from transmission_bridge.tools.tune.robots import list_limits
@@ -70,7 +70,7 @@ class RobotScene:
         by_link: dict[str, list[Shape]] = {}
         for shape in shapes:
             by_link.setdefault(shape.link, []).append(shape)
-        points = self._find_extent(robot, by_link)
+        points = self._compute_extent(robot, by_link)
         low, high = points.min(axis=0), points.max(axis=0)
         self._centre = 0.5 * (low + high)
         radius = float(max(np.linalg.norm(points - self._centre, axis=1).max(), 0.05))
@@ -94,7 +94,9 @@ class RobotScene:
             self._ghost = _RobotBody(server, '/ghost', self.poses, by_link, radius, None)
         self._unknown: Mask = np.zeros(len(self.poses.links), dtype=bool)
 
-    def _find_extent(self, robot: RobotDescription, by_link: Mapping[str, list[Shape]]) -> Array:
+    def _compute_extent(
+        self, robot: RobotDescription, by_link: Mapping[str, list[Shape]]
+    ) -> Array:
         """Return points of the robot at rest, and origins of its links in random poses."""
         rest, _ = self.poses({})
         points = [np.zeros((1, 3)), rest[:, :3, 3]]

@@ -14,13 +14,13 @@ import socket
 from typing import Any
 
 from transmission_bridge.tools.cli import optional, UsageError
-from transmission_bridge.tools.tune.gate import Gate, HEADERS
+from transmission_bridge.tools.tune.gate import HEADERS, RequestGuard
 
 #: Seconds until the server must have answered its own request.
 _PATIENCE = 5.0
 
 
-def open_server(gate: Gate, host: str, port: int, label: str) -> Any:
+def open_server(gate: RequestGuard, host: str, port: int, label: str) -> Any:
     """
     Return a running :class:`viser.ViserServer`; the gate checks every request to it.
 
@@ -77,7 +77,7 @@ def _accept_values_only() -> None:
 
 
 @contextmanager
-def _guard_server(gate: Gate) -> Iterator[None]:
+def _guard_server(gate: RequestGuard) -> Iterator[None]:
     """Put the gate in front of a server that viser opens in this context."""
     sockets = optional('websockets.asyncio.server', 'tune')
     http = optional('websockets.http11', 'tune')
@@ -87,7 +87,7 @@ def _guard_server(gate: Gate) -> Iterator[None]:
     def serve_gated(*arguments: Any, process_request: Callable[..., Any], **options: Any) -> Any:
         def checked(connection: Any, request: Any) -> Any:
             port = connection.local_address[1]
-            reply = gate.find_rejection(request.path, request.headers, port)
+            reply = gate.describe_rejection(request.path, request.headers, port)
             if reply is None:
                 response = process_request(connection, request)
                 if response is not None:

@@ -112,7 +112,7 @@ class TuneSession:
             self.scene.remove_nodes()
         self.scene = RobotScene(
             self._server,
-            model.robot.robot,
+            model.robot.description,
             self.robot.visuals,
             self.settings.packages,
             lambda client, joint: self.post_task(lambda: self._views[client].select_joint(joint)),

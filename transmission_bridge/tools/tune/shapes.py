@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transmission_bridge.description.visuals import Color, VisualSpec
+from transmission_bridge.description.document import Color, VisualSpec
 from transmission_bridge.errors import shown
-from transmission_bridge.kinematics.spatial import transform_from_pose
+from transmission_bridge.spatial import transform_from_pose
 from transmission_bridge.tools.cli import optional, UsageError
 
 #: Largest size of a mesh file in bytes, and largest numbers of triangles of a mesh and a robot.
@@ -33,7 +33,7 @@ _GREY: Color = (0.72, 0.74, 0.77, 1.0)
 _SUBDIVISIONS, _SIDES = 3, 32
 
 
-class ShapeError(Exception):
+class MeshError(Exception):
     """A visual that cannot be drawn; the message is the reason."""
 
 
@@ -77,18 +77,18 @@ class Packages:
         Other addresses are rejected: a description comes from the network, and must not open
         arbitrary files of this machine.
 
-        :raises ShapeError: If the address is not of this form, leaves its package, or the package
+        :raises MeshError: If the address is not of this form, leaves its package, or the package
             is not installed.
         """
         if not uri.startswith(_SCHEME):
-            raise ShapeError(f'{shown(uri)} is not in a package (package://NAME/FILE)')
+            raise MeshError(f'{shown(uri)} is not in a package (package://NAME/FILE)')
         # Some robots have a third slash.
         name, *parts = PurePosixPath(uri.removeprefix(_SCHEME).lstrip('/')).parts or ('',)
         if '..' in parts or not parts or '\0' in uri:
-            raise ShapeError(f'{shown(uri)} is not a file in a package')
+            raise MeshError(f'{shown(uri)} is not a file in a package')
         folder = self._folders.get(name) or _find_share_folder(name)
         if folder is None:
-            raise ShapeError(
+            raise MeshError(
                 f'package {shown(name)} is not installed: source its workspace, or use '
                 '--package-path NAME=FOLDER'
             )
@@ -121,8 +121,8 @@ def load_shapes(
             found = list(_make_shapes(visual, packages, files))
             count = sum(len(shape.faces) for shape in found)
             if count > left:
-                raise ShapeError(f'the robot has more than {MOST_TRIANGLES} triangles')
-        except ShapeError as error:
+                raise MeshError(f'the robot has more than {MOST_TRIANGLES} triangles')
+        except MeshError as error:
             reasons.setdefault(visual.link, str(error))
             continue
         left -= count
@@ -153,7 +153,7 @@ def _make_shapes(
 def _make_primitive(kind: str, size: tuple[float, ...]) -> Any:
     creation = optional('trimesh.creation', 'tune')
     if not all(np.isfinite(size)) or min(size) <= 0.0:
-        raise ShapeError(f'a {kind} of size {size} cannot be drawn')
+        raise MeshError(f'a {kind} of size {size} cannot be drawn')
     if kind == 'box':
         return creation.box(extents=size)
     if kind == 'sphere':
@@ -169,14 +169,14 @@ def _read_mesh(path: Path) -> list[tuple[Any, Color | None]]:
     trimesh = optional('trimesh', 'tune')
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
-        raise ShapeError(f'{shown(path.name)} is not one of {", ".join(_SUFFIXES)}')
+        raise MeshError(f'{shown(path.name)} is not one of {", ".join(_SUFFIXES)}')
     try:
         with path.open('rb') as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise ShapeError(f'{shown(str(path))} cannot be read: {error.strerror}') from None
+        raise MeshError(f'{shown(str(path))} cannot be read: {error.strerror}') from None
     if len(data) > MOST_BYTES:
-        raise ShapeError(f'{shown(path.name)} has more than {MOST_BYTES >> 20} MiB')
+        raise MeshError(f'{shown(path.name)} has more than {MOST_BYTES >> 20} MiB')
     try:
         # Without access to other files.
         nothing = optional('trimesh.resolvers', 'tune').ZipResolver({})
@@ -185,16 +185,16 @@ def _read_mesh(path: Path) -> list[tuple[Any, Color | None]]:
         )
         parts = [(mesh, _find_color(mesh)) for mesh in scene.dump() if hasattr(mesh, 'faces')]
     except Exception as error:  # the readers of the formats raise any type
-        raise ShapeError(
+        raise MeshError(
             f'{shown(path.name)} cannot be read: {type(error).__name__}: {error}'
         ) from None
     count = sum(len(mesh.faces) for mesh, _ in parts)
     if not count:
-        raise ShapeError(f'{shown(path.name)} contains no triangles')
+        raise MeshError(f'{shown(path.name)} contains no triangles')
     if count > MOST_EACH:
-        raise ShapeError(f'{shown(path.name)} has more than {MOST_EACH} triangles')
+        raise MeshError(f'{shown(path.name)} has more than {MOST_EACH} triangles')
     if not all(np.isfinite(mesh.vertices).all() for mesh, _ in parts):
-        raise ShapeError(f'{shown(path.name)} has vertices that are not finite')
+        raise MeshError(f'{shown(path.name)} has vertices that are not finite')
     return parts
 
 

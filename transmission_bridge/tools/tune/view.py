@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from transmission_bridge.bridge.zeroing import find_zeroable_joints
-from transmission_bridge.description.values import INFINITE, parse_number
+from transmission_bridge.bridge.zeroing import list_zeroable_joints
+from transmission_bridge.description.document import INFINITE, parse_number
 from transmission_bridge.errors import shortened, TransmissionBridgeError
 from transmission_bridge.tools.calibration.page import describe_tab
 from transmission_bridge.tools.cli import UsageError
@@ -34,8 +34,7 @@ from transmission_bridge.tools.tune.robots import FileRobot, Limits, list_limits
 from transmission_bridge.tools.tune.session import TuneSession
 from transmission_bridge.tools.tune.texts import escape_text, format_note, PageUnits, shorten_label
 from transmission_bridge.tools.units import UNKNOWN_UNIT
-from transmission_bridge.transmissions.binding import Binding
-from transmission_bridge.transmissions.tunable import Tunable
+from transmission_bridge.transmissions import Binding, Tunable
 from transmission_bridge.types import Array
 
 #: Rows of the table of joints.
@@ -75,7 +74,7 @@ class _Question(NamedTuple):
     wanted: Mapping[str, float] = {}
 
 
-def find_slider_span(tunable: Tunable, unit: str) -> tuple[float, float] | None:
+def compute_slider_span(tunable: Tunable, unit: str) -> tuple[float, float] | None:
     """
     Return the ends of a slider for a number: around its value, inside its range.
 
@@ -133,7 +132,7 @@ class PageView:
     def rebuild_widgets(self) -> None:
         """Reset choices and input, because the robot has changed."""
         model = self._session.robot.model
-        self._limits = {} if model is None else list_limits(model.robot.robot)
+        self._limits = {} if model is None else list_limits(model.robot.description)
         self._choices: dict[str, str] = {}
         for binding in () if model is None else model.robot.bindings:
             spec = binding.spec
@@ -195,7 +194,7 @@ class PageView:
             first = format_note('From a file, without a robot: the sliders move it.', 'dim')
         if not session.settings.may_change:
             first = format_note('Read-only page.', 'dim')
-        if problem := robot.find_problem():
+        if problem := robot.describe_problem():
             first = texts.GONE + format_note(problem, 'bad')
         head.add_text(first + texts.format_notes(robot.list_warnings(), most=3))
         shown = next((text for text, name in self._choices.items() if name == self._chosen), '-')
@@ -245,7 +244,7 @@ class PageView:
                 self._show_change()
                 steps = ('Undo', 'Redo', 'As in the URDF')
                 tune.add_widget('button_group', 'steps', self._handle_step, options=steps)
-                every = dict.fromkeys(find_zeroable_joints(model.robot), 0.0)
+                every = dict.fromkeys(list_zeroable_joints(model.robot), 0.0)
                 text = 'Zero all joints of the robot here'
                 tune.add_widget('button', text, lambda _: self._ask_to_place(every), color='gray')
             elif binding.spec.type:
@@ -327,7 +326,7 @@ class PageView:
             elif what == 'Turns wrong':
                 self._question = _Question(
                     f'Reverse the direction of {joint}?',
-                    lambda now: model.find_reversal(joint, now.actuators[0]),
+                    lambda now: model.compute_reversal(joint, now.actuators[0]),
                 )
             else:
                 try:
@@ -368,7 +367,7 @@ class PageView:
             )
             span, value = self._spans.get(name), tunable.value
             if span is None or not span[0] <= value <= span[1]:
-                span = find_slider_span(tunable, unit)
+                span = compute_slider_span(tunable, unit)
             if span is not None:
                 # The ends stay the same during dragging.
                 self._spans[name] = span
@@ -403,7 +402,9 @@ class PageView:
         model = self._model
         self._question = _Question(
             f'Set the position of {shortened(list(wanted), show=str)}?',
-            lambda now: model.find_placing_offsets(wanted, now.actuators, now.commanded, _MOVING),
+            lambda now: model.compute_placing_offsets(
+                wanted, now.actuators, now.commanded, _MOVING
+            ),
             wanted,
         )
 
@@ -411,11 +412,11 @@ class PageView:
         model, transmission = self._model, self._chosen
         if what == 'As in the URDF':
             title = f'Set the numbers of {transmission} as in the URDF?'
-            self._question = _Question(title, lambda _: model.find_reset_values(transmission))
+            self._question = _Question(title, lambda _: model.list_reset_values(transmission))
             return
         self._question, is_back = None, what == 'Undo'
         try:
-            values = model.find_step_values(is_back=is_back)
+            values = model.list_step_values(is_back=is_back)
         except TransmissionBridgeError as error:
             self._set_message(str(error), 'bad')
         else:
@@ -427,7 +428,7 @@ class PageView:
         """Input that was not sent to the robot yet."""
         return {name: text for name, text in self._draft.items() if self._sent.get(name) != text}
 
-    def _find_pending_values(self) -> tuple[_Question | None, Mapping[str, float]]:
+    def _read_pending_values(self) -> tuple[_Question | None, Mapping[str, float]]:
         """
         Return the question and its new numbers, or ``None`` and the numbers of the input.
 
@@ -460,7 +461,7 @@ class PageView:
         content = format_note(text if n_starts == self._session.robot.n_starts else '', kind)
         is_possible = False
         try:
-            question, values = self._find_pending_values()
+            question, values = self._read_pending_values()
         except (TransmissionBridgeError, ValueError) as error:
             content = format_note(str(error), 'bad')
         else:
@@ -500,7 +501,7 @@ class PageView:
         # The present state, not the state when the question appeared.
         self._state = session.robot.read_state()
         try:
-            question, values = self._find_pending_values()
+            question, values = self._read_pending_values()
         except (TransmissionBridgeError, ValueError):
             return  # the page shows the reason
         if not values or (question is None) != (what == 'Apply'):
@@ -548,7 +549,7 @@ class PageView:
     def _show_robot_tab(self) -> None:
         model, state, panel = self._model, self._state, self._robot
         scene, robot = self._session.scene, model.robot
-        changed, n_joints = len(model.find_changes()), len(robot.joint_names)
+        changed, n_joints = len(model.list_changes()), len(robot.joint_names)
         unknown = [robot.joint_names[each] for each in np.flatnonzero(np.isnan(state.joints[0]))]
         lines = [(f'{n_joints} joints, {len(robot.transmissions)} transmissions', 'dim')]
         lines += [(f'{changed} numbers differ from the URDF', 'care' if changed else 'dim')]

@@ -10,14 +10,14 @@ import pickle
 
 import numpy as np
 
-from transmission_bridge.transmissions.conformance.samples import opposite_direction, Subject
-from transmission_bridge.transmissions.interfaces import (
+from transmission_bridge.interfaces import (
     Direction,
     DIRECTIONS,
     INTERFACES,
     interfaces_of,
     Quantity,
 )
+from transmission_bridge.transmissions.conformance.samples import opposite_direction, Subject
 from transmission_bridge.transmissions.report import MapReport
 from transmission_bridge.transmissions.transmission import API_VERSION, overrides_of
 from transmission_bridge.types import Array

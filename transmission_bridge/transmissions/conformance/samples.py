@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.interfaces import (
+from transmission_bridge.interfaces import (
     ACTUATOR_TO_JOINT,
     Direction,
     JOINT_TO_ACTUATOR,
 )
+from transmission_bridge.transmissions.domain import Domain
 from transmission_bridge.transmissions.mechanism_transmission import (
     LARGEST_MAX_GAIN,
     MechanismTransmission,

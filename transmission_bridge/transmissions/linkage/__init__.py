@@ -1,4 +1,37 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Closed mechanisms from the joints and links of the URDF."""
+"""Linkages: loops, their assemblies, and the structure of their motion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from transmission_bridge.lazy import import_lazily
+
+if TYPE_CHECKING:
+    from transmission_bridge.transmissions.linkage.component import (
+        group_joints as group_joints,
+        LinkageSpec as LinkageSpec,
+        make_system as make_system,
+    )
+    from transmission_bridge.transmissions.linkage.structure import (
+        share_of_rank as share_of_rank,
+        Structure as Structure,
+    )
+    from transmission_bridge.transmissions.linkage.tree import (
+        JointTree as JointTree,
+        linkage_joints as linkage_joints,
+        Loop as Loop,
+        LOOP_TYPES as LOOP_TYPES,
+        LoopType as LoopType,
+    )
+
+__all__, __getattr__ = import_lazily(
+    __name__,
+    {
+        'component': ['LinkageSpec', 'group_joints', 'make_system'],
+        'structure': ['Structure', 'share_of_rank'],
+        'tree': ['JointTree', 'LOOP_TYPES', 'Loop', 'LoopType', 'linkage_joints'],
+    },
+)

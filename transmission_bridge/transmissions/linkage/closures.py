@@ -25,9 +25,9 @@ import numpy as np
 
 from transmission_bridge.transmissions.linkage.tree import (
     Element,
+    JointMotion,
     Loop,
     LoopPath,
-    Motion,
     reversed_path,
 )
 from transmission_bridge.types import Array
@@ -89,7 +89,7 @@ def find_rod(path: LoopPath, own: frozenset[int]) -> Rod | None:
         whole = (*first, *back)
         if path.loop.type == 'weld':  # both frames are one
             whole = (*first[:-1], np.asarray(first[-1]) @ np.asarray(back[0]), *back[1:])
-        balls = list(_find_balls(whole, own))
+        balls = list(_iterate_balls(whole, own))
         zero = np.zeros(3)
         is_point = path.loop.type == 'point'
         ends = [Ball(len(first), 0, zero, zero)] if is_point else balls
@@ -105,28 +105,28 @@ def find_rod(path: LoopPath, own: frozenset[int]) -> Rod | None:
     return min(found, key=lambda each: each[:2])[2] if found else None
 
 
-def _list_motions(path: Sequence[Element], ball: Ball) -> list[Motion]:
-    return [each for each in path[ball.first : ball.stop_index] if isinstance(each, Motion)]
+def _list_motions(path: Sequence[Element], ball: Ball) -> list[JointMotion]:
+    return [each for each in path[ball.first : ball.stop_index] if isinstance(each, JointMotion)]
 
 
-def _find_balls(path: Sequence[Element], own: frozenset[int]) -> Iterator[Ball]:
+def _iterate_balls(path: Sequence[Element], own: frozenset[int]) -> Iterator[Ball]:
     for size in (3, 2):
         for first in range(len(path) - 2 * size + 2):
             # Joints in a row are two elements apart, except across the junction of a point loop.
             motions = [
                 each
                 for each in path[first : first + 2 * size : 2]
-                if isinstance(each, Motion) and not each.slides and each.variable in own
+                if isinstance(each, JointMotion) and not each.slides and each.variable in own
             ]
             if len(motions) == size:
                 constants = map(np.asarray, path[first + 1 : first + 2 * size - 2 : 2])
-                ends = _find_centre(motions, constants)
+                ends = _compute_centre(motions, constants)
                 if ends is not None:
                     yield Ball(first, size, *ends)
 
 
-def _find_centre(
-    motions: Sequence[Motion], constants: Iterable[Array]
+def _compute_centre(
+    motions: Sequence[JointMotion], constants: Iterable[Array]
 ) -> tuple[Array, Array] | None:
     """Return the point on all axes in the frames before and after the joints, if there is one."""
     points = []  # on each axis, as a multiple of the axis vector
@@ -237,7 +237,7 @@ class Closures:
 
     # -- along a path ----------------------------------------------------------------------------
 
-    def _cosine_and_sine(self, motion: Motion) -> tuple[Expression, Expression]:
+    def _cosine_and_sine(self, motion: JointMotion) -> tuple[Expression, Expression]:
         """Return cosine and sine; both directions share one expression."""
         sign = -1.0 if motion.scale < 0.0 else 1.0
         key = (motion.variable, sign * motion.scale, sign * motion.offset)
@@ -250,7 +250,7 @@ class Closures:
     def _move_point(self, elements: Sequence[Element], point: Expression) -> Expression:
         """Return a point of the last frame in the first one."""
         for element in reversed(elements):
-            if not isinstance(element, Motion):
+            if not isinstance(element, JointMotion):
                 point = _multiply_nonzero(element[:3, :3], point) + element[:3, 3]
             elif element.slides:
                 way = self.z[element.variable] * element.scale + element.offset
@@ -259,7 +259,7 @@ class Closures:
                 point = self._rotate_vector(element, point)
         return point
 
-    def _rotate_vector(self, motion: Motion, vector: Expression) -> Expression:
+    def _rotate_vector(self, motion: JointMotion, vector: Expression) -> Expression:
         cos, sin = self._cosine_and_sine(motion)
         across = _multiply_nonzero(np.cross(motion.axis, np.eye(3)).T, vector)
         along = _multiply_nonzero(np.outer(motion.axis, motion.axis), vector)
@@ -277,7 +277,7 @@ class Closures:
         joints = []
         unit = [ca.SX(ca.DM(each)) for each in np.eye(3)]
         for element in elements:
-            if not isinstance(element, Motion):
+            if not isinstance(element, JointMotion):
                 point = point + ca.mtimes(rotation, ca.SX(ca.DM(element[:3, 3])))
                 rotation = ca.mtimes(rotation, ca.SX(ca.DM(element[:3, :3])))
                 continue

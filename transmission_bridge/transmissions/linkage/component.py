@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from transmission_bridge.description.specs import JointSpec, LinkSpec
+from transmission_bridge.description import JointSpec, LinkSpec
 from transmission_bridge.errors import counted, in_other_unit, TransmissionError
 from transmission_bridge.transmissions.calls import Call
 from transmission_bridge.transmissions.linkage.structure import LoopSystem, Structure
@@ -108,7 +108,7 @@ class Component:
         #: The mapped range of the driven joints, including the start.
         self.lower, self.upper = lower[driven], upper[driven]
         positions = self._walk_range()
-        typical, sizes = self._find_typical_sizes(positions), np.ones(len(names))
+        typical, sizes = self._compute_typical_sizes(positions), np.ones(len(names))
         #: The numbers that both directions share.
         self.assembly = Assembly(
             structure.start,
@@ -190,7 +190,7 @@ class Component:
             held = [structure.driven[k] for k in np.flatnonzero(shares > MOVED)]
             raise structure.blocked_error(held, 'they are closed at the start only')
         if step.near.late_at:
-            seek, start = Call(step.find_balls), structure.start[step.near.unknown]
+            seek, start = Call(step.make_balls_function), structure.start[step.near.unknown]
             sought = [[each.copy() for each in seek(z, start, start, *fixed)] for z in states]
             # Without any position of all balls, their angles stay unsolved.
             states = [state for state, done in sought if done[0] == 1.0] or states
@@ -198,7 +198,7 @@ class Component:
         positions = [step.joints_of_state(state, fixed[0]) for state in states]
         return np.array([z for z in positions if self._enter_states(back, [z])])
 
-    def _find_typical_sizes(self, positions: Array) -> list[float]:
+    def _compute_typical_sizes(self, positions: Array) -> list[float]:
         """Return medians over positions of sizes: G, its inverse, and a passive joint's row."""
         step, sizes = self.compile_direction(True), []
         passive = [step.near.unknown[k] for k in step.near.tells]

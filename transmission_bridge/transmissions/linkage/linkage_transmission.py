@@ -11,10 +11,10 @@ from typing import cast, ClassVar
 
 import numpy as np
 
-from transmission_bridge.description.specs import ParameterSpec, RobotDescription
+from transmission_bridge.description import ParameterSpec, RobotDescription
 from transmission_bridge.errors import counted
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction
 from transmission_bridge.transmissions.domain import Domain
-from transmission_bridge.transmissions.interfaces import ACTUATOR_TO_JOINT, Direction
 from transmission_bridge.transmissions.linkage.component import (
     build_components,
     Component,
@@ -277,7 +277,7 @@ def _list_doubts(component: Component, declared: Collection[str]) -> list[str]:
             f'limits exclude the start, the nearest assembly found: {outside}; check '
             'for a wrong length, a limit that is too narrow, or a missing <start>'
         )
-    elif rival := structure.find_rival():
+    elif rival := structure.search_rival():
         (place, at), *others = rival
         name = structure.names[place]
         more = ', '.join(f"'{structure.names[k]}' ({value:.4g})" for k, value in others)

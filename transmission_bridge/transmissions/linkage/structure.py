@@ -160,7 +160,7 @@ class Structure(LoopSystem):
             if rod and np.linalg.norm(search.closures.evaluate_link(rod, start)) > SHORTEST:
                 rods[place] = rod
         closures = Closures(system.paths, rods, start)
-        nearby = search.find_nearby(start, lengths)
+        nearby = search.search_nearby(start, lengths)
         slopes = np.stack([closures.function(z, lengths)[1].full() for z in nearby])
         # A link that spins between balls is held at the ball of its direction, so the far ball is
         # solved independently.
@@ -168,7 +168,7 @@ class Structure(LoopSystem):
         unknown = np.array(system.unknown, dtype=int)
         weights = np.array([1.0 if place in near else 0.3 for place in unknown])
         share = share_of_rank(system.tolerance)
-        rank, held, idle = _find_freedoms(slopes[:, :, unknown], weights, share)
+        rank, held, idle = _compute_freedoms(slopes[:, :, unknown], weights, share)
         kept = _select_rows(slopes[:, :, np.delete(unknown, held)], closures.distances, rank)
         return cls(
             **vars(system),
@@ -183,7 +183,7 @@ class Structure(LoopSystem):
             gap=gap,
         )
 
-    def find_slopes(self) -> Array:
+    def compute_slopes(self) -> Array:
         """
         Return the derivatives of the rows by all joints, at the start and closed positions nearby.
 
@@ -191,7 +191,7 @@ class Structure(LoopSystem):
 
         :returns: Shape ``(positions, rows, joints)``.
         """
-        nearby = _Search(self).find_nearby(self.start, self.lengths)
+        nearby = _Search(self).search_nearby(self.start, self.lengths)
         return np.stack([self.closures.function(z, self.lengths)[1].full() for z in nearby])
 
     @cached_property
@@ -238,7 +238,7 @@ class Structure(LoopSystem):
             what='the driven joints' if is_forward else 'the commanded joints',
         )
 
-    def find_rival(self) -> list[tuple[int, float]]:
+    def search_rival(self) -> list[tuple[int, float]]:
         """
         Search another assembly within the limits, with the driven joints at their start.
 
@@ -249,7 +249,7 @@ class Structure(LoopSystem):
         sought = [place for place in range(len(self.names)) if place not in loose]
         if not sought:
             return []
-        for z in _Search(self).find_assemblies(self.start, self.lengths):
+        for z in _Search(self).search_assemblies(self.start, self.lengths):
             apart = np.abs(z - self.start)
             # An assembly with another position of a joint with a hint is not intended.
             if apart[sought].max() > MEANT and not (apart[list(self.hints)] > MEANT).any():
@@ -486,7 +486,7 @@ class _Search:
             at=loop.at,
         )
 
-    def find_assemblies(self, start: Array, lengths: Array) -> Iterator[Array]:
+    def search_assemblies(self, start: Array, lengths: Array) -> Iterator[Array]:
         """Yield assemblies within the limits from random positions, possibly the start."""
         random, free = np.random.default_rng(2), self._system.unknown
         for _ in range(RIVALS):
@@ -496,7 +496,7 @@ class _Search:
             if self._is_assembly(z, gap) and not self._system.list_outside(z):
                 yield z
 
-    def find_nearby(self, start: Array, lengths: Array) -> list[Array]:
+    def search_nearby(self, start: Array, lengths: Array) -> list[Array]:
         """Return closed positions near the start, the start first."""
         found = [start]
         random = np.random.default_rng(1)
@@ -518,7 +518,7 @@ class _Search:
         return gap <= max(self._system.tolerance, CLOSED) and self._is_upright(z)
 
 
-def _find_freedoms(
+def _compute_freedoms(
     slopes: Array, weights: Array, share: float
 ) -> tuple[int, list[int], list[int]]:
     """

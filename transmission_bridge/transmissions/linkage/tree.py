@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from transmission_bridge.description.specs import (
+from transmission_bridge.description import (
     JointSpec,
     LinkSpec,
     ParameterSpec,
@@ -39,7 +39,7 @@ ACROSS = 1e-5
 ROUNDING = 1e-15
 
 
-class Motion(NamedTuple):
+class JointMotion(NamedTuple):
     """
     One joint on a path: ``q = scale z + offset`` about or along the unit vector ``axis``.
 
@@ -54,7 +54,7 @@ class Motion(NamedTuple):
 
 
 #: A constant transform, shape ``(4, 4)``, or a joint.
-Element: TypeAlias = 'Array | Motion'
+Element: TypeAlias = 'Array | JointMotion'
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,11 @@ class LoopPath:
     to_frame2: tuple[Element, ...]
 
     @property
-    def motions(self) -> list[Motion]:
+    def motions(self) -> list[JointMotion]:
         """The joints of the loop, including mimics."""
-        return [each for each in (*self.to_frame1, *self.to_frame2) if isinstance(each, Motion)]
+        return [
+            each for each in (*self.to_frame1, *self.to_frame2) if isinstance(each, JointMotion)
+        ]
 
     @property
     def variables(self) -> frozenset[int]:
@@ -106,7 +108,7 @@ class LoopPath:
         for elements in (self.to_frame1, self.to_frame2):
             rotation = np.eye(3)
             for each in elements:
-                if isinstance(each, Motion):
+                if isinstance(each, JointMotion):
                     (sliding if each.slides else turning).append(rotation @ each.axis)
                 else:
                     rotation = rotation @ each[:3, :3]
@@ -251,7 +253,7 @@ class JointTree:
                 )
             base, scale, offset = self.find_mimicked(joint)
             variable = variables.setdefault(base.name, len(variables))
-            motion = Motion(variable, joint.axis, joint.type == 'prismatic', scale, offset)
+            motion = JointMotion(variable, joint.axis, joint.type == 'prismatic', scale, offset)
             elements += [_clean_transform(constant), motion]
             constant = np.eye(4)
         return (*elements, _clean_transform(constant))
@@ -270,7 +272,7 @@ def reversed_path(elements: Sequence[Element]) -> tuple[Element, ...]:
     """Return a path in the opposite direction."""
     return tuple(
         each._replace(scale=-each.scale, offset=-each.offset)
-        if isinstance(each, Motion)
+        if isinstance(each, JointMotion)
         else _clean_transform(_invert_constant(each))
         for each in reversed(elements)
     )

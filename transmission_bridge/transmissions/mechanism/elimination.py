@@ -123,7 +123,7 @@ def build_determinant(matrix: Expression) -> Expression:
     return result
 
 
-def find_pivot_order(matrix: Array) -> list[int]:
+def compute_pivot_order(matrix: Array) -> list[int]:
     """Return an order of the rows without small pivots; the given order if not square."""
     if matrix.shape[0] != matrix.shape[1]:
         return list(range(len(matrix)))

@@ -30,9 +30,9 @@ from transmission_bridge.transmissions.expressions import all_of, is_known, make
 from transmission_bridge.transmissions.mechanism.elimination import (
     build_determinant,
     BY_MINORS,
+    compute_pivot_order,
     Elimination,
     evaluate_pivots,
-    find_pivot_order,
     GROWTH_OF_BALLS,
     make_solver,
     Minors,
@@ -131,9 +131,9 @@ class Near:
         home = self._evaluate_slope(mechanism.pose, mechanism.p)
         self._blocks = [_sort_rows(each, home) for each in blocks]
         self._inverse_blocks = [_sort_rows(each, home) for each in self._sort_inverse()]
-        self._gains_order = find_pivot_order(self._find_slopes(home)[self.wanted])
+        self._gains_order = compute_pivot_order(self._compute_slopes(home)[self.wanted])
         #: Order of the rows of a formula, to find its inverse derivatives.
-        self._given_order = find_pivot_order(home[:, self.given])
+        self._given_order = compute_pivot_order(home[:, self.given])
         #: Indices in the state of the coordinates of each block of balls.
         self.late_at = [self._state_columns(each) for each in self._blocks if each.is_late]
         n_values = len(self.measure_pose(mechanism.pose, mechanism.p))
@@ -254,7 +254,7 @@ class Near:
         home = self._evaluate_slope(pose, p)
         found = [np.linalg.det(home[np.ix_(*each[:2])]) for each in self._inverse_blocks]
         if self._has_determinant:
-            found.append(np.linalg.det(self._find_slopes(home)[self.wanted][self._gains_order]))
+            found.append(np.linalg.det(self._compute_slopes(home)[self.wanted][self._gains_order]))
         for rows, places, _ in self._blocks:
             matrix = home[np.ix_(rows, places)]
             if len(rows) <= WRITTEN_OUT:
@@ -273,9 +273,9 @@ class Near:
 
     def evaluate_slopes(self, pose: Array, p: Array | Sequence[float]) -> Array:
         """Return the derivatives of all coordinates by the given ones at a pose."""
-        return self._find_slopes(self._evaluate_slope(pose, p))
+        return self._compute_slopes(self._evaluate_slope(pose, p))
 
-    def _find_inverse_pattern(self) -> Any:
+    def _compute_inverse_pattern(self) -> Any:
         """
         Return which given coordinates may depend on which wanted ones: ``-R_x^-1 R_u``.
 
@@ -289,7 +289,7 @@ class Near:
         pattern = inverse_pattern(by_given).astype(float) @ by_wanted
         return ca.sparsify(ca.DM(pattern)).sparsity()
 
-    def _find_slopes(self, home: Array) -> Array:
+    def _compute_slopes(self, home: Array) -> Array:
         whole = np.zeros((len(self.mechanism.names), self._n))
         whole[self.given] = np.eye(self._n)
         if self.unknown:
@@ -320,7 +320,7 @@ class Near:
         home = self._evaluate_slope(pose, p)
         found = [home[np.ix_(*each[:2])] for each in (*self._blocks, *self._inverse_blocks)]
         if self._has_determinant:
-            found.append(self._find_slopes(home)[self.wanted][self._gains_order])
+            found.append(self._compute_slopes(home)[self.wanted][self._gains_order])
             found += [home[np.ix_(self._given_order, self.given)]] * self.is_explicit
         written = (ca.SX(ca.DM(each)) for each in found if BY_MINORS < len(each) <= WRITTEN_OUT)
         return all(float(Elimination(each).is_exact()) == 1.0 for each in written)
@@ -380,7 +380,7 @@ class Near:
             back = inverse * ca.mtimes(1.0 / into, out.T)
         # The rows of the derivatives are in the order of the pivots.
         inverse = inverse[:, np.argsort(self._gains_order).tolist()]
-        inverse = ca.project(inverse, self._find_inverse_pattern())
+        inverse = ca.project(inverse, self._compute_inverse_pattern())
         whole = ca.vertcat(*(slopes[place] for place in self.unknown)) if r else kind(0, n)
         y: list[Expression] = [z[place] for place in self.unknown]
         outputs = [
@@ -709,7 +709,7 @@ class Near:
 
 def _sort_rows(block: _Block, home: Array) -> _Block:
     """Return a block with its rows in the order of their pivots."""
-    order = find_pivot_order(home[np.ix_(block.rows, block.places)])
+    order = compute_pivot_order(home[np.ix_(block.rows, block.places)])
     return block._replace(rows=[block.rows[k] for k in order])
 
 

@@ -155,7 +155,7 @@ class CompiledPart(NamedTuple):
             starts[:, : r + n] = np.concatenate(bare[:: -1 if is_forward else 1], axis=1)
         return starts
 
-    def find_accelerations(self, position: Array, velocity: Array, after: Array) -> Array:
+    def compute_accelerations(self, position: Array, velocity: Array, after: Array) -> Array:
         """
         Return the accelerations of the outputs at constant velocity of the inputs.
 

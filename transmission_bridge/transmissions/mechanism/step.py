@@ -498,7 +498,7 @@ class Step:
         why = ca.if_else(is_dead, OUT_OF_DOMAIN, why)
         if self.near.late_at:
             before = ca.if_else(self.near.has_state(last), last[:r], entries[:r])
-            state, _ = self.find_balls(state, entries[:r], before, held, constants)
+            state, _ = self.make_balls_function(state, entries[:r], before, held, constants)
         state = ca.if_else(done >= 1.0, state, last)
         start = ca.vertcat(state, failed, why, sought)
         *moved, after, status, _ = self._careful_sample(*rows, start, numbers)
@@ -507,7 +507,7 @@ class Step:
         return [*moved, ca.vertcat(begin, after[self._n_state :]), status]
 
     @cached_property
-    def find_balls(self) -> Any:
+    def make_balls_function(self) -> Any:
         """
         ``(state, others, before, held, constants) -> (state, all found)``: angles of balls.
 

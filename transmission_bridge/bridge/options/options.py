@@ -1,0 +1,486 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The options of the bridge with their descriptions, and the names of the tunable parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, Field, field, fields
+import math
+import re
+from typing import Any
+
+from transmission_bridge.description import Finding, RobotDescription
+from transmission_bridge.errors import ParameterError
+from transmission_bridge.transmissions import RobotTransmissions, Tunable
+
+# One table: the node declares its parameters from it, and the documentation is tested against it.
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """
+    The range of a number.
+
+    :param minimum: Smallest ordinary value.
+    :param maximum: Largest value.
+    :param others: Smaller values with a special meaning, in increasing order.
+    """
+
+    minimum: float
+    maximum: float
+    others: tuple[float, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the range in words, for example ``0, or 0.001 to 86400``."""
+        others = ''.join(f'{value:g}, ' for value in self.others) + 'or ' * bool(self.others)
+        return f'{others}{self.minimum:.15g} to {self.maximum:.15g}'
+
+    @property
+    def least(self) -> float:
+        """The smallest value that is allowed."""
+        return min((self.minimum, *self.others))
+
+    def __contains__(self, value: float) -> bool:
+        """Return whether a value is in the range; NaN never is."""
+        return self.minimum <= value <= self.maximum or value in self.others
+
+    def check_option(self, name: str, value: float) -> None:
+        """
+        Check a number.
+
+        :param name: Name of the option, for the error.
+        :raises ParameterError: If the number is outside the range.
+        """
+        if value not in self:
+            raise ParameterError(
+                f'{name} cannot be accepted', parameter=name, expected=str(self), found=repr(value)
+            )
+
+
+#: The value of a timeout that the bridge chooses.
+AUTO = -1.0
+
+#: Seconds; 0: never. A timer runs at a quarter of the smallest value; the largest is a day.
+_TIMEOUT = Range(1e-3, 86_400.0, (0.0,))
+_AUTO_TIMEOUT = Range(1e-3, 86_400.0, (AUTO, 0.0))
+
+#: Default command timeout [s], as in diff_drive_controller.
+COMMAND_TIMEOUT = 0.5
+
+#: In any unit of position; a 32-bit encoder has more than four thousand million counts.
+WRAP_PERIOD = Range(1e-6, 1e10)
+
+
+def _option(
+    default: Any, description: str, choices: tuple[str, ...] = (), *, span: Range | None = None
+) -> Any:
+    return field(
+        default=default,
+        metadata={'description': description, 'choices': choices, 'span': span},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeOptions:
+    """
+    The options of the bridge.
+
+    :raises ParameterError: If a value is not among its choices or outside its range, or a pair is
+        not ``left=right``.
+    """
+
+    actuator_state_topics: tuple[str, ...] = _option(
+        ('actuator_states',),
+        'Topics on which drivers publish actuator states, each any subset of the actuators.',
+    )
+    actuator_names: tuple[str, ...] = _option(
+        (),
+        "Names that a driver uses instead of the URDF's, in states and commands, each as "
+        "'driver_name=urdf_name'. Two actuators must not get the same name. An entry with a topic "
+        "('left/actuator_states:driver_name=urdf_name') applies to the driver on that topic only; "
+        "list all of that driver's actuators. Commands to them go to the same namespace "
+        "('left/actuator_commands').",
+    )
+    plugin_aliases: tuple[str, ...] = _option(
+        (),
+        'Transmission types in the URDF to load as an installed type of the same mechanism, '
+        "each as 'type_in_urdf=installed_type'.",
+    )
+    pass_through: bool = _option(
+        True, 'Whether joints without a transmission pass through to an actuator of their name.'
+    )
+    passive_joints: str = _option(
+        'all',
+        'Passive joints of linkages to publish: all, all except the angles of ball joints, or '
+        'none.',
+        ('all', 'no_balls', 'none'),
+    )
+    wrap_period: tuple[str, ...] = _option(
+        (),
+        "Periods of single-turn encoders in the unit of the driver's positions [rad or m], "
+        "unwrapped before the reduction, each as 'actuator=period'.",
+        span=WRAP_PERIOD,
+    )
+    unknown_turn: str = _option(
+        'resolve',
+        'How to handle a single-turn encoder in an unknown turn. resolve: its joints stay unknown '
+        'until limits, an absolute encoder or ~/zero determine the turn. first: use the first '
+        'reading.',
+        ('resolve', 'first'),
+    )
+    actuator_units: tuple[str, ...] = _option(
+        (),
+        'Units of the drivers of joints without a transmission, each as '
+        "'actuator=position_unit:turn, velocity_unit:rpm'; for other joints use the <actuator>.",
+    )
+    calibration_offsets: bool = _option(
+        False,
+        'Whether <calibration rising> of a joint in the URDF is its offset, if its transmission '
+        'has no offset.',
+    )
+    tuned_file: str = _option(
+        '',
+        'File for numbers of transmissions: ~/zero, ~/zero_from_absolute and ~/store_numbers '
+        'write it, and the node reads it when it is configured; empty: no file.',
+    )
+    command_joints: tuple[str, ...] = _option(
+        (),
+        'Order of the joints in position_commands, velocity_commands and effort_commands; the '
+        'node has these topics if it is not empty.',
+    )
+    command_actuators: tuple[str, ...] = _option(
+        (),
+        'Order of the actuators in actuator_position_commands, actuator_velocity_commands and '
+        'actuator_effort_commands, for drivers that receive plain arrays; the node has these '
+        'topics if it is not empty.',
+    )
+    state_timeout: float = _option(
+        AUTO,
+        'Seconds after which an actuator state that is not repeated becomes unknown, together '
+        'with its joints; -1: the larger of 1 s and five periods of its driver; 0: never, for '
+        'drivers that publish on change.',
+        span=_AUTO_TIMEOUT,
+    )
+    command_timeout: float = _option(
+        AUTO,
+        'Seconds after which the command of a joint expires: velocity (and effort, see '
+        'zero_effort) is set to zero once, a position is still held; -1: 0.5 s, and never for '
+        'joints of a topic-based component that is silent at its target; 0: never.',
+        span=_AUTO_TIMEOUT,
+    )
+    max_command_age: float = _option(
+        0.0,
+        'Largest age of a command by its stamp [s], for synchronised clocks; older commands are '
+        'rejected, except trajectories and stamps of zero; 0: no limit.',
+        span=_TIMEOUT,
+    )
+    max_waypoints: int = _option(
+        2000, 'Largest number of waypoints of a trajectory.', span=Range(1, 1_000_000)
+    )
+    tuning_guard: bool = _option(
+        True,
+        'Whether to reject a change of a commanded transmission if, at the present position, it '
+        'reverses a motion, changes a ratio by more than a factor of two, or shifts a position by '
+        'more than 0.1 rad or 0.05 m.',
+    )
+    publish: str = _option(
+        'on_any',
+        'When to publish joint_states: after every message of a driver, after every driver that '
+        'has not timed out has sent a message, or at publish_rate.',
+        ('on_any', 'on_all', 'rate'),
+    )
+    publish_rate: float = _option(
+        100.0, 'Rate of joint_states [Hz] if publish is rate.', span=Range(1e-2, 1e4)
+    )
+    limits: str = _option(
+        'clamp',
+        'How to handle a command outside the limits of joints (URDF, narrowed by ros2_control) or '
+        'actuators (<limit>): clamp or scale it, reject its message, or ignore the limits.',
+        ('clamp', 'reject', 'off'),
+    )
+    undeclared_interfaces: str = _option(
+        'auto',
+        'How to publish state interfaces that a joint does not declare in its ros2_control '
+        'block: their values, NaN, or (auto) NaN if the hardware plugin is topic-based, because '
+        'it fails on them.',
+        ('auto', 'publish', 'hide'),
+    )
+    unknown_rates: str = _option(
+        'nan',
+        'How to publish an unknown velocity or effort of a known joint: NaN (an empty array if '
+        'all are unknown), or zero, for subscribers that need full finite arrays.',
+        ('nan', 'zero'),
+    )
+    unknown_joints: str = _option(
+        'omit',
+        'How to publish a joint with an unknown position: omit it, or NaN.',
+        ('omit', 'nan'),
+    )
+    mixed_commands: str = _option(
+        'split',
+        'How to handle a command with several modes: send one message per interface, send one '
+        'message with NaN for absent commands, or reject it.',
+        ('split', 'nan', 'reject'),
+    )
+    partial_commands: str = _option(
+        'hold',
+        'How to handle a command to some joints of a coupled transmission. hold: the others hold '
+        'their last command, or their measured position. zero: they hold a position, with '
+        'velocity and effort zero. reject: the message is rejected.',
+        ('hold', 'zero', 'reject'),
+    )
+    max_step: str = _option(
+        'warn',
+        'How to handle a position that is further from the last one than the velocity limit of '
+        'the joint allows: warn, ignore it, or reject it.',
+        ('warn', 'off', 'reject'),
+    )
+    max_acceleration: str = _option(
+        'off',
+        'How to handle a command that accelerates a joint beyond its acceleration limit (min and '
+        'max of the command interface acceleration in ros2_control): ignore it, or reject its '
+        'message. A command that brakes always passes.',
+        ('off', 'reject'),
+    )
+    several_interfaces: str = _option(
+        'together',
+        'How to handle commands to several interfaces of a joint: use all; ignore positions '
+        'and velocities that are not the interface that changed last; or reject them.',
+        ('together', 'latest', 'reject'),
+    )
+    rejects: str = _option(
+        'auto',
+        'Extent of a rejection that concerns some joints: the message, or the joints of the '
+        'transmission (their velocities end). auto: the latter if the hardware plugin is '
+        'topic-based, because it sends one message for the whole robot.',
+        ('auto', 'message', 'transmission'),
+    )
+    on_stop: str = _option(
+        'zero_rates',
+        'Messages when the bridge stops: velocity zero to the actuators with a velocity command '
+        '(and effort zero, see zero_effort), or nothing.',
+        ('zero_rates', 'nothing'),
+    )
+    zero_effort: bool = _option(
+        False,
+        'Whether to send also effort zero, when the bridge stops and after command_timeout, to '
+        'the actuators with an effort command. A load that they carry would fall; if false, the '
+        'last effort stays active.',
+    )
+
+    zero_max_velocity: float = _option(
+        0.01,
+        'Speed [rad/s or m/s] above which a joint, or a joint coupled to it, is moving: ~/zero '
+        'and ~/store_numbers are rejected, and outward effort beyond a position limit ends.',
+        span=Range(0.0, 1e6),
+    )
+    zero_max_age: float = _option(
+        5.0,
+        'Largest age of an actuator state for ~/zero and ~/store_numbers [s]; 0: only '
+        'state_timeout applies.',
+        span=_TIMEOUT,
+    )
+
+    def __post_init__(self) -> None:
+        """Check every value against its choices or its range."""
+        for option in fields(self):
+            value = getattr(self, option.name)
+            allowed = list_choices(option)
+            if allowed and value not in allowed:
+                raise ParameterError(
+                    f'{option.name} cannot be accepted',
+                    parameter=option.name,
+                    expected=' or '.join(repr(choice) for choice in allowed),
+                    found=repr(value),
+                )
+            span = find_option_range(option)
+            if span is not None and isinstance(option.default, float | int):
+                span.check_option(option.name, value)
+        if not self.actuator_state_topics or not all(self.actuator_state_topics):
+            raise ParameterError(
+                'actuator_state_topics cannot be accepted',
+                parameter='actuator_state_topics',
+                expected='at least one topic, and no empty names',
+                found=repr(list(self.actuator_state_topics)),
+            )
+        for name in ('plugin_aliases', 'wrap_period', 'actuator_units'):
+            split_pairs(name, getattr(self, name))
+        for driver_name in split_pairs('actuator_names', self.actuator_names):
+            topic, name = split_topic(driver_name)
+            if ':' in driver_name and not (topic in self.actuator_state_topics and name):
+                raise ParameterError(
+                    'actuator_names cannot be accepted',
+                    parameter='actuator_names',
+                    expected="'topic:driver_name=urdf_name' with a topic of actuator_state_topics "
+                    f'({", ".join(self.actuator_state_topics)}); a name with a colon in it stands '
+                    'behind its topic',
+                    found=repr(driver_name),
+                )
+
+
+def describe_option(option: Field[Any]) -> str:
+    """Return the meaning of an option, in one or two sentences."""
+    return str(option.metadata['description'])
+
+
+def list_choices(option: Field[Any]) -> tuple[str, ...]:
+    """Return the allowed values; empty: not a choice."""
+    return tuple(option.metadata['choices'])
+
+
+def find_option_range(option: Field[Any]) -> Range | None:
+    """Return the range of the numbers of an option, ``None`` if it has no range."""
+    span: Range | None = option.metadata['span']
+    return span
+
+
+def split_topic(driver_name: str) -> tuple[str, str]:
+    """
+    Return topic and name of ``topic:driver_name``; the topic is empty if there is no colon.
+
+    :param driver_name: Left side of an entry of ``actuator_names``.
+    """
+    topic, separator, name = driver_name.partition(':')
+    return (topic, name) if separator else ('', driver_name)
+
+
+def split_pairs(name: str, entries: Iterable[str]) -> dict[str, str]:
+    """
+    Return ``left=right`` entries as a dictionary.
+
+    :param name: Name of the option, for the error.
+    :raises ParameterError: If an entry has no ``=`` or an empty side, or a left side repeats.
+    """
+    result: dict[str, str] = {}
+    for entry in entries:
+        left, separator, right = entry.partition('=')
+        if not (separator and left and right) or left in result:
+            raise ParameterError(
+                f'{name} cannot be accepted',
+                parameter=name,
+                expected="entries 'left=right', no left side twice",
+                found=repr(entry),
+            )
+        result[left] = right
+    return result
+
+
+#: Options for recordings, in which no time passes.
+RECORDED = BridgeOptions(state_timeout=0.0)
+
+
+# -- Entries that do not fit the robot -----------------------------------------------------------
+
+
+def warn_of_unused_aliases(robot: RobotDescription, types: Iterable[str]) -> tuple[Finding, ...]:
+    """
+    Return a warning for each alias that no transmission uses.
+
+    :param types: The types that the aliases replace.
+    """
+    found = {spec.type for spec in robot.transmissions}
+    found |= {spec.type for spec in robot.rejected}
+    return tuple(
+        Finding(
+            'warning',
+            f"no transmission uses the alias for '{theirs}'; correct or remove it",
+            expected=f'one of {", ".join(sorted(found)) or "no types at all"}',
+        )
+        for theirs in types
+        if theirs not in found
+    )
+
+
+def warn_of_lost_names(
+    option: str, names: Iterable[str], lost: Mapping[str, str]
+) -> tuple[Finding, ...]:
+    """
+    Return a warning for each actuator of an option that belongs to a rejected transmission.
+
+    :param option: Name of the option.
+    :param names: The actuators that it names.
+    :param lost: Actuators of rejected transmissions, with the reason.
+    """
+    return tuple(
+        Finding('warning', f"{option}: '{name}' is left out, {lost[name]}", subject=name)
+        for name in dict.fromkeys(names)
+        if name in lost
+    )
+
+
+# -- Names of the parameters that hold the numbers of transmissions ------------------------------
+
+
+PREFIX = 'transmissions.'
+
+#: Names that a parameter file and the command line can contain.
+_NAME = re.compile(r'[\w./-]+')
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterNames:
+    """
+    The parameters of a robot.
+
+    :param tunables: By name of the parameter: :data:`PREFIX` and the name of the tunable.
+    :param findings: A warning for each number with a name that cannot be a parameter.
+    """
+
+    tunables: Mapping[str, Tunable]
+    findings: tuple[Finding, ...]
+
+
+def strip_prefixes(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by the names of :meth:`RobotTransmissions.with_parameters`."""
+    return {name.removeprefix(PREFIX): value for name, value in values.items()}
+
+
+def format_yaml_number(value: float) -> str:
+    """
+    Return the shortest text that YAML 1.1 reads as this floating-point number.
+
+    A node rejects an integer for a double, and YAML 1.1 reads ``1e-05`` as text.
+
+    :raises ValueError: If the value is NaN.
+    """
+    if math.isnan(value):
+        raise ValueError(f'not a number: {value}')
+    if math.isinf(value):
+        return '.inf' if value > 0.0 else '-.inf'
+    mantissa, exponent, power = repr(float(value)).partition('e')
+    return (mantissa if '.' in mantissa else mantissa + '.0') + exponent + power
+
+
+def list_parameter_names(robot: RobotTransmissions) -> ParameterNames:
+    """
+    Return the parameters of a robot.
+
+    A name is left out if a parameter file cannot contain it, or if two numbers would share it.
+    """
+    has_flags = {name: t.n_joints == t.n_actuators for name, t in robot.transmissions.items()}
+    tunables, findings = {}, []
+    for name, found in robot.named_tunables.items():
+        found = [each for each in found if not each.is_flag or has_flags[each.transmission]]
+        if not found:
+            continue
+        reason = ''
+        if len(found) > 1:
+            reason = 'two numbers would share it; rename members with dots in their names'
+        elif _NAME.fullmatch(name) is None:
+            reason = 'parameter files allow letters, digits, _, -, . and / only'
+        else:
+            tunables[PREFIX + name] = found[0]
+            continue
+        spec = robot.description.transmission(found[-1].transmission)
+        findings.append(
+            Finding(
+                'warning',
+                f"'{PREFIX}{name}' cannot be a parameter: {reason}",
+                line=spec.line,
+                path=spec.path,
+                subject=spec.name,
+            )
+        )
+    return ParameterNames(tunables, tuple(sorted(findings, key=lambda each: each.message)))

@@ -1,0 +1,192 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Rules on the numbers of actuators in SI, in the order of application."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from transmission_bridge.bridge.ledger import Ledger
+from transmission_bridge.bridge.motion import EFFORT, Motion, Pattern, POSITION, VELOCITY
+from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.rules.joint_rules import list_owned_actuators
+from transmission_bridge.bridge.rules.rule import (
+    describe_outside,
+    mask_beyond,
+    ROUNDING,
+    Rule,
+    Verdict,
+)
+from transmission_bridge.bridge.states.states import KnownState
+from transmission_bridge.errors import shortened
+from transmission_bridge.interfaces import FIELDS
+from transmission_bridge.types import Array, Mask
+
+
+class TurnRule(Rule):
+    """No position is sent to an actuator in an unknown turn: it could be whole turns away."""
+
+    @classmethod
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+        """Yield one rule for all actuators."""
+        if plan.options.wrap_period and not pattern.is_end and pattern.mask[POSITION].any():
+            yield cls(plan)
+
+    def __init__(self, plan: RobotPlan) -> None:
+        self._robot = plan.robot
+
+    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+        """Reject positions."""
+        if known.open_turns is None:
+            return None
+        positions = motion.sent[POSITION].reshape(-1, len(known.open_turns))
+        places = np.flatnonzero(np.isfinite(positions).any(axis=0) & known.open_turns)
+        if not len(places):
+            return None
+        names = [self._robot.actuator_names[place] for place in places]
+        return Verdict(
+            'unknown_turn',
+            f'the turn of {shortened(names)} is unknown, or its driver has sent no position; '
+            'positions cannot be sent: see diagnostics',
+            self._robot.joints_of(places),
+        )
+
+
+class ActuatorLimits(Rule):
+    """
+    With ``limits`` every actuator stays within its limits.
+
+    A position is clamped if one actuator moves one joint, else rejected. The velocities of the
+    actuators of one transmission are scaled together to keep their direction in joint space, and
+    so are their efforts. Ends are changed, never rejected.
+    """
+
+    @classmethod
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+        """Yield one rule for all actuators."""
+        if np.isfinite(plan.motor_bounds[..., pattern.actuators]).any():
+            yield cls(plan, pattern)
+
+    def __init__(self, plan: RobotPlan, pattern: Pattern) -> None:
+        self._plan, self._bounds = plan, plan.motor_bounds
+        self._lower, self._upper = pattern.cut_rows(plan.motor_bounds)
+        self._may_reject = not pattern.is_end
+        self._rejects = plan.options.limits == 'reject'
+
+    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+        """Clamp, scale or reject."""
+        sent, robot = motion.sent, self._plan.robot
+        outside = (sent < self._lower) | (sent > self._upper)
+        if 1 not in outside.tobytes():
+            return None
+        changes: list[tuple[str, tuple[str, ...]]] = []
+        shares: dict[str, float] = {}
+        for binding in robot.bindings:
+            own = list_owned_actuators(binding)
+            joints = tuple(robot.joint_names[joint] for joint in binding.joints)
+            for row in (POSITION, VELOCITY, EFFORT):
+                numbers, (lower, upper) = sent[row][..., own], self._bounds[:, row, own]
+                outside = (numbers < lower) | (numbers > upper)
+                if not outside.any():
+                    continue
+                # Rounding of the map must not reject a value exactly at a joint's limit.
+                beyond = mask_beyond(numbers, lower, upper)
+                is_single = len(joints) == len(binding.actuators) == 1
+                if self._rejects or (row == POSITION and not is_single):
+                    refused = beyond & self._may_reject
+                else:
+                    refused = outside & (lower > upper)
+                if refused.any():
+                    return self._reject(binding.spec.name, row, own, numbers, refused)
+                changed = joints if beyond.any() else ()
+                changes.append(('scaled' if row else 'clamped', changed))
+                if row != POSITION:
+                    share = np.ones(numbers.shape)
+                    np.divide(upper, np.abs(numbers), out=share, where=outside)
+                    share = share.min(axis=-1, keepdims=True)
+                    numbers = numbers * share
+                    if row == EFFORT:
+                        shares |= dict.fromkeys(changed, float(share.min()))
+                # Rounding must not exceed the limit.
+                sent[row][..., own] = np.clip(numbers, lower, upper)
+        return Verdict(changes=changes, shares=shares)
+
+    def _reject(
+        self, transmission: str, row: int, own: list[int], numbers: Array, refused: Mask
+    ) -> Verdict:
+        """Return a rejection with numbers in the units of the driver."""
+        names, units = self._plan.robot.actuator_names, self._plan.units
+        numbers, lower, upper = (
+            units.of_drivers(each, row, own) for each in (numbers, *self._bounds[:, row, own])
+        )
+        texts = [units.find_text(names[place], row) for place in own]
+        found = describe_outside(
+            [names[place] for place in own], numbers, refused, lower, upper, texts
+        )
+        sentence = f'outside the {FIELDS[row]} limits of actuators of {transmission}: {found}'
+        return Verdict('actuator_limit', sentence)
+
+
+class Speed(Rule):
+    """
+    The mean speed between two waypoints is within the velocity limits of joints and actuators.
+
+    If a ratio varies, the speeds before and after the middle are also compared.
+    """
+
+    @classmethod
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+        """Yield one rule for all joints."""
+        has_positions = pattern.is_trajectory and pattern.mask[POSITION].any()
+        if has_positions and plan.options.limits != 'off':
+            yield cls(plan)
+
+    def __init__(self, plan: RobotPlan) -> None:
+        self._robot = plan.robot
+        self._limits = plan.joint_speeds, plan.motor_bounds[1, VELOCITY]
+
+    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+        """Reject a trajectory that is faster; it is never changed."""
+        robot, joints, actuators = self._robot, motion.values[POSITION], motion.sent[POSITION]
+        assert motion.trajectory is not None
+        record, given, _ = motion.trajectory
+        rows = np.flatnonzero(given[POSITION])
+        if len(rows) < 2:
+            return None
+        joints, actuators = joints[rows], actuators[rows]
+        # Subtract integers, because floats of seconds would lose nanoseconds.
+        instants = [s * 10**9 + ns for s, ns in (point.time for point in record.points)]
+        times = 1e-9 * np.array([each - instants[0] for each in instants])[rows]
+        verdict = _judge_fast('limit', times, joints, self._limits[0], robot.joint_names)
+        if verdict is not None:
+            return verdict
+        if not robot.is_constant:
+            middle = robot.joint_to_actuator('position', 0.5 * (joints[1:] + joints[:-1]))
+            halves = np.empty((2 * len(rows) - 1, actuators.shape[1]))
+            halves[::2], halves[1::2] = actuators, middle
+            times = np.interp(np.arange(len(halves)), 2.0 * np.arange(len(rows)), times)
+            actuators = halves
+        names = robot.actuator_names
+        return _judge_fast('actuator_limit', times, actuators, self._limits[1], names)
+
+
+def _judge_fast(
+    reason: str, times: Array, positions: Array, limits: Array, names: tuple[str, ...]
+) -> Verdict | None:
+    speeds = np.abs(np.diff(positions, axis=0)) / np.diff(times)[:, np.newaxis]
+    fast = np.argwhere(speeds > limits * (1.0 + ROUNDING))
+    if not len(fast):
+        return None
+    number, place = fast[0]
+    return Verdict(
+        reason,
+        f'{names[place]} would move at {speeds[number, place]:g} between {times[number]:g} s '
+        f'and {times[number + 1]:g} s, expected at most {limits[place]:g}',
+    )
+
+
+#: In the order of application: limits are the last change of a number.
+ACTUATOR_RULES = TurnRule, ActuatorLimits, Speed

@@ -1,0 +1,481 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Rules on the numbers of joints, and the map to the actuators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from transmission_bridge.bridge.ledger import Ledger
+from transmission_bridge.bridge.motion import (
+    ACCELERATION,
+    ARRAYS,
+    EFFORT,
+    Motion,
+    Pattern,
+    POSITION,
+    VELOCITY,
+)
+from transmission_bridge.bridge.robot_plan import CoupledJoints, RobotPlan
+from transmission_bridge.bridge.rules.rule import (
+    describe_outside,
+    list_names,
+    mask_beyond,
+    ROUNDING,
+    Rule,
+    Verdict,
+)
+from transmission_bridge.bridge.states.states import KnownState
+from transmission_bridge.errors import shortened
+from transmission_bridge.interfaces import (
+    ACTUATOR_TO_JOINT,
+    FIELDS,
+    JOINT_TO_ACTUATOR,
+)
+from transmission_bridge.transmissions import Binding
+from transmission_bridge.types import Array, Mask
+
+#: Time at the velocity limit that a step may take in addition to the available time [s].
+_STEP_TIME = 0.05
+
+#: Longest time since the last command that counts for a step [s].
+_LONGEST_STEP = 0.1
+
+
+class Rejected(Rule):
+    """A rejection that follows from the pattern, whatever the numbers."""
+
+    def __init__(self, reason: str, sentence: str, joints: Mask | None = None) -> None:
+        self._verdict = Verdict(reason, sentence, joints)
+
+    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict:
+        """Reject every motion."""
+        return self._verdict
+
+
+class Mixed(Rule):
+    """With ``mixed_commands: reject`` all joints of a message are commanded in one mode."""
+
+    @classmethod
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+        """Yield a rejection."""
+        if pattern.is_command and pattern.is_mixed and plan.options.mixed_commands == 'reject':
+            sentence = 'joints commanded in different modes (mixed_commands is reject)'
+            yield Rejected('mixed', sentence)
+
+
+class JointLimitRule(Rule):
+    """With ``limits`` a number outside the limits of its joint is clamped or rejected."""
+
+    @classmethod
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+        """Yield one rule for all joints."""
+        if not pattern.is_end and plan.options.limits != 'off':
+            yield cls(plan, pattern)
+
+    def __init__(self, plan: RobotPlan, pattern: Pattern) -> None:
+        self._names = plan.robot.joint_names
+        self._lower, self._upper = pattern.cut_rows(plan.joint_bounds)
+        self._rejects = plan.options.limits == 'reject'
+
+    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+        """Clamp, or reject; a lower limit above the upper one always rejects."""
+        values = motion.values
+        outside = (values < self._lower) | (values > self._upper)
+        if 1 not in outside.tobytes():
+            return None
+        refused = outside if self._rejects else outside & (self._lower > self._upper)
+        if refused.any():
+            found = describe_outside(self._names, values, refused, self._lower, self._upper)
+            changes = [('limited', list_names(self._names, refused))]
+            return Verdict('limit', f'outside the limits: {found}', changes=changes)
+        np.clip(values, self._lower, self._upper, out=values)
+        return Verdict(changes=[('clamped', list_names(self._names, outside))])
+
+
+class Partners(Rule):
+    """
+    A joint that shares actuators with commanded joints holds (``partial_commands``).
+
+    It holds its last command of their mode, without one its measured position. With ``zero`` its
+    velocity and effort are zero, and so are velocities and accelerations in trajectories. At an
+    end it keeps its active command. If there are too few actuators for it to hold, it ends also,
+    and it follows a command if the ratio is constant (:class:`Followers`).
+    """
+
+    @classmethod
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+        """Yield a rule, or a rejection, for each group with commands to some of its joints."""
+        rejects = plan.options.partial_commands == 'reject'
+        for group in plan.groups:
+            mask, everyone = pattern.mask[:, group.joints], plan.make_mask(group.joints)
+            commanded = mask.any(axis=0)
+            if mask[mask.any(axis=1)].all():
+                continue
+            missing = ', '.join(list_names(group.names, ~commanded))
+            about = f'for {missing}, coupled by {group.transmission} to a joint that was commanded'
+            if pattern.is_end:
+                yield _KeptPartners(pattern, group)
+            elif not (mask[:, commanded] == mask[:, commanded][:, :1]).all():
+                names = f'{", ".join(group.names)} are coupled by {group.transmission}'
+                why = 'and were commanded in different modes; command them in the same'
+                yield Rejected('mixed_coupled', f'{names} {why}', everyone)
+            elif group.can_hold and not rejects:
+                yield cls(plan, pattern, group, about)
+            elif group.can_hold or group.constants is None or not pattern.is_command:
+                why = ', and it has too few actuators to hold them'
+                why = ' (partial_commands is reject)' if rejects else why
+                yield Rejected('partial', f'no {pattern.kind} {about}{why}', everyone)
+
+    def __init__(
+        self, plan: RobotPlan, pattern: Pattern, group: CoupledJoints, about: str
+    ) -> None:
+        mask = pattern.mask[:, group.joints]
+        commanded = mask.any(axis=0)
+        self._lead, self._missing = group.joints[commanded][0], group.joints[~commanded]
+        self._everyone, self._about = plan.make_mask(group.joints), about
+        self._rows = np.flatnonzero(mask.any(axis=1)).tolist()
+        self._names: Sequence[str] = [f'{each} command' for each in FIELDS]
+        self._still = (VELOCITY, EFFORT) if plan.options.partial_commands == 'zero' else ()
+        if not pattern.is_command:
+            self._names, self._still = ARRAYS, (VELOCITY, ACCELERATION)
+
+    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+        """Fill in the missing joints."""
+        held = ledger.read_held_commands(known.now)[:, self._missing]
+        for row in self._rows:
+            values = motion.values[row]
+            filler = np.zeros(len(self._missing)) if row in self._still else held[row]
+            if row == POSITION:
+                filler = np.where(np.isnan(filler), known.position[self._missing], filler)
+            if np.isnan(filler).any():
+                sentence = f'no {self._names[row]} {self._about}, and nothing to hold'
+                return Verdict('partial', sentence, self._everyone)
+            is_given = ~np.isnan(values[..., self._lead, np.newaxis])
+            values[..., self._missing] = np.where(is_given, filler, np.nan)
+        return None
+
+
+class _KeptPartners(Rule):
+    def __init__(self, pattern: Pattern, group: CoupledJoints) -> None:
+        self._joints, self._can_hold = group.joints, group.can_hold
+        self._rows = np.flatnonzero(pattern.mask[:, group.joints].any(axis=1)).tolist()
+
+    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> None:
+        """Fill in the active commands of the missing joints, zero without one."""
+        for row in self._rows:
+            own = motion.values[row, self._joints]
+            kept = np.nan_to_num(ledger.joints[row, self._joints]) * self._can_hold
+            motion.values[row, self._joints] = np.where(np.isnan(own), kept, own)
+
+
+class NeededArrays(Rule):
+    """A waypoint has the arrays that a mechanism with a position-dependent ratio needs."""
+
+    @classmethod
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+        """Yield a rule for each such mechanism in a trajectory."""
+        for binding in plan.robot.bindings if pattern.is_trajectory else ():
+            if not binding.transmission.is_constant and pattern.commands(binding):
+                yield cls(binding)
+
+    def __init__(self, binding: Binding) -> None:
+        self._name = binding.spec.name
+
+    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+        """Reject a waypoint without positions, or with accelerations without velocities."""
+        assert motion.trajectory is not None
+        given = motion.trajectory.given
+        lacks = ~given[POSITION]
+        if lacks.any():
+            return Verdict('no_position', self._describe(lacks, 'no positions'))
+        lacks = given[ACCELERATION] & ~given[VELOCITY]
+        if lacks.any():
+            what = 'accelerations without velocities'
+            return Verdict('no_velocity', self._describe(lacks, what))
+        return None
+
+    def _describe(self, lacks: Mask, what: str) -> str:
+        return f'waypoint {int(np.argmax(lacks))} has {what}: {self._name} depends on position'
+
+
+class Followers(Rule):
+    """
+    Joints that fewer actuators move together are commanded what these can do.
+
+    A command is replaced by the motion ``q = f(a)``, ``q̇ = J ȧ`` of the actuators; ``a`` and
+    ``ȧ`` are the least-squares solution for the commanded joints. With ``limits: clamp`` one
+    actuator with a constant ratio moves to the nearest position at which all joints are within
+    their limits. Other positions beyond a limit are rejected. Velocities are scaled by one factor.
+    An effort is not changed; a joint without a command has effort zero.
+    """
+
+    @classmethod
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+        """Yield a rule for each such group with a command."""
+        for group in plan.groups:
+            if not group.can_hold and pattern.mask[:, group.joints].any():
+                yield cls(plan, pattern, group)
+
+    def __init__(self, plan: RobotPlan, pattern: Pattern, group: CoupledJoints) -> None:
+        self._group, self._joints = group, group.joints
+        mask = pattern.mask[:, group.joints]
+        self._has_rates, self._has_efforts = mask[VELOCITY].any(), mask[EFFORT].any()
+        self._given = np.flatnonzero(mask.any(axis=0))
+        self._may_reject = not pattern.is_end
+        self._clamps = plan.options.limits == 'clamp'
+        self._bounds: Array = plan.joint_bounds[:, :EFFORT, group.joints].swapaxes(0, 1)
+        self._span = -np.inf, np.inf
+        if group.constants is not None:  # products are faster than the maps
+            jacobian, offset = group.constants
+            self._inverse = np.linalg.pinv(jacobian[self._given])
+            if jacobian.shape[1] == 1:
+                with np.errstate(divide='ignore', invalid='ignore'):  # a joint may stand still
+                    ends = (self._bounds[POSITION] - offset) / jacobian[:, 0]
+                self._span = np.fmax.reduce(np.fmin(*ends)), np.fmin.reduce(np.fmax(*ends))
+
+    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+        """Replace positions and velocities by those of the actuators, within limits."""
+        names, changes = self._group.names, []
+        place, motors = known.position[self._joints], None
+        for row, (lower, upper) in enumerate(self._bounds):
+            own = motion.values[row][..., self._joints]
+            is_given = ~np.isnan(own[..., self._given[:1]])
+            # The ratio depends on the commanded position, else on the measured one.
+            sent = self._to_actuators(row, own if row else np.where(is_given, own, place), place)
+            moved = self._to_joints(row, sent, motors)
+            beyond = mask_beyond(moved, lower, upper) & is_given
+            if beyond.any() and self._clamps:
+                changes.append(('clamped', list_names(names, beyond)))
+                if row == POSITION:
+                    sent = np.clip(sent, *self._span)
+                else:
+                    share = np.ones(moved.shape)
+                    np.divide(upper, np.abs(moved), out=share, where=beyond)
+                    sent = sent * share.min(axis=-1, keepdims=True)
+                moved = self._to_joints(row, sent, motors)
+                beyond = mask_beyond(moved, lower, upper) & is_given
+            if beyond.any() and self._may_reject:
+                found = describe_outside(names, moved, beyond, lower, upper)
+                sentence = f'outside the {FIELDS[row]} limits of joints that follow: {found}'
+                return Verdict('limit', sentence, changes=[('limited', list_names(names, beyond))])
+            # What cannot be mapped becomes NaN, also if the stream could map it from its last
+            # solution, except velocity zero.
+            is_still = (own == 0.0) & (row == VELOCITY)
+            done = np.where(np.isfinite(moved), moved, np.where(is_still, 0.0, np.nan))
+            motion.values[row][..., self._joints] = np.where(is_given, done, np.nan)
+            if not self._has_rates:
+                break
+            place, motors = moved, sent
+        if self._has_efforts:
+            own = motion.values[EFFORT][..., self._joints]
+            is_left_out = np.isnan(own) & ~np.isnan(own[..., self._given[:1]])
+            motion.values[EFFORT][..., self._joints] = np.where(is_left_out, 0.0, own)
+        return Verdict(changes=changes) if changes else None
+
+    def _to_actuators(self, row: int, values: Array, at: Array) -> Array:
+        if self._group.constants is None:
+            return self._group.binding.map(JOINT_TO_ACTUATOR, FIELDS[row], values, at=at)
+        values = values - self._group.constants[1] * (row == POSITION)
+        return values[..., self._given] @ self._inverse.T
+
+    def _to_joints(self, row: int, values: Array, at: Array | None) -> Array:
+        if self._group.constants is None:
+            found = self._group.binding.map(ACTUATOR_TO_JOINT, FIELDS[row], values, at=at)
+            return found[..., : len(self._joints)]  # without passive joints
+        jacobian, offset = self._group.constants
+        return values @ jacobian.T + offset * (row == POSITION)
+
+
+class StepRule(Rule):
+    """With ``max_step`` a position too far from the last one is counted, or rejected."""
+
+    @classmethod
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+        """Yield one rule for all joints."""
+        has_positions = pattern.mask[POSITION].any() and not pattern.is_end
+        if has_positions and plan.options.max_step != 'off':
+            yield cls(plan, pattern)
+
+    def __init__(self, plan: RobotPlan, pattern: Pattern) -> None:
+        self._names, self._speeds = plan.robot.joint_names, plan.joint_speeds
+        self._least: Array = plan.joint_speeds * _STEP_TIME
+        self._positions = pattern.complete[POSITION].tobytes()
+        self._warns = plan.options.max_step == 'warn'
+
+    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+        """Compare the distance to positions with velocity limits."""
+        targets = motion.values[POSITION]
+        if motion.trajectory is None and not (ledger.has_astray or ledger.has_trajectories):
+            step = np.abs(targets - ledger.joints[POSITION])
+            if (step <= self._least).tobytes() == self._positions:
+                return None  # near enough for any time
+        origin = ledger.compute_step_origins(known)
+        time: Array | float = np.minimum(ledger.compute_command_ages(known.now), _LONGEST_STEP)
+        if motion.trajectory is not None:
+            record, given, start = motion.trajectory
+            first = int(np.argmax(given[POSITION]))
+            seconds, nanoseconds = record.points[first].time
+            time = max(start - known.now + seconds + 1e-9 * nanoseconds, 0.0)
+            targets = targets[first]
+        most = self._speeds * (time + _STEP_TIME) * (1.0 + ROUNDING)
+        far = ~(np.abs(targets - origin) <= most)  # NaN is not within
+        far &= motion.pattern.moved & np.isfinite(self._speeds)
+        # Without a target the map rejects; without an origin the step is too large.
+        far &= ~np.isnan(targets) | (np.isnan(origin) & motion.pattern.complete[POSITION])
+        if not far.any():
+            return None
+        if self._warns:
+            return Verdict(changes=[('jumped', list_names(self._names, far & ~np.isnan(origin)))])
+        sentences = [
+            f'{self._names[place]} from {origin[place]:g} to {targets[place]:g}'
+            if origin[place] == origin[place]
+            else f'{self._names[place]} from an unknown position'
+            for place in np.flatnonzero(far)
+        ]
+        found = f'{shortened(sentences, show=str)} (max_step is reject)'
+        return Verdict('jumped', f'too far for the velocity limit: {found}', far)
+
+
+class Outward(Rule):
+    """
+    No rate leads a joint that is measured beyond a position limit further out.
+
+    Outward velocity becomes zero, also of joints that cannot move without this joint. Outward
+    effort becomes zero while the joint moves outward faster than ``zero_max_velocity``; otherwise
+    it passes, because it may hold a load. With ``limits: reject`` the message is rejected, except
+    for ends. A joint in an unknown position is not concerned.
+    """
+
+    @classmethod
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+        """Yield one rule for all joints."""
+        if pattern.mask[VELOCITY : EFFORT + 1].any() and plan.options.limits != 'off':
+            yield cls(plan, may_reject=not pattern.is_end)
+
+    def __init__(self, plan: RobotPlan, *, may_reject: bool) -> None:
+        self._names = plan.robot.joint_names
+        self._lower, self._upper = plan.joint_bounds[:, POSITION]
+        self._rejects = plan.options.limits == 'reject' and may_reject
+        self._moving, self._together = plan.options.zero_max_velocity, plan.together
+
+    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+        """Set outward rates to zero, or reject."""
+        outside = (known.position > self._upper) | (known.position < self._lower)
+        if 1 not in outside.tobytes():  # NaN is not outside
+            return None
+        rates = motion.values[VELOCITY : EFFORT + 1]
+        outward, passes = self.mask_outward(rates, known)
+        stopped = list_names(self._names, outward)
+        if stopped and self._rejects:
+            sentence = 'measured beyond a position limit and commanded further out: '
+            return Verdict('limit', sentence + shortened(stopped), changes=[('limited', stopped)])
+        rates[outward] = 0.0
+        changes = [('stopped', stopped), ('outward', list_names(self._names, passes))]
+        return Verdict(changes=changes)
+
+    def mask_outward(self, rates: Array, known: KnownState) -> tuple[Mask, Mask]:
+        """
+        Return the masks of the rates to stop, and of outward efforts that pass.
+
+        :param rates: Rows velocity and effort, shape ``(2, ..., n_joints)``.
+        """
+        sense = (known.position > self._upper).astype(float) - (known.position < self._lower)
+        outward: Mask = rates * sense > 0.0
+        passes = outward[1] & ~(known.velocity * sense > self._moving)
+        outward[1] &= ~passes
+        for joints in self._together:
+            some = outward[0][..., joints].any(axis=-1, keepdims=True)
+            outward[0][..., joints] = some & ~np.isnan(rates[0][..., joints])
+        return outward, passes
+
+
+class Map(Rule):
+    """
+    The numbers of the actuators; a motion that cannot be mapped is rejected.
+
+    Velocity is mapped at the commanded position, or at the measured one if no position is
+    commanded; effort is mapped at the measured position. Rates of zero are zero at any position.
+    A number that is too large for the unit of its driver cannot be mapped. An end that cannot be
+    mapped is zero at its actuators, and also ends the partners.
+    """
+
+    @classmethod
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+        """Yield the map of single samples, or of waypoints."""
+        if pattern.named.any():
+            yield (_WaypointMap if pattern.is_trajectory else cls)(plan)
+
+    def __init__(self, plan: RobotPlan) -> None:
+        self._robot, self._map = plan.robot, plan.stream.map_command
+        self._scales = plan.units.scales
+
+    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+        """Map all joints; if it is rejected, the rates that it should replace end."""
+        sent = motion.sent = self._map(motion.values, known.position, ledger.report)
+        is_finite = np.isfinite(sent if self._scales is None else sent / self._scales)
+        if is_finite.tobytes() == motion.pattern.result:
+            return None
+        expected = np.frombuffer(motion.pattern.result, dtype=bool).reshape(sent.shape)
+        lost, over = [], np.zeros(motion.values.shape[1], dtype=bool)
+        for binding in self._robot.bindings:
+            joints, own = list(binding.joints), list_owned_actuators(binding)
+            still = (motion.values[:, joints] == 0.0).all(axis=1)
+            still[POSITION] = False
+            sent[np.ix_(still, own)] = 0.0
+            is_finite[np.ix_(still, own)] = True
+            if is_finite[:, own][expected[:, own]].all():
+                continue
+            lost.append(binding.spec.name)
+            over[joints] = expected[VELOCITY:, own].any()
+            if motion.due is not None:
+                rows = np.flatnonzero(~np.isnan(motion.values[:, joints]).all(axis=1))
+                active = ~np.isnan(ledger.actuators[np.ix_(rows, own)])
+                sent[np.ix_(rows, own)] = np.where(active, 0.0, np.nan)
+                motion.values[np.ix_(rows, joints)] = 0.0
+                motion.due[joints] = True
+        if not lost or motion.due is not None:
+            return None
+        why = 'outside its domain, singular, too large, or its position is unknown'
+        sentence = f'a command cannot be mapped by {shortened(lost)}: {why}'
+        return Verdict('unmapped', sentence, ends=over)
+
+
+class _WaypointMap(Map):
+    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+        """Map all joints; reject a waypoint that cannot be mapped."""
+        assert motion.trajectory is not None
+        robot, values, given = self._robot, motion.values, motion.trajectory.given
+        sent = motion.sent = np.full((*given.shape, len(robot.actuator_names)), np.nan)
+        for row, interface in enumerate((*FIELDS, 'acceleration')):
+            if (points := given[row]).any():
+                at, rate = values[POSITION, points], values[VELOCITY, points]
+                sent[row, points] = robot.joint_to_actuator(
+                    interface, values[row, points], at=at, rate=rate, report=ledger.report
+                )
+        rows = [POSITION, VELOCITY, EFFORT, VELOCITY]
+        scales = 1.0 if self._scales is None else self._scales[rows, np.newaxis]
+        is_finite = np.isfinite(sent / scales)
+        for binding in filter(motion.pattern.commands, robot.bindings):
+            is_mapped = is_finite[..., list_owned_actuators(binding)].all(axis=-1)
+            for row, point in np.argwhere(given & ~is_mapped):
+                return Verdict(
+                    'unmapped',
+                    f'{ARRAYS[row]} of waypoint {point} cannot be mapped by {binding.spec.name}: '
+                    'outside its domain, singular, or not supported',
+                )
+        return None
+
+
+def list_owned_actuators(binding: Binding) -> list[int]:
+    """Return the indices of the actuators that are commanded through a transmission."""
+    return [each for each, owned in zip(binding.actuators, binding.owned, strict=True) if owned]
+
+
+#: In the order of application. Limits come before partners, because a partner that holds keeps
+#: its position beyond a limit; steps and outward rates after them, because these also move.
+#: Followers remove numbers that cannot be mapped, so that arrays are missed before.
+JOINT_RULES = Mixed, JointLimitRule, Partners, NeededArrays, Followers, StepRule, Outward, Map

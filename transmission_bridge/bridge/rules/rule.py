@@ -1,0 +1,85 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The form of a rule, and what rules have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from transmission_bridge.bridge.ledger import Ledger
+from transmission_bridge.bridge.motion import Motion, Pattern
+from transmission_bridge.bridge.robot_plan import RobotPlan
+from transmission_bridge.bridge.states.states import KnownState
+from transmission_bridge.errors import shortened
+from transmission_bridge.types import Array, Mask
+
+#: Largest absolute and relative rounding error of a mapped value.
+ROUNDING = 1e-9
+
+
+class Verdict(NamedTuple):
+    """
+    What a rule did with a motion: it changed numbers, or rejects it.
+
+    :param reason: Reason of the rejection; empty: none.
+    :param sentence: Place, expectation and finding.
+    :param joints: Mask of the joints that cause a rejection, if it may concern them alone.
+    :param ends: Mask of the joints with rates that end; ``None``: no end is due.
+    :param changes: Count of :class:`CommandCounts`, and the joints.
+    :param shares: Remaining share of the effort of joints.
+    """
+
+    reason: str = ''
+    sentence: str = ''
+    joints: Mask | None = None
+    ends: Mask | None = None
+    changes: Sequence[tuple[str, Sequence[str]]] = ()
+    shares: dict[str, float] = {}
+
+
+class Rule:
+    """A rule for the motions of one pattern; it ignores NaN, as of joints rejected before."""
+
+    @classmethod
+    def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
+        """Yield the rules that a pattern needs."""
+        raise NotImplementedError
+
+    def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
+        """Change a motion in place; return what was done, ``None``: nothing."""
+        raise NotImplementedError
+
+
+def list_names(names: tuple[str, ...], mask: Mask) -> tuple[str, ...]:
+    """Return the names in a mask, shape ``(..., n)``."""
+    some = mask.any(axis=tuple(range(mask.ndim - 1)))
+    return tuple(names[place] for place in np.flatnonzero(some))
+
+
+def mask_beyond(values: Array, lower: Array, upper: Array) -> Mask:
+    """Return the mask of the numbers outside by more than rounding; NaN is not outside."""
+    below = values < lower - ROUNDING * (1.0 + np.abs(lower))
+    above: Mask = values > upper + ROUNDING * (1.0 + np.abs(upper))
+    return below | above
+
+
+def describe_outside(
+    names: Sequence[str],
+    values: Array,
+    outside: Mask,
+    lower: Array,
+    upper: Array,
+    units: Sequence[str] = (),
+) -> str:
+    """Return sentences about the numbers outside their bounds; units start with a space."""
+    lower, upper = np.broadcast_to(lower, values.shape), np.broadcast_to(upper, values.shape)
+    sentences = [
+        f'{names[index[-1]]}: {values[index]:g} is not in [{lower[index]:g}, {upper[index]:g}]'
+        f'{units[index[-1]] if units else ""}'
+        for index in map(tuple, np.argwhere(outside))
+    ]
+    return shortened(sentences, show=str)

@@ -1,0 +1,39 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Actuator messages to joint states: latest numbers, turns and stamps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from transmission_bridge.lazy import import_lazily
+
+if TYPE_CHECKING:
+    from transmission_bridge.bridge.states.sensors import (
+        SensorPath as SensorPath,
+    )
+    from transmission_bridge.bridge.states.state_plan import (
+        NamePlan as NamePlan,
+        StatePlan as StatePlan,
+    )
+    from transmission_bridge.bridge.states.states import (
+        PublishPolicy as PublishPolicy,
+        StampFilter as StampFilter,
+        States as States,
+    )
+    from transmission_bridge.bridge.states.turns import (
+        list_wrap_periods as list_wrap_periods,
+        TurnPlan as TurnPlan,
+        unwrap_positions as unwrap_positions,
+    )
+
+__all__, __getattr__ = import_lazily(
+    __name__,
+    {
+        'sensors': ['SensorPath'],
+        'state_plan': ['NamePlan', 'StatePlan'],
+        'states': ['PublishPolicy', 'StampFilter', 'States'],
+        'turns': ['TurnPlan', 'list_wrap_periods', 'unwrap_positions'],
+    },
+)

@@ -1,0 +1,298 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""What follows from robot and options for states: names, units, maps, published joints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from itertools import compress
+
+import numpy as np
+
+from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.bridge.inputs import Entries, find_entries, PlanCache, Stamp
+from transmission_bridge.bridge.options.options import (
+    BridgeOptions,
+    RECORDED,
+    split_pairs,
+    split_topic,
+)
+from transmission_bridge.bridge.states.turns import TurnPlan
+from transmission_bridge.description import RobotDescription
+from transmission_bridge.errors import (
+    ParameterError,
+    shortened,
+    shown,
+    UnknownNameError,
+)
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, FIELDS
+from transmission_bridge.messages import (
+    JointStateEncoder,
+    JointStateRecord,
+    JointStateWriter,
+    Layout,
+)
+from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.types import Array, EMPTY, Index, Mask
+
+# -- Names and units of the numbers of drivers ---------------------------------------------------
+
+
+_NAMES_HINT = (
+    "check that the topic and the description are of this robot, or give the driver's names by "
+    'actuator_names: [{}]'
+)
+
+#: Largest number of names in this hint.
+_MOST_NAMES = 32
+
+
+class NamePlan:
+    """
+    Names and units of the numbers that drivers send.
+
+    :param names: The actuators, or the joints.
+    :param driver_names: Driver's name to URDF name, if they differ; ``None``: names are not
+        translated. An entry ``source:name`` is for one source, which has no other actuators.
+    :param lost: Actuators of rejected transmissions, with the reason; ``driver_names`` may contain
+        them.
+    :param units: Units of the drivers; ``None``: SI.
+    :param turns: Single-turn encoders; ``None``: there are none.
+    :ivar count: Number of names.
+    :ivar scales: Scales of the numbers to SI, shape ``(3, n)``; ``None``: SI.
+    :ivar names_hint: Advice for errors about names, with ``{}`` for the entries; empty if names
+        are not translated.
+    :raises UnknownNameError: If ``driver_names`` name an actuator that is neither in ``names`` nor
+        lost.
+    :raises ParameterError: If an actuator gets the name that another one keeps.
+    """
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        driver_names: Mapping[str, str] | None = None,
+        lost: Mapping[str, str] | None = None,
+        units: DriverUnits | None = None,
+        turns: TurnPlan | None = None,
+    ) -> None:
+        renamed, self._lost = driver_names or {}, dict(lost or {})
+        self.turns, self.count = turns, len(names)
+        self._names, self._indexes = names, _make_indexes(names, renamed, self._lost)
+        for driver_name, name in renamed.items():
+            if name in self._lost:
+                self._lost.setdefault(split_topic(driver_name)[1], self._lost[name])
+        self.names_hint = '' if driver_names is None else _NAMES_HINT
+        self.scales = scales = None if units is None else units.scales
+        self._caches = {
+            source: PlanCache(partial(find_entries, index=index, scales=scales))
+            for source, index in self._indexes.items()
+        }
+
+    def find_entries(self, source: str, layout: Layout) -> Entries:
+        """
+        Return the indices and scales of a driver's message.
+
+        :raises MessageError: If it is rejected.
+        """
+        return self._caches.get(source, self._caches['']).find_plan(layout)
+
+    def map_driver_names(self, source: str = '') -> dict[str, str]:
+        """
+        Return the URDF name of each name that a driver may use.
+
+        :param source: The driver; by default one without names of its own.
+        """
+        return {name: self._names[place] for name, place in self._make_index(source).items()}
+
+    def _make_index(self, source: str) -> dict[str, int]:
+        return self._indexes.get(source, self._indexes[''])
+
+    def describe_foreign(self, source: str, names: tuple[str, ...]) -> str:
+        """Return the error for a message that names nothing of this robot."""
+        lost = [f'{shown(name)} ({self._lost[name]})' for name in names if name in self._lost]
+        if lost:
+            return f'no name is bridged: {shortened(lost, show=str)}'
+        known = self.map_driver_names(source)
+        sentence = (
+            f'no name is known: expected some of {shortened(tuple(known))}, '
+            f'found {shortened(names) or "none"}'
+        )
+        if not self.names_hint or not names:
+            return sentence
+        place = f'{source}:' if source in self._indexes else ''
+        # The user has to assign several names: a guess could move the wrong joint.
+        urdf_name = next(iter(known.values())) if len(known) == len(names) == 1 else '?'
+        entries = [f'{place}{name}={urdf_name}' for name in names]
+        return f'{sentence}; {self.names_hint.format(shortened(entries, _MOST_NAMES))}'
+
+
+def _make_indexes(
+    names: tuple[str, ...], driver_names: Mapping[str, str], lost: Mapping[str, str]
+) -> dict[str, dict[str, int]]:
+    """
+    Return the index of every name that a driver may use, by source.
+
+    A renamed actuator has only the driver's name, because its URDF name may mean another actuator
+    of the driver. A source with names of its own has no other actuators; ``''``: other sources.
+    """
+    index = {name: place for place, name in enumerate(names)}
+    entries: dict[str, dict[str, str]] = {'': {}}
+    for driver_name, name in driver_names.items():
+        if name not in index and name not in lost:
+            known = (*names, *lost)
+            raise UnknownNameError('actuator', name, known, parameter='actuator_names')
+        source, own = split_topic(driver_name)
+        entries.setdefault(source, {})[own] = name
+    renamed = set(entries[''].values())
+    for own, name in entries[''].items():
+        if own in index and own not in renamed:
+            raise ParameterError(
+                'actuator_names cannot be accepted: two actuators would have one name',
+                parameter='actuator_names',
+                expected=f"also a driver's name for {own}",
+                found=repr(f'{own}={name}'),
+            )
+    indexes = {
+        source: {own: index[name] for own, name in each.items() if name in index}
+        for source, each in entries.items()
+    }
+    kept = {name: place for name, place in index.items() if name not in renamed}
+    return indexes | {'': kept | indexes['']}
+
+
+# -- Published joints and interfaces -------------------------------------------------------------
+#
+# A follower (URDF ``<mimic>``) is computed, never commanded: ``q = multiplier * q_followed +
+# offset``, its velocity without the offset. Its effort is unknown, because the description does
+# not define how the load is shared.
+
+
+class StatePlan(NamePlan):
+    """
+    What follows from robot and options for the states of drivers and joints; immutable.
+
+    Its map and its writer contain working memory: one thread uses them.
+
+    :param options: By default those of recordings.
+    :ivar map_state: Maps numbers of the actuators; see :meth:`~.robot_map.RobotMap.map_state`.
+    :ivar names: The published joints: the robot's, then their followers.
+    :ivar forget_solutions: Discards the last solutions of the map.
+    :ivar is_plain: Whether known states are published unchanged.
+    :ivar writer: Writes them.
+    :ivar rows: Its numbers, shape ``(3, n)``.
+    :ivar is_finite: Working memory for the mask of the finite numbers of the joints.
+    :ivar finite_bytes: The same memory as bytes.
+    :raises TransmissionBridgeError: If an option does not fit the robot.
+    """
+
+    def __init__(self, robot: RobotTransmissions, options: BridgeOptions = RECORDED) -> None:
+        renamed = split_pairs('actuator_names', options.actuator_names)
+        turns = TurnPlan(robot, options) if options.wrap_period else None
+        lost, units = robot.lost_actuators, DriverUnits(robot)
+        super().__init__(robot.actuator_names, renamed, lost, units, turns)
+        stream = robot.stream(ACTUATOR_TO_JOINT)
+        self.map_state, self.forget_solutions = stream.map_state, stream.forget_solutions
+        followers, self._followed, self._chains = _list_followers(robot)
+        self.names = (*robot.joint_names, *followers)
+        self._encoder = JointStateEncoder()
+        self.writer = JointStateWriter(self.names)
+        self.rows = EMPTY if self.writer.rows is None else self.writer.rows
+        # Testing the bytes takes half the time of all().
+        self.finite_bytes = bytearray(len(FIELDS) * len(robot.joint_names))
+        self.is_finite = np.frombuffer(self.finite_bytes, dtype=bool).reshape(len(FIELDS), -1)
+        self._hidden = _mask_hidden(robot.description, self.names, options.undeclared_interfaces)
+        self._fills = options.unknown_rates == 'zero'
+        self._omits = options.unknown_joints == 'omit'
+        self.is_plain = bool(self.names) and not followers and not self._hidden.any()
+        # Writers of states with whole rows known, by their mask.
+        self._writers: dict[bytes, JointStateWriter] = {}
+        for rows in ([0], [0, 1], [0, 2]) if self.is_plain else ():
+            known = np.zeros_like(self.is_finite)
+            known[rows] = True
+            position, velocity, effort = (known.any(axis=1) | self._fills).tolist()
+            writer = JointStateWriter(self.names, fields=(position, velocity, effort))
+            self._writers[known.tobytes()] = writer
+
+    def encode_partial_state(self, stamp: Stamp, joints: Array) -> bytes | None:
+        """
+        Return the serialised state of every known joint.
+
+        The array of an interface is empty if it is unknown for all of these joints.
+
+        :param joints: Rows position, velocity, effort of the robot's joints, shape ``(3, n)``;
+            :attr:`is_finite` is their mask.
+        :returns: ``None`` if nothing is known.
+        """
+        if writer := self._writers.get(bytes(self.finite_bytes)):
+            for row, numbers in enumerate((writer.position, writer.velocity, writer.effort)):
+                if self.is_finite[row, 0]:
+                    numbers[:] = joints[row]
+            return writer.write_message(*stamp)
+        if len(self._followed):
+            followers = np.full((len(joints), len(self._followed)), np.nan)
+            followers[:2] = self._chains[0] * joints[:2, self._followed]
+            followers[0] += self._chains[1]
+            joints = np.hstack([joints, followers])
+        # An overflow is also unknown.
+        known: Mask = np.isfinite(joints)
+        shown, names = np.where(known, joints, np.nan), self.names
+        if self._fills:
+            np.copyto(shown[1:], 0.0, where=~known[1:])
+        shown[self._hidden] = np.nan
+        visible = known & ~self._hidden
+        if self._omits and not known[0].all():
+            names = tuple(compress(names, known[0]))
+            shown, visible = shown[:, known[0]], visible[:, known[0]]
+        if not visible.any():
+            return None
+        record = JointStateRecord(stamp, '', names, *map(empty_if_unknown, shown))
+        return self._encoder.encode_record(record)
+
+
+def empty_if_unknown(values: Array) -> Array:
+    """Return an empty array if no value is known."""
+    return EMPTY if np.isnan(values).all() else values
+
+
+def _list_followers(robot: RobotTransmissions) -> tuple[tuple[str, ...], Index, Array]:
+    """
+    Return the followers of bridged joints, with chains resolved.
+
+    A follower with a transmission of its own is measured, not computed. A follower is left out if
+    its chain ends at a joint that is not bridged, or in a loop.
+
+    :returns: Their names, the index of the joint that each follows, and rows multiplier and offset
+        [rad or m] of the chain.
+    """
+    index = {name: place for place, name in enumerate(robot.joint_names)}
+    joints = {joint.name: joint for joint in robot.description.joints if joint.name not in index}
+    found: list[tuple[str, int, float, float]] = []
+    for name, joint in joints.items():
+        multiplier, offset, mimic = 1.0, 0.0, joint.mimic
+        for _ in joints:
+            if mimic is None:
+                break
+            offset += multiplier * mimic.offset
+            multiplier *= mimic.multiplier
+            if mimic.joint in index:
+                found.append((name, index[mimic.joint], multiplier, offset))
+                break
+            mimic = joints[mimic.joint].mimic if mimic.joint in joints else None
+    found = [each for each in found if joints[each[0]].is_scalar]
+    numbers = np.array([each[2:] for each in found]).reshape(-1, 2).T
+    return tuple(each[0] for each in found), np.array([each[1] for each in found], int), numbers
+
+
+def _mask_hidden(robot: RobotDescription, names: tuple[str, ...], choice: str) -> Mask:
+    """Return the mask of the values to hide, shape ``(3, n)``."""
+    declared: dict[str, set[str]] = {}
+    for block in robot.blocks if choice != 'publish' else ():
+        if choice != 'auto' or block.takes_joint_states:
+            for component in block.components:
+                if component.kind == 'joint':
+                    interfaces = (interface.name for interface in component.state_interfaces)
+                    declared.setdefault(component.name, set()).update(interfaces)
+    hidden = [[field not in declared.get(name, FIELDS) for name in names] for field in FIELDS]
+    return np.array(hidden).reshape(len(FIELDS), len(names))

@@ -1,0 +1,680 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The latest numbers of one or several drivers, and the joint states computed from them."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from transmission_bridge.bridge.contradictions import MotionWatch
+from transmission_bridge.bridge.inputs import (
+    BILLION,
+    count_nanoseconds,
+    describe_lead,
+    Entries,
+    is_possible,
+    LAST_STAMP,
+    MOST_UNKNOWN,
+    NO_STAMP,
+    Stamp,
+    STAMP_TOLERANCE,
+)
+from transmission_bridge.bridge.options.options import AUTO, BridgeOptions, RECORDED
+from transmission_bridge.bridge.states.state_plan import NamePlan, StatePlan
+from transmission_bridge.bridge.states.turns import Turns
+from transmission_bridge.errors import MessageError
+from transmission_bridge.interfaces import FIELDS
+from transmission_bridge.messages import JointStateRecord, Layout
+from transmission_bridge.transmissions import MapReport
+from transmission_bridge.types import Array, Index, Mask
+
+# -- Valid stamps --------------------------------------------------------------------------------
+
+
+#: Seconds for which one reading of the node's clock is used.
+_VALIDITY = 0.5
+
+
+class StampFilter:
+    """
+    Replaces unusable stamps by the time of receipt.
+
+    A stamp is replaced if it is zero, impossible (``bad_stamp``) or more than 0.5 s ahead of the
+    node's clock (``future_stamp``). Reading the clock takes as long as mapping a message, so one
+    reading is used for half a second. A clock at zero has no time yet: no stamp is ahead of it.
+
+    :param clock: Returns the time of the node's clock.
+    :param note: Called with topic, reason and a sentence for every replaced stamp except zero.
+    :param set_anew: Called if the clock was set back or gets its first time, because earlier
+        stamps may be ahead of it.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], Stamp],
+        note: Callable[[str, str, str], None],
+        set_anew: Callable[[], None],
+    ) -> None:
+        self._clock = clock
+        self._note = note
+        self._set_anew = set_anew
+        self._time = NO_STAMP
+        self._seconds, self._nanoseconds = NO_STAMP
+        self._since = self._until = -math.inf
+
+    def replace_stamp(self, topic: str, stamp: Stamp, now: float) -> Stamp:
+        """
+        Return the stamp of the message, or the time of receipt that replaces it.
+
+        :param topic: Topic of the message.
+        :param stamp: Its stamp.
+        :param now: Time of receipt [s].
+        """
+        # Comparing integers takes half the time of comparing tuples.
+        seconds, nanoseconds = stamp
+        if (
+            0 < seconds <= self._seconds
+            and nanoseconds <= (self._nanoseconds if seconds == self._seconds else LAST_STAMP[1])
+            and self._since <= now <= self._until
+        ):
+            return stamp
+        return self._check_stamp(topic, stamp, now)
+
+    def _check_stamp(self, topic: str, stamp: Stamp, now: float) -> Stamp:
+        before, time = self._time, self._clock()
+        self._time = time
+        if time < before or before == NO_STAMP != time:
+            self._set_anew()
+        latest = divmod(count_nanoseconds(time) + STAMP_TOLERANCE, BILLION)
+        limit = self._seconds, self._nanoseconds = LAST_STAMP if time == NO_STAMP else latest
+        self._since = now
+        # A clock without a time may get one at any moment.
+        self._until = now + _VALIDITY if time != NO_STAMP else now
+        if stamp == NO_STAMP:
+            return time
+        if not is_possible(stamp):
+            self._note(
+                topic,
+                'bad_stamp',
+                f'header.stamp is impossible: expected seconds >= 0 and nanoseconds < {BILLION}, '
+                f'found {stamp[0]} s and {stamp[1]} ns; the time of receipt is used instead. Fill '
+                'header.stamp from the clock of the sending node',
+            )
+            return time
+        if stamp > limit:
+            self._note(
+                topic,
+                'future_stamp',
+                f'{describe_lead(count_nanoseconds(stamp) - count_nanoseconds(time))}; the '
+                'time of receipt is used instead. Synchronise the clocks, and give both nodes the '
+                'same use_sim_time',
+            )
+            return time
+        return stamp
+
+
+# -- When the joint states are published ---------------------------------------------------------
+
+
+class PublishPolicy:
+    """
+    Decides after each message whether to publish the joint states.
+
+    With ``publish: on_any`` after every message; with ``on_all`` if every source that has not
+    timed out has sent a message since the last publication; with ``rate`` never, because a timer
+    publishes. If time goes backwards, all messages are forgotten.
+
+    :param timeout_of: Returns the timeout of a source [s]. It counts from the first message of any
+        source if this source has not sent one.
+    """
+
+    def __init__(
+        self,
+        options: BridgeOptions,
+        sources: Iterable[str],
+        timeout_of: Callable[[str], float] = lambda source: math.inf,
+    ) -> None:
+        self._policy = options.publish
+        self._sources, self._timeout_of = frozenset(sources), timeout_of
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all messages."""
+        self._heard: dict[str, float] = {}
+        self._missing = self._sources
+
+    def should_publish(self, source: str, now: float) -> bool:
+        """
+        Record a message; return whether to publish the joint states.
+
+        :param source: Its sender.
+        :param now: Time of receipt [s].
+        """
+        if self._policy != 'on_all':
+            return self._policy == 'on_any'
+        if now < max(self._heard.values(), default=now):
+            self.reset()
+        self._heard = (self._heard or dict.fromkeys(self._sources, now)) | {source: now}
+        self._missing -= {source}
+        if any(now - self._heard[each] <= self._timeout_of(each) for each in self._missing):
+            return False
+        self._missing = self._sources
+        return True
+
+
+# -- The latest numbers of one or several drivers ------------------------------------------------
+
+
+_NOBODY = -1
+
+#: Automatic timeout of a driver: smallest value [s], and number of periods.
+_LEAST_TIMEOUT, _PERIODS = 1.0, 5.0
+
+
+class KnownState(NamedTuple):
+    """
+    The known state of the robot at one moment.
+
+    Masks have shape ``(n_actuators,)``; ``None``: no actuator.
+
+    :param now: The time [s].
+    :param position: Joint positions, shape ``(n_joints,)``, NaN if unknown or too old.
+    :param velocity: Joint velocities, same shape, NaN if unknown or too old.
+    :param open_turns: Actuators in an unknown turn.
+    :param shift: To subtract from actuator positions for the turns of the drivers, shape
+        ``(n_actuators,)``; ``None``: zero.
+    :param silent: Actuators of silent drivers.
+    :param returned: Actuators of drivers that are silent, or were since the last command.
+    """
+
+    now: float
+    position: Array
+    velocity: Array
+    open_turns: Mask | None = None
+    shift: Array | None = None
+    silent: Mask | None = None
+    returned: Mask | None = None
+
+
+class _Driver:
+    """
+    One driver.
+
+    :ivar usual: Largest gap between messages that changes nothing [s].
+    :ivar layout: Layout of its last message, if the next one needs no look-up.
+    :ivar entries: Their indices and scales.
+    :ivar target: The numbers of its messages, if they are a block; else ``None``.
+    """
+
+    def __init__(self, number: int, entries: Entries, timeout: float, usual: float) -> None:
+        self.number, self.entries, self.timeout, self.usual = number, entries, timeout, usual
+        self.period = 0.0
+        self.stamp: Stamp | None = None
+        self.heard = -math.inf
+        self.layout: Layout | None = None
+        self.target: Array | None = None
+
+
+_STRANGER = _Driver(_NOBODY, Entries(slice(0), None, 0, (), None), 0.0, 0.0)
+
+
+class States:
+    """
+    The latest number of every actuator and interface in SI, NaN: unknown.
+
+    A number becomes unknown if its driver omits its interface, or after the timeout; numbers of
+    other drivers stay. If time goes backwards, everything is forgotten: with a timeout at once,
+    without one at the next message. A message is used atomically.
+
+    Only indices and numbers are stored; methods that need names, units or maps receive a plan.
+    Joint states are computed from numbers of actuators; numbers may also be those of joints.
+
+    :param plan: Names of the actuators, and single-turn encoders.
+    :param options: ``state_timeout`` is used; 0: never; -1: for each driver the larger of 1 s and
+        five periods. By default numbers never time out.
+    :param motion: Compares velocities with positions, if it is given.
+    :param stamp_hold: After this time with only older stamps the published stamp goes back [s]; 0,
+        for recordings: at once.
+    :ivar report: Counts of NaN in position-dependent transmissions, by reason.
+    :ivar unknown_names: Counts of unknown names, shortened; their number is limited, because
+        senders may be hostile.
+    :ivar not_finite: Counts of NaN and infinite numbers from drivers, rows position, velocity,
+        effort, shape ``(3, count)``.
+    :ivar contests: Count of numbers that two drivers published in turn.
+    """
+
+    def __init__(
+        self,
+        plan: NamePlan,
+        options: BridgeOptions = RECORDED,
+        *,
+        motion: MotionWatch | None = None,
+        stamp_hold: float = 0.0,
+    ) -> None:
+        self._shape, self.motion = (len(FIELDS), plan.count), motion
+        self.turns = None if plan.turns is None else Turns(plan.turns)
+        self._velocities = deque[Array](maxlen=0) if motion is None else motion.velocities
+        timeout = options.state_timeout
+        self._is_auto = timeout == AUTO
+        self._timeout = _LEAST_TIMEOUT if self._is_auto else timeout or math.inf
+        self._stamp_hold = stamp_hold
+        self.report = MapReport()
+        self.unknown_names: Counter[str] = Counter()
+        self.not_finite = np.zeros(self._shape, dtype=np.int64)
+        self.contests = 0
+        self._latest = -math.inf
+        self.reset(plan)
+
+    def reset(self, plan: NamePlan) -> None:
+        """Forget all messages."""
+        self._values: Array = np.full(self._shape, np.nan)
+        # Number of the driver of each value: only that driver may withdraw it.
+        self._givers: Index = np.full(self._shape, _NOBODY, dtype=np.intp)
+        # Number of the previous driver of each value.
+        self._rivals: Index = np.full(self._shape, _NOBODY, dtype=np.intp)
+        # Without the last messages of the drivers, see _find_receipts.
+        self._heard: Array = np.full(self._shape, -np.inf)
+        # Before this time no number becomes too old.
+        self._fresh_until = math.inf
+        # Actuators of drivers that resumed after silence.
+        self._came_back: Mask | None = None
+        self._drivers: dict[str, _Driver] = {}
+        self._is_contested = self._is_mapped = False
+        self._watch_rows()
+        if self.turns is not None and plan.turns is not None:
+            self.turns.reset(plan.turns)
+        if self.motion is not None:
+            self.motion.restart()
+        self.forget_stamps()
+
+    def replace_plan(self, before: NamePlan, after: NamePlan) -> None:
+        """Convert the known numbers if a new plan has other units; see :attr:`Bridge.plan`."""
+        self._is_mapped = False
+        old, new = (1.0 if plan.scales is None else plan.scales for plan in (before, after))
+        if not np.array_equal(old, new):
+            self._values *= np.divide(new, old)
+        for driver in self._drivers.values():
+            driver.layout = None
+        if self.turns is not None and before.turns is not None and after.turns is not None:
+            self.turns.accept_tuning(before.turns, after.turns)
+
+    # -- messages --------------------------------------------------------------------------------
+
+    def merge_message(
+        self,
+        plan: NamePlan,
+        source: str,
+        layout: Layout,
+        data: JointStateRecord,
+        stamp: Stamp,
+        now: float = 0.0,
+    ) -> None:
+        """
+        Use the message of one driver.
+
+        :param source: The driver, for example its topic.
+        :param layout: Names and lengths of the message.
+        :param data: The message; its numbers are copied.
+        :param stamp: Its stamp, never zero.
+        :param now: Time of receipt [s].
+        :raises MessageError: If it is rejected, for example if it names no actuator of the robot
+            (``foreign``). State is unchanged, except for :attr:`unknown_names`.
+        """
+        driver = self._drivers.get(source, _STRANGER)
+        if layout is not driver.layout or now < self._latest or now - driver.heard > driver.usual:
+            driver = self._look_up_driver(plan, source, layout, now)
+        rows, target, entries = data.rows, driver.target, driver.entries
+        if rows is None or target is None:
+            self._write_numbers(entries, data)
+        else:
+            target[...] = rows
+            if entries.scales is not None:
+                target *= entries.scales
+        np.isfinite(self._watched, self._is_finite)
+        if 0 in self._finite_bytes:
+            self._drop_infinite(entries)
+        if self.turns is not None and plan.turns is not None and layout.lengths[0]:
+            sent = stamp[0] + stamp[1] * 1e-9 if any(stamp) else np.nan
+            positions, timeouts = self._values[0], self._find_timeouts()[0]
+            self.turns.count_turns(plan.turns, positions, entries.places, timeouts, now, sent)
+        driver.stamp, driver.heard = stamp, now
+        self._latest, self._is_mapped = now, False
+        self._velocities.append(self._values[1].copy())
+        if self.motion is not None and now >= self.motion.due:
+            self.motion.end_interval(self._values[0], now)
+
+    def _look_up_driver(self, plan: NamePlan, source: str, layout: Layout, now: float) -> _Driver:
+        """Return the driver of a message that is its first one or not like its last one."""
+        # First, because it may reject the message.
+        entries = plan.find_entries(source, layout)
+        if not entries.count:
+            self._count_unknown(entries.unknown)
+            raise MessageError('foreign', plan.describe_foreign(source, layout.names))
+        self.record_time(plan, now)
+        driver = self._drivers.get(source)
+        if driver is None:
+            usual = -1.0 if self._is_auto else self._timeout
+            driver = _Driver(len(self._drivers), entries, self._timeout, usual)
+            self._drivers[source] = driver
+        self._record_period(driver, now)
+        if layout is not driver.layout:
+            self._find_receipts()  # by the last layout
+            self._record_giver(driver, layout, entries)
+        return driver
+
+    def _count_unknown(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name in self.unknown_names or len(self.unknown_names) < MOST_UNKNOWN:
+                self.unknown_names[name] += 1
+
+    def _write_numbers(self, entries: Entries, data: JointStateRecord) -> None:
+        """Write numbers that are not a block."""
+        self._count_unknown(entries.unknown)
+        places, picks, scales, rows = entries.places, entries.picks, entries.scales, data.rows
+        if rows is not None:
+            given = rows if picks is None else rows[:, picks]
+            self._values[:, places] = given if scales is None else given * scales
+            return
+        for row, numbers in enumerate((data.position, data.velocity, data.effort)):
+            if len(numbers):
+                given = numbers if picks is None else numbers[picks]
+                self._values[row, places] = given if scales is None else given * scales[row]
+
+    def _drop_infinite(self, entries: Entries) -> None:
+        """Count NaN and infinite numbers of a message, and make infinite ones unknown."""
+        for row in entries.rows:
+            self.not_finite[row, entries.places] += ~np.isfinite(self._values[row, entries.places])
+        np.copyto(self._values, np.nan, where=np.isinf(self._values))
+
+    def record_time(self, plan: NamePlan, now: float) -> None:
+        """Forget everything if time went backwards."""
+        if now < self._latest:
+            self.reset(plan)
+            if self.turns is not None and plan.turns is not None:
+                self.turns.forget_turns(plan.turns)
+        self._latest = now
+
+    def _record_period(self, driver: _Driver, now: float) -> None:
+        """Detect whether a driver resumes after silence, and measure its period."""
+        gap = now - driver.heard
+        if driver.timeout < gap < math.inf:
+            came_back = (self._givers == driver.number).any(axis=0)
+            self._came_back = came_back if self._came_back is None else self._came_back | came_back
+            self._fresh_until = -math.inf
+        if not self._is_auto or gap == math.inf:
+            return
+        # Silence is no period: one message after it would not become too old for a long time.
+        gap = min(gap, driver.timeout)
+        # The first gap is the period; later gaps are averaged.
+        period = gap if not driver.period else 0.9 * driver.period + 0.1 * gap
+        driver.period = max(period, _LEAST_TIMEOUT / _PERIODS)
+        timeout = max(_LEAST_TIMEOUT, _PERIODS * driver.period)
+        # Shorter gaps do not change the least timeout.
+        driver.usual = driver.period if timeout == _LEAST_TIMEOUT else -1.0
+        if timeout != driver.timeout:
+            driver.timeout = timeout
+            self._fresh_until = -math.inf
+
+    def _record_giver(self, driver: _Driver, layout: Layout, entries: Entries) -> None:
+        """
+        Record the numbers that a driver publishes, and forget those that it omits.
+
+        Needed if its layout changes, and for every message after two drivers have published the
+        same number.
+        """
+        self._fresh_until = -math.inf
+        places, values = entries.places, self._values[:, entries.places]
+        givers, rivals = self._givers[:, places], self._rivals[:, places]
+        gives: Mask = np.array(layout.lengths, dtype=bool)[:, np.newaxis]
+        mine = givers == driver.number
+        others = gives & ~mine & (givers != _NOBODY)
+        if others.any():
+            self._is_contested = True
+            self.contests += int((others & (rivals == driver.number)).any())
+            self._rivals[:, places] = np.where(others, givers, rivals)
+        self._values[:, places] = np.where(mine & ~gives, np.nan, values)
+        self._givers[:, places] = np.where(gives, driver.number, np.where(mine, _NOBODY, givers))
+        is_block = entries.picks is None and isinstance(places, slice)
+        driver.entries, driver.target = entries, self._values[:, places] if is_block else None
+        driver.layout = layout if layout.is_kept else None
+        for each in self._drivers.values() if self._is_contested else ():
+            each.layout = None
+        self._watch_rows()
+
+    def _watch_rows(self) -> None:
+        """Check only the first rows for NaN and inf: rows without a driver are NaN."""
+        rows = np.flatnonzero((self._givers != _NOBODY).any(axis=1))
+        self._watched: Array = self._values[: rows.max(initial=-1) + 1].reshape(-1)
+        # Testing the bytes takes half the time of all().
+        self._finite_bytes = bytearray(len(self._watched))
+        self._is_finite = np.frombuffer(self._finite_bytes, dtype=bool)
+
+    # -- turns of single-turn encoders, see the methods of Turns ---------------------------------
+
+    def use_absolute_positions(self, plan: NamePlan, positions: Array, now: float) -> None:
+        """
+        Use absolute positions of actuators in unknown turns.
+
+        :param positions: In SI, shape ``(n_actuators,)``, NaN: not in this message.
+        :param now: Time of receipt [s], by the clock of :meth:`merge_message`. Only readings of
+            nearly the same time are compared.
+        """
+        if self.turns is not None and plan.turns is not None:
+            self._is_mapped, timeouts = False, self._find_timeouts()[0]
+            known = self._values[0]
+            self.turns.use_absolute_positions(plan.turns, positions, known, timeouts, now)
+
+    def compute_nearest_turns(
+        self, plan: NamePlan, wanted: Mapping[str, float], now: float, max_age: float = math.inf
+    ) -> Array:
+        """
+        Return positions by recent readings; see :meth:`Turns.compute_nearest_turns`.
+
+        :param max_age: Largest age of a reading [s].
+        """
+        if self.turns is None or plan.turns is None:
+            return np.full(plan.count, np.nan)
+        oldest = now - np.minimum(self._find_timeouts()[0], max_age)
+        return self.turns.compute_nearest_turns(plan.turns, wanted, oldest)
+
+    def settle_turns(self, plan: NamePlan, positions: Array) -> None:
+        """Accept positions of actuators in unknown turns, NaN: none."""
+        if self.turns is not None and plan.turns is not None:
+            # A reading may have become too old since the positions were found.
+            self._is_mapped, self._fresh_until = False, -math.inf
+            self.turns.settle_turns(plan.turns, positions)
+            np.copyto(self._values[0], positions, where=np.isfinite(positions))
+
+    def reopen_turns(self, plan: NamePlan, joints: Array) -> bool:
+        """Lose turns by the positions of joints; see :meth:`Turns.reopen_turns`."""
+        if self.turns is None or plan.turns is None:
+            return False
+        return self.turns.reopen_turns(plan.turns, joints, self._values[0])
+
+    def mask_open_actuators(self, plan: NamePlan, now: float) -> Mask | None:
+        """Return actuators in unknown turns; see :meth:`Turns.mask_open_actuators`."""
+        if self.turns is None or plan.turns is None:
+            return None
+        return self.turns.mask_open_actuators(plan.turns, self._find_timeouts()[0], now)
+
+    def compute_driver_shift(self, plan: NamePlan) -> Array | None:
+        """Return the shift to the turns of drivers; see :meth:`Turns.compute_driver_shift`."""
+        if self.turns is None or plan.turns is None:
+            return None
+        return self.turns.compute_driver_shift(plan.turns)
+
+    # -- the joints ------------------------------------------------------------------------------
+
+    def encode_state(self, plan: StatePlan, now: float = 0.0) -> bytes | None:
+        """
+        Return the serialised joint states with the stamp of the latest input.
+
+        :returns: ``None`` while nothing is known.
+        """
+        stamp = self.choose_stamp(now)
+        if stamp is None:
+            return None
+        joints = self._map_values(plan, self.read_values(now))
+        np.isfinite(joints, plan.is_finite)
+        if 0 in plan.finite_bytes or not plan.is_plain:
+            return plan.encode_partial_state(stamp, joints)
+        plan.rows[...] = joints
+        return plan.writer.write_message(*stamp)
+
+    def compute_joint_motion(self, plan: StatePlan, now: float = 0.0) -> Array:
+        """
+        Return rows position and velocity, shape ``(2, n_joints)``, NaN if unknown or stale.
+
+        **Overwritten** by the next call that maps.
+        """
+        values = self.read_values(now)
+        motion: Array = (self._joints if self._is_mapped else self._map_values(plan, values))[:2]
+        return motion
+
+    def compute_known_state(self, plan: StatePlan, now: float) -> KnownState:
+        """Return the known state for a command; it contains the return of a driver once."""
+        self.record_time(plan, now)
+        position, velocity = self.compute_joint_motion(plan, now)
+        silent, returned, self._came_back = self.mask_silent_actuators(now), self._came_back, None
+        if silent is not None:
+            returned = silent if returned is None else returned | silent
+        shift, open_turns = self.compute_driver_shift(plan), self.mask_open_actuators(plan, now)
+        return KnownState(now, position, velocity, open_turns, shift, silent, returned)
+
+    def _map_values(self, plan: StatePlan, values: Array) -> Array:
+        joints = plan.map_state(values, self.report)
+        if self.turns is not None and self.reopen_turns(plan, joints[0]):
+            joints = plan.map_state(values, self.report)
+        self._joints, self._is_mapped = joints, values is self._values
+        return joints
+
+    # -- the numbers -----------------------------------------------------------------------------
+
+    def read_values(self, now: float) -> Array:
+        """Return rows position, velocity, effort, ``(3, count)``; must not be changed."""
+        if self._latest <= now <= self._fresh_until:
+            return self._values
+        self._is_mapped, too_old = False, self._mask_old_numbers(now)
+        if now < self._latest:
+            return np.where(too_old, np.nan, self._values)
+        self._values[too_old] = np.nan
+        fresh = ~too_old & np.isfinite(self._heard)
+        until = self._heard[fresh] + self._find_timeouts()[fresh]
+        self._fresh_until = float(until.min(initial=math.inf))
+        return self._values
+
+    def _mask_old_numbers(self, now: float) -> Mask:
+        timeouts = self._find_timeouts()
+        return (self.compute_ages(now) > timeouts) | ((now < self._latest) & np.isfinite(timeouts))
+
+    def _find_receipts(self) -> Array:
+        """Return the time of receipt of each number [s], minus infinity: never."""
+        for driver in self._drivers.values():
+            for row in driver.entries.rows:
+                heard = self._heard[row, driver.entries.places]
+                self._heard[row, driver.entries.places] = np.maximum(heard, driver.heard)
+        return self._heard
+
+    def _find_timeouts(self) -> Array:
+        """Return the timeout of each number [s]."""
+        # The number of nobody is that of the last one.
+        timeouts = [*(driver.timeout for driver in self._drivers.values()), self._timeout]
+        return np.array(timeouts)[self._givers]
+
+    def mask_silent_actuators(self, now: float) -> Mask | None:
+        """Return the mask of the actuators of drivers that are silent beyond their timeout."""
+        drivers = self._drivers.values()
+        silent = [driver.number for driver in drivers if now - driver.heard > driver.timeout]
+        return np.isin(self._givers, silent).any(axis=0) if silent else None
+
+    def find_driver_timeout(self, source: str) -> float:
+        """Return the timeout of a driver [s]; infinite: never."""
+        driver = self._drivers.get(source)
+        return self._timeout if driver is None else driver.timeout
+
+    def compute_ages(self, now: float) -> Array:
+        """
+        Return the age of each number [s], rows as in :meth:`read_values`; infinite: none.
+
+        After time went backwards, ages are negative until the next message.
+        """
+        ages: Array = now - self._find_receipts()
+        return ages
+
+    def mask_stale_actuators(self, now: float) -> Mask:
+        """
+        Return the mask of the actuators that have timed out, shape ``(n_actuators,)``.
+
+        An actuator has timed out if all its numbers have, or one that a driver published before.
+        """
+        too_old = self._mask_old_numbers(now)
+        lost: Mask = (too_old & (self._givers != _NOBODY)).any(axis=0)
+        return lost | too_old.all(axis=0)
+
+    def find_receipt_times(self) -> Array:
+        """Return the last time of receipt of each actuator [s], minus infinity: never."""
+        newest: Array = self._find_receipts().max(axis=0)
+        return newest
+
+    def read_given_numbers(self, source: str) -> Array:
+        """Return the numbers of a driver, in the order of the robot."""
+        driver = self._drivers.get(source, _STRANGER)
+        given: Array = self._values[self._givers == driver.number]
+        return given
+
+    def list_givers(self) -> tuple[str, ...]:
+        """Return the driver of each actuator, or an empty string."""
+        names = ['', *self._drivers]
+        return tuple(names[number + 1] for number in self._givers.max(axis=0))
+
+    def list_rivals(self, actuators: Sequence[str]) -> dict[tuple[str, str], tuple[str, ...]]:
+        """
+        Return the actuators that two drivers published in turn, by pair of drivers.
+
+        :param actuators: Names of all actuators.
+        """
+        names = tuple(self._drivers)
+        found: dict[tuple[str, str], dict[str, None]] = {}
+        for row, place in np.argwhere(self._rivals != _NOBODY):
+            first, second = sorted((self._givers[row, place], self._rivals[row, place]))
+            # A driver that withdrew its number is not a rival.
+            if first not in (second, _NOBODY):
+                found.setdefault((names[first], names[second]), {})[actuators[place]] = None
+        return {drivers: tuple(shared) for drivers, shared in found.items()}
+
+    # -- stamps ----------------------------------------------------------------------------------
+
+    def forget_stamps(self) -> None:
+        """Forget the drivers' stamps after the clock was set."""
+        self._published: Stamp = (0, 0)
+        self._older_since: float | None = None
+        for driver in self._drivers.values():
+            driver.stamp = None
+
+    def choose_stamp(self, now: float) -> Stamp | None:
+        """
+        Return the stamp to publish now, ``None`` before the first message.
+
+        It is the largest of the drivers' latest stamps, without drivers that timed out.
+
+        A single older message does not change it. It goes back after ``stamp_hold`` with only
+        older stamps, for example after a restart of a driver, or if the time of receipt goes
+        backwards. In the latter case it is ``None`` until the next message.
+        """
+        drivers = self._drivers.values()
+        stamps = [one.stamp for one in drivers if one.stamp and now - one.heard <= one.timeout]
+        if not stamps or now < self._latest:
+            return None
+        newest = max(stamps)
+        if newest < self._published:
+            self._older_since = now if self._older_since is None else self._older_since
+            if now - self._older_since < self._stamp_hold:
+                return self._published
+        self._published, self._older_since = newest, None
+        return newest

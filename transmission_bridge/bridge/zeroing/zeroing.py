@@ -1,0 +1,318 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Zeroing: offsets for which the present actuator positions map to wanted joint positions.
+
+An offset of a joint is added in joint coordinates, ``q = f(a) + offset``. Therefore
+``new = old + (wanted - present)`` for each joint, including coupled ones.
+
+If actuators have the offsets, as in a linkage, ``a = n (d - offset)`` with ``d`` the position of
+the joint that the actuator turns. The inverse map of the wanted positions is ``a``, and
+``new = old + (a - present) / n``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+import math
+
+import numpy as np
+
+from transmission_bridge.bridge.zeroing.rest import check_at_rest
+from transmission_bridge.errors import (
+    closest,
+    counted,
+    MessageError,
+    shown,
+    TransmissionBridgeError,
+)
+from transmission_bridge.transmissions import Binding, RobotTransmissions, Tunable
+from transmission_bridge.types import Array, Mask
+
+#: Largest difference between the mapped and the wanted position, relative to one plus the numbers
+#: involved; the second value is for solved positions.
+_TOLERANCE, _SOLVED = 1e-12, 1e-9
+
+#: Distance from the wanted position up to which an unknown turn is settled without an offset, for
+#: turning [rad] and sliding joints [m], and as a share of the motion during one period.
+_NEAR, _NEAR_SLIDING, _NEAR_SHARE = 0.02, 0.002, 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetChange:
+    """A change of the offset of one joint or actuator."""
+
+    tunable: Tunable
+    new: float
+
+    @property
+    def member_name(self) -> str:
+        """The joint or the actuator."""
+        return self.tunable.path[1]
+
+    @property
+    def old(self) -> float:
+        """The offset before."""
+        return self.tunable.value
+
+    def __str__(self) -> str:
+        """Return the change in words, with all digits."""
+        return f'{self.member_name}: offset {self.old!r} -> {self.new!r}'
+
+
+def list_zeroable_joints(robot: RobotTransmissions) -> tuple[str, ...]:
+    """Return the joints that have an offset, or offsets of actuators, in the robot's order."""
+    found = {offset.path[1] for offset in list_offsets(robot, 'joints')}
+    for binding in _list_actuator_offset_bindings(robot):
+        found.update(member.name for member in binding.spec.joints)
+    return tuple(name for name in robot.joint_names if name in found)
+
+
+def list_wanted_positions(
+    robot: RobotTransmissions, names: tuple[str, ...], positions: tuple[float, ...]
+) -> dict[str, float]:
+    """
+    Return the wanted position of each joint.
+
+    :param names: The joints, empty: all that have an offset.
+    :param positions: Their positions [rad or m], empty: zeros.
+    :raises MessageError: If a joint is repeated (``duplicate_name``), the numbers of joints and
+        positions differ (``size``), or no joint has an offset (``no_offset``).
+    """
+    names = names or list_zeroable_joints(robot)
+    if not names:
+        raise MessageError('no_offset', 'no joint has an offset')
+    if len(set(names)) < len(names):
+        raise MessageError('duplicate_name', 'zero_joints names a joint more than once')
+    if positions and len(positions) != len(names):
+        raise MessageError(
+            'size',
+            f'zero_positions has {counted(len(positions), "value")} for '
+            f'{counted(len(names), "joint")}',
+        )
+    return dict(zip(names, positions or (0.0,) * len(names), strict=True))
+
+
+def list_settled_joints(
+    robot: RobotTransmissions,
+    wanted: Mapping[str, float],
+    positions: Array,
+    is_open: Mask,
+    travels: Array,
+) -> tuple[str, ...]:
+    """
+    Return the joints that are where they are wanted once their turns are settled.
+
+    All wanted joints of a transmission, or none.
+
+    :param wanted: Joint to position [rad or m].
+    :param positions: Positions of the actuators in the turns that come nearest.
+    :param is_open: Mask of the actuators whose turns were unknown.
+    :param travels: Largest motion of each joint during one period, shape ``(n_joints,)``.
+    """
+    slides = {joint.name for joint in robot.description.joints if joint.type == 'prismatic'}
+    most = [_NEAR_SLIDING if name in slides else _NEAR for name in robot.joint_names]
+    goal = np.array([wanted.get(name, math.nan) for name in robot.joint_names])
+    away = np.abs(robot.actuator_to_joint('position', positions) - goal)
+    is_near = away <= np.minimum(most, _NEAR_SHARE * travels)
+    found: list[int] = []
+    for binding in robot.bindings:
+        own = [joint for joint in binding.joints if robot.joint_names[joint] in wanted]
+        if is_open[list(binding.actuators)].any() and is_near[own].all():
+            found += own
+    return tuple(robot.joint_names[joint] for joint in found)
+
+
+def compute_zero_offsets(
+    robot: RobotTransmissions,
+    wanted: Mapping[str, float],
+    actuators: Array,
+    *,
+    held: Mask,
+    max_velocity: float,
+    settled: Collection[str] = (),
+) -> tuple[OffsetChange, ...]:
+    """
+    Return the changes of offsets.
+
+    :param wanted: Joint to position [rad or m].
+    :param actuators: Present positions, velocities, efforts of the actuators in SI, shape
+        ``(3, n_actuators)``, NaN if unknown or stale.
+    :param held: Mask of the joints that hold a position command, shape ``(n_joints,)``.
+    :param max_velocity: Speed above which a joint is moving [rad/s or m/s]. If the velocity of a
+        joint is unknown, the velocities of its actuators are compared.
+    :param settled: Joints that keep their offset, see :func:`list_settled_joints`.
+    :raises MessageError: If a joint does not exist (``unknown_joint``) or has no offset
+        (``no_offset``); if the joint, or a joint coupled to it, holds a position command
+        (``held``) or is moving (``moving``); if its position is unknown (``unknown``); if the
+        wanted position cannot be reached (``unreachable``); or if its offset is not additive
+        (``not_additive``).
+    """
+    offsets = {offset.path[1]: offset for offset in list_offsets(robot, 'joints')}
+    solved = {
+        member.name: binding
+        for binding in _list_actuator_offset_bindings(robot)
+        for member in binding.spec.joints
+    }
+    position = robot.actuator_to_joint('position', actuators[0])
+    for joint in wanted:
+        if joint not in robot.joint_names:
+            lost = robot.lost_joints
+            raise MessageError(
+                'unknown_joint',
+                f'the robot has no joint {shown(joint)}{closest(joint, robot.joint_names)}'
+                if joint not in lost
+                else f'{shown(joint)} is not bridged, {lost[joint]}',
+            )
+        if joint not in {*solved, *offsets, *settled}:
+            raise MessageError('no_offset', f'{joint} has no offset{_advise_joints(robot, joint)}')
+    check_at_rest(robot, wanted, actuators, held=held, max_velocity=max_velocity)
+    changes = []
+    for joint, target in wanted.items():
+        if joint in solved or joint in settled:
+            continue
+        present = float(position[robot.joint_names.index(joint)])
+        if not math.isfinite(present):
+            raise MessageError(
+                'unknown', f'the position of {joint} is unknown: no fresh actuator state'
+            )
+        offset = offsets[joint]
+        changes.append(OffsetChange(offset, offset.value + (target - present)))
+    wanted = {joint: target for joint, target in wanted.items() if joint not in settled}
+    concerned = {solved[joint].spec.name: solved[joint] for joint in wanted if joint in solved}
+    for binding in concerned.values():
+        changes += _solve_actuator_offsets(robot, binding, wanted, actuators[0], position)
+    _check_result(robot, wanted, solved, changes, actuators[0], position)
+    return tuple(changes)
+
+
+def list_offsets(robot: RobotTransmissions, side: str) -> list[Tunable]:
+    """
+    Return every offset.
+
+    :param side: ``joints`` or ``actuators``.
+    """
+    return [
+        tunable
+        for tunables in robot.tunables.values()
+        for tunable in tunables
+        if len(tunable.path) == 3 and tunable.path[0] == side and tunable.path[2] == 'offset'
+    ]
+
+
+def _list_actuator_offset_bindings(robot: RobotTransmissions) -> list[Binding]:
+    """Return the transmissions with offsets of actuators and no offsets of joints."""
+    names, others = (
+        {offset.transmission for offset in list_offsets(robot, side)}
+        for side in ('actuators', 'joints')
+    )
+    return [binding for binding in robot.bindings if binding.spec.name in names - others]
+
+
+def _advise_joints(robot: RobotTransmissions, joint: str) -> str:
+    """Return the joints to name instead of a passive joint, as text."""
+    place = robot.joint_names.index(joint)
+    for binding in robot.bindings:
+        if place in binding.passive:
+            names = ', '.join(member.name for member in binding.spec.joints)
+            return f": it follows the commanded joints of '{binding.spec.name}', {names}"
+    return ''
+
+
+def _solve_actuator_offsets(
+    robot: RobotTransmissions,
+    binding: Binding,
+    wanted: Mapping[str, float],
+    actuator_position: Array,
+    joint_position: Array,
+) -> list[OffsetChange]:
+    """
+    Return the changes of offsets of the actuators that the wanted joints depend on.
+
+    Other joints keep their positions.
+
+    :param actuator_position: Positions of all actuators [rad or m].
+    :param joint_position: Positions of all joints.
+    :raises MessageError: If a position is unknown or cannot be reached.
+    """
+    transmission, name = binding.transmission, binding.spec.name
+    joints = [member.name for member in binding.spec.joints]
+    is_wanted = np.array([joint in wanted for joint in joints])
+    goal = joint_position[list(binding.joints)].copy()
+    goal[is_wanted] = [wanted[joint] for joint in joints if joint in wanted]
+    unknown = [joint for joint, where in zip(joints, goal, strict=True) if math.isnan(where)]
+    there = transmission.joint_to_actuator('position', goal)
+    reached = transmission.actuator_to_joint('position', there)[: len(joints)]
+    lost = [
+        joint
+        for joint, where in zip(joints, reached.tolist(), strict=True)
+        if joint in wanted and math.isnan(where)
+    ]
+    if lost and unknown:
+        raise MessageError(
+            'unknown',
+            f'the position of {unknown[0]}, which moves with {lost[0]}, is unknown: no fresh '
+            f"actuator state, or a state that '{name}' cannot have with its present offsets; in "
+            'the latter case, name it also in zero_joints',
+        )
+    if lost:
+        goals = ', '.join(
+            f'{joint} at {where:g}' for joint, where in zip(joints, goal.tolist(), strict=True)
+        )
+        raise MessageError(
+            'unreachable',
+            f"'{name}' cannot have {goals}: outside the range of its actuators, or on another "
+            'assembly branch; set zero_positions to the present positions of the joints',
+        )
+    # An actuator that depends on no wanted joint stays known without the wanted joints.
+    without = transmission.joint_to_actuator('position', np.where(is_wanted, math.nan, goal))
+    offsets = {
+        offset.path[1]: offset
+        for offset in list_offsets(robot, 'actuators')
+        if offset.transmission == name
+    }
+    changes = []
+    for place, member in enumerate(binding.spec.actuators):
+        if not math.isnan(without[place]) or math.isnan(there[place]):
+            continue
+        present = float(actuator_position[binding.actuators[place]])
+        if not math.isfinite(present):
+            raise MessageError(
+                'unknown', f'the position of {member.name} is unknown: no fresh actuator state'
+            )
+        offset = offsets[member.name]
+        moved = (float(there[place]) - present) / transmission.actuator_reduction[place]
+        changes.append(OffsetChange(offset, offset.value + moved))
+    return changes
+
+
+def _check_result(
+    robot: RobotTransmissions,
+    wanted: Mapping[str, float],
+    solved: Mapping[str, Binding],
+    changes: list[OffsetChange],
+    actuator_position: Array,
+    before: Array,
+) -> None:
+    """Check the map with the new offsets, because the offset of a plugin may not be additive."""
+    offsets = {change.tunable.name: change.new for change in changes}
+    try:
+        after = robot.with_parameters(offsets).actuator_to_joint('position', actuator_position)
+    except TransmissionBridgeError as error:
+        raise MessageError('refused', str(error)) from error
+    own = {change.member_name: change for change in changes if change.tunable.path[0] == 'joints'}
+    for joint, target in wanted.items():
+        place = robot.joint_names.index(joint)
+        if joint in solved:
+            name, scale = solved[joint].spec.name, _SOLVED / _TOLERANCE
+            about = ', '.join(str(each) for each in changes if each.tunable.transmission == name)
+        else:
+            change = own[joint]
+            name, about = change.tunable.transmission, f'the offset {change.new!r}'
+            scale = 1.0 + sum(map(abs, (target, before[place], change.old, change.new)))
+        if not abs(after[place] - target) <= _TOLERANCE * scale:
+            raise MessageError(
+                'not_additive', f'with {about}, {name} does not map {joint} to {target!r}'
+            )

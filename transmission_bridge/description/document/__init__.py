@@ -1,0 +1,48 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""A description as a document: its text, elements, numbers and drawn shapes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from transmission_bridge.lazy import import_lazily
+
+if TYPE_CHECKING:
+    from transmission_bridge.description.document.number_editor import (
+        Edit as Edit,
+        EditableText as EditableText,
+        NumberEditor as NumberEditor,
+    )
+    from transmission_bridge.description.document.source import (
+        description_text as description_text,
+        MAX_BYTES as MAX_BYTES,
+        read_file as read_file,
+    )
+    from transmission_bridge.description.document.values import (
+        INFINITE as INFINITE,
+        MECHANICAL_REDUCTION as MECHANICAL_REDUCTION,
+        OFFSET as OFFSET,
+        parse_number as parse_number,
+    )
+    from transmission_bridge.description.document.visuals import (
+        Color as Color,
+        load_visuals as load_visuals,
+        VisualSpec as VisualSpec,
+    )
+    from transmission_bridge.description.document.xml import (
+        Element as Element,
+        parse_xml as parse_xml,
+    )
+
+__all__, __getattr__ = import_lazily(
+    __name__,
+    {
+        'number_editor': ['Edit', 'EditableText', 'NumberEditor'],
+        'source': ['MAX_BYTES', 'description_text', 'read_file'],
+        'values': ['INFINITE', 'MECHANICAL_REDUCTION', 'OFFSET', 'parse_number'],
+        'visuals': ['Color', 'VisualSpec', 'load_visuals'],
+        'xml': ['Element', 'parse_xml'],
+    },
+)

@@ -1,0 +1,239 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+Parse XML safely: text to a tree of plain elements with line and path.
+
+A description may come over the network, so it must not access files or expand without limit.
+Entities are limited to the five predefined ones and character references. There is no DTD and no
+network access. Size, depth and number of elements are limited. Names are local names, because
+ROS 1 descriptions have a default namespace and xacro leaves prefixes. Comments and processing
+instructions are removed: ``<!-- was 30 -->40`` is read as ``40``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+import re
+from typing import Any
+
+from lxml import etree
+
+from transmission_bridge.description.document.source import blank_prolog
+from transmission_bridge.description.document.values import XML_SPACE
+from transmission_bridge.errors import DescriptionError
+
+#: Maximum depth of nesting; descriptions need about ten.
+MAX_DEPTH = 100
+#: Maximum number of elements.
+MAX_ELEMENTS = 250_000
+#: Maximum number of attributes of an element.
+MAX_ATTRIBUTES = 5000
+
+_PIECE = 1024 * 1024
+
+_MARKUP = re.compile(r'<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|(<[^/!?])', re.DOTALL)
+#: All spellings of the namespace that xacro accepts.
+_XACRO = re.compile(r'\{http://(www\.|wiki\.)?ros\.org/(wiki/)?xacro/?(#[a-z]+)?\}')
+_VALUE = re.compile(r'=\s*["\']')
+_MESSAGE_TAIL = re.compile(r',? \(?line \d+, column \d+\)?.*', re.DOTALL)
+
+
+class Element:
+    """
+    One XML element, read-only once parsed.
+
+    :ivar tag: Local name.
+    :ivar attributes: Stripped values by local name.
+    :ivar text: The element's own text without comments, stripped.
+    :ivar children: Child elements in document order.
+    :ivar index: Index in document order, from 0.
+    :ivar is_xacro: Whether it is an unexpanded element of xacro.
+    :ivar line: Line of the ``<`` of the start tag, from 1.
+    """
+
+    __slots__ = (
+        '_ordinal',
+        '_path',
+        '_pieces',
+        '_totals',
+        'attributes',
+        'children',
+        'index',
+        'is_xacro',
+        'line',
+        'parent',
+        'tag',
+        'text',
+    )
+
+    def __init__(
+        self, tag: str, attributes: dict[str, str], parent: Element | None, index: int
+    ) -> None:
+        self.tag = tag
+        self.attributes = attributes
+        self.parent = parent
+        self.index = index
+        self.children: list[Element] = []
+        self.text = ''
+        self.line = 0
+        self.is_xacro = False
+        self._pieces: list[str] = []
+        self._totals: dict[str, int] = {}
+        self._ordinal = 1
+        self._path = ''
+        if parent is not None:
+            parent.children.append(self)
+            self._ordinal = parent._totals[tag] = parent._totals.get(tag, 0) + 1
+            # Texts before and after a child are separate words.
+            parent._pieces.append(' ')
+
+    @property
+    def path(self) -> str:
+        """The path, for example ``/robot/joint[3]``; a tag with siblings is numbered."""
+        if not self._path:
+            parent = self.parent
+            above = parent.path if parent is not None else ''
+            alone = parent is None or parent._totals[self.tag] == 1
+            self._path = f'{above}/{self.tag}' + ('' if alone else f'[{self._ordinal}]')
+        return self._path
+
+    def find_all(self, *tags: str) -> list[Element]:
+        """Return the children with one of these tags in document order, without xacro's."""
+        return [child for child in self.children if child.tag in tags and not child.is_xacro]
+
+    def iterate_below(self) -> Iterator[Element]:
+        """Yield all elements inside this one, in document order."""
+        left = self.children[::-1]
+        while left:
+            element = left.pop()
+            yield element
+            left += element.children[::-1]
+
+    def find_child(self, tag: str) -> Element | None:
+        """Return the first child with this tag, or ``None``."""
+        for child in self.children:
+            if child.tag == tag and not child.is_xacro:
+                return child
+        return None
+
+    def is_in(self, tag: str) -> bool:
+        """Whether it is a child of an element with this tag."""
+        return self.parent is not None and self.parent.tag == tag
+
+    def get(self, attribute: str) -> str | None:
+        """Return the stripped value of an attribute, or ``None``."""
+        return self.attributes.get(attribute)
+
+
+class _TreeBuilder:
+    """Build the tree from the parser's events; raise an error if a limit is exceeded."""
+
+    def __init__(self) -> None:
+        self.elements: list[Element] = []
+        self._open: list[Element] = []
+
+    def start(self, tag: str | bytes, attrib: Any) -> None:
+        if len(self._open) >= MAX_DEPTH:
+            raise DescriptionError('elements are nested too deep', expected=f'depth {MAX_DEPTH}')
+        if len(self.elements) >= MAX_ELEMENTS:
+            raise DescriptionError('too many elements', expected=f'at most {MAX_ELEMENTS}')
+        parent = self._open[-1] if self._open else None
+        element = Element(
+            _strip_prefix(str(tag)), _name_attributes(attrib), parent, len(self.elements)
+        )
+        element.is_xacro = _XACRO.match(str(tag)) is not None
+        self.elements.append(element)
+        self._open.append(element)
+
+    def data(self, data: str | bytes) -> None:
+        self._open[-1]._pieces.append(str(data))
+
+    def comment(self, text: str | bytes) -> None:
+        pass  # texts before and after a comment are one text
+
+    def end(self, tag: str | bytes) -> None:
+        element = self._open.pop()
+        element.text = ''.join(element._pieces).strip(XML_SPACE)
+        element._pieces = []
+
+    def doctype(self, name: str, public_id: str | None, system: str | None) -> None:
+        # blank_prolog() has removed a DOCTYPE without declarations.
+        raise DescriptionError('a DOCTYPE is not allowed', found=name)
+
+    def close(self) -> list[Element]:
+        return self.elements
+
+
+def _strip_prefix(name: str) -> str:
+    if '}' in name or ':' in name:
+        return name.rpartition('}')[2].rpartition(':')[2]
+    return name
+
+
+def _name_attributes(attributes: Mapping[str, str]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for name, value in attributes.items():
+        local = _strip_prefix(name)
+        # If an element has x:name and name, name is used.
+        if local == name or local not in attributes:
+            # With entities off, the parser returns every & of an attribute in this form.
+            names[local] = value.replace('&#38;', '&').strip(XML_SPACE)
+    return names
+
+
+def parse_xml(text: str) -> Element:
+    """
+    Parse the text of a description (from :func:`description_text`) and return its root element.
+
+    :raises DescriptionError: If it is not well-formed, declares entities, or exceeds a limit.
+    """
+    blanked = blank_prolog(text)
+    _check_attribute_count(blanked)
+    parser = etree.XMLParser(
+        target=_TreeBuilder(),
+        encoding='utf-8',
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        data = blanked.encode('utf-8')
+        # In pieces, because some parsers accept at most 10 MB at once.
+        for start in range(0, len(data), _PIECE):
+            parser.feed(data[start : start + _PIECE])
+        elements: Any = parser.close()
+    except etree.XMLSyntaxError as error:
+        reason = _MESSAGE_TAIL.sub('', error.msg or '') or 'no element found'
+        raise DescriptionError(f'not well-formed XML: {reason}', line=error.lineno) from None
+    for element, line in zip(elements, _iterate_start_tag_lines(blanked), strict=True):
+        element.line = line
+    root: Element = elements[0]
+    return root
+
+
+def _check_attribute_count(text: str) -> None:
+    # The parser would compare many attributes pairwise.
+    for piece in text.split('<'):
+        if len(piece) > 4 * MAX_ATTRIBUTES and len(_VALUE.findall(piece)) > MAX_ATTRIBUTES:
+            raise DescriptionError(
+                'too many attributes in one element', expected=f'at most {MAX_ATTRIBUTES}'
+            )
+
+
+def _iterate_start_tag_lines(text: str) -> Iterator[int]:
+    """
+    Yield the line of each start tag of a well-formed text, in document order.
+
+    The parser counts only to 65535, and reports the line of the end of a start tag.
+    """
+    line = 1
+    counted = 0
+    for mark in _MARKUP.finditer(text):
+        line += text.count('\n', counted, mark.start())
+        counted = mark.start()
+        if mark[1] is not None:
+            yield line

@@ -1,0 +1,54 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""The robot as one table: its function, its program, ranges and units."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from transmission_bridge.lazy import import_lazily
+
+if TYPE_CHECKING:
+    from transmission_bridge.transmissions.robot.affine_map import (
+        AffineMap as AffineMap,
+    )
+    from transmission_bridge.transmissions.robot.function import (
+        RobotFunction as RobotFunction,
+    )
+    from transmission_bridge.transmissions.robot.program import (
+        iterate_parts as iterate_parts,
+        RobotProgram as RobotProgram,
+        ROWS as ROWS,
+    )
+    from transmission_bridge.transmissions.robot.ranges import (
+        allowed_positions as allowed_positions,
+        image_box as image_box,
+        sample_box as sample_box,
+    )
+    from transmission_bridge.transmissions.robot.table import (
+        Robot as Robot,
+    )
+    from transmission_bridge.transmissions.robot.tuning import (
+        RATIOS as RATIOS,
+    )
+    from transmission_bridge.transmissions.robot.units import (
+        ActuatorUnits as ActuatorUnits,
+        CONSTANTS as CONSTANTS,
+        row_of as row_of,
+        Unit as Unit,
+        UNITS as UNITS,
+    )
+
+__all__, __getattr__ = import_lazily(
+    __name__,
+    {
+        'affine_map': ['AffineMap'],
+        'function': ['RobotFunction'],
+        'program': ['ROWS', 'RobotProgram', 'iterate_parts'],
+        'ranges': ['allowed_positions', 'image_box', 'sample_box'],
+        'table': ['Robot'],
+        'tuning': ['RATIOS'],
+        'units': ['ActuatorUnits', 'CONSTANTS', 'UNITS', 'Unit', 'row_of'],
+    },
+)

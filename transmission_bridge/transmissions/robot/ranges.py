@@ -1,0 +1,125 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Actuator positions that satisfy the limits of their joints, compared with their own limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import math
+
+import numpy as np
+
+from transmission_bridge.description import effective_limits, RobotDescription
+from transmission_bridge.errors import ParameterError, shortened
+from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.domain import make_grid
+from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
+from transmission_bridge.transmissions.transmission import Transmission
+from transmission_bridge.types import Array
+
+#: Rounding tolerance of a limit.
+_ROUNDING = 1e-9
+
+#: Samples per coordinate for a varying ratio, by the number of coordinates; three for more.
+_POINTS = (201, 21, 9, 5)
+
+
+def disjoint_ranges(
+    built: Sequence[Binding], robot: RobotDescription
+) -> dict[str, ParameterError]:
+    """
+    Return an error for each transmission with an actuator that cannot satisfy all its limits.
+
+    The limits are the actuator's own limits, from all transmissions, and the mapped limits of
+    the joints. If they exclude each other, a position command could only reach the closer end of
+    the actuator's own range.
+    """
+    own: dict[str, dict[str, list[float]]] = {}
+    for item in built:
+        for tunable in item.tunables:
+            if tunable.is_actuator_limit:
+                _, name, _, kind = tunable.path
+                own.setdefault(name, {}).setdefault(kind, []).append(tunable.value)
+    errors = {}
+    for item in built:
+        if own.keys().isdisjoint(member.name for member in item.spec.actuators):
+            continue
+        boxes = _allowed_box(item, robot)
+        for member, least, greatest in zip(item.spec.actuators, *boxes, strict=True):
+            limits = own.get(member.name, {'lower': [-math.inf], 'upper': [math.inf]})
+            lower, upper = max(limits['lower']), min(limits['upper'])
+            low, high = max(lower, least), min(upper, greatest)
+            if low - high > _ROUNDING * (1.0 + abs(low) + abs(high)):
+                joints = shortened([each.name for each in item.spec.joints])
+                errors[item.spec.name] = ParameterError(
+                    f"the position limits of actuator '{member.name}' and of {joints} exclude "
+                    'each other; correct a <limit>, a reduction or an offset',
+                    transmission=item.spec.name,
+                    parameter=f'actuators.{member.name}.limit',
+                    expected=f'positions in [{least:g}, {greatest:g}], the limits of {joints} '
+                    'mapped to the motor',
+                    found=f'[{lower:g}, {upper:g}]',
+                )
+    return errors
+
+
+def _allowed_box(item: Binding, robot: RobotDescription) -> tuple[Array, Array]:
+    """Return the smallest and largest actuator positions within the limits of the joints."""
+    transmission = item.transmission
+    n, m = transmission.n_joints, transmission.n_actuators
+    limits = [effective_limits(robot, member.name) for member in item.spec.joints]
+    lower, upper = np.array([(each.lower, each.upper) for each in limits]).T
+    with np.errstate(all='ignore'):
+        if transmission.is_constant and (lower <= upper).all():
+            origin, *units = transmission.joint_to_actuator('position', np.eye(n + 1, n, -1))
+            least, greatest = image_box((np.array(units) - origin).T, lower, upper)
+            return least + origin, greatest + origin
+        samples = allowed_positions(transmission, lower, upper)
+    if not len(samples):
+        return np.full(m, -np.inf), np.full(m, np.inf)
+    least, greatest = samples.min(axis=0), samples.max(axis=0)
+    between = (greatest - least) / _points_per_coordinate(n)
+    return least - between, greatest + between
+
+
+def allowed_positions(transmission: Transmission, lower: Array, upper: Array) -> Array:
+    """Return a grid of actuator positions within joint limits and domain."""
+    n = transmission.n_joints
+    if isinstance(transmission, MechanismTransmission):
+        domain = transmission.domain
+        ends = np.array([domain.lower, domain.upper])
+        if domain.space == 'actuator' and transmission.members == (1, 1):
+            ends = np.sort(transmission.actuator_to_joint('position', ends)[:, :1], axis=0)
+        elif domain.space == 'actuator':
+            if n != transmission.n_actuators or not np.isfinite([lower, upper]).all():
+                a = sample_box(*ends)
+                q = transmission.actuator_to_joint('position', a)[:, :n]
+                return a[((q >= lower) & (q <= upper)).all(axis=-1)]
+            ends = np.stack([lower, upper])
+        if np.isfinite(ends).all():
+            lower, upper = np.maximum(lower, ends[0]), np.minimum(upper, ends[1])
+    if not (np.isfinite([lower, upper]).all() and (lower <= upper).all()):
+        return np.empty((0, transmission.n_actuators))
+    a = transmission.joint_to_actuator('position', sample_box(lower, upper))
+    return a[np.isfinite(a).all(axis=-1)]
+
+
+def _points_per_coordinate(coordinates: int) -> int:
+    return _POINTS[coordinates - 1] if coordinates <= len(_POINTS) else 3
+
+
+def sample_box(lower: Array, upper: Array) -> Array:
+    """Return a grid of positions within a box, ends included."""
+    return make_grid(lower, upper, _points_per_coordinate(len(lower)))
+
+
+def image_box(matrix: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Return the smallest box ``(n,), (n,)`` around ``{M x : lower <= x <= upper}``."""
+    with np.errstate(invalid='ignore'):
+        at_lower, at_upper = matrix * lower, matrix * upper
+    for values in (at_lower, at_upper):
+        values[matrix == 0.0] = 0.0  # zero times infinity: no dependence
+    is_rising = matrix > 0.0
+    least = np.where(is_rising, at_lower, at_upper).sum(axis=1)
+    return least, np.where(is_rising, at_upper, at_lower).sum(axis=1)

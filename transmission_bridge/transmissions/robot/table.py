@@ -1,0 +1,231 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""
+A robot: names, transmissions, live numbers, and the maps between its actuators and joints.
+
+All linear transmissions form one affine map per interface; mechanisms are called afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from transmission_bridge.errors import UnknownNameError
+from transmission_bridge.interfaces import (
+    ACTUATOR_TO_JOINT,
+    Direction,
+    FIELDS,
+    quantity_of,
+    require_arguments,
+)
+from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.linear import LinearTransmission
+from transmission_bridge.transmissions.report import MapReport
+from transmission_bridge.transmissions.robot.affine_map import AffineMap
+from transmission_bridge.transmissions.robot.layout import place_members
+from transmission_bridge.transmissions.robot.units import ActuatorUnits
+from transmission_bridge.transmissions.transmission import as_values
+from transmission_bridge.transmissions.tunable import BY_ROLE, Tunable
+from transmission_bridge.types import Array, Index, Mask
+
+_FLAG = 'Whether the sensors are at the joints: values pass by role, unmapped.'
+
+
+class Robot:
+    """
+    Joints, actuators, and the transmissions between them. Immutable.
+
+    ``bindings`` hold each transmission with the indices of its joints and actuators.
+    """
+
+    def __init__(
+        self,
+        joint_names: tuple[str, ...],
+        actuator_names: tuple[str, ...],
+        bindings: tuple[Binding, ...],
+    ) -> None:
+        self.joint_names = joint_names
+        self.actuator_names = actuator_names
+        #: Each transmission with the indices of its joints and actuators.
+        self.bindings = bindings
+        #: Built at first use: a part of a robot needs few of them.
+        self._affine: dict[tuple[Direction, str], AffineMap] = {}
+        self._mechanisms = tuple(
+            each for each in bindings if not isinstance(each.transmission, LinearTransmission)
+        )
+
+    # -- live numbers ----------------------------------------------------------------------------
+
+    @cached_property
+    def parameters(self) -> dict[str, Tunable]:
+        """
+        The live numbers and flags by their full names, ``wrist.joints.roll.offset``.
+
+        Ambiguous names are left out; names of members that contain dots can be ambiguous.
+        """
+        return {name: found[0] for name, found in self.named_tunables.items() if len(found) == 1}
+
+    @cached_property
+    def named_tunables(self) -> dict[str, list[Tunable]]:
+        """All live numbers and flags by full names; several if a name is ambiguous."""
+        found: dict[str, list[Tunable]] = {}
+        for binding in self.bindings:
+            flags = (
+                Tunable((flag,), value, value, _FLAG, transmission=binding.spec.name)
+                for flag, interface in (() if binding.is_identity else BY_ROLE.items())
+                for value in [interface in binding.by_role]
+            )
+            for each in (*binding.tunables, *flags):
+                found.setdefault(each.name, []).append(each)
+        return found
+
+    @property
+    def units(self) -> dict[str, ActuatorUnits]:
+        """Units of the drivers, by actuator; SI if an actuator is not listed."""
+        return {name: units for each in self.bindings for name, units in each.units.items()}
+
+    # -- commanded actuators ---------------------------------------------------------------------
+
+    @cached_property
+    def reached_actuators(self) -> Mask:
+        """Which actuators a command to a joint moves, shape ``(n_joints, n_actuators)``."""
+        moves = np.zeros((len(self.joint_names), len(self.actuator_names)), dtype=bool)
+        for binding in self.bindings:
+            moves[np.ix_(binding.joints, binding.actuators)] |= binding.owned
+        return moves
+
+    def actuators_of(self, joints: Mask) -> Mask:
+        """Return the actuators ``(..., n_actuators)`` that commands to joints move."""
+        actuators: Mask = (joints[..., np.newaxis] & self.reached_actuators).any(axis=-2)
+        return actuators
+
+    def joints_of(self, actuators: Mask | Index) -> Mask:
+        """Return the joints with commands that move some of these actuators."""
+        joints: Mask = self.reached_actuators[:, actuators].any(axis=1)
+        return joints
+
+    def part(self, joint_names: Sequence[str]) -> Robot:
+        """
+        Return the part of the robot that moves these joints.
+
+        A transmission that moves one of them is included with all its actuators; its other joints
+        are companions, after the requested joints. Actuators keep their order. If several
+        transmissions read an actuator, the one that commands it owns it, else the first one.
+
+        :raises UnknownNameError: If no transmission moves a joint.
+        """
+        known = self.joint_names
+        for name in joint_names:
+            if name not in known:
+                raise UnknownNameError('joint', name, known)
+        wanted = [known.index(name) for name in joint_names]
+        bindings = [each for each in self.bindings if not set(wanted).isdisjoint(each.all_joints)]
+        moved = (place for each in bindings for place in each.all_joints)
+        joints = tuple(known[place] for place in dict.fromkeys([*wanted, *moved]))
+        used = sorted({place for each in bindings for place in each.actuators})
+        actuators = tuple(self.actuator_names[place] for place in used)
+        return Robot(joints, actuators, place_members(joints, actuators, bindings))
+
+    # -- the maps --------------------------------------------------------------------------------
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the Jacobian is constant."""
+        return all(binding.transmission.is_constant for binding in self.bindings)
+
+    def affine(self, direction: Direction, interface: str) -> AffineMap:
+        """
+        Return the linear part of an interface; outputs of mechanisms must be overwritten.
+
+        :raises UnsupportedInterfaceError: If the interface cannot be mapped in this direction.
+        """
+        if (direction, interface) in self._affine:
+            return self._affine[direction, interface]
+        quantity = quantity_of(interface, direction)
+        forward = direction == ACTUATOR_TO_JOINT
+        shape = (len(self.joint_names), len(self.actuator_names))
+        matrix = np.zeros(shape if forward else shape[::-1])
+        before, after = np.zeros(matrix.shape[1]), np.zeros(matrix.shape[0])
+        for binding in self.bindings:
+            transmission = binding.transmission
+            inputs, outputs, selected = binding.member_indices(direction)
+            if forward and interface in binding.by_role:
+                # Passive joints have no role.
+                matrix[outputs[: len(inputs)], inputs] = 1.0
+                after[outputs[len(inputs) :]] = np.nan
+            elif isinstance(transmission, LinearTransmission):
+                own, before[inputs], bias = transmission.coefficients(direction, quantity)
+                matrix[np.ix_(outputs[selected], inputs)] = own[selected]
+                after[outputs[selected]] = bias[selected]
+        mapped = AffineMap.from_matrix(matrix, before, after)
+        return self._affine.setdefault((direction, interface), mapped)
+
+    def stack_fields(self, direction: Direction) -> AffineMap:
+        """Return the linear part of position, velocity and effort, one after the other."""
+        # Velocities have the coefficients of positions.
+        return AffineMap.from_maps([self.affine(direction, name) for name in FIELDS], shared=[1])
+
+    def mechanisms(self, direction: Direction, interface: str = 'position') -> list[Binding]:
+        """Return the transmissions that are not linear and must be called."""
+        forward = direction == ACTUATOR_TO_JOINT
+        return [each for each in self._mechanisms if not (forward and interface in each.by_role)]
+
+    def map(
+        self,
+        direction: Direction,
+        interface: str,
+        values: npt.ArrayLike,
+        *,
+        at: npt.ArrayLike | None = None,
+        rate: npt.ArrayLike | None = None,
+        guess: npt.ArrayLike | None = None,
+        report: MapReport | None = None,
+    ) -> Array:
+        """
+        Map values from one space to the other; see :meth:`Transmission.map`.
+
+        The Jacobian of the robot varies if it varies for any transmission.
+        """
+        affine = self.affine(direction, interface)
+        mechanisms = self.mechanisms(direction, interface)
+        given = as_values('values', values, affine.n_in)
+        where = {
+            name: as_values(name, each, affine.n_out if name == 'guess' else affine.n_in)
+            for name, each in (('at', at), ('rate', rate), ('guess', guess))
+            if each is not None
+        }
+        if mechanisms:
+            require_arguments(interface, direction, mechanisms[0].spec.name, at=at, rate=rate)
+        # Infinity minus infinity is unknown: NaN without a warning.
+        with np.errstate(invalid='ignore'):
+            mapped = affine(given)
+            for binding in mechanisms:
+                inputs, outputs, selected = binding.member_indices(direction)
+                places = {'at': inputs, 'rate': inputs, 'guess': outputs}
+                own = {name: each[..., places[name]] for name, each in where.items()}
+                found = binding.map(direction, interface, given[..., inputs], report, **own)
+                mapped[..., outputs[selected]] = found[..., selected]
+        return mapped
+
+    def jacobian(self, actuator_position: npt.ArrayLike) -> Array:
+        """
+        Return ``J = dq/da``, shape ``(..., n_joints, n_actuators)``.
+
+        An entry is zero if a joint does not depend on an actuator, NaN if it does not exist.
+
+        :raises ShapeError: If the last axis has another length.
+        """
+        position = as_values('actuator_position', actuator_position, len(self.actuator_names))
+        jacobian = np.zeros(
+            (*position.shape[:-1], len(self.joint_names), len(self.actuator_names))
+        )
+        for binding in self.bindings:
+            actuators, joints, _ = binding.member_indices(ACTUATOR_TO_JOINT)
+            block = binding.transmission.jacobian(position[..., actuators])
+            jacobian[..., joints[:, np.newaxis], actuators] = block
+        return jacobian

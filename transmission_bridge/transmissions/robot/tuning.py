@@ -1,0 +1,167 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Applies parameter values of users to transmissions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+import math
+from numbers import Real
+from typing import Any
+
+from transmission_bridge.description import RobotDescription
+from transmission_bridge.description.document import MECHANICAL_REDUCTION
+from transmission_bridge.errors import (
+    closest,
+    ParameterError,
+    shown,
+    TransmissionError,
+    UnknownNameError,
+)
+from transmission_bridge.transmissions.binding import Binding
+from transmission_bridge.transmissions.builder import build_transmission
+from transmission_bridge.transmissions.robot.ranges import disjoint_ranges
+from transmission_bridge.transmissions.robot.table import Robot
+from transmission_bridge.transmissions.tunable import BY_ROLE, ParameterPath, Tunable
+
+#: Magnitudes of reductions that can be set.
+RATIOS = 1e-6, 1e6
+
+
+def retune_bindings(
+    robot: Robot, parameters: Mapping[str, Any], description: RobotDescription, passive_joints: str
+) -> tuple[Binding, ...]:
+    """
+    Return the transmissions of a robot with other numbers.
+
+    ``parameters`` are for example ``{'wrist.joints.roll.offset': 0.1}``; any part of a name may be
+    a nested mapping, as in ``{'wrist': {'joints': {'roll': {'offset': 0.1}}}}``.
+
+    :raises UnknownNameError: If a transmission does not exist.
+    :raises ParameterError: If a parameter is unknown or ambiguous, or if a value is invalid.
+    """
+    items = {each.spec.name: each for each in robot.bindings}
+    numbers: dict[str, dict[ParameterPath, float]] = {}
+    for keys, value in _iterate_leaves((), parameters):
+        found = robot.named_tunables.get('.'.join(keys), [])
+        if len(found) > 1:
+            # Names in the description may contain dots: nested keys are then unambiguous.
+            found = [each for each in found if (each.transmission, *each.path) == keys]
+        if len(found) != 1:
+            raise _unknown_parameter_error(robot, keys, value)
+        (tunable,) = found
+        name, path = tunable.transmission, tunable.path
+        if tunable.is_flag:
+            flag = {BY_ROLE[path[0]]}
+            is_set = _read_tuned_flag(items[name], path[0], value)
+            by_role = items[name].by_role | flag if is_set else items[name].by_role - flag
+            items[name] = replace(items[name], by_role=by_role)
+        else:
+            numbers.setdefault(name, {})[path] = _read_tuned_number(items[name], tunable, value)
+    for name, values in numbers.items():
+        items[name] = _rebuild_transmission(items[name], values, description, passive_joints)
+    bindings = tuple(items.values())
+    if disjoint := disjoint_ranges(bindings, description):
+        raise next(iter(disjoint.values()))
+    return bindings
+
+
+def _unknown_parameter_error(robot: Robot, keys: ParameterPath, value: object) -> Exception:
+    items = {each.spec.name: each for each in robot.bindings if not each.is_identity}
+    full = '.'.join(keys)
+    owners = [name for name in items if full == name or full.startswith(f'{name}.')]
+    if not owners:
+        return UnknownNameError('transmission', keys[0], tuple(items))
+    owner = max(owners, key=len)
+    name = full[len(owner) + 1 :]
+    message, expected = 'parameters cannot be read', 'a mapping of parameter names'
+    if name:
+        names = (*('.'.join(tunable.path) for tunable in items[owner].tunables), *BY_ROLE)
+        message = f'unknown parameter {shown(name)}{closest(name, names)}'
+        expected = f'one of {", ".join(names)}'
+    return ParameterError(
+        message, transmission=owner, parameter=name, expected=expected, found=repr(value)
+    )
+
+
+def _read_tuned_number(item: Binding, tunable: Tunable, value: object) -> float:
+    name = '.'.join(tunable.path)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise _value_error(item, name, 'a number', value, 'has the wrong type')
+    try:
+        number = float(value)
+    except OverflowError:  # an integer beyond double precision is not finite
+        number = math.inf
+    tunable.check_value(number)
+    smallest, largest = RATIOS
+    is_ratio = tunable.path[-1] == MECHANICAL_REDUCTION and number != 0.0
+    if is_ratio and not smallest <= abs(number) <= largest:
+        # Such a ratio is a typing error.
+        raise _value_error(item, name, f'a magnitude in [{smallest:g}, {largest:g}]', number)
+    return number
+
+
+def _read_tuned_flag(item: Binding, name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _value_error(item, name, 'true or false', value)
+    if value and item.transmission.n_joints != item.transmission.n_actuators:
+        expected = 'false, because the numbers of joints and actuators differ'
+        raise _value_error(item, name, expected, value)
+    return value
+
+
+def _value_error(
+    item: Binding, name: str, expected: str, value: object, problem: str = 'is invalid'
+) -> ParameterError:
+    return ParameterError(
+        f'{name} {problem}',
+        transmission=item.spec.name,
+        parameter=name,
+        expected=expected,
+        found=repr(value),
+    )
+
+
+def _iterate_leaves(
+    prefix: ParameterPath, nested: Mapping[str, Any]
+) -> Iterator[tuple[ParameterPath, object]]:
+    for key, value in nested.items():
+        path = (*prefix, str(key))
+        if isinstance(value, Mapping):
+            yield from _iterate_leaves(path, value)
+        else:
+            yield path, value
+
+
+def _rebuild_transmission(
+    item: Binding,
+    numbers: Mapping[ParameterPath, float],
+    robot: RobotDescription,
+    passive_joints: str,
+) -> Binding:
+    """Return the transmission with these numbers replaced."""
+    values = {tunable.path: tunable.value for tunable in item.tunables}
+    if all(values[path] == number for path, number in numbers.items()):
+        return item
+    try:
+        built, _ = build_transmission(
+            type(item.transmission), item.spec, {**values, **numbers}, robot, passive_joints
+        )
+    except ParameterError:
+        raise
+    except (Exception, SystemExit) as error:  # a plugin's bug rejects the value with a reason
+        reason = error
+        if not isinstance(reason, TransmissionError):
+            reason = TransmissionError(f'{item.spec.type} raised {type(error).__name__}: {error}')
+        raise ParameterError(
+            reason.message,
+            transmission=item.spec.name,
+            parameter=reason.parameter,
+            expected=reason.expected,
+            found=reason.found,
+        ) from error
+    return replace(
+        item, transmission=built.transmission, tunables=built.tunables, units=built.units
+    )
