@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
+import inspect
 from pathlib import Path
 import subprocess
 import sys
@@ -21,14 +23,19 @@ PACKAGE = Path(transmission_bridge.__file__).parent
 ALLOWED = {
     'errors': set(),
     'types': set(),
+    'lazy': set(),
+    'interfaces': {'errors'},
     'resources': {'errors'},
-    'description': {'errors', 'types'},
-    'transmissions': {'errors', 'types', 'description'},
-    'kinematics': {'errors', 'types', 'description', 'transmissions'},
-    'messages': {'errors', 'types', 'description', 'transmissions'},
-    'bridge': {'errors', 'types', 'description', 'transmissions', 'kinematics', 'messages'},
-    'sim': {'errors', 'types', 'description', 'transmissions', 'kinematics', 'messages'},
+    'description': {'errors', 'types', 'lazy'},
+    'spatial': {'types', 'description'},
+    'transmissions': {'errors', 'types', 'lazy', 'interfaces', 'description'},
 }
+ALLOWED |= {
+    'conformance': {'transmissions'},
+    'kinematics': {*ALLOWED['transmissions'], 'spatial', 'transmissions'},
+    'messages': {*ALLOWED['transmissions'], 'transmissions'},
+}
+ALLOWED |= {room: {*ALLOWED['messages'], 'kinematics', 'messages'} for room in ('bridge', 'sim')}
 #: The two ends, which know nothing of each other.
 ALLOWED |= {room: {'', *ALLOWED} for room in ('ros', 'tools')}
 CORE = sorted(set(ALLOWED) - {'ros', 'tools'})
@@ -85,6 +92,38 @@ def test_there_is_no_circle_of_imports():
         tuple(TopologicalSorter(graph).static_order())
     except CycleError as error:
         pytest.fail(' -> '.join(error.args[1]))
+
+
+#: Packages of the core: rooms, and rooms inside them. What they export, other rooms may import.
+FACES = [
+    name for name, path in FILES.items() if path.name == '__init__.py' and room_of(name) in CORE
+]
+
+
+def test_rooms_import_each_other_through_their_faces():
+    """
+    A module is private to its room; what others need of it, a package exports.
+
+    Nothing but an entry point imports ros and tools.
+    """
+    for name in FILES:
+        for each in IMPORTS[name] & FILES.keys():
+            inside = room_of(each) in {room_of(name), 'ros', 'tools'} or each.count('.') < 2
+            assert inside or each in FACES, f'{name} imports {each}'
+
+
+@pytest.mark.parametrize('face', FACES)
+def test_a_face_exports_few_names_that_explain_themselves(face):
+    """Who reads a face has not lost the overview; who looks up a name finds what it is for."""
+    module = import_module(face)
+    assert module.__doc__.strip(' .')
+    names = getattr(module, '__all__', [])
+    assert len(names) <= 25, f'{face}: {len(names)} names, at most 25'
+    assert len(set(names)) == len(names)
+    for name in names:
+        value = getattr(module, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert value.__doc__, f'{face}.{name} has no docstring'
 
 
 @pytest.mark.parametrize('room', CORE)
