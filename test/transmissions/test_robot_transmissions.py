@@ -48,7 +48,7 @@ def test_the_robot_equals_its_transmissions_in_any_order(name, data, leading):
     Joints stand in the order of the URDF, actuators in that of the transmissions. So it is for a
     batch of any shape, for values that are unknown, and for a copy of the robot.
     """
-    robot = maps(name).robot
+    robot = maps(name).description
     # A hand's finger adds three terms: the last bit of their sum depends on their order.
     joints = robot.joints if name == 'hand' else data.draw(st.permutations(robot.joints))
     robot = dataclasses.replace(

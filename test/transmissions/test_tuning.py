@@ -78,7 +78,7 @@ def test_a_new_robot_has_the_new_values(t):
 @given(st.data())
 def test_tuning_equals_building_afresh(name, data):
     """A tuned robot equals one of a description with those numbers; tuned back, the first one."""
-    robot, dialects = maps(name).robot, st.sampled_from(['ros2_control', 'ros_control'])
+    robot, dialects = maps(name).description, st.sampled_from(['ros2_control', 'ros_control'])
     specs = {
         spec.name: dataclasses.replace(spec, dialect=data.draw(dialects))
         for spec in robot.transmissions

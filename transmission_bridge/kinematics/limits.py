@@ -109,6 +109,10 @@ def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array
     By duality, the largest ``a_i`` is the minimum over all sets of ``m`` independent joints of the
     largest value that the set alone allows, ``a = J_B^-1 q_B``. With more actuators than joints, a
     direction that moves no joint is unbounded.
+
+    :param jacobian: ``J``, shape ``(n, m)``.
+    :param lower: Smallest motion of each joint [rad or m, or per second], shape ``(n,)``.
+    :param upper: Largest motion of each joint, shape ``(n,)``.
     """
     n, m = jacobian.shape
     least, greatest = np.full(m, -np.inf), np.full(m, np.inf)
@@ -130,7 +134,12 @@ def tight_box(jacobian: Array, lower: Array, upper: Array) -> tuple[Array, Array
 
 
 def effort_box(jacobian: Array, effort: Array) -> Array:
-    """Return the largest ``|Jᵀ τ|`` over ``|τ| <= effort``: ``Σ_j |J_ji| e_j``, shape ``(m,)``."""
+    """
+    Return the largest ``|Jᵀ τ|`` over ``|τ| <= effort``: ``Σ_j |J_ji| e_j``, shape ``(m,)``.
+
+    :param jacobian: ``J``, shape ``(n, m)``.
+    :param effort: Largest effort of each joint [N m or N], shape ``(n,)``.
+    """
     return image_box(np.abs(jacobian.T), np.zeros(len(effort)), effort)[1]
 
 

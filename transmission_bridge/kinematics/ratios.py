@@ -30,7 +30,7 @@ class Ratios:
 
     @property
     def inverse(self) -> Array:
-        """``J^-1``, motion of each actuator per motion of each joint, shape ``(..., m, n)``."""
+        """``J^-1``, motion of each actuator per unit of each joint, shape ``(..., m, n)``."""
         inverse = np.full(np.swapaxes(self.jacobian, -2, -1).shape, np.nan)
         is_known = np.isfinite(self.jacobian).all(axis=(-2, -1))
         found = np.linalg.pinv(self.jacobian[is_known])
@@ -40,12 +40,20 @@ class Ratios:
         return inverse
 
     def map_to_joints(self, matrix: Array) -> Array:
-        """Return ``J^-T M J^-1``, shape ``(..., n, n)``, of a matrix of the actuators."""
+        """
+        Return ``J^-T M J^-1``, shape ``(..., n, n)``: inertia, damping or stiffness at the joints.
+
+        :param matrix: ``M`` at the actuators [kg m², N m s/rad, N m/rad or linear], ``(..., m, m)``.
+        """
         inverse = self.inverse
         return np.asarray(np.swapaxes(inverse, -2, -1) @ matrix @ inverse)
 
     def map_to_actuators(self, matrix: Array) -> Array:
-        """Return ``Jᵀ M J``, shape ``(..., m, m)``, of a matrix of the joints."""
+        """
+        Return ``Jᵀ M J``, shape ``(..., m, m)``: inertia, damping or stiffness at the actuators.
+
+        :param matrix: ``M`` at the joints [kg m², N m s/rad, N m/rad or linear], ``(..., n, n)``.
+        """
         return np.asarray(np.swapaxes(self.jacobian, -2, -1) @ matrix @ self.jacobian)
 
 
@@ -55,7 +63,8 @@ def compute_ratios(transmission: Transmission, a: Array) -> Ratios:
 
     They are NaN near a dead centre, where a gain exceeds ``max_gain`` times its median over ``a``.
 
-    :param a: Positions of the actuators, shape ``(k, m)``.
+    :param transmission: The transmission.
+    :param a: Positions of the actuators [rad or m], shape ``(k, m)``.
     """
     found = transmission.jacobian(a)[:, : transmission.n_joints]
     is_known = np.isfinite(found).all(axis=(-2, -1))
@@ -72,7 +81,7 @@ def compute_lost_share(matrix: Array) -> Array:
     Return the share beside the diagonal, ``‖M − diag M‖ / ‖M‖`` (Frobenius norm).
 
     :param matrix: Shape ``(..., n, n)``.
-    :returns: Shape ``(...)``, zero for a zero matrix.
+    :returns: Shape ``(...)``, without unit, zero for a zero matrix.
     """
     diagonal = np.eye(matrix.shape[-1]) * matrix
     beside, whole = (np.linalg.norm(each, axis=(-2, -1)) for each in (matrix - diagonal, matrix))

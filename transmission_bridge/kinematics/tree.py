@@ -82,7 +82,11 @@ def joints_from_description(robot: RobotDescription) -> tuple[Joint, ...]:
 
 
 def number_joints(joints: Iterable[Joint]) -> tuple[Joint, ...]:
-    """Return joints with the indices and offsets of consecutive joints in a vector."""
+    """
+    Return joints with the indices and offsets of consecutive joints in a vector.
+
+    :param joints: The joints, in the order of the vector.
+    """
     placed: list[Joint] = []
     positions = dofs = 0
     for index, joint in enumerate(joints):
@@ -137,23 +141,42 @@ class KinematicTree:
 
     @classmethod
     def from_description(cls, robot: RobotDescription) -> KinematicTree:
-        """Return the tree of all links and joints of a robot."""
+        """
+        Return the tree of all links and joints of a robot.
+
+        :param robot: The description.
+        """
         return cls(robot.joints, (link.name for link in robot.links))
 
     def find_joint(self, name: str) -> Joint:
-        """Return a joint by name, built from its spec if necessary."""
+        """
+        Return a joint by name, built from its spec if necessary.
+
+        :param name: The joint.
+        :raises UnknownNameError: If there is no such joint.
+        """
         if name not in self._joints:
             raise UnknownNameError('joint', name, tuple(self._joints))
         joint = self._joints[name]
         return joint if isinstance(joint, Joint) else joint_from_spec(joint)
 
     def find_root(self, link: LinkId) -> LinkId:
-        """Return the root link above a link; the link itself if it has no parent."""
+        """
+        Return the root link above a link; the link itself if it has no parent.
+
+        :param link: The link.
+        """
         above = self._joints_above(link)
         return _joint_links(above[-1])[0] if above else link
 
     def find_route(self, start: LinkId, goal: LinkId) -> tuple[Crossing, ...]:
-        """Return the joints from one link to another, up to the nearest common link, then down."""
+        """
+        Return the joints from one link to another, up to the nearest common link, then down.
+
+        :param start: The first link.
+        :param goal: The last link.
+        :raises DescriptionError: If they are in different trees.
+        """
         if self.find_root(start) != self.find_root(goal):
             raise DescriptionError(f"no joints lead from link '{start}' to link '{goal}'")
         up, down = self._joints_above(start), self._joints_above(goal)
@@ -166,7 +189,12 @@ class KinematicTree:
         )
 
     def find_leader(self, name: str) -> str:
-        """Return the joint at the end of a chain of ``<mimic>``; the joint itself without one."""
+        """
+        Return the joint at the end of a chain of ``<mimic>``; the joint itself without one.
+
+        :param name: The joint.
+        :raises UnknownNameError: If there is no such joint.
+        """
         joint = self._joints.get(name)
         if joint is None:
             raise UnknownNameError('joint', name, tuple(self._joints))
@@ -180,6 +208,8 @@ class KinematicTree:
         A joint of the device has its own coordinates, even if it has a ``<mimic>``. Every other
         joint with one coordinate follows a joint of the device if it has a ``<mimic>`` of that
         joint, directly or through further mimics.
+
+        :param joints: Joints of the device, with their offsets (:func:`number_joints`).
         """
         own = {each.name: JointSource(each.position_offset, each.dof_offset) for each in joints}
         scalar = {each.name for each in joints if each.is_scalar}
@@ -227,7 +257,12 @@ class KinematicTree:
 
 
 def rest_transform_of(joint: JointSpec | Joint) -> Array:
-    """Return ``parent_H_child`` of a joint at rest, also for a type without a joint model."""
+    """
+    Return ``parent_H_child`` of a joint at rest, also for a type without a joint model.
+
+    :param joint: A joint, or its spec in a description.
+    :returns: Homogeneous transform [m], shape ``(4, 4)``.
+    """
     return joint.rest if isinstance(joint, Joint) else transform_from_pose(joint.origin)
 
 
