@@ -43,7 +43,7 @@ class Ratios:
         """
         Return ``J^-T M J^-1``, shape ``(..., n, n)``: inertia, damping or stiffness at the joints.
 
-        :param matrix: ``M`` at the actuators [kg m², N m s/rad, N m/rad or linear], ``(..., m, m)``.
+        :param matrix: ``M`` at the actuators [kg m², N m s/rad, N m/rad], ``(..., m, m)``.
         """
         inverse = self.inverse
         return np.asarray(np.swapaxes(inverse, -2, -1) @ matrix @ inverse)
@@ -52,7 +52,7 @@ class Ratios:
         """
         Return ``Jᵀ M J``, shape ``(..., m, m)``: inertia, damping or stiffness at the actuators.
 
-        :param matrix: ``M`` at the joints [kg m², N m s/rad, N m/rad or linear], ``(..., n, n)``.
+        :param matrix: ``M`` at the joints [kg m², N m s/rad, N m/rad], ``(..., n, n)``.
         """
         return np.asarray(np.swapaxes(self.jacobian, -2, -1) @ matrix @ self.jacobian)
 
