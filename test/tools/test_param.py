@@ -122,7 +122,7 @@ def test_parameters_of_a_bridge_are_read_set_and_dumped(
     assert dumped.startswith(f'/{node}:\n  ros__parameters:\n    transmissions.')
     assert run('param', 'dump', '--node', node, '--output', file).code == 0
     assert file.read_text() == dumped
-    refuse('is there already', 'param', 'dump', '--node', node, '--output', file)
+    refuse('already exists', 'param', 'dump', '--node', node, '--output', file)
     numbers = read_parameter_file(file.read_bytes(), 'tuned.yaml')
     assert (numbers[ROLL], numbers[RATIO]) == (-1.5e-05, 50.0)
     bridge.stop(signal.SIGTERM, within=30.0)

@@ -177,9 +177,8 @@ def _calibrate() -> None:
     With DATA, a recording of actuator positions and of joint positions that were measured
     by other means, all numbers of the transmissions are fitted.
 
-    exit code: 0 the numbers can be used, 1 they are in doubt, something is missing, or
-    FILE is not a robot description, 2 wrong usage or a file cannot be read or written,
-    130 ended without writing. A transmission that the file of a servo driver leaves out is
+    exit code: 0 the numbers can be used, 1 they are in doubt, or something is missing, 130
+    ended without writing. A transmission that the file of a servo driver leaves out is
     missing, unless --transmission selects others.
 
       transmission_bridge calibrate robot.urdf --stops --store
@@ -540,9 +539,7 @@ def _param() -> None:
     or none, 'dump [PREFIX]' prints those that begin with PREFIX (transmissions.) as a
     parameter file of this node. Values are YAML, as for 'ros2 param set'. Needs rclpy.
 
-    exit code: 0 done, 1 the bridge is missing, does not answer or rejects a value (the
-    reason is on standard error), 2 wrong usage, an unknown parameter, rclpy is missing, or
-    the file cannot be written.
+    exit code: 0 done, 1 the bridge is missing or rejects a value, 2 an unknown parameter.
 
       transmission_bridge param get transmissions.wrist.joints.roll.offset
       transmission_bridge param set transmissions.wrist.joints.roll.offset -0.1
@@ -551,7 +548,6 @@ def _param() -> None:
 
     :param verb: get, set or dump
     :param words: names of parameters, for set each with a value behind it, for dump a prefix
-    :param node: name of the bridge with its namespace (default: %(default)s)
     :param output: write what dump prints to this file
     """
 
@@ -678,12 +674,10 @@ def _zero() -> None:
     parameter zero_positions (zero) for the joints in zero_joints (all). The joints must
     be at rest, and not hold a position command. Needs rclpy.
 
-    exit code: 0 done, 1 the bridge is missing, does not answer or rejects the request
-    (the reason is on standard error), 2 wrong usage or rclpy is missing.
+    exit code: 0 done, 1 the bridge is missing or rejects the request.
 
       transmission_bridge zero
       transmission_bridge zero --absolute --node left_arm/transmission_bridge
 
     :param absolute: take the positions of the joints from their absolute encoders
-    :param node: name of the bridge with its namespace (default: %(default)s)
     """
