@@ -1,9 +1,9 @@
 # Needs Python 3 and make; everything else is installed into virtual environments beside this file.
 
 PYTHON ?= python3
-# Everything is tested with Jazzy on the newest Python that is here; what touches rclpy and the
-# installation also with Kilted, on $(PYTHON).
-JAZZY_PYTHON ?= $(shell .ci/newest_python $(PYTHON))
+# Everything is tested with Jazzy on the newest Python that is here, and what depends on the version
+# of rclpy also with Kilted. The installation is tested on $(PYTHON).
+NEWEST_PYTHON ?= $(shell .ci/newest_python $(PYTHON))
 VENV ?= .venv
 PYTEST_ARGS ?=
 # A report of each part of the tests.
@@ -70,10 +70,11 @@ test-wheel: $(VENV)-installed/dependencies.installed
 test-colcon: $(VENV)-installed/dependencies.installed
 	.ci/colcon $(VENV)-installed
 
-lint: size prose $(VENV)/test.installed
+# Types of rclpy are complete since Kilted.
+lint: size prose $(VENV)/test.installed $(VENV)-kilted/kilted.installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/mypy
+	$(VENV)-kilted/bin/mypy
 
 # Lines of code of each room, and turns of phrase that make English hard to read; both have limits,
 # and need nothing but Python.
@@ -84,7 +85,7 @@ prose:
 	$(PYTHON) .ci/prose.py transmission_bridge README.md docs
 
 $(VENV)/jazzy.installed: setup.py
-	$(JAZZY_PYTHON) -m venv $(VENV)
+	$(NEWEST_PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --editable '.[jazzy,cli,tune]'
 	touch $@
 
@@ -93,8 +94,8 @@ $(VENV)/test.installed: $(VENV)/jazzy.installed
 	touch $@
 
 $(VENV)-kilted/kilted.installed: setup.py
-	$(PYTHON) -m venv $(VENV)-kilted
-	$(VENV)-kilted/bin/python -m pip install --quiet --editable '.[kilted,test-core]'
+	$(NEWEST_PYTHON) -m venv $(VENV)-kilted
+	$(VENV)-kilted/bin/python -m pip install --quiet --editable '.[kilted,test-core]' mypy lxml-stubs
 	touch $@
 
 # Only the dependencies, of this package and of colcon: the package itself comes from its wheel, or

@@ -28,7 +28,7 @@ TEST_CORE = ['pytest>=7', 'pytest-xdist', 'hypothesis>=6', *MECHANISMS]
 #: Peers that some tests compare with; those tests are skipped where a wheel is missing.
 PEERS = ['mujoco', 'pin', 'idyntree', 'mcap>=1.2']
 TEST = [
-    *(*TEST_CORE, 'ruff==0.17.*', 'mypy', 'lxml-stubs', 'playwright', 'catkin_pkg'),
+    *(*TEST_CORE, 'ruff==0.17.*', 'playwright', 'catkin_pkg'),
     *(*PLOT, *CLI, *BAGS, *CALIBRATE, *TUNE, *PEERS),
 ]
 
