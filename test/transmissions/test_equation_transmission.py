@@ -122,6 +122,8 @@ def test_equations_that_do_not_fit_are_refused():
     """Another number of positions, or none for the space of the range, is said by name."""
 
     class Wrong(m.Finger):
+        """It needs another equation."""
+
         def range(self):
             return self.bare_range('joint', (0.0, 0.0), (1.0, 1.0))
 

@@ -21,7 +21,7 @@ class Ratios:
     """
     The ratios at one position or several; NaN where they do not exist.
 
-    Stiffness, damping and inertia are forms of motion: ``ȧᵀ M_a ȧ = q̇ᵀ M_q q̇`` with ``q̇ = J ȧ``.
+    Stiffness, damping and inertia are forms of motion: ``ȧᵀ M_a ȧ = q̇ᵀ M_q q̇``, ``q̇ = J ȧ``.
 
     :param jacobian: ``J = ∂q/∂a``, shape ``(..., n, m)``.
     """

@@ -239,8 +239,11 @@ class DriverWatch:
         # publishers appeared after the last usable message.
         is_other = used < min(self._publishers.values(), default=math.inf) <= now - GRACE
         is_gone = self._rhythm.silence > 0.0 and not peers.publishers
-        gone = self._recent.confirm('gone', f'the driver is gone, {peers.description}: '
-               f'start it again (last message {max(age, 0.0):.0f} s ago)' if is_gone else '')
+        gone = self._recent.confirm(
+            'gone',
+            f'the driver is gone, {peers.description}: start it again '
+            f'(last message {max(age, 0.0):.0f} s ago)' if is_gone else '',
+        )
         name, words = 'silent', gone
         if not gone and heard > used and (is_late or is_other) and not is_silent:
             name = 'refused'

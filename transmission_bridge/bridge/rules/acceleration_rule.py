@@ -95,6 +95,8 @@ class Acceleration(Rule):
 
 
 class _WaypointAcceleration(Acceleration):
+    """The limit along a trajectory."""
+
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """
         Reject waypoints that no motion within the limits can pass.

@@ -160,6 +160,8 @@ class Partners(Rule):
 
 
 class _KeptPartners(Rule):
+    """Partners keep their active commands."""
+
     def __init__(self, pattern: Pattern, group: CoupledJoints) -> None:
         self._joints, self._can_hold = group.joints, group.can_hold
         self._rows = np.flatnonzero(pattern.mask[:, group.joints].any(axis=1)).tolist()
@@ -445,6 +447,8 @@ class Map(Rule):
 
 
 class _WaypointMap(Map):
+    """The map of each waypoint of a trajectory."""
+
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Map all joints; reject a waypoint that cannot be mapped."""
         assert motion.trajectory is not None

@@ -4,9 +4,10 @@
 """
 What follows for joints from the numbers of their motors, through ``J = ∂q/∂a``.
 
-With a motion ``ȧ = J^-1 q̇`` the kinetic energy of the rotors is ``½ q̇ᵀ M q̇``, ``M = J^-T I J^-1``,
-with ``I`` the diagonal of rotor inertias: the reflected inertia, as in Featherstone, *Rigid Body
-Dynamics Algorithms* (2008), chapter 9. Viscous friction and gains follow by the same equation.
+With a motion ``ȧ = J^-1 q̇`` the kinetic energy of the rotors is ``½ q̇ᵀ M q̇`` with
+``M = J^-T I J^-1`` and ``I`` the diagonal of rotor inertias: the reflected inertia, as in
+Featherstone, *Rigid Body Dynamics Algorithms* (2008), chapter 9. Viscous friction and gains follow
+by the same equation.
 """
 
 from __future__ import annotations
