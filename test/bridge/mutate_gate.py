@@ -28,12 +28,12 @@ _FILES = (
     'arrays.py',
     'ledger.py',
     'motion.py',
-    'rule.py',
-    'joint_rules.py',
-    'actuator_rules.py',
+    'rules/rule.py',
+    'rules/joint_rules.py',
+    'rules/actuator_rules.py',
     'interface_history.py',
     'stalls.py',
-    'acceleration_rule.py',
+    'rules/acceleration_rule.py',
 )
 
 #: The state machine last: it takes longer.
