@@ -66,7 +66,7 @@ def test_every_interface_is_the_core_s_answer_to_the_last_bit(run, interface, to
 @pytest.mark.parametrize(
     ('to', 'interface', 'values', 'missing'),
     [
-        ('joint', 'position', ['m1=100'], 'alpha, zed'),
+        ('joint', 'position', ['m1=100'], 'alpha, zed; also give m2'),
         # Infinity is no JSON number.
         ('actuator', 'velocity', ['zed=1e308', 'alpha=1'], 'm1, m2'),
     ],

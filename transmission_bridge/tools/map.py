@@ -70,8 +70,21 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     lines = aligned([(name, repr(value), unit_of[name]) for name, value in known.items()])
     if unknown := [printable(name) for name in values if name not in known]:
         because = f' ({printable(reasons)})' if reasons else ''
+        because += ''.join(f'; also give {printable(name)}' for name in _list_partners(robot, options))
         lines.append(f'not computable from these values: {", ".join(unknown)}{because}')
     return Result(lines, known, Exit.OK if known else Exit.ERRORS)
+
+
+def _list_partners(robot: RobotTransmissions, options: argparse.Namespace) -> list[str]:
+    """Return the missing inputs of the transmissions that have some of their inputs."""
+    given, missing = {each.rpartition('=')[0] for each in options.values}, []
+    for binding in robot.bindings:
+        spec = binding.spec
+        ends = spec.actuators if options.to == 'joint' else spec.joints
+        names = [each.name for each in ends]
+        if not given.isdisjoint(names):
+            missing += [name for name in names if name not in given]
+    return list(dict.fromkeys(missing))
 
 
 def _map_values(

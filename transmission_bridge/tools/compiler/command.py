@@ -90,6 +90,8 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
     ]
     if fixed := printable(', '.join(compiled.live.fixed)):
         lines.append(f'fixed, they need a new compilation: {fixed}')
+    if options.ros2_control:
+        lines.append(f'component: <plugin>{name}/MappedSystem</plugin>')
     for line in lines:
         console.out.line(line)
     return Exit.OK
