@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-jazzy test-core test-nodes test-pages test-kilted campaign soak test-wheel test-colcon lint size prose clean
 
-# Leaves an environment in which tune and watch run.
+# Leaves an environment in which tune, watch and calibrate run.
 demo: $(VENV)/jazzy.installed
 	$(VENV)/bin/transmission_bridge demo
 
@@ -86,7 +86,7 @@ prose:
 
 $(VENV)/jazzy.installed: setup.py
 	$(NEWEST_PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --editable '.[jazzy,cli,tune]'
+	$(VENV)/bin/python -m pip install --quiet --editable '.[jazzy,cli,tune,calibrate]'
 	touch $@
 
 $(VENV)/test.installed: $(VENV)/jazzy.installed

@@ -10,6 +10,8 @@ import rclpy
 from sensor_msgs.msg import JointState
 
 STEP = 0.1  # rad, less than velocity limit x 0.15 s (max_step)
+if not all('=' in each for each in sys.argv[1:]):
+    sys.exit(__doc__)
 goal = {name: float(number) for name, number in (each.split('=') for each in sys.argv[1:])}
 rclpy.init()
 node = rclpy.create_node('command')

@@ -227,7 +227,7 @@ def test_a_missing_library_is_one_sentence_with_the_extra_that_installs_it(
     if library == 'argcomplete':
         monkeypatch.setenv('_ARGCOMPLETE', '1')
         refuse('this needs argcomplete, which cannot be imported', *typed.split())
-    refuse(f"pip install '.[{extra}]'", *typed.split())
+    refuse(f"pip install --editable '.[{extra}]'", *typed.split())
 
 
 # -- plugins -------------------------------------------------------------------------------------

@@ -66,8 +66,8 @@ def describe_joints_beyond(
     beyond = (positions < lower - margin) | (positions > upper + margin)
     return {
         f'position of {names[k]}': f'{shown(names[k])} is measured at {positions[k]:.4g}, beyond '
-        f'its limits {lower[k]:.4g} to {upper[k]:.4g}: check position_unit, mechanical_reduction, '
-        'offset and <limit>'
+        f'its limits {lower[k]:.4g} to {upper[k]:.4g}: check position_unit, wrap_period, '
+        'mechanical_reduction, offset and <limit>'
         for k in np.flatnonzero(beyond).tolist()
     }
 

@@ -43,7 +43,8 @@ def main() -> None:
     )
     with suppress(KeyboardInterrupt, ExternalShutdownException):
         while rclpy.ok() and not positions:
-            rclpy.spin_once(node)
+            # Bounded, because a signal between the test and the wait does not end the wait.
+            rclpy.spin_once(node, timeout_sec=0.1)
     node.destroy_node()
     rclpy.try_shutdown()
     if positions:

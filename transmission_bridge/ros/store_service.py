@@ -14,7 +14,6 @@ from contextlib import AbstractContextManager
 import math
 from typing import Any, TypeAlias
 
-from lifecycle_msgs.msg import Transition
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import parameter_value_to_python
@@ -131,9 +130,8 @@ def explain_refusal(node: LifecycleNode, error: TransmissionBridgeError, call: s
     return (
         f'{error}: stop the node that commands it, then "ros2 lifecycle set {name} deactivate", '
         f'"ros2 lifecycle set {name} activate", and after the first state of the driver '
-        f'"ros2 service call {name}{call}" (without ros2: service {name}/change_state of type '
-        f'lifecycle_msgs/srv/ChangeState, transitions {Transition.TRANSITION_DEACTIVATE} and '
-        f'{Transition.TRANSITION_ACTIVATE})'
+        f'"ros2 service call {name}{call}" (without ros2: end the bridge and start it '
+        'again with -p autostart:=true)'
     )
 
 

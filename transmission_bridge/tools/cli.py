@@ -129,7 +129,8 @@ def optional(module: str, extra: str) -> Any:
     except ImportError as error:
         library = module.partition('.')[0]
         raise UsageError(
-            f"this needs {library}, which cannot be imported ({error}): pip install '.[{extra}]' "
+            f'this needs {library}, which cannot be imported ({error}): pip install --editable '
+            f"'.[{extra}]' "
             f'in a checkout of transmission_bridge, or python3-{library} of your system'
         ) from None
 

@@ -70,7 +70,8 @@ def run(options: argparse.Namespace, console: Console) -> Result:
     lines = aligned([(name, repr(value), unit_of[name]) for name, value in known.items()])
     if unknown := [printable(name) for name in values if name not in known]:
         because = f' ({printable(reasons)})' if reasons else ''
-        because += ''.join(f'; also give {printable(name)}' for name in _list_partners(robot, options))
+        partners = _list_partners(robot, options)
+        because += f'; also give {printable(", ".join(partners))}' if partners else ''
         lines.append(f'not computable from these values: {", ".join(unknown)}{because}')
     return Result(lines, known, Exit.OK if known else Exit.ERRORS)
 
