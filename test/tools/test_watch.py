@@ -292,7 +292,7 @@ def test_a_live_table_shows_names_as_they_are_and_needs_rich(monkeypatch, hide, 
         assert is_live == has_rich
         assert not show([])
     assert all(each in out.getvalue() for each in ('[bold]elbow[/]', 'AGE [s]', '1.2500'))
-    assert ("pip install '.[cli]'" in err.getvalue()) == (not has_rich)
+    assert ("pip install --editable '.[cli]'" in err.getvalue()) == (not has_rich)
 
 
 def robot_of(count: int, age: float = 0.0) -> WatchState:

@@ -130,7 +130,7 @@ def test_rosbags_is_asked_for_only_where_it_is_needed(
         result, path = convert(source, target=target)
         assert (result.code, path.exists()) == (2, False)
         assert 'this needs rosbags, which cannot be imported' in result.err
-        assert "pip install '.[bags]'" in result.err
+        assert "pip install --editable '.[bags]'" in result.err
 
 
 @pytest.mark.parametrize('name', ['a?b', 'a#b', 'a%41b'])
