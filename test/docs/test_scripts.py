@@ -124,12 +124,18 @@ def test_two_drivers_with_the_same_names(start_script, start_bridge, peer, folde
 
     wanted = dict(zip(names, (0.5, 0.25, -0.75, 1.0), strict=True))
     for arm, ratio in ratios.items():
-        (sent,) = peer.exchange(publisher, message(wanted, stamp=3), commands[arm])
         here = [wanted[f'{arm}_shoulder'], wanted[f'{arm}_elbow']] * np.array(ratio)
-        assert sent.names == ('M1', 'M2')
-        np.testing.assert_allclose(sent.position, here)
+
+        def command_arm():
+            (sent,) = peer.exchange(publisher, message(wanted, stamp=3), commands[arm])
+            assert sent.names == ('M1', 'M2')
+            np.testing.assert_allclose(sent.position, here)
+
+        command_arm()
+        # Again and again, because the driver may discover the bridge later than this test does.
         peer.spin_until(
-            lambda: np.allclose(newest(motors[arm], 'M1', 'M2'), here), 'its motors there'
+            lambda: np.allclose(newest(motors[arm], 'M1', 'M2'), here) or command_arm(),
+            'its motors there',
         )
     peer.spin_until(
         lambda: np.allclose(newest(joints, *names), [*wanted.values()]), 'joints there'
@@ -144,7 +150,7 @@ def test_two_drivers_with_the_same_names(start_script, start_bridge, peer, folde
     last = commands['right'][-1]
     assert (last.names, last.position.tolist(), last.velocity.tolist()) == (('M2',), [], [0.0])
     assert not any(len(each.velocity) for each in commands['left'])
-    assert {each.stamp for each in commands['left']} <= {(3, 0)}
+    assert {each.stamp[0] for each in commands['left']} <= {3}
 
 
 # -- recording without ROS -----------------------------------------------------------------------
