@@ -15,39 +15,42 @@ The ROS arguments of the command also apply to the node that waits.
 
 from __future__ import annotations
 
-from contextlib import suppress
 import math
 import os
 import sys
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
 from rclpy.qos import qos_profile_sensor_data
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
+
+from transmission_bridge.ros.process import stop_signals
 
 
 def main() -> None:
     """Wait, then replace this process by the command, unless a signal comes before."""
-    rclpy.init()
-    node = rclpy.create_node('states_waiter')
-    positions: list[float] = []
+    # Not an exception: in a conversion of rclpy an interrupt becomes an error of types.
+    with stop_signals() as stop:
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        node = rclpy.create_node('states_waiter')
+        positions: list[float] = []
 
-    def receive_states(message: JointState) -> None:
-        positions.extend(filter(math.isfinite, message.position))
+        def receive_states(message: JointState) -> None:
+            positions.extend(filter(math.isfinite, message.position))
 
-    node.create_subscription(JointState, 'joint_states', receive_states, qos_profile_sensor_data)
-    node.get_logger().info(
-        'no controllers yet: waiting for the first joint position on '
-        f'{node.resolve_topic_name("joint_states")}. If it does not come: is the driver running, '
-        'and the bridge active? See /diagnostics'
-    )
-    with suppress(KeyboardInterrupt, ExternalShutdownException):
-        while rclpy.ok() and not positions:
-            # Bounded, because a signal between the test and the wait does not end the wait.
+        node.create_subscription(
+            JointState, 'joint_states', receive_states, qos_profile_sensor_data
+        )
+        node.get_logger().info(
+            'no controllers yet: waiting for the first joint position on '
+            f'{node.resolve_topic_name("joint_states")}. If it does not come: is the driver '
+            'running, and the bridge active? See /diagnostics'
+        )
+        while not (stop() or positions):
             rclpy.spin_once(node, timeout_sec=0.1)
-    node.destroy_node()
-    rclpy.try_shutdown()
-    if positions:
+        node.destroy_node()
+        rclpy.try_shutdown()
+    if not stop():
         os.execvp(sys.argv[1], sys.argv[1:])
 
 
