@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 import pytest
-from zoo.elements import ros1, ros1_robot, transmission, urdf
+from zoo.elements import ratio, ros1, ros1_robot, transmission, urdf
 
 from transmission_bridge.resources import resource
 
@@ -95,6 +95,20 @@ def test_names_cannot_control_the_terminal(run, reversed_robot):
         ('zed', '2', '0.5'), ('alpha', '-2', '-0.5'),
         (r'm\n1\x9b2J', '50', '0'), ('m2', '-50', '0'),
     ]  # fmt: skip
+
+
+def test_numbers_as_attributes_are_noted(run):
+    """They count here as elements do; ros2_control would use a reduction of 1."""
+    element = urdf(['hinge'], transmission('t', 'Simple', ['hinge'], {'m': ratio(50)}))
+    attribute = element.replace('"actuator1">', '"actuator1" mechanical_reduction="50">')
+    attribute = attribute.replace(ratio(50), '')
+    before, after = (
+        run('check', '-', '--json', stdin=text.encode()).json for text in (element, attribute)
+    )
+    (note,) = [each for each in after['findings'] if each not in before['findings']]
+    assert after['transmissions'] == before['transmissions']
+    assert note['severity'] == 'info'
+    assert 'as elements only' in note['message']
 
 
 def test_text_wraps_at_the_width_of_the_terminal_only(run, tmp_path):

@@ -60,6 +60,10 @@ _JOINT_STATE = 'sensor_msgs.msg.JointState'
 #: Receives a message, which is valid during the call only, its layout, and the time of receipt.
 Received = Callable[[JointStateRecord, Layout, float], None]
 
+#: Receives the answer of a bridge, and the reason if there is none or the bridge rejects the
+#: request, else an empty text.
+Answered = Callable[[Any, str], None]
+
 
 @dataclass(frozen=True)
 class BridgeReport:
@@ -209,14 +213,15 @@ class BridgeClient:
             self.spin_for(_STEP)
         return self.is_present
 
-    def wait_for_answer(self, send: Callable[[Callable[..., None]], None]) -> tuple[Any, ...]:
+    def wait_for_answer(self, send: Callable[[Answered], None]) -> tuple[Any, str]:
         """
         Send a request, handle callbacks until it is answered or lost, and return the answer.
 
         :param send: One of the requests below, without its argument ``answered``.
+        :returns: The arguments of ``answered``.
         """
-        answers: list[tuple[Any, ...]] = []
-        send(lambda *answer: answers.append(answer))
+        answers: list[tuple[Any, str]] = []
+        send(lambda answer, reason: answers.append((answer, reason)))
         while not answers:
             self.spin_for(_STEP)
         return answers[0]
@@ -304,11 +309,11 @@ class BridgeClient:
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def list_parameters(self, answered: Callable[[list[str], str], None]) -> None:
+    def list_parameters(self, answered: Answered) -> None:
         """
         Request the names of all parameters of the bridge.
 
-        :param answered: Receives the names, and the reason if there is no answer.
+        :param answered: Receives the list of names.
         """
 
         def forward(response: Any, reason: str) -> None:
@@ -319,7 +324,7 @@ class BridgeClient:
     def get_parameters(
         self,
         names: Sequence[str],
-        answered: Callable[[dict[str, Any], str], None],
+        answered: Answered,
         *,
         prefix: str | None = None,
     ) -> None:
@@ -327,8 +332,7 @@ class BridgeClient:
         Request parameters from the bridge.
 
         :param names: Their names; the answer omits unknown names.
-        :param answered: Receives values by name, and the reason if there is no answer, else an
-            empty text.
+        :param answered: Receives the values by name.
         :param prefix: Also requests all parameters with this prefix.
         """
 
@@ -348,34 +352,30 @@ class BridgeClient:
 
         self.list_parameters(request_listed)
 
-    def set_parameters(self, values: Mapping[str, Any], answered: Callable[[str], None]) -> None:
+    def set_parameters(self, values: Mapping[str, Any], answered: Answered) -> None:
         """
         Set parameters of the bridge atomically.
 
         :param values: By name; a float sets a double. A message ``ParameterValue`` is sent as it
             is, see :func:`read_parameter_value`.
-        :param answered: Receives the reason if they were not set, else an empty text.
+        :param answered: Receives an empty text.
         """
-        self._set_values('set_parameters_atomically', values, lambda reason, _: answered(reason))
+        self._set_values('set_parameters_atomically', values, answered)
 
-    def store_numbers(
-        self, values: Mapping[str, float], answered: Callable[[str, str], None]
-    ) -> None:
+    def store_numbers(self, values: Mapping[str, float], answered: Answered) -> None:
         """
         Set numbers of transmissions atomically, and keep them for the next start.
 
-        :param answered: Receives the reason if they were not set, and what is stored.
+        :param answered: Receives what is stored.
         """
         self._set_values('store_numbers', values, answered)
 
-    def _set_values(
-        self, service: str, values: Mapping[str, Any], answered: Callable[[str, str], None]
-    ) -> None:
+    def _set_values(self, service: str, values: Mapping[str, Any], answered: Answered) -> None:
         def forward(response: Any, reason: str) -> None:
-            result = None if reason else response.result
-            if result is not None and not result.successful:
-                reason = result.reason or 'rejected without a reason'
-            answered(reason, result.reason if result is not None and not reason else '')
+            if reason:
+                answered('', reason)
+            else:
+                _judge(response.result.successful, response.result.reason, answered)
 
         parameter = _import_ros('rclpy.parameter.Parameter')
         message, kind = (
@@ -389,20 +389,19 @@ class BridgeClient:
         ]
         self._send_request(service, {'parameters': messages}, forward)
 
-    def zero_joints(self, answered: Callable[[str, str], None], *, absolute: bool = False) -> None:
+    def zero_joints(self, answered: Answered, *, absolute: bool = False) -> None:
         """
         Set offsets from the present positions, as the parameters of the bridge say.
 
-        :param answered: Receives the reason if they were not set, and what was set.
+        :param answered: Receives what was set.
         :param absolute: Whether absolute encoders give the positions of the joints.
         """
 
         def forward(response: Any, reason: str) -> None:
-            is_set = not reason and response.success
-            words = '' if reason else response.message
-            answered(
-                '' if is_set else reason or words or 'rejected without a reason', words * is_set
-            )
+            if reason:
+                answered('', reason)
+            else:
+                _judge(response.success, response.message, answered)
 
         self._send_request('zero_from_absolute' if absolute else 'zero', {}, forward)
 
@@ -427,7 +426,7 @@ class BridgeClient:
         self._listen_to(kind, '/parameter_events', handle_event, is_complete=True)
 
     def _send_request(
-        self, service: str, arguments: Mapping[str, Any], answered: Callable[[Any, str], None]
+        self, service: str, arguments: Mapping[str, Any], answered: Answered
     ) -> None:
         client = self._services[service]
         if not self.is_present:
@@ -445,6 +444,14 @@ class BridgeClient:
     @property
     def _silence(self) -> str:
         return 'the bridge does not answer' if self.is_present else 'the bridge has gone'
+
+
+def _judge(successful: bool, words: str, answered: Answered) -> None:
+    """Answer with the words of a bridge, as the answer or as the reason for a rejection."""
+    if successful:
+        answered(words, '')
+    else:
+        answered('', words or 'rejected without a reason')
 
 
 def _name_values(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
@@ -487,19 +494,17 @@ def _explain_missing(client: BridgeClient) -> str:
     return f'expected the bridge {client.bridge} {place}, {found}'
 
 
-def require_answer(client: BridgeClient, send: Callable[..., None]) -> Any:
+def require_answer(client: BridgeClient, send: Callable[[Answered], None]) -> Any:
     """
     Return the answer of a bridge.
 
     :param send: As for :meth:`BridgeClient.wait_for_answer`.
     :raises FailedError: If there is no answer or the bridge rejects the request, with the reason.
     """
-    answer = client.wait_for_answer(send)
-    # ``answered`` of a reader receives data and reason, of a writer reason and words.
-    reason = answer[0] if isinstance(answer[0], str) else answer[1]
+    answer, reason = client.wait_for_answer(send)
     if reason:
         raise FailedError(f'{client.bridge}: {reason}')
-    return answer[-1] if isinstance(answer[0], str) else answer[0]
+    return answer
 
 
 def read_parameter_value(text: str) -> Any:

@@ -27,6 +27,12 @@ from transmission_bridge.description import (
     RejectedTransmission,
     TransmissionSpec,
 )
+from transmission_bridge.description.document import (
+    description_text,
+    MECHANICAL_REDUCTION,
+    OFFSET,
+    parse_xml,
+)
 from transmission_bridge.errors import counted, DescriptionError, sentence
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.tools.cli import (
@@ -124,6 +130,7 @@ def check(data: bytes, setup: BridgeSetup, *, strict: bool) -> CheckReport:
     findings: list[Finding] = [
         *(Finding('warning', note) for note in notes),
         *_add_closest_types(transmissions, aliases, Registry()),
+        *_note_attributes(description_text(data)),
         *warn_of_implausible_numbers(transmissions),
         *warn_of_linkage_mistakes(transmissions),
         *warn_of_double_offsets(transmissions),
@@ -207,6 +214,21 @@ def _add_closest_types(
                 advice = f"the closest installed type is '{found}'"
             finding = replace(finding, message=f'{what} cannot be used: {advice}')
         yield finding
+
+
+def _note_attributes(text: str) -> Iterator[Finding]:
+    """Yield the transmissions of which ros2_control would use 1 and 0 instead of the numbers."""
+    for element in parse_xml(text).iterate_below():
+        members = element.find_all('joint', 'actuator')
+        if element.is_in('ros2_control') and any(
+            {MECHANICAL_REDUCTION, OFFSET} & member.attributes.keys() for member in members
+        ):
+            name = element.get('name') or ''
+            message = (
+                f"transmission '{name}': ros2_control reads mechanical_reduction and offset as "
+                'elements only, and ignores the attributes'
+            )
+            yield Finding('info', message, element.line, element.path, subject=name)
 
 
 def _describe_transmission(

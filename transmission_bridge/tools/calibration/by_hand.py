@@ -180,7 +180,9 @@ def _calibrate_live(
                 actions.handle_keys(read_keys())
                 written = actions.written  # what follows may change what is known
                 if options.store and written:
-                    reason, stored = _store_numbers(client, written)
+                    numbers = name_values(written).items()
+                    values = {PREFIX + name: value for name, value in numbers}
+                    stored, reason = client.wait_for_answer(partial(client.store_numbers, values))
                     if reason:
                         actions.resume(f'{client.bridge} does not store the numbers: {reason}')
                 lines = make_lines(actions, live.console.size.width)
@@ -191,13 +193,6 @@ def _calibrate_live(
         return actions.written, '' if client.report is None else client.bridge
     finally:
         client.close()
-
-
-def _store_numbers(client: BridgeClient, outcomes: Sequence[Outcome]) -> tuple[str, str]:
-    """Store the numbers in the bridge; return why it does not, and what is stored."""
-    values = {PREFIX + name: value for name, value in name_values(outcomes).items()}
-    reason, stored = client.wait_for_answer(partial(client.store_numbers, values))
-    return reason, stored
 
 
 def _read_pose(options: argparse.Namespace, robot: RobotTransmissions) -> dict[str, float]:

@@ -180,7 +180,7 @@ class BridgeRobot(BridgeClient):
         """
         actions = self.calibration
 
-        def finish_storing(reason: str, stored: str) -> None:
+        def finish_storing(stored: str, reason: str) -> None:
             if self.calibration is not actions:
                 return
             if reason and actions is not None:
@@ -247,7 +247,7 @@ class BridgeRobot(BridgeClient):
 
     def apply_values(self, values: Mapping[str, float], done: Done) -> None:
         """Set parameters by ``set_parameters_atomically``."""
-        self.set_parameters(values, done)
+        self.set_parameters(values, lambda _, reason: done(reason))
 
 
 def _make_plans(robot: RobotTransmissions, options: BridgeOptions) -> tuple[NamePlan, NamePlan]:
