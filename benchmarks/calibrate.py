@@ -63,7 +63,7 @@ KNOWN = (
     'crank.offset',
 )
 
-#: What else of the crank is known where two numbers are not.
+#: What else of the crank is known if two numbers are not.
 DIMENSIONS = ('crank.crank_radius', 'crank.stroke_at_zero')
 
 # -- recordings from the package's own maps -----------------------------------------------------
@@ -303,7 +303,7 @@ def main() -> int:
     parser.add_argument('--processes', type=int, default=os.cpu_count())
     parser.add_argument('--only', default='', help='situations whose name holds this text')
     parser.add_argument('--json', action='store_true', help='print one JSON object instead')
-    parser.add_argument('--gate', action='store_true', help='exit 1 where a bound is not kept')
+    parser.add_argument('--gate', action='store_true', help='exit 1 if a bound is not kept')
     arguments = parser.parse_args()
 
     rows = {}

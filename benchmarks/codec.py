@@ -96,7 +96,7 @@ def our_cases(joints: int) -> dict[str, Case]:
 
 
 def rclpy_cases(joints: int) -> dict[str, Case]:
-    """Return what rclpy does with the same message, by name; nothing where it is missing."""
+    """Return what rclpy does with the same message, by name; nothing if it is missing."""
     try:
         from rclpy.serialization import deserialize_message, serialize_message
         from sensor_msgs.msg import JointState

@@ -53,7 +53,7 @@ def main() -> int:
     parser.add_argument('--rounds', type=int, default=5)
     parser.add_argument('--ways', nargs='+', choices=WAYS, default=WAYS)
     parser.add_argument('--folder', help='where the recordings are made')
-    parser.add_argument('--gate', action='store_true', help='exit 1 where a limit is not kept')
+    parser.add_argument('--gate', action='store_true', help='exit 1 if a limit is not kept')
     parser.add_argument('--child', nargs=3, metavar=('WHAT', 'IN', 'OUT'), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:

@@ -142,7 +142,7 @@ class Attacker:
                 count += 1
 
     def _publish(self, message: Any) -> None:
-        # The writer gives up where the reader is too slow.
+        # The writer gives up if the reader is too slow.
         with suppress(RuntimeError):
             self._random.choice(self._publishers).publish(message)
 

@@ -127,7 +127,7 @@ def live(
 
 
 def out_of_reach(robot: RobotTransmissions, at: np.ndarray) -> tuple:
-    """Return a case of joints that stay where the linkage cannot be, after one where it is."""
+    """Return a case of joints that stay at a position without a solution."""
     stream, report = robot.stream('joint_to_actuator'), MapReport()
     known, away = (np.tile(each, (3, 1)) for each in (at, at + 3.0))
 
@@ -212,7 +212,7 @@ def chain(elements: object) -> tuple[list, np.ndarray]:
 
 
 def numbers(values: object, kind: str = 'd') -> ctypes.c_void_p:
-    """Return a pointer to numbers, which are copied where they are no such array."""
+    """Return a pointer to numbers, which are copied if they are no such array."""
     array = np.ascontiguousarray(values, dtype=np.intc if kind == 'i' else np.float64)
     return array.ctypes.data_as(ctypes.c_void_p)
 

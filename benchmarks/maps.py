@@ -64,7 +64,7 @@ LIMITS = {
     'batch 100 joints, 3 interfaces / C++ loop': (1.0, 0.5),
 }
 
-#: What a batch may take at most and should take where it is an equation, and where it is solved
+#: What a batch may take at most and should take if it is an equation, and if it is solved
 #: for, per sample [us].
 EXPLICIT, SOLVED = (1.0, 0.3), (5.0, 2.0)
 
@@ -78,7 +78,7 @@ def main() -> int:
     parser.add_argument('--rounds', type=int, default=9)
     parser.add_argument('--samples', type=int, default=1_000_000, help='samples × 12 joints')
     parser.add_argument('--json', action='store_true', help='print one JSON object instead')
-    parser.add_argument('--gate', action='store_true', help='exit 1 where a limit is not kept')
+    parser.add_argument('--gate', action='store_true', help='exit 1 if a limit is not kept')
     arguments = parser.parse_args()
 
     times, ratios = {}, {}
@@ -292,7 +292,7 @@ class UniversalJoint(EquationTransmission):
 
 
 class ClosedJoint(UniversalJoint):
-    """The same by what is zero where the cross fits."""
+    """The same by what is zero if the cross fits."""
 
     joint_position = None
 
@@ -307,7 +307,7 @@ class ClosedJoint(UniversalJoint):
 
 
 def swaying(t: MechanismTransmission, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions that move over most of the range, and where the mechanism is there."""
+    """Return positions that move over most of the range, and those of the other space."""
     low, high = np.array(t.domain.lower), np.array(t.domain.upper)
     share = 0.5 + 0.4 * np.sin(2e-3 * np.arange(count))[:, np.newaxis]
     x = low + share * (high - low)

@@ -142,10 +142,8 @@ def list_rows(
     """
 
     def find_stops(name: str, binding: Binding) -> Stops:
-        found, limits = (
-            ranges[name],
-            effective_limits(robot.description, binding.spec.joints[0].name),
-        )
+        found = ranges[name]
+        limits = effective_limits(robot.description, binding.spec.joints[0].name)
         scale, count = _read_scale(binding, resolution)
         if (swept := judge_sweep(found, count)) != 'swept':
             raise UsageError(_REASONS[swept])

@@ -155,8 +155,9 @@ def _check_names(value: Any, known: Sequence[str], place: str) -> dict[str, Any]
         raise UsageError(f'{place}: expected names with values, found {shown(str(value))}')
     for name in value:
         if name not in known:
+            expected = f'one of {", ".join(known)}' if known else 'nothing'
             raise UsageError(
-                f'{place}: expected one of {", ".join(known)}, found {shown(str(name))}'
+                f'{place}: expected {expected}, found {shown(str(name))}'
                 f'{closest(str(name), known)}'
             )
     return value
