@@ -84,12 +84,12 @@ def test_a_value_that_is_no_parameter_is_refused(refuse, text):
 def test_parameters_of_a_bridge_are_read_set_and_dumped(
     run, refuse, mixed_robot, harness, peer, request, tmp_path
 ):
-    """The dump names the bridge, and starts it with the same numbers; changes are atomic."""
+    """The dump names the bridge and starts it with the same numbers; zero changes an offset."""
     node = 'left/transmission_bridge'
 
-    def start(*settings):
+    def start(*settings, program='bridge'):
         words = ['--urdf', mixed_robot, '--ros-args', '-r', '__ns:=/left', *settings]
-        process = harness.Process('transmission_bridge.ros.bridge_main', words)
+        process = harness.Process(f'transmission_bridge.ros.{program}_main', words)
         request.addfinalizer(process.clean_up)
         return process
 
@@ -103,6 +103,13 @@ def test_parameters_of_a_bridge_are_read_set_and_dumped(
     assert f'found /{node}: --node {node} selects that one' in result.err
 
     peer.start(f'/{node}')
+    assert run('param', 'set', ROLL, '0.5', '--node', node).code == 0
+    result = run('zero', '--node', node)
+    assert result.code == 1
+    assert f'/{node}: ' in result.err
+    start(program='simulated_driver')
+    peer.spin_until(lambda: run('zero', '--node', node).code == 0, 'a joint that is zeroed')
+    assert run('param', 'get', ROLL, '--node', node).out == f'{ROLL}: 0.0\n'
     result = run('param', 'set', ROLL, '-1.5e-05', RATIO, '50.0', '--node', node)
     assert (result.code, result.err) == (0, '')
     assert result.out == f'{ROLL}: -1.5e-05\n{RATIO}: 50.0\n'
@@ -113,10 +120,6 @@ def test_parameters_of_a_bridge_are_read_set_and_dumped(
     assert run('param', 'get', ROLL, '--node', f'/{node}').out == f'{ROLL}: -1.5e-05\n'
     refuse("(closest: 'autostart'", 'param', 'get', 'autostrat', '--node', node)
     refuse("has no parameter 'autostrat'", 'param', 'set', 'autostrat', '1', '--node', node)
-    result = run('zero', '--node', node)
-    assert result.code == 1
-    assert f'/{node}: ' in result.err
-
     file = tmp_path / 'tuned.yaml'
     dumped = run('param', 'dump', '--node', node).out
     assert dumped.startswith(f'/{node}:\n  ros__parameters:\n    transmissions.')
