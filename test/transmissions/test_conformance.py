@@ -19,9 +19,7 @@ from transmission_bridge import conformance, load_description, RobotTransmission
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
 from transmission_bridge.transmissions import (
     DifferentialTransmission,
-    FourBarLinkageTransmission,
     LinearTransmission,
-    SimpleTransmission,
 )
 from transmission_bridge.transmissions.coupled import CoupledTransmission
 from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
@@ -39,9 +37,9 @@ def table(actuator, joint, actuator_reduction=1.0, joint_reduction=1.0):
 
 
 SUBJECTS = {
-    'simple': lambda: SimpleTransmission(-50.0, 0.3),
-    'differential': lambda: DifferentialTransmission((50.0, -30.0), (2.0, 1.0), (0.0, -0.5)),
-    'four-bar': lambda: FourBarLinkageTransmission((10.0, -20.0), (-2.0, 4.0), (0.5, 0.0)),
+    'wrist': lambda: Wrist(),
+    'crank': lambda: Crank(),
+    'swing': m.Swing,
     'coupled finger': lambda: CoupledTransmission([[1.0], [0.8], [0.5]]),
     'antagonists': lambda: CoupledTransmission([[1.0, -1.0, 0.3]]),
     'triangle': lambda: CoupledTransmission([[0, 2, 0], [3, 0, 0], [0, 5, 7]]),
@@ -79,7 +77,6 @@ def test_a_transmission_conforms(name):
 
 #: A linkage of the documents, and what an actuator has.
 LINKAGES = [
-    ('five_bar', ''),
     ('push_rod_ankle', ''),
     ('five_bar', '<mechanical_reduction>-3.0</mechanical_reduction><offset>0.2</offset>'),
 ]
@@ -292,12 +289,6 @@ def test_every_check_finds_something():
     """No check is idle: each has a defect above that it finds."""
     assert {check for _, check in BROKEN} == set(conformance.CHECKS)
     assert {check for _, check in BROKEN_BASE} == set(base_checks.BASE)
-
-
-@pytest.mark.parametrize('sound', [Crank, m.Swing, Wrist])
-def test_the_sound_ones_pass(sound):
-    """What the defects were put into conforms: a matrix, and equations."""
-    assert base_checks.failures(sound(), count=40) == {}
 
 
 def test_a_warning_fails_every_check_that_meets_it():

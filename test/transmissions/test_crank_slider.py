@@ -55,21 +55,6 @@ def test_the_domain_ends_where_the_linkage_does(
     assert (np.abs(back - q) <= 1e-13 * (crank + rod) / slope * (1.0 + 1.0 / crank)).all()
 
 
-def test_reductions_offset_and_zero() -> None:
-    """Motor, joint and zero are where the equations of the class put them."""
-    numbers = {'actuator_reduction': 300.0, 'joint_reduction': -2.0, 'joint_offset': 0.3}
-    law = GuidedSlider(0.04, 0.12, 0.01)
-    t = CrankSliderTransmission(law, 1.6, stroke_at_zero=0.08, **numbers)
-    plain, one = guided(0.04, 0.12, 0.01, 1.6), np.ones((11, 1))
-    phi = np.linspace(-0.5, 0.5, 11)[:, np.newaxis]
-    j, stroke = 0.3 + phi / -2.0, plain.joint_to_actuator('position', phi)
-    found = t.joint_to_actuator('position', j), t.joint_to_actuator('effort', one, at=j)
-    assert np.allclose(found[0], 300.0 * (stroke - 0.08), rtol=1e-14, atol=1e-14)
-    effort = plain.joint_to_actuator('effort', one, at=phi)
-    assert np.allclose(found[1], effort / (300.0 * -2.0), rtol=1e-12)
-    assert {name: getattr(t, name) for name in numbers} == {k: (v,) for k, v in numbers.items()}
-
-
 @pytest.mark.parametrize(
     't', [guided(0.04, 0.12, 0.0, 1.0), hinged(0.3, 0.9, 0.0, -1.0), guided(0.1, 0.05, 0.0, 0.2)]
 )

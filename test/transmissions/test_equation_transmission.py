@@ -14,7 +14,7 @@ from zoo import mechanisms as m
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.interfaces import DIRECTIONS
-from transmission_bridge.transmissions import EquationTransmission, transmission
+from transmission_bridge.transmissions import transmission
 
 
 def guided(t, q):
@@ -22,6 +22,11 @@ def guided(t, q):
     p, phi = t.p, t.p.crank_angle + q
     lean = np.arcsin((p.crank * np.sin(phi) - p.offset) / p.rod)
     return p.crank * np.cos(phi) + p.rod * np.cos(lean)
+
+
+def geared(t, q):
+    """Return the motor behind a gear of 300 and a belt of -2; both have their zero elsewhere."""
+    return 300.0 * (guided(t, -2.0 * (q - 0.3)) - 0.08)
 
 
 def hinged(t, q):
@@ -60,7 +65,10 @@ def rate_of_slope(derivation, t, x, rate, step):
     return total / step
 
 
+GEARS = {'actuator_reduction': 300.0, 'joint_reduction': -2.0, 'joint_offset': 0.3}
+LAW = m.GuidedSlider(0.04, 0.12, 0.01)
 LAWS = {
+    'geared': (m.CrankSliderTransmission(LAW, 1.6, stroke_at_zero=0.08, **GEARS), geared),
     'guided': (m.guided(0.04, 0.12, 0.01, 1.5), guided),
     'guided, the other way': (m.guided(0.3, 0.4, -0.05, -7.0), guided),
     'guided, the crank longer': (m.guided(0.1, 0.05, 0.01, 0.2), guided),
@@ -116,23 +124,6 @@ def test_numbers_that_cannot_be_used_are_refused(options, message):
 def with_equation(base, name, function):
     """Return a type with another equation."""
     return type('Changed', (base,), {name: staticmethod(function)})
-
-
-def test_equations_that_do_not_fit_are_refused():
-    """Another number of positions, or none for the space of the range, is said by name."""
-
-    class Wrong(m.Finger):
-        """It needs another equation."""
-
-        def range(self):
-            return self.bare_range('joint', (0.0, 0.0), (1.0, 1.0))
-
-    with pytest.raises(TransmissionError, match='joint_position returns a wrong number'):
-        with_equation(m.Finger, 'joint_position', lambda a, p: 2.0 * a)()
-    with pytest.raises(TransmissionError, match='Wrong does not define the map of its range'):
-        Wrong()
-    with pytest.raises(TypeError, match='range'):
-        EquationTransmission()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 import math
 import re
 
@@ -35,6 +35,7 @@ from transmission_bridge.interfaces import (
     FIELDS,
     JOINT_TO_ACTUATOR,
 )
+from transmission_bridge.kinematics import JointDevice
 from transmission_bridge.transmissions.calls import Call
 from transmission_bridge.transmissions.linkage.closures import Closures
 from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
@@ -173,10 +174,8 @@ def assert_maps(
         assert found[row] == pytest.approx(expected, rel=1e-8, abs=1e-10, nan_ok=True), interface
 
 
-ENGINE = robot(
-    CRANK_AND_BLOCK + joint('waist', 'base', 'chest', axis=(0, 0, 1)),
-    {'one': 'slider', 'two': 'waist'}, ('crank', 'waist'), POINT, BENT,
-)  # fmt: skip
+CHEST = CRANK_AND_BLOCK + joint('waist', 'base', 'chest', axis=(0, 0, 1))
+ENGINE = robot(CHEST, {'one': 'slider', 'two': 'waist'}, ('crank', 'waist'), POINT, BENT)
 
 #: All kinds of loops, with a driven joint that is commanded and without.
 OF_ALL_KINDS = {
@@ -310,10 +309,8 @@ def test_passive_joints_are_published_as_chosen(linkages, choice: str, more: set
 
 def test_a_driven_joint_may_be_outside_of_all_loops() -> None:
     """It is commanded itself, moves by itself, and is unknown by itself."""
-    body = CRANK_AND_BLOCK + joint('waist', 'base', 'chest', axis=(0, 0, 1))
-    more = '<start joint="crank" position="0.5"/><start joint="elbow" position="-1.0"/>'
     driven = {'one': 'waist', 'two': 'crank'}
-    transmissions = maps(robot(body, driven, ('slider', 'waist'), POINT, more))
+    transmissions = maps(robot(CHEST, driven, ('slider', 'waist'), POINT, BENT))
     names = transmissions.joint_names
     found = dict(zip(names, transmissions.actuator_to_joint('position', [0.3, 0.6]), strict=True))
     assert found['waist'] == pytest.approx(0.3)
@@ -401,24 +398,11 @@ def test_the_rate_of_a_passive_joint_is_bounded_as_well() -> None:
     assert {reason for _, reason in report.counts} == {'singular'}
 
 
-def turn(axis: Sequence[float], angle: float) -> Array:
-    """Return a rotation about a unit vector."""
-    x, y, z = axis
-    k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return np.eye(3) + math.sin(angle) * k + (1 - math.cos(angle)) * k @ k
-
-
-def placed(text: str, joints: Mapping[str, float], link: str) -> tuple[Array, Array]:
+def placed(text, joints, link):
     """Return how a link is turned and where it is, by a derivation that knows no loops."""
-    above = {each.child: each for each in load_description(text).joints}
-    turned, place = np.eye(3), np.zeros(3)
-    while link in above:
-        each = above[link]
-        assert each.origin.rpy == (0.0, 0.0, 0.0)
-        moved = np.eye(3) if each.type == 'fixed' else turn(each.axis, joints[each.name])
-        turned, place = moved @ turned, moved @ place + each.origin.xyz
-        link = each.parent
-    return turned, place
+    device = JointDevice.from_description(load_description(text), base='shank', end=link)
+    pose = device.base_t_end([joints[name] for name in device.joint_names])
+    return pose[:3, :3], pose[:3, 3]
 
 
 #: Where the motors lock the ball of :func:`locked_ankle`.

@@ -62,21 +62,6 @@ PUMP = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(('before', 'after', 'words'), PUMP, ids=[each[2] for each in PUMP])
-def test_a_mistake_in_a_pump_is_a_finding(before: str, after: str, words: str) -> None:
-    """It names the loop or the joint, and nothing is passed through in its place."""
-    text = crank_slider()
-    for old, new in zip(before.split('|'), after.split('|'), strict=True):
-        assert old in text
-        text = text.replace(old, new)
-    found = load(text)
-    errors = [str(each) for each in found.findings if each.severity == 'error']
-    assert any(words in each for each in errors), errors
-    assert not any('Traceback' in each for each in errors), errors
-    assert not found.transmissions
-    assert 'crank' not in found.pass_through
-
-
 #: The same in a five-bar.
 FIVE_BAR = [
     ('frame2="shin_pin"', 'frame2="shinpin"', "(closest: 'shin', 'shin_pin')"),
@@ -99,19 +84,22 @@ FIVE_BAR = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ('before', 'after', 'words'), FIVE_BAR, ids=[each[2] for each in FIVE_BAR]
-)
-def test_a_mistake_in_a_five_bar_is_said_with_what_to_try(
-    linkages: dict[str, str], before: str, after: str, words: str
-) -> None:
+MISTAKES = [*(('pump', *each) for each in PUMP), *(('five_bar', *each) for each in FIVE_BAR)]
+
+
+@pytest.mark.parametrize(('name', 'before', 'after', 'words'), MISTAKES)
+def test_a_mistake_is_said_with_what_to_try(linkages, name, before, after, words) -> None:
     """One error, which names the loop or the joint, and nothing is bridged in its place."""
-    assert before in linkages['five_bar']
-    found = load(linkages['five_bar'].replace(before, after))
+    text = linkages.get(name) or crank_slider()
+    for old, new in zip(before.split('|'), after.split('|'), strict=True):
+        assert old in text
+        text = text.replace(old, new)
+    found = load(text)
     (error,) = (str(each) for each in found.findings if each.severity == 'error')
     assert all(each in error for each in words.split('|'))
-    assert {'hip', 'knee'}.isdisjoint(found.joint_names)
-    assert 'knee_crank' not in found.pass_through
+    assert 'Traceback' not in error
+    assert {'hip', 'knee', 'slider'}.isdisjoint(found.joint_names)
+    assert {'crank', 'knee_crank'}.isdisjoint(found.pass_through)
 
 
 def hinged_knee(axis: str, horn: Sequence[float], tilt: float) -> RobotTransmissions:

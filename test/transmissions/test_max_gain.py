@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 import re
 from typing import ClassVar
 
 import casadi as ca
+from documents import DOCUMENTS
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from zoo import mechanisms as m
+from zoo.documented import DOCUMENTED
 from zoo.elements import load, maps, of_snippet, params, transmission
 from zoo.mechanisms import single
 
@@ -122,16 +123,10 @@ def test_what_is_multiplied_by_too_much_is_lost_and_nothing_else(t, max_gain, se
 
 # -- the documented mechanisms -------------------------------------------------------------------
 
-TEXT = (Path(__file__).parents[2] / 'docs' / 'transmissions.md').read_text(encoding='utf-8')
-SNIPPET = r'```xml\n(<transmission name="(.*?)">\n  <plugin>(.*?)</plugin>.*?)```'
-VARYING = ('CrankSliderTransmission', 'AnkleTransmission', 'TabulatedTransmission')
+VARYING = r'(CrankSlider|Ankle|Tabulated)Transmission</plugin>'
 
 #: The text of every mechanism of the document whose ratio varies.
-SNIPPETS = {
-    name: text
-    for text, name, kind in re.findall(SNIPPET, TEXT, re.DOTALL)
-    if kind.endswith(VARYING)
-}
+SNIPPETS = {name: text for name, text in DOCUMENTED.items() if re.search(VARYING, text)}
 KNEE = m.CrankSliderTransmission(m.GuidedSlider(0.04, 0.12, 0.015), 1.6, stroke_at_zero=0.08)
 FURTHER = {
     'universal joint': m.Cardan(math.cos(0.5), math.pi),
@@ -154,7 +149,8 @@ def test_the_table_of_lost_shares_is_whole() -> None:
     """Every mechanism of the document with a varying ratio is in it."""
     assert len(SNIPPETS) == 5
     assert LOST.keys() == SNIPPETS.keys() | FURTHER.keys()
-    assert 'loses at most 1 % of its domain' in ' '.join(TEXT.split())
+    text = DOCUMENTS['transmissions.md'].text
+    assert 'loses at most 1 % of its domain' in ' '.join(text.split())
 
 
 @pytest.mark.parametrize('name', LOST)

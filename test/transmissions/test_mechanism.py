@@ -42,29 +42,15 @@ def slider(lower: float = -math.inf, upper: float = math.inf) -> Transmission:
     return m.CrankSliderTransmission(law, 1.5, **gears, lower=lower, upper=upper)
 
 
-def linkage(body: str, driven: str, commanded: str, length: float, **start: float) -> Transmission:
-    """Return a linkage whose rod connects two pins, without its passive joints."""
-    loop = f'<loop type="rod" frame1="pin_link" frame2="tip_link" length="{length}"/>'
-    text = robot(body, {'motor': driven}, [commanded], loop, starts(**start))
-    maps = RobotTransmissions(load_description(text, strict=True), passive_joints='none')
-    return maps.transmissions['linkage']
-
-
 def push_rod() -> Transmission:
     """Return a slider on a guide along x that a rod of 0.12 m connects to a crank of 0.04 m."""
     body = joint('crank', 'base', 'arm', limit=(-1.2, 1.2), axis=(0, 0, 1), rpy=(0, 0, 1.5))
     body += joint('pin', 'arm', 'pin_link', 0.04, kind='fixed')
     body += joint('slide', 'base', 'tip_link', 0.01j, (1, 0, 0), 'prismatic', (0.085, 0.145))
-    return linkage(body, 'slide', 'crank', 0.12, slide=0.12)
-
-
-def four_bar(side: float) -> Transmission:
-    """Return a crank of 0.04 m that turns a rocker of 0.06 m by a rod of 0.1 m."""
-    body = joint('crank', 'base', 'arm', limit=(0.6, 2.4), axis=(0, 0, 1))
-    body += joint('pin', 'arm', 'pin_link', 0.04, kind='fixed')
-    body += joint('rocker', 'base', 'far', 0.1, (0, 0, 1), limit=(-3.1, 3.1))
-    body += joint('tip', 'far', 'tip_link', 0.06, kind='fixed')
-    return linkage(body, 'crank', 'rocker', 0.1, crank=1.5, rocker=2.7 - 1.6 * side)
+    loop = '<loop type="rod" frame1="pin_link" frame2="tip_link" length="0.12"/>'
+    text = robot(body, {'motor': 'slide'}, ['crank'], loop, starts(slide=0.12))
+    maps = RobotTransmissions(load_description(text, strict=True), passive_joints='none')
+    return maps.transmissions['linkage']
 
 
 #: A mechanism by formulas, and by a closure alone or as a linkage.
@@ -76,8 +62,6 @@ SAME = {
     'ten turns': lambda: tuple(each(0.6, 31.0) for each in (m.Cardan, m.Crossed)),
     'open four-bar': lambda: tuple(each({'side': 1.0}) for each in (m.FourBar, m.FourBarLoop)),
     'crossed four-bar': lambda: tuple(each({'side': -1.0}) for each in (m.FourBar, m.FourBarLoop)),
-    'open linkage': lambda: (m.FourBar({'side': 1.0}), four_bar(1.0)),
-    'crossed linkage': lambda: (m.FourBar({'side': -1.0}), four_bar(-1.0)),
     'plate': lambda: tuple(each(**PAIR) for each in (m.Plate, m.PlateLoop)),
     'finger': lambda: (m.Finger(), m.FingerLoop()),
 }
@@ -201,6 +185,10 @@ class Root(m.Equation):
         (posed([0.04 * math.cos(1.5)], [0.0]), 'the pose does not determine'),
         (variant(m.FingerLoop, closure=lambda a, q, p: a - q[0]),
          'closure returns a wrong number of equations.*2.*1'),
+        (variant(m.Finger, joint_position=lambda a, p: 2.0 * a),
+         'joint_position returns a wrong number'),
+        (variant(m.Finger, range=lambda self: self.bare_range('joint', (0.0, 0.0), (1.0, 1.0))),
+         'Other does not define the map of its range'),
         (variant(m.Slider, closure=lambda a, q, p: ca.sin(q)),
          'the equations do not determine every actuator'),
         (variant(m.Slider, closure=lambda a, q, p: a * a + q * q + 1),

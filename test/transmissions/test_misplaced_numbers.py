@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from pathlib import Path
 import re
 
+from documents import DOCUMENTS
 from hypothesis import example, given, strategies as st
 import pytest
-from zoo.elements import load, params
+from zoo.elements import load, params, ros1_robot, urdf
 
 from transmission_bridge import LinearTransmission, load_description, RobotTransmissions
 from transmission_bridge.transmissions import SpecReader
 from transmission_bridge.transmissions.known_names import find_meaning
 from transmission_bridge.transmissions.robot.units import UNITS
 from transmission_bridge.transmissions.tunable import BY_ROLE
-
-DOCUMENT = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
 
 #: Types: their plugin, how many joints and actuators they have, and what they need.
 # fmt: off
@@ -70,14 +68,8 @@ def robot(line: str, read: str = READ) -> str:
     type_of = f'<type>{plugin}</type>' if is_ros1 else f'<plugin>{plugin}</plugin>'
     block = f'<transmission name="t" {attributes}>{type_of}{members}{inside}{needed}'
     block += '</transmission>'
-    tree, declared = '<link name="base"/>', ''
-    for name in (f'j{n}' for n in range(1, count + 1)):
-        tree += f'<link name="{name}"/><joint name="{name}" type="continuous">'
-        tree += f'<parent link="base"/><child link="{name}"/></joint>'
-        declared += f'<joint name="{name}"><command_interface name="position"/></joint>'
-    if not is_ros1:
-        block = f'<ros2_control name="hw" type="system">{declared}{block}</ros2_control>'
-    return f'<robot name="r">{tree}{block}</robot>'
+    names = [f'j{n}' for n in range(1, count + 1)]
+    return ros1_robot(block, joints=names) if is_ros1 else urdf(names, block)
 
 
 def built(line: str, **options) -> RobotTransmissions:
@@ -116,11 +108,6 @@ FOUR = '<mechanical_reduction>4</mechanical_reduction>'
 @pytest.mark.parametrize(
     ('line', 'expected', 'found'),
     [
-        # The four of a simple transmission in ros2_control that ran at 1:1.
-        ('ros2 joint1: <param name="mechanical_reduction">50</param>', IN_JOINT, '50'),
-        ('ros2 joint1: <mechanicalReduction>50</mechanicalReduction>', IN_JOINT, '50'),
-        ('ros2 joint1: <mechanical_reducton>50</mechanical_reducton>', IN_JOINT, '50'),
-        ('ros2 actuator1: <mechanical_reduction>50</mechanical_reduction>', IN_JOINT, '50'),
         # What is no number for certain.
         ('ros2 joint1: <mechanicalReduction>50:1</mechanicalReduction>', IN_JOINT, '50:1'),
         ('ros2 joint1: <mechanicalReduction value="50"/>', IN_JOINT, ''),
@@ -202,8 +189,6 @@ def test_a_number_that_nobody_reads_is_refused(line: str, expected: str, found) 
     ('line', 'expected', 'jacobian'),
     [
         # The default itself.
-        ('ros2 joint1: <mechanicalReduction>1</mechanicalReduction>', IN_JOINT, 1.0),
-        ('ros2 actuator1: <mechanical_reduction>1.0</mechanical_reduction>', IN_JOINT, 1.0),
         ('ros2 actuator1: <offset>0</offset>', OFFSET, 1.0),
         # The number that is read is there.
         (f'ros2 joint1: {FOUR} actuator1: {RATIO}', f'only {IN_JOINT}', 0.25),
@@ -262,8 +247,9 @@ def test_a_parameter_of_an_actuator_without_a_known_name_is_the_drivers(line, se
 
 def test_each_number_has_a_finding_with_its_place() -> None:
     """The one that is not read is found by its line and its path."""
-    finding = refusal(built('ros2 actuator1: <param name="mechanical_reduction">50</param>'))
-    assert finding.line == 3
+    line = 'ros2 actuator1: <param name="mechanical_reduction">50</param>'
+    finding = refusal(built(line))
+    assert robot(line).split('\n')[finding.line - 1].startswith('<actuator name="a1"')
     assert finding.path == '/robot/ros2_control/transmission/actuator/param'
     t = built(f'ros2 joint1: <ofset>1</ofset><param name="x">50</param> actuator1: {RATIO}')
     assert t.joint_names == ()
@@ -421,16 +407,15 @@ def test_no_ratio_of_a_file_is_run_as_another(
 
 def table_of_places() -> dict[tuple[str, str, str], set[str]]:
     """Return the spellings of the document's table by name, place and dialect."""
-    section = DOCUMENT.read_text(encoding='utf-8').split('### Where a number may stand\n')[1]
-    rows = re.findall(r'^\| (.*?`.*) \|$', section.split('\n## ')[0], re.MULTILINE)
     table = {}
-    for row in rows:
+    section = DOCUMENTS['transmissions.md'].section('Where a number may stand')
+    for row in re.findall(r'^\|( [^|]*`[^|]+`.*)\|$', section, re.MULTILINE):
         name, places, *dialects = (cell.strip() for cell in row.split('|'))
-        if name != 'number':
-            for place in places.split(', '):
-                for dialect, spellings in zip(('ros2', 'ros1'), dialects, strict=True):
-                    words = set(filter(None, spellings.split(', ')))
-                    table[re.search('`(.*)`', name).group(1), place, dialect] = words
+        for place, (dialect, spellings) in itertools.product(
+            places.split(', '), zip(('ros2', 'ros1'), dialects, strict=True)
+        ):
+            words = set(filter(None, spellings.split(', ')))
+            table[re.search('`(.*)`', name).group(1), place, dialect] = words
     return table
 
 

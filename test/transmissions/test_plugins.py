@@ -254,15 +254,9 @@ def test_plugins_are_imported_when_their_type_is_used():
 # -- in a robot ----------------------------------------------------------------------------------
 
 
-class Gear(LinearTransmission):
-    """A gear of ratio two."""
-
-    api_version = 1
-
-    @classmethod
-    def from_spec(cls, reader):
-        """Build a gear of ratio two."""
-        return cls([[0.5]])
+def plugin(name, build):
+    """Return a type of matrices."""
+    return type(name, (LinearTransmission,), {'api_version': 1, 'from_spec': classmethod(build)})
 
 
 @pytest.fixture
@@ -294,18 +288,6 @@ def test_a_plugin_is_called_for_its_own_joints(with_plugin, leading):
 
 
 @pytest.mark.parametrize(
-    ('direction', 'factor'), [('actuator_to_joint', 2.0), ('joint_to_actuator', 0.5)]
-)
-def test_a_stream_has_what_a_plugin_answers(with_plugin, direction, factor):
-    """A stream maps the plugin's joints sample by sample."""
-    report = MapReport()
-    mapped = with_plugin(Straight).stream(direction).map_state(np.full((3, 3), 0.5), report)
-    assert np.isfinite(mapped).all()
-    assert mapped[:, 1] == pytest.approx([0.5 * factor, 0.5 * factor, 0.5 / factor], rel=1e-14)
-    assert not report.counts
-
-
-@pytest.mark.parametrize(
     ('failure', 'said'),
     [
         (None, 'no_such_module'),
@@ -323,7 +305,7 @@ def test_a_plugin_that_fails_costs_its_own_joints(with_plugin, registry_of, fail
             raise failure
         return failure
 
-    broken = type('Broken', (Gear,), {'from_spec': classmethod(build)})
+    broken = plugin('Broken', build)
     registry = registry_of(SimpleTransmission, broken)
     if failure is None:
         registry = registry_with('me/Broken=no_such_module:Broken', SIMPLE)
@@ -339,8 +321,8 @@ def test_a_plugin_that_fails_costs_its_own_joints(with_plugin, registry_of, fail
 
 def test_a_plugin_of_another_size_is_refused(make_spec, make_robot, registry_of):
     """A plugin that builds for other numbers of members than described is an error finding."""
-    spec = make_spec('t', 'me/Gear', ('j', 'k'), ('m',))
-    t = RobotTransmissions(make_robot(spec), registry=registry_of(Gear))
+    spec, gear = make_spec('t', 'me/Gear', ('j', 'k'), ('m',)), lambda cls, reader: cls([[0.5]])
+    t = RobotTransmissions(make_robot(spec), registry=registry_of(plugin('Gear', gear)))
     assert t.joint_names == ()
     (finding,) = t.findings
     assert (finding.severity, finding.subject) == ('error', 't')
