@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every transmission promises: those of every kind conform, and each defect is found."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import warnings
@@ -17,10 +15,7 @@ from zoo import mechanisms as m
 
 from transmission_bridge import conformance, load_description, RobotTransmissions
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
-from transmission_bridge.transmissions import (
-    DifferentialTransmission,
-    LinearTransmission,
-)
+from transmission_bridge.transmissions import DifferentialTransmission, LinearTransmission
 from transmission_bridge.transmissions.coupled import CoupledTransmission
 from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
@@ -102,14 +97,14 @@ def test_a_linkage_conforms(linkages, name, actuator):
 class Crank(CrankSliderTransmission):
     """A sound mechanism that is an equation, to be broken."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(GuidedSlider(0.04, 0.12, 0.01), 1.5)
 
 
 class Wrist(DifferentialTransmission):
     """A sound linear transmission to be broken."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__((10.0, -20.0), (-2.0, 4.0), (0.5, -0.5))
 
 
@@ -204,7 +199,7 @@ class LosesPower(LinearTransmission):
 
     api_version = 1
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__([[2.0]], inverse=[[0.5000001]])
 
 
@@ -229,7 +224,7 @@ class RoundsItsRatio(m.Swing):
 class CannotBeCopied(Wrist):
     """Holds what cannot be pickled."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.function = lambda: None
 

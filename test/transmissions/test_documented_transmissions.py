@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What docs/transmissions.md says of every installed type: examples, equations, tables."""
 
-from __future__ import annotations
-
 import re
 
 import base_checks

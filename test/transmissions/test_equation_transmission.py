@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mechanisms by their equation: against other derivations, and what is refused."""
 
-from __future__ import annotations
-
 import math
 
 import casadi as ca
@@ -103,18 +101,15 @@ def test_position_slope_and_its_rate_are_those_of_another_derivation(name):
 # -- what is refused -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ('options', 'message'),
-    [
-        ({'joint_offset': (1.0, 2.0)}, 'joint_offset is invalid'),
-        ({'joint_offset': ()}, 'joint_offset is invalid'),
-        ({'actuator_reduction': ()}, 'actuator_reduction is not a valid ratio'),
-        ({'joint_reduction': (1.0, 1.0)}, 'joint_reduction is not .* 1 in all, found 2'),
-        ({'actuator_reduction': (0.0,)}, 'not a valid ratio'),
-        ({'joint_offset': (math.nan,)}, 'expected finite numbers'),
-        ({'cosine': math.inf}, 'expected finite numbers'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(('options', 'message'), [
+    ({'joint_offset': (1.0, 2.0)}, 'joint_offset is invalid'),
+    ({'joint_offset': ()}, 'joint_offset is invalid'),
+    ({'actuator_reduction': ()}, 'actuator_reduction is not a valid ratio'),
+    ({'joint_reduction': (1.0, 1.0)}, 'joint_reduction is not .* 1 in all, found 2'),
+    ({'actuator_reduction': (0.0,)}, 'not a valid ratio'),
+    ({'joint_offset': (math.nan,)}, 'expected finite numbers'),
+    ({'cosine': math.inf}, 'expected finite numbers'),
+])  # fmt: skip
 def test_numbers_that_cannot_be_used_are_refused(options, message):
     """Reductions, offsets and parameters are as many as there should be, and finite."""
     with pytest.raises(TransmissionError, match=message):
@@ -126,18 +121,15 @@ def with_equation(base, name, function):
     return type('Changed', (base,), {name: staticmethod(function)})
 
 
-@pytest.mark.parametrize(
-    'function',
-    [
-        math.cos,
-        np.cos,
-        float,
-        lambda a: math.hypot(a, 1.0),
-        lambda a: np.hypot(1.0, a),
-        lambda a: ca.if_else(a > 0.0, math.cos(a), a),
-        lambda a: float(f'{float(2.0 * a)}'),
-    ],
-)
+@pytest.mark.parametrize('function', [
+    math.cos,
+    np.cos,
+    float,
+    lambda a: math.hypot(a, 1.0),
+    lambda a: np.hypot(1.0, a),
+    lambda a: ca.if_else(a > 0.0, math.cos(a), a),
+    lambda a: float(f'{float(2.0 * a)}'),
+])  # fmt: skip
 @pytest.mark.parametrize('of', ['a', 'p'])
 def test_functions_of_numbers_are_refused(function, of):
     """``math.cos`` of a symbol would be NaN without a word; the error says what to use instead."""

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The example package installs by itself, and its own tests pass there."""
 
-from __future__ import annotations
-
 import os
 import shutil
 

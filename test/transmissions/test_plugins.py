@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plugins: found by entry point, imported when asked for, failing for their own joints only."""
 
-from __future__ import annotations
-
 import importlib
 from importlib.metadata import EntryPoint
 import pickle
@@ -89,17 +87,14 @@ def test_an_unknown_type_is_refused_with_the_known(write_module, name):
         Registry([]).load(name)
 
 
-@pytest.mark.parametrize(
-    ('text', 'target', 'reason', 'line'),
-    [
-        ('"""Text."""\n\nimport not_there\n', 'tb_test:Gear', 'ModuleNotFoundError', 'import not_there'),  # noqa: E501
-        ('raise ZeroDivisionError("x")', 'tb_test:Gear', 'ZeroDivisionError: x', 'raise Zero'),
-        ('def f(:', 'tb_test:Gear', 'SyntaxError', 'def f(:'),
-        ('raise SystemExit("leaving")', 'tb_test:Gear', 'SystemExit: leaving', 'raise SystemExit'),
-        (GEAR, 'tb_test:NoSuchGear', 'AttributeError', 'NoSuchGear'),
-        (GEAR, 'tb_test_missing:Gear', 'ModuleNotFoundError', 'tb_test_missing'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(('text', 'target', 'reason', 'line'), [
+    ('"""Text."""\n\nimport not_there\n', 'tb_test:Gear', 'ModuleNotFoundError', 'import not_there'),  # noqa: E501
+    ('raise ZeroDivisionError("x")', 'tb_test:Gear', 'ZeroDivisionError: x', 'raise Zero'),
+    ('def f(:', 'tb_test:Gear', 'SyntaxError', 'def f(:'),
+    ('raise SystemExit("leaving")', 'tb_test:Gear', 'SystemExit: leaving', 'raise SystemExit'),
+    (GEAR, 'tb_test:NoSuchGear', 'AttributeError', 'NoSuchGear'),
+    (GEAR, 'tb_test_missing:Gear', 'ModuleNotFoundError', 'tb_test_missing'),
+])  # fmt: skip
 def test_a_failing_import_costs_its_own_type(write_module, text, target, reason, line):
     """An import that fails is kept with its traceback and raised for that type, every time."""
     write_module(text)
@@ -341,17 +336,14 @@ def test_an_alias_builds_another_type(make_spec, make_robot):
     assert tuned.actuator_to_joint('position', [8.0]) == [4.0]
 
 
-@pytest.mark.parametrize(
-    ('target', 'more', 'said'),
-    [
-        ('transmission_interface/DifferentialTransmission', {}, 'other numbers of'),
-        (BUILT_IN, {'actuator_reduction': (5.0,)}, "'mechanical_reduction' of actuator 'm'"),
-        (BUILT_IN, {'parameters': (ParameterSpec('lead', '0'),)}, "parameter 'lead' is not used"),
-        ('transmission_bridge/ScrewTransmission', {}, 'lead is missing'),
-        ('nobody/Nothing', {}, "'nobody/Nothing' is not installed"),
-        ('gone/Gone', {}, 'failed to import'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(('target', 'more', 'said'), [
+    ('transmission_interface/DifferentialTransmission', {}, 'other numbers of'),
+    (BUILT_IN, {'actuator_reduction': (5.0,)}, "'mechanical_reduction' of actuator 'm'"),
+    (BUILT_IN, {'parameters': (ParameterSpec('lead', '0'),)}, "parameter 'lead' is not used"),
+    ('transmission_bridge/ScrewTransmission', {}, 'lead is missing'),
+    ('nobody/Nothing', {}, "'nobody/Nothing' is not installed"),
+    ('gone/Gone', {}, 'failed to import'),
+])  # fmt: skip
 def test_an_alias_that_does_not_fit_is_refused(make_spec, make_robot, target, more, said):
     """Other numbers of members, or anything left unread, is another mechanism: no ratio."""
     gone = registry_with('gone/Gone=no_such_module:Gone')

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changing parameters: all or nothing, checked, and the same as building afresh."""
 
-from __future__ import annotations
-
 from copy import copy
 import dataclasses
 from fractions import Fraction
@@ -116,17 +114,14 @@ def test_any_real_number_is_a_value(t, value):
 OFFSET, RATIO, FLAG = 'roll.offset', 'roll.mechanical_reduction', 'ignore_absolute_encoder'
 
 
-@pytest.mark.parametrize(
-    ('path', 'value', 'expected'),
-    [
-        *((OFFSET, value, 'a number') for value in (True, '0.1', None, [0.1], 1j)),
-        *((OFFSET, value, 'a finite number') for value in (math.nan, math.inf, 10**400)),
-        *((RATIO, value, 'a finite number') for value in (math.nan, -math.inf)),
-        *((RATIO, value, 'a number other than zero') for value in (0.0, -0.0, 0)),
-        (RATIO, False, 'a number'),
-        *((FLAG, value, 'true or false') for value in (1, 0.0, 'true', None)),
-    ],
-)
+@pytest.mark.parametrize(('path', 'value', 'expected'), [
+    *((OFFSET, value, 'a number') for value in (True, '0.1', None, [0.1], 1j)),
+    *((OFFSET, value, 'a finite number') for value in (math.nan, math.inf, 10**400)),
+    *((RATIO, value, 'a finite number') for value in (math.nan, -math.inf)),
+    *((RATIO, value, 'a number other than zero') for value in (0.0, -0.0, 0)),
+    (RATIO, False, 'a number'),
+    *((FLAG, value, 'true or false') for value in (1, 0.0, 'true', None)),
+])  # fmt: skip
 def test_a_bad_value_is_refused_with_a_reason(t, path, value, expected):
     """It names transmission, parameter and reason; good values beside it change nothing either."""
     path = path if path == FLAG else f'joints.{path}'
@@ -138,18 +133,15 @@ def test_a_bad_value_is_refused_with_a_reason(t, path, value, expected):
     assert same(t, RobotTransmissions(t.description))
 
 
-@pytest.mark.parametrize(
-    'nested',
-    [
-        {'joints': {'roll': {'offst': 1.0}}},
-        {'joints': {'lift': {'offset': 1.0}}},
-        {'joints': {'roll': 1.0}},
-        {'joints': {'roll': {'offset': {'more': 1.0}}}},
-        {'actuators': {'left': {'offset': 1.0}}},
-        {'offset': 1.0},
-        {'joints': {1: {'offset': 1.0}}},
-    ],
-)
+@pytest.mark.parametrize('nested', [
+    {'joints': {'roll': {'offst': 1.0}}},
+    {'joints': {'lift': {'offset': 1.0}}},
+    {'joints': {'roll': 1.0}},
+    {'joints': {'roll': {'offset': {'more': 1.0}}}},
+    {'actuators': {'left': {'offset': 1.0}}},
+    {'offset': 1.0},
+    {'joints': {1: {'offset': 1.0}}},
+])  # fmt: skip
 def test_an_unknown_parameter_is_refused_with_the_known(t, nested):
     """A path that is no parameter is refused, and the message lists those there are."""
     with pytest.raises(ParameterError, match='unknown parameter') as caught:

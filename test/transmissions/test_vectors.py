@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The classical transmissions against the numbers that the peers' own code computes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where CasADi is not installed, only the mechanisms that are equations are missing."""
 
-from __future__ import annotations
-
 import json
 import os
 
