@@ -142,7 +142,7 @@ def test_slopes_of_loops_are_their_derivatives(kind):
 def with_actuators(draw, texts):
     """Return a linkage whose actuators have other reductions and offsets."""
     ratios = st.floats(0.1, 100.0) | st.floats(-100.0, -0.1)
-    text = re.sub('<mechanical_reduction>.*?</mechanical_reduction>', '', draw(texts))
+    text = re.sub(r'<(mechanical_reduction|offset)>.*?</\1>', '', draw(texts))
     first, *actuators = text.split('</actuator>')
     for each in actuators:
         first += f'{ratio(draw(ratios), draw(st.floats(-0.5, 0.5)))}</actuator>{each}'
