@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import json
 import os
 from pathlib import Path
 import signal
@@ -97,6 +98,19 @@ def built_in_types():
         for entry_point in distribution.entry_points
         if entry_point.group == ENTRY_POINT_GROUP
     }
+
+
+@pytest.fixture(scope='session')
+def vectors_folder():
+    """Return the folder of the reference vectors, which TRANSMISSION_BRIDGE_VECTORS may name."""
+    shipped = Path(__file__).parent / 'data' / 'vectors'
+    return Path(os.environ.get('TRANSMISSION_BRIDGE_VECTORS', shipped))
+
+
+@pytest.fixture(scope='session')
+def load_vectors(vectors_folder):
+    """Return a function that reads a file of reference vectors."""
+    return lambda name: json.loads((vectors_folder / name).read_text(encoding='utf-8'))
 
 
 # -- the harness of the node's tests, for the rooms that talk to nodes ---------------------------

@@ -39,12 +39,9 @@ def test_components_and_interfaces_are_read():
         '<param name="frame">tool</param></sensor>'
         '<gpio name="valve"><command_interface name="open" data_type="bool">'
         '<param name="initial_value">false</param></command_interface></gpio>',
-        components='<joint name="j1" mimic="false"><limits enable="true"/>'
-        '<command_interface name="position"><param name="min">-1</param>'
+        components='<joint name="j1" mimic="false"><command_interface name="position">'
         '<param name="max"> 1e0 </param><param name="initial_value">0.5</param>'
-        '<param name="custom">x</param></command_interface>'
-        '<command_interface name="velocity"><limits enable="false"/></command_interface>'
-        '<state_interface name="position"/></joint>'
+        '<param name="custom">x</param><limits enable="false"/></command_interface></joint>'
         '<joint name="j2"><limits enable="false"/>'
         '<command_interface name="position"><limits enable="true"/></command_interface></joint>',
     )
@@ -53,12 +50,9 @@ def test_components_and_interfaces_are_read():
     assert spec.component('j1') is joint
     assert (spec.component('ft', 'sensor'), spec.component('ft')) == (sensor, None)
     assert (joint.kind, joint.mimic, joint.limits_enabled) == ('joint', False, True)
-    position, velocity = joint.command_interfaces
-    assert (position.min, position.max, position.initial_value) == (-1.0, 1.0, '0.5')
+    (position,) = joint.command_interfaces
+    assert (position.max, position.initial_value, position.limits_enabled) == (1.0, '0.5', False)
     assert values(position.parameters)['custom'] == 'x'
-    assert (position.size, position.data_type, position.limits_enabled) == (1, 'double', True)
-    assert velocity.limits_enabled is False
-    assert (velocity.min, velocity.max, velocity.initial_value) == (None, None, None)
     # An interface has limits only if its joint has them too.
     assert limitless.command_interfaces[0].limits_enabled is False
     (force,) = sensor.state_interfaces

@@ -161,13 +161,10 @@ def test_links_keep_their_inertial_data():
     assert error.path == '/robot/link[2]/inertial/mass'
 
 
-@pytest.mark.parametrize(
-    'extra',
-    [
-        '<link name="l1"><inertial><mass value="1"/></inertial></link>',
-        joint('j1', 'l0', 'l1', kind='fixed'),
-    ],
-)
+@pytest.mark.parametrize('extra', [
+    '<link name="l1"><inertial><mass value="1"/></inertial></link>',
+    joint('j1', 'l0', 'l1', kind='fixed'),
+])  # fmt: skip
 def test_equal_names_cost_the_later_one(extra):
     """Of two links or joints with one name the first is used, and the second is an error."""
     loaded = load(robot(extra))

@@ -1,27 +1,9 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Reference vectors and differences that the tests of this room share."""
-
-import json
-import os
-from pathlib import Path
+"""Differences that the tests of this room share."""
 
 import pytest
-
-SHIPPED = Path(__file__).parents[1] / 'data' / 'vectors'
-
-
-@pytest.fixture(scope='session')
-def vectors_folder():
-    """Return the folder of the reference vectors, which TRANSMISSION_BRIDGE_VECTORS may name."""
-    return Path(os.environ.get('TRANSMISSION_BRIDGE_VECTORS', SHIPPED))
-
-
-@pytest.fixture(scope='session')
-def load_vectors(vectors_folder):
-    """Return a function that reads a file of reference vectors."""
-    return lambda name: json.loads((vectors_folder / name).read_text(encoding='utf-8'))
 
 
 @pytest.fixture(scope='session')

@@ -28,12 +28,7 @@ from transmission_bridge.kinematics import (
     joints_from_description,
     MotionLimits,
 )
-from transmission_bridge.spatial import (
-    invert_pose,
-    make_transform,
-    rotation_from_rpy,
-    skew_matrix,
-)
+from transmission_bridge.spatial import invert_pose, make_transform, rotation_from_rpy, skew_matrix
 
 TYPES = ('fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'spherical', 'floating')
 DOWN, UP = ('child', 'parent'), ('parent', 'child')

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots made of specs, and registries of classes."""
 
-from __future__ import annotations
-
 import pytest
 
 from transmission_bridge.description import (
@@ -63,7 +61,7 @@ class _Entry:
 
     dist = None
 
-    def __init__(self, cls) -> None:
+    def __init__(self, cls):
         self.name, self.value = f'me/{cls.__name__}', f'here:{cls.__name__}'
         self.load = lambda: cls
 

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sparse affine map: one result for every shape, to the last bit, and no waste."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
 import tracemalloc

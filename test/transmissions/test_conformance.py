@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every transmission promises: those of every kind conform, and each defect is found."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import warnings
@@ -17,12 +15,7 @@ from zoo import mechanisms as m
 
 from transmission_bridge import conformance, load_description, RobotTransmissions
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
-from transmission_bridge.transmissions import (
-    DifferentialTransmission,
-    FourBarLinkageTransmission,
-    LinearTransmission,
-    SimpleTransmission,
-)
+from transmission_bridge.transmissions import DifferentialTransmission, LinearTransmission
 from transmission_bridge.transmissions.coupled import CoupledTransmission
 from transmission_bridge.transmissions.crank_slider import CrankSliderTransmission, GuidedSlider
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
@@ -39,9 +32,9 @@ def table(actuator, joint, actuator_reduction=1.0, joint_reduction=1.0):
 
 
 SUBJECTS = {
-    'simple': lambda: SimpleTransmission(-50.0, 0.3),
-    'differential': lambda: DifferentialTransmission((50.0, -30.0), (2.0, 1.0), (0.0, -0.5)),
-    'four-bar': lambda: FourBarLinkageTransmission((10.0, -20.0), (-2.0, 4.0), (0.5, 0.0)),
+    'wrist': lambda: Wrist(),
+    'crank': lambda: Crank(),
+    'swing': m.Swing,
     'coupled finger': lambda: CoupledTransmission([[1.0], [0.8], [0.5]]),
     'antagonists': lambda: CoupledTransmission([[1.0, -1.0, 0.3]]),
     'triangle': lambda: CoupledTransmission([[0, 2, 0], [3, 0, 0], [0, 5, 7]]),
@@ -79,7 +72,6 @@ def test_a_transmission_conforms(name):
 
 #: A linkage of the documents, and what an actuator has.
 LINKAGES = [
-    ('five_bar', ''),
     ('push_rod_ankle', ''),
     ('five_bar', '<mechanical_reduction>-3.0</mechanical_reduction><offset>0.2</offset>'),
 ]
@@ -105,14 +97,14 @@ def test_a_linkage_conforms(linkages, name, actuator):
 class Crank(CrankSliderTransmission):
     """A sound mechanism that is an equation, to be broken."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(GuidedSlider(0.04, 0.12, 0.01), 1.5)
 
 
 class Wrist(DifferentialTransmission):
     """A sound linear transmission to be broken."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__((10.0, -20.0), (-2.0, 4.0), (0.5, -0.5))
 
 
@@ -207,7 +199,7 @@ class LosesPower(LinearTransmission):
 
     api_version = 1
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__([[2.0]], inverse=[[0.5000001]])
 
 
@@ -232,7 +224,7 @@ class RoundsItsRatio(m.Swing):
 class CannotBeCopied(Wrist):
     """Holds what cannot be pickled."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.function = lambda: None
 
@@ -292,12 +284,6 @@ def test_every_check_finds_something():
     """No check is idle: each has a defect above that it finds."""
     assert {check for _, check in BROKEN} == set(conformance.CHECKS)
     assert {check for _, check in BROKEN_BASE} == set(base_checks.BASE)
-
-
-@pytest.mark.parametrize('sound', [Crank, m.Swing, Wrist])
-def test_the_sound_ones_pass(sound):
-    """What the defects were put into conforms: a matrix, and equations."""
-    assert base_checks.failures(sound(), count=40) == {}
 
 
 def test_a_warning_fails_every_check_that_meets_it():

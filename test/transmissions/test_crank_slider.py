@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Crank-sliders against derivations that share nothing with the code."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import assume, example, given, strategies as st
@@ -26,9 +24,7 @@ angles = st.floats(-9.0, 9.0)
 @example(0.125, 0.125, 0.125, -1e-121)
 @example(0.125, 0.125, 0.125, math.pi)
 @given(st.floats(0.02, 0.2), st.floats(0.02, 0.4), st.floats(-0.2, 0.2), angles)
-def test_the_domain_ends_where_the_linkage_does(
-    crank: float, rod: float, offset: float, angle: float
-) -> None:
+def test_the_domain_ends_where_the_linkage_does(crank, rod, offset, angle):
     """Whatever the dimensions, no position within the domain is unreachable, and all come back."""
     assume(abs(offset) < 0.95 * (crank + rod))
     # Where three lengths nearly make a line, the ends of the domain nearly coincide.
@@ -55,25 +51,10 @@ def test_the_domain_ends_where_the_linkage_does(
     assert (np.abs(back - q) <= 1e-13 * (crank + rod) / slope * (1.0 + 1.0 / crank)).all()
 
 
-def test_reductions_offset_and_zero() -> None:
-    """Motor, joint and zero are where the equations of the class put them."""
-    numbers = {'actuator_reduction': 300.0, 'joint_reduction': -2.0, 'joint_offset': 0.3}
-    law = GuidedSlider(0.04, 0.12, 0.01)
-    t = CrankSliderTransmission(law, 1.6, stroke_at_zero=0.08, **numbers)
-    plain, one = guided(0.04, 0.12, 0.01, 1.6), np.ones((11, 1))
-    phi = np.linspace(-0.5, 0.5, 11)[:, np.newaxis]
-    j, stroke = 0.3 + phi / -2.0, plain.joint_to_actuator('position', phi)
-    found = t.joint_to_actuator('position', j), t.joint_to_actuator('effort', one, at=j)
-    assert np.allclose(found[0], 300.0 * (stroke - 0.08), rtol=1e-14, atol=1e-14)
-    effort = plain.joint_to_actuator('effort', one, at=phi)
-    assert np.allclose(found[1], effort / (300.0 * -2.0), rtol=1e-12)
-    assert {name: getattr(t, name) for name in numbers} == {k: (v,) for k, v in numbers.items()}
-
-
 @pytest.mark.parametrize(
     't', [guided(0.04, 0.12, 0.0, 1.0), hinged(0.3, 0.9, 0.0, -1.0), guided(0.1, 0.05, 0.0, 0.2)]
 )
-def test_at_a_dead_centre(t: CrankSliderTransmission) -> None:
+def test_at_a_dead_centre(t):
     """There the positions are known both ways; the joint's velocity and the slider's force not."""
     for end in (t.domain.lower, t.domain.upper):
         q = np.array(end)
@@ -90,7 +71,7 @@ def test_at_a_dead_centre(t: CrankSliderTransmission) -> None:
         assert report.counts == {('', 'singular'): 2}
 
 
-def test_limits_narrow_the_domain() -> None:
+def test_limits_narrow_the_domain():
     """The stated range replaces the dead centres, and never goes beyond them."""
     t = CrankSliderTransmission(GuidedSlider(0.04, 0.12), 1.5, lower=-0.5, upper=9.0)
     assert t.domain.lower == (-0.5,)
@@ -99,20 +80,17 @@ def test_limits_narrow_the_domain() -> None:
         CrankSliderTransmission(GuidedSlider(0.04, 0.12), 1.5, lower=0.5, upper=0.4)
 
 
-@pytest.mark.parametrize(
-    ('law', 'angle', 'message'),
-    [
-        (GuidedSlider(0.0, 0.1), 1.0, 'dimensions'),
-        (GuidedSlider(0.1, -0.1), 1.0, 'dimensions'),
-        (GuidedSlider(0.1, np.nan), 1.0, 'dimensions'),
-        (HingedCylinder(0.1, np.inf), 1.0, 'dimensions'),
-        (HingedCylinder(0.1, 0.2), np.inf, 'dimensions'),
-        (GuidedSlider(0.1, 0.2, 0.31), 1.0, 'shorter than the offset'),
-        (HingedCylinder(0.1, 0.2, -0.31), 1.0, 'shorter than the offset'),
-        (HingedCylinder(0.1, 0.1, 0.1), 0.1, 'open at its crank angle'),
-    ],
-)
-def test_dimensions_that_cannot_be_built(law, angle: float, message: str) -> None:
+@pytest.mark.parametrize(('law', 'angle', 'message'), [
+    (GuidedSlider(0.0, 0.1), 1.0, 'dimensions'),
+    (GuidedSlider(0.1, -0.1), 1.0, 'dimensions'),
+    (GuidedSlider(0.1, np.nan), 1.0, 'dimensions'),
+    (HingedCylinder(0.1, np.inf), 1.0, 'dimensions'),
+    (HingedCylinder(0.1, 0.2), np.inf, 'dimensions'),
+    (GuidedSlider(0.1, 0.2, 0.31), 1.0, 'shorter than the offset'),
+    (HingedCylinder(0.1, 0.2, -0.31), 1.0, 'shorter than the offset'),
+    (HingedCylinder(0.1, 0.1, 0.1), 0.1, 'open at its crank angle'),
+])  # fmt: skip
+def test_dimensions_that_cannot_be_built(law, angle, message):
     """A linkage that cannot exist is refused with its dimensions."""
     with pytest.raises(TransmissionError, match=message):
         CrankSliderTransmission(law, angle)

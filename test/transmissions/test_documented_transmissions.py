@@ -3,12 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What docs/transmissions.md says of every installed type: examples, equations, tables."""
 
-from __future__ import annotations
-
-from pathlib import Path
 import re
 
 import base_checks
+from documents import DOCUMENTS
 import numpy as np
 import pytest
 from zoo.elements import of_snippet
@@ -20,17 +18,14 @@ from transmission_bridge.transmissions.differential import DifferentialTransmiss
 from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
 from transmission_bridge.transmissions.mechanism_transmission import MechanismTransmission
 
-DOCUMENT = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
-TEXT = DOCUMENT.read_text(encoding='utf-8')
+DOCUMENT = DOCUMENTS['transmissions.md']
 
 #: The XML snippets of the document by the name of their transmission.
 SNIPPETS = {
-    re.search(r'<transmission name="([^"]+)"', snippet)[1]: snippet
-    for snippet in re.findall(r'```xml[^\n]*\n(.*?)```', TEXT, re.DOTALL)
+    re.search(r'<transmission name="([^"]+)"', block.text)[1]: block.text
+    for block in DOCUMENT.blocks
+    if block.language == 'xml'
 }
-
-PARTS = re.split(r'^## (.*)$', TEXT, flags=re.MULTILINE)
-SECTIONS = dict(zip(PARTS[1::2], PARTS[2::2], strict=True))
 
 
 def robot_with(snippet):
@@ -54,8 +49,9 @@ def test_a_snippet_loads_and_conforms(name, campaign):
 
 def test_every_type_has_equation_drawing_parameters_and_an_example(built_in_types):
     """Each installed type has an equation, a drawing, a table of parameters and an example."""
+    sections = re.split(r'^## ', DOCUMENT.text, flags=re.MULTILINE)
     for name in built_in_types:
-        (text,) = [each for each in SECTIONS.values() if f'<plugin>{name}</plugin>' in each]
+        (text,) = [each for each in sections if f'<plugin>{name}</plugin>' in each]
         assert re.search(r'!\[[^]]+\]\(transmissions/', text), name
         assert re.search(r'`[^`]* = [^`]*`', text), name
         assert re.search(r'^\| (parameter|parameter of) \|', text, re.M), name
@@ -65,13 +61,13 @@ def test_the_tables_say_what_needs_casadi(built_in_types):
     """The types that are compiled are marked in the table, and no others."""
     load = Registry().load
     expected = {name for name in built_in_types if issubclass(load(name), MechanismTransmission)}
-    assert set(re.findall(r'^\| \[`(.*?)`\].*\| varies\* \|', TEXT, re.M)) == expected
+    assert set(re.findall(r'^\| \[`(.*?)`\].*\| varies\* \|', DOCUMENT.text, re.M)) == expected
 
 
 @pytest.mark.parametrize('heading', ['Simple', 'Differential', 'Four-bar linkage'])
 def test_the_equations_of_the_document(heading):
     """Each equation of the tables gives what the library maps, with numbers of either sign."""
-    text = SECTIONS[heading]
+    text = DOCUMENT.section(heading)
     (robot,) = [robot_with(snippet) for snippet in SNIPPETS.values() if snippet in text]
     (kind,) = map(type, robot.transmissions.values())
     size = len(robot.joint_names)
@@ -116,7 +112,7 @@ MISTAKES = {
 
 def test_what_mends_a_differential():
     """Each row of the table does to the joints what it says."""
-    rows = re.findall(r'^\| ((?:the|both|joint) .*?) \|', SECTIONS['Differential'], re.M)
+    rows = re.findall(r'^\| ((?:the|both|joint) .*?) \|', DOCUMENT.section('Differential'), re.M)
     assert rows == list(MISTAKES)
     right = DifferentialTransmission((50.0, 50.0), (1.0, 1.0))
     actuators = right.joint_to_actuator('position', [0.3, -0.2])

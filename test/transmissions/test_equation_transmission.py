@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mechanisms by their equation: against other derivations, and what is refused."""
 
-from __future__ import annotations
-
 import math
 
 import casadi as ca
@@ -14,7 +12,7 @@ from zoo import mechanisms as m
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.interfaces import DIRECTIONS
-from transmission_bridge.transmissions import EquationTransmission, transmission
+from transmission_bridge.transmissions import transmission
 
 
 def guided(t, q):
@@ -22,6 +20,11 @@ def guided(t, q):
     p, phi = t.p, t.p.crank_angle + q
     lean = np.arcsin((p.crank * np.sin(phi) - p.offset) / p.rod)
     return p.crank * np.cos(phi) + p.rod * np.cos(lean)
+
+
+def geared(t, q):
+    """Return the motor behind a gear of 300 and a belt of -2; both have their zero elsewhere."""
+    return 300.0 * (guided(t, -2.0 * (q - 0.3)) - 0.08)
 
 
 def hinged(t, q):
@@ -60,7 +63,10 @@ def rate_of_slope(derivation, t, x, rate, step):
     return total / step
 
 
+GEARS = {'actuator_reduction': 300.0, 'joint_reduction': -2.0, 'joint_offset': 0.3}
+LAW = m.GuidedSlider(0.04, 0.12, 0.01)
 LAWS = {
+    'geared': (m.CrankSliderTransmission(LAW, 1.6, stroke_at_zero=0.08, **GEARS), geared),
     'guided': (m.guided(0.04, 0.12, 0.01, 1.5), guided),
     'guided, the other way': (m.guided(0.3, 0.4, -0.05, -7.0), guided),
     'guided, the crank longer': (m.guided(0.1, 0.05, 0.01, 0.2), guided),
@@ -95,18 +101,15 @@ def test_position_slope_and_its_rate_are_those_of_another_derivation(name):
 # -- what is refused -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ('options', 'message'),
-    [
-        ({'joint_offset': (1.0, 2.0)}, 'joint_offset is invalid'),
-        ({'joint_offset': ()}, 'joint_offset is invalid'),
-        ({'actuator_reduction': ()}, 'actuator_reduction is not a valid ratio'),
-        ({'joint_reduction': (1.0, 1.0)}, 'joint_reduction is not .* 1 in all, found 2'),
-        ({'actuator_reduction': (0.0,)}, 'not a valid ratio'),
-        ({'joint_offset': (math.nan,)}, 'expected finite numbers'),
-        ({'cosine': math.inf}, 'expected finite numbers'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(('options', 'message'), [
+    ({'joint_offset': (1.0, 2.0)}, 'joint_offset is invalid'),
+    ({'joint_offset': ()}, 'joint_offset is invalid'),
+    ({'actuator_reduction': ()}, 'actuator_reduction is not a valid ratio'),
+    ({'joint_reduction': (1.0, 1.0)}, 'joint_reduction is not .* 1 in all, found 2'),
+    ({'actuator_reduction': (0.0,)}, 'not a valid ratio'),
+    ({'joint_offset': (math.nan,)}, 'expected finite numbers'),
+    ({'cosine': math.inf}, 'expected finite numbers'),
+])  # fmt: skip
 def test_numbers_that_cannot_be_used_are_refused(options, message):
     """Reductions, offsets and parameters are as many as there should be, and finite."""
     with pytest.raises(TransmissionError, match=message):
@@ -118,35 +121,15 @@ def with_equation(base, name, function):
     return type('Changed', (base,), {name: staticmethod(function)})
 
 
-def test_equations_that_do_not_fit_are_refused():
-    """Another number of positions, or none for the space of the range, is said by name."""
-
-    class Wrong(m.Finger):
-        """It needs another equation."""
-
-        def range(self):
-            return self.bare_range('joint', (0.0, 0.0), (1.0, 1.0))
-
-    with pytest.raises(TransmissionError, match='joint_position returns a wrong number'):
-        with_equation(m.Finger, 'joint_position', lambda a, p: 2.0 * a)()
-    with pytest.raises(TransmissionError, match='Wrong does not define the map of its range'):
-        Wrong()
-    with pytest.raises(TypeError, match='range'):
-        EquationTransmission()
-
-
-@pytest.mark.parametrize(
-    'function',
-    [
-        math.cos,
-        np.cos,
-        float,
-        lambda a: math.hypot(a, 1.0),
-        lambda a: np.hypot(1.0, a),
-        lambda a: ca.if_else(a > 0.0, math.cos(a), a),
-        lambda a: float(f'{float(2.0 * a)}'),
-    ],
-)
+@pytest.mark.parametrize('function', [
+    math.cos,
+    np.cos,
+    float,
+    lambda a: math.hypot(a, 1.0),
+    lambda a: np.hypot(1.0, a),
+    lambda a: ca.if_else(a > 0.0, math.cos(a), a),
+    lambda a: float(f'{float(2.0 * a)}'),
+])  # fmt: skip
 @pytest.mark.parametrize('of', ['a', 'p'])
 def test_functions_of_numbers_are_refused(function, of):
     """``math.cos`` of a symbol would be NaN without a word; the error says what to use instead."""

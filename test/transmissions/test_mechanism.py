@@ -3,10 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one solver: formulas, closures and linkages are one mechanism, near dead centres too."""
 
-from __future__ import annotations
-
 import math
-from typing import ClassVar
 
 import casadi as ca
 from hypothesis import given, strategies as st
@@ -19,7 +16,7 @@ from zoo.mechanisms import single
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.errors import ShapeError, TransmissionError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, DIRECTIONS
-from transmission_bridge.transmissions import Domain, EquationTransmission, MapReport, Transmission
+from transmission_bridge.transmissions import Domain, EquationTransmission, MapReport
 from transmission_bridge.transmissions.mechanism.elimination import (
     build_determinant,
     compute_pivot_order,
@@ -35,36 +32,22 @@ GEARS = {'actuator_reduction': (-3.0,), 'joint_reduction': (-1.5,), 'joint_offse
 PAIR = {'actuator_reduction': (2.0, -3.0), 'joint_offset': (0.1, -0.2)}
 
 
-def slider(lower: float = -math.inf, upper: float = math.inf) -> Transmission:
+def slider(lower=-math.inf, upper=math.inf):
     """Return a slider by its equations, with the numbers of the closures."""
     gears = {name: numbers[0] for name, numbers in GEARS.items()}
     law = m.GuidedSlider(0.04, 0.12, 0.01)
     return m.CrankSliderTransmission(law, 1.5, **gears, lower=lower, upper=upper)
 
 
-def linkage(body: str, driven: str, commanded: str, length: float, **start: float) -> Transmission:
-    """Return a linkage whose rod connects two pins, without its passive joints."""
-    loop = f'<loop type="rod" frame1="pin_link" frame2="tip_link" length="{length}"/>'
-    text = robot(body, {'motor': driven}, [commanded], loop, starts(**start))
-    maps = RobotTransmissions(load_description(text, strict=True), passive_joints='none')
-    return maps.transmissions['linkage']
-
-
-def push_rod() -> Transmission:
+def push_rod():
     """Return a slider on a guide along x that a rod of 0.12 m connects to a crank of 0.04 m."""
     body = joint('crank', 'base', 'arm', limit=(-1.2, 1.2), axis=(0, 0, 1), rpy=(0, 0, 1.5))
     body += joint('pin', 'arm', 'pin_link', 0.04, kind='fixed')
     body += joint('slide', 'base', 'tip_link', 0.01j, (1, 0, 0), 'prismatic', (0.085, 0.145))
-    return linkage(body, 'slide', 'crank', 0.12, slide=0.12)
-
-
-def four_bar(side: float) -> Transmission:
-    """Return a crank of 0.04 m that turns a rocker of 0.06 m by a rod of 0.1 m."""
-    body = joint('crank', 'base', 'arm', limit=(0.6, 2.4), axis=(0, 0, 1))
-    body += joint('pin', 'arm', 'pin_link', 0.04, kind='fixed')
-    body += joint('rocker', 'base', 'far', 0.1, (0, 0, 1), limit=(-3.1, 3.1))
-    body += joint('tip', 'far', 'tip_link', 0.06, kind='fixed')
-    return linkage(body, 'crank', 'rocker', 0.1, crank=1.5, rocker=2.7 - 1.6 * side)
+    loop = '<loop type="rod" frame1="pin_link" frame2="tip_link" length="0.12"/>'
+    text = robot(body, {'motor': 'slide'}, ['crank'], loop, starts(slide=0.12))
+    maps = RobotTransmissions(load_description(text, strict=True), passive_joints='none')
+    return maps.transmissions['linkage']
 
 
 #: A mechanism by formulas, and by a closure alone or as a linkage.
@@ -76,32 +59,30 @@ SAME = {
     'ten turns': lambda: tuple(each(0.6, 31.0) for each in (m.Cardan, m.Crossed)),
     'open four-bar': lambda: tuple(each({'side': 1.0}) for each in (m.FourBar, m.FourBarLoop)),
     'crossed four-bar': lambda: tuple(each({'side': -1.0}) for each in (m.FourBar, m.FourBarLoop)),
-    'open linkage': lambda: (m.FourBar({'side': 1.0}), four_bar(1.0)),
-    'crossed linkage': lambda: (m.FourBar({'side': -1.0}), four_bar(-1.0)),
     'plate': lambda: tuple(each(**PAIR) for each in (m.Plate, m.PlateLoop)),
     'finger': lambda: (m.Finger(), m.FingerLoop()),
 }
 
 
 @pytest.fixture(scope='module', params=SAME)
-def same(request) -> tuple[Transmission, Transmission]:
+def same(request):
     """Return a mechanism by formulas, and by something else."""
     return SAME[request.param]()
 
 
-def shared_domain(formulas: Transmission, other: Transmission) -> Domain:
+def shared_domain(formulas, other):
     """Return the domain of the formulas, if it is of the same space, else that of the other."""
     return (formulas if formulas.domain.space == other.domain.space else other).domain
 
 
-def positions_of(t: Transmission, space: str, direction: str, x: np.ndarray) -> np.ndarray:
+def positions_of(t, space, direction, x):
     """Return positions of a space in the space of the input."""
     along = DIRECTIONS[space == 'joint']
     return x if direction == along else t.map(along, 'position', x)
 
 
 @pytest.mark.parametrize('direction', DIRECTIONS)
-def test_formulas_closures_and_linkages_are_one_mechanism(same, direction: str) -> None:
+def test_formulas_closures_and_linkages_are_one_mechanism(same, direction):
     """Every interface is the same, accelerations included, however the mechanism is described."""
     formulas, other = same
     domain, random = shared_domain(*same), np.random.default_rng(1)
@@ -117,7 +98,7 @@ def test_formulas_closures_and_linkages_are_one_mechanism(same, direction: str) 
         assert np.abs(found - expected).max() <= 1e-9 * np.abs(expected).max(), interface
 
 
-def test_a_stream_follows_a_motion_without_arrays(same) -> None:
+def test_a_stream_follows_a_motion_without_arrays(same):
     """From its second message on a moving mechanism is mapped by the compiled function alone."""
     formulas, other = same
     looked, domain = [], shared_domain(*same)
@@ -138,7 +119,7 @@ def test_a_stream_follows_a_motion_without_arrays(same) -> None:
 
 @pytest.mark.parametrize('direction', DIRECTIONS)
 @pytest.mark.parametrize('most', [31.0, 62.0, 314.0, 1e3])
-def test_no_sample_is_mapped_to_another_turn(most: float, direction: str) -> None:
+def test_no_sample_is_mapped_to_another_turn(most, direction):
     """All of twenty turns are answered, in jumps of a stream too; more are too far for paths."""
     formulas, closure = (each(0.6, most) for each in (m.Cardan, m.Crossed))
     x = np.random.default_rng(1).uniform(-most, most, (5_000, 1))
@@ -158,7 +139,7 @@ def test_no_sample_is_mapped_to_another_turn(most: float, direction: str) -> Non
 # -- what cannot be built ------------------------------------------------------------------------
 
 
-def variant(base: type, **members):
+def variant(base, **members):
     """Return a class whose members replace those of another one."""
     return type('Other', (base,), members)
 
@@ -171,7 +152,7 @@ def posed(actuators, joints):
 class Root(m.Equation):
     """The square root of a complex number, which is another one after a turn about zero."""
 
-    members: ClassVar = (2, 2)
+    members = (2, 2)
 
     def range(self):
         """Return a box beside zero, or about it."""
@@ -187,39 +168,40 @@ class Root(m.Equation):
         return a[0] ** 2 - a[1] ** 2 - q[0], 2.0 * a[0] * a[1] - q[1]
 
 
-@pytest.mark.parametrize(
-    ('make', 'message'),
-    [
-        (variant(m.Slider, pose=EquationTransmission.pose),
-         r'Other has a closure alone and does not define how it is assembled.*pose\(\)'),
-        (posed([0.1, 0.2], [0.0]), 'Other.pose returns a wrong number of positions.*1 of actuat'),
-        (posed([0.1], []), 'Other.pose returns a wrong number of positions.*1 of joints'),
-        (posed([0.1], [1.3]),
-         'the pose does not determine how the mechanism is assembled.*-1.2'),
-        (posed([math.nan], [0.0]), 'the pose does not determine'),
-        # The rod is longer than it could be: half-way between the two assemblies.
-        (posed([0.04 * math.cos(1.5)], [0.0]), 'the pose does not determine'),
-        (variant(m.FingerLoop, closure=lambda a, q, p: a - q[0]),
-         'closure returns a wrong number of equations.*2.*1'),
-        (variant(m.Slider, closure=lambda a, q, p: ca.sin(q)),
-         'the equations do not determine every actuator'),
-        (variant(m.Slider, closure=lambda a, q, p: a * a + q * q + 1),
-         'the pose does not determine'),
-        (variant(m.Slider, closure=None),
-         'Other does not define the map of its range.*actuator_position.* or a closure'),
-        # Where a turn leads to the other assembly, no table has one for each position.
-        (lambda: Root({'lower': -2.0}), 'changes its assembly within the range'),
-        # A table with the pose alone would answer next to nothing.
-        (lambda: m.Crossed(0.6, 3e5), 'narrow the range'),
-        (variant(m.Sine, actuator_position=lambda q, p: ca.sqrt(-1.0 - q * q)),
-         'no position of the domain can be reached'),
-        # Rounding alone tells two joints apart that only move together.
-        (variant(m.Shear,
-               joint_position=lambda a, p: (a[0] + a[1], 0.3 * a[0] + (0.1 + 0.2) * a[1])),
-         'every position of the domain is a dead centre'),
-    ],
-)  # fmt: skip
-def test_a_mechanism_that_says_too_little_is_refused(make, message: str) -> None:
+@pytest.mark.parametrize(('make', 'message'), [
+    (variant(m.Slider, pose=EquationTransmission.pose),
+     r'Other has a closure alone and does not define how it is assembled.*pose\(\)'),
+    (posed([0.1, 0.2], [0.0]), 'Other.pose returns a wrong number of positions.*1 of actuat'),
+    (posed([0.1], []), 'Other.pose returns a wrong number of positions.*1 of joints'),
+    (posed([0.1], [1.3]),
+     'the pose does not determine how the mechanism is assembled.*-1.2'),
+    (posed([math.nan], [0.0]), 'the pose does not determine'),
+    # The rod is longer than it could be: half-way between the two assemblies.
+    (posed([0.04 * math.cos(1.5)], [0.0]), 'the pose does not determine'),
+    (variant(m.FingerLoop, closure=lambda a, q, p: a - q[0]),
+     'closure returns a wrong number of equations.*2.*1'),
+    (variant(m.Finger, joint_position=lambda a, p: 2.0 * a),
+     'joint_position returns a wrong number'),
+    (variant(m.Finger, range=lambda self: self.bare_range('joint', (0.0, 0.0), (1.0, 1.0))),
+     'Other does not define the map of its range'),
+    (variant(m.Slider, closure=lambda a, q, p: ca.sin(q)),
+     'the equations do not determine every actuator'),
+    (variant(m.Slider, closure=lambda a, q, p: a * a + q * q + 1),
+     'the pose does not determine'),
+    (variant(m.Slider, closure=None),
+     'Other does not define the map of its range.*actuator_position.* or a closure'),
+    # Where a turn leads to the other assembly, no table has one for each position.
+    (lambda: Root({'lower': -2.0}), 'changes its assembly within the range'),
+    # A table with the pose alone would answer next to nothing.
+    (lambda: m.Crossed(0.6, 3e5), 'narrow the range'),
+    (variant(m.Sine, actuator_position=lambda q, p: ca.sqrt(-1.0 - q * q)),
+     'no position of the domain can be reached'),
+    # Rounding alone tells two joints apart that only move together.
+    (variant(m.Shear,
+           joint_position=lambda a, p: (a[0] + a[1], 0.3 * a[0] + (0.1 + 0.2) * a[1])),
+     'every position of the domain is a dead centre'),
+])  # fmt: skip
+def test_a_mechanism_that_says_too_little_is_refused(make, message):
     """The error names what is missing and what would do."""
     with pytest.raises(TransmissionError, match=message):
         make()
@@ -230,21 +212,18 @@ def test_a_mechanism_that_says_too_little_is_refused(make, message: str) -> None
     [((0.0,), (0.0,)), ((1.0,), (0.0,)), ((0.0,), (np.inf,)), ((np.nan,), (1.0,)), ((), ()),
      ((0.0, 0.0), (1.0,))],
 )  # fmt: skip
-def test_a_domain_is_a_box(lower, upper) -> None:
+def test_a_domain_is_a_box(lower, upper):
     """A range that is empty, endless or incomplete is refused."""
     with pytest.raises(TransmissionError):
         Domain('joint', lower, upper)
 
 
-@pytest.mark.parametrize(
-    ('interface', 'options', 'name'),
-    [
-        ('velocity', {'at': np.ones((2, 1))}, 'at: expected shape'),
-        ('acceleration', {'at': np.ones((3, 1)), 'rate': [1.0]}, 'rate'),
-        ('position', {'guess': np.ones((2, 1))}, 'guess'),
-    ],
-)
-def test_arrays_of_different_batches_are_refused(interface, options, name) -> None:
+@pytest.mark.parametrize(('interface', 'options', 'name'), [
+    ('velocity', {'at': np.ones((2, 1))}, 'at: expected shape'),
+    ('acceleration', {'at': np.ones((3, 1)), 'rate': [1.0]}, 'rate'),
+    ('position', {'guess': np.ones((2, 1))}, 'guess'),
+])  # fmt: skip
+def test_arrays_of_different_batches_are_refused(interface, options, name):
     """``at`` and ``rate`` are as long as the values, ``guess`` as the result."""
     with pytest.raises(ShapeError, match=name):
         m.Sine().actuator_to_joint(interface, np.ones((3, 1)), **options)
@@ -253,7 +232,7 @@ def test_arrays_of_different_batches_are_refused(interface, options, name) -> No
 # -- branches ------------------------------------------------------------------------------------
 
 
-def test_a_range_beside_a_point_where_assemblies_meet_has_one_assembly() -> None:
+def test_a_range_beside_a_point_where_assemblies_meet_has_one_assembly():
     """All positions belong to that of the pose."""
     q, beside = [[1.0, 1.0], [0.5, -1.9]], Root({'lower': 0.1})
     a = beside.joint_to_actuator('position', q)
@@ -261,7 +240,7 @@ def test_a_range_beside_a_point_where_assemblies_meet_has_one_assembly() -> None
     assert np.abs(beside.actuator_to_joint('position', a) - q).max() <= 1e-14
 
 
-def test_a_singular_line_within_the_domain_splits_it() -> None:
+def test_a_singular_line_within_the_domain_splits_it():
     """Beyond it positions belong to another branch, are counted so, and no guess leads there."""
     t, report, a = m.Shear(), MapReport(), np.array([[0.1, 0.2], [0.0, 1.9]])
     found = t.actuator_to_joint('position', a, report=report)
@@ -283,7 +262,7 @@ def test_a_singular_line_within_the_domain_splits_it() -> None:
     assert report.counts.keys() <= {('', why) for why in ('no_convergence', 'branch', 'domain')}
 
 
-def test_what_is_on_the_branch_is_found_without_a_guess() -> None:
+def test_what_is_on_the_branch_is_found_without_a_guess():
     """Also where a singular line splits the domain, the table of starts leads to the solution."""
     t, report = m.Shear(), MapReport()
     a = np.random.default_rng(0).uniform(-2.0, 2.0, size=(3_000, 2))
@@ -300,7 +279,7 @@ def test_what_is_on_the_branch_is_found_without_a_guess() -> None:
 
 
 @pytest.mark.parametrize('apart', [1e-2, 1e-3, 1e-4, 1e-5, 1e-6])
-def test_a_pose_near_a_dead_centre_makes_no_position_wrong(apart: float) -> None:
+def test_a_pose_near_a_dead_centre_makes_no_position_wrong(apart):
     """Sizes are relative to the pose, the middle of the range: what is answered is right."""
     t = m.Sine(0.5 * math.pi + apart - 1.0, 0.5 * math.pi + apart + 1.0)
     q = 0.5 * math.pi + np.geomspace(1e-7, 0.95 + apart, 200)[:, np.newaxis]
@@ -313,7 +292,7 @@ def test_a_pose_near_a_dead_centre_makes_no_position_wrong(apart: float) -> None
         assert (np.abs(each - expected)[answered] <= 1e-15 / slope[answered]).all()
 
 
-def begun(q: float, lower: float, upper: float) -> tuple[Transmission, Transmission]:
+def begun(q, lower, upper):
     """Return a slider by formulas, and by its closure from a pose on."""
     formulas = m.guided(0.04, 0.12, 0.01, 1.5)
     pose = formulas.joint_to_actuator('position', [q]), [q]
@@ -329,19 +308,16 @@ def begun(q: float, lower: float, upper: float) -> tuple[Transmission, Transmiss
 DEAD = math.asin(0.01 / 0.16) - 1.5
 
 
-@pytest.mark.parametrize(
-    ('begin', 'lower', 'upper'),
-    [
-        # Almost in line with the rod at the pose; the formulas do not care.
-        *((DEAD + apart, DEAD + apart, 1.0) for apart in (1e-2, 1e-3, 1e-4, 1e-5)),
-        # Almost a point of the grid of targets.
-        *(
-            (1.2 * (1.0 / 16.0 + 2.0 * apart), -1.2, 1.2)
-            for apart in (0.0, 1e-5, 9e-4, 2e-3, 0.016)
-        ),
-    ],
-)
-def test_a_closure_with_any_pose_is_the_mechanism(begin, lower, upper) -> None:
+@pytest.mark.parametrize(('begin', 'lower', 'upper'), [
+    # Almost in line with the rod at the pose; the formulas do not care.
+    *((DEAD + apart, DEAD + apart, 1.0) for apart in (1e-2, 1e-3, 1e-4, 1e-5)),
+    # Almost a point of the grid of targets.
+    *(
+        (1.2 * (1.0 / 16.0 + 2.0 * apart), -1.2, 1.2)
+        for apart in (0.0, 1e-5, 9e-4, 2e-3, 0.016)
+    ),
+])  # fmt: skip
+def test_a_closure_with_any_pose_is_the_mechanism(begin, lower, upper):
     """A walk from the pose covers the range, and what is answered is right."""
     formulas, t = begun(begin, lower, upper)
     q = np.concatenate([np.linspace(lower, upper, 300)[1:], lower + np.geomspace(1e-7, 2.0, 300)])
@@ -362,9 +338,7 @@ SOLVERS = {'minors': (Minors, (1, 3)), 'elimination': (Elimination, (2, 8))}
 
 @pytest.mark.parametrize('name', SOLVERS)
 @given(seed=st.integers(0, 2**32), deficit=st.sampled_from([0, 0, 1]))
-def test_small_equations_are_solved_as_numpy_solves_them(
-    name: str, seed: int, deficit: int
-) -> None:
+def test_small_equations_are_solved_as_numpy_solves_them(name, seed, deficit):
     """As far as it is exact; a matrix without full rank has no finite exact solution."""
     kind, sizes = SOLVERS[name]
     random = np.random.default_rng(seed)
@@ -396,7 +370,7 @@ def test_small_equations_are_solved_as_numpy_solves_them(
         assert not (is_exact and np.isfinite(found).all() and abs(pivots) > 1e-13 * size)
 
 
-def test_the_first_mechanism_of_a_type_does_not_limit_the_others() -> None:
+def test_the_first_mechanism_of_a_type_does_not_limit_the_others():
     """A number that is zero in the first one couples coordinates of the second."""
     kind = variant(m.Parallel)
     kind({'bend': (0.0, 0.0, 0.0)}).joint_to_actuator('position', np.zeros(3))
@@ -440,7 +414,7 @@ TAU = np.array([1.0, 2.0, 3.0, 4.0])
 
 
 @pytest.mark.parametrize('cls', [Mixed, MixedByClosure])
-def test_each_mechanism_of_a_type_has_a_suitable_order_of_elimination(cls) -> None:
+def test_each_mechanism_of_a_type_has_a_suitable_order_of_elimination(cls):
     """The best order of the first one has zero pivots in the others."""
     kind = variant(cls)
     for order in ([0, 1, 2, 3], [1, 0, 3, 2], [1, 2, 3, 0]):
@@ -471,7 +445,7 @@ class Turning(m.Equation):
         return x**2 / 2 + y, y**2 / 2 - 0.3 * x, u**2 / 2 + v + small, v**2 / 2 - 0.3 * u
 
 
-def test_a_formula_with_an_inexact_elimination_is_mapped_in_a_stream() -> None:
+def test_a_formula_with_an_inexact_elimination_is_mapped_in_a_stream():
     """The first function of a robot requests the careful one."""
     x, slope = np.array([0.0, 0.5, 0.0, 0.5]), np.kron(np.eye(2), [[0.0, 1.0], [-0.3, 0.5]])
     found = RobotMap(single(Turning()), ACTUATOR_TO_JOINT).map_state(np.stack([x, x, TAU]))
@@ -479,7 +453,7 @@ def test_a_formula_with_an_inexact_elimination_is_mapped_in_a_stream() -> None:
     assert np.abs(found[2] - np.linalg.solve(slope.T, TAU)).max() <= 1e-12
 
 
-def test_a_position_with_zero_pivots_in_each_order_is_mapped() -> None:
+def test_a_position_with_zero_pivots_in_each_order_is_mapped():
     """All coordinates are zero there: the map is regular, and its determinant is known."""
     t, x, slope = Turning(), np.zeros(4), np.kron(np.eye(2), [[0.0, 1.0], [-0.3, 0.0]])
     assert np.abs(t.joint_to_actuator('position', x)).max() <= 1e-12

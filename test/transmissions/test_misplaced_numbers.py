@@ -3,24 +3,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers that stand where nobody reads them: no wrong ratio, and no limit that is not kept."""
 
-from __future__ import annotations
-
 import itertools
 import math
-from pathlib import Path
 import re
 
+from documents import DOCUMENTS
 from hypothesis import example, given, strategies as st
 import pytest
-from zoo.elements import load, params
+from zoo.elements import load, params, ros1_robot, urdf
 
 from transmission_bridge import LinearTransmission, load_description, RobotTransmissions
 from transmission_bridge.transmissions import SpecReader
 from transmission_bridge.transmissions.known_names import find_meaning
 from transmission_bridge.transmissions.robot.units import UNITS
 from transmission_bridge.transmissions.tunable import BY_ROLE
-
-DOCUMENT = Path(__file__).parents[2] / 'docs' / 'transmissions.md'
 
 #: Types: their plugin, how many joints and actuators they have, and what they need.
 # fmt: off
@@ -36,7 +32,7 @@ TYPES = {
 READ = '<mechanicalReduction>20</mechanicalReduction>'
 
 
-def robot(line: str, read: str = READ) -> str:
+def robot(line, read=READ):
     """
     Return a robot whose transmission ``t`` has numbers in some places.
 
@@ -50,7 +46,7 @@ def robot(line: str, read: str = READ) -> str:
     is_ros1, (kind, *_) = head.startswith('ros1'), [*head.split()[1:], 'Simple']
     plugin, count, needed = TYPES.get(kind, (kind, 1, ''))
 
-    def split(place: str) -> tuple[str, str]:
+    def split(place):
         """Return the attributes and the elements of a place."""
         text = parts.get(place, '')
         return ' '.join(re.findall(r'@(\S+="[^"]*")', text)), re.sub(r'@\S+="[^"]*"', '', text)
@@ -70,22 +66,16 @@ def robot(line: str, read: str = READ) -> str:
     type_of = f'<type>{plugin}</type>' if is_ros1 else f'<plugin>{plugin}</plugin>'
     block = f'<transmission name="t" {attributes}>{type_of}{members}{inside}{needed}'
     block += '</transmission>'
-    tree, declared = '<link name="base"/>', ''
-    for name in (f'j{n}' for n in range(1, count + 1)):
-        tree += f'<link name="{name}"/><joint name="{name}" type="continuous">'
-        tree += f'<parent link="base"/><child link="{name}"/></joint>'
-        declared += f'<joint name="{name}"><command_interface name="position"/></joint>'
-    if not is_ros1:
-        block = f'<ros2_control name="hw" type="system">{declared}{block}</ros2_control>'
-    return f'<robot name="r">{tree}{block}</robot>'
+    names = [f'j{n}' for n in range(1, count + 1)]
+    return ros1_robot(block, joints=names) if is_ros1 else urdf(names, block)
 
 
-def built(line: str, **options) -> RobotTransmissions:
+def built(line, **options):
     """Return the maps of a robot by its line."""
     return RobotTransmissions(load_description(robot(line)), **options)
 
 
-def refusal(t: RobotTransmissions):
+def refusal(t):
     """Return the one error finding of a robot without any joint."""
     assert t.joint_names == t.actuator_names == t.pass_through == ()
     (finding,) = [each for each in t.findings if each.severity == 'error']
@@ -113,77 +103,69 @@ TWO = '<mechanical_reduction>2</mechanical_reduction>'
 FOUR = '<mechanical_reduction>4</mechanical_reduction>'
 
 
-@pytest.mark.parametrize(
-    ('line', 'expected', 'found'),
-    [
-        # The four of a simple transmission in ros2_control that ran at 1:1.
-        ('ros2 joint1: <param name="mechanical_reduction">50</param>', IN_JOINT, '50'),
-        ('ros2 joint1: <mechanicalReduction>50</mechanicalReduction>', IN_JOINT, '50'),
-        ('ros2 joint1: <mechanical_reducton>50</mechanical_reducton>', IN_JOINT, '50'),
-        ('ros2 actuator1: <mechanical_reduction>50</mechanical_reduction>', IN_JOINT, '50'),
-        # What is no number for certain.
-        ('ros2 joint1: <mechanicalReduction>50:1</mechanicalReduction>', IN_JOINT, '50:1'),
-        ('ros2 joint1: <mechanicalReduction value="50"/>', IN_JOINT, ''),
-        # Offsets, in both dialects.
-        ('ros2 joint1: <ofset>0.1</ofset>', OFFSET, '0.1'),
-        ('ros2 joint1: <param name="offset">0.1</param>', OFFSET, '0.1'),
-        ('ros2 actuator1: <offset>-0.1</offset>', OFFSET, '-0.1'),
-        ('ros2 transmission: <off_set>0.1</off_set>', OFFSET, '0.1'),
-        ('ros1 joint1: @offset="0.1"', OFFSET, '0.1'),
-        ('ros1 joint1: <Offset>0.1</Offset>', OFFSET, '0.1'),
-        ('ros1 actuator1: <offset>0.1</offset>', OFFSET, '0.1'),
-        ('ros1 actuator1: <offset>1</offset>', OFFSET, '1'),
-        # A differential reads both sides, each member its own.
-        ('ros2 Differential joint1: <mechanical_reducton>2</mechanical_reducton>', IN_JOINT, '2'),
-        (f'ros1 Differential joint1: {TWO}', OF_JOINT_1, '2'),
-        (f'ros2 Differential joint1: {TWO} joint2: {TWO} actuator1: {RATIO} '
-         'actuator2: <mechanicalReduction>50</mechanicalReduction>',
-         '<mechanical_reduction> inside <actuator name="a2">', '50'),
-        (f'ros2 Differential joint1: {TWO} joint2: {TWO} actuator1: {RATIO} transmission: {RATIO}',
-         '<mechanical_reduction> inside <actuator name="a2">', '50'),
-        # Types that read the actuators' reduction only.
-        (f'ros2 Coupled joint1: {RATIO}', f'{TO_ACTUATOR} or <actuator name="a2">', '50'),
-        (f'ros2 Screw joint1: {RATIO}', TO_ACTUATOR, '50'),
-        ('ros2 CrankSlider transmission: <param name="ofset">0.01</param>',
-         f'<param name="offset"> inside <transmission name="t">, or {OFFSET}', '0.01'),
-        # A limit is not run without, however it is written, whatever other limit there is.
-        ('ros2 actuator1: <limits velocity="1"/>', OF_MOTOR, None),
-        ('ros2 actuator1: <Limit velocity="1"/>', OF_MOTOR, None),
-        ('ros2 actuator1: <limit><velocity>1</velocity></limit>', OF_MOTOR, None),
-        ('ros2 actuator1: <limit upper="3"/><param name="max_velocity">1</param>', OF_MOTOR, None),
-        ('ros2 actuator1: @maxVelocity="1"', OF_MOTOR, None),
-        ('ros2 actuator1: <param name="velocty">1</param>', OF_MOTOR, None),
-        ('ros2 actuator1: <upper_limit>1</upper_limit>', OF_MOTOR, None),
-        ('ros1 actuator1: <effort_limit>1</effort_limit>', OF_MOTOR, None),
-        ('ros2 joint1: <limit velocity="1"/>', OF_JOINT, None),
-        ('ros2 joint1: @upper="1"', OF_JOINT, None),
-        ('ros1 joint1: <param name="min">1</param>', OF_JOINT, None),
-        ('ros2 transmission: <limit velocity="1"/>', OF_BOTH, None),
-        ('ros2 transmission: <param name="max_effort">1</param>', OF_BOTH, None),
-        ('ros2 CrankSlider joint1: <param name="Lower">1</param>', OF_JOINT, None),
-        # Measurements would be wrong by the ratio.
-        (f'ros2 joint1: <{SENSORS}>true</{SENSORS}>', IN_WHOLE, None),
-        (f'ros2 actuator1: <{SENSORS}/>', IN_WHOLE, None),
-        ('ros2 joint1: <param name="ignore_absolute_encoder">true</param>', IN_WHOLE, None),
-        ('ros2 transmission: <param name="ignore_absolute_encoder">yes</param>', IN_WHOLE, None),
-        (f'ros1 actuator1: <{SENSORS}/>', IN_JOINTS, None),
-        (f'ros1 transmission: <{SENSORS}/>', IN_JOINTS, None),
-        (f'ros1 joint1: @{SENSORS}="true"', IN_JOINTS, None),
-        ('ros1 joint1: <ignore_torque_sensor>true</ignore_torque_sensor>', IN_WHOLE_TORQUE, None),
-        ('ros2 transmission: <param name="ignore_torqe_sensor">1</param>', IN_WHOLE_TORQUE, None),
-        # In both dialects, wherever it stands: ros2_control ignores it and turns the other way.
-        (f'ros2 joint1: {RATIO}<reversed/>', NEGATIVE, None),
-        (f'ros2 joint1: @Reversed="1"{RATIO}', NEGATIVE, None),
-        (f'ros2 joint1: {RATIO} actuator1: <param name="reversed">yes</param>', NEGATIVE, None),
-        (f'ros2 joint1: {RATIO} transmission: <reverse>true</reverse>', NEGATIVE, None),
-        ('ros1 actuator1: <reversed>true</reversed>', NEGATIVE_1, None),
-        ('ros1 joint1: @reversed="true"', NEGATIVE_1, None),
-        ('ros1 transmission: <param name="reversed">TRUE</param>', NEGATIVE_1, None),
-        ('ros2 Differential actuator1: <reversed>true</reversed>',
-         f'a negative {TO_ACTUATOR}', None),
-    ],
-)  # fmt: skip
-def test_a_number_that_nobody_reads_is_refused(line: str, expected: str, found) -> None:
+@pytest.mark.parametrize(('line', 'expected', 'found'), [
+    # What is no number for certain.
+    ('ros2 joint1: <mechanicalReduction>50:1</mechanicalReduction>', IN_JOINT, '50:1'),
+    ('ros2 joint1: <mechanicalReduction value="50"/>', IN_JOINT, ''),
+    # Offsets, in both dialects.
+    ('ros2 joint1: <ofset>0.1</ofset>', OFFSET, '0.1'),
+    ('ros2 joint1: <param name="offset">0.1</param>', OFFSET, '0.1'),
+    ('ros2 actuator1: <offset>-0.1</offset>', OFFSET, '-0.1'),
+    ('ros2 transmission: <off_set>0.1</off_set>', OFFSET, '0.1'),
+    ('ros1 joint1: @offset="0.1"', OFFSET, '0.1'),
+    ('ros1 joint1: <Offset>0.1</Offset>', OFFSET, '0.1'),
+    ('ros1 actuator1: <offset>0.1</offset>', OFFSET, '0.1'),
+    ('ros1 actuator1: <offset>1</offset>', OFFSET, '1'),
+    # A differential reads both sides, each member its own.
+    ('ros2 Differential joint1: <mechanical_reducton>2</mechanical_reducton>', IN_JOINT, '2'),
+    (f'ros1 Differential joint1: {TWO}', OF_JOINT_1, '2'),
+    (f'ros2 Differential joint1: {TWO} joint2: {TWO} actuator1: {RATIO} '
+     'actuator2: <mechanicalReduction>50</mechanicalReduction>',
+     '<mechanical_reduction> inside <actuator name="a2">', '50'),
+    (f'ros2 Differential joint1: {TWO} joint2: {TWO} actuator1: {RATIO} transmission: {RATIO}',
+     '<mechanical_reduction> inside <actuator name="a2">', '50'),
+    # Types that read the actuators' reduction only.
+    (f'ros2 Coupled joint1: {RATIO}', f'{TO_ACTUATOR} or <actuator name="a2">', '50'),
+    (f'ros2 Screw joint1: {RATIO}', TO_ACTUATOR, '50'),
+    ('ros2 CrankSlider transmission: <param name="ofset">0.01</param>',
+     f'<param name="offset"> inside <transmission name="t">, or {OFFSET}', '0.01'),
+    # A limit is not run without, however it is written, whatever other limit there is.
+    ('ros2 actuator1: <limits velocity="1"/>', OF_MOTOR, None),
+    ('ros2 actuator1: <Limit velocity="1"/>', OF_MOTOR, None),
+    ('ros2 actuator1: <limit><velocity>1</velocity></limit>', OF_MOTOR, None),
+    ('ros2 actuator1: <limit upper="3"/><param name="max_velocity">1</param>', OF_MOTOR, None),
+    ('ros2 actuator1: @maxVelocity="1"', OF_MOTOR, None),
+    ('ros2 actuator1: <param name="velocty">1</param>', OF_MOTOR, None),
+    ('ros2 actuator1: <upper_limit>1</upper_limit>', OF_MOTOR, None),
+    ('ros1 actuator1: <effort_limit>1</effort_limit>', OF_MOTOR, None),
+    ('ros2 joint1: <limit velocity="1"/>', OF_JOINT, None),
+    ('ros2 joint1: @upper="1"', OF_JOINT, None),
+    ('ros1 joint1: <param name="min">1</param>', OF_JOINT, None),
+    ('ros2 transmission: <limit velocity="1"/>', OF_BOTH, None),
+    ('ros2 transmission: <param name="max_effort">1</param>', OF_BOTH, None),
+    ('ros2 CrankSlider joint1: <param name="Lower">1</param>', OF_JOINT, None),
+    # Measurements would be wrong by the ratio.
+    (f'ros2 joint1: <{SENSORS}>true</{SENSORS}>', IN_WHOLE, None),
+    (f'ros2 actuator1: <{SENSORS}/>', IN_WHOLE, None),
+    ('ros2 joint1: <param name="ignore_absolute_encoder">true</param>', IN_WHOLE, None),
+    ('ros2 transmission: <param name="ignore_absolute_encoder">yes</param>', IN_WHOLE, None),
+    (f'ros1 actuator1: <{SENSORS}/>', IN_JOINTS, None),
+    (f'ros1 transmission: <{SENSORS}/>', IN_JOINTS, None),
+    (f'ros1 joint1: @{SENSORS}="true"', IN_JOINTS, None),
+    ('ros1 joint1: <ignore_torque_sensor>true</ignore_torque_sensor>', IN_WHOLE_TORQUE, None),
+    ('ros2 transmission: <param name="ignore_torqe_sensor">1</param>', IN_WHOLE_TORQUE, None),
+    # In both dialects, wherever it stands: ros2_control ignores it and turns the other way.
+    (f'ros2 joint1: {RATIO}<reversed/>', NEGATIVE, None),
+    (f'ros2 joint1: @Reversed="1"{RATIO}', NEGATIVE, None),
+    (f'ros2 joint1: {RATIO} actuator1: <param name="reversed">yes</param>', NEGATIVE, None),
+    (f'ros2 joint1: {RATIO} transmission: <reverse>true</reverse>', NEGATIVE, None),
+    ('ros1 actuator1: <reversed>true</reversed>', NEGATIVE_1, None),
+    ('ros1 joint1: @reversed="true"', NEGATIVE_1, None),
+    ('ros1 transmission: <param name="reversed">TRUE</param>', NEGATIVE_1, None),
+    ('ros2 Differential actuator1: <reversed>true</reversed>',
+     f'a negative {TO_ACTUATOR}', None),
+])  # fmt: skip
+def test_a_number_that_nobody_reads_is_refused(line, expected, found):
     """
     Where the number that is read is missing, and the other one is not its default, nothing runs.
 
@@ -198,34 +180,29 @@ def test_a_number_that_nobody_reads_is_refused(line: str, expected: str, found) 
         assert 'is not used by' in finding.message
 
 
-@pytest.mark.parametrize(
-    ('line', 'expected', 'jacobian'),
-    [
-        # The default itself.
-        ('ros2 joint1: <mechanicalReduction>1</mechanicalReduction>', IN_JOINT, 1.0),
-        ('ros2 actuator1: <mechanical_reduction>1.0</mechanical_reduction>', IN_JOINT, 1.0),
-        ('ros2 actuator1: <offset>0</offset>', OFFSET, 1.0),
-        # The number that is read is there.
-        (f'ros2 joint1: {FOUR} actuator1: {RATIO}', f'only {IN_JOINT}', 0.25),
-        (f'ros2 joint1: {FOUR}<param name="gear_ratio">50</param>', f'only {IN_JOINT}', 0.25),
-        (f'ros2 joint1: {FOUR} transmission: {READ}', f'only {IN_JOINT}', 0.25),
-        (f'ros1 joint1: {READ}', f'only {IN_ACTUATOR}', 0.05),
-        (f'ros1 actuator1: {RATIO}', f'only {IN_ACTUATOR}', 0.05),
-        (f'ros1 transmission: {READ}', f'only {IN_ACTUATOR}', 0.05),
-        ('ros2 joint1: <offset>0</offset><param name="offset">3</param>', f'only {OFFSET}', 1.0),
-        # Another number altogether.
-        ('ros2 joint1: <param name="acceleration">3</param>', '', 1.0),
-        ('ros2 joint1: <param name="offset_x">3</param>', '', 1.0),
-        ('ros2 joint1: <param name="duration">long</param>', '', 1.0),
-        # What is so without it.
-        (f'ros2 joint1: {FOUR}<reversed>false</reversed>', '', 0.25),
-        # The closest name that is read.
-        ('ros2 Screw transmission: <param name="leed">50</param>', "'lead'", 0.01 / math.tau),
-        ('ros2 Screw transmission: <param name="lead_1">50</param>', "'lead'", 0.01 / math.tau),
-        ('ros2 Screw transmission: <param name="inertia">50</param>', '', 0.01 / math.tau),
-    ],
-)  # fmt: skip
-def test_a_number_that_changes_nothing_is_a_warning(line, expected, jacobian) -> None:
+@pytest.mark.parametrize(('line', 'expected', 'jacobian'), [
+    # The default itself.
+    ('ros2 actuator1: <offset>0</offset>', OFFSET, 1.0),
+    # The number that is read is there.
+    (f'ros2 joint1: {FOUR} actuator1: {RATIO}', f'only {IN_JOINT}', 0.25),
+    (f'ros2 joint1: {FOUR}<param name="gear_ratio">50</param>', f'only {IN_JOINT}', 0.25),
+    (f'ros2 joint1: {FOUR} transmission: {READ}', f'only {IN_JOINT}', 0.25),
+    (f'ros1 joint1: {READ}', f'only {IN_ACTUATOR}', 0.05),
+    (f'ros1 actuator1: {RATIO}', f'only {IN_ACTUATOR}', 0.05),
+    (f'ros1 transmission: {READ}', f'only {IN_ACTUATOR}', 0.05),
+    ('ros2 joint1: <offset>0</offset><param name="offset">3</param>', f'only {OFFSET}', 1.0),
+    # Another number altogether.
+    ('ros2 joint1: <param name="acceleration">3</param>', '', 1.0),
+    ('ros2 joint1: <param name="offset_x">3</param>', '', 1.0),
+    ('ros2 joint1: <param name="duration">long</param>', '', 1.0),
+    # What is so without it.
+    (f'ros2 joint1: {FOUR}<reversed>false</reversed>', '', 0.25),
+    # The closest name that is read.
+    ('ros2 Screw transmission: <param name="leed">50</param>', "'lead'", 0.01 / math.tau),
+    ('ros2 Screw transmission: <param name="lead_1">50</param>', "'lead'", 0.01 / math.tau),
+    ('ros2 Screw transmission: <param name="inertia">50</param>', '', 0.01 / math.tau),
+])  # fmt: skip
+def test_a_number_that_changes_nothing_is_a_warning(line, expected, jacobian):
     """
     What is not read is reported, strictly an error, and the transmission runs as it is read.
 
@@ -241,18 +218,15 @@ def test_a_number_that_changes_nothing_is_a_warning(line, expected, jacobian) ->
     assert t.actuator_to_joint('position', [0.0]).tolist() == [0.0]
 
 
-@pytest.mark.parametrize(
-    ('line', 'severity'),
-    [
-        ('ros2 actuator1: <param name="id">3</param>', 'info'),
-        ('ros2 actuator1: <param name="node_id">3</param>', 'info'),
-        ('ros2 actuator1: <id>3</id>', 'warning'),
-        ('ros2 joint1: <param name="id">3</param>', 'warning'),
-        ('ros2 actuator1: <param name="gear_ratio">1</param>', 'warning'),
-        ('ros2 actuator1: <param name="position_units">deg</param>', 'error'),
-    ],
-)
-def test_a_parameter_of_an_actuator_without_a_known_name_is_the_drivers(line, severity) -> None:
+@pytest.mark.parametrize(('line', 'severity'), [
+    ('ros2 actuator1: <param name="id">3</param>', 'info'),
+    ('ros2 actuator1: <param name="node_id">3</param>', 'info'),
+    ('ros2 actuator1: <id>3</id>', 'warning'),
+    ('ros2 joint1: <param name="id">3</param>', 'warning'),
+    ('ros2 actuator1: <param name="gear_ratio">1</param>', 'warning'),
+    ('ros2 actuator1: <param name="position_units">deg</param>', 'error'),
+])  # fmt: skip
+def test_a_parameter_of_an_actuator_without_a_known_name_is_the_drivers(line, severity):
     """A driver keeps its numbers there; a misspelt known name stays what it was."""
     (finding,) = built(line).findings
     assert finding.severity == severity
@@ -260,10 +234,11 @@ def test_a_parameter_of_an_actuator_without_a_known_name_is_the_drivers(line, se
     assert finding.fatal_if_strict == (severity != 'info')
 
 
-def test_each_number_has_a_finding_with_its_place() -> None:
+def test_each_number_has_a_finding_with_its_place():
     """The one that is not read is found by its line and its path."""
-    finding = refusal(built('ros2 actuator1: <param name="mechanical_reduction">50</param>'))
-    assert finding.line == 3
+    line = 'ros2 actuator1: <param name="mechanical_reduction">50</param>'
+    finding = refusal(built(line))
+    assert robot(line).split('\n')[finding.line - 1].startswith('<actuator name="a1"')
     assert finding.path == '/robot/ros2_control/transmission/actuator/param'
     t = built(f'ros2 joint1: <ofset>1</ofset><param name="x">50</param> actuator1: {RATIO}')
     assert t.joint_names == ()
@@ -304,52 +279,46 @@ def with_plugins(registry_of):
 OWN = '<param name="gear_ratio"> inside <joint name="j1">'
 
 
-@pytest.mark.parametrize(
-    ('line', 'expected'),
-    [
-        (f'ros2 me/Gear joint1: {RATIO}', OWN),
-        ('ros2 me/Gear joint1: <gearRatio>50</gearRatio>', OWN),
-        ('ros2 me/Gear actuator1: <mechanical_reduction>1</mechanical_reduction>', OWN),
-        ('ros2 me/Gear transmission: <param name="gear_ratio">50</param>', OWN),
-        # A given ratio does not stand for the missing reduction of the actuator.
-        (f'ros2 me/TwoGears joint1: <param name="gear_ratio">5</param>{RATIO}', TO_ACTUATOR),
-        # One without a reduction is not told to write one.
-        ('ros2 me/Bare joint1: <reversed>true</reversed>', "no 'reversed'"),
-    ],
-)  # fmt: skip
-def test_a_plugin_s_own_ratio_counts(with_plugins, line, expected) -> None:
+@pytest.mark.parametrize(('line', 'expected'), [
+    (f'ros2 me/Gear joint1: {RATIO}', OWN),
+    ('ros2 me/Gear joint1: <gearRatio>50</gearRatio>', OWN),
+    ('ros2 me/Gear actuator1: <mechanical_reduction>1</mechanical_reduction>', OWN),
+    ('ros2 me/Gear transmission: <param name="gear_ratio">50</param>', OWN),
+    # A given ratio does not stand for the missing reduction of the actuator.
+    (f'ros2 me/TwoGears joint1: <param name="gear_ratio">5</param>{RATIO}', TO_ACTUATOR),
+    # One without a reduction is not told to write one.
+    ('ros2 me/Bare joint1: <reversed>true</reversed>', "no 'reversed'"),
+])  # fmt: skip
+def test_a_plugin_s_own_ratio_counts(with_plugins, line, expected):
     """A type that reads a ratio under its own name is not run with the default of that one."""
     finding = refusal(with_plugins(line))
     assert finding.expected == expected
     assert expected != OWN or '10 would be used instead' in finding.message
 
 
-@pytest.mark.parametrize(
-    ('line', 'jacobian', 'offset', 'warnings'),
-    [
-        # The number that the plugin would use anyway changes nothing; a given one is what counts.
-        ('ros2 me/Gear actuator1: <param name="ratio">10</param>', 0.1, 0.0, 1),
-        ('ros2 me/Gear joint1: <param name="gear_ratio">5</param> '
-         'actuator1: <param name="ratio">50</param>', 0.2, 0.0, 1),
-        # What the type asks for.
-        ('ros2 me/CamelCase joint1: <mechanicalReduction>4</mechanicalReduction> '
-         'transmission: <param name="ofset">0.5</param>', 0.25, 0.5, 0),
-        ('ros2 me/Turned joint1: <reversed>true</reversed>', -1.0, 0.0, 0),
-        # Where the type reads no ratio at all, there is none that could be missing.
-        (f'ros2 me/Bare joint1: {RATIO}<offset>2</offset> '
-         'actuator1: <param name="gear_ratio">50</param>', 0.5, 0.0, 3),
-        # ROS 1 requires a ratio of every actuator; 1 is no finding if the type does not read it.
-        ('ros1 me/Bare actuator1: <mechanicalReduction>1</mechanicalReduction>', 0.5, 0.0, 0),
-        ('ros1 me/Bare actuator1: <mechanicalReduction>1.0</mechanicalReduction>', 0.5, 0.0, 0),
-        ('ros1 me/Bare actuator1: <mechanicalReduction>2</mechanicalReduction>', 0.5, 0.0, 1),
-        ('ros1 me/Bare actuator1: <mechanicalReduction>-1</mechanicalReduction>', 0.5, 0.0, 1),
-        # Limits of a motor.
-        ('ros2 actuator1: <limit velocity="1"/><param name="upper">1</param>', 1.0, 0.0, 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(('line', 'jacobian', 'offset', 'warnings'), [
+    # The number that the plugin would use anyway changes nothing; a given one is what counts.
+    ('ros2 me/Gear actuator1: <param name="ratio">10</param>', 0.1, 0.0, 1),
+    ('ros2 me/Gear joint1: <param name="gear_ratio">5</param> '
+     'actuator1: <param name="ratio">50</param>', 0.2, 0.0, 1),
+    # What the type asks for.
+    ('ros2 me/CamelCase joint1: <mechanicalReduction>4</mechanicalReduction> '
+     'transmission: <param name="ofset">0.5</param>', 0.25, 0.5, 0),
+    ('ros2 me/Turned joint1: <reversed>true</reversed>', -1.0, 0.0, 0),
+    # Where the type reads no ratio at all, there is none that could be missing.
+    (f'ros2 me/Bare joint1: {RATIO}<offset>2</offset> '
+     'actuator1: <param name="gear_ratio">50</param>', 0.5, 0.0, 3),
+    # ROS 1 requires a ratio of every actuator; 1 is no finding if the type does not read it.
+    ('ros1 me/Bare actuator1: <mechanicalReduction>1</mechanicalReduction>', 0.5, 0.0, 0),
+    ('ros1 me/Bare actuator1: <mechanicalReduction>1.0</mechanicalReduction>', 0.5, 0.0, 0),
+    ('ros1 me/Bare actuator1: <mechanicalReduction>2</mechanicalReduction>', 0.5, 0.0, 1),
+    ('ros1 me/Bare actuator1: <mechanicalReduction>-1</mechanicalReduction>', 0.5, 0.0, 1),
+    # Limits of a motor.
+    ('ros2 actuator1: <limit velocity="1"/><param name="upper">1</param>', 1.0, 0.0, 0),
+])  # fmt: skip
 def test_what_a_type_reads_is_never_complained_about(
     with_plugins, line, jacobian, offset, warnings
-) -> None:
+):
     """Neither a spelling of the other dialect nor a misspelt name."""
     t = with_plugins(line)
     assert [each.severity for each in t.findings] == ['warning'] * warnings
@@ -357,7 +326,7 @@ def test_what_a_type_reads_is_never_complained_about(
     assert t.actuator_to_joint('position', [0.0]).tolist() == [offset]
 
 
-def test_limits_that_a_type_reads_are_not_refused() -> None:
+def test_limits_that_a_type_reads_are_not_refused():
     """A crank has ends of its own."""
     assert built('ros2 CrankSlider joint1: ' + params(lower=-1, upper=1)).findings == ()
 
@@ -380,7 +349,7 @@ NAMES = st.from_regex(
 
 
 @st.composite
-def misspelt(draw, name: str, most: int) -> str:
+def misspelt(draw, name, most):
     """Return a name with letters inserted, deleted, replaced, or swapped with the next."""
     for _ in range(draw(st.integers(0, most))):
         edit = draw(st.sampled_from(['insert', 'delete', 'replace', 'swap']))
@@ -401,9 +370,7 @@ def misspelt(draw, name: str, most: int) -> str:
     st.sampled_from(['50', '-1', '0.02', '1', '1.0', '1e0']),
 )
 @example('ros2', 'joint1', 'element', 'mechanical_reducton', '50')
-def test_no_ratio_of_a_file_is_run_as_another(
-    dialect: str, place: str, spelling: str, name: str, number: str
-) -> None:
+def test_no_ratio_of_a_file_is_run_as_another(dialect, place, spelling, name, number):
     """However and wherever one ratio is written, the robot runs with it or not at all."""
     assert find_meaning(name) == 'mechanical_reduction'
     part = SPELLINGS[spelling].format(name=name, value=number)
@@ -419,22 +386,21 @@ def test_no_ratio_of_a_file_is_run_as_another(
         assert ratios
 
 
-def table_of_places() -> dict[tuple[str, str, str], set[str]]:
+def table_of_places():
     """Return the spellings of the document's table by name, place and dialect."""
-    section = DOCUMENT.read_text(encoding='utf-8').split('### Where a number may stand\n')[1]
-    rows = re.findall(r'^\| (.*?`.*) \|$', section.split('\n## ')[0], re.MULTILINE)
     table = {}
-    for row in rows:
+    section = DOCUMENTS['transmissions.md'].section('Where a number may stand')
+    for row in re.findall(r'^\|( [^|]*`[^|]+`.*)\|$', section, re.MULTILINE):
         name, places, *dialects = (cell.strip() for cell in row.split('|'))
-        if name != 'number':
-            for place in places.split(', '):
-                for dialect, spellings in zip(('ros2', 'ros1'), dialects, strict=True):
-                    words = set(filter(None, spellings.split(', ')))
-                    table[re.search('`(.*)`', name).group(1), place, dialect] = words
+        for place, (dialect, spellings) in itertools.product(
+            places.split(', '), zip(('ros2', 'ros1'), dialects, strict=True)
+        ):
+            words = set(filter(None, spellings.split(', ')))
+            table[re.search('`(.*)`', name).group(1), place, dialect] = words
     return table
 
 
-def is_read(name: str, place: str, dialect: str, spelling: str) -> bool:
+def is_read(name, place, dialect, spelling):
     """Whether a number that is spelt so is the one that counts."""
     value = {'role': 'some', 'read_only': 'true'}.get(name, '4')
     part = SPELLINGS[spelling].format(name=name, value=value)
@@ -491,7 +457,7 @@ MEANINGS = {
 
 
 @pytest.mark.parametrize('meaning', MEANINGS)
-def test_a_misspelt_name_has_the_meaning_of_the_closest_known_one(meaning: str) -> None:
+def test_a_misspelt_name_has_the_meaning_of_the_closest_known_one(meaning):
     """Case, separators and a wrong letter do not matter; other numbers have no meaning."""
     for name in MEANINGS[meaning].split():
         assert find_meaning(name) == meaning, name
@@ -507,7 +473,7 @@ TOLERATED = {
 
 @pytest.mark.parametrize('name', TOLERATED)
 @given(data=st.data())
-def test_wrong_letters_do_not_hide_a_number(data, name: str) -> None:
+def test_wrong_letters_do_not_hide_a_number(data, name):
     """As many as are tolerated of the name keep its meaning."""
     meaning, wrong = find_meaning(name), data.draw(misspelt(name, TOLERATED[name]))
     assert find_meaning(wrong) == find_meaning(wrong.upper()) == meaning != ''

@@ -3,12 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parallel ankle: rods keep their length, feet come back, bad dimensions are refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from zoo import mechanisms
-from zoo.mechanisms import LEFT, ParallelAnkleTransmission, RIGHT, TILTED
+from zoo.mechanisms import LEFT, RIGHT, TILTED
 
 from transmission_bridge.errors import TransmissionError
 from transmission_bridge.transmissions import MapReport
@@ -25,19 +23,19 @@ ALONG_X = {
 }  # fmt: skip
 
 
-def ankle(*legs: dict, **options) -> ParallelAnkleTransmission:
+def ankle(*legs, **options):
     """Return an ankle of a wide range."""
     return mechanisms.ankle(*legs, **{'lower': (-0.7, -0.35), 'upper': (0.5, 0.35), **options})
 
 
-def foot_of(leg: dict, q: np.ndarray) -> np.ndarray:
+def foot_of(leg, q):
     """Return where the rod's end on the foot is: ``Ry(pitch) Rx(roll) foot``."""
     (c, cr), (s, sr), (x, y, z) = np.cos(q), np.sin(q), leg['foot']
     y, z = cr * y - sr * z, sr * y + cr * z
     return np.array([c * x + s * z, y, c * z - s * x])
 
 
-def residual(leg: dict, angle: float, q: np.ndarray) -> float:
+def residual(leg, angle, q):
     """Return by how much a rod is too long, the crank being turned by Rodrigues' formula."""
     axis = np.array(leg.get('axis', (0.0, 1.0, 0.0)))
     axis = axis / np.linalg.norm(axis)
@@ -57,7 +55,7 @@ PAIRS = [(LEFT, RIGHT), (LEFT, TILTED), (BEHIND, RIGHT)]
     [*((legs, {}) for legs in PAIRS),
      ((ALONG_X, RIGHT), {'lower': (-0.2, -0.2), 'upper': (0.2, 0.2)})],
 )  # fmt: skip
-def test_every_rod_keeps_its_length(legs, options) -> None:
+def test_every_rod_keeps_its_length(legs, options):
     """At every sample, both ways, each rod is as long as it is, to 1e-12 m."""
     t = ankle(*legs, **options)
     q = np.random.default_rng(0).uniform(t.domain.lower, t.domain.upper, size=(2_000, 2))
@@ -72,7 +70,7 @@ def test_every_rod_keeps_its_length(legs, options) -> None:
 
 
 @pytest.mark.parametrize('legs', PAIRS)
-def test_a_guess_never_keeps_the_solver_from_converging(legs) -> None:
+def test_a_guess_never_keeps_the_solver_from_converging(legs):
     """What is solved without a guess is solved from every guess, in a batch and one by one."""
     t = ankle(*legs, lower=(-1.2, -0.7), upper=(1.2, 0.7))
     random = np.random.default_rng(1)
@@ -94,7 +92,7 @@ def test_a_guess_never_keeps_the_solver_from_converging(legs) -> None:
 
 
 @pytest.mark.parametrize('angle', np.linspace(-np.pi, np.pi, 17))
-def test_the_elbow_is_the_one_nearer_to_actuator_zero(angle: float) -> None:
+def test_the_elbow_is_the_one_nearer_to_actuator_zero(angle):
     """In the middle of the domain, whatever the crank's angle; the other one is no solution."""
     leg, middle = {**LEFT, 'crank_angle': angle}, np.zeros(2)
     t = ankle(leg, RIGHT, lower=(-0.2, -0.2), upper=(0.2, 0.2))
@@ -108,7 +106,7 @@ def test_the_elbow_is_the_one_nearer_to_actuator_zero(angle: float) -> None:
     assert not (np.abs(found - middle) <= 0.1).all()
 
 
-def test_a_crank_that_is_a_turn_further_is_no_solution() -> None:
+def test_a_crank_that_is_a_turn_further_is_no_solution():
     """Actuators are within half a turn of zero: beyond, a stream knows as little as a batch."""
     t = ankle(
         {
@@ -131,18 +129,15 @@ def test_a_crank_that_is_a_turn_further_is_no_solution() -> None:
         assert np.isnan(t.actuator_to_joint('position', a, guess=q)).all()
 
 
-@pytest.mark.parametrize(
-    ('change', 'message'),
-    [
-        ({'rod': 0.1}, 'does not reach'),
-        ({'rod': 0.9}, 'does not reach'),
-        ({'crank': 0.0}, 'dimensions'),
-        ({'rod': -0.24}, 'dimensions'),
-        ({'axis': (0.0, 0.0, 0.0)}, 'dimensions'),
-        ({'motor': (0.0, np.nan, 0.0)}, 'dimensions'),
-    ],
-)
-def test_dimensions_that_cannot_be_built(change: dict, message: str) -> None:
+@pytest.mark.parametrize(('change', 'message'), [
+    ({'rod': 0.1}, 'does not reach'),
+    ({'rod': 0.9}, 'does not reach'),
+    ({'crank': 0.0}, 'dimensions'),
+    ({'rod': -0.24}, 'dimensions'),
+    ({'axis': (0.0, 0.0, 0.0)}, 'dimensions'),
+    ({'motor': (0.0, np.nan, 0.0)}, 'dimensions'),
+])  # fmt: skip
+def test_dimensions_that_cannot_be_built(change, message):
     """A leg that cannot exist is refused with its dimensions."""
     with pytest.raises(TransmissionError, match=message):
         ankle({**LEFT, **change}, RIGHT)

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plugins: found by entry point, imported when asked for, failing for their own joints only."""
 
-from __future__ import annotations
-
 import importlib
 from importlib.metadata import EntryPoint
 import pickle
@@ -89,17 +87,14 @@ def test_an_unknown_type_is_refused_with_the_known(write_module, name):
         Registry([]).load(name)
 
 
-@pytest.mark.parametrize(
-    ('text', 'target', 'reason', 'line'),
-    [
-        ('"""Text."""\n\nimport not_there\n', 'tb_test:Gear', 'ModuleNotFoundError', 'import not_there'),  # noqa: E501
-        ('raise ZeroDivisionError("x")', 'tb_test:Gear', 'ZeroDivisionError: x', 'raise Zero'),
-        ('def f(:', 'tb_test:Gear', 'SyntaxError', 'def f(:'),
-        ('raise SystemExit("leaving")', 'tb_test:Gear', 'SystemExit: leaving', 'raise SystemExit'),
-        (GEAR, 'tb_test:NoSuchGear', 'AttributeError', 'NoSuchGear'),
-        (GEAR, 'tb_test_missing:Gear', 'ModuleNotFoundError', 'tb_test_missing'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(('text', 'target', 'reason', 'line'), [
+    ('"""Text."""\n\nimport not_there\n', 'tb_test:Gear', 'ModuleNotFoundError', 'import not_there'),  # noqa: E501
+    ('raise ZeroDivisionError("x")', 'tb_test:Gear', 'ZeroDivisionError: x', 'raise Zero'),
+    ('def f(:', 'tb_test:Gear', 'SyntaxError', 'def f(:'),
+    ('raise SystemExit("leaving")', 'tb_test:Gear', 'SystemExit: leaving', 'raise SystemExit'),
+    (GEAR, 'tb_test:NoSuchGear', 'AttributeError', 'NoSuchGear'),
+    (GEAR, 'tb_test_missing:Gear', 'ModuleNotFoundError', 'tb_test_missing'),
+])  # fmt: skip
 def test_a_failing_import_costs_its_own_type(write_module, text, target, reason, line):
     """An import that fails is kept with its traceback and raised for that type, every time."""
     write_module(text)
@@ -254,15 +249,9 @@ def test_plugins_are_imported_when_their_type_is_used():
 # -- in a robot ----------------------------------------------------------------------------------
 
 
-class Gear(LinearTransmission):
-    """A gear of ratio two."""
-
-    api_version = 1
-
-    @classmethod
-    def from_spec(cls, reader):
-        """Build a gear of ratio two."""
-        return cls([[0.5]])
+def plugin(name, build):
+    """Return a type of matrices."""
+    return type(name, (LinearTransmission,), {'api_version': 1, 'from_spec': classmethod(build)})
 
 
 @pytest.fixture
@@ -294,18 +283,6 @@ def test_a_plugin_is_called_for_its_own_joints(with_plugin, leading):
 
 
 @pytest.mark.parametrize(
-    ('direction', 'factor'), [('actuator_to_joint', 2.0), ('joint_to_actuator', 0.5)]
-)
-def test_a_stream_has_what_a_plugin_answers(with_plugin, direction, factor):
-    """A stream maps the plugin's joints sample by sample."""
-    report = MapReport()
-    mapped = with_plugin(Straight).stream(direction).map_state(np.full((3, 3), 0.5), report)
-    assert np.isfinite(mapped).all()
-    assert mapped[:, 1] == pytest.approx([0.5 * factor, 0.5 * factor, 0.5 / factor], rel=1e-14)
-    assert not report.counts
-
-
-@pytest.mark.parametrize(
     ('failure', 'said'),
     [
         (None, 'no_such_module'),
@@ -323,7 +300,7 @@ def test_a_plugin_that_fails_costs_its_own_joints(with_plugin, registry_of, fail
             raise failure
         return failure
 
-    broken = type('Broken', (Gear,), {'from_spec': classmethod(build)})
+    broken = plugin('Broken', build)
     registry = registry_of(SimpleTransmission, broken)
     if failure is None:
         registry = registry_with('me/Broken=no_such_module:Broken', SIMPLE)
@@ -339,8 +316,8 @@ def test_a_plugin_that_fails_costs_its_own_joints(with_plugin, registry_of, fail
 
 def test_a_plugin_of_another_size_is_refused(make_spec, make_robot, registry_of):
     """A plugin that builds for other numbers of members than described is an error finding."""
-    spec = make_spec('t', 'me/Gear', ('j', 'k'), ('m',))
-    t = RobotTransmissions(make_robot(spec), registry=registry_of(Gear))
+    spec, gear = make_spec('t', 'me/Gear', ('j', 'k'), ('m',)), lambda cls, reader: cls([[0.5]])
+    t = RobotTransmissions(make_robot(spec), registry=registry_of(plugin('Gear', gear)))
     assert t.joint_names == ()
     (finding,) = t.findings
     assert (finding.severity, finding.subject) == ('error', 't')
@@ -359,17 +336,14 @@ def test_an_alias_builds_another_type(make_spec, make_robot):
     assert tuned.actuator_to_joint('position', [8.0]) == [4.0]
 
 
-@pytest.mark.parametrize(
-    ('target', 'more', 'said'),
-    [
-        ('transmission_interface/DifferentialTransmission', {}, 'other numbers of'),
-        (BUILT_IN, {'actuator_reduction': (5.0,)}, "'mechanical_reduction' of actuator 'm'"),
-        (BUILT_IN, {'parameters': (ParameterSpec('lead', '0'),)}, "parameter 'lead' is not used"),
-        ('transmission_bridge/ScrewTransmission', {}, 'lead is missing'),
-        ('nobody/Nothing', {}, "'nobody/Nothing' is not installed"),
-        ('gone/Gone', {}, 'failed to import'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(('target', 'more', 'said'), [
+    ('transmission_interface/DifferentialTransmission', {}, 'other numbers of'),
+    (BUILT_IN, {'actuator_reduction': (5.0,)}, "'mechanical_reduction' of actuator 'm'"),
+    (BUILT_IN, {'parameters': (ParameterSpec('lead', '0'),)}, "parameter 'lead' is not used"),
+    ('transmission_bridge/ScrewTransmission', {}, 'lead is missing'),
+    ('nobody/Nothing', {}, "'nobody/Nothing' is not installed"),
+    ('gone/Gone', {}, 'failed to import'),
+])  # fmt: skip
 def test_an_alias_that_does_not_fit_is_refused(make_spec, make_robot, target, more, said):
     """Other numbers of members, or anything left unread, is another mechanism: no ratio."""
     gone = registry_with('gone/Gone=no_such_module:Gone')

@@ -3,9 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot's compiled function: what arrays say of each instant, one after the other."""
 
-from __future__ import annotations
-
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 import copy
 from functools import cache
@@ -26,7 +23,6 @@ from transmission_bridge.transmissions import (
 )
 from transmission_bridge.transmissions.robot import program as robot_program
 from transmission_bridge.transmissions.robot.function import RobotMap
-from transmission_bridge.transmissions.robot.table import Robot
 from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
 FOOT = (m.LEFT, {**m.RIGHT, 'axis': (0.1, 2.0, -0.1)})
@@ -63,12 +59,12 @@ DEAD = ['Crank', 'Cylinder', 'Bent', 'Cubed']
 
 
 @cache
-def robot_of(*kinds: str) -> Robot:
+def robot_of(*kinds):
     """Return a robot of some kinds, the last joint first."""
     return m.robot_of(last_first=True, **{kind: KINDS[kind] for kind in kinds})
 
 
-def outputs_of(robot: Robot, direction: str, name: str = '') -> list[int]:
+def outputs_of(robot, direction, name=''):
     """Return the places of the outputs of one transmission, or of all."""
     return [
         place
@@ -78,17 +74,17 @@ def outputs_of(robot: Robot, direction: str, name: str = '') -> list[int]:
     ]
 
 
-def inputs_of(robot: Robot, direction: str, name: str = '') -> list[int]:
+def inputs_of(robot, direction, name=''):
     """Return the places of its inputs."""
     return outputs_of(robot, DIRECTIONS[1 - DIRECTIONS.index(direction)], name)
 
 
-def is_along(t, direction: str) -> bool:
+def is_along(t, direction):
     """Whether a mechanism's equation maps in this direction: nothing has to be solved."""
     return (t.domain.space == 'joint') == (direction == 'joint_to_actuator')
 
 
-def positions_of(robot: Robot, direction: str, count: int, seed: int) -> np.ndarray:
+def positions_of(robot, direction, count, seed):
     """Return positions in the input's space, each mechanism being well inside its domain."""
     random = np.random.default_rng(seed)
     result = np.empty((count, len(inputs_of(robot, direction))))
@@ -106,14 +102,14 @@ def positions_of(robot: Robot, direction: str, count: int, seed: int) -> np.ndar
     return result
 
 
-def instants_of(robot: Robot, direction: str, count: int, seed: int) -> np.ndarray:
+def instants_of(robot, direction, count, seed):
     """Return rows position, velocity and effort, one instant after the other."""
     position = positions_of(robot, direction, count, seed)
     rates = np.random.default_rng(seed + 1).normal(size=(2, *position.shape))
     return np.stack([position, *rates], axis=1)
 
 
-def by_arrays(robot: Robot, direction: str, rows, at=None, last=None) -> np.ndarray:
+def by_arrays(robot, direction, rows, at=None, last=None):
     """Return the three rows by three maps, each by itself and at its own position."""
     at = [rows[0]] * 3 if at is None else at
     return np.array(
@@ -124,7 +120,7 @@ def by_arrays(robot: Robot, direction: str, rows, at=None, last=None) -> np.ndar
     )
 
 
-def reasons_of(robot: Robot, direction: str, rows: np.ndarray) -> Counter:
+def reasons_of(robot, direction, rows):
     """Return what is counted where each mechanism maps one instant by itself."""
     report = MapReport()
     for name, t in ((binding.spec.name, binding.transmission) for binding in robot.bindings):
@@ -134,7 +130,7 @@ def reasons_of(robot: Robot, direction: str, rows: np.ndarray) -> Counter:
     return report.counts
 
 
-def same(found: np.ndarray, expected: np.ndarray, share: float = 1e-12) -> bool:
+def same(found, expected, share=1e-12):
     """Tell whether numbers are the same to rounding, and unknown in the same places."""
     scale = share * (1.0 + np.abs(expected))
     return bool(
@@ -146,7 +142,7 @@ def same(found: np.ndarray, expected: np.ndarray, share: float = 1e-12) -> bool:
 # -- one instant ---------------------------------------------------------------------------------
 
 
-def mapped(stream: RobotMap, rows: np.ndarray, measured: np.ndarray | None, report: MapReport):
+def mapped(stream, rows, measured, report):
     """Return what a stream maps of a state, or of a command where something is measured."""
     if measured is None:
         return stream.map_state(rows, report)
@@ -158,9 +154,7 @@ def mapped(stream: RobotMap, rows: np.ndarray, measured: np.ndarray | None, repo
 )
 @pytest.mark.parametrize('commands', [False, True])
 @pytest.mark.parametrize('direction', DIRECTIONS)
-def test_an_instant_is_what_the_maps_say_one_by_one(
-    kinds, direction: str, commands: bool, campaign: int
-) -> None:
+def test_an_instant_is_what_the_maps_say_one_by_one(kinds, direction, commands, campaign):
     """
     Whatever was mapped before, and whatever is unknown or out of reach, each row is its map's.
 
@@ -200,7 +194,7 @@ def test_an_instant_is_what_the_maps_say_one_by_one(
         last = np.where(np.isnan(expected[0]), last, expected[0])
 
 
-def spoilt(t, direction: str) -> list[np.ndarray]:
+def spoilt(t, direction):
     """Return positions of a mechanism that it cannot map, or not wholly."""
     low, high = np.array(t.domain.lower), np.array(t.domain.upper)
     box = [low, high, low - 0.01 * (high - low), high + 0.3 * (high - low), 0.5 * (low + high)]
@@ -215,7 +209,7 @@ def spoilt(t, direction: str) -> list[np.ndarray]:
 
 @pytest.mark.parametrize('name', ALL[3:])
 @pytest.mark.parametrize('direction', DIRECTIONS)
-def test_a_mechanism_that_is_lost_changes_nobody_else(direction: str, name: str) -> None:
+def test_a_mechanism_that_is_lost_changes_nobody_else(direction, name):
     """
     Outside, at dead centres and on other branches: its neighbours keep the last bit.
 
@@ -238,7 +232,7 @@ def test_a_mechanism_that_is_lost_changes_nobody_else(direction: str, name: str)
         assert report.counts.keys() == reasons_of(robot, direction, rows).keys()
 
 
-def at_rest(robot: Robot, direction: str, share: float) -> list[np.ndarray]:
+def at_rest(robot, direction, share):
     """Return positions by a share of the range beside dead centres, all mechanisms alike."""
     result = []
     for upper in (False, True):
@@ -269,8 +263,8 @@ def at_rest(robot: Robot, direction: str, share: float) -> list[np.ndarray]:
 @example(share=0.0, unknown=set(), max_gain=50.0, commands=True)
 @example(share=0.0, unknown=set(), max_gain=50.0, commands=False)
 def test_at_dead_centres_a_stream_is_what_the_arrays_say(
-    direction: str, share: float, unknown: set, max_gain: float, commands: bool
-) -> None:
+    direction, share, unknown, max_gain, commands
+):
     """Unknown in the same places and counted alike, on a dead centre and however near to it."""
     limited = {each: KINDS[each].with_max_gain(max_gain) for each in DEAD}
     robot = m.robot_of(last_first=True, **limited)
@@ -294,13 +288,13 @@ def test_at_dead_centres_a_stream_is_what_the_arrays_say(
 
 @pytest.mark.parametrize('step', [0.01, 0.2, 0.6])
 @pytest.mark.parametrize('commands', [False, True])
-def test_each_solution_begins_at_the_last_one(step: float, commands: bool) -> None:
+def test_each_solution_begins_at_the_last_one(step, commands):
     """After a turn a square root is the other one, whatever the steps and what was outside."""
     robot, direction = robot_of('Squared', 'Gear'), 'joint_to_actuator'
     stream = RobotMap(robot, direction)
     order, places = (each(robot, direction, 'Squared') for each in (inputs_of, outputs_of))
 
-    def solved(angle: float, radius: float = 1.0) -> np.ndarray:
+    def solved(angle, radius=1.0):
         rows, report = np.zeros((3, 3)), MapReport()
         point = [radius * math.cos(angle), radius * math.sin(angle)]
         rows[:, order] = point, [0.1, -0.2], [0.3, 0.4]
@@ -309,7 +303,7 @@ def test_each_solution_begins_at_the_last_one(step: float, commands: bool) -> No
         assert report.counts == ({('Squared', 'domain'): 1} if radius > 1.0 else {})
         return found
 
-    def root(angle: float) -> np.ndarray:
+    def root(angle):
         """Return that square root of the point which turns with it."""
         return np.array([math.cos(0.5 * angle), math.sin(0.5 * angle)])
 
@@ -327,7 +321,7 @@ def test_each_solution_begins_at_the_last_one(step: float, commands: bool) -> No
 
 
 @pytest.mark.parametrize('kind', ['Swing', 'Cardan', 'Shear', 'Ankle'])
-def test_an_effort_is_mapped_after_any_number_of_commands_without_one(kind: str) -> None:
+def test_an_effort_is_mapped_after_any_number_of_commands_without_one(kind):
     """Commands that do not need the position are no failed search for it."""
     robot = robot_of(kind)
     stream = RobotMap(robot, 'joint_to_actuator')
@@ -343,7 +337,7 @@ def test_an_effort_is_mapped_after_any_number_of_commands_without_one(kind: str)
     np.testing.assert_allclose(found[2], expected[2], rtol=1e-12)
 
 
-def test_nothing_is_counted_of_what_is_not_commanded() -> None:
+def test_nothing_is_counted_of_what_is_not_commanded():
     """A joint measured outside the domain is no reason to count, if its effort is not wanted."""
     stream, t = RobotMap(robot_of('Crank'), 'joint_to_actuator'), KINDS['Crank']
     values, outside = np.array([[0.1], [math.nan], [math.nan]]), np.array([99.0])
@@ -359,12 +353,12 @@ def test_nothing_is_counted_of_what_is_not_commanded() -> None:
 # -- what is compiled, and what is shared --------------------------------------------------------
 
 
-def test_streams_in_threads_do_not_disturb_each_other() -> None:
+def test_streams_in_threads_do_not_disturb_each_other():
     """Each of four threads gets from a stream of its own what it would get alone."""
     robot = robot_of('Gear', 'Crank', 'Ankle', 'Cardan', 'Chain')
     jobs = [(direction, seed) for direction in DIRECTIONS for seed in (11, 12)]
 
-    def of_job(job: tuple[str, int]) -> np.ndarray:
+    def of_job(job):
         direction, seed = job
         stream, report = RobotMap(robot, direction), MapReport()
         (rows,) = instants_of(robot, direction, 1, seed)
@@ -380,7 +374,7 @@ def test_streams_in_threads_do_not_disturb_each_other() -> None:
 
 @pytest.mark.parametrize('kind', ALL[3:7] + ALL[-2:])
 @pytest.mark.parametrize('copied', [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
-def test_copies_compile_nothing(copied, kind: str) -> None:
+def test_copies_compile_nothing(copied, kind):
     """A copy of a mechanism has its numbers and shares what is compiled."""
     caches = (equation_transmission._compile_equations, robot_program._compile_robot)
     t, before = KINDS[kind], [each.cache_info().misses for each in caches]
@@ -391,7 +385,7 @@ def test_copies_compile_nothing(copied, kind: str) -> None:
 
 
 @pytest.mark.parametrize('copied', [copy.deepcopy, pickle.dumps])
-def test_what_points_to_memory_is_not_copied(copied) -> None:
+def test_what_points_to_memory_is_not_copied(copied):
     """A copy that shared the arrays of its original would be wrong without an error."""
     with pytest.raises(TypeError):
         copied(RobotMap(robot_of('Swing'), 'actuator_to_joint'))

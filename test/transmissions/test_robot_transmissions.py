@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole robot as one map: its values, and its names and places."""
 
-from __future__ import annotations
-
 import dataclasses
 import pickle
 
@@ -110,15 +108,12 @@ def test_the_interfaces():
         assert {quantity_of(name, direction) for name in ('torque', 'force')} == {effort}
 
 
-@pytest.mark.parametrize(
-    ('interface', 'direction'),
-    [
-        ('current', 'actuator_to_joint'),
-        ('', 'actuator_to_joint'),
-        ('Position', 'joint_to_actuator'),
-        ('absolute_position', 'joint_to_actuator'),
-    ],
-)
+@pytest.mark.parametrize(('interface', 'direction'), [
+    ('current', 'actuator_to_joint'),
+    ('', 'actuator_to_joint'),
+    ('Position', 'joint_to_actuator'),
+    ('absolute_position', 'joint_to_actuator'),
+])  # fmt: skip
 def test_an_interface_that_is_not_mapped_is_refused(make_spec, make_robot, interface, direction):
     """A robot and its transmissions refuse it with those that there are."""
     t = RobotTransmissions(make_robot(make_spec('t', 'simple', ('j',), ('m',))))

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measured tables and the monotone curve through them."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import example, given, strategies as st
@@ -17,7 +15,7 @@ from transmission_bridge.transmissions.tabulated import TabulatedTransmission
 
 
 @st.composite
-def tables(draw) -> tuple[np.ndarray, np.ndarray]:
+def tables(draw):
     """Return strictly monotone columns with steps of many sizes."""
     count = draw(st.integers(2, 9))
     steps = st.lists(st.floats(1e-3, 10.0), min_size=count - 1, max_size=count - 1)
@@ -46,7 +44,7 @@ class Curve:
 
 
 @given(tables())
-def test_the_curve_is_monotone_and_its_slope_continuous(table) -> None:
+def test_the_curve_is_monotone_and_its_slope_continuous(table):
     """Between points it never turns back, and at points the slopes of both sides agree."""
     x, y = table
     curve = Curve(x, y)
@@ -64,7 +62,7 @@ def test_the_curve_is_monotone_and_its_slope_continuous(table) -> None:
 
 @example((np.array([0.0, 1.0, 8.5]), np.array([0.0, 1.0, 2.0])), [0.5])
 @given(tables(), st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20))
-def test_the_curve_passes_through_every_point_and_has_an_inverse(table, shares) -> None:
+def test_the_curve_passes_through_every_point_and_has_an_inverse(table, shares):
     """Every value of the curve leads back to where it was taken, as far as it is steep."""
     x, y = table
     curve, size = Curve(x, y), np.abs(y).max()
@@ -79,7 +77,7 @@ def test_the_curve_passes_through_every_point_and_has_an_inverse(table, shares) 
     assert (apart <= 4e-15 * size).all() or (apart <= 1e-15 * size + steep).all()
 
 
-def test_a_parabola_s_slopes_by_hand() -> None:
+def test_a_parabola_s_slopes_by_hand():
     """For points of x^2 the slopes are the harmonic means and the ends' parabola, by hand."""
     x = np.array([0.0, 1.0, 2.0, 4.0])
     # Chords 1, 3, 6; at 1: equal widths, 2 / (1/1 + 1/3) = 1.5; at 2: weights 5 and 4,
@@ -88,7 +86,7 @@ def test_a_parabola_s_slopes_by_hand() -> None:
     assert np.allclose(Curve(x, x * x).slope(x), expected, rtol=1e-15, atol=1e-15)
 
 
-def test_ratios_and_offset_are_beside_the_table() -> None:
+def test_ratios_and_offset_are_beside_the_table():
     """A table may fall, and ratios may be negative."""
     t = TabulatedTransmission(
         [0.0, 1.0, 2.5], [4.0, 0.5, -3.1], actuator_reduction=-10.0, joint_reduction=2.0,
@@ -97,20 +95,17 @@ def test_ratios_and_offset_are_beside_the_table() -> None:
     assert t.actuator_to_joint('position', [-10.0]) == pytest.approx([0.5 / 2.0 + 0.2], rel=1e-14)
 
 
-@pytest.mark.parametrize(
-    ('actuator', 'joint', 'message'),
-    [
-        ([0.0], [0.0], 'two points or more'),
-        ([0.0, 1.0], [0.0, 1.0, 2.0], 'equal length'),
-        ([0.0, 1.0, 1.0], [0.0, 1.0, 2.0], 'first column'),
-        ([0.0, 1.0, 2.0], [0.0, 1.0, 0.5], 'second column'),
-        ([0.0, 1.0, 2.0], [0.0, 0.0, 1.0], 'second column'),
-        ([0.0, np.nan], [0.0, 1.0], 'finite'),
-        ([0.0, 1.0], [0.0, np.inf], 'finite'),
-        ([], [], 'two points or more'),
-    ],
-)
-def test_tables_that_cannot_be_used(actuator, joint, message: str) -> None:
+@pytest.mark.parametrize(('actuator', 'joint', 'message'), [
+    ([0.0], [0.0], 'two points or more'),
+    ([0.0, 1.0], [0.0, 1.0, 2.0], 'equal length'),
+    ([0.0, 1.0, 1.0], [0.0, 1.0, 2.0], 'first column'),
+    ([0.0, 1.0, 2.0], [0.0, 1.0, 0.5], 'second column'),
+    ([0.0, 1.0, 2.0], [0.0, 0.0, 1.0], 'second column'),
+    ([0.0, np.nan], [0.0, 1.0], 'finite'),
+    ([0.0, 1.0], [0.0, np.inf], 'finite'),
+    ([], [], 'two points or more'),
+])  # fmt: skip
+def test_tables_that_cannot_be_used(actuator, joint, message):
     """Finite, as long as the other, strictly monotone: a refusal says what it should be."""
     with pytest.raises(TransmissionError, match=message):
         TabulatedTransmission(actuator, joint)

