@@ -64,6 +64,48 @@ def ros1_differential(first='', second=''):
     )
 
 
+def test_a_transmission_of_ros2_control_is_read_whole():
+    """Ratios, offsets, roles, flags, interfaces and parameters arrive as written."""
+    spec = read(
+        '<joint name="j2" role="joint2"><mechanical_reduction>-4</mechanical_reduction>'
+        '<offset> -0.25 </offset></joint>',
+        '<joint name="j1" role="joint1" read_only="True"/>',
+        '<actuator name="m2" role="actuator2"><offset>1</offset></actuator>',
+        '<actuator name="m1" role="actuator1" read_only="false">'
+        '<mechanical_reduction>50</mechanical_reduction></actuator>',
+        '<param name="k">v</param>',
+        kind=DIFFERENTIAL,
+    )
+    assert spec.type == 'transmission_interface/DifferentialTransmission'
+    assert (spec.dialect, spec.block, spec.can_command) == ('ros2_control', 'hw', True)
+    assert spec.path == '/robot/ros2_control/transmission'
+    assert [(each.name, each.value) for each in spec.parameters] == [('k', 'v')]
+    assert facts(spec) == [
+        ('j1', 'joint1', 1.0, 0.0, ('position',), {'read_only', 'role'}),
+        ('j2', 'joint2', -4.0, -0.25, ('position',), {RATIO, 'offset', 'role'}),
+        ('m1', 'actuator1', 50.0, 0.0, (), {RATIO, 'read_only', 'role'}),
+        ('m2', 'actuator2', 1.0, 1.0, (), {'offset', 'role'}),
+    ]
+    flags = [each.read_only for each in (*spec.joints, *spec.actuators)]
+    assert flags == [True, False, False, False]
+    assert spec.joints[1].state_interfaces == ('position', 'velocity')
+
+
+def test_a_transmission_of_ros1_is_read_whole():
+    """Ratios of actuators and joints, offsets and interfaces arrive in role order."""
+    spec = load_clean(robot(ros1_differential())).transmission('t')
+    assert spec.type == 'transmission_interface/DifferentialTransmission'
+    assert (spec.dialect, spec.block, spec.can_command) == ('ros_control', '', True)
+    position = ('hardware_interface/PositionJointInterface',)
+    assert facts(spec) == [
+        ('j1', 'joint1', 2.0, 0.5, position, {RATIO, 'offset', 'role'}),
+        ('j2', 'joint2', 1.0, 0.0, position, {'role'}),
+        ('m1', 'actuator1', 50.0, 0.0, ('EffortJointInterface',), {RATIO, 'role'}),
+        ('m2', 'actuator2', -20.0, 0.0, (), {RATIO, 'role'}),
+    ]
+    assert spec.joints[0].parameters == spec.joints[1].parameters == spec.parameters == ()
+
+
 @pytest.mark.parametrize('package', ['', 'pr2_mechanism_model/', 'transmission_interface/'])
 @pytest.mark.parametrize('inside', [
     '<actuator name="a"/><joint name="j1"/>RATIO',
