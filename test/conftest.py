@@ -135,3 +135,18 @@ def peer(harness):
     peer = harness.Peer()
     yield peer
     peer.destroy()
+
+
+@pytest.fixture
+def start_process(harness):
+    """Start a module or a script with arguments; what is left of it ends with the test."""
+    processes = []
+
+    def start(module, *args, **how):
+        processes.append(harness.Process(module, args, **how))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.clean_up()
+        print(process.output)  # pytest shows it where the test failed

@@ -34,7 +34,7 @@ def install(tmp_path):
 
 
 @pytest.fixture
-def launch(harness, install, tmp_path):
+def launch(start_process, install, tmp_path):
     """Return a function that launches a file with arguments; the launch ends with the test."""
     # Not launch: in a checkout our own folder of that name would be found as an empty package.
     pytest.importorskip('launch_ros', reason='launch_ros is not installed (ROS has it, no wheel)')
@@ -43,13 +43,9 @@ def launch(harness, install, tmp_path):
         'transmission_bridge', **{name: run.format(each) for name, each in EXECUTABLES.items()}
     )
     prefixes = os.pathsep.join([str(tmp_path), os.environ.get('AMENT_PREFIX_PATH', '')])
-    processes = []
 
     def start(file, *arguments, **env):
         env['AMENT_PREFIX_PATH'] = prefixes
-        processes.append(harness.Process(RUN_LAUNCH, [file, *arguments], env=env))
-        return processes[-1]
+        return start_process(RUN_LAUNCH, file, *arguments, env=env)
 
-    yield start
-    for process in processes:
-        process.clean_up()
+    return start

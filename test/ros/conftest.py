@@ -75,21 +75,6 @@ def meet(harness):
 
 
 @pytest.fixture
-def start_process(harness):
-    """Start a module or a script with arguments; what is left of it ends with the test."""
-    processes = []
-
-    def start(module, *args, **how):
-        processes.append(harness.Process(module, args, **how))
-        return processes[-1]
-
-    yield start
-    for process in processes:
-        process.clean_up()
-        print(process.output)  # pytest shows it where the test failed
-
-
-@pytest.fixture
 def start(start_process):
     """Start ``python <args>``, which reads what a test says to it."""
     return lambda *args: start_process(None, *args, stdin=subprocess.PIPE)

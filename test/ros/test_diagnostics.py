@@ -72,37 +72,6 @@ def test_parts(active_bridge, diagnostics):
     assert wrist['type'] == 'transmission_interface/DifferentialTransmission'
 
 
-def test_counts(peer, active_bridge, reference, diagnostics, log):
-    """Refused messages are counted and logged by topic and reason, and change nothing."""
-    reliable = {'qos_overrides./actuator_states.subscription.reliability': 'reliable'}
-    active_bridge({**reliable, 'state_timeout': 0.0})
-    driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
-    controller, actuators = peer.publisher('joint_commands'), peer.listen('actuator_commands')
-    message = reference.Message
-    peer.exchange(driver, message(('finger',), (1.0,)), joints)
-    peer.exchange(controller, message(('finger',), (1.0,)), actuators)
-    del joints[:], actuators[:]
-    for _ in range(3):
-        peer.send(driver, message(('finger', 'winch'), (9.0,)))
-        peer.send(driver, message(('finger', 'finger'), (9.0, 9.0)))
-        peer.send(controller, message(('nobody',), (9.0,)))
-        peer.send(controller, message(('finger',), (math.inf,)))
-    for topic, reasons in (
-        ('actuator_states', ('ragged', 'duplicate_name')),
-        ('joint_commands', ('unknown_joint', 'infinite')),
-    ):
-        while diagnostics.said(topic) and diagnostics.values(topic)['rejected'] != '6':
-            pass
-        values = diagnostics.values(topic)
-        assert int(values['received']) == int(values['accepted']) + 6
-        assert [values[f'rejected {reason}'] for reason in reasons] == ['3', '3']
-        assert log('dropped', topic) == 2
-    assert log('dropped', 'nobody', 'nothing was moved') == 1
-    (state,) = peer.exchange(driver, message(('crank',), (0.0,), stamp=(2, 0)), joints)
-    assert list(state.position) == [1.0]
-    assert actuators == []
-
-
 # -- other names of topics -----------------------------------------------------------------------
 
 ROLES = ('actuator_states', 'joint_states', 'joint_commands', 'actuator_commands')

@@ -69,7 +69,7 @@ def test_cycles_leave_nothing_behind(peer, make_bridge, reference):
 
 @pytest.mark.versions
 def test_inactive_is_silent(peer, reference, active_bridge):
-    """A configured bridge that is not active neither publishes states nor passes commands on."""
+    """While a bridge is inactive, it sends nothing; its next activation starts without states."""
     node = active_bridge()
     driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
     controller, actuators = peer.publisher('joint_commands'), peer.listen('actuator_commands')
@@ -90,6 +90,9 @@ def test_inactive_is_silent(peer, reference, active_bridge):
         assert peer.state() == 'inactive'
     assert (joints, actuators) == ([], [])
     assert [each.received for each in statistics.values()] == before
+    assert peer.change_state('activate')
+    (found,) = peer.exchange(driver, reference.Message(('winch',), position=(1.0,)), joints)
+    assert {*found.names} == {'dial', 'lift'}
 
 
 BUG = 'a bug put here by the test'

@@ -123,29 +123,3 @@ def test_unknown_joints(active_bridge, peer, reference, log):
     # The last of all comes through, so that nothing is still on its way.
     peer.exchange(controller, reference.Message(('lift',), velocity=(0.1,)), actuators)
     assert 8 <= log('the robot has no joint') <= 9 * (1 + (time.monotonic() - begin) // 5.0)
-
-
-def test_zero_while_a_position_is_held(active_bridge, peer, reference):
-    """The refusal names the commands that end the hold, and after these the service succeeds."""
-    from std_srvs.srv import Trigger
-
-    active_bridge({'zero_joints': ['lift']})
-    driver, joints = peer.publisher('actuator_states'), peer.listen('joint_states')
-    state = reference.Message(('winch',), position=(1.0,))
-    peer.exchange(driver, state, joints)
-    command = reference.Message(('lift',), position=(0.1,))
-    peer.exchange(peer.publisher('joint_commands'), command, peer.listen('actuator_commands'))
-    name = '/transmission_bridge'
-    answer = peer.call(Trigger, f'{name}/zero', Trigger.Request())
-    assert not answer.success
-    for words in (
-        'lift is holding a position command',
-        *(f'"ros2 lifecycle set {name} {step}"' for step in ('deactivate', 'activate')),
-        f'"ros2 service call {name}/zero std_srvs/srv/Trigger"',
-        'start it again with -p autostart:=true',
-    ):
-        assert words in answer.message
-    for transition in ('deactivate', 'activate'):
-        assert peer.change_state(transition, name)
-    peer.exchange(driver, state, joints)
-    assert peer.call(Trigger, f'{name}/zero', Trigger.Request()).success

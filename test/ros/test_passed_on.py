@@ -231,7 +231,7 @@ def test_odd_stamps(active_bridge, reference, peer, diagnostics, log, source):
 
 
 def test_time_of_commands(active_bridge, reference, peer, log):
-    """What is too old is refused; the log says that a velocity has ended."""
+    """A command that is too old is refused; a velocity without a new one ends, with a log line."""
     node = active_bridge({'max_command_age': 5.0, 'command_timeout': 0.3})
     heard, controller = peer.listen('actuator_commands'), peer.publisher('joint_commands')
     command = reference.Message(('lift',), velocity=(1.0,), stamp=(1, 0))
@@ -241,7 +241,8 @@ def test_time_of_commands(active_bridge, reference, peer, log):
     assert heard == []
     now = peer.node.get_clock().now().seconds_nanoseconds()
     peer.exchange(controller, replace(command, stamp=now), heard)
-    peer.spin_until(lambda: log('stopped: no new velocity or effort'), 'the end of the command')
+    peer.spin_until(lambda: heard[-1].velocity.tolist() == [0.0], 'the end of the command')
+    peer.spin_until(lambda: log('stopped: no new velocity or effort'), 'the log')
 
 
 @pytest.mark.versions

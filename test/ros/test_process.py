@@ -321,11 +321,9 @@ def test_configuration_of_fast_dds(monkeypatch, tmp_path, given, version, added)
 
 
 BRIDGE, DRIVER = 'bridge_main', 'simulated_driver_main'
-LONG = 'the robot description is too long (expected at most 16777216 bytes)'
 EMPTY = "file '/dev/null' is empty: the program that writes it (xacro?) has failed"
 TIMEOUT = 'command_timeout cannot be accepted (expected -1, 0, or 0.001 to 86400'
 POSITIONS = 'zero_positions cannot be accepted (expected -1000000 to 1000000, found'
-JOINTS = 'zero_joints cannot be accepted (expected a list of texts, found [1.0])'
 WRONG = "state_timeout has the wrong type (expected a number, found '10')"
 MOTOR = "unknown actuator 'hinge_moter' (closest: 'hinge_motor'), known: hinge_motor"
 
@@ -340,20 +338,16 @@ MOTOR = "unknown actuator 'hinge_moter' (closest: 'hinge_motor'), known: hinge_m
             2,
             'error: argument --urdf: no/such.urdf: No such file or',
         ),
-        (BRIDGE, '--urdf /dev/zero', 2, f'error: argument --urdf: /dev/zero: {LONG}\n'),
         (DRIVER, '--urdf /dev/null', 2, f'error: argument --urdf: /dev/null: {EMPTY}\n'),
-        (DRIVER, '--speed 3', 2, "error: unknown option '--speed'\n"),
         (BRIDGE, '--exeutor=auto', 2, "unknown option '--exeutor' (closest: '--executor')\n"),
         (DRIVER, f'--urdf {URDF} --ros-args -p actuators:=[hinge_moter]', 1, MOTOR),
         (DRIVER, '--ros-args -p robot_description:=<robot', 1, 'line 1'),
         (DRIVER, '--ros-args -p rate:=fast', 1, 'rate has the wrong type (expected a number'),
-        (DRIVER, '--ros-args -p rate:=0.0', 1, 'rate'),
         (DRIVER, '--ros-args --log-level loud', 1, 'loud'),
         (DRIVER, '--ros-args --unknown', 1, '--unknown'),
         (BRIDGE, '--ros-args --params-file no/such.yaml', 1, 'no/such.yaml'),
         (BRIDGE, '--ros-args -p command_timeout:=1e300', 1, TIMEOUT),
         (BRIDGE, '--ros-args -p zero_positions:=[.nan]', 1, POSITIONS),
-        (BRIDGE, '--ros-args -p zero_joints:=[1.0]', 1, JOINTS),
         (BRIDGE, "--ros-args -p state_timeout:='10'", 1, WRONG),
     ],
 )
@@ -385,7 +379,7 @@ os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
 """
 
 
-@pytest.mark.parametrize('closed', ['0', '12', '012'])
+@pytest.mark.parametrize('closed', ['0', '012'])
 def test_bridge_runs_without_standard_streams(start, peer, executor, closed):
     """The bridge works and ends properly whichever of its standard streams are closed."""
     from sensor_msgs.msg import JointState

@@ -15,22 +15,6 @@ pytest.importorskip('rclpy', reason='rclpy is not installed')
 pytestmark = pytest.mark.ros
 
 
-def test_use_sim_time_is_fixed_at_start(peer, active_bridge):
-    """Setting it is refused with a reason, and the clock stays."""
-    node = active_bridge({'use_sim_time': True})
-    for result in (
-        *peer.set_each_parameter({'use_sim_time': False}),
-        peer.set_parameters({'use_sim_time': False}),
-    ):
-        assert not result.successful
-        assert 'read-only' in result.reason
-        assert 'use_sim_time' in result.reason
-    assert node.get_clock().ros_time_is_active
-    described = peer.describe(['use_sim_time'])['use_sim_time']
-    assert described.read_only
-    assert 'fixed' in described.description
-
-
 def test_a_clock_that_jumps(peer, active_bridge, reference):
     """States grow stale by simulated time, and are forgotten when it goes backwards."""
     from rosgraph_msgs.msg import Clock

@@ -58,8 +58,8 @@ def robot(peer, reference):
     return Robot(peer, reference)
 
 
-def test_joints_are_where_they_are_wanted(peer, active_bridge, reference, robot):
-    """All with an offset at zero by default, else those of the parameters; others stay."""
+def test_joints_are_at_zero(active_bridge, reference, robot):
+    """All joints with an offset are at zero by default, the others stay."""
     active_bridge()
     before = robot.feed()
     response = robot.zero()
@@ -68,20 +68,6 @@ def test_joints_are_where_they_are_wanted(peer, active_bridge, reference, robot)
     assert after.pop('finger') == before['finger'] == 0.6
     assert set(after) == set(reference.JOINTS) - {'finger'}
     assert list(after.values()) == pytest.approx([0.0] * 6, abs=1e-12)
-    # The offsets survive cleanup and configure, as parameters do that were set.
-    before = peer.parameters([LIFT, ROLL, PITCH])
-    for transition in ('deactivate', 'cleanup', 'configure', 'activate'):
-        assert peer.change_state(transition)
-    assert peer.parameters([LIFT, ROLL, PITCH]) == before
-    assert peer.set_parameters({'zero_joints': ['lift'], 'zero_positions': [2.0]}).successful
-    robot.feed()
-    response = robot.zero()
-    assert response.success, response.message
-    after = peer.parameters([LIFT, ROLL, PITCH])
-    assert robot.feed()['lift'] == pytest.approx(2.0, abs=1e-12)
-    assert {**after, LIFT: 0.0} == {**before, LIFT: 0.0}
-    assert response.message.count('offset') == 1
-    assert f'lift: offset {before[LIFT]!r} -> {after[LIFT]!r}' in response.message
 
 
 def test_an_unknown_turn_is_settled_without_an_offset(peer, active_bridge, robot):
@@ -139,16 +125,18 @@ def test_refusals(peer, make_bridge, reference, harness, robot, monkeypatch, log
 def test_lists_of_integers_and_of_nothing(peer, active_bridge, robot):
     """Integers are positions; an empty list, which comes without a type, empties both lists."""
     active_bridge({'zero_joints': ['lift', 'roll']})
-    robot.feed()
+    before = robot.feed()
     assert peer.set_parameters({'zero_positions': [2, -1]}).successful
-    assert robot.zero().success
-    assert robot.feed() == pytest.approx(robot.feed() | {'lift': 2.0, 'roll': -1.0}, abs=1e-12)
-    for name in ('zero_positions', 'zero_joints'):
+    response = robot.zero()
+    assert response.success, response.message
+    assert response.message.count('offset') == 2
+    assert f'lift: offset 0.3 -> {peer.parameters([LIFT])[LIFT]!r}' in response.message
+    assert robot.feed() == pytest.approx(before | {'lift': 2.0, 'roll': -1.0}, abs=1e-12)
+    for name, values in (('zero_positions', [2.0, -1.0]), ('zero_joints', ['lift', 'roll'])):
         (result,) = peer.set_each_parameter({name: None})
         assert (result.successful, 'empty list' in result.reason) == (False, True)
-    # As ros2 param set sends it: a list of bools.
-    for name, before in (('zero_positions', [2.0, -1.0]), ('zero_joints', ['lift', 'roll'])):
-        assert peer.parameters([name]) == {name: before}
+        assert peer.parameters([name]) == {name: values}
+        # As ros2 param set sends it: a list of bools.
         (result,) = peer.set_each_parameter({name: []})
         assert result.successful, result.reason
         assert peer.parameters([name]) == {name: []}
@@ -197,28 +185,38 @@ def test_numbers_are_set_together_or_not_at_all(peer, active_bridge, harness, ro
 
 
 def test_numbers_are_set_at_rest(peer, active_bridge, harness, reference, robot):
-    """Not while a joint of their transmission holds a position or moves; others do not matter."""
-    active_bridge()
+    """
+    Not while a joint of their transmission holds a position or moves; others do not matter.
+
+    The refusal names the commands that end the hold, and after these both services succeed.
+    """
+    active_bridge({'zero_joints': ['lift']})
     robot.feed()
     command = reference.Message(('lift',), position=(0.1,))
     peer.exchange(peer.publisher('joint_commands'), command, peer.listen('actuator_commands'))
     robot.feed(velocity=(0.0, 0.5, 0.0, 0.0, 0.0, 0.0))
     before = peer.parameters([LIFT, ROLL])
-    for number, words in (
-        (
-            LIFT,
-            ('lift is holding a position command', '"ros2 lifecycle set /transmission_bridge '),
-        ),
-        (ROLL, ('is moving at ', 'more than zero_max_velocity (0.01)')),
-    ):
-        result = robot.store(
-            harness, **{number: 1.0, 'transmissions.arm.joints.elbow.offset': 1.0}
-        )
-        assert not result.successful
-        assert all(word in result.reason for word in words)
+    elbow = {'transmissions.arm.joints.elbow.offset': 1.0}
+    name = '/transmission_bridge'
+    words = (
+        'lift is holding a position command',
+        *(f'"ros2 lifecycle set {name} {step}"' for step in ('deactivate', 'activate')),
+        'start it again with -p autostart:=true',
+    )
+    moving = robot.store(harness, **{ROLL: 1.0}, **elbow)
+    assert (moving.successful, 'is moving at ' in moving.reason) == (False, True)
+    held, zero = robot.store(harness, **{LIFT: 1.0}, **elbow), robot.zero()
+    assert (held.successful, zero.success) == (False, False)
+    for service, message in (('store_numbers rcl_', held.reason), ('zero std_', zero.message)):
+        for each in (*words, f'"ros2 service call {name}/{service}'):
+            assert each in message
     assert peer.parameters([LIFT, ROLL]) == before
-    result = robot.store(harness, **{'transmissions.arm.joints.elbow.offset': 1.0})
-    assert result.successful, result.reason
+    assert robot.store(harness, **elbow).successful
+    for transition in ('deactivate', 'activate'):
+        assert peer.change_state(transition)
+    robot.feed()
+    assert robot.zero().success
+    assert robot.store(harness, **{LIFT: 1.0}).successful
 
 
 # -- the file that keeps them ---------------------------------------------------------------------
@@ -235,6 +233,7 @@ def restart(live, harness, reference, path):
     """Return a function that starts a bridge with the file; its process, its peer, its robot."""
 
     def start(**values):
+        values |= harness.PATIENT
         process, peer = live(tuned_file=path, how={'env': harness.KILLED}, **values)
         robot = Robot(peer, reference)
         robot.feed()
@@ -243,73 +242,46 @@ def restart(live, harness, reference, path):
     return start
 
 
-def test_offsets_survive_a_restart(restart, harness, reference):
-    """Offsets of ~/zero survive a killed process, unless a file or another URDF overrides them."""
-    process, peer, robot = restart()
-    assert robot.zero().success
-    offsets = peer.parameters([LIFT, ROLL, PITCH])
-    assert offsets[LIFT] != 0.3
-    process.stop(signal.SIGKILL)
-    process, peer, robot = restart(**{ROLL: 0.75})
-    assert peer.parameters([LIFT, ROLL, PITCH]) == {**offsets, ROLL: 0.75}
-    answer = robot.zero()
-    assert 'at the next start the parameter file overrides it for' in answer.message
-    assert ROLL in answer.message
-    process.ends_well()
-    changed = reference.URDF.replace('<offset>0.3</offset>', '<offset>0.625</offset>')
-    process, peer, _ = restart(urdf=changed)
-    process.wait_for(f'{offsets[LIFT]!r} replaced 0.3, but the URDF now has 0.625')
-    assert peer.parameters([LIFT]) == {LIFT: 0.625}
-    harness.Diagnostics(peer).said('life cycle', 'but the URDF now has 0.625', level=b'\x02')
-    process.ends_well()
+def test_numbers_survive_a_restart(restart, harness, reference, path):
+    """
+    Numbers of both services survive a killed process, with those on which they depend.
 
-
-def test_direction_survives_a_restart(restart, path):
-    """~/zero also keeps a reduction that was reversed live, and returns what is stored."""
+    A parameter file or another URDF overrides them; rejected numbers are an error.
+    """
     process, peer, robot = restart()
-    ratio = peer.parameters([RATIO])[RATIO]
-    reverse = {RATIO: -ratio, 'zero_joints': ['lift'], 'zero_positions': [0.5]}
+    reverse = {RATIO: 4.0, 'zero_joints': ['lift'], 'zero_positions': [0.5]}
     assert peer.set_parameters(reverse).successful
-    answer = robot.zero()
-    assert f'stored in {str(path)!r} together with' in answer.message
-    assert f'{RATIO.removeprefix("transmissions.")} {-ratio!r} (URDF {ratio!r})' in answer.message
-    kept = peer.parameters([LIFT, RATIO])
-    process.stop(signal.SIGKILL)
-    process, peer, _ = restart()
-    process.wait_for('numbers of tuned_file differ from the URDF')
-    assert peer.parameters([LIFT, RATIO]) == kept
-    process.ends_well()
-    process, peer, robot = restart(**{RATIO: ratio})
-    process.wait_for(f"the numbers of 'hoist' are rejected: '{RATIO}' is {-ratio!r}")
-    assert peer.parameters([LIFT, RATIO]) == {LIFT: 0.3, RATIO: ratio}
-    assert peer.set_parameters(reverse).successful
-    answer = robot.zero()
-    assert not answer.success
-    assert f'tuned_file cannot keep the numbers, which depend on {RATIO}' in answer.message
-    process.ends_well()
-
-
-def test_stored_numbers_survive_a_restart(restart, harness, path):
-    """A reduction and an offset of ~/store_numbers are active after a restart."""
-    process, peer, robot = restart()
-    numbers = {RATIO: -5.0, LIFT: 1.0}
-    result = robot.store(harness, **numbers)
-    assert result.successful, result.reason
+    message = robot.zero().message
+    assert f'stored in {str(path)!r} together with' in message
+    assert f'{RATIO.removeprefix("transmissions.")} 4.0 (URDF -4.0)' in message
+    result = robot.store(harness, **{ROLL: 0.5, PITCH: 0.25})
     assert f'stored in {str(path)!r} together with' in result.reason
-    lift = robot.feed()['lift']
+    numbers, lift = peer.parameters([RATIO, LIFT, ROLL, PITCH]), robot.feed()['lift']
     process.stop(signal.SIGKILL)
-    process, peer, robot = restart()
-    assert peer.parameters(numbers) == numbers
-    assert robot.feed()['lift'] == lift == pytest.approx(1.0 - 0.4 / 5.0, abs=1e-12)
+
+    process, peer, robot = restart(**{ROLL: 0.75})
+    process.wait_for('numbers of tuned_file differ from the URDF')
+    assert peer.parameters(numbers) == {**numbers, ROLL: 0.75}
+    assert robot.feed()['lift'] == lift == pytest.approx(0.5, abs=1e-12)
+    result = robot.store(harness, **{ROLL: 1.0})
+    assert f'at the next start the parameter file overrides it for {ROLL!r}' in result.reason
     process.ends_well()
-    # The parameter file would override the reduction at the next start, and reject the file.
-    process, peer, robot = restart(**{RATIO: -5.0})
+
+    changed = reference.URDF.replace('<offset>-0.2</offset>', '<offset>0.625</offset>')
+    process, peer, robot = restart(urdf=changed, **{RATIO: -4.0})
+    process.wait_for(f"the numbers of 'hoist' are rejected: '{RATIO}' is 4.0")
+    process.wait_for('0.25 replaced -0.2, but the URDF now has 0.625')
+    assert peer.parameters(numbers) == {RATIO: -4.0, LIFT: 0.3, ROLL: 0.1, PITCH: 0.625}
+    harness.Diagnostics(peer).said('life cycle', 'but the URDF now has 0.625', level=b'\x02')
+    # The parameter file would override the ratio at the next start, and reject the file.
     before = path.read_bytes()
-    result = robot.store(harness, **{RATIO: -6.0})
-    assert not result.successful
-    assert f'depend on {RATIO}: -6.0, but -5.0 in the parameter file' in result.reason
-    assert peer.parameters(numbers) == numbers
+    assert peer.set_parameters(reverse).successful
+    answer, result = robot.zero(), robot.store(harness, **{RATIO: -6.0})
+    assert (answer.success, result.successful) == (False, False)
+    assert f'tuned_file cannot keep the numbers, which depend on {RATIO}' in answer.message
+    assert f'depend on {RATIO}: -6.0, but -4.0 in the parameter file' in result.reason
     assert path.read_bytes() == before
+    assert peer.parameters([RATIO, LIFT]) == {RATIO: 4.0, LIFT: 0.3}
     process.ends_well()
 
 
