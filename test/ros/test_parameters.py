@@ -113,21 +113,6 @@ def test_bad_value(peer, active_bridge, lift_of, values, words):
     assert not node.get_clock().ros_time_is_active
 
 
-def test_tuning_under_load(peer, active_bridge, reference):
-    """A number that reverses a commanded joint is refused until the node was deactivated."""
-    active_bridge()
-    commands, publisher = peer.listen('actuator_commands'), peer.publisher('joint_commands')
-    command = reference.Message(('lift',), velocity=(1.0,))
-    (before,) = peer.exchange(publisher, command, commands)
-    result = peer.set_parameters({LIFT: 4.0})
-    assert (result.successful, 'in the opposite direction' in result.reason) == (False, True)
-    for transition in ('deactivate', 'activate'):
-        assert peer.change_state(transition)
-    assert peer.set_parameters({LIFT: 4.0}).successful
-    (after,) = peer.exchange(publisher, command, commands)
-    assert after.velocity.tolist() == [4.0] == [-before.velocity[0]]
-
-
 SLIDE = """
     <joint name="slide"><command_interface name="position"/></joint>
     <transmission name="rail">

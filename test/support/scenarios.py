@@ -4,7 +4,9 @@
 """
 Scenarios as data: what happens to a bridge, and what the drivers and listeners are sent.
 
-``test/bridge/test_scenarios.py`` runs them without a node.
+One table, three runners: ``test/bridge/test_scenarios.py`` runs all without a node,
+``test/ros/test_scenarios.py`` those with ``nodes`` by a node in the test's own process, and those
+with ``processes`` by a process over DDS.
 
 Numbers are given by mode and name: ``{'velocity': {'m0': 1.0}}``; what goes to a plain array is a
 list by its topic: ``{'actuator_velocity_commands': [1.0, 0.0]}``.
@@ -103,6 +105,7 @@ class Scenario:
     :param says: The behaviour in one sentence.
     :param robot: The description.
     :param options: Parameters of the bridge.
+    :param runners: ``nodes``: also by a node; ``processes``: by a node, and over DDS.
     """
 
     name: str
@@ -110,6 +113,7 @@ class Scenario:
     robot: str
     steps: Sequence[Step]
     options: Mapping[str, Any] = field(default_factory=dict)
+    runners: str = ''
 
 
 # fmt: off
@@ -123,6 +127,7 @@ SCENARIOS = (
             Command({'position': {'j0': 0.5, 'j1': 0.25}}, {'position': {'m0': 0.75, 'm1': 0.25}}),
             Command({'effort': {'j0': 3.0, 'j1': 1.0}}, {'effort': {'m0': 2.0, 'm1': 1.0}}),
         ),
+        runners='processes',
     ),
     Scenario(
         'a velocity ends',
@@ -133,6 +138,7 @@ SCENARIOS = (
             Wait(TICK, {'velocity': {'m0': 0.0}}),
             Wait(5.0),
         ),
+        runners='processes',
     ),
     Scenario(
         'half a wrist',
@@ -142,6 +148,7 @@ SCENARIOS = (
             State({'position': {'m0': 0.5, 'm1': 0.25}}),
             Command({'position': {'j0': 0.5}}, {'position': {'m0': 0.625, 'm1': 0.375}}),
         ),
+        runners='processes',
     ),
     Scenario(
         'the partner that is repeated goes on',
@@ -165,6 +172,7 @@ SCENARIOS = (
             Wait(0.75, {'velocity': {'m0': 0.0}, 'actuator_velocity_commands': [0.0, 0.0]}),
         ),
         {'command_actuators': ('m0', 'm1')},
+        runners='nodes',
     ),
     Scenario(
         'a velocity limit',
@@ -176,6 +184,7 @@ SCENARIOS = (
             Tune({'t1.actuators.m1.limit.velocity': 5.0}),
             Command({'velocity': {'j1': 7.0}}, {'velocity': {'m1': 5.0}}),
         ),
+        runners='nodes',
     ),
     Scenario(
         'steps',
@@ -186,6 +195,7 @@ SCENARIOS = (
             Command({'position': {'j0': 3.0}}, {'position': {'m0': 3.0}}),
         ),
         {'max_step': 'reject', 'limits': 'off'},
+        runners='nodes',
     ),
     Scenario(
         'deactivation',
@@ -196,9 +206,10 @@ SCENARIOS = (
             Deactivate({'velocity': {'m2': 0.0}}),
             Command({'position': {'j0': 0.1}}, 'partial'),
         ),
+        runners='nodes',
     ),
 
-    # -- tuning while joints are commanded --------------------------------------------------------
+    # -- of the node: tuning while joints are commanded -------------------------------------------
     Scenario(
         'tuning under load',
         'A change that reverses a commanded joint is refused until its command is forgotten.',
@@ -212,6 +223,7 @@ SCENARIOS = (
             Command({'velocity': {'j1': 1.0}}, {'velocity': {'m1': -1.0}}),
         ),
         {'command_timeout': 0.0},
+        runners='nodes',
     ),
 )
 # fmt: on
