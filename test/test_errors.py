@@ -54,18 +54,15 @@ def test_shortened():
 JOINTS = ('shoulder_pan', 'shoulder_lift', 'elbow', 'wrist_pitch', 'wrist_roll', 'j1', 'j2')
 
 
-@pytest.mark.parametrize(
-    ('name', 'found'),
-    [
-        ('wrist_rol', " (closest: 'wrist_roll')"),
-        ('ELBOW', " (closest: 'elbow')"),
-        ('elbwo', " (closest: 'elbow')"),
-        ('arm_elbow_joint', " (closest: 'elbow')"),
-        ('shoulder', " (closest: 'shoulder_pan', 'shoulder_lift')"),
-        ('gripper', ''),
-        ('', ''),
-    ],
-)
+@pytest.mark.parametrize(('name', 'found'), [
+    ('wrist_rol', " (closest: 'wrist_roll')"),
+    ('ELBOW', " (closest: 'elbow')"),
+    ('elbwo', " (closest: 'elbow')"),
+    ('arm_elbow_joint', " (closest: 'elbow')"),
+    ('shoulder', " (closest: 'shoulder_pan', 'shoulder_lift')"),
+    ('gripper', ''),
+    ('', ''),
+])  # fmt: skip
 def test_closest(name, found):
     """The hint for a mistyped name lists the closest names, if any are close."""
     assert closest(name, JOINTS) == found
@@ -77,19 +74,16 @@ def test_counted():
     assert [counted(n, 'joint') for n in (0, 1, 2)] == ['0 joints', '1 joint', '2 joints']
 
 
-@pytest.mark.parametrize(
-    ('words', 'found'),
-    [
-        ('a.urdf --executor auto -h', ''),
-        ('--exectuor auto', "unknown option '--exectuor' (closest: '--executor')"),
-        ('a.urdf -x --exectuor=auto', "unknown option '-x'"),
-        # Two hyphens are no likeness.
-        ('--zq', "unknown option '--zq'"),
-        # Values: a negative number, a text with a blank, and what follows a lone --.
-        ('-1.5 -', ''),
-        ('-- --exectuor', ''),
-    ],
-)
+@pytest.mark.parametrize(('words', 'found'), [
+    ('a.urdf --executor auto -h', ''),
+    ('--exectuor auto', "unknown option '--exectuor' (closest: '--executor')"),
+    ('a.urdf -x --exectuor=auto', "unknown option '-x'"),
+    # Two hyphens are no likeness.
+    ('--zq', "unknown option '--zq'"),
+    # Values: a negative number, a text with a blank, and what follows a lone --.
+    ('-1.5 -', ''),
+    ('-- --exectuor', ''),
+])  # fmt: skip
 def test_unknown_options(words, found):
     """The first one is named with the closest that exist."""
     parser = argparse.ArgumentParser()
@@ -128,15 +122,12 @@ def test_clipped(text, most):
         assert result == text
 
 
-@pytest.mark.parametrize(
-    'make',
-    [
-        lambda text: Finding('error', f"joint '{text}'", path=text, expected=text, found=text),
-        lambda text: DescriptionError(f"joint '{text}'", path=text, expected=text, found=text),
-        lambda text: TransmissionError(f"joint '{text}'", transmission=text, found=text),
-        lambda text: UnknownNameError('joint', text, (text, text)),
-    ],
-)
+@pytest.mark.parametrize('make', [
+    lambda text: Finding('error', f"joint '{text}'", path=text, expected=text, found=text),
+    lambda text: DescriptionError(f"joint '{text}'", path=text, expected=text, found=text),
+    lambda text: TransmissionError(f"joint '{text}'", transmission=text, found=text),
+    lambda text: UnknownNameError('joint', text, (text, text)),
+])  # fmt: skip
 @given(text=TEXTS)
 @example(text=FORGED)
 def test_no_name_forges_a_line(make, text):

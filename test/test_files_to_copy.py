@@ -14,11 +14,7 @@ import pytest
 
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.description import load_description
-from transmission_bridge.interfaces import (
-    ACTUATOR_TO_JOINT,
-    interfaces_of,
-    JOINT_TO_ACTUATOR,
-)
+from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, interfaces_of, JOINT_TO_ACTUATOR
 from transmission_bridge.resources import resource
 from transmission_bridge.transmissions import RobotTransmissions
 

@@ -103,16 +103,13 @@ SLOW = {'numpy', 'lxml', 'rclpy', 'transmission_bridge.transmissions'}
 DEVICE = 'transmission_bridge.kinematics.JointDevice'
 
 
-@pytest.mark.parametrize(
-    ('program', 'needed'),
-    [
-        ('import transmission_bridge', None),
-        ('from transmission_bridge.ros import bridge_main', None),
-        ('from transmission_bridge.tools import main', None),
-        ('import transmission_bridge\ntransmission_bridge.RobotTransmissions', 'numpy'),
-        (f'import transmission_bridge\n{DEVICE}', 'transmission_bridge.transmissions'),
-    ],
-)
+@pytest.mark.parametrize(('program', 'needed'), [
+    ('import transmission_bridge', None),
+    ('from transmission_bridge.ros import bridge_main', None),
+    ('from transmission_bridge.tools import main', None),
+    ('import transmission_bridge\ntransmission_bridge.RobotTransmissions', 'numpy'),
+    (f'import transmission_bridge\n{DEVICE}', 'transmission_bridge.transmissions'),
+])  # fmt: skip
 def test_nothing_slow_is_imported_before_it_is_needed(program, needed):
     """Neither the package nor the programs import before main() what takes them a while."""
     code = f'import sys\n{program}\nprint(*sys.modules)'

@@ -59,11 +59,13 @@ def test_python_runs(name, run_python):
 
 
 @pytest.mark.parametrize('name', DOCUMENTS)
-def test_xml_is_well_formed(name):
-    """Each snippet is one element."""
+def test_xml_and_python_are_well_formed(name):
+    """Each snippet of XML is one element, and each file of Python compiles."""
     for block in DOCUMENTS[name].blocks:
         if block.language == 'xml':
             ElementTree.fromstring(block.text)
+        if block.file.endswith('.py'):
+            compile(block.text, block.file, 'exec')
 
 
 def test_the_parameter_file_of_tune_tunes_the_example_robot():
@@ -71,9 +73,8 @@ def test_the_parameter_file_of_tune_tunes_the_example_robot():
     yaml = pytest.importorskip('yaml', reason='PyYAML is not installed')
     parameters = yaml.safe_load(DOCUMENTS['tune.md'].files['tuned.yaml'])
     robot = RobotTransmissions(load_description(ROOT / 'urdf' / 'arm.urdf'))
-    tuned = robot.with_parameters(
-        parameters['/transmission_bridge']['ros__parameters']['transmissions']
-    )
+    parameters = parameters['/transmission_bridge']['ros__parameters']
+    tuned = robot.with_parameters(parameters['transmissions'])
     assert tuned.transmissions['wrist_transmission'].joint_offset[1] == -0.195
 
 
@@ -194,11 +195,3 @@ def test_the_readme_is_short():
     text = DOCUMENTS['README.md'].text
     assert len(text.split()) <= 750
     assert len(text.splitlines()) <= 90
-
-
-@pytest.mark.parametrize('name', DOCUMENTS)
-def test_python_files_compile(name):
-    """Also those that need a library that is not installed here."""
-    for block in DOCUMENTS[name].blocks:
-        if block.file.endswith('.py'):
-            compile(block.text, block.file, 'exec')

@@ -36,8 +36,7 @@ def test_every_driver_has_a_transmission_and_a_table():
 
 
 @pytest.mark.parametrize(
-    ('transmission', 'table'),
-    [pytest.param(*each, id=name) for name, *each in DRIVERS],
+    ('transmission', 'table'), [pytest.param(*each, id=name) for name, *each in DRIVERS]
 )
 def test_a_driver_is_given_the_numbers_that_one_finds_by_hand(transmission, table):
     """Position, velocity and effort by hand, as printed, and as the bridge maps them."""

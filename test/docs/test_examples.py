@@ -22,21 +22,17 @@ from state_paths import state_path
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.driver_units import DriverUnits
 from transmission_bridge.messages.joint_state import LayoutTable
-from transmission_bridge.tools.calibration.lerobot import read_lerobot
 
 FIRST = DOCUMENTS['first_robot.md']
 MY_ROBOT, ARM = ROOT / 'examples' / 'my_robot', ROOT / 'examples' / 'servo_arm'
 LICENCE = ('Copyright 2026 The transmission_bridge authors', 'SPDX-License-Identifier: Apache-2.0')
 
 
-@pytest.mark.parametrize(
-    ('path', 'header'),
-    [
-        ('my_robot/my_robot/driver.py', '# {}\n#\n# {}\n'),
-        ('my_robot/launch/my_robot.launch.py', '# {}\n#\n# {}\n'),
-        ('my_robot/urdf/my_robot.urdf', '<!-- {} -->\n<!-- {} -->\n'),
-    ],
-)
+@pytest.mark.parametrize(('path', 'header'), [
+    ('my_robot/my_robot/driver.py', '# {}\n#\n# {}\n'),
+    ('my_robot/launch/my_robot.launch.py', '# {}\n#\n# {}\n'),
+    ('my_robot/urdf/my_robot.urdf', '<!-- {} -->\n<!-- {} -->\n'),
+])  # fmt: skip
 def test_a_file_is_that_of_the_document(path, header):
     """They have one text, except for the licence."""
     file = ROOT / 'examples' / path
@@ -166,21 +162,6 @@ def test_servos_read_what_the_comments_say_at_joint_zero():
     np.testing.assert_allclose(ticks, AT_ZERO, rtol=1e-12)
     signs = dict(zip(ROBOT.joint_names, np.sign(np.diag(ROBOT.jacobian(ticks))), strict=True))
     assert signs == {**dict.fromkeys(ROBOT.joint_names, 1.0), 'shoulder_lift': -1.0}
-
-
-def test_the_offsets_follow_from_the_file_of_lerobot():
-    """By the formula of the README, to a tick; the roll was not swept."""
-    ranges = read_lerobot((ARM / 'lerobot.json').read_bytes(), 'lerobot.json')
-    assert [*ranges] == [*ROBOT.joint_names]
-    assert [each.id for each in ranges.values()] == [1, 2, 3, 4, 5, 6]
-    rolled = ranges.pop('wrist_roll')
-    assert (rolled.range_min, rolled.range_max) == (0, TURN - 1)
-    for joint, each in ranges.items():
-        spec = ROBOT.description.transmission(f'{joint}_transmission').joints[0]
-        limits = ROBOT.description.joint(joint).limits
-        middle = (each.range_min + each.range_max) / 2 / TURN * math.tau
-        offset = (limits.lower + limits.upper) / 2 - middle / spec.mechanical_reduction
-        assert abs(offset - spec.offset) < math.tau / TURN
 
 
 def test_the_command_of_the_document_finds_the_offsets_from_the_file_of_lerobot(tmp_path):

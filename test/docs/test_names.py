@@ -46,14 +46,7 @@ FOREIGN_NAMES = {
 }  # fmt: skip
 
 #: Nodes and topics of others, and folders.
-FOREIGN_TOPICS = {
-    '/controller_manager',
-    '/robot_joint_commands',
-    '/dev/shm',
-    '/tmp',
-    '/etc',
-    '/proc',
-}
+THEIR_PATHS = {'/controller_manager', '/robot_joint_commands', '/dev/shm', '/tmp', '/etc', '/proc'}
 
 #: How names of an example robot with two arms begin.
 SIDES = ('left_', 'right_')
@@ -184,7 +177,7 @@ def find_unknown_parameters(span):
 def find_unknown_topics(span):
     """Return the topic or service that a span is, if no node has it."""
     is_of_an_arm = span.startswith(('/left/', '/right/')) and 'controller' in span
-    if not re.fullmatch(r'[~/][a-z_/]+', span) or span in FOREIGN_TOPICS or is_of_an_arm:
+    if not re.fullmatch(r'[~/][a-z_/]+', span) or span in THEIR_PATHS or is_of_an_arm:
         return []
     policy = resource('config', 'sros2', 'transmission_bridge.policy.xml').read_text('utf-8')
     known = {*TOPICS, *re.findall(r'>([~\w/]+)<', policy)}
@@ -224,24 +217,21 @@ def test_the_names_of_a_document_exist(name):
     assert unknown == []
 
 
-@pytest.mark.parametrize(
-    ('check', 'span'),
-    [
-        (find_unknown_options, 'transmission_bridge check --ouptut x'),
-        (find_unknown_options, 'watch --store'),
-        (find_unknown_options, '--name-space left'),
-        (find_unknown_attributes, 'RobotTransmissions.with_parameter'),
-        (find_unknown_attributes, 'tb.load_descriptions'),
-        (find_unknown_attributes, 'transmission_bridge.kinematics.JointDevices'),
-        (find_unknown_attributes, 'JointDevice.from_urdf'),
-        (find_unknown_parameters, 'transmissions.wrist.joint.roll.offset'),
-        (find_unknown_parameters, 'transmissions..offset'),
-        (find_unknown_topics, '/joint_comands'),
-        (find_unknown_topics, '~/zeros'),
-        (find_unknown_words, 'state_timeouts'),
-        (find_unknown_words, 'tunning_guard:=false'),
-    ],
-)
+@pytest.mark.parametrize(('check', 'span'), [
+    (find_unknown_options, 'transmission_bridge check --ouptut x'),
+    (find_unknown_options, 'watch --store'),
+    (find_unknown_options, '--name-space left'),
+    (find_unknown_attributes, 'RobotTransmissions.with_parameter'),
+    (find_unknown_attributes, 'tb.load_descriptions'),
+    (find_unknown_attributes, 'transmission_bridge.kinematics.JointDevices'),
+    (find_unknown_attributes, 'JointDevice.from_urdf'),
+    (find_unknown_parameters, 'transmissions.wrist.joint.roll.offset'),
+    (find_unknown_parameters, 'transmissions..offset'),
+    (find_unknown_topics, '/joint_comands'),
+    (find_unknown_topics, '~/zeros'),
+    (find_unknown_words, 'state_timeouts'),
+    (find_unknown_words, 'tunning_guard:=false'),
+])  # fmt: skip
 def test_a_wrong_name_is_found(check, span):
     """The checks are not blind."""
     assert check(span) != []

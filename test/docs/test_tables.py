@@ -158,11 +158,7 @@ SOMETIMES = {
 }
 
 #: Everything that is optional, switched on.
-OPTIONAL = {
-    'autostart': 'true',
-    'command_joints': '[hinge]',
-    'command_actuators': '[hinge_motor]',
-}
+OPTIONAL = {'autostart': 'true', 'command_joints': '[hinge]', 'command_actuators': '[hinge_motor]'}
 
 
 def used_by_the_node(peer):

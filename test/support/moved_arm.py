@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import math
 
 import numpy as np
+from zoo.elements import ankle, ratio, transmission, urdf
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import TransmissionBridgeError
@@ -21,100 +22,35 @@ TICKS, MISS = 4096, math.radians(2.0)
 _STEP = 2.0 * math.pi / TICKS
 
 
-def joint(name, kind='revolute', lower=-1.5, upper=1.5):
-    """Return a joint of the tree."""
-    return (
-        f'<link name="{name}_l"/><joint name="{name}" type="{kind}"><parent link="base"/>'
-        f'<child link="{name}_l"/><axis xyz="0 0 1"/>'
-        f'<limit lower="{lower}" upper="{upper}" velocity="5" effort="5"/></joint>'
-    )
+def stops(lower=-1.5, upper=1.5):
+    """Return type and limits of a joint of :func:`urdf`."""
+    return f'revolute lower="{lower}" upper="{upper}" velocity="5" effort="5"'
 
 
 def servo(name, reduction=1.0):
     """Return a servo at a joint."""
-    return (
-        f'<transmission name="{name}_drive"><plugin>transmission_interface/SimpleTransmission'
-        f'</plugin><actuator name="{name}_motor" role="actuator1"/><joint name="{name}" '
-        f'role="joint1"><mechanical_reduction>{reduction}</mechanical_reduction></joint>'
-        '</transmission>'
-    )
+    return transmission(f'{name}_drive', 'Simple', {name: ratio(reduction)}, [f'{name}_motor'])
 
 
 def pair(plugin, name, joints, reductions):
     """Return a transmission of two motors and two joints."""
-    motors = ''.join(
-        f'<actuator name="{name}_{n}" role="actuator{n}"><mechanical_reduction>{each}'
-        '</mechanical_reduction></actuator>'
-        for n, each in enumerate(reductions, 1)
-    )
-    ends = ''.join(f'<joint name="{each}" role="joint{n}"/>' for n, each in enumerate(joints, 1))
-    return (
-        f'<transmission name="{name}"><plugin>transmission_interface/'
-        f'{plugin}Transmission</plugin>{motors}{ends}</transmission>'
-    )
+    motors = {f'{name}_{n}': ratio(each) for n, each in enumerate(reductions, 1)}
+    return transmission(name, plugin, joints, motors)
 
-
-ANKLE_TRANSMISSION = """<transmission name="ankle">
-<plugin>transmission_bridge/ParallelAnkleTransmission</plugin>
-<joint name="pitch" role="joint1">
-<param name="lower">-0.9</param><param name="upper">0.6</param></joint>
-<joint name="roll" role="joint2">
-<param name="lower">-0.4</param><param name="upper">0.4</param></joint>
-<actuator name="left" role="actuator1"><param name="motor_position">0 0.05 0.24</param>
-<param name="crank_radius">0.05</param><param name="rod_length">0.24</param>
-<param name="foot_attachment">0.05 0.05 0</param></actuator>
-<actuator name="right" role="actuator2"><param name="motor_position">0 -0.05 0.15</param>
-<param name="crank_radius">0.05</param><param name="rod_length">0.15</param>
-<param name="foot_attachment">0.05 -0.05 0</param></actuator></transmission>"""
-
-
-def robot_of(joints, transmissions):
-    """Return the text of a robot."""
-    components = ''.join(
-        f'<joint name="{each.split(chr(34))[3]}"><command_interface name="position"/>'
-        '<state_interface name="position"/></joint>'
-        for each in joints
-    )
-    return (
-        f'<robot name="arm"><link name="base"/>{"".join(joints)}<ros2_control name="arm" '
-        f'type="system"><hardware><plugin>a/b</plugin></hardware>{components}'
-        f'{"".join(transmissions)}</ros2_control></robot>'
-    )
-
-
-#: A joint whose range does not contain zero, moved by a cylinder.
-KNEE = robot_of(
-    [joint('knee', 'revolute', 0.3, 1.4)],
-    [
-        '<transmission name="leg"><plugin>transmission_bridge/CrankSliderTransmission</plugin>'
-        '<param name="crank_radius">0.1</param><param name="pivot_distance">0.4</param>'
-        '<actuator name="cylinder" role="actuator1"/><joint name="knee" role="joint1">'
-        '<param name="lower">0.3</param><param name="upper">1.4</param></joint></transmission>'
-    ],
-)
-
-NAMES = ('pan', 'lift', 'elbow', 'flex', 'twist', 'grip')
-SPANS = ((-1.92, 1.92), (-1.75, 1.75), (-1.69, 1.69), (-1.66, 1.66), (-2.74, 2.84), (-0.17, 1.75))
 
 #: Six servos with encoders of one turn, as of SO-101, and its parts with geared motors.
-SERVOS = robot_of(
-    [joint(name, 'revolute', *span) for name, span in zip(NAMES, SPANS, strict=True)],
-    [servo(name) for name in NAMES],
+SPANS = {
+    'pan': (-1.92, 1.92), 'lift': (-1.75, 1.75), 'elbow': (-1.69, 1.69),
+    'flex': (-1.66, 1.66), 'twist': (-2.74, 2.84), 'grip': (-0.17, 1.75),
+}  # fmt: skip
+SERVOS = urdf({name: stops(*each) for name, each in SPANS.items()}, ''.join(map(servo, SPANS)))
+GEARED = urdf(
+    dict.fromkeys(('pitch', 'roll', 'shoulder', 'elbow', 'arm'), stops()),
+    pair('Differential', 'wrist', ('pitch', 'roll'), (50, 50))
+    + pair('FourBarLinkage', 'bar', ('shoulder', 'elbow'), (30, 40))
+    + servo('arm', -100.0),
 )
-GEARED = robot_of(
-    [joint(each) for each in ('pitch', 'roll', 'shoulder', 'elbow', 'arm')],
-    [
-        pair('Differential', 'wrist', ('pitch', 'roll'), (50, 50)),
-        pair('FourBarLinkage', 'bar', ('shoulder', 'elbow'), (30, 40)),
-        servo('arm', -100.0),
-    ],
-)  # fmt: skip
-
-
-ANKLE = robot_of(
-    [joint('pitch', 'revolute', -0.9, 0.6), joint('roll', 'revolute', -0.4, 0.4)],
-    [ANKLE_TRANSMISSION],
-)
+ANKLE = urdf({'pitch': stops(-0.9, 0.6), 'roll': stops(-0.4, 0.4)}, ankle())
 
 
 @dataclass

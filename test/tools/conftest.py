@@ -74,11 +74,7 @@ def run() -> Run:
     def call(*arguments: object, stdin: bytes = b'') -> Result:
         out, err = io.StringIO(), io.StringIO()
         standard_input = io.TextIOWrapper(io.BytesIO(stdin), encoding='utf-8')
-        with (
-            redirect_stdout(out),
-            redirect_stderr(err),
-            mock.patch('sys.stdin', standard_input),
-        ):
+        with redirect_stdout(out), redirect_stderr(err), mock.patch('sys.stdin', standard_input):
             code = main([str(argument) for argument in arguments])
         return Result(code, out.getvalue(), err.getvalue())
 

@@ -13,11 +13,11 @@ import struct
 import subprocess
 import sys
 
-from moved_arm import ANKLE, GEARED, joint, KNEE, MovedArm, pair, robot_of, servo, SERVOS
+from moved_arm import ANKLE, GEARED, MovedArm, pair, servo, SERVOS, stops
 import numpy as np
 import pytest
+from zoo.elements import load, params, transmission, urdf
 
-import transmission_bridge as tb
 from transmission_bridge.tools.calibration.actions import HandActions, make_lines
 from transmission_bridge.tools.calibration.hand import compute_spread_factor, HandCalibration
 
@@ -53,14 +53,10 @@ def approach_all(arm, ends=(-1, 1), times=1):
                 arm.approach(each.tracks[place].name, side)
 
 
-@pytest.mark.parametrize(
-    ('text', 'wraps'),
-    [(SERVOS, True), (GEARED, False), (ANKLE, False), (KNEE, False)],
-    ids=['servos', 'geared', 'ankle', 'knee'],
-)
-def test_with_both_stops_nothing_is_silently_wrong(text, wraps, seed):
+@pytest.mark.parametrize('text', [SERVOS, GEARED, ANKLE], ids=['servos', 'geared', 'ankle'])
+def test_with_both_stops_nothing_is_silently_wrong(text, seed):
     """Stops missed by up to 2 degrees: each joint is within 0.5 degrees, or refused."""
-    arm = make_arm(text, seed, wraps=wraps)
+    arm = make_arm(text, seed, wraps=text == SERVOS)
     known = []
     for _ in range(6):  # whoever is told that stops are too close together moves to them again
         approach_all(arm)
@@ -97,7 +93,7 @@ def test_the_spread_of_approaches_covers_95_percent():
 
 def test_unknown_reductions_need_both_stops_twice(seed):
     """Then reduction and offset are within their uncertainty."""
-    text = robot_of([joint('arm')], [servo('arm', -100.0)])
+    text = urdf({'arm': stops()}, servo('arm', -100.0))
     arm = make_arm(text, seed, wraps=False, scale=0.2, is_free=True)
     approach_all(arm)
     assert 'once more' in judged(arm)['arm_drive'].refusal
@@ -150,11 +146,8 @@ def test_the_direction_comes_first():
 
 def test_exchanged_motors_are_named_and_nothing_is_known():
     """Signs alone cannot explain the motion of a differential whose motors are exchanged."""
-    text = robot_of(
-        [joint('pitch'), joint('roll')],
-        [pair('Differential', 'wrist', ('pitch', 'roll'), (50, 50))],
-    )
-    hand = HandCalibration(tb.RobotTransmissions(tb.load_description(text)), {})
+    joints = dict.fromkeys(('pitch', 'roll'), stops())
+    hand = HandCalibration(load(urdf(joints, pair('Differential', 'wrist', joints, (50, 50)))), {})
     (wrist,) = hand.transmissions
     for place, way in ((0, (50.0, 50.0)), (1, (-50.0, 50.0))):
         hand.store(np.zeros(2), 0.0)
@@ -169,7 +162,7 @@ def test_exchanged_motors_are_named_and_nothing_is_known():
 
 def test_limits_that_are_not_the_stops_are_told_in_degrees(seed):
     """The arm goes farther, or its reduction is wrong."""
-    arm = make_arm(robot_of([joint('arm')], [servo('arm')]), seed, miss=0.0)
+    arm = make_arm(urdf({'arm': stops()}, servo('arm')), seed, miss=0.0)
     (hand,) = arm.hand.transmissions
     limits = hand.tracks[0].limits
     hand.tracks[0].limits = type(limits)(lower=limits.lower + 0.2, upper=limits.upper)
@@ -182,7 +175,7 @@ def test_limits_that_are_not_the_stops_are_told_in_degrees(seed):
 
 def test_a_joint_that_turned_too_far_or_jumped_starts_again(seed):
     """More than a turn is refused; a jump is reported at once, and its stops are forgotten."""
-    arm = make_arm(robot_of([joint('arm')], [servo('arm')]), seed)
+    arm = make_arm(urdf({'arm': stops()}, servo('arm')), seed)
     (hand,) = arm.hand.transmissions
     for step in range(200):
         arm.hand.store(np.array([math.fmod(0.05 * step, 2.0 * math.pi)]), arm.time + step / 60.0)
@@ -204,16 +197,9 @@ def test_a_joint_that_turned_too_far_or_jumped_starts_again(seed):
 
 def test_a_type_without_zeros_of_its_actuators_is_refused():
     """Offsets of joints would be right at a few positions only."""
-    text = robot_of(
-        [joint('jaw', 'revolute', 0.0, 1.0)],
-        [
-            '<transmission name="grip"><plugin>transmission_bridge/TabulatedTransmission</plugin>'
-            '<param name="actuator">0 0.5 1.2 2</param><param name="joint">0 0.6 0.9 1</param>'
-            '<actuator name="m" role="actuator1"/><joint name="jaw" role="joint1"/></transmission>'
-        ],
-    )
-    robot = tb.RobotTransmissions(tb.load_description(text))
-    hand = HandCalibration(robot, {})
+    table = params(actuator='0 0.5 1.2 2', joint='0 0.6 0.9 1')
+    text = urdf({'jaw': stops(0.0, 1.0)}, transmission('grip', 'Tabulated', ['jaw'], ['m'], table))
+    hand = HandCalibration(load(text), {})
     (grip,) = hand.transmissions
     hand.store(np.array([0.5]), 0.0)
     hand.mark_direction(grip, 0)
@@ -239,9 +225,8 @@ def test_the_screen_tells_what_is_known_and_fits_80_columns(seed):
     assert actions.is_safe
     arm.show_directions()
     actions.handle_keys('w')
-    assert any(
-        'nothing is written: pan_drive: no pose yet' in text for text, _ in make_lines(actions, 80)
-    )
+    shown = '\n'.join(text for text, _ in make_lines(actions, 80))
+    assert 'nothing is written: pan_drive: no pose yet' in shown
     actions.handle_keys('s')
     approach_all(arm)
     actions.handle_keys('nnb')
@@ -275,15 +260,10 @@ def servo_file(tmp_path):
 
 def test_a_file_of_lerobot_becomes_offsets(run, servo_file, tmp_path):
     """Ranges as stops if they are confirmed, and the numbers stand in the new description."""
-    half = 2048
-    ranges = {
-        name: {
-            'id': n, 'drive_mode': 0, 'homing_offset': 0,
-            'range_min': half - round(1.0 * 4096 / math.tau),
-            'range_max': half + round(1.0 * 4096 / math.tau),
-        }
-        for n, name in enumerate(('pan', 'lift'))
-    }  # fmt: skip
+    stop = round(4096 / math.tau)
+    motor = {'drive_mode': 0, 'homing_offset': 0}
+    motor |= {'range_min': 2048 - stop, 'range_max': 2048 + stop}
+    ranges = {name: {'id': n, **motor} for n, name in enumerate(('pan', 'lift'))}
     text = servo_file.read_text().replace('lower="-1.92" upper="1.92"', 'lower="-0.5" upper="1.5"')
     servo_file.write_text(text)
     path, new = tmp_path / 'arm.json', tmp_path / 'new.urdf'
@@ -291,7 +271,7 @@ def test_a_file_of_lerobot_becomes_offsets(run, servo_file, tmp_path):
     result = run('calibrate', servo_file, '--lerobot', path, '--stops', '--output', new)
     assert result.code == 1  # lift has a range of 115 degrees, its limits are 200 apart
     assert 'lift_drive keeps its numbers' in result.out
-    robot = tb.RobotTransmissions(tb.load_description(new))
+    robot = load(new)
     offset = robot.parameters['pan_drive.joints.pan.offset'].value
     # The middle of the range is pi, the middle of the limits 0.5.
     assert offset == pytest.approx(0.5 - math.pi, abs=TICK)
@@ -311,9 +291,7 @@ def test_a_joint_that_a_file_of_lerobot_leaves_out_is_missing(run, servo_file, t
     for name in ('lift', 'elbow'):
         assert f'{name}_drive keeps its numbers: ' in result.out
     # No bridge is known.
-    text = new.read_text()
-    assert '/**:\n  ros__parameters:' in text
-    assert '# /** is every node that reads this file' in text
+    assert '/**:\n  ros__parameters:' in new.read_text()
     line = ('calibrate', servo_file, '--lerobot', path, '--transmission', 'pan_drive')
     assert run(*line).code == 0
 
@@ -377,10 +355,10 @@ def test_an_arm_beside_its_bridge_is_calibrated_and_the_bridge_keeps_it(
     harness, peer, request, tmp_path
 ):
     """A stranger that commands is an obstacle; the numbers of a pose are in bridge and file."""
-    text = robot_of([joint('arm'), joint('tool')], [servo('arm', 10.0), servo('tool', -2.0)])
-    urdf, tuned = tmp_path / 'arm.urdf', tmp_path / 'tuned.yaml'
-    urdf.write_text(text)
-    words = ['--urdf', urdf, '--ros-args', '-p', f'tuned_file:={tuned}', '-p', 'autostart:=true']
+    path, tuned = tmp_path / 'arm.urdf', tmp_path / 'tuned.yaml'
+    drives = servo('arm', 10.0) + servo('tool', -2.0)
+    path.write_text(urdf(dict.fromkeys(('arm', 'tool'), stops()), drives))
+    words = ['--urdf', path, '--ros-args', '-p', f'tuned_file:={tuned}', '-p', 'autostart:=true']
     bridge = harness.Process('transmission_bridge.ros.bridge_main', words)
     request.addfinalizer(bridge.clean_up)
     bridge.wait_for('active')
@@ -388,7 +366,7 @@ def test_an_arm_beside_its_bridge_is_calibrated_and_the_bridge_keeps_it(
         peer.node.create_publisher(harness.JointState, topic, harness.RELIABLE)
         for topic in ('actuator_states', 'actuator_commands')
     )
-    terminal = Terminal(harness, urdf, '--pose', 'arm=0.2', '--store')
+    terminal = Terminal(harness, path, '--pose', 'arm=0.2', '--store')
     request.addfinalizer(terminal.close)
     position = {'arm_motor': 1.0, 'tool_motor': 2.0}
 

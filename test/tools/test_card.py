@@ -126,9 +126,8 @@ def test_kinetic_energy_and_efforts_are_those_of_the_motors(numbers, card):
 def test_wanted_gains_of_joints_become_those_of_the_motors(numbers):
     """They are those of ``actuator_gains``, with the share that the motors lose."""
     found = numbers(numbered(WRIST), 'joints: {j0: {kp: 80, kd: 2}, j1: {kp: 20, kd: 1}}')
-    gains = actuator_gains(
-        load(numbered(WRIST)), [0.0, 0.0], proportional=[80, 20], derivative=[2, 1]
-    )
+    wanted = {'proportional': [80, 20], 'derivative': [2, 1]}
+    gains = actuator_gains(load(numbered(WRIST)), [0.0, 0.0], **wanted)
     np.testing.assert_allclose(found['matrices']['actuator_kp'], gains.proportional)
     np.testing.assert_allclose(found['matrices']['actuator_kd'], gains.derivative)
     assert found['lost']['actuator_kp'] == pytest.approx(gains.lost[0])
@@ -192,9 +191,8 @@ def test_mjcf_has_motors_at_their_joints_tendons_and_equalities(card):
     }  # fmt: skip
     motors = 'actuators: {m0: {rotor_inertia: 3e-5, effort: 2}, m1: {rotor_inertia: 1e-5}}'
     mimic = {'j2': 'joint="j0" multiplier="-2" offset="0.1"'}
-    model = ElementTree.fromstring(
-        card(numbered(WRIST, count=3, mimic=mimic), motors, '--mjcf').out
-    )
+    robot = numbered(WRIST, count=3, mimic=mimic)
+    model = ElementTree.fromstring(card(robot, motors, '--mjcf').out)
     first, second = model.findall('tendon/fixed')
     assert (first.get('armature'), second.get('armature')) == ('3e-05', '1e-05')
     assert [each.get('coef') for each in second] == ['1', '-1']
@@ -236,27 +234,21 @@ def test_isaac_lab_has_a_table_where_the_ratio_varies(card):
 # -- input ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ('motors', 'words'),
-    [
-        (
-            'actuators: {moter: {kp: 1}}',
-            "actuators: expected one of motor, found 'moter' (",
-        ),
-        ('actuators: {motor: {kpp: 1}}', "actuator 'motor': expected one of rotor_inertia, "),
-        ('actuators: {motor: {kp: fast}}', "'motor': kp: expected a decimal number such as"),
-        ('actuators: {motor: {kp: -1}}', "kp: expected a positive number, found '-1'"),
-        ('actuators: {motor: {kp: [1]}}', 'kp: expected a number, found'),
-        ('actuators: {motor: {torque_constant: 0}}', 'expected a positive number'),
-        (f'actuators: {{motor: {{{CURVE}: [[0, 1]]}}}}', 'expected two or more pairs of speed'),
-        (f'actuators: {{motor: {{{CURVE}: [[0, 1], [0, 2]]}}}}', 'expected rising speeds'),
-        ('joints: {knee: {rotor_inertia: 1}}', "joint 'knee': expected one of kp, kd, found"),
-        ('joints: {knee: {kp: 1}}', 'expected gains of its motors or of its joints, found both'),
-        ('motors: {}', 'expected one of actuators, joints, found'),
-        ('- motor', 'expected names with values'),
-        ('{', 'expected YAML, found: '),
-    ],
-)
+@pytest.mark.parametrize(('motors', 'words'), [
+    ('actuators: {moter: {kp: 1}}', "actuators: expected one of motor, found 'moter' ("),
+    ('actuators: {motor: {kpp: 1}}', "actuator 'motor': expected one of rotor_inertia, "),
+    ('actuators: {motor: {kp: fast}}', "'motor': kp: expected a decimal number such as"),
+    ('actuators: {motor: {kp: -1}}', "kp: expected a positive number, found '-1'"),
+    ('actuators: {motor: {kp: [1]}}', 'kp: expected a number, found'),
+    ('actuators: {motor: {torque_constant: 0}}', 'expected a positive number'),
+    (f'actuators: {{motor: {{{CURVE}: [[0, 1]]}}}}', 'expected two or more pairs of speed'),
+    (f'actuators: {{motor: {{{CURVE}: [[0, 1], [0, 2]]}}}}', 'expected rising speeds'),
+    ('joints: {knee: {rotor_inertia: 1}}', "joint 'knee': expected one of kp, kd, found"),
+    ('joints: {knee: {kp: 1}}', 'expected gains of its motors or of its joints, found both'),
+    ('motors: {}', 'expected one of actuators, joints, found'),
+    ('- motor', 'expected names with values'),
+    ('{', 'expected YAML, found: '),
+])  # fmt: skip
 def test_a_wrong_number_is_named_with_file_motor_expectation_and_finding(
     card, tmp_path, motors, words
 ):

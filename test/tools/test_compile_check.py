@@ -67,9 +67,8 @@ def differences(run, folder):
         assert before in text
         (folder / 'changed.urdf').write_text(text.replace(before, after, 1), encoding='utf-8')
         options = options or ALIAS * (name == 'robot')
-        result = run(
-            'compile', '--check', folder / f'{name}_map', folder / 'changed.urdf', *options
-        )
+        paths = (folder / f'{name}_map', folder / 'changed.urdf')
+        result = run('compile', '--check', *paths, *options)
         *lines, last = result.out.splitlines()
         assert (result.code, 'does not fit' in last) == ((1, True) if lines else (0, False))
         return lines

@@ -27,22 +27,13 @@ LEFT_ANKLE, NECK = DOCUMENTED['left_ankle'], DOCUMENTED['neck']
 RIGHT_ANKLE = LEFT_ANKLE.replace('"left_ankle"', '"right &quot;\\ankle"').replace(
     'left_', 'right_'
 )
-SCREW = transmission(
-    'lift',
-    'Screw',
-    {'lift': '<offset>0.2</offset>'},
-    {'lift_motor': ratio(-3)},
-    params(lead=0.005),
-)
+SCREW_ENDS = {'lift': '<offset>0.2</offset>'}, {'lift_motor': ratio(-3)}
+SCREW = transmission('lift', 'Screw', *SCREW_ENDS, params(lead=0.005))
 NECK_JOINTS = dict.fromkeys(('neck_pitch', 'neck_roll'), 'continuous')
+ANKLE_JOINTS = [f'{side}_ankle_{axis}' for side in ('left', 'right') for axis in ('pitch', 'roll')]
 #: Two types for the plugin, one of them twice, and one that ros2_control has.
 ROBOT = urdf(
-    {
-        **dict.fromkeys(('left_ankle_pitch', 'left_ankle_roll'), 'continuous'),
-        **dict.fromkeys(('right_ankle_pitch', 'right_ankle_roll'), 'continuous'),
-        **NECK_JOINTS,
-        'lift': SLIDES,
-    },
+    {**dict.fromkeys(ANKLE_JOINTS, 'continuous'), **NECK_JOINTS, 'lift': SLIDES},
     LEFT_ANKLE + RIGHT_ANKLE + NECK + SCREW,
 )
 
@@ -105,9 +96,8 @@ def test_each_type_that_ros2_control_lacks_has_a_class(compile_robot, tmp_path):
     """Its name is the type in the description, escaped, also that of another package's alias."""
     assert read_classes(compile_robot(ROBOT)) == [ANKLE, LIFT]
     aliases = tmp_path / 'alias.yaml'
-    aliases.write_text(
-        f"/**: {{ros__parameters: {{plugin_aliases: ['their&<lift>/Screw={LIFT}']}}}}"
-    )
+    entry = f"plugin_aliases: ['their&<lift>/Screw={LIFT}']"
+    aliases.write_text(f'/**: {{ros__parameters: {{{entry}}}}}')
     text = ROBOT.replace(f'<plugin>{LIFT}', '<plugin>their&amp;&lt;lift&gt;/Screw')
     folder = compile_robot(text, '--params-file', aliases, folder='other')
     assert read_classes(folder) == [ANKLE, 'their&<lift>/Screw']
@@ -205,9 +195,8 @@ def test_the_component_knows_what_decides_the_maps(compile_robot, tmp_path):
     ):
         mark = re.fullmatch(r'@(\d+)([?!]?)', wrist[place])
         assert (values[int(mark[1])], mark[2]) == (value, end)
-    assert '"wrist.joints.wrist_pitch.offset: 0.75"' in (
-        folder / 'src' / 'leg_map_component.cpp'
-    ).read_text(encoding='utf-8')
+    component = (folder / 'src' / 'leg_map_component.cpp').read_text(encoding='utf-8')
+    assert '"wrist.joints.wrist_pitch.offset: 0.75"' in component
     assert facts['transmission[leg]', '/loop/frame1'] == 'rod_tip'
     assert facts['joint[knee_rod]', '/origin/xyz'] == '0.06 0 0'
     assert facts['joint[knee_rod]', '/mimic/joint'] == ''
@@ -223,28 +212,19 @@ def test_a_robot_of_known_types_needs_no_loader(compile_robot):
 
 
 #: ros2_control does not read the elements of ROS 1.
-OUTSIDE = f"""<transmission name="lift"><type>{LIFT}</type>
+ELEMENT = f"""<transmission name="lift"><type>{LIFT}</type>
   <joint name="lift"><hardwareInterface>PositionJointInterface</hardwareInterface></joint>
   <actuator name="m"><mechanicalReduction>1</mechanicalReduction></actuator>
   <lead>0.005</lead></transmission></robot>"""
+OUTSIDE = urdf({'lift': SLIDES}).replace('</robot>', ELEMENT)
 OF_ACTUATORS = urdf(NECK_JOINTS, NECK, plugin='leg_map/MappedSystem')
 OF_ACTUATORS = OF_ACTUATORS.replace('"system"', '"actuator"')
 
 
-@pytest.mark.parametrize(
-    ('text', 'words'),
-    [
-        (
-            urdf({'lift': SLIDES}).replace('</robot>', OUTSIDE),
-            'expected transmissions inside of <ros2_control>, found lift outside of it',
-        ),
-        (
-            OF_ACTUATORS,
-            "is of type 'actuator': make it a 'system'",
-        ),
-    ],
-    ids=['ROS 1', 'actuator'],
-)
+@pytest.mark.parametrize(('text', 'words'), [
+    (OUTSIDE, 'expected transmissions inside of <ros2_control>, found lift outside of it'),
+    (OF_ACTUATORS, "is of type 'actuator': make it a 'system'"),
+], ids=['ROS 1', 'actuator'])  # fmt: skip
 def test_what_ros2_control_does_not_give_is_an_error(refuse, tmp_path, text, words):
     """Nothing is written."""
     (tmp_path / 'robot.urdf').write_text(text, encoding='utf-8')

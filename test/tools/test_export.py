@@ -233,10 +233,8 @@ MISTAKES = [
 @pytest.mark.parametrize(('parameters', 'words'), MISTAKES, ids=[words for _, words in MISTAKES])
 def test_a_parameter_file_that_does_not_fit_is_one_sentence(export, tmp_path, parameters, words):
     """Exit code 2, what is wrong and where, and nothing is written."""
-    good, lost = (
-        transmission(*each)
-        for each in (('good', 'Simple', ['q0'], ['a0']), ('lost', 'Simple', ['q1'], ['a1']))
-    )
+    good = transmission('good', 'Simple', ['q0'], ['a0'])
+    lost = transmission('lost', 'Simple', ['q1'], ['a1'])
     text, robot = urdf(['q0'], good + lost), tmp_path / 'robot.urdf'
     result = export(text.encode(), parameters, '--output', robot, '--force')
     assert (result.code, result.out) == (2, '')

@@ -16,15 +16,8 @@ import transmission_bridge as tb
 from transmission_bridge.kinematics import ActuatorDevice, JointDevice
 from transmission_bridge.resources import resource
 
-BAR = urdf(
-    ['p', 'q'],
-    transmission(
-        't',
-        'FourBarLinkage',
-        {'p': ratio(1, 0.1), 'q': ratio(0.3)},
-        {'a': ratio(3), 'b': ratio(-7)},
-    ),
-)
+ENDS = {'p': ratio(1, 0.1), 'q': ratio(0.3)}, {'a': ratio(3), 'b': ratio(-7)}
+BAR = urdf(['p', 'q'], transmission('t', 'FourBarLinkage', *ENDS))
 
 
 @pytest.fixture
@@ -63,14 +56,11 @@ def test_every_interface_is_the_core_s_answer_to_the_last_bit(run, interface, to
     assert result.json == dict(zip(others, function(interface, values).tolist(), strict=True))
 
 
-@pytest.mark.parametrize(
-    ('to', 'interface', 'values', 'missing'),
-    [
-        ('joint', 'position', ['m1=100'], 'alpha, zed; also give m2'),
-        # Infinity is no JSON number.
-        ('actuator', 'velocity', ['zed=1e308', 'alpha=1'], 'm1, m2'),
-    ],
-)
+@pytest.mark.parametrize(('to', 'interface', 'values', 'missing'), [
+    ('joint', 'position', ['m1=100'], 'alpha, zed; also give m2'),
+    # Infinity is no JSON number.
+    ('actuator', 'velocity', ['zed=1e308', 'alpha=1'], 'm1, m2'),
+])  # fmt: skip
 def test_what_is_not_known_is_left_out(told, reversed_robot, to, interface, values, missing):
     """Only what is fully known is printed; the text says what is not; nothing at all is a 1."""
     result = told(reversed_robot, to, interface, '--json', *values)
@@ -90,13 +80,10 @@ def test_a_joint_lost_to_an_error_is_named_with_its_reason(told, mixed_robot):
     assert 'known: good, direct' in lost.err
 
 
-@pytest.mark.parametrize(
-    'words',
-    [
-        'm1=1 --to joint m2=2 --json --interface effort',
-        '--at m1=3 --at m2=4 --json --to joint --interface effort m1=1 m2=2',
-    ],
-)
+@pytest.mark.parametrize('words', [
+    'm1=1 --to joint m2=2 --json --interface effort',
+    '--at m1=3 --at m2=4 --json --to joint --interface effort m1=1 m2=2',
+])  # fmt: skip
 def test_values_may_stand_anywhere(run, reversed_robot, words):
     """Values before, between and behind the options mean the same."""
     found = run('map', reversed_robot, *words.split()).json
@@ -119,15 +106,12 @@ def test_a_ratio_that_depends_on_position_takes_at_and_rate(told, refuse):
     assert beyond.code == 1
 
 
-@pytest.mark.parametrize(
-    ('interface', 'value', 'sent', 'limits'),
-    [
-        ('position', 0.5, 5.0, ''),
-        ('position', 0.6, 6.0, '-inf to 5'),
-        ('torque', -30.0, -3.0, '-2 to 2'),
-        ('velocity', 1e3, 1e4, ''),
-    ],
-)
+@pytest.mark.parametrize(('interface', 'value', 'sent', 'limits'), [
+    ('position', 0.5, 5.0, ''),
+    ('position', 0.6, 6.0, '-inf to 5'),
+    ('torque', -30.0, -3.0, '-2 to 2'),
+    ('velocity', 1e3, 1e4, ''),
+])  # fmt: skip
 def test_an_actuator_beyond_its_limits_is_named(told, interface, value, sent, limits):
     """The number is printed as it is; that the bridge would not send it is said beside it."""
     motor = {'a': '<limit upper="5" effort="2"/>'}

@@ -44,13 +44,15 @@ def test_infinite_and_small_numbers_stay_doubles():
 
 def test_a_file_with_numbers_names_the_bridge_if_there_is_one():
     """Else it is for every node, and says so."""
-    numbers = [('wrist', [(('joints', 'roll', 'offset'), 0.5, '')])]
+    numbers = [('wrist', [(('joints', 'roll', 'offset'), 2.0, '')])]
     named = parameters_yaml(numbers, 'Numbers', '/left/bridge')
     for_all = parameters_yaml(numbers, 'Numbers')
     assert named.startswith('# Numbers\n/left/bridge:\n  ros__parameters:\n')
     assert '# /** is every node that reads this file' in for_all
     assert '\n/**:\n  ros__parameters:\n' in for_all
-    values = {'transmissions.wrist.joints.roll.offset': 0.5}
+    # A node rejects an integer.
+    assert named.endswith('            offset: 2.0\n')
+    values = {'transmissions.wrist.joints.roll.offset': 2.0}
     assert read_parameter_file(named.encode(), '') == values
     assert read_parameter_file(for_all.encode(), '') == values
 

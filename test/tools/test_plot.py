@@ -11,9 +11,8 @@ import re
 import numpy as np
 import pytest
 from zoo.documented import DOCUMENTED
-from zoo.elements import leg, params, urdf
+from zoo.elements import leg, load, params, urdf
 
-import transmission_bridge as tb
 from transmission_bridge.resources import resource
 from transmission_bridge.tools.plot.command import draw_curves, make_blocks, make_curves
 
@@ -23,11 +22,6 @@ from matplotlib.figure import Figure
 LIMITS = 'revolute lower="-0.5" upper="0.4" velocity="1" effort="1"'
 #: A robot with a crank, and a joint without a transmission.
 CRANK = urdf({'knee': LIMITS, 'toe': 'continuous'}, leg()).replace('"small"', '"leg $x$"')
-
-
-def load(text):
-    """Return a robot."""
-    return tb.RobotTransmissions(tb.load_description(text))
 
 
 @pytest.fixture

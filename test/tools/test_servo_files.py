@@ -21,9 +21,10 @@ from transmission_bridge.tools.calibration.lerobot import (
     ServoRange,
     write_lerobot,
 )
-from transmission_bridge.tools.calibration.numbers import fit_numbers, list_offsets, NumberMap
 from transmission_bridge.tools.calibration.orca import OrcaRange, read_orca, write_orca
 from transmission_bridge.tools.cli import UsageError
+
+yaml = pytest.importorskip('yaml', reason='PyYAML is not installed')
 
 ARM = Path(__file__).parents[2] / 'examples' / 'servo_arm' / 'servo_arm.urdf'
 TICK = math.pi / 2048
@@ -74,18 +75,15 @@ def test_a_file_is_kept_as_read():
     assert read_lerobot(data, 'arm.json') == {'a': ServoRange(1, 1, -250, 5, 9)}
 
 
-@pytest.mark.parametrize(
-    ('data', 'words'),
-    [
-        (b'{', "'arm.json': expected JSON, found an error"),
-        (b'\xff', "'arm.json': expected JSON"),
-        (b'[' * 100_000, "'arm.json': expected JSON"),
-        (b'[1]', "'arm.json': expected a calibration file of LeRobot, motors by name, found [1]"),
-        (b'{}', 'found {}'),
-        (b'{"a": 3}', "'arm.json', motor 'a': expected the fields id, drive_mode, homing_offset"),
-        (b'{"a": {"id": 1}}', "range_min, range_max, found {'id': 1}"),
-    ],
-)
+@pytest.mark.parametrize(('data', 'words'), [
+    (b'{', "'arm.json': expected JSON, found an error"),
+    (b'\xff', "'arm.json': expected JSON"),
+    (b'[' * 100_000, "'arm.json': expected JSON"),
+    (b'[1]', "'arm.json': expected a calibration file of LeRobot, motors by name, found [1]"),
+    (b'{}', 'found {}'),
+    (b'{"a": 3}', "'arm.json', motor 'a': expected the fields id, drive_mode, homing_offset"),
+    (b'{"a": {"id": 1}}', "range_min, range_max, found {'id': 1}"),
+])  # fmt: skip
 def test_a_file_of_another_kind(data, words):
     """The error names the file, the motor, what is expected and what was found."""
     with pytest.raises(UsageError) as raised:
@@ -93,18 +91,15 @@ def test_a_file_of_another_kind(data, words):
     assert words in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ('field', 'value', 'words'),
-    [
-        ('id', '1', ", id: expected a whole number of 32 bits, found '1'"),
-        ('id', True, ', id: expected a whole number of 32 bits, found True'),
-        ('id', None, ', id: expected a whole number of 32 bits, found None'),
-        ('id', 2**31, ', id: expected a whole number of 32 bits, found 2147483648'),
-        ('homing_offset', 0.5, 'homing_offset: expected a whole number of 32 bits, found 0.5'),
-        ('range_min', 10, 'expected range_min below the range_max 9, found 10'),
-        ('range_min', 9, 'expected range_min below the range_max 9, found 9'),
-    ],
-)
+@pytest.mark.parametrize(('field', 'value', 'words'), [
+    ('id', '1', ", id: expected a whole number of 32 bits, found '1'"),
+    ('id', True, ', id: expected a whole number of 32 bits, found True'),
+    ('id', None, ', id: expected a whole number of 32 bits, found None'),
+    ('id', 2**31, ', id: expected a whole number of 32 bits, found 2147483648'),
+    ('homing_offset', 0.5, 'homing_offset: expected a whole number of 32 bits, found 0.5'),
+    ('range_min', 10, 'expected range_min below the range_max 9, found 10'),
+    ('range_min', 9, 'expected range_min below the range_max 9, found 9'),
+])  # fmt: skip
 def test_a_wrong_number(field, value, words):
     """The error names the field of the motor."""
     wrong = document(a=(5, 9))
@@ -115,27 +110,20 @@ def test_a_wrong_number(field, value, words):
     assert words in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ('low', 'high', 'expected'),
-    [
-        (0, 4095, 'unswept'),
-        (0, 4094, 'wrapped'),
-        (1, 4095, 'wrapped'),
-        (40, 3850, 'wrapped'),
-        (40, 3849, 'swept'),
-        (227, 3868, 'swept'),  # the widest joint of an SO-101, -2.744 to 2.841 rad
-        (0, 1, 'swept'),
-    ],
-)
-def test_which_ranges_are_stops(low, high, expected):
-    """A whole turn was not swept, and 0.93 turns or more went through the wrap."""
-    assert judge_sweep(ServoRange(1, 0, 0, low, high)) == expected
-
-
-def test_ranges_of_another_resolution():
-    """What LeRobot writes for a joint that was not swept depends on the servo."""
-    assert judge_sweep(ServoRange(1, 0, 0, 0, 1023), 1024) == 'unswept'
-    assert judge_sweep(ServoRange(1, 0, 0, 0, 4095), 8192) == 'swept'
+@pytest.mark.parametrize(('low', 'high', 'turn', 'expected'), [
+    (0, 4095, 4096, 'unswept'),
+    (0, 4094, 4096, 'wrapped'),
+    (1, 4095, 4096, 'wrapped'),
+    (40, 3850, 4096, 'wrapped'),
+    (40, 3849, 4096, 'swept'),
+    (227, 3868, 4096, 'swept'),  # the widest joint of an SO-101, -2.744 to 2.841 rad
+    (0, 1, 4096, 'swept'),
+    (0, 1023, 1024, 'unswept'),
+    (0, 4095, 8192, 'swept'),
+])  # fmt: skip
+def test_which_ranges_are_stops(low, high, turn, expected):
+    """A whole turn of the servo was not swept, and 0.93 turns or more went through the wrap."""
+    assert judge_sweep(ServoRange(1, 0, 0, low, high), turn) == expected
 
 
 def test_two_stops_of_each_joint_that_was_swept(arm):
@@ -171,30 +159,11 @@ def test_the_middle_is_a_guess(arm):
     assert '0 +- 0.35 rad' in note
 
 
-@pytest.mark.parametrize('is_confirmed', [True, False])
-def test_offsets_follow_from_a_file(arm, is_confirmed):
-    """The offset is the middle of the limits less the middle of the range, by hand."""
-    pytest.importorskip('scipy', reason='scipy is not installed')
-    ranges = read_lerobot(encode(document(**RANGES)), 'arm.json')
-    rows, _ = lerobot.list_rows(arm, ranges, is_confirmed=is_confirmed)
-    expected = {'shoulder_pan': -math.pi, 'shoulder_lift': math.pi, 'gripper': 0.785 - math.pi}
-    for binding in arm.bindings:
-        joint = binding.spec.joints[0].name
-        if joint in expected:
-            maps_of_numbers = NumberMap(binding, arm.description)
-            free = list_offsets(binding)
-            found = fit_numbers(maps_of_numbers, rows[binding.spec.name], free)
-            assert found.values[free[0]] == pytest.approx(expected[joint], abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ('motor', 'scale', 'turn'),
-    [
-        ('', math.tau / 4096, 4096),
-        (params(position_unit='deg'), math.tau / 4096, 4096),
-        (params(position_unit='tick', ticks_per_turn=1000), math.tau / 1000, 1000),
-    ],
-)
+@pytest.mark.parametrize(('motor', 'scale', 'turn'), [
+    ('', math.tau / 4096, 4096),
+    (params(position_unit='deg'), math.tau / 4096, 4096),
+    (params(position_unit='tick', ticks_per_turn=1000), math.tau / 1000, 1000),
+])  # fmt: skip
 def test_ticks_are_those_of_the_driver_or_of_lerobot(motor, scale, turn):
     """A driver in ticks says how many are a turn; degrees say nothing of ticks."""
     ranges = {'m': ServoRange(1, 0, 0, 100, 500)}
@@ -220,20 +189,12 @@ LIMITED = 'revolute lower="-1" upper="1" velocity="1" effort="1"'
 TABLE = transmission('t', 'Tabulated', ['q'], ['m'], params(actuator='0 1 4', joint='-1 0 1'))
 
 
-@pytest.mark.parametrize(
-    ('robot', 'name', 'is_confirmed', 'words'),
-    [
-        (one(limit=''), 'q', True, "joint 'q': expected a lower and a higher limit"),
-        (maps({'j0': LIMITED, 'j1': LIMITED}, CLAW), 'm0', True, "'m0' is not used"),
-        (maps({'q': LIMITED}), 'q', True, "'q' is not used"),
-        (
-            maps({'q': LIMITED}, TABLE),
-            'q',
-            False,
-            'expected known stops, because its ratio varies',
-        ),
-    ],
-)
+@pytest.mark.parametrize(('robot', 'name', 'is_confirmed', 'words'), [
+    (one(limit=''), 'q', True, "joint 'q': expected a lower and a higher limit"),
+    (maps({'j0': LIMITED, 'j1': LIMITED}, CLAW), 'm0', True, "'m0' is not used"),
+    (maps({'q': LIMITED}), 'q', True, "'q' is not used"),
+    (maps({'q': LIMITED}, TABLE), 'q', False, 'expected known stops, because its ratio varies'),
+])  # fmt: skip
 def test_joints_that_are_not_known(robot, name, is_confirmed, words):
     """Without limits, with two joints, without a transmission, or with a ratio that varies."""
     ranges = {name: ServoRange(1, 0, 0, 100, 500)}
@@ -275,9 +236,8 @@ def test_what_is_written_is_read_again(number, is_reversed, middle, lower):
     signed = -number if is_reversed else number
     limit = f'lower="{lower}" upper="1"'
     robot = one(ratio(signed, -middle / signed), limit, params(id=1))
-    rows, _ = lerobot.list_rows(
-        robot, read_lerobot(write_lerobot(robot), 'new'), is_confirmed=True
-    )
+    written = read_lerobot(write_lerobot(robot), 'new')
+    rows, _ = lerobot.list_rows(robot, written, is_confirmed=True)
     mapped = robot.actuator_to_joint('position', rows['t'].actuators)
     np.testing.assert_allclose(mapped, rows['t'].joints, atol=0.5001 * TICK / number)
 
@@ -296,20 +256,17 @@ def test_where_an_id_stands():
     assert [read_lerobot(write_lerobot(each), '')['q'].id for each in robots] == [3, 3, 3]
 
 
-@pytest.mark.parametrize(
-    ('robot', 'names', 'words'),
-    [
-        (one(motor=params(id=1)), (), 'at two readings in 0 to 4095, because LeRobot counts no'),
-        (one(motor=params(id=1)), (), 'found -652 and 652'),
-        (one(ratio(0.0001, -1.5)), 'q', 'found 0 and 0'),
-        (one(ratio(2, -1.5)), (), '\'q\': expected <param name="id"> in its actuator or joint'),
-        (one(ratio(2, -1.5), motor=params(id='a')), (), "'q', id: expected a whole number"),
-        (one(ratio(2, -1.5)), 'p', "'p' is not used"),
-        (one(limit='upper="1"'), 'q', "'q': expected a lower and a higher limit of its position"),
-        (maps(['q']), (), 'expected transmissions, found none'),
-        (maps(['j0', 'j1'], CLAW), (), "'j0' is not used"),
-    ],
-)
+@pytest.mark.parametrize(('robot', 'names', 'words'), [
+    (one(motor=params(id=1)), (), 'at two readings in 0 to 4095, because LeRobot counts no'),
+    (one(motor=params(id=1)), (), 'found -652 and 652'),
+    (one(ratio(0.0001, -1.5)), 'q', 'found 0 and 0'),
+    (one(ratio(2, -1.5)), (), '\'q\': expected <param name="id"> in its actuator or joint'),
+    (one(ratio(2, -1.5), motor=params(id='a')), (), "'q', id: expected a whole number"),
+    (one(ratio(2, -1.5)), 'p', "'p' is not used"),
+    (one(limit='upper="1"'), 'q', "'q': expected a lower and a higher limit of its position"),
+    (maps(['q']), (), 'expected transmissions, found none'),
+    (maps(['j0', 'j1'], CLAW), (), "'j0' is not used"),
+])  # fmt: skip
 def test_what_cannot_be_written(robot, names, words):
     """The error names the motor."""
     previous = {name: ServoRange(1, 0, 0, 0, 1) for name in names}
@@ -321,6 +278,8 @@ def test_what_cannot_be_written(robot, names, words):
 def test_the_example_does_not_fit_into_one_turn(arm):
     """Its roll passes the seam, as the README says; the others have the ranges in its file."""
     file = read_lerobot(ARM.with_name('lerobot.json').read_bytes(), 'lerobot.json')
+    assert [*file] == [*arm.joint_names]
+    assert [each.id for each in file.values()] == [1, 2, 3, 4, 5, 6]
     with pytest.raises(UsageError, match='wrist_roll') as raised:
         write_lerobot(arm, previous=file)
     assert 'found -1277 and 2364' in str(raised.value)
@@ -360,12 +319,6 @@ def hand(**numbers):
     return maps([*numbers], ''.join(text))
 
 
-@pytest.fixture
-def _yaml():
-    pytest.importorskip('yaml', reason='PyYAML is not installed')
-
-
-@pytest.mark.usefixtures('_yaml')
 def test_a_hand_is_kept_as_read():
     """The sign in the map is the direction; a motor without limits was not calibrated."""
     assert read_orca(CONFIG, CALIBRATION) == {
@@ -376,7 +329,6 @@ def test_a_hand_is_kept_as_read():
     assert {each.limits for each in read_orca(CONFIG, b'').values()} == {None}
 
 
-@pytest.mark.usefixtures('_yaml')
 def test_two_stops_of_each_joint_of_a_hand():
     """In radians, exchanged for an inverted motor."""
     ranges = read_orca(CONFIG, CALIBRATION)
@@ -394,7 +346,6 @@ def test_two_stops_of_each_joint_of_a_hand():
     assert notes[0].startswith("'index' is a guess")
 
 
-@pytest.mark.usefixtures('_yaml')
 def test_a_hand_moves_as_described():
     """With ORCA's own map, which is written here by hand, each joint is where ours has it."""
     robot, shares = hand(**NUMBERS), np.linspace(0.0, 1.0, 11)
@@ -408,58 +359,34 @@ def test_a_hand_moves_as_described():
         np.testing.assert_allclose(theirs, number * (degrees * math.pi / 180 - offset), atol=1e-9)
 
 
-@pytest.mark.usefixtures('_yaml')
 def test_a_previous_calibration_keeps_its_other_keys():
     """Anchors of encoders stay; the hand counts as calibrated, with its wrist if it has one."""
-    yaml = pytest.importorskip('yaml')
-    before, after = (
-        yaml.safe_load(each)
-        for each in (CALIBRATION, write_orca(hand(**NUMBERS), CONFIG, CALIBRATION))
-    )
+    written = write_orca(hand(**NUMBERS), CONFIG, CALIBRATION)
+    before, after = map(yaml.safe_load, (CALIBRATION, written))
     assert after['joint_encoder_calibration'] == before['joint_encoder_calibration']
     assert (after['calibrated'], after['wrist_calibrated']) == (True, True)
     config = CONFIG.replace(b', wrist: 1}', b'}')
     assert 'wrist_calibrated' not in yaml.safe_load(write_orca(hand(**NUMBERS), config))
 
 
-@pytest.mark.usefixtures('_yaml')
-@pytest.mark.parametrize(
-    ('old', 'new', 'words'),
-    [
-        (b'index: 4', b'index: 4.0', "'config.yaml', joint 'index', joint_to_motor_map: expected"),
-        (b'index: 4', b'index: 0', 'expected a whole number, not 0, found 0'),
-        (
-            b'index: 4',
-            b'index: 7',
-            "joint 'ring', joint_to_motor_map: expected a motor of its own",
-        ),
-        (b'index: [-30, 25.5], ', b'', 'joint_roms: expected two numbers, found None'),
-        (b'-30, 25.5', b'-30', 'expected two numbers, found [-30]'),
-        (b'-30, 25.5', b'30, 25.5', 'expected the lower number first, found [30, 25.5]'),
-        (b'-30, 25.5', b'-30, a', "expected a number, found 'a'"),
-        (b'-1.0, 1.0', b'-1.0, .nan', "'calibration.yaml', motor 4, motor_limits: expected a num"),
-        (b'0.036', b'true', 'joint_to_motor_ratios: expected a number, found True'),
-        (b'{index: 4, ring: -7, wrist: 1}', b'', 'expected joints in joint_to_motor_map'),
-        (
-            b'{index: 4, ring: -7, wrist: 1}',
-            b'[4]',
-            'joint_to_motor_map: expected keys and values',
-        ),
-        (CONFIG, b'- 1', "'config.yaml': expected keys and values, found [1]"),
-        (CONFIG, b'{', "'config.yaml': expected YAML, found: "),
-        (
-            CALIBRATION,
-            b'!!bool a',
-            "'calibration.yaml': expected YAML, found: ",
-        ),
-        (
-            CALIBRATION,
-            b'\xff',
-            "'calibration.yaml': expected YAML, found: ",
-        ),
-        (CALIBRATION, b'a: &a [1]\nb: *a', 'found: 1 aliases, at most 0 are read'),
-    ],
-)
+@pytest.mark.parametrize(('old', 'new', 'words'), [
+    (b'index: 4', b'index: 4.0', "'config.yaml', joint 'index', joint_to_motor_map: expected"),
+    (b'index: 4', b'index: 0', 'expected a whole number, not 0, found 0'),
+    (b'index: 4', b'index: 7', "joint 'ring', joint_to_motor_map: expected a motor of its own"),
+    (b'index: [-30, 25.5], ', b'', 'joint_roms: expected two numbers, found None'),
+    (b'-30, 25.5', b'-30', 'expected two numbers, found [-30]'),
+    (b'-30, 25.5', b'30, 25.5', 'expected the lower number first, found [30, 25.5]'),
+    (b'-30, 25.5', b'-30, a', "expected a number, found 'a'"),
+    (b'-1.0, 1.0', b'-1.0, .nan', "'calibration.yaml', motor 4, motor_limits: expected a num"),
+    (b'0.036', b'true', 'joint_to_motor_ratios: expected a number, found True'),
+    (b'{index: 4, ring: -7, wrist: 1}', b'', 'expected joints in joint_to_motor_map'),
+    (b'{index: 4, ring: -7, wrist: 1}', b'[4]', 'joint_to_motor_map: expected keys and values'),
+    (CONFIG, b'- 1', "'config.yaml': expected keys and values, found [1]"),
+    (CONFIG, b'{', "'config.yaml': expected YAML, found: "),
+    (CALIBRATION, b'!!bool a', "'calibration.yaml': expected YAML, found: "),
+    (CALIBRATION, b'\xff', "'calibration.yaml': expected YAML, found: "),
+    (CALIBRATION, b'a: &a [1]\nb: *a', 'found: 1 aliases, at most 0 are read'),
+])  # fmt: skip
 def test_files_of_a_hand_with_an_error(old, new, words):
     """The error names the file, the joint or the motor, and the key."""
     with pytest.raises(UsageError) as raised:
@@ -468,18 +395,11 @@ def test_files_of_a_hand_with_an_error(old, new, words):
     assert '\n' not in str(raised.value)
 
 
-@pytest.mark.usefixtures('_yaml')
-@pytest.mark.parametrize(
-    ('numbers', 'words'),
-    [
-        (
-            {'index': (-1.5, 0.1)},
-            "expected the sign of its reduction in 't_index', found 4",
-        ),
-        ({'ring': (1.2, 0.0)}, "expected the sign of its reduction in 't_ring', found -7"),
-        ({'wrist': None}, "'wrist' is not used"),
-    ],
-)
+@pytest.mark.parametrize(('numbers', 'words'), [
+    ({'index': (-1.5, 0.1)}, "expected the sign of its reduction in 't_index', found 4"),
+    ({'ring': (1.2, 0.0)}, "expected the sign of its reduction in 't_ring', found -7"),
+    ({'wrist': None}, "'wrist' is not used"),
+])  # fmt: skip
 def test_hands_that_cannot_be_written(numbers, words):
     """The sign in the configuration is that of the reduction, and each joint is described."""
     given_numbers = {name: each for name, each in (NUMBERS | numbers).items() if each}
@@ -488,7 +408,6 @@ def test_hands_that_cannot_be_written(numbers, words):
     assert words in str(raised.value)
 
 
-@pytest.mark.usefixtures('_yaml')
 def test_a_hand_with_a_ratio_that_varies():
     """ORCA's map has one ratio for each joint."""
     config = b'{joint_to_motor_map: {q: 1}, joint_roms: {q: [-20, 20]}}'
@@ -502,9 +421,8 @@ def test_a_hand_with_a_ratio_that_varies():
 def test_export_writes_for_lerobot(run, refuse, tmp_path):
     """A file that exists is replaced with --force only, and keeps its motors."""
     robot, target = tmp_path / 'robot.urdf', tmp_path / 'arm.json'
-    robot.write_text(
-        urdf({'q': LIMITED}, transmission('t', 'Simple', {'q': ratio(2, -1.5)}, {'m': ''}))
-    )
+    gear = transmission('t', 'Simple', {'q': ratio(2, -1.5)}, ['m'])
+    robot.write_text(urdf({'q': LIMITED}, gear))
     refuse('expected <param name="id">', 'export', robot, '--lerobot', target)
     target.write_bytes(encode(document(m=(0, 4095))))
     refuse('already exists; --force', 'export', robot, '--lerobot', target)
@@ -517,7 +435,6 @@ def test_export_writes_for_lerobot(run, refuse, tmp_path):
     assert target.read_bytes() == b'7'
 
 
-@pytest.mark.usefixtures('_yaml')
 def test_export_writes_numbers_of_a_parameter_file_for_lerobot(export, tmp_path):
     """The tuned offset, not the described one."""
     text = urdf({'q': LIMITED}, transmission('t', 'Simple', {'q': ratio(2)}, {'m': params(id=1)}))
@@ -528,7 +445,6 @@ def test_export_writes_numbers_of_a_parameter_file_for_lerobot(export, tmp_path)
     assert found == {'q': ServoRange(1, 0, 0, 652, 3259)}
 
 
-@pytest.mark.usefixtures('_yaml')
 def test_export_writes_for_a_hand(run, refuse, tmp_path):
     """The configuration of the hand is beside the file."""
     robot, target = tmp_path / 'robot.urdf', tmp_path / 'calibration.yaml'
@@ -536,10 +452,8 @@ def test_export_writes_for_a_hand(run, refuse, tmp_path):
     refuse("config.yaml': No such file", 'export', robot, '--orca', target)
     (tmp_path / 'config.yaml').write_text('{joint_to_motor_map: {q: 1}, joint_roms: {q: [0, 90]}}')
     assert run('export', robot, '--orca', target).code == 0
-    ((low, high),) = [each.limits for each in read_orca(
-        (tmp_path / 'config.yaml').read_bytes(), target.read_bytes()
-    ).values()]  # fmt: skip
-    assert (low, high) == (0.0, pytest.approx(math.pi, abs=1e-9))
+    written = read_orca((tmp_path / 'config.yaml').read_bytes(), target.read_bytes())
+    assert written['q'].limits == pytest.approx((0.0, math.pi), abs=1e-9)
 
 
 def test_export_needs_one_thing_to_write(refuse, tmp_path):

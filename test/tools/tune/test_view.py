@@ -317,10 +317,9 @@ def test_a_read_only_page_has_nothing_to_change(open_page):
 def test_of_very_many_joints_all_can_be_chosen_and_some_are_listed(open_page):
     """A name that cannot be one of parameters has no numbers to tune."""
     names = ['<b>', *(f'joint_{number}' for number in range(399))]
-    text = ''.join(
-        transmission(name, 'Simple', [name], [name]) for name in ('j&lt;b&gt;', *names[1:])
-    )
-    page = open_page(urdf(['j&lt;b&gt;', *names[1:]], text).encode())
+    escaped = ['j&lt;b&gt;', *names[1:]]
+    text = ''.join(transmission(name, 'Simple', [name], [name]) for name in escaped)
+    page = open_page(urdf(escaped, text).encode())
     assert 'Its numbers cannot be parameters' in page.text
     assert 'and 100 more' in page.text
     assert '400 joints, 400 transmissions' in page.text
