@@ -120,6 +120,19 @@ def test_a_velocity_without_a_timeout_is_guarded():
         world.tune({'t1.actuators.m1.limit.velocity': 10.0})
 
 
+def test_a_forgotten_command_is_not_guarded():
+    """A change that reverses a joint is rejected until a deactivation forgets its command."""
+    world = World(pair(), command_timeout=0.0)
+    world.command(velocity={'j1': 1.0})
+    reverse = {'t1.joints.j1.mechanical_reduction': -1.0}
+    with pytest.raises(ParameterError, match='would move in the opposite'):
+        world.tune(reverse)
+    assert world.stop() == {'velocity': {'m1': 0.0}}
+    world.bridge.reset()
+    world.tune(reverse)
+    assert world.command(velocity={'j1': 1.0}) == {'velocity': {'m1': -1.0}}
+
+
 def test_tuning_does_not_move_joints_to_the_limit_of_one_that_follows():
     """A change by which the limit of one joint would move another joint too far is rejected."""
     pair = transmission('pair', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 0.2'))

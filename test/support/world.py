@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 import pytest
-from scenarios import Array, Command, Deactivate, MODES, State, TICK, Trajectory, Tune, Wait
 from state_paths import record
 from zoo.elements import load
 
@@ -18,16 +17,15 @@ from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.bridge.plan import Plan
 from transmission_bridge.bridge.rules.tuning_guard import check_tuning
-from transmission_bridge.errors import MessageError, ParameterError
+from transmission_bridge.errors import MessageError
 from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.messages.joint_state import Layout
 from transmission_bridge.messages.trajectory import POINT_FIELDS, TrajectoryRecord, Waypoint
 
-#: ``command_timeout`` [s].
-TIMEOUT = 0.5
+MODES = ('position', 'velocity', 'effort')
 
-#: Tolerances of numbers that are equal.
-CLOSE = {'rel': 1e-12, 'abs': 1e-15, 'nan_ok': True}
+#: ``command_timeout``, and how often a bridge looks whether a command has ended [s].
+TIMEOUT, TICK = 0.5, 0.125
 
 
 class World:
@@ -121,11 +119,6 @@ class World:
         self.bridge.replace_robot(after)
         self.robot = after
 
-    def play(self, scenario):
-        """Run the steps of a scenario, and compare what is sent with what is expected."""
-        for step in scenario.steps:
-            _RUNNERS[type(step)](self, step)
-
 
 def reason(act, *given, **more):
     """Return why something is rejected."""
@@ -189,74 +182,3 @@ def spread(modes, **more):
     names = dict.fromkeys(name for values in modes.values() for name in values)
     rows = {mode: [row.get(name, math.nan) for name in names] for mode, row in modes.items()}
     return record(names, **rows, **more)
-
-
-# -- scenarios -----------------------------------------------------------------------------------
-
-
-def compare(found, expected):
-    """Compare numbers by mode and name, or lists by topic."""
-    assert found.keys() == expected.keys(), (found, expected)
-    for key, numbers in expected.items():
-        assert found[key] == pytest.approx(numbers, **CLOSE), key
-
-
-def _judge(expected, act, *given, **more):
-    """Do something, and compare what is sent, or why it is rejected."""
-    if isinstance(expected, str):
-        assert reason(act, *given, **more) == expected
-    else:
-        compare(act(*given, **more), expected)
-
-
-def _state(world, step):
-    message = spread(step.actuators)
-    world.state(message.names, step.topic, **{mode: getattr(message, mode) for mode in MODES})
-    if step.joints is not None:
-        compare(world.joints(), step.joints)
-
-
-def _command(world, step):
-    _judge(step.sent, world.command, topic=step.topic, **step.joints)
-
-
-def _array(world, step):
-    _judge(step.sent, world.plain, step.mode, step.numbers)
-
-
-def _trajectory(world, step):
-    if isinstance(step.sent, str):
-        assert reason(world.trajectory, step.joints, *step.points) == step.sent
-        return
-    points = world.trajectory(step.joints, *step.points)
-    for point, expected in zip(points, step.sent, strict=True):
-        found = {name: getattr(point, name).tolist() for name in POINT_FIELDS}
-        compare({name: values for name, values in found.items() if values}, expected)
-
-
-def _wait(world, step):
-    compare(world.wait(step.seconds), step.sent)
-
-
-def _tune(world, step):
-    if not step.refused:
-        world.tune(step.values)
-        return
-    with pytest.raises(ParameterError, match=step.refused):
-        world.tune(step.values)
-
-
-def _deactivate(world, step):
-    compare(world.stop(), step.sent)
-    world.bridge.reset()
-
-
-_RUNNERS = {
-    State: _state,
-    Command: _command,
-    Array: _array,
-    Trajectory: _trajectory,
-    Wait: _wait,
-    Tune: _tune,
-    Deactivate: _deactivate,
-}
