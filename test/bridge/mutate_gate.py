@@ -5,12 +5,12 @@
 Change the rules of commands in one word at a time, and let the tests find it.
 
 Comparisons are flipped, conditions negated, returns and errors removed. The package is not
-touched: each change runs on a copy. Run by hand, for example after a change of the gate.
+touched: each change runs on a copy. Run by hand, for example after a change of the gate;
+arguments ``FILE`` and ``FILE:LINE`` choose changes.
 """
 
 from __future__ import annotations
 
-import argparse
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 import io
@@ -90,18 +90,14 @@ def find_failed_test(name, source):
 
 def main():
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--only', help='FILE or FILE:LINE,... of changes to run', default='')
-    parser.add_argument('--jobs', type=int, default=2)
-    arguments = parser.parse_args()
-    only = {*arguments.only.split(',')} - {''}
+    only = {*sys.argv[1:]}
     chosen = [
         (name, *mutant)
         for name in _FILES
         for mutant in mutants(name)
         if not only or {name, f'{name}:{mutant[0]}'} & only
     ]
-    with ThreadPoolExecutor(arguments.jobs) as pool:
+    with ThreadPoolExecutor(2) as pool:
         runs = pool.map(lambda each: find_failed_test(each[0], each[3]), chosen)
         for (name, line, text, _), said in zip(chosen, runs, strict=True):
             print(f'{name}:{line:<5} {text[:70]:<72} {said[:60]}', flush=True)

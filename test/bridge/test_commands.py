@@ -70,12 +70,6 @@ def test_a_plain_array_has_one_finite_number_for_each_of_its_joints(robot, value
     check_refusal(world, why, world.plain, 'position', values)
 
 
-def test_an_array_of_the_joints_that_declare_its_interface(robot):
-    """Topic-based hardware shortens its arrays so: the finger declares nothing."""
-    sent = World(robot).command_record(record(('finger', 'lift'), (0.8,)))
-    assert sent == {'position': {'winch': pytest.approx(-4.0 * (0.8 - 0.3), rel=1e-14)}}
-
-
 def test_joints_that_hold_a_position(robot):
     """Those with a position command or a trajectory, also one that has not started."""
     world = World(robot)

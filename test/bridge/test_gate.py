@@ -11,9 +11,8 @@ import re
 
 import numpy as np
 import pytest
-from scenarios import TICK
 from state_paths import record
-from world import arrays, as_words, reason, TIMEOUT, World
+from world import arrays, as_words, reason, TICK, TIMEOUT, World
 from zoo.elements import (
     ANKLE,
     CLAW,

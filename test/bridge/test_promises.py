@@ -12,22 +12,20 @@ from random import Random
 import numpy as np
 from promises import Promises
 import pytest
-from scenarios import MODES
 from state_paths import record
-from world import spread, way
+from world import MODES, spread, way
 from zoo.mechanics import Mechanics, No
 from zoo.robots import maps, ROBOTS
 
 from transmission_bridge.bridge.bridge import Bridge
 from transmission_bridge.bridge.options.options import BridgeOptions
-from transmission_bridge.bridge.stalls import StallWatch
 from transmission_bridge.errors import MessageError, TransmissionBridgeError
 from transmission_bridge.messages.cdr import JointStateReader
 from transmission_bridge.messages.joint_state import LayoutTable
 
 #: How often each promise was put to the test, by its number in the model, and how many steps.
 COUNTS = Counter()
-PROMISES = ('1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', 'exact', 'open')
+PROMISES = ('1', '2', '3', '4', '5', '7', '8', '9', '10', '11', 'exact', 'open')
 
 #: Rows of the arrays of a waypoint.
 FIELDS = {'positions': 0, 'velocities': 1, 'accelerations': 3, 'effort': 2}
@@ -149,16 +147,11 @@ class _Machine:
         self.bridge = Bridge(self.robot, self.options, self.send)
         self.now = 1000.0
         timeout = self.model.timeout
-        self.steady, self.stalled_at, self.heard_at = 0.0, -math.inf, {}
-        self.looked = 0.0
-        self.clocks = {'one': 0.0, 'two': 3600.0, None: -5.0}
-        limit = timeout if timeout < math.inf else 0.5
-        self.watch = StallWatch(limit, lambda: self.steady)
         self.tick_period = timeout / 4 if timeout < math.inf else 0.125
         self.next_tick = self.now + self.tick_period
         self.shift, self.known = {}, dict.fromkeys(self.facts.motors, True)
         self.wrapped = [name for name, motor in self.facts.motors.items() if motor.period]
-        self.first, self.frame, self.read_at, self.left_turns = {}, {}, {}, {}
+        self.first, self.frame, self.read_at = {}, {}, {}
         self.truth = {
             name: dice.uniform(joint.lower, joint.upper) if joint.upper < math.inf else 0.0
             for name, joint in self.facts.joints.items()
@@ -189,28 +182,6 @@ class _Machine:
         del self.outbox[begin:end]
         is_merged = self.options.mixed_commands == 'nan'
         return Found(outgoing, self.facts, self.mechanics.unit, self.shift, is_merged)
-
-    def note_stall(self):
-        """Notice that the process stood still, as its timer or a command does."""
-        if self.steady - self.looked > self.watch.limit:
-            self.stalled_at = self.steady
-        self.looked = self.steady
-
-    def arrives(self, writer, age):
-        """Tell whether a command passes that was sent some time ago, and judge that."""
-        sent = self.steady - age + self.clocks[writer]
-        self.note_stall()
-        known_for = self.steady - self.heard_at.get(writer, -math.inf)
-        try:
-            self.watch.check_source_time(writer, sent, self.steady)
-            passes = True
-        except MessageError:
-            passes = False
-        if passes and writer is not None:
-            self.heard_at[writer] = self.steady
-        since = self.steady - self.stalled_at
-        self.model.judge_age(age, known_for, since, not passes, 3.0 if writer is None else 10.0)
-        return passes
 
     def act(self, action):
         """Do something; return why it is rejected, if it is."""
@@ -245,13 +216,9 @@ class _Machine:
         """Let time pass, with the ticks that are due."""
         until = self.now + seconds
         while self.next_tick <= until:
-            self.steady += self.next_tick - self.now
             self.now = self.next_tick
             self.next_tick += self.tick_period
-            self.note_stall()
-            self.watch.notice_stall()
             self.tick()
-        self.steady += until - self.now
         self.now = until
         self.note_age()
 
@@ -339,8 +306,6 @@ class _Machine:
 
     def command(self, dice):
         self.pass_time(dice.choice([0, 0, 1 / 64, 1 / 16, 1 / 8]))
-        if not self.arrives(dice.choice(['one', 'one', 'two', None]), dice.uniform(0, 0.02)):
-            return
         joints = self.choose(dice)
         modes = [(0,), (0,), (1,), (1,), (1,), (2,), (2,), (0, 1), (1, 2), (0, 1, 2)]
         rows = dice.choice(modes)
@@ -531,24 +496,10 @@ class _Machine:
         gap = self.now - self.read_at.get(name, -math.inf)
         if name == 'turner':
             self.known[name] = True  # its limits leave one turn
-        elif (self.known[name] and gap > 1 / 16) or (
-            self.known[name] is False and self.count_turns(name, total, period) < 2
-        ):
+        elif not self.known[name] or gap > 1 / 16:
             self.known[name] = None
         self.read_at[name] = self.now
         return reading, total
-
-    def count_turns(self, name, total, period):
-        """Return how many turns are left that a motion within the limits has not excluded."""
-        group = self.model.group(name)
-        it = self.facts.joints[group.joints[0]]
-        possible = set()
-        for turn in range(-9, 10):
-            (at,) = self.mechanics.to_joints(group, {name: total + turn * period}, 0).values()
-            if it.lower + 1e-6 <= at <= it.upper - 1e-6:
-                possible.add(turn)
-        self.left_turns[name] = possible & self.left_turns.get(name, possible)
-        return len(self.left_turns[name])
 
     def states(self, dice):
         self.pass_time(dice.choice([0, 1 / 64, 1 / 64, 1 / 16, 1 / 4]))
@@ -586,37 +537,13 @@ class _Machine:
         self.publish(dice, dice.choice(['', 'left/', 'right/']))
 
     def stall(self, dice):
-        """Stand still, and then receive what was sent before."""
-        seconds = dice.choice([0.3, 0.7, 2.2, 6.0])
-        self.now += seconds
-        self.steady += seconds
-        resumed, ticks_first = self.steady, dice.random() < 0.5
-        self.next_tick = self.now + (0.0 if ticks_first else self.tick_period)
-        for _ in range(3):
-            if ticks_first or dice.random() < 0.5:
-                self.pass_time(dice.choice([0.0, 1 / 64, 0.25, 1.0]))
-            age = self.steady - resumed + dice.uniform(0, seconds) + dice.random()
-            if dice.random() < 0.3 or seconds <= self.watch.limit:
-                age = dice.uniform(0, 0.02)
-            if self.arrives(dice.choice(['one', 'two', None]), age):
-                command = {j: {1: self.draw(dice, j, 1)} for j in self.choose(dice)}
-                self.send_command(command)
+        """Stand still, and then receive commands, some of them before the next tick."""
+        self.now += dice.choice([0.3, 0.7, 2.2, 6.0])
+        self.next_tick = self.now + dice.choice([0.0, self.tick_period])
         self.note_age()
-
-    def writer_sets_its_clock(self, dice):
-        """Set the clock of a writer back, and stand still: soon its commands pass again."""
-        writer = dice.choice(['one', 'two'])
-        self.clocks[writer] -= 5.0
-        self.heard_at.pop(writer, None)
-        self.pass_time(1.0)
-        self.now += 2.0
-        self.steady += 2.0
-        self.next_tick = self.now
-        for _ in range(6):
-            self.pass_time(0.125)
-            passes = self.arrives(writer, 0.01)
-        COUNTS['open'] += 1
-        assert passes, 'its clock was set, and its commands do not pass'
+        for _ in range(3):
+            self.pass_time(dice.choice([0.0, 1 / 64, 0.25, 1.0]))
+            self.send_command({j: {1: self.draw(dice, j, 1)} for j in self.choose(dice)})
 
     def whole_group(self, dice):
         """Return a group of two joints and two actuators, or ``None``."""
@@ -692,7 +619,7 @@ class _Machine:
             self.send_trajectory([(0.5, given)], self.now + 5.0)
         self.now -= dice.choice([0.25, 5.0, 100.0])
         self.next_tick = self.now + self.tick_period
-        self.first, self.read_at, self.left_turns = {}, {}, {}
+        self.first, self.read_at = {}, {}
         self.known |= dict.fromkeys(self.wrapped, self.options.unknown_turn == 'first')
         self.tick()
 
@@ -802,7 +729,6 @@ _EVENTS = (
     _Machine.silence,
     _Machine.restart,
     _Machine.stall,
-    _Machine.writer_sets_its_clock,
     _Machine.one_goes_on,
     _Machine.interrupt,
     _Machine.at_the_speed_limit,

@@ -366,16 +366,6 @@ def test_absolute_positions_of_joints_settle_coupled_actuators_if_they_are_of_on
     assert unknown(found) if apart else found == pytest.approx(expected)
 
 
-def test_absolute_position_of_one_actuator_does_not_refresh_that_of_another():
-    """Each has the time of the message that it came in."""
-    bridge = Encoders(wrist(**FAST))
-    bridge.absolute(TURN, np.nan, now=1.0)
-    bridge.absolute(np.nan, TURN, now=1.5)
-    assert unknown(bridge.hear(1.5, m0=0.0, m1=0.0))
-    expected = bridge.robot.actuator_to_joint('position', [TURN, TURN])
-    assert bridge.absolute(TURN, np.nan, now=1.5) == pytest.approx(expected)
-
-
 def in_turns(limit='', unit='turn', **limits):
     """Return a robot of two joints; the driver of the first one speaks turns, or ticks."""
     inside = params(position_unit=unit, velocity_unit='rpm') + limit

@@ -150,14 +150,6 @@ class Promises:
                 is_close = high <= 2 * (1 + 1e-6) * low and before * after >= 0
                 self.hold('8', is_close, f'{row}: {before} became {after}')
 
-    def judge_age(self, age, known_for, since_stall, refused, checked):
-        """Check that nothing from before a stall passes, and everything else does (6)."""
-        bound = 0.5 if self.timeout == _INF else self.timeout
-        if since_stall < checked and age > bound + 0.1:
-            self.hold('6', refused, f'passed {age} s old, {since_stall} s after a stall')
-        elif age < 0.1 and (known_for < 100.0 or since_stall > checked + 1.0):
-            self.hold('open', not refused, f'stalled after {since_stall} s, {age} s old')
-
     # -- what may be sent ------------------------------------------------------------------------
 
     def measured(self, group, row=0):

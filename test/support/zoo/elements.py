@@ -184,10 +184,6 @@ WRIST = transmission('wrist', 'Differential', ('j0', 'j1'), ('m0', 'm1'))
 FINGER = transmission('finger', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 1'))
 #: One motor turns a joint five times as far as another: ``j0 = m0``, ``j1 = 5 m0``.
 CLAW = transmission('claw', 'Coupled', ('j0', 'j1'), ('m0',), params(matrix='1; 5'))
-#: Two motors move three joints: ``j0 = m0``, ``j1 = m1``, ``j2 = 2 m0 + 2 m1``.
-PALM = transmission(
-    'palm', 'Coupled', ('j0', 'j1', 'j2'), ('m0', 'm1'), params(matrix='1 0; 0 1; 2 2')
-)
 
 
 def simple(number, motor='', joint=''):

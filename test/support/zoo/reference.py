@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import math
 
 import numpy as np
+from state_paths import record
 
 from transmission_bridge.messages.cdr import JointStateEncoder, JointStateReader
 from transmission_bridge.messages.joint_state import JointStateRecord
@@ -91,7 +92,6 @@ _MEMBERS = {
     'shoulder': ('arm', 'joints', -0.9, 0.25),
     'elbow': ('arm', 'joints', 1.1, -0.4),
 }
-_LEAF = {'offset': 'offset', 'reduction': 'mechanical_reduction'}
 
 
 @dataclass
@@ -113,32 +113,12 @@ class Numbers:
         return other
 
 
-def parameter_name(key):
-    """Return the ROS parameter of a change."""
-    kind, name = key
-    transmission, side, *_ = _MEMBERS[name]
-    return f'transmissions.{transmission}.{side}.{name}.{_LEAF[kind]}'
-
-
 def nested(changes):
     """Return changes as :meth:`RobotTransmissions.with_parameters` takes them."""
+    leaf = {'offset': 'offset', 'reduction': 'mechanical_reduction'}
     return {
-        parameter_name(key).removeprefix('transmissions.'): value for key, value in changes.items()
-    }
-
-
-def tuning_of(number):
-    """Return changes that every joint and every actuator but the finger's sees."""
-    return {
-        ('reduction', 'lift'): -4.0 - number,
-        ('offset', 'lift'): 0.01 * number,
-        ('reduction', 'dial'): 10.0 + number,
-        ('offset', 'roll'): 0.1 + 0.01 * number,
-        ('offset', 'pitch'): -0.2 - 0.01 * number,
-        ('reduction', 'left'): 2.0 + 0.1 * number,
-        ('reduction', 'right'): -3.0 - 0.1 * number,
-        ('reduction', 'shoulder'): -0.9 - 0.1 * number,
-        ('reduction', 'crank'): -25.0 - number,
+        '.'.join((*_MEMBERS[name][:2], name, leaf[kind])): value
+        for (kind, name), value in changes.items()
     }
 
 
@@ -259,12 +239,7 @@ class Message:
     @property
     def record(self) -> JointStateRecord:
         """The same as the package takes it."""
-        return JointStateRecord(
-            self.stamp,
-            '',
-            self.names,
-            *(np.array(values, dtype=float) for values in self.arrays.values()),
-        )
+        return record(self.names, **self.arrays, stamp=self.stamp)
 
     @property
     def received(self) -> JointStateRecord:

@@ -231,21 +231,6 @@ def _coupled(name, rows, actuators, offsets=()):
     return Group(name, 'Coupled', tuple(rows), tuple(actuators), numbers, params(**text))
 
 
-class Bow(EquationTransmission):
-    """``q = sinh(a)``."""
-
-    api_version = 1
-
-    def range(self):
-        """Return two radians each way."""
-        return self.bare_range('actuator', [-2.0], [2.0])
-
-    @staticmethod
-    def joint_position(a, p):
-        """Return the position."""
-        return ca.sinh(a)
-
-
 class Bent(EquationTransmission):
     """One motor bends a finger with a lagging second joint: ``q = (a, sin(a))``."""
 
@@ -271,10 +256,8 @@ class _Entry(importlib.metadata.EntryPoint):
 
 
 def _registry():
-    own = [
-        _Entry(f'me/{name}', f'{__name__}:{name}', ENTRY_POINT_GROUP) for name in ('Bow', 'Bent')
-    ]
-    return Registry([*importlib.metadata.entry_points(group=ENTRY_POINT_GROUP), *own])
+    own = _Entry('me/Bent', f'{__name__}:Bent', ENTRY_POINT_GROUP)
+    return Registry([*importlib.metadata.entry_points(group=ENTRY_POINT_GROUP), own])
 
 
 _KNEE = Path(__file__).parents[3] / 'docs' / 'transmissions.md'
@@ -405,32 +388,6 @@ ROBOTS = {
         ),
         {'tilter': ('left/', 'tilter')},
         (('turner', 'tilter', 'winch'), ('winch', 'swinger'), ()),
-    ),
-    'plugins': Facts(
-        {
-            'bow': Joint(-1.5, 1.5, 3.0, 10.0),
-            'near': Joint(-0.2, 1.2),
-            'far': Joint(velocity=2.0),
-            **_WRIST_JOINTS,
-        },
-        {
-            'archer': Motor({'velocity': 2.0}),
-            'bender': Motor(),
-            'left': Motor(),
-            'right': Motor({'velocity': 8.0}),
-        },
-        (
-            Group('bow', 'me/Bow', ('bow',), ('archer',), {}),
-            Group('bend', 'me/Bent', ('near', 'far'), ('bender',), {}),
-            _WRIST,
-        ),
-        {'archer': ('left/', 'archer')},
-        (
-            ('archer', 'left', 'right'),
-            ('left', 'bender'),
-            ('right', 'left', 'bender', 'archer'),
-            (),
-        ),
     ),
 }
 
