@@ -165,7 +165,9 @@ def test_an_unknown_argument_of_the_helper():
     ('name', 'error'),
     [('params_file', 'parameter file: expected a file'), ('robot_description_file', 'No such')],
 )
-@pytest.mark.parametrize('path', ['/no_such', LaunchConfiguration('missing')], ids=str)
+@pytest.mark.parametrize(
+    'path', ['/no_such', LaunchConfiguration('missing')], ids=['given', 'substituted']
+)
 def test_a_missing_file_is_an_error(name, error, path):
     """launch_ros would only warn of a missing parameter file."""
     context = LaunchContext()
