@@ -350,6 +350,31 @@ class Peer:
 
     # -- topics ----------------------------------------------------------------------------------
 
+    def list_entities(self, node):
+        """
+        Return publishers, subscribers and services of a node with a full name, by kind.
+
+        Not by rclpy's lists of a node's entities: an ended process of the same name may stay in
+        the graph without any (see ``diagnostics``), and they would be its.
+        """
+        graph = self.node
+        topics = [topic for topic, _ in graph.get_topic_names_and_types()]
+
+        def list_topics(find_ends):
+            ends = [(topic, end) for topic in topics for end in find_ends(topic)]
+            return sorted(
+                (topic, end.topic_type)
+                for topic, end in ends
+                if f'{end.node_namespace.rstrip("/")}/{end.node_name}' == node
+            )
+
+        services = graph.get_service_names_and_types()
+        return {
+            'publishers': list_topics(graph.get_publishers_info_by_topic),
+            'subscribers': list_topics(graph.get_subscriptions_info_by_topic),
+            'services': sorted((n, kind) for n, (kind,) in services if n.startswith(f'{node}/')),
+        }
+
     def listen(self, topic, qos=LISTENER):
         """Return a list that grows by a record for every JointState on a topic."""
         records = []

@@ -36,11 +36,8 @@ def endpoints(peer, node):
 
 def counts(peer, node):
     """Return what the graph and the node itself hold of it at this moment."""
-    name, namespace = node.get_name(), node.get_namespace()
     return {
-        'publishers': sorted(peer.node.get_publisher_names_and_types_by_node(name, namespace)),
-        'subscribers': sorted(peer.node.get_subscriber_names_and_types_by_node(name, namespace)),
-        'services': sorted(peer.node.get_service_names_and_types_by_node(name, namespace)),
+        **peer.list_entities(node.get_fully_qualified_name()),
         'parameters': sorted(name for name in node._parameters if 'qos_overrides' not in name),
         'managed': len(node._managed_entities),
         'own publishers': len(list(node.publishers)),

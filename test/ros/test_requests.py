@@ -73,8 +73,7 @@ def services_of(peer, node, count):
 
     def found():
         kinds = {
-            name: kind.split('/')
-            for name, (kind,) in peer.node.get_service_names_and_types_by_node(node, '/')
+            name: kind.split('/') for name, kind in peer.list_entities(f'/{node}')['services']
         }
         return kinds if len(kinds) == count else None
 

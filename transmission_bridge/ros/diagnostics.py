@@ -170,8 +170,9 @@ class DiagnosticsPublisher:
     # fmt: off
     def _inspect_life_cycle(self, session: BridgeSession | None, graph: Graph) -> Status:
         node, recent, facts, clock = self._node, self._recent, self._facts(), ''
-        own = (node.get_name(), node.get_namespace())
-        is_shared = node.get_node_names_and_namespaces().count(own) > 1
+        # Not by the names of nodes: that of a process that ended may stay in the graph forever,
+        # because rmw_dds_common adds it again if its last message is late.
+        is_shared = node.count_publishers(f'/{self._name}/transition_event') > 1
         namesake = (f'another node has the same name {shown("/" + self._name)}; both publish the '
                     'same topics and answer the same services: stop one of them, or give it '
                     'another namespace' if is_shared else '')
