@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import math
 
 import numpy as np
-from zoo.elements import ankle, ratio, transmission, urdf
+from zoo.elements import ankle, params, ratio, transmission, urdf
 
 from transmission_bridge.description import load_description
 from transmission_bridge.errors import TransmissionBridgeError
@@ -49,6 +49,14 @@ GEARED = urdf(
     pair('Differential', 'wrist', ('pitch', 'roll'), (50, 50))
     + pair('FourBarLinkage', 'bar', ('shoulder', 'elbow'), (30, 40))
     + servo('arm', -100.0),
+)
+#: A ratio that varies, with a range that does not contain zero.
+KNEE = urdf(
+    {'knee': stops(0.3, 1.4)},
+    transmission(
+        *('leg', 'CrankSlider', {'knee': params(lower=0.3, upper=1.4)}, {'cylinder': ratio(300)}),
+        params(crank_radius=0.1, pivot_distance=0.4, crank_angle=1.0),
+    ),
 )
 ANKLE = urdf({'pitch': stops(-0.9, 0.6), 'roll': stops(-0.4, 0.4)}, ankle())
 
@@ -163,7 +171,7 @@ class MovedArm:
         maps, values = self.hidden[outcome.transmission]
         hand = next(e for e in self.hand.transmissions if e.name == outcome.transmission)
         low, high = ([getattr(t.limits, end) for t in hand.tracks] for end in ('lower', 'upper'))
-        places = np.array([low, high, np.zeros(len(low))]) * 0.8
+        places = np.linspace(low, high, 11)[1:-1]
         motors = maps.build(values).joint_to_actuator('position', places)
         away = maps.map_positions(outcome.values, motors, places) - places
         if self.wraps:  # the bridge finds the turn

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import sys
 
-from moved_arm import ANKLE, GEARED, MovedArm, pair, servo, SERVOS, stops
+from moved_arm import ANKLE, GEARED, KNEE, MovedArm, pair, servo, SERVOS, stops
 import numpy as np
 import pytest
 from zoo.elements import load, params, transmission, urdf
@@ -53,17 +53,31 @@ def approach_all(arm, ends=(-1, 1), times=1):
                 arm.approach(each.tracks[place].name, side)
 
 
-@pytest.mark.parametrize('text', [SERVOS, GEARED, ANKLE], ids=['servos', 'geared', 'ankle'])
+@pytest.mark.parametrize(
+    'text', [SERVOS, GEARED, ANKLE, KNEE], ids=['servos', 'geared', 'ankle', 'knee']
+)
 def test_with_both_stops_nothing_is_silently_wrong(text, seed):
-    """Stops missed by up to 2 degrees: each joint is within 0.5 degrees, or refused."""
+    """Stops missed by up to 2 degrees: a joint is within 0.5 degrees and as stated, or refused."""
     arm = make_arm(text, seed, wraps=text == SERVOS)
     known = []
     for _ in range(6):  # whoever is told that stops are too close together moves to them again
         approach_all(arm)
         known = [each for each in judged(arm).values() if not each.refusal]
         for outcome in known:
-            assert max(arm.compute_errors(outcome).values()) <= BOUND + TICK
+            for name, error in arm.compute_errors(outcome).items():
+                assert error <= min(BOUND, outcome.uncertainty[name]) + TICK
     assert len(known) >= len(arm.hand.transmissions) - 1
+
+
+@pytest.mark.parametrize('misses', [(0.0, 0.9), (0.9, 0.0), (0.4, 0.4)])
+def test_a_ratio_that_varies_is_part_of_the_uncertainty(misses):
+    """An error of the zero that hardly shows at one stop moves the joint farther elsewhere."""
+    arm = make_arm(KNEE, 1, wraps=False, flips=0.0)
+    for side, miss in zip((-1, 1), misses, strict=True):
+        arm.approach('knee', side, math.radians(miss))
+    (outcome,) = judged(arm).values()
+    if not outcome.refusal:
+        assert arm.compute_errors(outcome)['knee'] <= outcome.uncertainty['knee'] + 1e-4
 
 
 @pytest.mark.parametrize('ends', [(1,), (-1,)])

@@ -7,7 +7,9 @@ Calibration by hand: what is known of each joint while the arm is moved, and wha
 A joint is moved towards positive once, which gives the signs of reductions, and then to its stops
 or into a known pose. A stop is where the motion of a joint turns back. It can be missed on the
 inner side only. So if both stops are as far apart as the limits, within ``d``, the offset is
-within ``d / 2``. That is the check of :func:`judge_transmission`. If there is no such check (one
+within ``d / 2``. That is the check of :func:`judge_transmission`. If the ratio of a mechanism
+varies, an error of the zero has the least effect on the joint at one stop, and the largest
+elsewhere: ``d`` is smaller by the quotient of these effects. If there is no such check (one
 stop, or an unknown reduction), each stop is approached twice or more, and the spread ``r`` of
 ``n`` approaches gives the uncertainty: if a hand misses a stop by any amount up to some largest
 one with equal probability, the stop is beyond the farthest approach by less than
@@ -60,6 +62,9 @@ _WIDER = 0.15
 
 #: Share of the best determined combination of numbers below which one is not determined by hand.
 _LEAST_RANK = 0.02
+
+#: Least error of a number of which the effects are compared.
+_LEAST_REACH = 1e-6
 
 #: Least motion towards positive, as a share of the way between the limits.
 _LEAST = 0.04
@@ -367,7 +372,9 @@ def judge_transmission(
         fit = fit_numbers(maps, known, free, start, least=_LEAST_RANK)
         if fit.missing:
             raise _Refusal(_name_missing(hand, fit))
-        _check_contradictions(hand, fit)
+        moved = _move_numbers(maps, known, fit)
+        factors = _compute_factors(known, moved)
+        _check_contradictions(hand, fit, factors)
     except _Refusal as refusal:
         return Outcome(hand.name, {}, {}, refusal=str(refusal))
     notes = []
@@ -376,7 +383,7 @@ def judge_transmission(
     return Outcome(
         hand.name,
         {**hand.signs, **fit.values, **_remove_turns(hand, fit)},
-        _compute_uncertainty(hand, maps, known, fit),
+        _compute_uncertainty(hand, moved, fit, factors),
         fit.contradiction,
         notes=tuple(notes),
         is_guess=is_guess or hand.is_guess,
@@ -461,12 +468,36 @@ def _name_missing(hand: HandTransmission, fit: Fit) -> str:
     return f'these positions do not determine {names}: add another pose or stop of {joints}'
 
 
-def _check_contradictions(hand: HandTransmission, fit: Fit) -> None:
+def _move_numbers(maps: NumberMap, known: Known, fit: Fit) -> Array:
+    """
+    Return how far errors of the numbers move each joint [rad or m].
+
+    :returns: At the known positions and at the mean of their actuators, shape
+        ``(rows + 1, n_joints)``.
+    """
+    places = np.vstack([known.actuators, known.actuators.mean(axis=0)])
+    mapped: Array = maps.map_positions(fit.values, places)
+    away = np.zeros_like(mapped)
+    for path, reach in fit.reach.items():
+        values = {**fit.values, path: fit.values[path] + max(reach, _LEAST_REACH)}
+        # Without those that leave the domain.
+        away += np.nan_to_num(np.abs(maps.map_positions(values, places) - mapped))
+    return away
+
+
+def _compute_factors(known: Known, moved: Array) -> Array:
+    """Return by how much farther a joint may be off than a known position of it shows."""
+    shown = np.where(np.isfinite(known.joints) & (moved[:-1] > 0.0), moved[:-1], np.inf)
+    factors: Array = np.maximum(moved.max(axis=0) / shown.min(axis=0), 1.0)
+    return factors
+
+
+def _check_contradictions(hand: HandTransmission, fit: Fit, factors: Array) -> None:
     """Refuse known positions that contradict each other."""
     for place, track in enumerate(hand.tracks):
         rest = fit.residuals[:, place]
         rest = rest[np.isfinite(rest)]
-        if len(rest) < 2 or np.abs(rest).max() <= 0.5 * track.tolerance:
+        if len(rest) < 2 or np.abs(rest).max() * factors[place] <= 0.5 * track.tolerance:
             continue
         away = format_way(float(np.ptp(rest)), track)
         if not hand.poses and len(rest) == 2:
@@ -485,17 +516,14 @@ def format_way(way: float, track: JointTrack) -> str:
 
 
 def _compute_uncertainty(
-    hand: HandTransmission, maps: NumberMap, known: Known, fit: Fit
+    hand: HandTransmission, moved: Array, fit: Fit, factors: Array
 ) -> dict[str, float]:
-    """Return how far each joint may be off at the known positions [rad or m]."""
-    away = np.zeros(fit.mapped.shape)
-    for path, reach in fit.reach.items():
-        values = {**fit.values, path: fit.values[path] + reach}
-        moved = np.abs(maps.map_positions(values, known.actuators) - fit.mapped)
-        away += np.nan_to_num(moved)  # without those that leave the domain
+    """Return how far each joint may be off [rad or m]."""
+    rest = np.nan_to_num(np.abs(fit.residuals)).max(axis=0)
+    away = np.maximum(moved.max(axis=0), rest * factors)
     resolution = [t.resolution if math.isfinite(t.resolution) else 0.0 for t in hand.tracks]
     names = [track.name for track in hand.tracks]
-    return dict(zip(names, (away.max(axis=0) + resolution).tolist(), strict=True))
+    return dict(zip(names, (away + resolution).tolist(), strict=True))
 
 
 # -- The arm --------------------------------------------------------------------------------------
