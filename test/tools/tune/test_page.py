@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -135,6 +136,16 @@ def press(page, name: str) -> None:
     pause(page)
 
 
+def press_until(page, name: str, effect) -> None:
+    """Press a button until its effect is there, as a person does: a page may lose a click."""
+    from playwright.sync_api import TimeoutError as NotThereError
+
+    while not effect.is_visible():
+        press(page, name)
+        with contextlib.suppress(NotThereError):
+            effect.wait_for(timeout=5_000.0)
+
+
 def confirm(page, wanted: str) -> None:
     """Answer a question with *Do it* when it says what was asked, and return when it is done."""
     shows(page, wanted)
@@ -226,17 +237,20 @@ def test_an_arm_is_calibrated_by_hand_on_the_page(open_page, live_arm):
     stand()
     page = open_page()
     page.get_by_role('tab', name='Calibrate').click()
-    press(page, 'Begin')
-    press(page, 'the torque is off')
+    is_safe, begin, end = (
+        page.get_by_role('button', name=name, exact=True)
+        for name in ('the torque is off', 'towards +: begin', 'towards +: end')
+    )
+    press_until(page, 'Begin', is_safe)
+    press_until(page, 'the torque is off', begin)
     order = [member.name for each in robot.bindings for member in each.spec.joints]
-    for name in order:
-        press(page, 'towards +: begin')
-        shows(page, f'move {name} towards positive')
+    for name, following in zip(order, [*order[1:], order[0]], strict=True):
+        press_until(page, 'towards +: begin', end)
         joints[name] += 0.7
         stand()
         page.locator('tr', has_text=name).locator('+ tr').get_by_text('51.6 deg').wait_for()
-        press(page, 'towards +: end')
-        press(page, 'next')
+        press_until(page, 'towards +: end', begin)
+        press_until(page, 'next', page.get_by_text(f'▸ {following}', exact=True))
     joints = dict.fromkeys(joints, 0.3)
     stand()
     shows(page, '17.2 deg')
