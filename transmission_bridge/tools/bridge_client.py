@@ -358,7 +358,7 @@ class BridgeClient:
 
         :param values: By name; a float sets a double. A message ``ParameterValue`` is sent as it
             is, see :func:`read_parameter_value`.
-        :param answered: Receives an empty text.
+        :param answered: Receives the words of the bridge, which may be none.
         """
         self._set_values('set_parameters_atomically', values, answered)
 
