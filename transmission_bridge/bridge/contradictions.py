@@ -6,8 +6,8 @@ Measurements that contradict the limits of the joints, or each other: probably a
 
 - **Limits**: a joint is measured beyond a limit of the URDF by more than 1 % of its range and
   0.001 rad or m.
-- **Velocity**: over two seconds of motion the velocities of an actuator follow the changes of its
-  position, but differ by a factor beyond 3.
+- **Velocity**: over two seconds of steady motion the velocities of an actuator follow the changes
+  of its position, but differ by a factor beyond 3.
 - **Period**: the readings of an encoder use less than a tenth of its ``wrap_period``, and jump
   back over all of that range while the velocity continues.
 """
@@ -34,8 +34,10 @@ _FACTOR, _CORRELATION = 3.0, 0.9
 #: Shortest time over which velocities are averaged, and longest time without a message [s].
 _INTERVAL, _LONGEST = 0.1, 0.35
 
-#: Largest number of averaged velocities, and smallest number of intervals that are judged.
-_SAMPLES, _INTERVALS = 512, 16
+#: Largest number of averaged velocities, smallest number of intervals that are judged, and largest
+#: share of one of them in their products: velocities between two samples are unknown, therefore
+#: one interval does not decide.
+_SAMPLES, _INTERVALS, _PART = 512, 16, 0.25
 
 #: Smallest motion: a share of the joint's velocity limit, at most of 1 rad/s or 1 m/s.
 _MOTION = 0.02
@@ -79,7 +81,8 @@ class MotionWatch:
     Velocities are averaged over intervals of 0.1 s or more, without gaps of more than 0.35 s. The
     factor is the ratio of root mean squares; it counts if the correlation exceeds 0.9, therefore
     noise, backlash and velocities that are always zero (not measured) are no contradiction. Motion
-    that moves no joint at 2 % of its velocity limit, or 0.02 rad/s or m/s, is not judged.
+    that moves no joint at 2 % of its velocity limit, or 0.02 rad/s or m/s, is not judged, and
+    neither are steps: one interval has more than a quarter of the correlated motion.
 
     :param periods: ``wrap_period`` of each actuator [rad or m], or of all; NaN: none.
     :ivar velocities: Velocities of all actuators since the last interval.
@@ -107,6 +110,7 @@ class MotionWatch:
         self._least, self._most = -self._at, self._at
         # Number of intervals, their time, squares of both motions, their products.
         self._sums: Array = np.zeros((5, len(self._periods)))
+        self._largest: Array = np.zeros(len(self._periods))  # product of an interval
         self.found: dict[str, str] = {}
 
     def end_interval(self, positions: Array, now: float) -> None:
@@ -123,6 +127,7 @@ class MotionWatch:
         product, before = moved * expected, self._product
         sums = np.broadcast_arrays(1.0, time, moved**2, expected**2, product)
         self._sums += np.where(np.isfinite(product), sums, 0.0)
+        self._largest = np.fmax(self._largest, np.abs(product))
         self._least, self._most = np.fmin(self._least, positions), np.fmax(self._most, positions)
         self._since, self.due = now, now + _INTERVAL
         self.velocities.clear()
@@ -144,8 +149,10 @@ class MotionWatch:
         with np.errstate(all='ignore'):
             moved, expected = np.sqrt(squares * count) / time
             factor, follows = expected / moved, product * count / time**2 / moved / expected
-        is_judged = (count >= _INTERVALS) & (np.abs(follows) > _CORRELATION)
+        is_complete = count >= _INTERVALS
+        is_judged = is_complete & (np.abs(follows) > _CORRELATION)
         is_judged &= np.maximum(moved, expected) > self._slowest
+        is_judged &= self._largest <= _PART * np.abs(product)
         for k in np.flatnonzero(is_judged).tolist():
             key, ratio = f'velocity of {self._names[k]}', max(factor[k], 1.0 / factor[k])
             self.found.pop(key, None)
@@ -155,4 +162,4 @@ class MotionWatch:
                     f'{expected[k]:.4g} by its velocities (rad/s or m/s, factor {ratio:.3g}): '
                     'check position_unit and velocity_unit'
                 )
-        self._sums[:, count >= _INTERVALS] = 0.0
+        self._sums[:, is_complete] = self._largest[is_complete] = 0.0
