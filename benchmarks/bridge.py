@@ -29,6 +29,8 @@ import tempfile
 
 from robot import LEG_JOINTS, LEG_MOTORS, legs_urdf, robot_urdf
 
+from transmission_bridge.tools.demo.processes import isolate_network
+
 HERE = Path(__file__).resolve().parent
 LOAD_CPU, NODE_CPU = 0, 1
 SINGLE_THREADED = '--executor=single_threaded'
@@ -339,8 +341,6 @@ def main() -> int:
     parser.add_argument('--json', type=Path, help='write the figures here as well')
     parser.add_argument('--gate', action='store_true', help='exit 1 if a bound is missed')
     arguments = parser.parse_args()
-    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
     needed = {name for gate in GATES for name in gate[2:4]} | {'direct'}
     order = random.Random(arguments.seed)
     rounds = []
@@ -380,4 +380,6 @@ def main() -> int:
 
 
 if __name__ == '__main__':
-    raise SystemExit(main())
+    with isolate_network(os.environ) as variables:
+        os.environ.update(variables)
+        raise SystemExit(main())

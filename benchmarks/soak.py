@@ -36,6 +36,8 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 
+from transmission_bridge.tools.demo.processes import isolate_network
+
 try:
     from rclpy.experimental import EventsExecutor as Executor
 except ImportError:
@@ -278,8 +280,6 @@ def main() -> int:
     parser.add_argument('--json', type=Path, help='write the figures here as well')
     parser.add_argument('--gate', action='store_true', help='exit 1 if a bound is missed')
     arguments = parser.parse_args()
-    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
     rclpy.init()
     try:
         figures = soak(arguments)
@@ -310,4 +310,6 @@ def main() -> int:
 
 
 if __name__ == '__main__':
-    raise SystemExit(main())
+    with isolate_network(os.environ) as variables:
+        os.environ.update(variables)
+        raise SystemExit(main())
