@@ -13,7 +13,7 @@ import pytest
 
 #: The signal comes while a callback runs whose exceptions the interpreter ignores.
 PROGRAM = """
-import signal, time, weakref
+import signal, weakref
 from transmission_bridge.tools.cli import clean_end
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -22,7 +22,7 @@ with clean_end():
     reference = weakref.ref(referent, lambda _: signal.raise_signal({number}))
     try:
         del referent
-        time.sleep(60.0)
+        while True: pass
     finally:
         print('cleaned up')
 """
