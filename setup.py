@@ -57,6 +57,7 @@ setup(
             'py.typed',
             'ros/fast_dds.xml',
             'tools/tune/page.css',
+            'tools/compiler/mapped/*.[ch]pp',
             'tools/compiler/templates/*',
         ]
     },

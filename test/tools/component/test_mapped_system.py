@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from pathlib import Path
 import subprocess
 
+from component_manager import build_manager, Manager, require_compiler
 import numpy as np
 import pytest
 
+pytest.importorskip('casadi', reason='CasADi is not installed (extra mechanisms)')
 from transmission_bridge.description import load_description
 from transmission_bridge.tools.main import main
 from transmission_bridge.transmissions import RobotTransmissions
@@ -43,9 +44,9 @@ push:
 """
 
 _FOLDERS = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
-pytestmark = pytest.mark.skipif(
-    not any((Path(each) / 'share' / 'controller_manager').is_dir() for each in _FOLDERS if each),
-    reason='ros2_control is not installed (ROS has it, there is no wheel)',
+HAS_ROS = any((Path(each) / 'share' / 'controller_manager').is_dir() for each in _FOLDERS if each)
+needs_ros = pytest.mark.skipif(
+    not HAS_ROS, reason='ros2_control is not installed (ROS has it, there is no wheel)'
 )
 
 
@@ -61,101 +62,46 @@ def install(root, source):
         assert 'warning' not in done.stderr, done.stderr
 
 
-@pytest.fixture(scope='session')
-def workspace(tmp_path_factory):
+@pytest.fixture(scope='session', params=['small', pytest.param('ros', marks=needs_ros)])
+def workspace(request, tmp_path_factory):
     """Build the component of the scene, and the drivers and the manager of these tests."""
     root = tmp_path_factory.mktemp('workspace')
+    if request.param == 'small':
+        require_compiler()
+        return root, None
     (root / 'scene.urdf').write_text(SCENE, encoding='utf-8')
     for robot, name in ((root / 'scene.urdf', 'scene_map'), (EXAMPLE_URDF, 'mapped_map')):
         assert main(['compile', str(robot), '--output', str(root / name), '--ros2-control']) == 0
         install(root, root / name)
     install(root, HERE)
     install(root, EXAMPLE)
-    return root
+    return root, root / 'install'
 
 
-class Manager:
-    """The manager of a description: ``manager('cycle 2')``."""
-
-    def __init__(self, root, urdf, active='active', parameters=''):
-        path = root / 'now.urdf'
-        path.write_text(urdf, encoding='utf-8')
-        file = root / 'parameters.yaml'
-        own = ''.join(f'    {name}: {{params_file: [{file}]}}\n' for name in NAMES)
-        head = f'controller_manager:\n  ros__parameters:\n{own}'
-        file.write_text(head + parameters, encoding='utf-8')
-        install = root / 'install'
-        env = dict(os.environ)
-        env['AMENT_PREFIX_PATH'] = os.pathsep.join((str(install), env['AMENT_PREFIX_PATH']))
-        libraries = (str(install / 'lib'), env.get('LD_LIBRARY_PATH', ''))
-        env['LD_LIBRARY_PATH'] = os.pathsep.join(libraries)
-        if preload := env.pop('PRELOAD_OF_ROS', ''):
-            env['LD_PRELOAD'] = preload
-        self.errors = root / 'errors.txt'
-        with self.errors.open('w') as errors:
-            self.process = subprocess.Popen(
-                [
-                    install / 'lib' / 'test_motors' / 'manager',
-                    *('--ros-args', '--params-file', file),
-                ],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                env=env,
-            )
-        self.started = self(f'start {path} {active}')
-
-    def __call__(self, line):
-        """Return the answer to a command."""
-        self.process.stdin.write(f'{line}\n')
-        self.process.stdin.flush()
-        for answer in self.process.stdout:
-            if answer.startswith('> '):
-                text = answer[2:].strip()
-                assert not text.startswith('exception'), text
-                return json.loads(text) if text[0] in '[{' else text
-        pytest.fail(f'ended at {line!r}\n{self.log}')
-
-    @property
-    def log(self):
-        """What was logged."""
-        return self.errors.read_text()
-
-    @property
-    def complaints(self):
-        """Warnings and errors, but for those of a slow machine."""
-        lines = [each for each in self.log.splitlines() if each.startswith(('[WARN]', '[ERROR]'))]
-        return [each for each in lines if 'Overrun' not in each]
-
-    def end(self):
-        """Return the exit code."""
-        self.process.stdin.close()
-        code = self.process.wait(timeout=60)
-        self.process.stdout.close()
-        return code
-
-    def script(self, name, *interfaces):
-        """Add a controller that writes what a test says."""
-        assert self(f'add {name} {" ".join(interfaces)}') == '0'
-
-    def move(self, name, *values, cycles=1):
-        """Write values and run cycles."""
-        self(f'set {name} {" ".join(map(str, values))}')
-        self(f'cycle {cycles}')
-
-    def wait_for(self, words):
-        """Wait until a thread of the component has logged words."""
-        for _ in range(600):
-            if words in self.log:
-                return
-            self('wait 0.1')
-        pytest.fail(f'expected {words!r}\n{self.log}')
+class SceneManager(Manager):
+    """With the motors of the scene."""
 
     def measure(self, interface, **joints):
         """Set the measured numbers of the motors of joints."""
         for name, value in motors_of(interface, **joints).items():
             self(f'measure {name}/{interface} {value!r}')
+
+
+def start_ros(root, prefix, urdf, active, parameters):
+    """Return the manager of ros2_control."""
+    file = root / 'parameters.yaml'
+    own = ''.join(f'    {name}: {{params_file: [{file}]}}\n' for name in NAMES)
+    head = f'controller_manager:\n  ros__parameters:\n{own}'
+    file.write_text(head + parameters, encoding='utf-8')
+    env = dict(os.environ)
+    env['AMENT_PREFIX_PATH'] = os.pathsep.join((str(prefix), env['AMENT_PREFIX_PATH']))
+    libraries = (str(prefix / 'lib'), env.get('LD_LIBRARY_PATH', ''))
+    env['LD_LIBRARY_PATH'] = os.pathsep.join(libraries)
+    if preload := env.pop('PRELOAD_OF_ROS', ''):
+        env['LD_PRELOAD'] = preload
+    program = prefix / 'lib' / 'test_motors' / 'manager'
+    command = (program, '--ros-args', '--params-file', file)
+    return SceneManager(command, urdf, root, active, env)
 
 
 def motors_of(interface, at=None, **joints):
@@ -178,10 +124,18 @@ def values_of(joints):
 @pytest.fixture
 def manage(workspace):
     """Return a function that starts a manager; each has to end well."""
-    started = []
+    (root, prefix), started = workspace, []
 
-    def start(urdf=SCENE, active='active', parameters=''):
-        started.append(Manager(workspace, urdf, active, parameters))
+    def start(urdf=SCENE, active='active', parameters='', compiled=SCENE, version='new'):
+        if prefix:
+            started.append(start_ros(root, prefix, urdf, active, parameters))
+        else:
+            name = {SCENE: 'scene_map'}.get(compiled, 'mapped_map')
+            program = root / f'{name}_{version}'
+            if not program.exists():
+                more = [EXAMPLE / 'src' / 'motors.cpp'] if name == 'mapped_map' else []
+                build_manager(root, compiled, name, version, more)
+            started.append(SceneManager([program], urdf, root, active))
         return started[-1]
 
     yield start
@@ -297,8 +251,10 @@ def test_a_controller_that_fails_in_the_cycle_stops_its_motors(manager):
     assert manager('components') == {'scene': 'active'}
 
 
-def test_a_command_without_a_result_holds_and_ends(manager):
+def test_a_command_without_a_result_holds_and_ends(manage):
     """Positions hold and velocities are zero at once; then the component is deactivated."""
+    manager = manage(SCENE.replace('lower="-0.8" upper="0.8"', 'lower="-4" upper="4"'))
+    manager.script('bend', 'knee/position', 'knee/velocity')
     manager.measure('position', knee=0.1)
     manager('switch +bend')
     manager.move('bend', 0.2, 0.5)
@@ -536,8 +492,11 @@ def test_the_turn_of_a_single_turn_encoder(manage):
     assert "the turn of actuator 'screw' is unknown" in it.log
 
 
-def test_the_controllers_of_ros2_controllers(manage):
+@needs_ros
+def test_the_controllers_of_ros2_controllers(manage, workspace):
     """Broadcaster, trajectories, forwarded velocities and efforts, one after the other."""
+    if not workspace[1]:
+        pytest.skip('the small manager has no controllers')
     it = manage(SCENE, parameters=CONTROLLERS)
     for name, kind in (
         ('broadcaster', 'joint_state_broadcaster/JointStateBroadcaster'),
@@ -631,7 +590,8 @@ def test_two_components_and_the_driver_of_ros2_control(manage):
 
 def test_the_example_moves_as_its_readme_says(manage):
     """The joints reach the goal, also those that the rod moves, and each status is 0."""
-    it = manage(EXAMPLE_URDF.read_text(encoding='utf-8'))
+    text = EXAMPLE_URDF.read_text(encoding='utf-8')
+    it = manage(text, compiled=text)
     goal = {'hip': 0.2, 'knee': -0.3, 'shoulder': 0.4, 'elbow': -0.2, 'wrist_pitch': 0.3}
     goal['wrist_roll'] = 0.5
     it.script('all', *(f'{name}/position' for name in goal))
