@@ -62,7 +62,7 @@ std::string describe_bits(uint32_t bits) {
   for (const auto & [bit, meaning] : own)
     if (bits & bit) add(meaning);
   if (text.empty()) text = "not all joints have a command";
-  return (bits & HELD ? "no result, its actuators hold: " : "its commands were changed: ") + text;
+  return (bits & HELD ? "no result, its actuators hold: " : "") + text;
 }
 
 Core::Core(const Setup & setup) : setup_(setup), state_(setup.state), scratch_(setup.state) {
@@ -266,7 +266,8 @@ bool Core::is_new(int row, int joint) const {
 
 // -- commands ------------------------------------------------------------------------------------
 
-bool Core::take_commands(const Joints & commands, double now, double period) {
+bool Core::take_commands(const Joints & commands, double period) {
+  now_ += period;
   Runs ended{};
   bool is_any = false;
   for (const int t : setup_.own) {
@@ -278,14 +279,14 @@ bool Core::take_commands(const Joints & commands, double now, double period) {
   bits_.fill(0);
   warnings_.fill(0);
   Motion running = collect(commands, runs_), released = collect(commands, ended);
-  apply_rules(running, state_, now);
-  if (is_any) apply_rules(released, scratch_, now);
+  apply_rules(running, state_);
+  if (is_any) apply_rules(released, scratch_);
   sent_.fill(unknown);
   bool is_over = false;
   for (const int t : setup_.own) {
     is_over = finish(t, running, released, period) || is_over;
-    note_positions(t, running, now);
-    choose_reports(t, now);
+    note_positions(t, running);
+    choose_reports(t);
   }
   return is_over;
 }
@@ -304,11 +305,11 @@ Core::Motion Core::collect(const Joints & commands, const Runs & rows) const {
   return motion;
 }
 
-void Core::apply_rules(Motion & motion, State & state, double now) {
+void Core::apply_rules(Motion & motion, State & state) {
   const bool has_limits = setup_.options.limits != Choice::off;
   for (const int t : setup_.own) {
     if (has_limits) limit_joints(t, motion);
-    limit_steps(t, motion, now);
+    limit_steps(t, motion);
     if (has_limits) stop_outward(t, motion);
   }
   to_actuator(&state, motion.command.values, joints_[position], motion.sent.values);
@@ -342,7 +343,7 @@ void Core::limit_joints(int t, Motion & motion) {
   }
 }
 
-void Core::limit_steps(int t, Motion & motion, double now) {
+void Core::limit_steps(int t, Motion & motion) {
   const Choice choice = setup_.options.max_step;
   for (const int j : transmissions[t].joints) {
     double & target = motion.command[position][j];
@@ -356,7 +357,7 @@ void Core::limit_steps(int t, Motion & motion, double now) {
       continue;
     }
     waits_[j] = false;
-    const double time = std::clamp(now - accepted_[j], 0.0, longest_step);
+    const double time = std::clamp(now_ - accepted_[j], 0.0, longest_step);
     const bool is_far = !(distance <= speed * (time + extra_time) * (1.0 + rounding));
     if (choice == Choice::off || !std::isfinite(speed) || !is_far) continue;
     motion.is_rejected[t] |= choice == Choice::reject;
@@ -510,28 +511,28 @@ void Core::send(int t, int row, const Motion * motion) {
   }
 }
 
-void Core::note_positions(int t, const Motion & running, double now) {
+void Core::note_positions(int t, const Motion & running) {
   for (const int j : transmissions[t].joints) {
     if (!runs_[t][position] || waits_[j]) continue;
     const double target = running.command[position][j];
     if (is_held_[t]) {
       origins_[j] = joints_[position][j];
-    } else if (!std::isnan(target)) {
+    } else if (!std::isnan(target) && target != origins_[j]) {
       origins_[j] = target;
-      accepted_[j] = now;
+      accepted_[j] = now_;
     }
   }
 }
 
-void Core::choose_reports(int t, double now) {
+void Core::choose_reports(int t) {
   const uint32_t found = bits_[t] | warnings_[t];
   const uint32_t bits = found ? found : is_held_[t] ? uint32_t{HELD} : 0u;
   uint32_t due = 0;
   for (int k = 0; k < n_bits; k++) {
     const uint32_t bit = 1u << k;
-    if (!(bits & bit) || std::abs(now - reported_[t][k]) < report_period) continue;
+    if (!(bits & bit) || now_ - reported_[t][k] < report_period) continue;
     due |= bit;
-    reported_[t][k] = now;
+    reported_[t][k] = now_;
   }
   reports_[t] = due && is_held_[t] ? due | HELD : due;
 }

@@ -66,7 +66,7 @@ public:
   void choose_runs();
   bool is_used(int row, int joint) const;
   bool is_new(int row, int joint) const;
-  bool take_commands(const Joints & commands, double now, double period);
+  bool take_commands(const Joints & commands, double period);
 
   // The claims that result from a switch.
   Flags plan_switch(const Flags & start, const Flags & stop) const;
@@ -102,17 +102,17 @@ private:
   static bool is_running(const Flags & claims, int t, int row);
   void start_positions();
   Motion collect(const Joints & commands, const Runs & rows) const;
-  void apply_rules(Motion & motion, State & state, double now);
+  void apply_rules(Motion & motion, State & state);
   void limit_joints(int t, Motion & motion);
-  void limit_steps(int t, Motion & motion, double now);
+  void limit_steps(int t, Motion & motion);
   void stop_outward(int t, Motion & motion);
   void limit_actuators(int t, Motion & motion);
   void stop_outward_actuators(int t, Motion & motion);
   void limit_followers(Motion & motion);
   bool finish(int t, const Motion & running, const Motion & released, double period);
   void send(int t, int row, const Motion * motion);
-  void note_positions(int t, const Motion & running, double now);
-  void choose_reports(int t, double now);
+  void note_positions(int t, const Motion & running);
+  void choose_reports(int t);
   double add_turns(int actuator, double reading);
   int list_turns(int transmission, int actuator, double & turn);
 
@@ -128,7 +128,8 @@ private:
   Flags claimed_{}, claimed_before_{};
   Runs runs_{}, before_{};
   std::array<std::array<int, n_rows>, n_transmissions> ending_{};  // writes left of rows that end
-  // Of positions: the last accepted one and its time. A joint that waits keeps it.
+  double now_ = 0.0;                                               // the sum of the periods
+  // Of positions: the last accepted one and when it changed. A joint that waits keeps it.
   std::array<double, n_joints> origins_, accepted_;
   std::array<bool, n_joints> waits_{};
 

@@ -2,7 +2,6 @@
 //
 // A hardware component of ros2_control that runs the driver of the actuators and gives joints to
 // the controllers: life cycle, handles and names. The core decides every number.
-#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -264,6 +263,8 @@ public:
     if (map_commands(period.seconds()))
       return setup_.options.ends_by_error ? return_type::ERROR : return_type::DEACTIVATE;
     send();
+    since_log_ += period.seconds();
+    if (setup_.options.is_dry && since_log_ > 1.0) log_dry_run();
     return setup_.options.is_dry ? return_type::OK : driver_->write(time, period);
   }
 
@@ -326,8 +327,7 @@ private:
       each.last = core_->is_new(each.row, each.index) ? unknown : each.last;
       commands[each.row][each.index] = each.last = read_value(*each.handle, each.last);
     }
-    const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
-    const bool is_over = core_->take_commands(commands, now.count(), period);
+    const bool is_over = core_->take_commands(commands, period);
     for (const int t : setup_.own) {
       if (const uint32_t bits = core_->read_report(t))
         RCLCPP_WARN(get_logger(), "transmission '%s' of joint '%s': %s",
@@ -340,9 +340,6 @@ private:
   // An actuator without a number is not written: its driver keeps the last one. A number that
   // could not be set is set in the next cycle. Returns whether all are.
   bool send() {
-    const auto now = std::chrono::steady_clock::now();
-    const bool logs = setup_.options.is_dry && now - logged_ > std::chrono::seconds(1);
-    if (logs) logged_ = now;
     bool is_done = true;
     for (auto & each : driver_commands_) {
       double value = unknown;
@@ -352,14 +349,19 @@ private:
         value = read_value(*each.of_joint, unknown);
       each.is_due = each.is_due || std::isfinite(value);
       each.last = std::isfinite(value) ? value : each.last;
-      if (logs && each.is_due)
-        RCLCPP_INFO(get_logger(), "dry run: %s would be %g", each.handle->get_name().c_str(),
-                    each.last);
       if (setup_.options.is_dry || !each.is_due) continue;
       each.is_due = !each.handle->set_value(each.last);
       is_done = is_done && !each.is_due;
     }
     return is_done;
+  }
+
+  void log_dry_run() {
+    since_log_ = 0.0;
+    for (const auto & each : driver_commands_)
+      if (each.is_due)
+        RCLCPP_INFO(get_logger(), "dry run: %s would be %g", each.handle->get_name().c_str(),
+                    each.last);
   }
 
   // At the end nothing is claimed, and no motor goes on.
@@ -503,8 +505,8 @@ private:
   Setup setup_{};
   std::unique_ptr<Core> core_;
 
-  std::chrono::steady_clock::time_point logged_{};  // of a dry run
-  bool is_known_ = false;  // whether the driver has been read since it was configured
+  double since_log_ = 0.0;  // of a dry run [s]
+  bool is_known_ = false;   // whether the driver has been read since it was configured
   rclcpp::Duration period_ = rclcpp::Duration::from_seconds(0.01);  // of the last cycle
 
   std::vector<JointWire<StateInterface::SharedPtr>> joint_states_;  // also of joints that follow
