@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 
-from component_manager import build_manager, require_compiler
 from mapped_scene import motors_of, SCENE, SceneManager
 import pytest
 
@@ -19,10 +18,9 @@ FINGER = '<joint name="finger"><command_interface name="position"/>'
 
 
 @pytest.fixture(scope='module', params=['new', 'old'])
-def program(request, tmp_path_factory):
+def program(request, build_once):
     """Return the manager of the scene, with the names of both kinds of versions."""
-    require_compiler()
-    return build_manager(tmp_path_factory.mktemp('scene'), SCENE, 'scene_map', request.param)
+    return build_once(SCENE, 'scene_map', request.param)
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import os
 from pathlib import Path
 import subprocess
 
-from component_manager import build_manager, require_compiler
 from mapped_scene import motors_of, near, SCENE, SceneManager
 import numpy as np
 import pytest
@@ -65,7 +64,6 @@ def workspace(request, tmp_path_factory):
     """Build the component of the scene, and the drivers and the manager of these tests."""
     root = tmp_path_factory.mktemp('workspace')
     if request.param == 'small':
-        require_compiler()
         return root, None
     (root / 'scene.urdf').write_text(SCENE, encoding='utf-8')
     for robot, name in ((root / 'scene.urdf', 'scene_map'), (EXAMPLE_URDF, 'mapped_map')):
@@ -94,19 +92,18 @@ def start_ros(root, prefix, urdf, active, parameters):
 
 
 @pytest.fixture
-def manage(workspace):
+def manage(workspace, build_once):
     """Return a function that starts a manager; each has to end well."""
     (root, prefix), started = workspace, []
 
-    def start(urdf=SCENE, active='active', parameters='', compiled=SCENE, version='new'):
+    def start(urdf=SCENE, active='active', parameters='', compiled=SCENE):
         if prefix:
             started.append(start_ros(root, prefix, urdf, active, parameters))
         else:
-            name = {SCENE: 'scene_map'}.get(compiled, 'mapped_map')
-            program = root / f'{name}_{version}'
-            if not program.exists():
-                more = [EXAMPLE / 'src' / 'motors.cpp'] if name == 'mapped_map' else []
-                build_manager(root, compiled, name, version, more)
+            name, more = 'scene_map', []
+            if compiled != SCENE:
+                name, more = 'mapped_map', [EXAMPLE / 'src' / 'motors.cpp']
+            program = build_once(compiled, name, 'new', more)
             started.append(SceneManager([program], urdf, root, active))
         return started[-1]
 
