@@ -42,7 +42,7 @@ def list_plugin_values(compiled: CompiledRobot) -> Mapping[str, str]:
     found = list_loadable(compiled.robot)
     types = dict.fromkeys(each.spec.type for each in found.values())
     classes = [
-        f'  <class name={quoteattr(each)} type="{compiled.name}_plugin::Loader"\n'
+        f'  <class name={quoteattr(each)} type="{compiled.name}_mapped::Loader"\n'
         '         base_class_type="transmission_interface::TransmissionLoader"/>'
         for each in types
     ]
@@ -61,7 +61,7 @@ def list_loadable_rows(compiled: CompiledRobot) -> Iterator[str]:
     names = compiled.robot.joint_names
     for index, binding in list_loadable(compiled.robot).items():
         spec = binding.spec
-        # The actuator that a block implies has the path of its transmission. ros2_control names it.
+        # An implied actuator has the path of its transmission, and a name of ros2_control.
         implied = {each.name: 'actuator1' for each in spec.actuators if each.path == spec.path}
         ends = [
             braces(

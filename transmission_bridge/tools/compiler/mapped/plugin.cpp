@@ -15,7 +15,7 @@
 
 namespace MAPPED_NAMESPACE {
 using hardware_interface::TransmissionInfo;
-using transmission_interface::Transmission;
+using Base = transmission_interface::Transmission;
 
 // The interfaces of each row of the map. Torque and force are other names of effort.
 static const std::array<Names, n_rows> rows_of_map = {Names{"position"}, Names{"velocity"},
@@ -46,7 +46,7 @@ static std::string list_handles(const std::vector<Wire> & wires) {
 
 // Without `override`: some of these functions are new in ros2_control. The class stays abstract,
 // and cannot be built, without one that has to be there.
-class MappedTransmission : public Transmission {
+class MappedTransmission : public Base {
 public:
   explicit MappedTransmission(const Loadable & description) : description_(description) {
     init_state(&state_);
@@ -180,7 +180,7 @@ static void compare(const Loadable & compiled, const TransmissionInfo & info) {
 
 class Loader : public transmission_interface::TransmissionLoader {
 public:
-  std::shared_ptr<Transmission> load(const TransmissionInfo & info) {
+  std::shared_ptr<Base> load(const TransmissionInfo & info) {
     std::string names;
     for (const auto & each : loadables) {
       names += (names.empty() ? "one of " : ", ") + each.name;

@@ -20,7 +20,7 @@ const Names options_of_component = {"driver_plugin", "dry_run",     "limits",
                                     "hold_timeout",  "after_hold",  "wrap_period"};
 
 std::string advise() {
-  return "run 'transmission_bridge compile ROBOT.urdf --output FOLDER --ros2-control --force' "
+  return "run 'transmission_bridge compile FILE.urdf --output FOLDER --ros2-control --force' "
          "with its description and build package " +
          std::string(package) + " again";
 }
