@@ -312,7 +312,7 @@ void Core::apply_rules(Motion & motion, State & state) {
     limit_steps(t, motion);
     if (has_limits) stop_outward(t, motion);
   }
-  to_actuator(&state, motion.command.values, joints_[position], motion.sent.values);
+  map_motion(motion, state);
   for (const int t : setup_.own) {
     bits_[t] |= state.status[t];
     // A rate of zero is zero at any position.
@@ -326,6 +326,23 @@ void Core::apply_rules(Motion & motion, State & state) {
     if (has_limits) stop_outward_actuators(t, motion);
   }
   if (has_limits) limit_followers(motion);
+}
+
+// Rates without a position are mapped at the measured one. It is given as a command, because the
+// map keeps only commanded positions as the start of its next solution.
+void Core::map_motion(Motion & motion, State & state) const {
+  Joints command = motion.command;
+  const auto has_place = [&](int t) {
+    return !motion.rows[t][position] && (motion.rows[t][velocity] || motion.rows[t][effort]) &&
+           are_finite<n_joints>(joints_[position], transmissions[t].joints);
+  };
+  for (const int t : setup_.own)
+    for (const int j : transmissions[t].joints)
+      if (has_place(t)) command[position][j] = joints_[position][j];
+  to_actuator(&state, command.values, joints_[position], motion.sent.values);
+  for (const int t : setup_.own)
+    for (const int a : transmissions[t].owned)
+      if (has_place(t)) motion.sent[position][a] = unknown;
 }
 
 void Core::limit_joints(int t, Motion & motion) {

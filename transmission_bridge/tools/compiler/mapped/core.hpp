@@ -103,6 +103,7 @@ private:
   void start_positions();
   Motion collect(const Joints & commands, const Runs & rows) const;
   void apply_rules(Motion & motion, State & state);
+  void map_motion(Motion & motion, State & state) const;
   void limit_joints(int t, Motion & motion);
   void limit_steps(int t, Motion & motion);
   void stop_outward(int t, Motion & motion);
