@@ -30,8 +30,8 @@ WARNINGS = [
     '-Werror',
 ]
 SANITIZERS = ('-fsanitize=address,undefined', '-fno-sanitize-recover=all')
-#: The sources of a component, and those of the manager of tests.
-CORE = ('core', 'setup', 'mapped_system')
+#: The source of a component, and those of the manager of tests.
+CORE = ('mapped_system',)
 PROGRAM = ('motors', 'small_manager')
 
 

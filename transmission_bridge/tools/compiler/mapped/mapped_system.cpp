@@ -3,7 +3,6 @@
 // A hardware component of ros2_control that runs the driver of the actuators and gives joints to
 // the controllers: life cycle, handles and names. The core decides every number.
 #include <memory>
-#include <stdexcept>
 #include <thread>
 
 #include "hardware_interface/system_interface.hpp"
@@ -37,22 +36,15 @@ using Driver = hardware_interface::HardwareComponent;
 using Driver = hardware_interface::System;
 #endif
 
-// A handle of a joint, its place in the rows of the map, and its last value.
-template <typename Pointer>
-struct JointWire {
+// A handle, its place in the rows of the map, and its last value. A handle of the driver that the
+// map does not know has no index. If its actuator has the role of a joint with such an interface,
+// it passes numbers from or to that interface.
+template <typename Pointer, typename JointPointer = Pointer>
+struct Wire {
   Pointer handle;
   int index, row;
-  double last = unknown;
-};
-
-// A handle of the driver. One that the map does not know has no index; if its actuator has the
-// role of a joint with the same interface, it passes numbers from or to that interface.
-template <typename Pointer, typename JointPointer>
-struct DriverWire {
-  Pointer handle;
-  int index, row;
-  JointPointer of_joint;
-  std::string name, source;  // of the handle, and of where its numbers come from
+  JointPointer of_joint = nullptr;
+  std::string name = "", source = "";  // of the handle, and of where its numbers come from
   double last = unknown;
   bool is_due = false;  // the last value could not be set yet
 };
@@ -69,52 +61,6 @@ double read_value(const Handle & handle, double otherwise) {
 template <typename Handle>
 std::shared_ptr<Handle> make_handle(const std::string & owner, const InterfaceInfo & info) {
   return std::make_shared<Handle>(hardware_interface::InterfaceDescription(owner, info));
-}
-
-bool contains(const Names & names, const std::string & name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-Component describe_component(const HardwareInfo & info) {
-  Component component;
-  component.name = info.name;
-  component.is_async = info.is_async;
-  component.xml = info.original_xml;
-  component.parameters = {info.hardware_parameters.begin(), info.hardware_parameters.end()};
-  for (const auto & joint : info.joints) {
-    Joint found{joint.name, {}, {}, {}};
-    const auto list = [&](const std::vector<InterfaceInfo> & interfaces, Names & names) {
-      for (const auto & each : interfaces) {
-        names.push_back(each.name);
-        if (!each.data_type.empty() && each.data_type != "double") found.odd.push_back(each.name);
-      }
-    };
-    list(joint.command_interfaces, found.commands);
-    list(joint.state_interfaces, found.states);
-    component.joints.push_back(found);
-  }
-  for (const auto & each : info.mimic_joints)
-    component.mimics.push_back({info.joints[each.joint_index].name,
-                                info.joints[each.mimicked_joint_index].name, each.multiplier,
-                                each.offset});
-  for (const auto & [name, limits] : info.limits) {
-    auto & values = component.limits[name].values;
-    if (limits.has_position_limits) values[lower] = limits.min_position;
-    if (limits.has_position_limits) values[upper] = limits.max_position;
-    if (limits.has_velocity_limits) values[of_velocity] = limits.max_velocity;
-    if (limits.has_effort_limits) values[of_effort] = limits.max_effort;
-  }
-  return component;
-}
-
-// Bounds and first values are numbers of joints: the driver gets none.
-void add_interfaces(const std::vector<InterfaceInfo> & of_joint,
-                    std::vector<InterfaceInfo> & of_actuator) {
-  for (auto each : of_joint) {
-    const auto is_same = [&](const auto & known) { return known.name == each.name; };
-    each.min = each.max = each.initial_value = "";
-    if (std::none_of(of_actuator.begin(), of_actuator.end(), is_same)) of_actuator.push_back(each);
-  }
 }
 
 class MappedSystem : public hardware_interface::SystemInterface {
@@ -149,8 +95,9 @@ public:
       InterfaceInfo info;
       info.name = "status";
       info.size = 1;
-      statuses_.emplace_back(t, make_handle<StateInterface>(transmissions[t].name, info));
-      exported.push_back(statuses_.back().second);
+      const auto handle = make_handle<StateInterface>(transmissions[t].name, info);
+      joint_states_.push_back({handle, t, n_rows});
+      exported.push_back(handle);
     }
     return exported;
   }
@@ -219,7 +166,6 @@ public:
     int row;
     // A stop is always accepted: a refusal would skip the stop of the driver.
     if (const int t = core_->find_half(next, starts, row); t >= 0) {
-      static const char * const row_names[n_rows] = {"position", "velocity", "effort"};
       RCLCPP_ERROR(get_logger(),
                    "transmission '%s': expected %s commands of all its %zu joints at once, found "
                    "some of them",
@@ -273,8 +219,8 @@ private:
   template <typename Pointer, typename JointPointer>
   std::vector<Pointer> wire(const std::vector<Pointer> & of_driver,
                             std::vector<InterfaceInfo> ComponentInfo::* interfaces,
-                            std::vector<JointWire<JointPointer>> & joints,
-                            std::vector<DriverWire<Pointer, JointPointer>> & drivers) {
+                            std::vector<Wire<JointPointer>> & joints,
+                            std::vector<Wire<Pointer, JointPointer>> & drivers) {
     std::vector<Pointer> exported;
     std::map<std::string, JointPointer> passed;
     for (const auto & joint : info_.joints) {
@@ -312,9 +258,7 @@ private:
     }
     core_->take_states(measured);
     for (auto & each : joint_states_)
-      (void)each.handle->set_value(core_->read_joint(each.row, each.index));
-    for (auto & [t, handle] : statuses_)
-      (void)handle->set_value(static_cast<double>(core_->read_status(t)));
+      (void)each.handle->set_value(core_->read_state(each.row, each.index));
   }
 
   // Returns whether there was no result for hold_timeout. Reports are throttled by the core.
@@ -376,8 +320,7 @@ private:
   }
 
   // Set what an interface holds when it is claimed.
-  template <typename Wire>
-  bool set_first(const Wire & each) const {
+  bool set_first(const Wire<CommandInterface::SharedPtr> & each) const {
     const double value = core_->first_command(each.row, each.index);
     for (int k = 0; k < most_tries; k++)
       if (each.handle->set_value(value)) return true;
@@ -425,14 +368,14 @@ private:
   template <typename Initialize>
   CallbackReturn build(Initialize initialize) {
     try {
-      setup_ = read_setup(describe_component(info_));
+      setup_ = read_setup(info_);
       for (const auto & note : setup_.notes) RCLCPP_INFO(get_logger(), "%s", note.c_str());
       core_ = std::make_unique<Core>(setup_);
       // As in the manager: only the move unsets the times of the last cycles.
       Driver driver(std::unique_ptr<hardware_interface::SystemInterface>(
         loader_.createUnmanagedInstance(setup_.options.driver_plugin)));
       driver_ = std::make_unique<Driver>(std::move(driver));
-      if (initialize(describe_driver()) != State::PRIMARY_STATE_UNCONFIGURED)
+      if (initialize(describe_driver(info_, setup_)) != State::PRIMARY_STATE_UNCONFIGURED)
         return fail("on_init", "no SUCCESS", "see its messages");
     } catch (const std::exception & error) {
       RCLCPP_ERROR(get_logger(), "%s", error.what());
@@ -440,39 +383,6 @@ private:
     }
     if (info_.rw_rate > 0) period_ = rclcpp::Duration::from_seconds(1.0 / info_.rw_rate);
     return CallbackReturn::SUCCESS;
-  }
-
-  // What the driver is given: its actuators as joints, and its own parameters.
-  HardwareInfo describe_driver() const {
-    auto info = info_;
-    info.name += "_driver";
-    info.hardware_plugin_name = setup_.options.driver_plugin;
-    info.is_async = false;
-    info.joints.clear();
-    info.transmissions.clear();
-    info.mimic_joints.clear();
-    info.limits.clear();
-    info.soft_limits.clear();
-    for (const auto & name : setup_.own_parameters) info.hardware_parameters.erase(name);
-    for (int a = 0; a < n_actuators; a++) {
-      ComponentInfo actuator;
-      actuator.name = actuator_names[a];
-      actuator.type = "joint";
-      actuator.parameters = {setup_.parameters[a].begin(), setup_.parameters[a].end()};
-      bool is_own = false;
-      for (const auto & joint : info_.joints) {
-        const int t = setup_.find_transmission(joint.name, a);
-        if (t < 0) continue;
-        is_own = true;
-        add_interfaces(joint.state_interfaces, actuator.state_interfaces);
-        if (setup_.owner[a] == t)
-          add_interfaces(joint.command_interfaces, actuator.command_interfaces);
-        if (transmissions[t].joints.size() == 1)
-          actuator.parameters.insert(joint.parameters.begin(), joint.parameters.end());
-      }
-      if (is_own) info.joints.push_back(actuator);
-    }
-    return info;
   }
 
   CallbackReturn fail(const char * call, const char * result, const char * advice) const {
@@ -509,13 +419,10 @@ private:
   bool is_known_ = false;   // whether the driver has been read since it was configured
   rclcpp::Duration period_ = rclcpp::Duration::from_seconds(0.01);  // of the last cycle
 
-  std::vector<JointWire<StateInterface::SharedPtr>> joint_states_;  // also of joints that follow
-  std::vector<JointWire<CommandInterface::SharedPtr>> joint_commands_;
-  std::vector<DriverWire<StateInterface::ConstSharedPtr, StateInterface::SharedPtr>>
-    driver_states_;
-  std::vector<DriverWire<CommandInterface::SharedPtr, CommandInterface::SharedPtr>>
-    driver_commands_;
-  std::vector<std::pair<int, StateInterface::SharedPtr>> statuses_;
+  std::vector<Wire<StateInterface::SharedPtr>> joint_states_;  // also of followers, and statuses
+  std::vector<Wire<CommandInterface::SharedPtr>> joint_commands_;
+  std::vector<Wire<StateInterface::ConstSharedPtr, StateInterface::SharedPtr>> driver_states_;
+  std::vector<Wire<CommandInterface::SharedPtr, CommandInterface::SharedPtr>> driver_commands_;
   Names start_, stop_;
 };
 

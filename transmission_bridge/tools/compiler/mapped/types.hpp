@@ -18,6 +18,7 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
 enum Row { position, velocity, effort, n_rows };
+inline constexpr const char * row_names[n_rows] = {"position", "velocity", "effort"};
 enum Side { lower, upper, of_velocity, of_effort, n_sides };
 
 struct Transmission {
