@@ -123,7 +123,7 @@ def test_service_that_cannot_be_intercepted(without, start_bridge, peer):
     process.wait_for('an invalid request can end the node')
     client = peer.node.create_client(SetParameters, 'transmission_bridge/set_parameters')
     peer.spin_until(client.service_is_ready, 'the service')
-    unknown = Parameter(name='publish', value=ParameterValue(type=99))
+    unknown = Parameter(name='publish_rate', value=ParameterValue(type=99))
     client.call_async(SetParameters.Request(parameters=[unknown]))
     peer.spin_until(lambda: process.exit_code is not None, 'the end of the bridge')
     assert process.ended() == 1
