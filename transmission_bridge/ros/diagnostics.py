@@ -179,8 +179,8 @@ class DiagnosticsPublisher:
         if is_simulated(node) and not graph.list_publishers('/clock'):
             clock = (f'use_sim_time is set and {graph.resolve_topic("/clock")} has 0 publishers: '
                      'start the simulator, or set use_sim_time to false')
-            if session is not None and session.options.publish == 'rate':
-                clock += ' (publish is rate, by that clock: nothing is published)'
+            if session is not None and session.options.publish_rate:
+                clock += ' (publish_rate is by that clock: nothing is published)'
         troubles = [
             Trouble('', ERROR, facts.failure),
             # Confirmed over a time, because another process may be starting it.

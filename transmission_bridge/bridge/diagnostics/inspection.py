@@ -60,16 +60,14 @@ REASONS = {
     'foreign': 'they name no actuator of this robot, see actuator_names',
     'unknown_joint': 'a name is not a joint of this robot',
     'not_commandable': 'a joint follows another joint or has no usable transmission',
-    'mixed': 'joints in different modes, see mixed_commands',
     'mixed_coupled': 'coupled joints in different modes',
     'partial': 'a coupled joint is missing and cannot hold, see partial_commands',
     'limit': 'outside the joint limits, see limits',
     'actuator_limit': 'outside the limits of an actuator, see its <limit>',
     'jumped': 'a position is too far away, see max_step',
     'several_interfaces': 'a joint is commanded by several interfaces, see several_interfaces',
-    'stalled': 'sent before this node was stalled',
-    'too_old': 'the stamp is older than max_command_age',
-    'too_many_points': 'more waypoints than max_waypoints',
+    'stalled': 'received just after this node stood still',
+    'too_many_points': 'too many waypoints',
     'unmapped': 'the transmission has no solution for it',
     'unknown_turn': 'an actuator is in an unknown turn, see actuators',
     'no_position': 'a rate without the position that its ratio depends on',
@@ -106,7 +104,7 @@ _COUNTS = {
                 'because it may hold a load'),
     'scaled': ('scaled', 'scaled down to the limits of actuators'),
     'jumped': ('jumped', 'positions too far away for the velocity limit, see max_step'),
-    'rejected': ('rejected joints', 'rejected while the others were sent, see rejects'),
+    'rejected': ('rejected joints', 'rejected while the others were sent'),
 }
 
 
@@ -516,15 +514,13 @@ class BridgeWatch:
 
     def _list_contradictions(self, now: float) -> list[Trouble]:
         robot, states = self._bridge.plan.robot, self._bridge.states
-        assert states.motion is not None
-        states.motion.judge_motion()
         positions = states.compute_joint_motion(self._bridge.plan.states, now)[0]
         beyond = describe_joints_beyond(robot.joint_names, positions, self._limits)
         # Confirmed by a second look, because one reading may be wrong.
         before = {key for each in self._beyond for key in each}
         self._beyond.append(beyond)
         found = {key: words for key, words in beyond.items() if key in before}
-        return [Trouble(key, WARN, words) for key, words in (found | states.motion.found).items()]
+        return [Trouble(key, WARN, words) for key, words in found.items()]
 
     def _list_unheard_topics(self, outputs: Mapping[str, Peers]) -> list[str]:
         """Return topics of commands and of trajectories without subscribers, each as one text."""
