@@ -139,7 +139,7 @@ FINISH: dict[Row, Finish] = {
 
 
 def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
-    """Report missing and swapped limits, which leave a joint usable."""
+    """Report missing, swapped and unread limits, which leave a joint usable."""
     for joint in joints:
         limits = joint.limits
         if limits is None:
@@ -151,10 +151,16 @@ def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
                     found='none',
                 )
             continue
+        element = findings.find_child_or_self(joint, 'limit')
+        if 'acceleration' in element.attributes:
+            text = (
+                'acceleration in <limit> is not read: <ros2_control> has limits of accelerations'
+            )
+            findings.add_info(element, text)
         missing = [name for name in ('effort', 'velocity') if getattr(limits, name) is None]
         if missing and joint.is_scalar:
             findings.add_ignored(
-                findings.find_child_or_self(joint, 'limit'),
+                element,
                 '<limit> is incomplete: a missing limit is infinite',
                 expected=' and '.join(f'attribute {name}' for name in missing),
                 found='none',
@@ -162,7 +168,7 @@ def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
         lower, upper = limits.lower, limits.upper
         if lower is not None and upper is not None and lower > upper:
             findings.add_warning(
-                findings.find_child_or_self(joint, 'limit'),
+                element,
                 'the lower limit is above the upper one',
                 expected='lower at most upper',
                 found=f'{lower} to {upper}',
