@@ -338,8 +338,8 @@ def test_an_alias_builds_another_type(make_spec, make_robot):
 
 @pytest.mark.parametrize(('target', 'more', 'said'), [
     ('transmission_interface/DifferentialTransmission', {}, 'other numbers of'),
-    (BUILT_IN, {'actuator_reduction': (5.0,)}, "'mechanical_reduction' of actuator 'm'"),
-    (BUILT_IN, {'parameters': (ParameterSpec('lead', '0'),)}, "parameter 'lead' is not used"),
+    (BUILT_IN, {'actuator_reduction': (5.0,)}, "unread <mechanical_reduction> in actuator 'm'"),
+    (BUILT_IN, {'parameters': (ParameterSpec('lead', '0'),)}, 'unread <lead>'),
     ('transmission_bridge/ScrewTransmission', {}, 'lead is missing'),
     ('nobody/Nothing', {}, "'nobody/Nothing' is not installed"),
     ('gone/Gone', {}, 'failed to import'),
