@@ -11,13 +11,13 @@ from random import Random
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest
+from transmission_bridge.bridge.diagnostics.driver_watch import Look, Peers
 from world import World
 from zoo.elements import maps, ratio, transmission, urdf
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge import contradictions
 from transmission_bridge.bridge.contradictions import describe_joints_beyond, MotionWatch
-from transmission_bridge.bridge.diagnostics.driver_watch import Look, Peers
 from transmission_bridge.bridge.diagnostics.inspection import BridgeWatch
 from transmission_bridge.bridge.diagnostics.status import OK, WARN
 from transmission_bridge.bridge.inputs import TopicStatistics

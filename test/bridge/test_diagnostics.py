@@ -15,12 +15,12 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from state_paths import state_path, StatePath
+from transmission_bridge.bridge.diagnostics.driver_watch import Look, Peers
 from zoo.elements import maps, ratio, transmission
 from zoo.reference import ACTUATORS, Message
 
 import transmission_bridge
 from transmission_bridge.bridge.diagnostics import inspection, status as diagnostics
-from transmission_bridge.bridge.diagnostics.driver_watch import Look, Peers
 from transmission_bridge.bridge.diagnostics.status import (
     ERROR,
     make_status,

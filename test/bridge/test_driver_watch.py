@@ -11,8 +11,8 @@ import re
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest
-
 from transmission_bridge.bridge.diagnostics.driver_watch import DriverWatch, Look, Peers
+
 from transmission_bridge.bridge.diagnostics.status import ERROR, WARN
 from transmission_bridge.bridge.inputs import TopicStatistics
 

@@ -160,7 +160,7 @@ class BridgeSession:
         missing.
     :ivar bridge: The bridge without a node; ``states`` and ``gate`` are its parts.
     :ivar drivers: Divides commands among the drivers.
-    :ivar opened: Time of the last opening, by the steady clock [s].
+    :ivar opened: Time of the last opening [s], as ``time``.
     :raises TransmissionBridgeError: If an option does not fit the robot. All topics are removed.
     """
 
@@ -260,7 +260,7 @@ class BridgeSession:
         self.bridge.reset()
         self._sensors.reset_sensors()
         self._trigger.reset()
-        self.opened = time.monotonic()
+        self.opened = self.time()
         self.inputs.open_topics()
         if self.options.publish == 'rate':
             period = 1.0 / self.options.publish_rate

@@ -14,9 +14,10 @@ import sqlite3
 from transmission_bridge.bridge import OfflineBridge
 from transmission_bridge.errors import counted, shown
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
+from transmission_bridge.signals import clean_end
 from transmission_bridge.tools.bags.files import is_folder, METADATA, open_source, read_unusual
 from transmission_bridge.tools.bags.model import UnusableFileError
-from transmission_bridge.tools.cli import clean_end, Console, Exit, printable, progress, UsageError
+from transmission_bridge.tools.cli import Console, Exit, printable, progress, UsageError
 from transmission_bridge.tools.convert.run import (
     Conversion,
     DESCRIPTION_TOPIC,
