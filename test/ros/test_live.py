@@ -158,7 +158,7 @@ def test_a_bridge_that_stood_still(live, harness, reference, executor, pause, qu
         resumed = time.monotonic()
         process.send_signal(signal.SIGCONT)
     if quiet:
-        diagnostics.said('commands of joint_commands', 'stalled', level=b'\x01')
+        diagnostics.said('joint_commands', 'stalled', level=b'\x01')
         assert 'joint_commands: the node was stalled for ' in process.output
         peer.spin_until(lambda: heard, 'the end of the velocity')
         (end,) = heard

@@ -81,6 +81,8 @@ class OfflineBridge:
     """
     The bridge of one or several drivers, with messages in the order of receipt.
 
+    Turns of single-turn encoders are counted from the first reading.
+
     :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
     :param read_unusual: Decodes messages that the fast reader does not read (for example, big
         endian); raises :class:`MessageError` if it cannot.
@@ -107,7 +109,8 @@ class OfflineBridge:
         # Topics in a recording start with a slash, which options may omit.
         self._drivers = {topic.strip('/'): topic for topic in options.actuator_state_topics}
         # Needed in both directions, because it checks the options.
-        plan, options = StatePlan(robot, options), replace(options, state_timeout=0.0)
+        plan = StatePlan(robot, options, resolves_turns=False)
+        options = replace(options, state_timeout=0.0)
         self.plan: StatePlan | ReversePlan = plan
         self.states = States(plan, options)
         self._encode_state = partial(self.states.encode_state, plan)

@@ -28,7 +28,6 @@ from transmission_bridge.bridge.options import (
     split_pairs,
     TunedFile,
     warn_of_lost_names,
-    warn_of_unused_aliases,
 )
 from transmission_bridge.description import Finding
 from transmission_bridge.errors import (
@@ -175,15 +174,12 @@ class TransmissionBridge(LifecycleNode):
         if not text:
             raise DescriptionError(self._description.absence)
         options = read_bridge_options(self)
-        aliases = split_pairs('plugin_aliases', options.plugin_aliases)
-        robot, marks = load_transmissions(description_source.read_description(text), options)
+        robot = load_transmissions(description_source.read_description(text), options)
         lost = robot.lost_actuators
         self._log_findings(
             (
                 *robot.findings,
-                *marks,
                 *warn_of_endless_commands(robot.description, options.command_timeout),
-                *warn_of_unused_aliases(robot.description, aliases),
                 *warn_of_lost_names(
                     'actuator_names',
                     split_pairs('actuator_names', options.actuator_names).values(),

@@ -13,11 +13,10 @@ traceback.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 import ctypes
 import importlib.metadata
-from inspect import Parameter, Signature
 import math
 import os
 from pathlib import Path
@@ -345,37 +344,3 @@ def intercept_service(
     except TypeError:  # a class with slots has no dictionary
         return False
     return service.callback is serve and service.send_response is send
-
-
-def request_sample_info(receive: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
-    """
-    Make rclpy pass information about the sample to the callback of a subscription.
-
-    rclpy does this for callbacks with two parameters in their signature (ros2/rclpy#922), which is
-    set here. The second parameter needs a default, because the events executor (ros2/rclpy#1391,
-    up to 9.1) passes one argument.
-    """
-    sample = Parameter('sample', Parameter.POSITIONAL_ONLY)
-    info = Parameter('info', Parameter.POSITIONAL_ONLY)
-    vars(receive)['__signature__'] = Signature([sample, info])
-    return receive
-
-
-def unpack_sample(data: Any, info: Any) -> tuple[bytes, Any]:
-    """Return message and information, which the events executor passes as one tuple."""
-    return data if isinstance(data, tuple) else (data, info)
-
-
-def read_origin(info: Any) -> tuple[Hashable | None, float]:
-    """
-    Return the identity of a sample's writer, and its source time [s].
-
-    The identity is ``None`` if it is unknown (rclpy 7). If the source time is unknown, the result
-    is ``None`` and 0, and commands are rejected for a while after each stall.
-    """
-    try:
-        sent = info['source_timestamp'] * 1e-9
-        gid = info.get('publisher_gid')
-        return (gid['data'] if gid and sent else None), sent
-    except (AttributeError, KeyError, TypeError):
-        return None, 0.0

@@ -154,7 +154,7 @@ def _find_driver_trouble(
         return Fact('refused', words * (is_new or is_late), level, not is_new)
     if is_new:
         return Fact('silent', f'no message yet, {place}', level)
-    is_silent = is_late or bool(has_left)
+    is_silent = is_late or (bool(has_left) and age > GRACE)
     return Fact('silent', f'no message for {max(age, 0.0):.0f} s, {place}' * is_silent, level)
 
 
@@ -169,7 +169,7 @@ def inspect_commands(
     statistics: TopicStatistics, counts: CommandCounts, recent: Recent, unheard: str
 ) -> Status:
     """
-    Return the status of the commands of one source.
+    Return the status of the accepted commands of one source.
 
     :param counts: Counts by joint.
     :param unheard: Topics to the drivers without subscribers, as text.
@@ -178,11 +178,8 @@ def inspect_commands(
     # Commands that had a subscriber are no trouble.
     is_new = recent.count_growth(('accepted', topic), statistics.accepted) > 0
     was_unheard = recent.was_true(('unheard', topic), is_new and bool(unheard))
-    lately = _join(recent.list_grown(('commands', topic), statistics.rejected))
     facts = [
         Fact('accepted', statistics.accepted),
-        *_list_counts('rejected', statistics.rejected),
-        Fact('rejected now', lately and f'{lately}: {statistics.refusal}', WARN, False),
         Fact('no subscriber', (unheard and f'{unheard}: start the driver') * was_unheard, WARN),
     ]
     for kind in _COUNTS:
@@ -213,6 +210,7 @@ class BridgeWatch:
         self._bridge, self._statistics, self._state_topics = bridge, statistics, state_topics
         self._limits = compute_measured_limits(bridge.plan.robot)
         self._recent = Recent()
+        self._beyond: Mapping[str, str] = {}
 
     def inspect_bridge(
         self,
@@ -345,9 +343,9 @@ class BridgeWatch:
                     facts.append(Fact(UNKNOWN + robot.joint_names[joint], ', '.join(causes)))
         fine = 'not all known' if len(facts) > 1 else 'all known'
         beyond = describe_joints_beyond(robot.joint_names, positions, self._limits)
-        for key, words in beyond.items():
-            # Confirmed by a second look, because one reading may be wrong.
-            facts.append(Fact(key, self._recent.confirm(key, words), WARN))
+        # Confirmed by a second look, because one reading may be wrong.
+        before, self._beyond = self._beyond, beyond
+        facts += [Fact(key, words, WARN) for key, words in beyond.items() if key in before]
         return make_status('joints', facts, fine)
 
     def _count_unmapped(self, reports: Iterable[MapReport]) -> dict[str, Counter[str]]:

@@ -89,7 +89,6 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
         data = render_numbers(
             options.output,
             description,
-            setup.aliases,
             [
                 (
                     each.transmission,

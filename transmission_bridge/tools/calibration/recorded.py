@@ -427,7 +427,6 @@ def run_recorded(options: argparse.Namespace, console: Console) -> Exit:
         content = render_numbers(
             options.output,
             data,
-            setup.aliases,
             [(result.transmission, list_entries(result)) for result in results],
             'Found by "transmission_bridge calibrate"; half widths of 95 % confidence intervals.\n'
             'ros2 run transmission_bridge bridge_node --ros-args --params-file THIS_FILE',

@@ -111,8 +111,6 @@ def _print_notes(done: Conversion, console: Console) -> None:
         if bridge.states.unknown_names:
             names = ', '.join(bridge.states.unknown_names)
             _print_note(console, f'unknown names were left out: {names}')
-        for sentence in _list_unknown_turns(bridge):
-            _print_note(console, sentence)
         for (name, reason), count in bridge.states.report.counts.items():
             _print_note(console, f'{counted(count, "value")} of {name} unknown: {reason}')
     if done.has_others:
@@ -120,22 +118,6 @@ def _print_notes(done: Conversion, console: Console) -> None:
             console,
             f'{DESCRIPTION_TOPIC} changes in the recording; the first one was used throughout',
         )
-
-
-def _list_unknown_turns(bridge: OfflineBridge) -> Iterator[str]:
-    """Yield a sentence for each encoder with an unknown turn."""
-    plan, turns = bridge.plan.turns, bridge.states.turns
-    if plan is None or turns is None:
-        return
-    opened = turns.list_open_turns(plan)
-    still = {name: str(each) for each in opened for name in each.actuators}
-    for name, count in zip(plan.names, turns.waited.tolist(), strict=True):
-        if count:
-            why = still.get(name, 'later positions left one turn within the limits')
-            yield (
-                f'{counted(count, "position")} of {name} unknown, because its turn was unknown '
-                f'({why}); unknown_turn: first in a parameter file uses the first reading'
-            )
 
 
 def _explain_nothing(

@@ -70,10 +70,10 @@ def run(options: argparse.Namespace, console: Console) -> Exit:
 
 def _open_robot(options: argparse.Namespace) -> FileRobot | BridgeRobot:
     if options.file is None:
-        if options.alias or options.params_file:
-            raise UsageError('--alias and --params-file need a FILE: the bridge has its own')
+        if options.params_file:
+            raise UsageError('--params-file needs a FILE: the bridge has its own')
         namespace, _, node = options.node.rpartition('/')
         return BridgeRobot(namespace, node)
     data, setup = read_robot_file(options.file), bridge_setup(options)
     original, _ = replace(setup, numbers={}).robot(data)
-    return FileRobot(data, original, setup.aliases, setup.numbers)
+    return FileRobot(data, original, setup.numbers)
