@@ -227,31 +227,6 @@ def test_faults(harness, script, found):
     assert output_of(PLAIN + script).splitlines()[0] == found
 
 
-# -- Information on samples ----------------------------------------------------------------------
-
-
-INFO = {'source_timestamp': 3_500_000_000, 'publisher_gid': {'data': b'gid'}}
-
-
-@pytest.mark.parametrize(
-    ('info', 'origin'),
-    [
-        (INFO, (b'gid', 3.5)),
-        ({**INFO, 'publisher_gid': None}, (None, 3.5)),
-        ({'source_timestamp': 3_500_000_000}, (None, 3.5)),
-        ({**INFO, 'source_timestamp': 0}, (None, 0.0)),
-        *((each, (None, 0.0)) for each in ({**INFO, 'publisher_gid': b'gid'}, {}, None, object())),
-    ],
-)
-def test_origin_of_a_sample(info, origin):
-    """Writer and source time are unknown where rclpy does not give them, in whatever form."""
-    from transmission_bridge.ros.process import read_origin, unpack_sample
-
-    assert read_origin(info) == origin
-    assert unpack_sample(b'data', info) == (b'data', info)
-    assert unpack_sample((b'data', info), None) == (b'data', info)
-
-
 #: Attributes of others, imports and questions whose names are for rclpy alone.
 PRIVATE = re.compile(r"(?<!\bself)\._[a-z]\w*|rclpy[\w.]*\.(?:impl|_)|attr\(\w+, '_")
 

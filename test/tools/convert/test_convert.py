@@ -190,21 +190,19 @@ def test_names_of_drivers_are_translated_in_both_directions(convert, bags, tmp_p
 
 PARAMETERS = """actuator_state_topics: [left/states, right/states]
 wrap_period: [m1=0.5]
-unknown_turn: {}
 unknown_rates: zero
 unknown_joints: 'nan'
 limits: 7
 actuator_names: []
 state_timeout: 0.5
-publish: on_all
+publish_rate: 50.0
 transmissions:
-  pan_drive: {{joints: {{pan: {{offset: -1.5}}}}}}
-  gone: {{joints: {{x: {{offset: 1.0}}}}}}
+  pan_drive: {joints: {pan: {offset: -1.5}}}
+  gone: {joints: {x: {offset: 1.0}}}
 transmissions.wrist.actuators.m3.mechanical_reduction: -60.0"""
 
 
-@pytest.mark.parametrize('unknown_turn', ['first', 'resolve'])
-def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path, unknown_turn):
+def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path):
     """Numbers of transmissions, turns, topics and what is unknown; what it leaves out is told."""
     topics = {
         '/left/states': (bags.JOINT_STATE, bags.states(300, ('m1',), 1)),
@@ -212,15 +210,12 @@ def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path, u
         '/robot_description': (bags.STRING, [(bags.START, bags.text_message(bags.URDF))]),
     }
     source = bags.write(tmp_path / 'in', topics)
-    file = parameter_file(tmp_path / 'bridge.yaml', PARAMETERS.format(unknown_turn))
+    file = parameter_file(tmp_path / 'bridge.yaml', PARAMETERS)
     result = run('convert', source, tmp_path / 'out.mcap', *file)
     assert result.code == 0
     assert "no such number: 'transmissions.gone.joints.x.offset'" in result.err
-    assert 'mapped message by message: state_timeout, publish' in result.err
-    # Of a continuous joint behind a gear any turn of the motor is possible.
-    is_open = unknown_turn == 'resolve'
-    assert ('300 positions of m1 unknown, because its turn was' in result.err) == is_open
-    assert result.err.count('\n') == 2 + is_open
+    assert 'mapped message by message: state_timeout, publish_rate' in result.err
+    assert result.err.count('\n') == 2
     published = bags.live(
         [m for m in bags.read(source).messages if m[0] != '/robot_description'],
         {
@@ -230,7 +225,7 @@ def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path, u
         unknown_rates='zero',
         unknown_joints='nan',
         wrap_period={'m1': 0.5},
-        unknown_turn=unknown_turn,
+        resolves_turns=False,
     )
     assert bags.told(tmp_path / 'out.mcap', '/joint_states') == published
 
