@@ -297,7 +297,7 @@ def commands(statistics, counts, window, unheard=''):
 
 
 def test_commands(time):
-    """A source's clamps, partial refusals and contests are counted by joint and warned of for 5 s."""
+    """Clamps, partial refusals and contests are counted by joint and warned of for 5 s."""
     statistics, counts = TopicStatistics('joint_commands'), CommandCounts()
     window = Recent(time)
     statistics.received, statistics.rejected['limit'], counts.rejected['yaw'] = 5, 2, 1

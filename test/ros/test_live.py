@@ -117,8 +117,8 @@ def test_a_bridge_that_stood_still(live, harness, reference, executor):
 
     peer.spin_until(planner.get_subscription_count, 'a reader of trajectories')
     peer.spin_until(lambda: peer.node.count_publishers('actuator_trajectory'), 'the other side')
-    send_until(act, 1.0, list_velocities)
     send_until(plan, 1.0, list_positions)
+    send_until(act, 1.0, list_velocities)
     process.send_signal(signal.SIGSTOP)
     process.wait(lambda: ') T ' in Path(f'/proc/{process.pid}/stat').read_text(), 'the stop')
     try:

@@ -166,21 +166,24 @@ class DiagnosticsPublisher:
         now, steady = session.time(), time.monotonic()
         period, self._looked = steady - self._looked, steady
         look = Look(now, period, None if opened is None else now - opened)
+        commands = [f'{each}actuator_commands' for each in session.drivers.namespaces]
+        contested = ('joint_states', *commands) if session.is_open else ()
         inputs, outputs = {}, {}
         for topic, ours in session.inputs.subscriptions.items():
             inputs[topic] = _find_peers(topic, graph.list_publishers(topic), ours, graph)
         for topic, ours in session.outputs.publishers.items():
-            outputs[topic] = _find_peers(topic, graph.list_subscribers(topic), ours, graph)
-        commands = [f'{each}actuator_commands' for each in session.drivers.namespaces]
-        for topic in ('joint_states', *commands) if session.is_open else ():
-            outputs[topic] = outputs[topic]._replace(rivals=graph.list_rivals(topic))
+            rivals = graph.list_rivals(topic) if topic in contested else ()
+            nodes = graph.list_subscribers(topic)
+            outputs[topic] = _find_peers(topic, nodes, ours, graph, rivals)
         kinds = {topic: topic == TRAJECTORY_TOPIC for topic in session.command_topics}
         return [*self._watch[1].inspect_bridge(look, inputs, outputs, session.reports, kinds)]
 
 
-def _find_peers(topic: str, nodes: Sequence[Any], ours: Any, graph: Graph) -> Peers:
+def _find_peers(
+    topic: str, nodes: Sequence[Any], ours: Any, graph: Graph, rivals: Sequence[str] = ()
+) -> Peers:
     incompatible = describe_incompatible_peers(nodes, ours)
-    return Peers(graph.resolve_topic(topic), list_node_names(nodes), incompatible)
+    return Peers(graph.resolve_topic(topic), list_node_names(nodes), incompatible, rivals)
 
 
 @lru_cache(256)  # most statuses are as they were a second ago
