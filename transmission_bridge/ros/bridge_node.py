@@ -54,7 +54,7 @@ from transmission_bridge.ros.parameters import (
 from transmission_bridge.ros.requests import guard_requests
 from transmission_bridge.ros.session import BridgeSession, STEADY
 from transmission_bridge.ros.store_service import StoreService
-from transmission_bridge.ros.throttled_log import ThrottledLog
+from transmission_bridge.ros.throttled_log import log_text, ThrottledLog
 from transmission_bridge.ros.zero_service import ZeroService
 from transmission_bridge.transmissions import RobotTransmissions
 
@@ -272,15 +272,8 @@ class TransmissionBridge(LifecycleNode):
             session.destroy_session()
 
     def _log_findings(self, findings: Sequence[Finding]) -> None:
-        # Each severity has a line of its own: rclpy allows one severity per line of code.
         for finding in findings:
-            text = clipped(str(finding))
-            if finding.severity == 'error':
-                self.get_logger().error(text)
-            elif finding.severity == 'warning':
-                self.get_logger().warning(text)
-            else:
-                self.get_logger().info(text)
+            log_text(self, finding.severity, str(finding))
 
     # -- parameters ------------------------------------------------------------------------------
 
