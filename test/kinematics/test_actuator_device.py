@@ -275,17 +275,6 @@ def test_unreachable_position_is_unknown_alone(varying):
 # -- Other devices, and refusals ------------------------------------------------------------------
 
 
-def test_device_without_joints():
-    """From a link to itself there are no actuators, and nothing is limited."""
-    device = make_device(*ARM, end='world')
-    assert device.actuator_names == ()
-    assert device.base_j_end(np.zeros((2, 0))).shape == (2, 6, 0)
-    for kind in ('position', 'velocity', 'acceleration', 'effort'):
-        matrix, bound = device.half_spaces(kind)
-        assert (matrix.shape, bound.shape) == ((0, 0), (0,))
-    equal(device.end_wrench([], []), np.zeros(6))
-
-
 def test_fixed_joints_have_no_actuator_and_floating_ones_cannot():
     """A fixed joint takes no column; a joint with several is moved by no transmission."""
     robot = load_description(

@@ -164,13 +164,6 @@ def test_units_that_cannot_be_used_disable_their_transmission(swivel_t, sentence
     assert 'bend' in robot.joint_names
 
 
-def test_a_unit_that_is_given_twice_alike_is_one():
-    """Nothing is unclear about it."""
-    robot = robot_with(swivel(TWICE('deg', DEG)))
-    assert not errors_of(robot)
-    assert scales_of(robot, 'swivel_m') == pytest.approx([math.tau / 360] * 2 + [1.0])
-
-
 # -- several transmissions at one actuator -------------------------------------------------------
 
 
