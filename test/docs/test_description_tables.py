@@ -71,15 +71,6 @@ def test_the_looks_of_links():
     assert f'Tools that draw the robot read {shapes} and `<{specs.MATERIAL.tag}>`' in text
 
 
-def test_the_style_of_the_pr2():
-    """It differs from ROS 1 in the type alone, and in the elements that may have the reduction."""
-    ros1, pr2 = specs.ROS1_TRANSMISSION, specs.PR2_TRANSMISSION
-    assert {row.tag for row in ros1.children} == {row.tag for row in pr2.children}
-    rows = (pr2, *(row for row in pr2.children if row.tag in ('joint', 'actuator')))
-    assert all('mechanicalReduction' in [each.name for each in row.values] for row in rows)
-    assert 'type="SimpleTransmission"' in PAGE.section('ROS 1')
-
-
 def test_the_rules_of_all_elements():
     """The sentences above the tables are true of every element that they are about."""
     text = ' '.join(PAGE.section('Elements of a description').partition('\n###')[0].split())
