@@ -106,7 +106,7 @@ class TunedFile:
         :raises MessageError: If the file cannot be written (``not_kept``).
         """
         entries, tunables = self._read_entries(), list_parameter_names(robot).tunables
-        stored = {}
+        stored: dict[str, tuple[float, float]] = {}
         for name in {tunables[each].transmission for each in changes}:
             entries[name] = _make_entry(robot, name, changes, entries.get(name))
             if reason := _explain_rejection(robot, name, entries[name], given):
@@ -216,7 +216,9 @@ def _explain_rejection(
     tunables, numbers = _list_tunables(robot, name), entry.numbers
     type_name = robot.description.transmission(name).type if name in robot.transmissions else None
     was = {'type': entry.type, **{key: urdf for key, (_, urdf) in numbers.items()}}
-    now = {key: each.default for key, each in tunables.items() if each.shapes_map or key in was}
+    now: dict[str, Any] = {
+        key: each.default for key, each in tunables.items() if each.shapes_map or key in was
+    }
     now['type'] = type_name
     for key in sorted({*was, *now}):
         if was.get(key) != now.get(key):
