@@ -6,7 +6,7 @@
 import re
 
 import base_checks
-from documents import DOCUMENTS
+from documents import DOCUMENTS, ROOT
 import numpy as np
 import pytest
 from zoo.elements import of_snippet
@@ -28,8 +28,9 @@ SNIPPETS = {
 
 def robot_with(snippet):
     """Return a robot that has the joints of a snippet and the transmission itself."""
-    if snippet.startswith('<robot'):
-        return RobotTransmissions(load_description(snippet), passive_joints='none')
+    if 'transmission_bridge/LinkageTransmission' in snippet:
+        text = (ROOT / 'examples' / 'linkages' / 'four_bar_knee.urdf').read_text('utf-8')
+        return RobotTransmissions(load_description(text), passive_joints='none')
     return RobotTransmissions(load_description(of_snippet(snippet)))
 
 
@@ -43,6 +44,21 @@ def test_a_snippet_loads_and_conforms(name, campaign):
     count = 300 if isinstance(transmission, LinkageTransmission) else 1000 * campaign
     assert base_checks.failures(transmission, count=count) == {}
     assert len(conformance.subject_of(transmission, count=count).x) >= 0.99 * count
+
+
+@pytest.mark.parametrize(
+    ('page', 'file'), [('transmissions.md', 'four_bar_knee'), ('linkages.md', 'five_bar')]
+)
+def test_a_linkage_of_a_page_is_that_of_its_file(page, file):
+    """Each line of the transmission stands in the example that the page names."""
+    text = (ROOT / 'examples' / 'linkages' / f'{file}.urdf').read_text('utf-8')
+    assert f'examples/linkages/{file}.urdf' in DOCUMENTS[page].text
+    (snippet,) = [
+        block.text
+        for block in DOCUMENTS[page].blocks
+        if 'bridge/LinkageTransmission' in block.text
+    ]
+    assert [line for line in snippet.splitlines() if line.strip() not in text] == []
 
 
 @pytest.mark.parametrize('heading', ['Simple', 'Differential', 'Four-bar linkage'])
