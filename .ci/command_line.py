@@ -42,8 +42,8 @@ except `tune` and `watch`, which run until then.{exits}
 
 ## Nodes
 
-`bridge_node` and `simulated_driver` accept these arguments; [parameters](interface.md#parameters)
-follow behind `--ros-args`.
+`bridge_node` and `simulated_driver` accept these arguments;
+[parameters](commands_and_states.md#parameters) follow behind `--ros-args`.
 
 - `--urdf FILE`: the robot description, in place of the parameter or topic `robot_description`.
 - `--executor NAME`: `events`, `single_threaded`, or `auto`: the first of these that rclpy has.
