@@ -35,7 +35,8 @@ def robot_with(snippet):
     return RobotTransmissions(load_description(of_snippet(snippet)))
 
 
-@pytest.mark.parametrize('name', SNIPPETS)
+# The five-bar leg, of which corners of the domain are out of reach, is in test_conformance.py.
+@pytest.mark.parametrize('name', [each for each in SNIPPETS if each != 'leg_linkage'])
 def test_a_snippet_loads_and_conforms(name, campaign):
     """It is a whole transmission, all of it is used, and almost all of its domain is checked."""
     robot = robot_with(SNIPPETS[name])
@@ -52,7 +53,7 @@ def test_a_linkage_of_the_page_is_that_of_its_file(file):
     """Each line of the transmission stands in the example that the page names."""
     text = (ROOT / 'examples' / 'linkages' / f'{file}.urdf').read_text('utf-8')
     assert f'examples/linkages/{file}.urdf' in DOCUMENT.text
-    (snippet,) = [each for name, each in SNIPPETS.items() if f'name="{name}"' in text]
+    (snippet,) = [each for each in SNIPPETS.values() if each.splitlines()[0] in text]
     assert [line for line in snippet.splitlines() if line.strip() not in text] == []
 
 
