@@ -84,7 +84,11 @@ def load():
 def linkages():
     """Return the worked linkages of the documents, URDFs by name."""
     texts = {path.stem: path.read_text('utf-8') for path in ROOT.glob('examples/linkages/*.urdf')}
-    found = {name: text for name, text in texts.items() if '<transmission' in text}
+    found = {
+        name: text[text.index('<robot') :]
+        for name, text in texts.items()
+        if '<transmission' in text
+    }
     assert set(found) == {'four_bar_knee', 'five_bar', 'push_rod_ankle'}
     return found
 
