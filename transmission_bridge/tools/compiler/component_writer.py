@@ -30,16 +30,8 @@ from transmission_bridge.transmissions.robot import ActuatorUnits
 
 #: The geometry of a joint in a loop; of others the type alone counts.
 _GEOMETRY = (
-    '/parent/link',
-    '/child/link',
-    '/origin/xyz',
-    '/origin/rpy',
-    '/axis/xyz',
-    '/mimic/joint',
-    '/mimic/multiplier',
-    '/mimic/offset',
-    '/limit/lower',
-    '/limit/upper',
+    *('/parent/link', '/child/link', '/origin/xyz', '/origin/rpy', '/axis/xyz'),
+    *('/mimic/joint', '/mimic/multiplier', '/mimic/offset', '/limit/lower', '/limit/upper'),
 )
 
 #: Numbers that no description has mark the places of live ones while the facts are collected.

@@ -39,8 +39,7 @@ def list_loadable(robot: Robot) -> dict[int, Binding]:
 
 def list_plugin_values(compiled: CompiledRobot) -> Mapping[str, str]:
     """Return the values of the templates with a plugin."""
-    found = list_loadable(compiled.robot)
-    types = dict.fromkeys(each.spec.type for each in found.values())
+    types = dict.fromkeys(x.spec.type for x in list_loadable(compiled.robot).values())
     classes = [
         f'  <class name={quoteattr(each)} type="{compiled.name}_mapped::Loader"\n'
         '         base_class_type="transmission_interface::TransmissionLoader"/>'
@@ -50,10 +49,7 @@ def list_plugin_values(compiled: CompiledRobot) -> Mapping[str, str]:
         key: fill_template(template, compiled.name, {'ROBOT': ''})
         for key, template in (('PLUGIN', 'plugin.cmake'), ('PLUGIN_SECTION', 'plugin.md'))
     }
-    return {
-        **texts,
-        'CLASSES': '\n'.join(classes),
-    }
+    return {**texts, 'CLASSES': '\n'.join(classes)}
 
 
 def list_loadable_rows(compiled: CompiledRobot) -> Iterator[str]:
@@ -63,23 +59,21 @@ def list_loadable_rows(compiled: CompiledRobot) -> Iterator[str]:
         spec = binding.spec
         # An implied actuator has the path of its transmission, and a name of ros2_control.
         implied = {each.name: 'actuator1' for each in spec.actuators if each.path == spec.path}
-        ends = [
-            braces(
-                _describe_end(implied.get(end.name, end.name), place, is_owned, end)
-                for end, place, is_owned in zip(*each, strict=True)
-            )
-            for each in (
-                (spec.joints, binding.joints, len(spec.joints) * (True,)),
-                (spec.actuators, binding.actuators, binding.owned),
-            )
-        ]
-        ends.append(braces(_describe_end(names[k], k, True) for k in binding.passive))
+        sides = zip(spec.joints, binding.joints, strict=True)
+        joints = (_describe_end(end.name, k, True, end) for end, k in sides)
+        members = zip(spec.actuators, binding.actuators, binding.owned, strict=True)
+        actuators = (
+            _describe_end(implied.get(end.name, end.name), k, is_owned, end)
+            for end, k, is_owned in members
+        )
+        passive = (_describe_end(names[k], k, True) for k in binding.passive)
         parameters = braces(
             braces((quote(each.name), quote(each.value)))
             for each in spec.parameters
             if each.path.rpartition('/')[2].partition('[')[0] == 'param'
         )
         is_mechanism = _boolean(index in compiled.owners(ACTUATOR_TO_JOINT))
+        ends = map(braces, (joints, actuators, passive))
         words = (quote(spec.name), quote(spec.type), is_mechanism, *ends, parameters)
         yield braces(words, ',\n   ')
 
@@ -88,9 +82,9 @@ def _describe_end(
     name: str, place: int, is_output: bool, end: TransmissionEnd | None = None
 ) -> str:
     """Return an initializer of ``End``; a passive joint has no element."""
-    role, *numbers = (
-        ('', 1.0, 0.0) if end is None else (end.role, end.mechanical_reduction, end.offset)
-    )
+    role, numbers = '', (1.0, 0.0)
+    if end is not None:
+        role, numbers = end.role, (end.mechanical_reduction, end.offset)
     words = (quote(name), str(place), _boolean(is_output), quote(role), *map(literal, numbers))
     return braces(words)
 
