@@ -272,6 +272,31 @@ def test_limits(manage, case, limits):
     assert it('components') == {'scene': 'inactive' if ends else 'active'}
 
 
+@pytest.mark.parametrize('limits', ['clamp', 'reject'])
+def test_a_joint_that_starts_beyond_a_limit_does_not_move(manage, limits):
+    """It stays, and moves inward only."""
+    it = manage(limits=limits, hold_timeout='0')
+    it.script('wrist', 'pitch/position', 'roll/position')
+    it.script('up', 'lift/position')
+    it.measure('position', pitch=1.1, roll=0.0, lift=0.85)  # the winch is beyond its limit of 0.8
+    it('switch +wrist +up')
+    it('cycle 2')
+    assert_sent(it, 'position', pitch=1.1, roll=0.0, lift=0.85)
+    assert (it('states')['wrist/status'], it('states')['hoist/status']) == (0, 0)
+    it('set up 0.9')
+    it.move('wrist', 1.2, 0.05, cycles=2)
+    assert_sent(it, 'position', pitch=1.1, roll=0.0 if limits == 'reject' else 0.05, lift=0.85)
+    states = it('states')
+    assert (states['wrist/status'], states['hoist/status']) == (JOINT_LIMIT, ACTUATOR_LIMIT)
+    it('set up 0.82')
+    it.move('wrist', 1.05, 0.0)
+    assert_sent(it, 'position', pitch=1.05, roll=0.0, lift=0.82)
+    if limits == 'clamp':
+        it('set up 0.84')
+        it.move('wrist', 1.08, 0.0)
+        assert_sent(it, 'position', pitch=1.05, roll=0.0, lift=0.82)
+
+
 def test_an_effort_beyond_a_limit_holds_a_load(manage):
     """It becomes zero only while the joint moves outward."""
     it = manage()

@@ -162,6 +162,9 @@ public:
     held_for_.fill(0.0);
     bits_.fill(0);
     waits_.fill(false);
+    origins_.fill(unknown);
+    accepted_.fill(-infinite);
+    motor_origins_.fill(unknown);
     for (auto & each : is_refused_) each = false;
     for (auto & each : reported_) each.fill(-infinite);
     sent_.fill(unknown);
@@ -318,6 +321,7 @@ private:
         accepted_[j] = -infinite;
         waits_[j] = claimed_before_[position][j];
       }
+      for (const int a : transmissions[t].owned) motor_origins_[a] = measured_[position][a];
     }
   }
 
@@ -379,9 +383,11 @@ private:
     for (const int j : transmissions[t].joints) {
       for (int row = 0; row < n_rows; row++) {
         double & value = motion.command[row][j];
-        const double low = setup_.joint_limits[j].low(row),
-                     high = setup_.joint_limits[j].high(row);
         if (std::isnan(value)) continue;
+        // A joint that starts beyond a limit stays there, and moves inward only.
+        const double origin = row == position ? origins_[j] : unknown;
+        const double low = std::fmin(setup_.joint_limits[j].low(row), origin);
+        const double high = std::fmax(setup_.joint_limits[j].high(row), origin);
         if (!is_within(value, low, high)) {
           bits_[t] |= JOINT_LIMIT;
           motion.is_rejected[t] |= setup_.options.limits == Choice::reject;
@@ -454,7 +460,9 @@ private:
       double share = 1.0;
       for (const int a : each.owned) {
         const auto & limits = setup_.actuator_limits[a];
-        const double low = limits.low(row), high = limits.high(row);
+        const double origin = row == position ? motor_origins_[a] : unknown;
+        const double low = std::fmin(limits.low(row), origin);
+        const double high = std::fmax(limits.high(row), origin);
         double & value = motion.sent[row][a];
         if (std::isnan(value) || is_within(value, low, high)) continue;
         bits_[t] |= ACTUATOR_LIMIT;
@@ -560,9 +568,14 @@ private:
   }
 
   void note_positions(int t, const Motion & running) {
+    if (!runs_[t][position]) return;
+    for (const int a : transmissions[t].owned) {
+      const double place = is_held_[t] ? measured_[position][a] : running.sent[position][a];
+      if (!std::isnan(place)) motor_origins_[a] = place;
+    }
     for (const int j : transmissions[t].joints) {
-      if (!runs_[t][position] || waits_[j]) continue;
       const double target = running.command[position][j];
+      if (waits_[j]) continue;
       if (is_held_[t]) {
         origins_[j] = joints_[position][j];
       } else if (!std::isnan(target) && target != origins_[j]) {
@@ -627,6 +640,7 @@ private:
   double now_ = 0.0;                                               // the sum of the periods
   // Of positions: the last accepted one and when it changed. A joint that waits keeps it.
   std::array<double, n_joints> origins_, accepted_;
+  std::array<double, n_actuators> motor_origins_;
   std::array<bool, n_joints> waits_{};
 
   // Of several threads: a switch of an asynchronous component.

@@ -138,6 +138,7 @@ public:
     map_states();
     core_->begin();
     for (const auto & each : joint_commands_) (void)set_first(each);
+    for (auto & each : driver_commands_) each.is_due = false;
     if (setup_.options.is_dry) return CallbackReturn::SUCCESS;
     return follow("on_activate", &Driver::activate, State::PRIMARY_STATE_ACTIVE);
   }
