@@ -107,7 +107,7 @@ def make_fingerprint(text, monkeypatch):
     assert not any(each.severity == 'error' for each in whole.findings)
     part = whole.part([each.name for each in whole.description.joints if each.name in GOAL])
     compiled = SimpleNamespace(name='mapped_map', robot=part)
-    return fingerprint.make_fingerprint(compiled, whole, {}), whole
+    return fingerprint.make_fingerprint(compiled, whole), whole
 
 
 def is_applied(it, robot):
