@@ -32,18 +32,19 @@ class TurnRule(Rule):
     @classmethod
     def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all actuators."""
-        if plan.options.wrap_period and not pattern.is_end and pattern.mask[POSITION].any():
+        if plan.wraps.any() and not pattern.is_end and pattern.mask[POSITION].any():
             yield cls(plan)
 
     def __init__(self, plan: RobotPlan) -> None:
-        self._robot = plan.robot
+        self._robot, self._wraps = plan.robot, plan.wraps
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Reject positions."""
-        if known.open_turns is None:
+        is_open = self._wraps & np.isnan(known.spells[POSITION])
+        if 1 not in is_open.tobytes():
             return None
-        positions = motion.sent[POSITION].reshape(-1, len(known.open_turns))
-        places = np.flatnonzero(np.isfinite(positions).any(axis=0) & known.open_turns)
+        positions = motion.sent[POSITION].reshape(-1, len(is_open))
+        places = np.flatnonzero(np.isfinite(positions).any(axis=0) & is_open)
         if not len(places):
             return None
         names = [self._robot.actuator_names[place] for place in places]

@@ -53,7 +53,8 @@ def check_at_rest(
                 for actuator in bindings[joint].actuators
             ]
         for what, speed in speeds:
-            if abs(speed) > max_velocity:
+            # What is unknown is not at rest.
+            if not abs(speed) <= max_velocity:
                 raise MessageError(
                     'moving',
                     f'{what} is moving at {speed:g}, more than zero_max_velocity '
