@@ -50,8 +50,8 @@ class Arrays:
         going_on = ledger.actuators.copy()
         if is_end:
             told = ledger.array_numbers
-            velocity = np.clip(going_on[VELOCITY], *plan.motor_bounds[:, VELOCITY])
-            going_on[VELOCITY] = np.where(velocity == told[VELOCITY], velocity, 0.0)
+            is_same = going_on[VELOCITY] == told[VELOCITY]
+            going_on[VELOCITY] = np.where(is_same, told[VELOCITY], 0.0)
             going_on[EFFORT] = told[EFFORT]
         outward, _ = plan.outward.mask_outward(ledger.joints[VELOCITY:], known)
         rates = going_on[VELOCITY:]

@@ -10,12 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transmission_bridge.bridge.driver_units import DriverUnits
-from transmission_bridge.bridge.options.options import (
-    AUTO,
-    BridgeOptions,
-    COMMAND_TIMEOUT,
-    split_pairs,
-)
+from transmission_bridge.bridge.options.options import AUTO, BridgeOptions, COMMAND_TIMEOUT
 from transmission_bridge.description import effective_limits
 from transmission_bridge.interfaces import FIELDS, JOINT_TO_ACTUATOR
 from transmission_bridge.transmissions import Binding, RobotTransmissions
@@ -52,7 +47,6 @@ class RobotPlan:
         topic-based hardware component sends one message for the whole robot.
     :ivar chooses: Whether one of several interfaces of a joint is chosen.
     :ivar timeouts: Command timeout of each joint [s]; 0: never.
-    :ivar wraps: Mask of the actuators with a single-turn encoder.
     :ivar joint_speeds: Velocity limits of the joints [rad/s or m/s], infinite: none.
     :ivar joint_bounds: Lower and upper limits of the joints, shape ``(2, 4, n_joints)``; infinite
         if ``limits`` is ``off``.
@@ -69,8 +63,6 @@ class RobotPlan:
         self.chooses = options.several_interfaces != 'together'
         self.timeouts = list_command_timeouts(robot, options.command_timeout)
         self.units = DriverUnits(robot)
-        wrapped = split_pairs('wrap_period', options.wrap_period)
-        self.wraps: Mask = np.isin(robot.actuator_names, list(wrapped))
         self.joint_bounds = _compute_joint_bounds(robot)
         self.motor_bounds = compute_motor_bounds(robot)
         self.joint_speeds: Array = self.joint_bounds[1, FIELDS.index('velocity')].copy()

@@ -11,6 +11,7 @@ import numpy as np
 
 from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.motion import EFFORT, Motion, Pattern, POSITION, VELOCITY
+from transmission_bridge.bridge.options.options import split_pairs
 from transmission_bridge.bridge.robot_plan import RobotPlan
 from transmission_bridge.bridge.rules.joint_rules import list_owned_actuators
 from transmission_bridge.bridge.rules.rule import (
@@ -32,11 +33,13 @@ class TurnRule(Rule):
     @classmethod
     def make(cls, plan: RobotPlan, pattern: Pattern) -> Iterator[Rule]:
         """Yield one rule for all actuators."""
-        if plan.wraps.any() and not pattern.is_end and pattern.mask[POSITION].any():
+        if plan.options.wrap_period and not pattern.is_end and pattern.mask[POSITION].any():
             yield cls(plan)
 
     def __init__(self, plan: RobotPlan) -> None:
-        self._robot, self._wraps = plan.robot, plan.wraps
+        wrapped = split_pairs('wrap_period', plan.options.wrap_period)
+        self._robot, names = plan.robot, plan.robot.actuator_names
+        self._wraps: Mask = np.isin(names, list(wrapped))
 
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Reject positions."""

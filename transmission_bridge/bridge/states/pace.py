@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 import numpy as np
 
 from transmission_bridge.types import Array
 
-#: Shortest time over which speeds are computed: one tick of an encoder of 4096 ticks in it is
-#: slower than the smallest speed of interest. Shortest and longest time between positions [s].
-_SPAN, _STEP, _GAP = 0.3, 0.05, 1.0
+#: Time over which speeds are computed [s]: one tick of an encoder of 4096 ticks in it is slower
+#: than the smallest speed of interest.
+_SPAN = 0.3
+
+#: Shortest time between positions, and longest time for which they are remembered [s].
+_STEP, _KEPT = 0.05, 1.0
 
 
 class Pace:
@@ -24,23 +25,17 @@ class Pace:
     """
 
     def __init__(self) -> None:
-        self._samples: deque[tuple[float, Array]] = deque()
         self.forget()
 
     def forget(self) -> None:
         """Forget everything."""
-        self._samples.clear()
+        self._samples: list[tuple[float, Array]] = []
         self.due = -np.inf
 
     def record_positions(self, positions: Array, now: float) -> None:
-        """Remember positions, shape ``(n,)``, NaN: unknown; not changed afterwards."""
-        samples = self._samples
-        if samples and not 0.0 <= now - samples[-1][0] <= _GAP:
-            samples.clear()
-        samples.append((now, positions))
-        while len(samples) > 1 and now - samples[1][0] >= _SPAN:
-            samples.popleft()
-        self.due = now + _STEP
+        """Remember positions, shape ``(n,)``, NaN: unknown; they must not change afterwards."""
+        kept = [each for each in self._samples if 0.0 <= now - each[0] <= _KEPT]
+        self._samples, self.due = [*kept, (now, positions)], now + _STEP
 
     def estimate_speeds(self, now: float) -> Array | float:
         """
@@ -48,13 +43,12 @@ class Pace:
 
         :returns: With the sign of the motion [rad/s or m/s]; NaN: unknown.
         """
-        if not self._samples or not 0.0 <= now - self._samples[-1][0] <= _GAP:
+        last, there = self._samples[-1] if self._samples else (-np.inf, np.empty(0))
+        old = [time for time, _ in self._samples if last - time >= _SPAN]
+        if not (old and 0.0 <= now - last <= _KEPT):
             return np.nan
-        (first, _), (last, there) = self._samples[0], self._samples[-1]
-        if last - first < _SPAN:
-            return np.nan
-        away = there - np.array([positions for _, positions in self._samples])
-        far = np.take_along_axis(away, np.abs(away).argmax(axis=0)[np.newaxis], axis=0)[0]
+        away = np.array([there - each for time, each in self._samples if time >= old[-1]])
         # argmax finds NaN first.
-        found: Array = far / (last - first)
+        far = np.take_along_axis(away, np.abs(away).argmax(axis=0)[np.newaxis], axis=0)[0]
+        found: Array = far / (last - old[-1])
         return found

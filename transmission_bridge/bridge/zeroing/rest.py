@@ -53,8 +53,9 @@ def check_at_rest(
                 for actuator in bindings[joint].actuators
             ]
         for what, speed in speeds:
-            # What is unknown is not at rest.
-            if not abs(speed) <= max_velocity:
+            if math.isnan(speed):
+                raise MessageError('moving', f'{what} may be moving: its speed is unknown')
+            if abs(speed) > max_velocity:
                 raise MessageError(
                     'moving',
                     f'{what} is moving at {speed:g}, more than zero_max_velocity '
