@@ -438,7 +438,9 @@ class Promises:
         self.astray -= joints.keys()
         self.interrupt(joints, sent)
         self.held |= joints
-        self.told |= sent
+        # As they were received: rounding decides whether a number is zero.
+        for name, values in sent.items():
+            self.told[name] = {row: found.numbers[name, row] for row in values}
         self.bases |= self.base(joints) | self.base(sent)
         self.arrival = {name: time for name, time in self.arrival.items() if name not in sent}
         for joint in joints:

@@ -13,6 +13,7 @@ from transmission_bridge.bridge.ledger import Ledger
 from transmission_bridge.bridge.motion import EFFORT, Motion, POSITION, VELOCITY
 from transmission_bridge.bridge.outlets import Outgoing
 from transmission_bridge.bridge.plan import Plan
+from transmission_bridge.bridge.rules.rule import mask_beyond
 from transmission_bridge.bridge.states.states import KnownState
 from transmission_bridge.interfaces import FIELDS
 from transmission_bridge.types import Array
@@ -62,9 +63,9 @@ class Arrays:
                 values, bounds = going_on[row, order], plan.motor_bounds[:, row, order]
                 if is_end:
                     sent = motion.sent[row, order]
-                    values = np.clip(np.where(np.isnan(sent), values, sent), *bounds)
+                    values = np.where(np.isnan(sent), values, sent)
                 else:
-                    lacking = ~((values >= bounds[0]) & (values <= bounds[1]))  # also NaN
+                    lacking = np.isnan(values) | mask_beyond(values, *bounds)
                     if lacking.any():
                         places = np.flatnonzero(lacking)
                         self.unsent[topic] += 1
@@ -72,7 +73,7 @@ class Arrays:
                         self.missing[topic] = tuple(names[order[place]] for place in places)
                         continue
                     self.missing.pop(topic, None)
-                made.append((row, namespace, values))
+                made.append((row, namespace, np.clip(values, *bounds)))
         return made
 
 
