@@ -67,6 +67,7 @@ REASONS = {
     'jumped': 'a position is too far away, see max_step',
     'several_interfaces': 'a joint is commanded by several interfaces, see several_interfaces',
     'stalled': 'received just after this node stood still',
+    'too_old': 'every waypoint is in the past',
     'too_many_points': 'too many waypoints',
     'unmapped': 'the transmission has no solution for it',
     'unknown_turn': 'an actuator is in an unknown turn, see actuators',
