@@ -153,7 +153,7 @@ class _Machine:
         self.next_tick = self.now + self.tick_period
         self.shift, self.known = {}, dict.fromkeys(self.facts.motors, True)
         self.wrapped = [name for name, motor in self.facts.motors.items() if motor.period]
-        self.frame, self.read_at = {}, {}
+        self.frame, self.read_at, self.moved_at = {}, {}, {}
         self.truth = {
             name: dice.uniform(joint.lower, joint.upper) if joint.upper < math.inf else 0.0
             for name, joint in self.facts.joints.items()
@@ -457,7 +457,9 @@ class _Machine:
         for joint in group.joints:
             it = self.facts.joints[joint]
             if any(name in self.wrapped for name in group.actuators):
-                gap = self.now - self.read_at.get(group.actuators[0], -math.inf)
+                # Also while its motor is left out of the messages.
+                gap = self.now - self.moved_at.get(joint, -math.inf)
+                self.moved_at[joint] = self.now
                 reach = min(it.velocity * max(gap, 0.0), 10.0)
                 if it.velocity == math.inf:
                     reach = 0.5 if gap <= self.options.state_timeout else 10.0
@@ -657,7 +659,7 @@ class _Machine:
             self.send_trajectory([(0.5, given)], self.now + 5.0)
         self.now -= dice.choice([0.25, 5.0, 100.0])
         self.next_tick = self.now + self.tick_period
-        self.read_at = {}
+        self.read_at, self.moved_at = {}, {}
         self.known |= dict.fromkeys(self.wrapped, False)
         self.tick()
 

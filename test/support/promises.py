@@ -131,6 +131,7 @@ class Promises:
             self.held |= end['held']
             self.told |= end['told']
             self.arrival |= dict.fromkeys(end['told'], end['until'])
+            self.forget_running(end['held'])
             self.running.append((end['until'], {*end['held']}))
             for name in end['told']:
                 for last in self.last.values():
@@ -139,6 +140,10 @@ class Promises:
             self.bases |= {key: base for key, base in end['bases'].items() if key[0] in names}
             self.since = {n: t for n, t in self.since.items() if n not in end['held']}
             self.since |= dict.fromkeys(end['named'], end['until'])
+
+    def forget_running(self, joints):
+        """Leave trajectories that run to the other joints."""
+        self.running = [(until, own - joints.keys()) for until, own in self.running]
 
     def interrupt(self, joints, actuators):
         """Leave trajectories that have not started to the other joints."""
@@ -436,6 +441,7 @@ class Promises:
         self.compare('exact', found, sent)
         self.jumped.update(self.far)
         self.astray -= joints.keys()
+        self.forget_running(joints)
         self.interrupt(joints, sent)
         self.held |= joints
         # As they were received: rounding decides whether a number is zero.
