@@ -272,7 +272,6 @@ SCENARIOS = (
             Wait(TICK, {'velocity': {'m0': 0.0, 'm1': 0.0}}),
         ),
         {'state_timeout': 1.0},
-        runners='processes',
     ),
     Scenario(
         'an effort of ten minutes ago',

@@ -185,8 +185,8 @@ class States:
     Joint states are computed from numbers of actuators; numbers may also be those of joints.
 
     :param plan: Names of the actuators, and single-turn encoders.
-    :param options: ``state_timeout`` is used; 0: never; -1: for each driver the larger of 1 s and
-        five periods. By default numbers never time out.
+    :param options: ``state_timeout`` is used; 0: never; -1: for each driver five periods, from 1 s
+        to 5 s. By default numbers never time out.
     :param stamp_hold: After this time with only older stamps the published stamp goes back [s]; 0,
         for recordings: at once.
     :ivar report: Counts of NaN in position-dependent transmissions, by reason.
