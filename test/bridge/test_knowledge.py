@@ -229,7 +229,7 @@ def test_a_number_told_while_its_motor_is_unknown_does_not_exist():
     world = Wrist(command_timeout=0.0)
     world.hear(0.0, None, gap=0.75)
     world.hear(0.0, None, gap=0.75)
-    assert world.command(velocity={'j0': 0.5, 'j1': 0.5})
+    assert world.command(velocity={'j0': 0.5, 'j1': 0.25})
     assert reason(world.command, velocity={'j0': 0.25}) == 'partial'
     world.hear(0.0, 0.0)
     assert reason(world.command, velocity={'j0': 0.25}) == 'partial'

@@ -34,40 +34,6 @@ _NONE, _NOW = np.inf, -np.inf
 _NOT_VELOCITY = np.array([[True], [False], [True]])
 
 
-class _Numbers:
-    """
-    Numbers that were told, rows position, velocity, effort, and whether they still exist.
-
-    :param count: Number of joints or of actuators.
-    :ivar told: Shape ``(3, count)``, NaN: none; also numbers that do not exist.
-    """
-
-    def __init__(self, count: int) -> None:
-        self.told: Array = np.full((len(FIELDS), count), np.nan)
-        self._lost: Mask = np.zeros(self.told.shape, dtype=bool)
-        self._has_lost = False
-
-    @property
-    def existing(self) -> Array:
-        """The numbers that exist, NaN: none; must not be changed."""
-        return np.where(self._lost, np.nan, self.told) if self._has_lost else self.told
-
-    def write_numbers(self, numbers: Array, where: Mask) -> None:
-        """Tell numbers; they exist."""
-        np.copyto(self.told, numbers, where=where)
-        if self._has_lost:
-            np.copyto(self._lost, False, where=where)
-            self._has_lost = bool(self._lost.any())
-
-    def lose_numbers(self, where: Mask, *, with_zeros: bool = False) -> None:
-        """Let numbers not exist any more; a velocity of zero moves nothing and always exists."""
-        lost = where & ~np.isnan(self.told)
-        if not with_zeros:
-            lost &= _NOT_VELOCITY | (self.told != 0.0)
-        self._lost |= lost
-        self._has_lost = bool(self._lost.any())
-
-
 class Ledger:
     """
     The last commands, their routes and expiry times, and the numbers that are still active.
@@ -78,6 +44,7 @@ class Ledger:
 
     :param plan: Names, members and timeouts, which tuning does not change.
     :ivar trajectories: Trajectories that were sent and have not ended.
+    :ivar has_astray: Whether the next step of a joint starts as measured after a rejection.
     :ivar counts: Counts of the commands of each route.
     :ivar report: Counts of NaN in position-dependent transmissions, by reason.
     """
@@ -95,10 +62,15 @@ class Ledger:
     def reset(self) -> None:
         """Forget every command; the counts stay."""
         n_joints, n_actuators = self._reached.shape
-        self._joints, self._actuators = _Numbers(n_joints), _Numbers(n_actuators)
+        # Numbers that were told, rows position, velocity, effort, NaN: none; and which are lost.
+        self._joints: Array = np.full((len(FIELDS), n_joints), np.nan)
+        self._actuators: Array = np.full((len(FIELDS), n_actuators), np.nan)
+        self._lost_joints: Mask = np.zeros(self._joints.shape, dtype=bool)
+        self._lost: Mask = np.zeros(self._actuators.shape, dtype=bool)
+        self._has_lost = False
         self.trajectories = Trajectories(self._reached)
-        # Position of each joint from which its next step counts; NaN: as measured.
-        self._origins: Array = np.full(n_joints, np.nan)
+        self._is_astray: Mask = np.zeros(n_joints, dtype=bool)
+        self.has_astray = False
         # Numbers of each actuator in the last plain arrays to its driver, zero: none.
         self._array: Array = np.zeros((len(FIELDS), n_actuators))
         # The present spells, and the mask of the numbers that are unknown now, if any.
@@ -116,12 +88,14 @@ class Ledger:
     @property
     def joints(self) -> Array:
         """Numbers of the joints that exist, rows position, velocity, effort, ``(3, n_joints)``."""
-        return self._joints.existing
+        return (
+            np.where(self._lost_joints, np.nan, self._joints) if self._has_lost else self._joints
+        )
 
     @property
     def actuators(self) -> Array:
         """The same of the actuators, shape ``(3, n_actuators)``."""
-        return self._actuators.existing
+        return np.where(self._lost, np.nan, self._actuators) if self._has_lost else self._actuators
 
     @property
     def array_numbers(self) -> Array:
@@ -130,40 +104,37 @@ class Ledger:
 
     def mask_active_joints(self) -> Mask:
         """Return the mask of the numbers of joints that may have to end, ``(3, n_joints)``."""
-        return ~np.isnan(self._joints.told)
+        return ~np.isnan(self._joints)
 
     def mask_active_actuators(self) -> Mask:
         """Return the same of actuators, without trajectories that have not started."""
-        return ~np.isnan(self._actuators.told)
+        return ~np.isnan(self._actuators)
 
     def mask_last_numbers(self) -> Mask:
         """Return the same of actuators, with all trajectories."""
         active = self.mask_active_actuators()
-        for end in self.trajectories:
+        for end in self.trajectories.ends:
             active |= ~np.isnan(end.actuator_command) & end.actuators
         return active
 
     def list_final_numbers(self) -> Iterator[tuple[Array, Array]]:
         """Yield numbers of joints and actuators: those told, and those after each trajectory."""
-        yield self._joints.told.copy(), self._actuators.told.copy()
-        for end in self.trajectories:
+        yield self._joints.copy(), self._actuators.copy()
+        for end in self.trajectories.ends:
             yield (
-                np.where(end.joints, end.joint_command, self._joints.told),
-                np.where(end.actuators, end.actuator_command, self._actuators.told),
+                np.where(end.joints, end.joint_command, self._joints),
+                np.where(end.actuators, end.actuator_command, self._actuators),
             )
 
-    def compute_step_origins(self, known: KnownState | None = None) -> Array:
+    def compute_step_origins(self, known: KnownState) -> Array:
         """
         Return the position of each joint from which its next step counts.
 
         It is the last commanded position that exists. Without one, after a rejection, and during a
         trajectory it is the measured position.
-
-        :param known: The measured positions; ``None``: they are NaN.
         """
-        if known is None:
-            return self._origins
-        return np.where(np.isnan(self._origins), known.position, self._origins)
+        held = self.joints[POSITION]
+        return np.where(np.isnan(held) | self._is_astray, known.position, held)
 
     def compute_command_ages(self, now: float) -> Array:
         """
@@ -179,15 +150,14 @@ class Ledger:
 
     def record_rejection(self, joints: Mask | Index) -> None:
         """Record that a command to joints was rejected: their next step starts as measured."""
-        self._origins[joints] = np.nan
+        self._is_astray[joints] = self.has_astray = True
         for group in self._together:
-            if np.isnan(self._origins[group]).any():
-                self._origins[group] = np.nan
+            self._is_astray[group] |= self._is_astray[group].any()
 
     def mask_position_joints(self) -> Mask:
         """Return the joints that hold a position command or have a trajectory."""
         held: Mask = ~np.isnan(self.joints[POSITION])
-        for end in self.trajectories:
+        for end in self.trajectories.ends:
             held |= end.joints & ~(end.is_running & np.isnan(end.joint_command[POSITION]))
         return held
 
@@ -200,8 +170,8 @@ class Ledger:
         """
         periods = np.where(np.isinf(self._timeouts), COMMAND_TIMEOUT, self._timeouts)
         commanded: Mask = (self._renewed != _NONE) & (now - self._renewed <= periods)
-        commanded |= (np.nan_to_num(self._joints.told[VELOCITY]) != 0.0) | self._keeps_effort
-        for end in self.trajectories:
+        commanded |= (np.nan_to_num(self._joints[VELOCITY]) != 0.0) | self._keeps_effort
+        for end in self.trajectories.ends:
             commanded |= end.joints
         return commanded
 
@@ -235,16 +205,30 @@ class Ledger:
             unknown = np.isnan(known.spells)
             self._spells, self._unknown = known.spells, unknown if unknown.any() else None
             self._lose_numbers(is_over)
-        if self.trajectories:
+        if self.trajectories.ends:
             self._advance_trajectories(known.now)
 
     def _lose_numbers(self, is_over: Mask) -> None:
         """Let numbers of actuators, and of the joints that they reach, not exist any more."""
         joints = (is_over[:, np.newaxis] & self._reached).any(axis=2)
-        self._joints.lose_numbers(joints)
-        self._actuators.lose_numbers(is_over)
-        self._origins[joints[POSITION]] = np.nan
+        # A velocity of zero moves nothing and always exists.
+        joints &= _NOT_VELOCITY | (self._joints != 0.0)
+        self._mark_lost(joints, is_over & (_NOT_VELOCITY | (self._actuators != 0.0)))
         self._array[EFFORT, is_over[EFFORT]] = 0.0
+
+    def _mark_lost(self, joints: Mask, actuators: Mask) -> None:
+        self._lost_joints |= joints & ~np.isnan(self._joints)
+        self._lost |= actuators & ~np.isnan(self._actuators)
+        self._has_lost = bool(self._lost_joints.any() or self._lost.any())
+
+    def _write_numbers(self, numbers: Array, sent: Array, joints: Mask, actuators: Mask) -> None:
+        """Write numbers that are told; they exist, and steps count from them."""
+        np.copyto(self._joints, numbers, where=joints)
+        np.copyto(self._actuators, sent, where=actuators)
+        if self._has_lost:
+            np.copyto(self._lost_joints, False, where=joints)
+            np.copyto(self._lost, False, where=actuators)
+            self._mark_lost(self._lost_joints, self._lost)
 
     def _advance_trajectories(self, now: float) -> None:
         for end in self.trajectories.take_due(now):
@@ -258,28 +242,27 @@ class Ledger:
     def _start_trajectory(self, end: TrajectoryEnd) -> None:
         """Record that a driver has numbers of which only the last ones are known."""
         self._write_end(end)
-        self._joints.lose_numbers(end.joints, with_zeros=True)
-        self._actuators.lose_numbers(end.actuators, with_zeros=True)
-        np.copyto(self._origins, np.nan, where=end.joints)
+        self._mark_lost(end.joints, end.actuators)
         self._array[VELOCITY, end.actuators] = 0.0
         self._renewed[end.joints] = _NONE
         self._renewed[end.named] = end.until
 
     def _write_end(self, end: TrajectoryEnd) -> None:
-        self._joints.write_numbers(end.joint_command, end.joints)
-        self._actuators.write_numbers(end.actuator_command, end.actuators)
-        np.copyto(self._origins, end.joint_command[POSITION], where=end.joints)
+        numbers = end.joint_command, end.actuator_command
+        self._write_numbers(*numbers, end.joints, end.actuators)
+        self._is_astray &= ~end.joints
 
     # -- new commands ----------------------------------------------------------------------------
 
     def record_command(self, motion: Motion, now: float) -> None:
         """Record a command that is about to be sent; it cancels trajectories of its joints."""
         pattern = motion.pattern
-        if self.trajectories:
+        if self.trajectories.ends:
             self.trajectories.cancel_joints(pattern.joints)
-        self._joints.write_numbers(motion.values, pattern.joints)
-        self._actuators.write_numbers(motion.sent, pattern.actuators)
-        np.copyto(self._origins, motion.values[POSITION], where=pattern.joints)
+        self._write_numbers(motion.values, motion.sent, pattern.joints, pattern.actuators)
+        if self.has_astray:
+            self._is_astray[pattern.joints] = False
+            self.has_astray = bool(self._is_astray.any())
         if self._unknown is not None:
             self._lose_numbers(self._unknown & pattern.actuators)
         self._renewed[pattern.given] = now
@@ -295,8 +278,7 @@ class Ledger:
         """Record a trajectory that is about to be sent; it replaces commands when it starts."""
         end = TrajectoryEnd.of_motion(motion, self._spells)
         self.trajectories.add_trajectory(end)
-        # After a rejection steps count again from the last position.
-        np.copyto(self._origins, self.joints[POSITION], where=end.named)
+        self._is_astray &= ~end.named
         self._keeps_effort &= ~end.named
         self._record_route(motion.pattern.given, motion.route)
         self._advance_trajectories(now)
@@ -328,7 +310,7 @@ class Ledger:
         A driver that receives only arrays would keep them. A trajectory that started since then
         reached the driver, which holds its end.
         """
-        kept = (self._array[VELOCITY] != 0.0) & np.isnan(self._actuators.told[VELOCITY])
+        kept = (self._array[VELOCITY] != 0.0) & np.isnan(self._actuators[VELOCITY])
         found: list[int] = np.flatnonzero(kept).tolist()
         return found
 
@@ -346,8 +328,8 @@ class Ledger:
         ending, sent, due = motion.values, motion.sent, motion.due
         assert due is not None
         had_effort, is_sent = self.mask_active_joints()[EFFORT], ~np.isnan(sent)
-        self._joints.write_numbers(ending, ~np.isnan(ending))
-        self._actuators.write_numbers(np.where(sent == 0.0, np.nan, sent), is_sent)
+        left = np.where(sent == 0.0, np.nan, sent)
+        self._write_numbers(ending, left, ~np.isnan(ending), is_sent)
         self.trajectories.cancel_joints(due, is_running=True)
         if self._unknown is not None:
             self._lose_numbers(self._unknown & is_sent)
@@ -356,12 +338,11 @@ class Ledger:
 
     def replace_plan(self, before: RobotPlan, after: RobotPlan) -> None:
         """Keep the numbers that the drivers were sent, and hold joints at these positions."""
-        places = [(self._joints.told, self._actuators.told)]
-        places += [(end.joint_command, end.actuator_command) for end in self.trajectories]
+        places = [(self._joints, self._actuators)]
+        places += [(end.joint_command, end.actuator_command) for end in self.trajectories.ends]
         for command, sent in places:
             sent[:] = after.units.in_si(before.units.of_drivers(sent))
             found = after.robot.actuator_to_joint('position', sent[POSITION])
             is_held = np.isfinite(command[POSITION]) & np.isfinite(found)
             np.copyto(command[POSITION], found, where=is_held)
-        np.copyto(self._origins, self._joints.told[POSITION], where=~np.isnan(self._origins))
         self._array = after.units.in_si(before.units.of_drivers(self._array))

@@ -64,24 +64,17 @@ class Trajectories:
     The trajectories that were sent and have not ended.
 
     :param reached: Mask of the actuators of each joint, shape ``(n_joints, n_actuators)``.
+    :ivar ends: All of them; must not be changed.
     """
 
     def __init__(self, reached: Mask) -> None:
         self._reached = reached
-        self._ends: list[TrajectoryEnd] = []
-
-    def __iter__(self) -> Iterator[TrajectoryEnd]:
-        """Return an iterator over them."""
-        return iter(self._ends)
-
-    def __bool__(self) -> bool:
-        """Return whether there are any."""
-        return bool(self._ends)
+        self.ends: list[TrajectoryEnd] = []
 
     def add_trajectory(self, end: TrajectoryEnd) -> None:
         """Add one; it replaces others of its joints that do the same, run or wait."""
         self.cancel_joints(end.joints, is_running=end.is_running)
-        self._ends.append(end)
+        self.ends.append(end)
 
     def cancel_joints(self, joints: Mask, *, is_running: bool | None = None) -> None:
         """
@@ -90,31 +83,31 @@ class Trajectories:
         :param is_running: Only from those that run, or that have not started; ``None``: from all.
         """
         others = []
-        for end in self._ends:
+        for end in self.ends:
             is_concerned = is_running is None or end.is_running is is_running
             kept = end.joints & ~joints if is_concerned else end.joints
             if kept.any():
                 actuators = end.actuators & self._reached[kept].any(axis=0)
                 named = end.named & kept
                 others.append(replace(end, named=named, joints=kept, actuators=actuators))
-        self._ends = others
+        self.ends = others
 
     def take_due(self, now: float) -> Iterator[TrajectoryEnd]:
         """Remove and yield those that start or end until now [s], in the order of time."""
-        while due := [end for end in self._ends if end.event <= now]:
+        while due := [end for end in self.ends if end.event <= now]:
             end = min(due, key=lambda each: each.event)
-            self._ends = [each for each in self._ends if each is not end]
+            self.ends = [each for each in self.ends if each is not end]
             yield end
 
     def take_waiting_rates(self) -> list[TrajectoryEnd]:
         """Forget all; return those with velocities that have not started."""
-        ends, self._ends = self._ends, []
+        ends, self.ends = self.ends, []
         return [e for e in ends if not (e.is_running or np.isnan(e.joint_command[VELOCITY]).all())]
 
     def mask_left_actuators(self) -> Mask:
         """Return the actuators that move to a position, or will."""
         left: Mask = np.zeros(self._reached.shape[1], dtype=bool)
-        for end in self._ends:
+        for end in self.ends:
             left |= ~np.isnan(end.actuator_command[POSITION]) & end.actuators
         return left
 

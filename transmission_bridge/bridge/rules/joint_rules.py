@@ -300,8 +300,8 @@ class StepRule(Rule):
     def apply(self, motion: Motion, known: KnownState, ledger: Ledger) -> Verdict | None:
         """Compare the distance to positions with velocity limits."""
         targets = motion.values[POSITION]
-        if motion.trajectory is None:
-            step = np.abs(targets - ledger.compute_step_origins())
+        if motion.trajectory is None and not ledger.has_astray:
+            step = np.abs(targets - ledger.joints[POSITION])
             if (step <= self._least).tobytes() == self._positions:
                 return None  # near enough for any time
         origin = ledger.compute_step_origins(known)

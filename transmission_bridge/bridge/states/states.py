@@ -522,12 +522,14 @@ class States:
 
     def compute_known_state(self, plan: StatePlan, now: float) -> KnownState:
         """Return the known state for a command."""
-        self.record_time(plan, now)
-        position, velocity = self.compute_joint_motion(plan, now)
+        if now < self._latest:
+            self.record_time(plan, now)
+        self._latest, values = now, self.read_values(now)
+        joints = self._joints if self._is_mapped else self._map_values(plan, values)
         if now > self.spells.until:
             self._end_spells(plan, now)
         shift = None if self.turns is None else self.turns.compute_driver_shift()
-        return KnownState(now, position, velocity, self.spells.numbers, shift)
+        return KnownState(now, joints[0], joints[1], self.spells.numbers, shift)
 
     def _map_values(self, plan: StatePlan, values: Array) -> Array:
         joints = plan.map_state(values, self.report)
