@@ -14,7 +14,7 @@ from state_paths import record
 from world import reason, World
 from zoo.elements import leg, load, maps, numbered, params, ratio, simple, transmission, WRIST
 
-from transmission_bridge.bridge.diagnostics.inspection import inspect_actuators
+from transmission_bridge.bridge.diagnostics.inspection import BridgeWatch, Look, Peers
 from transmission_bridge.bridge.diagnostics.status import ERROR, OK, WARN
 from transmission_bridge.bridge.options.options import AUTO, BridgeOptions
 from transmission_bridge.bridge.states.turns import list_wrap_periods, unwrap_positions
@@ -64,7 +64,7 @@ class Encoders(World):
 
     def hear(self, now=0.0, source='driver', stamp=(1, 0), **positions):
         """Take readings, and return the joints' positions."""
-        message = record(positions, [*positions.values()])
+        self.now, message = now, record(positions, [*positions.values()])
         layout = Layout(message.names, message.lengths)
         self.states.merge_message(self.plan, source, layout, message, stamp, now)
         return self.joints(now)
@@ -76,8 +76,10 @@ class Encoders(World):
 
     def status(self):
         """Return the status of the actuators."""
-        stale = np.zeros(len(self.robot.actuator_names), dtype=bool)
-        return inspect_actuators(self.robot, self.states, 0.0, stale, {}, plan=self.plan.turns)
+        outputs = {name: Peers(name) for name in ('actuator_commands', 'actuator_trajectory')}
+        look = Look(self.now, 1.0, 1.0)
+        found = BridgeWatch(self.bridge, {}, []).inspect_bridge(look, {}, outputs, [], {})
+        return next(each for each in found if each.name == 'actuators')
 
 
 def unknown(positions):

@@ -87,7 +87,7 @@ def test_everything_else_works_without_the_message(
     make_bridge({'robot_description': URDF})
     peer.start()
     words = 'install the package control_msgs'
-    diagnostics.said('life cycle', 'active; the commands of ', words, level=b'\x02')
+    diagnostics.said('life cycle', 'active; missing: the commands of ', words, level=b'\x02')
     commands = peer.listen('actuator_commands')
     message = reference.Message(('lift',), position=(0.5,))
     assert peer.exchange(peer.publisher('joint_commands'), message, commands)

@@ -217,7 +217,7 @@ def test_odd_stamps(active_bridge, reference, peer, diagnostics, log, source):
         peer.spin_until(lambda: heard, 'an answer')
         after = peer.node.get_clock().now().nanoseconds
         assert all(before <= each.stamp[0] * 10**9 + each.stamp[1] <= after for each in heard)
-    diagnostics.said(source, 'replaced by the time of receipt', level=b'\x01')
+    diagnostics.said(source, 'stamps replaced now', level=b'\x01')
     values = diagnostics.values(source)
     assert values['rejected'] == '0'
     for reason, stamps in ODD.items():

@@ -50,8 +50,6 @@ importlib.machinery.SourceFileLoader.get_code = renamed
 #: Private names of rclpy; the bridge works without each of them.
 NAMES = (
     '_parameter_overrides',
-    '_guard',
-    '_wait_for_ready_callbacks',
     'send_response',
     'EventsExecutor',
 )

@@ -162,7 +162,7 @@ class BridgeSession:
         missing.
     :ivar bridge: The bridge without a node; ``states`` and ``gate`` are its parts.
     :ivar drivers: Divides commands among the drivers.
-    :ivar opened: Time of the last opening, by the steady clock [s].
+    :ivar opened: Time of the last opening [s], as ``time``.
     :raises TransmissionBridgeError: If an option does not fit the robot. All topics are removed.
     """
 
@@ -261,7 +261,7 @@ class BridgeSession:
         """Clear the state and accept messages."""
         self.bridge.reset()
         self._sensors.reset_sensors()
-        self.opened = time.monotonic()
+        self.opened = self.time()
         self.inputs.open_topics()
         if rate := self.options.publish_rate:
             self._start_timer(1.0 / rate, self._publish_at_rate, self._clock.rate_clock)

@@ -606,12 +606,6 @@ class States:
         newest: Array = self._find_receipts().max(axis=0)
         return newest
 
-    def read_given_numbers(self, source: str) -> Array:
-        """Return the numbers of a driver, in the order of the robot."""
-        driver = self._drivers.get(source, _STRANGER)
-        given: Array = self._values[self._givers == driver.number]
-        return given
-
     def list_givers(self) -> tuple[str, ...]:
         """Return the driver of each actuator, or an empty string."""
         names = ['', *self._drivers]

@@ -56,7 +56,7 @@ class BridgeRobot(BridgeClient):
     """
 
     def __init__(self, namespace: str, node: str) -> None:
-        super().__init__('transmission_bridge_tune', f'{namespace}/{node}')
+        super().__init__('tune', f'{namespace}/{node}')
         self.model: TuneModel | None = None
         self.visuals = b''
         self.n_starts = 0
