@@ -132,8 +132,8 @@ WRONG = [
     (params(velocity_unit='rpm'), r"position_unit is missing and .* 'rpm'.* of rad, .*, tick,"),
     (params(position_unit='0.5 turn'), r'velocity_unit is missing.*one of rad/s, deg/s, .*, tick/s,'),  # noqa: E501
     (params(position_unit='turn', velocity_unit='m/s'), r'do not belong to one actuator'),
-    (params(positionUnit='turn'), r"'positionUnit' of actuator 'swivel_m' is not used"),
-    (params(postion_unit='turn'), r'expected position_unit inside an <actuator>'),
+    (params(positionUnit='turn'), r"unread <positionUnit> in actuator 'swivel_m'"),
+    (params(postion_unit='turn'), r'expected <param name="position_unit"> in an <actuator>'),
     (TWICE('turn', DEG), r'is given more than once'),
 ]
 # fmt: on
@@ -142,8 +142,8 @@ WRONG = [
 @pytest.mark.parametrize(('swivel_t', 'sentence'), [
     *((swivel(inside), sentence) for inside, sentence in WRONG),
     # Joints are SI, and a unit that stands beside the actuators is none of theirs.
-    (swivel(more=DEG), 'position_unit inside an <actuator>'),
-    (swivel(joint=DEG), 'position_unit inside an <actuator>'),
+    (swivel(more=DEG), 'position_unit"> in an <actuator>'),
+    (swivel(joint=DEG), 'position_unit"> in an <actuator>'),
     # A screw is turned.
     (swivel(params(position_unit='mm'), 'transmission_bridge/ScrewTransmission', '', params(lead=1)), 'the actuator is rotary'),  # noqa: E501
 ])  # fmt: skip

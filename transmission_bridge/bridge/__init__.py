@@ -20,12 +20,10 @@ if TYPE_CHECKING:
         warn_of_implausible_numbers as warn_of_implausible_numbers,
     )
     from transmission_bridge.bridge.inputs import (
-        check_command_age as check_command_age,
         Stamp as Stamp,
         TopicStatistics as TopicStatistics,
     )
     from transmission_bridge.bridge.offline import (
-        map_recorded as map_recorded,
         OfflineBridge as OfflineBridge,
     )
     from transmission_bridge.bridge.outlets import (
@@ -60,8 +58,8 @@ __all__, __getattr__ = import_lazily(
         'bridge': ['Bridge'],
         'driver_units': ['DriverUnits'],
         'implausible_numbers': ['warn_of_implausible_numbers'],
-        'inputs': ['Stamp', 'TopicStatistics', 'check_command_age'],
-        'offline': ['OfflineBridge', 'map_recorded'],
+        'inputs': ['Stamp', 'TopicStatistics'],
+        'offline': ['OfflineBridge'],
         'outlets': ['DriverNames', 'Outgoing'],
         'plan': ['Plan'],
         'readers': ['SINGLE_TOPICS', 'list_command_names'],
