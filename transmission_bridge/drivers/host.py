@@ -85,7 +85,7 @@ class HostFacts(NamedTuple):
     :param late: Number of cycles that took longer than their period.
     :param failures: Number of failures by method.
     :param failure: The present failure in one sentence, empty if there is none.
-    :param failing_for: Time since the last success [s].
+    :param failing_for: Time since its first failure after a success [s].
     :param busy: The method that runs, empty if none does.
     :param busy_for: Since when it runs [s].
     :param read_time: Mean duration of read [s].
@@ -156,6 +156,7 @@ class DriverHost:
         self._measured: Array = np.full((2, count), np.nan)
         self._seen: Mask = np.zeros(count, dtype=bool)
         self._succeeded = self._read_at = self._opens_at = self._status_due = now
+        self._failing_since = now
         self._failure, self._failures = '', Counter[str]()
         self._told: dict[str, float] = {}
         self._busy: tuple[str, float] = ('', now)
@@ -279,7 +280,7 @@ class DriverHost:
             late=self._late,
             failures=dict(self._failures),
             failure=failure,
-            failing_for=now - self._succeeded if failure else 0.0,
+            failing_for=now - self._failing_since if failure else 0.0,
             busy=busy,
             busy_for=now - since if busy else 0.0,
             read_time=self._read_time,
@@ -382,7 +383,7 @@ class DriverHost:
             self._close(0.0)
             return
         if is_read and is_written:
-            if self._failure and now - self._succeeded > self._patience:
+            if self._failure and now - self._failing_since > self._patience:
                 self._report('works', 'info', f'{self._title} works again')
             self._succeeded, self._failure = now, ''
             if now >= self._status_due:
@@ -477,6 +478,8 @@ class DriverHost:
 
     def _note_failure(self, method: str, error: DriverError) -> bool:
         if method != 'status':
+            if not self._failure:
+                self._failing_since = monotonic()
             self._failure = str(error).partition('\n')[0]
         self._report(method, 'warning' if method in ('read', 'write') else 'error', str(error))
         return False
