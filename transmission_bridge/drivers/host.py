@@ -241,8 +241,7 @@ class DriverHost:
         """
         with self._changed:
             self._active.set_commands(rows, actuators)
-            self._has_new, self._commanded = True, monotonic()
-            self._changed.notify_all()
+            self._note_command()
 
     def send_trajectory(
         self, record: TrajectoryRecord, actuators: list[int], delay: float = 0.0
@@ -258,11 +257,14 @@ class DriverHost:
             are left out.
         :returns: Whether it is executed: one of its waypoints is in the future.
         """
-        now = monotonic()
         with self._changed:
-            self._has_new, self._commanded = True, now
-            self._changed.notify_all()
-            return self._active.add_trajectory(record, actuators, now + delay, now)
+            self._note_command()
+            start = self._commanded + delay
+            return self._active.add_trajectory(record, actuators, start, self._commanded)
+
+    def _note_command(self) -> None:
+        self._has_new, self._commanded, self._waits_since = True, monotonic(), math.inf
+        self._changed.notify_all()
 
     def list_facts(self) -> HostFacts:
         """Return the present facts; called once a second."""
