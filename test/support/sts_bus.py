@@ -70,7 +70,7 @@ class Bus:
 
     def __init__(self, servos):
         self.servos = {servo.table[5]: servo for servo in servos}
-        self.goals = []  # of each sync write, by id
+        self.shown, self.goals = [], []  # time and numbers by id of each position, each goal
         self._buffer, self._time = bytearray(), time.monotonic()
 
     def move(self):
@@ -99,6 +99,9 @@ class Bus:
         if instruction == SYNC_READ:
             first, length = given[:2]
             found = [(each, self.servos[each]) for each in given[2:] if each in self.servos]
+            if first == PRESENT:
+                pairs = [(each, decode(s.table[PRESENT : PRESENT + 2])) for each, s in found]
+                self.shown.append((self._time, dict(pairs)))
             return [make_answer(each, s.table[first : first + length]) for each, s in found]
         if instruction == SYNC_WRITE:
             first, length = given[:2]
