@@ -34,7 +34,7 @@ one up. It is `transmission_bridge COMMAND --help`, printed by `.ci/command_line
 A robot is read from a file, from standard input (`-`), or through a pipe: `transmission_bridge
 check <(xacro robot.xacro)`. Values of actuators are in the units of their
 [drivers](drivers.md#units), or in SI if neither the description nor the parameter file declares
-units. Values of joints are in SI. `jacobian`, the ratios of `plot` and the limits of `check` are
+units. Values of joints are in SI. `plot` and the limits of `check` are
 in SI on both sides.
 
 An error names the file, the line if it has one, the expectation and the finding. Ctrl-C ends a

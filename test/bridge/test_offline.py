@@ -14,7 +14,7 @@ from state_paths import state_path
 from zoo import robots
 from zoo.elements import ANKLE, load, maps, ratio, transmission, urdf
 
-from transmission_bridge.bridge.offline import map_recorded, OfflineBridge
+from transmission_bridge.bridge.offline import OfflineBridge
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.errors import MessageError
 from transmission_bridge.interfaces import ACTUATOR_TO_JOINT, JOINT_TO_ACTUATOR
@@ -70,9 +70,7 @@ def live(robot, recorded, **choices):
 def offline(robot, recorded, direction=ACTUATOR_TO_JOINT, options=None):
     """Return what the bridge of a recording publishes."""
     bridge = OfflineBridge(robot, direction, refuse, options)
-    results = list(map_recorded(recorded, dict.fromkeys(('one', 'two'), bridge)))
-    assert [message for message, _ in results] == recorded
-    return [published for _, published in results]
+    return [bridge.map_message(*message) for message in recorded]
 
 
 NUMBERS = st.one_of(
@@ -127,19 +125,16 @@ def test_numbers_that_overflow_are_unknown(direction, interface):
 
 @st.composite
 def choices(draw, actuators):
-    """Draw options: names of the driver, encoders of one turn, what becomes of the unknown."""
+    """Draw options: names of the driver, and what becomes of the unknown."""
     if draw(st.booleans()):
         return {}
     drivers = st.sampled_from([*'ABCDE', 'two:A', 'two:B', 'two:a'])
     names = draw(st.dictionaries(drivers, st.sampled_from(actuators)))
-    periods = draw(st.dictionaries(st.sampled_from(actuators), st.floats(0.1, 7.0), max_size=2))
     return {
-        'unknown_turn': draw(st.sampled_from(['resolve', 'first'])),
         'unknown_joints': draw(st.sampled_from(['omit', 'nan'])),
         'unknown_rates': draw(st.sampled_from(['nan', 'zero'])),
         'undeclared_interfaces': draw(st.sampled_from(['auto', 'publish', 'hide'])),
         'actuator_names': tuple(f'{driver}={actuator}' for driver, actuator in names.items()),
-        'wrap_period': tuple(f'{name}={period!r}' for name, period in periods.items()),
     }
 
 
@@ -155,6 +150,23 @@ def test_a_recording_gives_what_the_live_bridge_publishes_to_the_last_bit(name, 
     with np.errstate(all='ignore'):
         expected = live(robot, recorded, actuator_state_topics=('one', 'two'), **given)
         assert offline(robot, recorded, options=options) == expected
+
+
+@settings(max_examples=30)
+@given(st.lists(st.floats(-0.49, 0.49), min_size=1, max_size=60), st.floats(-3.0, 3.0))
+def test_turns_count_from_the_first_reading(steps, start):
+    """Readings modulo the period give the joints of the unwrapped positions, with any start."""
+    robot, period = ROBOTS['mimic'], 2.0
+    positions = start + period * np.cumsum([0.0, *steps])
+    readings = np.remainder(positions + 0.5 * period, period) - 0.5 * period
+    writer, recorded = JointStateWriter(['a'], fields=(True, False, False)), []
+    for number, reading in enumerate(readings.tolist()):
+        writer.position[:] = reading
+        recorded.append(Recorded('one', number, writer.write_message(5, number)))
+    published = offline(robot, recorded, options=BridgeOptions(wrap_period=(f'a={period}',)))
+    found = [JointStateReader().read_message(data).position[0] for data in published]
+    expected = (positions - positions[0] + readings[0]) / 101.3 + 0.7
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize('name', ['wrist', 'arm', 'mimic', 'curved'])
@@ -206,10 +218,9 @@ def test_what_cannot_be_used_becomes_nothing_and_is_counted_by_source_and_reason
     bridge = OfflineBridge(robot, direction, refuse)
     messages = [strange, good, double, double, b'\0\0' + good[2:], *[strange] * 20, good]
     messages += [*[good] * 20, strange]
-    recorded = [('one', 1, data) for data in messages]
-    result = [published for _, published in map_recorded(recorded, {'one': bridge})]
+    result = [bridge.map_message('one', 1, data) for data in messages]
     assert [data is not None for data in result] == [data is good for data in messages]
     counts = {'foreign': 22, 'duplicate_name': 2, 'undecodable': 1}
-    assert bridge.refused == {('one', why): count for why, count in counts.items()}
+    assert bridge.rejected == {('one', why): count for why, count in counts.items()}
     assert 'grip' in bridge.sentences['one', 'foreign']
     assert first in bridge.sentences['one', 'duplicate_name']

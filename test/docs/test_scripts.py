@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-import csv
 import os
 import re
 import shlex
@@ -164,7 +163,7 @@ def test_two_drivers_with_the_same_names(start_script, start_bridge, peer, folde
 
 @pytest.mark.ros
 def test_a_recording_is_made_and_converted(start_script, start_bridge, peer, folder):
-    """The recording has what was said, and the commands of the document make tables of it."""
+    """The recording has what was published, and the command of the document converts it."""
     pytest.importorskip('rosbags', reason='rosbags is not installed (extra bags)')
     start_script('driver.py')
     start_bridge()
@@ -173,7 +172,7 @@ def test_a_recording_is_made_and_converted(start_script, start_bridge, peer, fol
     peer.spin_until(lambda: joints and joints[-1].position[0] == 0.5, 'a joint at 0.5')
     lines = DOCUMENTS['operation.md'].section('Recordings').splitlines()
     programs = ('python3 record.py', 'transmission_bridge convert')
-    record, *convert = [shlex.split(line) for line in lines if line.startswith(programs)]
+    record, convert = [shlex.split(line) for line in lines if line.startswith(programs)]
     script = start_script(*record[1:])
     os.set_blocking(script.stdout.fileno(), False)
     said = ''
@@ -188,14 +187,7 @@ def test_a_recording_is_made_and_converted(start_script, start_bridge, peer, fol
     peer.spin_until(records, 'a recorder that has messages of both topics')
     code, _, errors = script.ended(signal.SIGINT)
     assert (code, errors) == (0, '')
-    assert len(convert) == 2
-    for words in convert:
-        command(*words, cwd=folder)
-    with (folder / 'joints.csv').open(encoding='utf-8', newline='') as file:
-        table = list(csv.DictReader(file))
-    columns = [f'hinge.{name}' for name in ('position', 'velocity', 'effort')]
-    assert list(table[0]) == ['time', 'stamp', *columns]
-    assert {line['hinge.position'] for line in table} == {'0.5'}
+    command(*convert, cwd=folder)
     assert (folder / 'again.mcap').stat().st_size > 1000
 
 

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
+import json
 from pathlib import Path
 import re
 import signal
 import tempfile
 
 from hypothesis import given, HealthCheck, settings, strategies as st
-import numpy as np
 import pytest
-from zoo.elements import leg, maps, ratio, ros1, ros1_robot, transmission, urdf
+from zoo.elements import leg, ratio, ros1, ros1_robot, transmission, urdf
 from zoo.robots import Joint
 
 for extra in ('scipy', 'matplotlib', 'yaml'):
@@ -52,15 +52,15 @@ PARAMETERS = """/**:
 
 #: Arguments with which each command that reads files works.
 USUAL = {
-    'calibrate': 'robot.urdf data.csv',
+    'calibrate': 'robot.urdf --lerobot arm.json --transmission gear',
     'check': 'robot.urdf --json --limits --params-file tuned.yaml',
     'compile': 'robot.urdf --output out --ros2-control',
-    'convert': 'robot.urdf data.csv out.csv',
     'export': 'robot.urdf --params-file tuned.yaml --output robot.urdf --force',
-    'jacobian': 'robot.urdf cylinder=0.38 --base l_knee --end l_pan --space actuator',
     'map': 'robot.urdf knee=1 --to actuator --interface effort --at knee=0',
     'plot': 'robot.urdf --output out.svg',
 }
+
+SERVO = {'id': 1, 'drive_mode': 0, 'homing_offset': 9, 'range_min': 800, 'range_max': 3300}
 
 #: What numbers, names and marks of a file become.
 NONSENSE = (
@@ -69,22 +69,12 @@ NONSENSE = (
 )
 
 
-def files() -> dict[str, bytes]:
-    """Return the files of the commands: a robot, numbers, and a recording of its motion."""
-    time = np.arange(40) * 0.125
-    joints = 0.5 * np.sin(np.multiply.outer(time, [1.0, 1.3, 1.7, 2.1]))
-    actuators = maps(*DESCRIBED).joint_to_actuator('position', joints)
-    names = ('m', 'left', 'right', 'cylinder', 'pan', 'roll', 'pitch', 'knee')
-    rows = [','.join(map(repr, row)) for row in np.c_[time, actuators, joints].tolist()]
-    header = ','.join(['time', *(f'{name}.position' for name in names)])
-    return {
-        'robot.urdf': urdf(*DESCRIBED).encode(),
-        'tuned.yaml': PARAMETERS.encode(),
-        'data.csv': '\n'.join([header, *rows]).encode(),
-    }
-
-
-FILES = files()
+#: A robot, numbers, and the file of a servo driver.
+FILES = {
+    'robot.urdf': urdf(*DESCRIBED).encode(),
+    'tuned.yaml': PARAMETERS.encode(),
+    'arm.json': json.dumps({'m': SERVO}).encode(),
+}
 
 
 @st.composite
@@ -130,7 +120,7 @@ def guarded(given: dict[str, bytes]) -> Iterator[None]:
 )
 @given(data=st.data())
 def test_any_file_ends_in_an_exit_code(run, command, data):
-    """Whatever was done to the robot, the parameters and the recording; whole ones pass."""
+    """Whatever was done to the robot, the parameters and the ranges; whole ones pass."""
     words = USUAL[command].split()
     given_files = {name: data.draw(damaged(FILES[name])) for name in FILES if name in words}
     if data.draw(st.booleans()):

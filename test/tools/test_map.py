@@ -1,20 +1,17 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""``transmission_bridge map`` and ``jacobian``."""
+"""``transmission_bridge map``."""
 
 from __future__ import annotations
 
 import math
 
 from hypothesis import given, strategies as st
-import numpy as np
 import pytest
 from zoo.elements import leg, params, ratio, transmission, urdf
 
 import transmission_bridge as tb
-from transmission_bridge.kinematics import ActuatorDevice, JointDevice
-from transmission_bridge.resources import resource
 
 ENDS = {'p': ratio(1, 0.1), 'q': ratio(0.3)}, {'a': ratio(3), 'b': ratio(-7)}
 BAR = urdf(['p', 'q'], transmission('t', 'FourBarLinkage', *ENDS))
@@ -142,29 +139,3 @@ def test_units_of_drivers_are_taken_named_and_listed(run, told):
             'effort': {'unit': 'A', 'scale': 0.5},
         }
     }
-
-
-def test_a_jacobian_is_that_of_the_device(run):
-    """To the last bit, of joints and of actuators; the others are at zero, and text names rows."""
-    arm, links = resource('urdf', 'arm.urdf'), ('--base', 'base_link', '--end', 'tool_link')
-    robot, q = tb.load_description(arm), (0.1, -0.2, 0.3, 0.4, -0.5, 0.6)
-    device = JointDevice.from_description(robot, base='base_link', end='tool_link')
-    for positions in (('--', *q), q):
-        result = run('jacobian', arm, *links, '--json', *positions)
-        assert (result.code, result.err) == (0, '')
-        assert result.json['names'] == list(device.joint_names)
-        assert result.json['jacobian'] == device.base_j_end(q).tolist()
-        assert result.json['transform'] == device.base_t_end(q).tolist()
-    heading, *lines = run('jacobian', arm, *links).out.splitlines()
-    assert heading.split() == list(device.joint_names)
-    assert [line.split()[0] for line in lines[:7]] == [
-        *('position', 'vx', 'vy', 'vz', 'wx', 'wy', 'wz')
-    ]
-
-    actuators = ActuatorDevice(device, tb.RobotTransmissions(robot))
-    words = ('--space', 'actuator', '--json', 'shoulder_pan_motor=20.0', 'elbow_motor=-30.0')
-    found = run('jacobian', arm, *links, *words).json
-    names, a = list(actuators.actuator_names), np.zeros(6)
-    a[names.index('shoulder_pan_motor')], a[names.index('elbow_motor')] = 20.0, -30.0
-    assert (found['names'], found['position']) == (names, a.tolist())
-    assert found['jacobian'] == actuators.base_j_end(a).tolist()

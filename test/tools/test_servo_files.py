@@ -77,10 +77,8 @@ def test_a_file_is_kept_as_read():
 
 @pytest.mark.parametrize(('data', 'words'), [
     (b'{', "'arm.json': expected JSON, found an error"),
-    (b'\xff', "'arm.json': expected JSON"),
     (b'[' * 100_000, "'arm.json': expected JSON"),
     (b'[1]', "'arm.json': expected a calibration file of LeRobot, motors by name, found [1]"),
-    (b'{}', 'found {}'),
     (b'{"a": 3}', "'arm.json', motor 'a': expected the fields id, drive_mode, homing_offset"),
     (b'{"a": {"id": 1}}', "range_min, range_max, found {'id': 1}"),
 ])  # fmt: skip
@@ -93,11 +91,8 @@ def test_a_file_of_another_kind(data, words):
 
 @pytest.mark.parametrize(('field', 'value', 'words'), [
     ('id', '1', ", id: expected a whole number of 32 bits, found '1'"),
-    ('id', True, ', id: expected a whole number of 32 bits, found True'),
-    ('id', None, ', id: expected a whole number of 32 bits, found None'),
     ('id', 2**31, ', id: expected a whole number of 32 bits, found 2147483648'),
     ('homing_offset', 0.5, 'homing_offset: expected a whole number of 32 bits, found 0.5'),
-    ('range_min', 10, 'expected range_min below the range_max 9, found 10'),
     ('range_min', 9, 'expected range_min below the range_max 9, found 9'),
 ])  # fmt: skip
 def test_a_wrong_number(field, value, words):
@@ -113,11 +108,9 @@ def test_a_wrong_number(field, value, words):
 @pytest.mark.parametrize(('low', 'high', 'turn', 'expected'), [
     (0, 4095, 4096, 'unswept'),
     (0, 4094, 4096, 'wrapped'),
-    (1, 4095, 4096, 'wrapped'),
     (40, 3850, 4096, 'wrapped'),
     (40, 3849, 4096, 'swept'),
     (227, 3868, 4096, 'swept'),  # the widest joint of an SO-101, -2.744 to 2.841 rad
-    (0, 1, 4096, 'swept'),
     (0, 1023, 1024, 'unswept'),
     (0, 4095, 8192, 'swept'),
 ])  # fmt: skip
@@ -187,28 +180,25 @@ def test_motors_that_the_robot_does_not_have_once(arm):
 
 LIMITED = 'revolute lower="-1" upper="1" velocity="1" effort="1"'
 TABLE = transmission('t', 'Tabulated', ['q'], ['m'], params(actuator='0 1 4', joint='-1 0 1'))
+VARYING = maps({'q': LIMITED}, TABLE)
 
 
 @pytest.mark.parametrize(('robot', 'name', 'is_confirmed', 'words'), [
     (one(limit=''), 'q', True, "joint 'q': expected a lower and a higher limit"),
     (maps({'j0': LIMITED, 'j1': LIMITED}, CLAW), 'm0', True, "'m0' is not used"),
     (maps({'q': LIMITED}), 'q', True, "'q' is not used"),
-    (maps({'q': LIMITED}, TABLE), 'q', False, 'expected known stops, because its ratio varies'),
+    (VARYING, 'q', False, 'expected known stops, because its ratio varies'),
 ])  # fmt: skip
 def test_joints_that_are_not_known(robot, name, is_confirmed, words):
-    """Without limits, with two joints, without a transmission, or with a ratio that varies."""
+    """Two joints, no limits, no transmission; a varying ratio has known stops, but no middle."""
     ranges = {name: ServoRange(1, 0, 0, 100, 500)}
     rows, (note,) = lerobot.list_rows(robot, ranges, is_confirmed=is_confirmed)
     assert not rows
     assert words in note
-
-
-def test_stops_of_a_ratio_that_varies():
-    """Two stops are known without a ratio."""
-    ranges = {'q': ServoRange(1, 0, 0, 100, 500)}
-    rows, notes = lerobot.list_rows(maps({'q': LIMITED}, TABLE), ranges, is_confirmed=True)
-    np.testing.assert_allclose(rows['t'].actuators[:, 0], [100 * TICK, 500 * TICK])
-    assert notes == []
+    if robot is VARYING:
+        rows, notes = lerobot.list_rows(robot, ranges, is_confirmed=True)
+        np.testing.assert_allclose(rows['t'].actuators[:, 0], [100 * TICK, 500 * TICK])
+        assert notes == []
 
 
 # -- LeRobot, written ----------------------------------------------------------------------------
@@ -258,11 +248,8 @@ def test_where_an_id_stands():
 
 @pytest.mark.parametrize(('robot', 'names', 'words'), [
     (one(motor=params(id=1)), (), 'at two readings in 0 to 4095, because LeRobot counts no'),
-    (one(motor=params(id=1)), (), 'found -652 and 652'),
     (one(ratio(0.0001, -1.5)), 'q', 'found 0 and 0'),
     (one(ratio(2, -1.5)), (), '\'q\': expected <param name="id"> in its actuator or joint'),
-    (one(ratio(2, -1.5), motor=params(id='a')), (), "'q', id: expected a whole number"),
-    (one(ratio(2, -1.5)), 'p', "'p' is not used"),
     (one(limit='upper="1"'), 'q', "'q': expected a lower and a higher limit of its position"),
     (maps(['q']), (), 'expected transmissions, found none'),
     (maps(['j0', 'j1'], CLAW), (), "'j0' is not used"),
@@ -370,20 +357,15 @@ def test_a_previous_calibration_keeps_its_other_keys():
 
 
 @pytest.mark.parametrize(('old', 'new', 'words'), [
-    (b'index: 4', b'index: 4.0', "'config.yaml', joint 'index', joint_to_motor_map: expected"),
     (b'index: 4', b'index: 0', 'expected a whole number, not 0, found 0'),
     (b'index: 4', b'index: 7', "joint 'ring', joint_to_motor_map: expected a motor of its own"),
     (b'index: [-30, 25.5], ', b'', 'joint_roms: expected two numbers, found None'),
     (b'-30, 25.5', b'-30', 'expected two numbers, found [-30]'),
     (b'-30, 25.5', b'30, 25.5', 'expected the lower number first, found [30, 25.5]'),
-    (b'-30, 25.5', b'-30, a', "expected a number, found 'a'"),
     (b'-1.0, 1.0', b'-1.0, .nan', "'calibration.yaml', motor 4, motor_limits: expected a num"),
-    (b'0.036', b'true', 'joint_to_motor_ratios: expected a number, found True'),
     (b'{index: 4, ring: -7, wrist: 1}', b'', 'expected joints in joint_to_motor_map'),
     (b'{index: 4, ring: -7, wrist: 1}', b'[4]', 'joint_to_motor_map: expected keys and values'),
     (CONFIG, b'- 1', "'config.yaml': expected keys and values, found [1]"),
-    (CONFIG, b'{', "'config.yaml': expected YAML, found: "),
-    (CALIBRATION, b'!!bool a', "'calibration.yaml': expected YAML, found: "),
     (CALIBRATION, b'\xff', "'calibration.yaml': expected YAML, found: "),
     (CALIBRATION, b'a: &a [1]\nb: *a', 'found: 1 aliases, at most 0 are read'),
 ])  # fmt: skip
@@ -412,7 +394,7 @@ def test_a_hand_with_a_ratio_that_varies():
     """ORCA's map has one ratio for each joint."""
     config = b'{joint_to_motor_map: {q: 1}, joint_roms: {q: [-20, 20]}}'
     with pytest.raises(UsageError, match="joint 'q': expected a constant ratio"):
-        write_orca(maps({'q': LIMITED}, TABLE), config)
+        write_orca(VARYING, config)
 
 
 # -- export --------------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         TopicStatistics as TopicStatistics,
     )
     from transmission_bridge.bridge.offline import (
-        map_recorded as map_recorded,
         OfflineBridge as OfflineBridge,
     )
     from transmission_bridge.bridge.outlets import (
@@ -61,7 +60,7 @@ __all__, __getattr__ = import_lazily(
         'driver_units': ['DriverUnits'],
         'implausible_numbers': ['warn_of_implausible_numbers'],
         'inputs': ['Stamp', 'TopicStatistics', 'check_command_age'],
-        'offline': ['OfflineBridge', 'map_recorded'],
+        'offline': ['OfflineBridge'],
         'outlets': ['DriverNames', 'Outgoing'],
         'plan': ['Plan'],
         'readers': ['SINGLE_TOPICS', 'list_command_names'],

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,17 +17,17 @@ from transmission_bridge.bridge.inputs import is_possible
 from transmission_bridge.bridge.options.options import BridgeOptions
 from transmission_bridge.bridge.states.state_plan import empty_if_unknown, NamePlan, StatePlan
 from transmission_bridge.bridge.states.states import States
+from transmission_bridge.bridge.states.turns import list_wrap_periods, unwrap_positions
 from transmission_bridge.errors import MessageError
 from transmission_bridge.interfaces import Direction, JOINT_TO_ACTUATOR
 from transmission_bridge.messages import (
     JointStateEncoder,
     JointStateReader,
     JointStateRecord,
+    Layout,
     UnusualMessageError,
 )
 from transmission_bridge.transmissions import RobotTransmissions
-
-Recorded = TypeVar('Recorded', bound=tuple[Any, int, bytes])
 
 
 class ReversePlan(NamePlan):
@@ -40,13 +39,12 @@ class ReversePlan(NamePlan):
     follow determines the actuators.
 
     :param names: URDF name to driver's name of the driver's actuators; others are left out.
-    :ivar names: The driver's names of its actuators.
     """
 
     def __init__(self, robot: RobotTransmissions, names: Mapping[str, str]) -> None:
         super().__init__(robot.joint_names)
         self._is_own = np.array([name in names for name in robot.actuator_names], dtype=bool)
-        self.names = tuple(names[name] for name in robot.actuator_names if name in names)
+        self._driver_names = tuple(names[name] for name in robot.actuator_names if name in names)
         self._map_state = robot.stream(JOINT_TO_ACTUATOR).map_state
         self._units = DriverUnits(robot)
         self._encoder = JointStateEncoder()
@@ -65,14 +63,12 @@ class ReversePlan(NamePlan):
             return None
         mapped = self._map_state(states.read_values(0.0), states.report)
         mapped = self._units.of_drivers(mapped)[:, self._is_own]
-        if np.isfinite(mapped).all() and self.names:
-            return self._encoder.encode_rows(self.names, stamp, mapped)
         # An overflow is also unknown.
         mapped[~np.isfinite(mapped)] = np.nan
         known = ~np.isnan(mapped).all(axis=0)
         if not known.any():
             return None
-        names = tuple(name for name, is_known in zip(self.names, known, strict=True) if is_known)
+        names = tuple(name for name, own in zip(self._driver_names, known, strict=True) if own)
         fields = (empty_if_unknown(row) for row in mapped[:, known])
         return self._encoder.encode_record(JointStateRecord(stamp, '', names, *fields))
 
@@ -80,6 +76,9 @@ class ReversePlan(NamePlan):
 class OfflineBridge:
     """
     The bridge of one or several drivers, with messages in the order of receipt.
+
+    No time passes: nothing times out, and no clock is set back. The turns of single-turn encoders
+    count from the first reading.
 
     :param direction: ``actuator_to_joint`` or ``joint_to_actuator``.
     :param read_unusual: Decodes messages that the fast reader does not read (for example, big
@@ -90,8 +89,7 @@ class OfflineBridge:
     :raises TransmissionBridgeError: If an option does not fit the robot.
     :ivar plan: What follows from robot and options.
     :ivar states: The latest numbers.
-    :ivar names: All names that can be published, in order.
-    :ivar refused: Number of rejected messages, by source and reason.
+    :ivar rejected: Number of rejected messages, by source and reason.
     :ivar sentences: The error of the first of them, by source and reason.
     """
 
@@ -106,8 +104,13 @@ class OfflineBridge:
         options = options or BridgeOptions()
         # Topics in a recording start with a slash, which options may omit.
         self._drivers = {topic.strip('/'): topic for topic in options.actuator_state_topics}
+        periods = list_wrap_periods(robot, options)
+        self._periods = np.array([periods.get(name, np.nan) for name in robot.actuator_names])
+        self._totals = np.full(len(self._periods), np.nan)
+        self._has_turns = bool(periods) and direction != JOINT_TO_ACTUATOR
+        options = replace(options, state_timeout=0.0, wrap_period=())
         # Needed in both directions, because it checks the options.
-        plan, options = StatePlan(robot, options), replace(options, state_timeout=0.0)
+        plan = StatePlan(robot, options)
         self.plan: StatePlan | ReversePlan = plan
         self.states = States(plan, options)
         self._encode_state = partial(self.states.encode_state, plan)
@@ -118,14 +121,20 @@ class OfflineBridge:
             reverse = self.plan = ReversePlan(robot, own)
             self.states = States(reverse)
             self._encode_state = partial(reverse.encode_state, self.states)
-        self.names = self.plan.names
         self._read_unusual = read_unusual
         self._reader = JointStateReader()
-        self.refused: Counter[tuple[str, str]] = Counter()
+        self.rejected: Counter[tuple[str, str]] = Counter()
         self.sentences: dict[tuple[str, str], str] = {}
 
-    def _answer_message(self, source: str, received: int, message: bytes) -> bytes | None:
+    def map_message(self, source: str, received: int, message: bytes) -> bytes | None:
+        """
+        Return the message that the bridge publishes after a message, or ``None``.
+
+        :param source: Topic of the message.
+        :param received: Time of receipt [ns], which replaces a stamp that is missing.
+        """
         data: JointStateRecord
+        driver = self._find_driver(source)
         try:
             try:
                 data = view = self._reader.read_message(message)
@@ -135,33 +144,29 @@ class OfflineBridge:
                 layout = self._reader.layouts.find_layout(record.names, record.lengths)
             is_given = data.stamp != (0, 0) and is_possible(data.stamp)
             stamp = data.stamp if is_given else divmod(received, 10**9)
-            driver = self._find_driver(source)
+            if self._has_turns and layout.lengths[0]:
+                data = self._count_turns(driver, layout, data)
             self.states.merge_message(self.plan, driver, layout, data, stamp)
             return self._encode_state()
         except MessageError as error:
-            key = (source, error.reason)
-            self.refused[key] += 1
-            self.sentences.setdefault(key, str(error))
+            self.rejected[source, error.reason] += 1
+            self.sentences.setdefault((source, error.reason), str(error))
             return None
+
+    def _count_turns(
+        self, driver: str, layout: Layout, data: JointStateRecord
+    ) -> JointStateRecord:
+        """Return a message with the turns of its positions."""
+        entries = self.plan.find_entries(driver, layout)
+        picks = slice(None) if entries.picks is None else entries.picks
+        positions, given = np.full(len(self._totals), np.nan), data.position.copy()
+        positions[entries.places] = given[picks]
+        with np.errstate(invalid='ignore'):
+            unwrap_positions(positions, self._totals, self._periods)
+        given[picks] = positions[entries.places]
+        return JointStateRecord(
+            data.stamp, data.frame_id, data.names, given, data.velocity, data.effort
+        )
 
     def _find_driver(self, topic: str) -> str:
         return self._drivers.get(topic.strip('/'), topic)
-
-
-def map_recorded(
-    messages: Iterable[Recorded], bridges: Mapping[Any, OfflineBridge]
-) -> Iterator[tuple[Recorded, bytes | None]]:
-    """
-    Yield each message and the message that its bridge publishes, or ``None``.
-
-    No time passes in these bridges: nothing times out, and no clock is set back.
-
-    :param messages: Source, time of receipt [ns], and the serialised message. The time is used if
-        the message has no stamp.
-    :param bridges: By source: a topic, or an object with the topic as its text.
-    """
-    for message in messages:
-        source, received, data = message
-        bridge = bridges.get(source)
-        published = None if bridge is None else bridge._answer_message(str(source), received, data)
-        yield message, published

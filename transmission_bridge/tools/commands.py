@@ -144,9 +144,8 @@ _NAMES = _define_argument('--actuator-names DRIVER=URDF', **_SEVERAL)
 
 
 @_define_command(
-    'calibration.command',
+    'calibration.by_hand',
     *_ROBOT,
-    _define_argument('data', metavar='DATA', nargs='?'),
     _define_argument('--stops'),
     _define_argument('--reductions'),
     _define_argument('--pose JOINT=VALUE', **_SEVERAL),
@@ -157,25 +156,19 @@ _NAMES = _define_argument('--actuator-names DRIVER=URDF', **_SEVERAL)
     _define_argument('--store'),
     _define_argument('--transmission NAME', **_REPEATED),
     _define_argument('--actuators TOPIC', default='actuator_states'),
-    _define_argument('--joints TOPIC', default='joint_absolute_positions'),
-    _define_argument('--fix PATTERN', **_REPEATED),
     _NAMES,
     _define_argument('--output NEW.urdf|yaml'),
-    _define_argument('--report NEW.svg|png'),
     _define_argument('--force'),
     _define_argument('--json'),
 )
 def _calibrate() -> None:
     """
-    Find offsets and reductions by hand, from a servo driver's file or a recording.
+    Find offsets and reductions by hand, or from a servo driver's file.
 
-    Without DATA the arm is calibrated by hand, with the torque off, beside the bridge or
-    on the topic of a driver alone. Move each joint towards positive once, then to its
-    stops or into a known pose; a table shows what is known, and the keys. Nothing is
-    commanded, and nothing is written when in doubt.
-
-    With DATA, a recording of actuator positions and of joint positions that were measured
-    by other means, all numbers of the transmissions are fitted.
+    The arm is calibrated by hand, with the torque off, beside the bridge or on the topic
+    of a driver alone. Move each joint towards positive once, then to its stops or into a
+    known pose; a table shows what is known, and the keys. Nothing is commanded, and
+    nothing is written when in doubt.
 
     exit code: 0 the numbers can be used, 1 they are in doubt, or something is missing, 130
     ended without writing. A transmission that the file of a servo driver leaves out is
@@ -184,10 +177,7 @@ def _calibrate() -> None:
       transmission_bridge calibrate robot.urdf --stops --store
       transmission_bridge calibrate robot.urdf --pose elbow=1.57 --output new.urdf
       transmission_bridge calibrate robot.urdf --lerobot arm.json --output new.urdf
-      transmission_bridge calibrate robot.urdf recording.mcap --report residuals.svg
 
-    :param data: recording: a rosbag2 folder, .mcap, .db3, or a table .csv with columns for time,
-        actuators and joints by name (one row per pose is sufficient)
     :param stops: the limits in the description are the stops (often they are inside); also a key
     :param reductions: find the reductions also: both stops are needed then, twice
     :param pose: positions of the known pose [rad or m]; joints that are not named are at zero
@@ -197,12 +187,8 @@ def _calibrate() -> None:
     :param orca: take the ranges in the calibration.yaml of an ORCA hand, beside its config.yaml
     :param store: store the numbers in the bridge (by hand)
     :param actuators: topic with the positions of actuators (default: %(default)s)
-    :param joints: topic with the measured positions of joints, in a bag (default: %(default)s)
-    :param fix: keep numbers of a recording's fit, for example 'wrist.joints.*.offset'; may be
-        repeated
     :param output: write a parameter file (.yaml, .yml), or a copy of the description with the
         numbers
-    :param report: draw the residuals of a recording
     """
 
 
@@ -309,7 +295,7 @@ def _compile() -> None:
 
 
 @_define_command(
-    'convert.command',
+    'convert',
     *_OPTIONAL_ROBOT,
     _define_argument('input', metavar='IN'),
     _define_argument('output', metavar='OUT'),
@@ -318,7 +304,6 @@ def _compile() -> None:
     _define_argument('--keep'),
     _define_argument('--storage', choices=('mcap', 'sqlite3')),
     _define_argument('--force'),
-    _define_argument('--keep-readable'),
     _NAMES,
 )
 def _convert() -> None:
@@ -332,36 +317,28 @@ def _convert() -> None:
     in --params-file. Unknown numbers and rejected messages are omitted, and counted. With
     '--to actuator' states are mapped, not commands: no limit applies.
 
-    OUT appears when it is complete, and is never replaced without --force. If IN is
-    damaged, repair it first: 'mcap recover IN.mcap -o OUT.mcap', or 'sqlite3 IN.db3
-    .recover | sqlite3 OUT.db3'.
+    The turns of single-turn encoders (wrap_period) count from the first reading. OUT
+    appears when it is complete, and is never replaced without --force. Needs rosbags
+    (extra bags).
 
-    A line of a CSV file is a message, with the columns time and stamp [s], topic, and
-    NAME.position, NAME.velocity, NAME.effort: actuators in the units of their drivers,
-    joints in SI units. The columns stamp and topic are optional. An empty cell is not in
-    the message, nan is unknown. Files other than CSV need rosbags (extra bags).
-
-    exit code: 0 done, 1 nothing was converted, or IN is not a recording, cut off or
-    damaged.
+    exit code: 0 done, 1 nothing was converted, or rosbags cannot read IN.
 
       transmission_bridge convert robot.urdf drive.mcap drive_joints.mcap
       transmission_bridge convert bag/ bag_joints/ --topic /left/states:/joint_states \
           /right/states:/joint_states
-      transmission_bridge convert robot.urdf drive.mcap drive.csv --params-file bridge.yaml
+      transmission_bridge convert robot.urdf drive.mcap out/ --params-file bridge.yaml
       transmission_bridge convert drive.mcap out.mcap --actuator-names M1=elbow_motor
 
     :param file: robot description: URDF, or SDF with <ros2_control> blocks; '-' reads standard
         input ('xacro robot.urdf.xacro | %(prog)s -'); by default the first message on
         /robot_description in IN
-    :param input: recording: a folder of rosbag2, or a file .mcap, .db3 or .csv
-    :param output: recording to write: .mcap, .db3, .csv, or any other name for a folder of rosbag2
+    :param input: recording: a folder of rosbag2, or a file .mcap or .db3
+    :param output: recording to write: .mcap, .db3, or any other name for a folder of rosbag2
     :param to: what to compute (joint)
     :param topic: convert SOURCE to TARGET; may be repeated, and sources with the same target are
         merged as drivers of one bridge (/actuator_states:/joint_states, or the reverse)
     :param keep: also keep the converted topics
     :param storage: storage of a folder (default: the storage of IN, or mcap)
-    :param keep_readable: write the readable part of a recording that is cut off or damaged;
-        without this option nothing is written
     """
 
 
@@ -420,37 +397,6 @@ def _export() -> None:
         exists keeps its motors, ids and homing offsets
     :param orca: write calibration.yaml of an ORCA hand, whose config.yaml is beside it; with
         --force one that exists keeps its other keys
-    """
-
-
-@_define_command(
-    'jacobian',
-    *_ROBOT,
-    _define_argument('positions', metavar='q', nargs='*'),
-    _define_argument('--base LINK', required=True),
-    _define_argument('--end LINK', required=True),
-    _define_argument('--space', choices=_SIDES, default='joint'),
-    _define_argument('--json'),
-)
-def _jacobian() -> None:
-    r"""
-    Compute the Jacobian of a link, in joint or in actuator coordinates.
-
-    Compute the Jacobian of a link and its pose. Rows vx vy vz are the velocity of
-    the end's origin, wx wy wz its angular velocity, in the axes of the base, per unit of
-    each joint or actuator.
-
-    exit code: 0 done, 1 no joints lead from base to end, 2 the position cannot be reached.
-
-      transmission_bridge jacobian robot.urdf --base base_link --end tool 0.1 -0.2 0.3
-      transmission_bridge jacobian robot.urdf --base base_link --end tool \
-          --space actuator shoulder_motor=12.5
-
-    :param positions: positions [rad or m] of joints or at the motors, in the order of the
-        coordinates, or NAME=VALUE with the others at zero; all zero by default
-    :param base: reference link
-    :param end: moved link
-    :param space: coordinates of positions and motions (default: joint)
     """
 
 
@@ -553,7 +499,7 @@ def _param() -> None:
 
 
 @_define_command(
-    'plot.command',
+    'plot',
     *_ROBOT,
     _define_argument('--output FILE.svg|png'),
     _define_argument('--transmission NAME', **_REPEATED),

@@ -164,9 +164,9 @@ def robot_file(tmp_path: Path) -> Path:
 def convert(run, tmp_path, robot_file):
     """Return a function that converts a path or the content of a file: result and target."""
 
-    def call(source, *options, name='in.csv', target='out.mcap'):
-        if isinstance(source, str | bytes | bytearray):
-            (tmp_path / name).write_bytes(source.encode() if isinstance(source, str) else source)
+    def call(source, *options, name='in.mcap', target='out.mcap'):
+        if isinstance(source, bytes | bytearray):
+            (tmp_path / name).write_bytes(source)
             source = tmp_path / name
         path = tmp_path / target
         result = run('convert', robot_file, source, path, '--force', *options)

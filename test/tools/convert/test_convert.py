@@ -5,7 +5,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+from io import BytesIO
+import os
+import signal
+import sqlite3
+import struct
+import subprocess
+import sys
+
+from hypothesis import given, HealthCheck, settings, strategies as st
 import pytest
+from rosbags.rosbag2 import Reader, StoragePlugin, Writer
+from waiting import wait
 
 from transmission_bridge.messages.cdr import JointStateReader, JointStateWriter
 
@@ -57,10 +70,10 @@ def test_several_drivers_are_merged_as_in_the_bridge(convert, bags, tmp_path):
 
 
 def test_all_formats_hold_the_same_numbers(convert, bags, tmp_path):
-    """To joint space and back through any format, text as well: equal to the last bit."""
+    """To joint space and back through any format: equal to the last bit."""
     source = bags.write(tmp_path / 'in', bags.recording(300))
     returned = []
-    for way in (*OUTPUTS, 'out.csv'):
+    for way in OUTPUTS:
         _, joints = convert(source, target=way)
         _, back = convert(joints, '--to', 'actuator', target=f'back_{way}.mcap')
         returned.append(bags.told(back, '/actuator_states'))
@@ -98,35 +111,29 @@ def test_messages_of_another_byte_order_and_without_a_stamp(convert, bags, tmp_p
     assert JointStateReader().read_message(data).stamp == divmod(time, 10**9)
 
 
-def test_what_is_odd_is_told(run, bags, tmp_path):
-    """Refused messages, strangers' names and a description that changes are named."""
+def test_rejected_messages_and_unknown_names_are_listed(run, bags, tmp_path):
+    """Each reason once, with its count; the other messages are converted."""
     topics = bags.recording(3)
     for number, names in ((9, ['m1', 'm1']), (10, ['m1', 'm9'])):
         message = JointStateWriter(names).write_message(1, 1)
         topics['/actuator_states'][1].append((bags.START + number, message))
     topics['/actuator_states'][1].append((bags.START + 11, b'\0\1\0\0odd'))
-    topics['/robot_description'][1].append((bags.START + 50, bags.text_message('<robot/>')))
     result = run('convert', bags.write(tmp_path / 'in', topics), tmp_path / 'out')
     assert result.code == 0
-    for words in (
-        '1 message of /actuator_states rejected (duplicate_name)',
-        'undecodable',
-        "left out: 'm9'",
-        '/robot_description changes',
-    ):
+    for words in ('/actuator_states rejected (duplicate_name)', 'undecodable', "left out: 'm9'"):
         assert words in result.err
     assert '4 messages converted' in result.out
 
 
 @pytest.mark.parametrize(('topic', 'words'), [
-    ('/silent', 'there is no message with numbers on /silent'),
-    ('/joint_states', 'they already name joints: --to actuator converts those'),
-    ('/half', 'the numbers in the messages determine no joint'),
+    ('/silent', 'no message of /silent determines a joint'),
+    ('/half', 'no message of /half determines a joint'),
+    ('/joint_states', '--to actuator converts the reverse'),
     ('/foreign', "'m1', 'm2', 'm3', found 'M1', 'M2'; give the driver's names with"),
     ('/foreign', '5 messages of /foreign rejected (foreign)'),
 ])  # fmt: skip
 def test_if_nothing_is_converted_nothing_is_written(convert, bags, tmp_path, topic, words):
-    """Exit code 1, why, and what can be done about it here; a former OUT stays as it was."""
+    """Exit code 1 and the reason; a former OUT stays unchanged."""
     topics = {
         '/silent': (bags.JOINT_STATE, []),
         '/joint_states': (bags.JOINT_STATE, bags.states(3, ('pan', 'pitch'))),
@@ -190,7 +197,6 @@ def test_names_of_drivers_are_translated_in_both_directions(convert, bags, tmp_p
 
 PARAMETERS = """actuator_state_topics: [left/states, right/states]
 wrap_period: [m1=0.5]
-unknown_turn: {}
 unknown_rates: zero
 unknown_joints: 'nan'
 limits: 7
@@ -198,29 +204,25 @@ actuator_names: []
 state_timeout: 0.5
 publish: on_all
 transmissions:
-  pan_drive: {{joints: {{pan: {{offset: -1.5}}}}}}
-  gone: {{joints: {{x: {{offset: 1.0}}}}}}
+  pan_drive: {joints: {pan: {offset: -1.5}}}
+  gone: {joints: {x: {offset: 1.0}}}
 transmissions.wrist.actuators.m3.mechanical_reduction: -60.0"""
 
 
-@pytest.mark.parametrize('unknown_turn', ['first', 'resolve'])
-def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path, unknown_turn):
-    """Numbers of transmissions, turns, topics and what is unknown; what it leaves out is told."""
+def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path):
+    """Numbers of transmissions, topics and what is unknown; what is not used is listed."""
     topics = {
         '/left/states': (bags.JOINT_STATE, bags.states(300, ('m1',), 1)),
         '/right/states': (bags.JOINT_STATE, bags.states(300, ('m2', 'm3'), 2, 1_700_001)),
         '/robot_description': (bags.STRING, [(bags.START, bags.text_message(bags.URDF))]),
     }
     source = bags.write(tmp_path / 'in', topics)
-    file = parameter_file(tmp_path / 'bridge.yaml', PARAMETERS.format(unknown_turn))
+    file = parameter_file(tmp_path / 'bridge.yaml', PARAMETERS)
     result = run('convert', source, tmp_path / 'out.mcap', *file)
     assert result.code == 0
     assert "no such number: 'transmissions.gone.joints.x.offset'" in result.err
     assert 'mapped message by message: state_timeout, publish' in result.err
-    # Of a continuous joint behind a gear any turn of the motor is possible.
-    is_open = unknown_turn == 'resolve'
-    assert ('300 positions of m1 unknown, because its turn was' in result.err) == is_open
-    assert result.err.count('\n') == 2 + is_open
+    assert result.err.count('\n') == 2
     published = bags.live(
         [m for m in bags.read(source).messages if m[0] != '/robot_description'],
         {
@@ -230,12 +232,12 @@ def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path, u
         unknown_rates='zero',
         unknown_joints='nan',
         wrap_period={'m1': 0.5},
-        unknown_turn=unknown_turn,
+        unknown_turn='first',
     )
     assert bags.told(tmp_path / 'out.mcap', '/joint_states') == published
 
 
-@pytest.mark.parametrize(('given', 'words'), [
+@pytest.mark.parametrize(('mistake', 'words'), [
     ('actuator_names: M1=m1', "line 3: actuator_names: expected a list of texts, found 'M1=m1"),
     ('actuator_names: [M1]', "expected entries 'left=right', no left side twice, found 'M1'"),
     ('pass_through: 1', "pass_through: expected true or false, found '1'"),
@@ -247,17 +249,17 @@ def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path, u
     (['--actuator-names', 'm1=m2'], "expected also a driver's name for m1"),
     (['--topic', 'a'], "--topic takes SOURCE:TARGET, found 'a'"),
     (['--topic', 'a:b', '/a:c'], "'/a' is given twice"),
-    (['--topic', '/none:/b'], "no topic '/none'; topics with joint states are: /actuator"),
+    (['--topic', '/none:/b'], "'/none' cannot be converted: expected sensor_msgs/msg/Joint"),
     (['--topic', '/note:/b'], "'/note' cannot be converted: expected sensor_msgs/msg/Joint"),
-    (['--topic', '/actuator_states:/other_states'], "'/other_states' is in '"),
+    (['--topic', '/actuator_states:/other_states'], "has '/other_states' already; name another"),
     (['--keep', '--topic', '/actuator_states:/actuator_states'], 'already; name another'),
 ])  # fmt: skip
-def test_a_mistake_is_one_sentence(refuse, bags, tmp_path, given, words):
+def test_a_mistake_is_one_sentence(refuse, bags, tmp_path, mistake, words):
     """In a parameter file or an argument: exit code 2, what is wrong; nothing is written."""
     source = bags.write(tmp_path / 'in', bags.recording(2))
-    if isinstance(given, str):
-        given = parameter_file(tmp_path / 'bridge.yaml', given)
-    refuse(words, 'convert', source, tmp_path / 'out.mcap', *given)
+    if isinstance(mistake, str):
+        mistake = parameter_file(tmp_path / 'bridge.yaml', mistake)
+    refuse(words, 'convert', source, tmp_path / 'out.mcap', *mistake)
     assert not (tmp_path / 'out.mcap').exists()
 
 
@@ -267,7 +269,7 @@ def test_what_is_not_there_is_one_sentence(refuse, bags, tmp_path, robot_file):
     words = f"'{source}' has no /robot_description: give also the robot"
     refuse(words, 'convert', source, target)
     refuse("cannot read 'no/such.urdf'", 'convert', 'no/such.urdf', source, target)
-    for name in ('none.mcap', 'none', 'none.db3', 'none.csv', 'x\0y', ''):
+    for name in ('none.mcap', 'none', 'none.db3', ''):
         refuse('', 'convert', robot_file, name and tmp_path / name, target)
 
 
@@ -296,3 +298,170 @@ def test_a_folder_that_is_no_bag_is_never_replaced(refuse, bags, tmp_path):
         refuse('', 'convert', source, target, '--force')
     assert (tmp_path / 'home' / 'thesis').read_text() == 'mine'
     assert not (tmp_path / 'none').exists()
+
+
+# -- Recordings of all kinds ---------------------------------------------------------------------
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.permutations(range(40)), st.integers(1, 20_000))
+def test_any_order_of_times_gives_what_a_sorted_file_gives(convert, bags, order, chunk_size):
+    """Shuffled messages in chunks of any size come to the bridge in the order of receipt."""
+    states = bags.states(40)
+    shuffled = bags.mcap([states[place] for place in order], chunk_size=chunk_size)
+    assert bags.told(convert(shuffled)[1]) == bags.live(states)
+
+
+@pytest.mark.parametrize('kind', ['NONE', 'LZ4'])
+@pytest.mark.parametrize('options', [(), ('--keep',)])
+def test_chunks_are_compressed_if_those_of_the_input_are(convert, bags, kind, options):
+    """Channels that differ in metadata of their publishers only become one connection."""
+    states = bags.states(60)
+    source = bags.mcap(states, compression=kind, extras=True, publishers=2)
+    _, target = convert(source, *options)
+    assert bags.told(target, '/joint_states') == bags.live(states)
+    with Reader(target) as reader:
+        assert len(reader.connections) == 1 + len(options)
+        (found,) = {chunk.compression for chunk in reader.storage.chunks}
+    assert found == ('' if kind == 'NONE' else 'zstd')
+
+
+def test_an_unknown_type_is_copied_with_its_definition(convert, bags, tmp_path):
+    """Through both storages: a definition that does not parse stays unchanged."""
+    with Writer(tmp_path / 'odd', version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        odd = writer.add_connection('/odd', 'a/msg/Odd', msgdef='not a $ type', rihs01='RIHS01_1')
+        known = writer.add_connection('/actuator_states', bags.JOINT_STATE, typestore=bags.STORE)
+        for time, data in bags.states(3):
+            writer.write(known, time, data)
+            writer.write(odd, time, b'\0\1\0\0odd' + data[:8])
+    before = bags.told(tmp_path / 'odd', '/odd')
+    for step, target in (('odd', 'a.db3'), ('odd/odd.mcap', 'b.mcap')):
+        after = bags.read(convert(tmp_path / step, target=target)[1])
+        assert after.connections['/odd'][1].data == 'not a $ type'
+        assert [message[1:] for message in after.messages if message[0] == '/odd'] == before
+
+
+def test_publishers_with_their_own_qos_stay_two_connections(convert, bags, tmp_path):
+    """Custom metadata stays also."""
+    other, states = bags.QOS._replace(depth=3), bags.states(6)
+    with Writer(tmp_path / 'in', version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        writer.set_custom_data('operator', 'me')
+        for qos in (bags.QOS, other):
+            given_ = {'typestore': bags.STORE, 'offered_qos_profiles': [qos]}
+            for topic in ('/actuator_states', '/other'):
+                writer.add_connection(topic, bags.JOINT_STATE, **given_)
+        for number, (time, data) in enumerate(states):
+            for connection in writer.connections[2 * (number % 2) :][:2]:
+                writer.write(connection, time, data)
+    _, target = convert(tmp_path / 'in', target='out')
+    with Reader(target) as reader:
+        found = [(each.topic, each.ext.offered_qos_profiles[0]) for each in reader.connections]
+        assert reader.storage.metadata.custom == {'operator': 'me'}
+    assert sorted(found) == [('/joint_states', bags.QOS), ('/other', other), ('/other', bags.QOS)]
+    assert bags.told(target, '/joint_states') == bags.live(states)
+
+
+@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
+@pytest.mark.parametrize('mode', ['FILE', 'MESSAGE'])
+def test_bags_that_rosbag2_compressed_are_read(convert, bags, tmp_path, storage, mode):
+    """Its own compression of whole files and of messages."""
+    states = bags.states(90)
+    source = bags.drive(tmp_path / 'in', states, storage=storage, compression=mode)
+    assert bags.told(convert(source)[1]) == bags.live(states)
+
+
+# -- Recordings that cannot be read, and runs that end early --------------------------------------
+
+
+@pytest.mark.parametrize('suffix', ['mcap', 'db3'])
+@pytest.mark.parametrize('share', [0.0, 0.001, 0.5, 0.999])
+def test_of_a_recording_that_rosbags_cannot_read_nothing_is_written(
+    convert, bags, tmp_path, suffix, share
+):
+    """Cut off anywhere: exit code 1, one sentence, and no file."""
+    if suffix == 'mcap':
+        whole = bags.mcap(bags.states(2000), chunk_size=20_000)
+    else:
+        bags.drive(tmp_path / 'b', bags.states(2000), storage='sqlite3')
+        whole = (tmp_path / 'b' / 'b.db3').read_bytes()
+    result, target = convert(whole[: int(share * len(whole))], name=f'in.{suffix}')
+    assert (result.code, result.out, target.exists()) == (1, '', False)
+    assert f"in.{suffix}' cannot be read as a recording: " in result.err
+    assert result.err.endswith('; no file was written\n')
+
+
+def test_a_message_that_the_index_lacks_is_missed(convert, bags):
+    """A chunk without an index is not read by rosbags: its messages are counted."""
+    changed = bytearray(bags.mcap(bags.states(2000), chunk_size=20_000))
+    reader = importlib.import_module('mcap.reader').make_reader(BytesIO(changed))
+    chunks = reader.get_summary().chunk_indexes
+    # The index of the last chunk in the summary gets an opcode that readers skip.
+    summary = changed.rindex(struct.pack('<Q', chunks[-1].chunk_start_offset))
+    assert changed[summary - 25] == 8
+    changed[summary - 25] = 0x80
+    result, target = convert(changed)
+    assert (result.code, target.exists()) == (1, False)
+    assert 'messages of its index not found' in result.err
+
+
+@pytest.mark.parametrize('value', ["data = 'text'", "timestamp = 'x'"])
+def test_a_row_of_a_database_that_is_no_message_is_reported(convert, bags, tmp_path, value):
+    """SQLite accepts any type in any column."""
+    path = bags.drive(tmp_path / 'in', bags.states(20), storage='sqlite3') / 'in.db3'
+    with contextlib.closing(sqlite3.connect(path)) as rows:
+        rows.executescript(f'UPDATE messages SET {value} WHERE id = 10')
+    result, target = convert(path)
+    assert (result.code, target.exists()) == (1, False)
+    assert 'cannot be read as a recording' in result.err
+
+
+def test_a_pipe_is_not_read(refuse, tmp_path, robot_file):
+    """Reading a pipe may never end."""
+    os.mkfifo(tmp_path / 'pipe.mcap')
+    words = "pipe.mcap' is not a regular file"
+    refuse(words, 'convert', robot_file, tmp_path / 'pipe.mcap', tmp_path / 'out.mcap')
+
+
+def test_rosbags_is_needed_with_one_sentence(convert, bags, tmp_path, hide):
+    """It names the extra."""
+    bags.drive(tmp_path / 'in', bags.states(1))
+    hide('rosbags')
+    result, path = convert(tmp_path / 'in')
+    assert (result.code, path.exists()) == (2, False)
+    assert "pip install --editable '.[bags]'" in result.err
+
+
+def test_a_full_disk_leaves_nothing(refuse, bags, monkeypatch, tmp_path, robot_file):
+    """An error in the middle of a run: exit code 2, no file under the name, none beside it."""
+    source = bags.drive(tmp_path / 'in', bags.states(50))
+    count = iter(range(100))
+
+    def write_in_part(*_):
+        if next(count) == 25:
+            raise OSError(28, 'full')
+
+    monkeypatch.setattr(Writer, 'write', write_in_part)
+    before = sorted(tmp_path.iterdir())
+    refuse('full', 'convert', robot_file, source, tmp_path / 'out.mcap')
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_run_without_leaving_anything(bags, tmp_path, robot_file, number):
+    """The process ends by the signal, or with 130 for Ctrl-C, and takes its files with it."""
+    # Python itself ends by SIGINT if that came within exec, which makes the classes of messages.
+    codes = (-number, 130) if number == signal.SIGINT else (-number,)
+    source = bags.drive(tmp_path / 'in', bags.states(1) * 200_000)
+    program = [sys.executable, '-m', 'transmission_bridge', 'convert']
+    words = [*program, robot_file, source, tmp_path / 'out.mcap']
+    with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
+        try:
+            part = '.out.mcap.*.partial/bag/out/out.mcap'
+            wait(lambda: process.poll() is not None or [*tmp_path.glob(part)], 'its first part')
+            process.send_signal(number)
+            _, error = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode in codes
+    assert b'Traceback' not in error
+    assert not (tmp_path / 'out.mcap').exists()

@@ -4,7 +4,6 @@
 """
 Find the numbers of transmissions from known positions of actuators and joints.
 
-The equation is in :mod:`~transmission_bridge.tools.calibration.numbers`; recordings of both sides
-are fitted in :mod:`~transmission_bridge.tools.calibration.recorded`. Needs scipy (extra
+The equation is in :mod:`~transmission_bridge.tools.calibration.numbers`. Needs scipy (extra
 ``calibrate``).
 """

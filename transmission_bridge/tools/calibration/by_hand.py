@@ -53,12 +53,10 @@ _STATES = 'actuator_states'
 
 def run(options: argparse.Namespace, console: Console) -> Exit:
     """
-    Run the command without a recording.
+    Run the command.
 
-    :raises UsageError: If an option needs a recording.
+    :raises UsageError: If a file or a name cannot be used.
     """
-    if options.fix or options.report:
-        raise UsageError('--fix and --report need DATA, a recording')
     if options.output:
         check_output(options.output, force=options.force)
     optional('scipy.optimize', 'calibrate')

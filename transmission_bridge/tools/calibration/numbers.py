@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 """
-The numbers of a transmission from known positions: one equation for poses, stops and recordings.
+The numbers of a transmission from known positions: one equation for poses and stops.
 
 With the positions ``a`` of the actuators [rad or m at the motor], and joint ``j`` known to be at
 ``q``, the free numbers ``theta`` (offsets, on request reductions and dimensions) solve::
@@ -76,19 +76,14 @@ class Fit:
     :param values: The free numbers by path; those that are not determined keep their values.
     :param missing: The free numbers that the positions do not determine.
     :param residuals: Known minus mapped positions, shape ``(rows, n_joints)``, NaN if unknown.
-    :param mapped: Mapped positions, same shape.
     :param reach: Largest error of each number if each position is wrong by its slack and by its
         residual.
-    :param slopes: Change of the known joints' mapped positions with each number, row by row, shape
-        ``(known positions, numbers)``.
     """
 
     values: Mapping[ParameterPath, float]
     missing: tuple[ParameterPath, ...]
     residuals: Array
-    mapped: Array
     reach: Mapping[ParameterPath, float]
-    slopes: Array
 
     @property
     def contradiction(self) -> float:
@@ -258,16 +253,15 @@ def fit_numbers(
     lost = np.abs(rows[is_lost]).max(axis=0, initial=0.0) > _PART
     missing = tuple(path for path, each in zip(free, lost, strict=True) if each)
     values = name_values(np.where(lost, first / sizes, solved.x))
-    mapped = maps.map_positions(values, known.actuators, guess)
     inverse = np.linalg.pinv(solved.jac, rcond=least) * sizes[:, np.newaxis]
     reach = np.abs(inverse) @ (known.slack[is_known] + np.abs(solved.fun))
     return Fit(
         values,
         missing,
-        np.where(is_known, known.joints - mapped, np.nan),
-        mapped,
+        np.where(
+            is_known, known.joints - maps.map_positions(values, known.actuators, guess), np.nan
+        ),
         dict(zip(free, reach.tolist(), strict=True)),
-        -solved.jac / sizes,
     )
 
 
