@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 
 import transmission_bridge as tb
-from transmission_bridge.drivers import add_driver, find_driver, list_hardware, registry
+from transmission_bridge.drivers import (
+    add_driver,
+    find_driver,
+    find_drivers,
+    list_hardware,
+    list_periods,
+    registry,
+)
 from transmission_bridge.drivers.servos import SerialServos
 from transmission_bridge.drivers.simulated import SimulatedDriver
 
@@ -101,6 +108,19 @@ def test_a_plugin_is_found_by_its_registered_name_only(monkeypatch):
     monkeypatch.setattr(registry, '_local', {})
     add_driver('file/Servos', SimulatedDriver)
     assert find_driver('file/Servos') is SimulatedDriver
+
+
+def test_plugins_are_replaced_by_block_or_all_at_once():
+    """A driver of single turns gives the period of each actuator in its unit."""
+    robot = tb.RobotTransmissions(tb.load_description(ROBOT.format(more='')))
+    simulated, servos = (f'transmission_bridge/{x}' for x in ('SimulatedDriver', 'SerialServos'))
+    assert find_drivers(robot, {}) == {}
+    found = find_drivers(robot, {'*': simulated, 'arm': servos})
+    assert {name: kind for name, (kind, _) in found.items()} == {
+        'arm': SerialServos,
+        '': SimulatedDriver,
+    }
+    assert list_periods(found) == pytest.approx({'motor': 1.0, 'b': 2.0 * math.pi})
 
 
 @pytest.mark.parametrize(

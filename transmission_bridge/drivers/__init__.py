@@ -14,7 +14,13 @@ from transmission_bridge.drivers.driver import (
     list_hardware,
 )
 from transmission_bridge.drivers.host import DriverHost, HostFacts, HostState
-from transmission_bridge.drivers.registry import add_driver, find_driver, list_drivers
+from transmission_bridge.drivers.registry import (
+    add_driver,
+    find_driver,
+    find_drivers,
+    list_drivers,
+    list_periods,
+)
 
 __all__ = [
     'Command',
@@ -27,6 +33,8 @@ __all__ = [
     'HostState',
     'add_driver',
     'find_driver',
+    'find_drivers',
     'list_drivers',
     'list_hardware',
+    'list_periods',
 ]

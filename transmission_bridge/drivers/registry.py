@@ -10,9 +10,12 @@ The entry-point group is ``transmission_bridge.drivers``; the entry's name is th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import importlib.metadata
+import math
 
-from transmission_bridge.drivers.driver import Driver, DriverError
+from transmission_bridge.drivers.driver import Driver, DriverError, Hardware, list_hardware
+from transmission_bridge.transmissions import RobotTransmissions
 
 ENTRY_POINT_GROUP = 'transmission_bridge.drivers'
 
@@ -55,3 +58,31 @@ def find_driver(plugin: str) -> type[Driver] | None:
     if not (isinstance(loaded, type) and issubclass(loaded, Driver)):
         raise DriverError(f"driver '{plugin}': {values} is not a subclass of tb.Driver")
     return loaded
+
+
+def find_drivers(
+    robot: RobotTransmissions, plugins: Mapping[str, str]
+) -> dict[str, tuple[type[Driver], Hardware]]:
+    """
+    Return class and hardware of each block with a driver in Python, by its name.
+
+    :param plugins: Plugins to use instead of those of the description, by block; ``*``: all blocks,
+        and the actuators outside of blocks, whose name is empty.
+    :raises DriverError: If a driver cannot be used.
+    """
+    found = {}
+    for name, (plugin, hardware) in list_hardware(robot).items():
+        kind = find_driver(plugins.get(name, plugins.get('*', plugin)))
+        if kind is not None:
+            found[name] = kind, hardware
+    return found
+
+
+def list_periods(drivers: Mapping[str, tuple[type[Driver], Hardware]]) -> dict[str, float]:
+    """Return a turn in the unit of each actuator of a driver with ``single_turn``."""
+    return {
+        actuator.name: 2.0 * math.pi / scale
+        for kind, hardware in drivers.values()
+        if kind.single_turn
+        for actuator, scale in zip(hardware.actuators, hardware.scales[0], strict=True)
+    }
