@@ -18,9 +18,11 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 from state_paths import state_path
+from sts_bus import Bus, PortThread, Servo, TORQUE
 
 from transmission_bridge import load_description, RobotTransmissions
 from transmission_bridge.bridge.driver_units import DriverUnits
+from transmission_bridge.drivers import find_drivers, list_periods
 from transmission_bridge.messages.joint_state import LayoutTable
 
 FIRST = DOCUMENTS['first_robot.md']
@@ -142,18 +144,18 @@ def ticks_at(joints):
 
 
 def test_nothing_is_odd_in_servo_arm():
-    """It has the document's transmission, no finding, and for every servo its period."""
-    yaml = pytest.importorskip('yaml', reason='PyYAML is not installed')
+    """It has the document's transmission, no finding but of ids, and a turn of each servo."""
     xml = FIRST.snippets('xml')
     (snippet,) = [text for text in xml if text.startswith('<transmission name="shoulder_lift')]
     description = (ARM / 'servo_arm.urdf').read_text(encoding='utf-8')
     assert textwrap.indent(snippet, '    ') in description
-    assert ROBOT.findings == ()
+    assert {(each.severity, each.found) for each in ROBOT.findings} == {
+        ('info', repr(str(number))) for number in range(1, 7)
+    }
     assert ROBOT.joint_names == tuple(name.removesuffix('_servo') for name in ROBOT.actuator_names)
-    parameters = yaml.safe_load((ARM / 'servo_arm.yaml').read_text(encoding='utf-8'))
-    entries = parameters['/**']['ros__parameters']['wrap_period']
-    periods = dict(each.split('=') for each in entries)
-    assert periods == dict.fromkeys(ROBOT.actuator_names, str(TURN))
+    drivers = find_drivers(ROBOT, {})
+    assert drivers['servo_arm'][1].read_numbers('id') == [1, 2, 3, 4, 5, 6]
+    assert list_periods(drivers) == pytest.approx(dict.fromkeys(ROBOT.actuator_names, TURN))
 
 
 def test_servos_read_what_the_comments_say_at_joint_zero():
@@ -199,33 +201,31 @@ def test_every_joint_is_known_at_the_first_reading(message, shares):
 @pytest.mark.ros
 def test_servo_arm_moves_over_the_seam(folder, start_script, start_bridge, peer):
     """It is known at start; the wrist passes from 4095 to 0 without a jump of the joint."""
-    for path in ARM.iterdir():
-        shutil.copy(path, folder)
-    driver = start_script('servo_driver.py')
-    joints, ticks = peer.listen('joint_states'), peer.listen('actuator_states')
-    # A busy machine stands still for longer than half a second, which is a warning otherwise.
-    more = ('--params-file', folder / 'servo_arm.yaml', '-p', 'command_timeout:=60.0')
-    bridge = start_bridge(*more, urdf='servo_arm.urdf')
-    peer.spin_until(lambda: joints, 'an arm that is known')
-    assert set(joints[0].names) == set(ROBOT.joint_names)
-    command = ('command.py', 'wrist_roll=1.0', 'shoulder_lift=0.5', 'gripper=0.3')
-    # It gives up after ten seconds, which may not be enough then.
-    peer.spin_until(
-        lambda: start_script(*command).ended()[::2] == (0, ''), 'an arm that was moved in silence'
-    )
-    goals = {
-        'shoulder_lift_servo': 2048 - 0.5 * TURN / math.tau,
-        'wrist_roll_servo': TURN + 512 + 1.0 * TURN / math.tau,
-    }
-
-    def arrived():
-        at = dict(zip(ticks[-1].names, ticks[-1].position, strict=True)) if ticks else {}
-        return at and all(abs(at[name] - goal) < 1.0 for name, goal in goals.items())
-
-    peer.spin_until(arrived, 'servos at their goals')
-    rolls = [dict(zip(each.names, each.position, strict=True))['wrist_roll'] for each in joints]
-    np.testing.assert_allclose(rolls[0], (4000 - TURN - 512) / TURN * math.tau, atol=1e-9)
-    assert np.ptp(rolls) < 2.0
-    assert bridge.stop() == 0
+    port = folder / 'servo_bus'
+    text = (ARM / 'servo_arm.urdf').read_text(encoding='utf-8')
+    (folder / 'servo_arm.urdf').write_text(text.replace('/dev/ttyACM0', str(port)), 'utf-8')
+    servos = [Servo(k, 4000 if k == 5 else 2048, counts_turns=k == 5) for k in range(1, 7)]
+    joints = peer.listen('joint_states')
+    with PortThread(Bus(servos), port):
+        # A busy machine stands still for longer than half a second, which is a warning otherwise.
+        bridge = start_bridge('-p', 'command_timeout:=60.0', urdf='servo_arm.urdf')
+        peer.spin_until(lambda: joints, 'an arm that is known')
+        assert set(joints[0].names) == set(ROBOT.joint_names)
+        command = ('command.py', 'wrist_roll=1.0', 'shoulder_lift=0.5', 'gripper=0.3')
+        # It gives up after ten seconds, which may not be enough then.
+        peer.spin_until(
+            lambda: start_script(*command).ended()[::2] == (0, ''), 'an arm that was moved'
+        )
+        goals = {2: 2048 - 0.5 * TURN / math.tau, 5: TURN + 512 + 1.0 * TURN / math.tau}
+        peer.spin_until(
+            lambda: all(abs(servos[k - 1].at - goal) <= 1.0 for k, goal in goals.items()),
+            'servos at their goals',
+        )
+        rolls = [
+            dict(zip(each.names, each.position, strict=True))['wrist_roll'] for each in joints
+        ]
+        np.testing.assert_allclose(rolls[0], (4000 - TURN - 512) / TURN * math.tau, atol=1e-9)
+        assert np.ptp(rolls) < 2.0
+        assert bridge.stop() == 0
     assert 'WARN' not in bridge.output
-    assert driver.poll() is None
+    assert not any(servo.table[TORQUE] for servo in servos)

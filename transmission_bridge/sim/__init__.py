@@ -10,15 +10,21 @@ from transmission_bridge.sim.demo_motion import (
     MOTIONS,
 )
 from transmission_bridge.sim.driver import (
+    Drive,
+    DriveCommand,
     Driver,
     DriverSettings,
+    Mode,
     range_of,
 )
 
 __all__ = [
     'MOTIONS',
+    'Drive',
+    'DriveCommand',
     'Driver',
     'DriverSettings',
+    'Mode',
     'command_at',
     'range_of',
 ]

@@ -1,0 +1,303 @@
+# Copyright 2026 The transmission_bridge authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Serial servos by rustypot; extra ``servos``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import cycle
+import math
+from time import monotonic, sleep
+from typing import Any
+
+import numpy as np
+
+from transmission_bridge.drivers.driver import Command, Driver, DriverError, Hardware
+from transmission_bridge.interfaces import FIELDS
+from transmission_bridge.types import Array, Index
+
+#: Failed reads in a row after which each servo is asked alone.
+_MISSES = 3
+
+#: Period of asking absent servos, and the timeout then, because the others wait [s].
+_ASK, _SHORT = 1.0, 0.02
+
+#: Registers of position, velocity and effort: the first that the servo has.
+_STATES = (('present_position',), ('present_velocity',), ('present_load', 'present_current'))
+
+#: Registers of status, their names and scales.
+_STATUS = {
+    'present_temperature': ('temperature [C]', 1.0),
+    'present_voltage': ('voltage [V]', 0.1),
+    'present_input_voltage': ('voltage [V]', 0.1),
+    'present_current': ('current [register]', 1.0),
+    'status': ('errors', 1.0),
+    'hardware_error_status': ('errors', 1.0),
+}
+
+#: SI per unit of the velocity register, by control table [rad/s].
+_VELOCITY = {
+    'STS3215': 2.0 * math.pi / 4096.0,
+    'XL330': 0.229 * 2.0 * math.pi / 60.0,
+    'XL430': 0.229 * 2.0 * math.pi / 60.0,
+}
+
+#: Operating modes that follow a goal position.
+_FOLLOWS = {'position', 'extended_position', 'current_based_position'}
+
+#: How often the torque is switched until the servos confirm it.
+_TRIES, _WORDS = 3, ('off', 'on')
+
+#: Bit of the register ``phase``: the position register counts turns.
+_COUNTS_TURNS = 0x10
+
+
+class SerialServos(Driver):
+    """
+    Feetech STS or Dynamixel X servos on one port, commanded by positions.
+
+    ``<hardware>``: ``port``; ``model``, for example ``STS3215`` or ``XL330-M288``; ``baud_rate``
+    (default: of the factory); ``timeout`` of an answer [s] (0.05); ``torque``: ``on`` while active
+    (the default), ``hold`` to leave it on after that, or ``off`` for a leader that is moved by
+    hand and follows no commands. Actuators: ``id``; ``model`` if it differs, with equal registers.
+
+    Positions and velocities are SI, or in the units of the ``<actuator>``; a ``velocity_unit``
+    declares the unit of the register. Load or current is read with an ``effort_unit`` only.
+
+    A servo follows goals beyond one turn if it counts turns itself: a Dynamixel in a mode with
+    more turns, or an STS with bit 4 of ``phase`` and without limits of its angle.
+    """
+
+    single_turn = True
+    _bus: Any = None
+
+    def configure(self, hardware: Hardware) -> None:
+        """Open the port, and find every servo."""
+        try:
+            import rustypot
+        except ModuleNotFoundError:
+            raise DriverError("rustypot is not installed: pip install '.[servos]'") from None
+        self._port = hardware.read_text('port')
+        self._timeout = hardware.read_number('timeout', 0.05)
+        self._torque = hardware.read_text('torque', 'on')
+        if self._torque not in ('on', 'off', 'hold'):
+            raise DriverError(f'torque: expected on, off or hold, found {self._torque!r}')
+        self._names = [each.name for each in hardware.actuators]
+        self._ids = [int(number) for number in hardware.read_numbers('id')]
+        if len(set(self._ids)) < len(self._ids):
+            raise DriverError(f'two actuators have one id: {self._ids}')
+        tables = []
+        for actuator in hardware.actuators:
+            model = actuator.parameters.get('model') or hardware.read_text('model')
+            found = rustypot.find_model(model)
+            if found is None or found[1].name not in _VELOCITY:
+                raise DriverError(f'{model!r} is no model of Feetech STS or Dynamixel X')
+            tables.append(found[1])
+        self._find_registers(tables)
+        self._compute_scales(hardware, tables)
+        table = tables[0]
+        rate = int(hardware.read_number('baud_rate', table.factory_baudrate))
+        make = getattr(rustypot, f'{table.name.capitalize()}PyController')
+        try:
+            self._bus = make(self._port, rate, self._timeout)
+        except (OSError, ValueError) as error:
+            raise DriverError(f'{self._port}: {error}') from None
+        everyone = range(len(self._ids))
+        if missing := sorted(set(everyone) - set(self._ask_alone(everyone))):
+            raise DriverError(f'no answer at {rate} baud of {self._list_servos(missing)}')
+        self._read_modes(table)
+        registers = [name for name in _STATUS if table.register(name)]
+        self._status_registers: Iterator[str] = cycle(registers)
+        self._status: dict[str, Array] = {}
+
+    def activate(self) -> None:
+        """Make the present positions the goals, and switch the torque on."""
+        self._live = list(range(len(self._ids)))
+        self._misses, self._asked = 0, monotonic()
+        self._hold(self._live)
+
+    def read(self) -> Array:
+        """Read all servos in one request; NaN: a servo does not answer."""
+        absent = [index for index in range(len(self._ids)) if index not in self._live]
+        if absent and monotonic() > self._asked + _ASK:
+            self._ask_absent(absent)
+        try:
+            blocks = self._read_blocks(self._live)
+        except RuntimeError as error:
+            self._misses += 1
+            if self._misses >= _MISSES:
+                self._misses, self._asked = 0, monotonic()
+                # If none answers, the bus is the cause.
+                self._live = self._ask_alone(self._live) or self._live
+            raise DriverError(f'{self._port}: {error}') from None
+        self._misses = 0
+        rows = np.full((len(FIELDS), len(self._ids)), np.nan)
+        for index, block in zip(self._live, blocks, strict=True):
+            rows[:, index] = [self._decode(block, register) for register in self._registers]
+        return rows * self._units
+
+    def write(self, command: Command) -> None:
+        """Send the goals that the servos can reach, in one message without answers."""
+        goals = command.position / self._units[0]
+        others = np.nan_to_num(command.velocity) + np.nan_to_num(command.effort)
+        unfit = np.flatnonzero(np.isnan(goals) & (others != 0.0))
+        if self._torque == 'off' and (len(unfit) or not np.isnan(goals).all()):
+            raise DriverError('torque is off: commands are not followed')
+        ticks = np.rint(goals)
+        beyond = self._is_bounded & ((ticks < 0.0) | (ticks >= self._turn))
+        sent = np.flatnonzero(~np.isnan(ticks) & ~beyond).tolist()
+        if sent:
+            ids = [self._ids[index] for index in sent]
+            self._bus.sync_write_register(ids, 'goal_position', list(map(int, ticks[sent])))
+        if beyond.any():
+            servos = self._list_servos(np.flatnonzero(beyond))
+            raise DriverError(f'goal beyond the turn that the servo can reach: {servos}')
+        if len(unfit):
+            raise DriverError(f'follows positions only: {self._list_servos(unfit)}')
+
+    def status(self) -> Mapping[str, Array]:
+        """Return temperatures, voltages, currents and error bits; one of them is read anew."""
+        register = next(self._status_registers)
+        name, scale = _STATUS[register]
+        numbers = np.full(len(self._ids), np.nan)
+        ids = [self._ids[index] for index in self._live]
+        try:
+            numbers[self._live] = self._bus.sync_read_register(ids, register, retries=0)
+        except RuntimeError:
+            sleep(self._timeout)
+            raise
+        self._status[name] = numbers * scale
+        return self._status
+
+    def deactivate(self) -> None:
+        """Switch the torque off, unless it holds."""
+        if self._torque != 'hold':
+            self._switch_torque(self._live, 0)
+
+    def cleanup(self) -> None:
+        """Close the port."""
+        bus, self._bus = self._bus, None
+        if bus is not None:
+            bus.close()
+
+    # -- registers -------------------------------------------------------------------------------
+
+    def _find_registers(self, tables: list[Any]) -> None:
+        """Find the block of registers with the state of a servo."""
+
+        def find(table: Any) -> list[Any]:
+            return [next(filter(None, map(table.register, names))) for names in _STATES]
+
+        self._registers, self._turn = find(tables[0]), tables[0].resolution
+        places = [(each.addr, each.size) for each in self._registers]
+        for table in tables:
+            if [(each.addr, each.size) for each in find(table)] != places:
+                names = ' and '.join(sorted({each.name for each in tables}))
+                raise DriverError(f'{names} have different registers: one block for each')
+        self._order = tables[0].word_order
+        self._first = min(first for first, _ in places)
+        self._length = max(first + size for first, size in places) - self._first
+
+    def _compute_scales(self, hardware: Hardware, tables: list[Any]) -> None:
+        """Compute the units of the actuators per number in a register; NaN: not read."""
+        given = [each.parameters for each in hardware.actuators]
+        velocity = np.array([_VELOCITY[each.name] for each in tables]) / hardware.scales[1]
+        velocity[['velocity_unit' in each for each in given]] = 1.0
+        effort = np.where(['effort_unit' in each for each in given], 1.0, np.nan)
+        position = 2.0 * math.pi / self._turn / hardware.scales[0]
+        self._units: Array = np.array([position, velocity, effort])
+
+    def _read_modes(self, table: Any) -> None:
+        """Read which servos follow goals within one turn only."""
+        modes = {number: name for name, number in table.operating_modes.items()}
+        bounded = []
+        for index, number in enumerate(self._ids):
+
+            def read(register: str, number: int = number) -> int:
+                return int(self._bus.read_register(number, register, retries=2))
+
+            mode = modes.get(read('operating_mode'), 'unknown')
+            if mode not in _FOLLOWS and self._torque != 'off':
+                raise DriverError(f'{self._list_servos([index])} is in mode {mode}, not position')
+            if table.register('phase'):
+                limits = read('min_position_limit'), read('max_position_limit')
+                bounded.append(limits != (0, 0) or not read('phase') & _COUNTS_TURNS)
+            else:
+                bounded.append(mode == 'position')
+        self._is_bounded = np.array(bounded)
+
+    def _decode(self, block: bytes, register: Any) -> int:
+        start = register.addr - self._first
+        raw = block[start : start + register.size]
+        number = int.from_bytes(raw, self._order, signed=register.encoding == 'twos_complement')
+        if register.encoding == 'sign_magnitude' and number >> register.sign_bit & 1:
+            number = -(number & ((1 << register.sign_bit) - 1))
+        return number
+
+    # -- the bus ---------------------------------------------------------------------------------
+
+    def _read_blocks(self, servos: list[int], pause: float | None = None) -> list[bytes]:
+        """
+        Read the state of servos.
+
+        One request has one form of answer, and a pause follows a failure: a late answer is at
+        worst an older state, never another register.
+        """
+        ids = [self._ids[index] for index in servos]
+        try:
+            blocks = self._bus.sync_read_raw_data(ids, self._first, self._length)
+        except RuntimeError:
+            sleep(self._timeout if pause is None else pause)
+            raise
+        return [bytes(each) for each in blocks]
+
+    def _ask_alone(self, servos: Iterable[int], tries: int = 2) -> list[int]:
+        """Return the servos that answer; an absent one would cost the others every answer."""
+        found = []
+        for index in servos:
+            for _ in range(tries):
+                try:
+                    self._read_blocks([index], pause=_SHORT)
+                except RuntimeError:
+                    continue
+                found.append(index)
+                break
+        return found
+
+    def _ask_absent(self, absent: list[int]) -> None:
+        """Let absent servos that answer again hold where they are."""
+        self._bus.set_timeout(_SHORT)
+        try:
+            back = self._ask_alone(absent, tries=1)
+        finally:
+            self._bus.set_timeout(self._timeout)
+            self._asked = monotonic()
+        if back:
+            self._hold(back)
+            self._live = sorted([*self._live, *back])
+
+    def _hold(self, servos: list[int]) -> None:
+        if self._torque != 'off':
+            ids = [self._ids[index] for index in servos]
+            # Goals first: with the torque on, a servo moves to its goal.
+            ticks = [self._decode(each, self._registers[0]) for each in self._read_blocks(servos)]
+            self._bus.sync_write_register(ids, 'goal_position', ticks)
+        self._switch_torque(servos, int(self._torque != 'off'))
+
+    def _switch_torque(self, servos: list[int], on: int) -> None:
+        """Switch the torque of these servos on, or of all servos off."""
+        ids = [self._ids[index] for index in servos] if on else self._ids
+        live = [self._ids[index] for index in servos]
+        for _ in range(_TRIES):
+            # To all in one message without answers, then checked.
+            self._bus.sync_write_register(ids, 'torque_enable', [on] * len(ids))
+            try:
+                if set(self._bus.sync_read_register(live, 'torque_enable', retries=0)) <= {on}:
+                    return
+            except RuntimeError:
+                sleep(self._timeout)
+        raise DriverError(f'{self._port}: it is not known whether the torque is {_WORDS[on]}')
+
+    def _list_servos(self, servos: Iterable[int] | Index) -> str:
+        return ', '.join(f'{self._names[index]} (id {self._ids[index]})' for index in servos)
