@@ -114,7 +114,7 @@ setup(
         'console_scripts': [
             f'transmission_bridge = {PACKAGE}.tools.main:main',
             f'bridge_node = {PACKAGE}.ros.bridge_main:main',
-            f'simulated_driver = {PACKAGE}.ros.simulated_driver_main:main',
+            f'driver_node = {PACKAGE}.ros.driver_main:main',
         ],
         f'{PACKAGE}.drivers': [
             f'{PACKAGE}/SerialServos = {PACKAGE}.drivers.servos:SerialServos',

@@ -18,7 +18,7 @@ from transmission_bridge.bridge.rules.tuning_guard import check_tuning
 from transmission_bridge.bridge.states.states import KnownState, States
 from transmission_bridge.messages import JointStateRecord, Layout, TrajectoryRecord
 from transmission_bridge.transmissions import RobotTransmissions
-from transmission_bridge.types import Array
+from transmission_bridge.types import Array, Mask
 
 
 class Bridge:
@@ -131,6 +131,10 @@ class Bridge:
         ended = self.gate.send_stop(self.plan, self._look(now), stamp)
         self.plan.stream.forget_solutions()
         return ended
+
+    def forget_commands(self, actuators: Mask) -> None:
+        """Forget the positions that actuators were sent, because their driver has."""
+        self.gate.ledger.forget_actuators(actuators)
 
     def list_left_trajectories(self, now: float) -> tuple[str, ...]:
         """Return the actuators with a trajectory of positions, started or not."""

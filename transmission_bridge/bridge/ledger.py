@@ -194,8 +194,7 @@ class Ledger:
         if self.upcoming:
             self._start_trajectories(known.now)
         if known.returned is not None:
-            joints = self._reached[:, known.returned].any(axis=1)
-            self._forget_positions(joints, known.returned)
+            self.forget_actuators(known.returned)
 
     def record_command(self, motion: Motion, now: float) -> None:
         """Record a command that is about to be sent; it cancels trajectories of its joints."""
@@ -295,6 +294,10 @@ class Ledger:
             motion.due & ~np.isnan(self.joints[EFFORT]) & np.isnan(ending[EFFORT])
         )
         self._renewed[motion.due] = _NONE
+
+    def forget_actuators(self, actuators: Mask) -> None:
+        """Forget the positions of actuators and their joints, because their driver has."""
+        self._forget_positions(self._reached[:, actuators].any(axis=1), actuators)
 
     def _forget_positions(self, joints: Mask | slice, actuators: Mask | slice) -> None:
         """Forget positions and trajectories, for example after a driver was silent."""

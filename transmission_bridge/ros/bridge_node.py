@@ -118,6 +118,7 @@ class TransmissionBridge(LifecycleNode):
     """
     Republishes actuator states as joint states and joint commands as actuator commands.
 
+    :param autostart: Default of the parameter ``autostart``.
     :param kwargs: Arguments of :class:`rclpy.node.Node`, for example ``namespace`` or
         ``parameter_overrides``.
     :ivar life_state: ``unconfigured``, ``inactive``, ``active`` or ``finalized``; changes at the
@@ -127,7 +128,7 @@ class TransmissionBridge(LifecycleNode):
     :raises ParameterError: If a parameter has a value of the wrong type.
     """
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, *, autostart: bool = False, **kwargs: Any) -> None:
         super().__init__('transmission_bridge', **kwargs)
         fix_use_sim_time(self)
         self._log = ThrottledLog(self)
@@ -139,7 +140,7 @@ class TransmissionBridge(LifecycleNode):
         declare_parameter(
             self,
             'autostart',
-            False,
+            autostart,
             ParameterDescriptor(
                 description='Whether the node configures and activates itself when it has a '
                 'description.',
