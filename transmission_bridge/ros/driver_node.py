@@ -124,9 +124,9 @@ class DriverNode(Node):
         host = self._host
         state = host.take_state() if host is not None else None
         if state is not None and self.context.ok():
-            record, _ = self._writer.make_record(state.rows)
             stamp = self.get_clock().now().seconds_nanoseconds()
-            self._states.publish(self._writer.write_message(record, stamp))
+            record, _ = self._writer.make_record(state.rows, stamp)
+            self._states.publish(self._writer.write_message(record))
 
     def _receive_command(self, data: bytes) -> None:
         if self._host is None:

@@ -67,15 +67,15 @@ class StateWriter:
         self._layouts = LayoutTable()
         self._writers: dict[tuple[bool, ...], JointStateWriter] = {}
 
-    def make_record(self, rows: Array) -> tuple[JointStateRecord, Layout]:
-        """Return a record without a stamp, and its layout."""
+    def make_record(self, rows: Array, stamp: tuple[int, int]) -> tuple[JointStateRecord, Layout]:
+        """Return a record and its layout."""
         given = [row if np.isfinite(row).any() else EMPTY for row in rows]
         arrays = [*given, *[EMPTY] * (len(FIELDS) - len(given))]
         is_whole = all(map(len, arrays))
-        record = JointStateRecord((0, 0), '', self._names, *arrays, rows if is_whole else None)
+        record = JointStateRecord(stamp, '', self._names, *arrays, rows if is_whole else None)
         return record, self._layouts.find_layout(self._names, record.lengths)
 
-    def write_message(self, record: JointStateRecord, stamp: tuple[int, int]) -> bytes:
+    def write_message(self, record: JointStateRecord) -> bytes:
         """Return the serialised message."""
         rows = (record.position, record.velocity, record.effort)
         key = tuple(len(row) > 0 for row in rows)
@@ -86,7 +86,7 @@ class StateWriter:
             (writer.position, writer.velocity, writer.effort), rows, strict=True
         ):
             target[:] = row
-        return writer.write_message(*stamp)
+        return writer.write_message(*record.stamp)
 
 
 class CommandReader:
@@ -188,11 +188,11 @@ class HostedDriver:
         state = self.host.take_state()
         if state is None:
             return
-        record, layout = self._writer.make_record(state.rows)
+        stamp = self._node.get_clock().now().seconds_nanoseconds()
+        record, layout = self._writer.make_record(state.rows, stamp)
         self.receive(record, layout, state.forgotten)
         if (copy := self._find_copy(STATES)) is not None:
-            stamp = self._node.get_clock().now().seconds_nanoseconds()
-            copy.publish(self._writer.write_message(record, stamp))
+            copy.publish(self._writer.write_message(record))
 
     def send_command(self, data: bytes) -> None:
         """Hand a serialised command over."""

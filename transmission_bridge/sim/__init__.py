@@ -1,7 +1,7 @@
 # Copyright 2026 The transmission_bridge authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated driver."""
+"""A simulated drive, and the motion of the demo."""
 
 from __future__ import annotations
 
@@ -12,19 +12,15 @@ from transmission_bridge.sim.demo_motion import (
 from transmission_bridge.sim.driver import (
     Drive,
     DriveCommand,
-    Driver,
     DriverSettings,
     Mode,
-    range_of,
 )
 
 __all__ = [
     'MOTIONS',
     'Drive',
     'DriveCommand',
-    'Driver',
     'DriverSettings',
     'Mode',
     'command_at',
-    'range_of',
 ]

@@ -342,6 +342,9 @@ def warn_of_lost_names(
 
 PREFIX = 'transmissions.'
 
+#: Prefix of the parameters with the options that follow from drivers in the node.
+HOSTED = 'hosted.'
+
 #: Names that a parameter file and the command line can contain.
 _NAME = re.compile(r'[\w./-]+')
 
