@@ -136,7 +136,7 @@ def test_a_bridge_that_stood_still(live, harness, reference, executor):
             lambda topic=topic: 'rejected stalled' in diagnostics.values(topic), 'the refusal'
         )
     assert 'joint_commands: the node stood still for ' in process.output
-    assert list_velocities() == [0.0]
+    assert {*list_velocities()} <= {0.0}
     send_until(act, 3.0, list_velocities)
     send_until(plan, 3.0, list_positions)
     assert 2.0 not in list_velocities() + list_positions()

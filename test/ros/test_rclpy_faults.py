@@ -121,7 +121,7 @@ def test_service_that_cannot_be_intercepted(without, start_bridge, peer):
     process.wait_for('an invalid request can end the node')
     client = peer.node.create_client(SetParameters, 'transmission_bridge/set_parameters')
     peer.spin_until(client.service_is_ready, 'the service')
-    unknown = Parameter(name='publish', value=ParameterValue(type=99))
+    unknown = Parameter(name='publish_rate', value=ParameterValue(type=99))
     client.call_async(SetParameters.Request(parameters=[unknown]))
     peer.spin_until(lambda: process.exit_code is not None, 'the end of the bridge')
     assert process.ended() == 1
@@ -243,9 +243,9 @@ def test_one_module_uses_what_is_private():
 def test_no_attribute_of_ours_hides_one_of_rclpy(context):
     """Private attributes of the nodes do not hide attributes of rclpy's nodes."""
     from rclpy.lifecycle import LifecycleNode
+    from transmission_bridge.ros.simulated_driver import SimulatedDriver
 
     from transmission_bridge.ros.bridge_node import TransmissionBridge
-    from transmission_bridge.ros.simulated_driver import SimulatedDriver
 
     for kind in (TransmissionBridge, SimulatedDriver):
         base = LifecycleNode('plain', context=context)

@@ -139,7 +139,7 @@ FINISH: dict[Row, Finish] = {
 
 
 def check_limits_given(joints: Sequence[JointSpec], findings: Findings) -> None:
-    """Report missing and swapped limits, which leave a joint usable."""
+    """Report missing, swapped and unread limits, which leave a joint usable."""
     for joint in joints:
         limits = joint.limits
         if limits is None:

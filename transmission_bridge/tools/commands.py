@@ -237,9 +237,8 @@ def _check() -> None:
     Limits of actuators follow from the limits of the joints; for coupled joints they are a
     box around all combinations. A number that depends on position is a range
     (0.2667 .. 0.3164) over the positions at which the bridge maps velocities; '-' is
-    unlimited, '?' is unknown. If actuators have limits of their own, a second table shows
-    the resulting limits of the joints, half-spaces for coupled joints, and the factor that
-    scales a command of all joints at their limits.
+    unlimited, '?' is unknown. Below an actuator are its own limits, and its limits in the
+    units of its driver.
 
     exit code: 0 no errors (there may be warnings), 1 errors.
 

@@ -210,7 +210,7 @@ transmissions.wrist.actuators.m3.mechanical_reduction: -60.0"""
 
 
 def test_a_parameter_file_gives_what_its_bridge_publishes(run, bags, tmp_path):
-    """Numbers of transmissions, topics and what is unknown; what is not used is listed."""
+    """Numbers of transmissions, turns, topics and what is unknown; what it leaves out is told."""
     topics = {
         '/left/states': (bags.JOINT_STATE, bags.states(300, ('m1',), 1)),
         '/right/states': (bags.JOINT_STATE, bags.states(300, ('m2', 'm3'), 2, 1_700_001)),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         SensorPath as SensorPath,
     )
     from transmission_bridge.bridge.states.state_plan import (
+        list_followers as list_followers,
         NamePlan as NamePlan,
         StatePlan as StatePlan,
     )
@@ -31,7 +32,7 @@ __all__, __getattr__ = import_lazily(
     __name__,
     {
         'sensors': ['SensorPath'],
-        'state_plan': ['NamePlan', 'StatePlan'],
+        'state_plan': ['NamePlan', 'StatePlan', 'list_followers'],
         'states': ['StampFilter', 'States'],
         'turns': ['TurnPlan', 'list_wrap_periods', 'unwrap_positions'],
     },

@@ -203,7 +203,7 @@ class StatePlan(NamePlan):
         super().__init__(robot.actuator_names, renamed, lost, units, turns)
         stream = robot.stream(ACTUATOR_TO_JOINT)
         self.map_state, self.forget_solutions = stream.map_state, stream.forget_solutions
-        followers, self._followed, self._chains = _list_followers(robot)
+        followers, self._followed, self._chains = list_followers(robot)
         self.names = (*robot.joint_names, *followers)
         self._encoder = JointStateEncoder()
         self.writer = JointStateWriter(self.names)
@@ -265,7 +265,7 @@ def empty_if_unknown(values: Array) -> Array:
     return EMPTY if np.isnan(values).all() else values
 
 
-def _list_followers(robot: RobotTransmissions) -> tuple[tuple[str, ...], Index, Array]:
+def list_followers(robot: RobotTransmissions) -> tuple[tuple[str, ...], Index, Array]:
     """
     Return the followers of bridged joints, with chains resolved.
 
