@@ -13,6 +13,8 @@ from zoo.four_joints import find_only, load, load_clean, robot
 from transmission_bridge.description import (
     CalibrationSpec,
     DynamicsSpec,
+    effective_limits,
+    EffectiveLimits,
     JointLimits,
     MimicSpec,
     Pose,
@@ -276,3 +278,13 @@ def test_what_cannot_be_read_is_left_out(bad):
     plain = f'{BOX}<material><color rgba="1 x 0 1"/></material>'
     assert looks(bad, plain) == (VisualSpec('a', 'box', Pose(), (1.0, 2.0, 3.0)),)
     assert load_visuals('<sdf><model name="m"/></sdf>') == ()
+
+
+def test_acceleration_in_a_limit_is_one_information():
+    """Only ``<ros2_control>`` has limits of accelerations; the other limits count."""
+    limit = '<limit lower="-1" upper="1" velocity="2" effort="3" acceleration="4"/>'
+    text = f'<joint name="j" type="revolute"><parent link="a"/><child link="b"/>{limit}</joint>'
+    loaded = load(f'<robot name="r"><link name="a"/><link name="b"/>{text}</robot>')
+    (finding,) = loaded.findings
+    assert (finding.severity, finding.path) == ('info', '/robot/joint/limit')
+    assert effective_limits(loaded, 'j') == EffectiveLimits(-1.0, 1.0, 2.0, 3.0)

@@ -138,9 +138,9 @@ WRONG = [
     (params(velocity_unit='2 mm/s'), r'position_unit is missing.*one of m, mm, with an optional'),
     (params(position_unit='turn', velocity_unit='m/s'), r'do not belong to one actuator'),
     (params(velocity_unit='rpm', effort_unit='N'), r'do not belong to one actuator'),
-    (params(positionUnit='turn'), r"'positionUnit' of actuator 'swivel_m' is not used"),
-    (params(postion_unit='turn'), r'expected position_unit inside an <actuator>'),
-    (params(velocity_units='rpm'), r'expected velocity_unit inside'),
+    (params(positionUnit='turn'), r"unread <positionUnit> in actuator 'swivel_m'"),
+    (params(postion_unit='turn'), r'expected <param name="position_unit"> in an <actuator>'),
+    (params(velocity_units='rpm'), r'expected <param name="velocity_unit"> in'),
     (TWICE('turn', DEG), r'is given more than once'),
 ]
 # fmt: on
@@ -149,8 +149,8 @@ WRONG = [
 @pytest.mark.parametrize(('swivel_t', 'sentence'), [
     *((swivel(inside), sentence) for inside, sentence in WRONG),
     # Joints are SI, and a unit that stands beside the actuators is none of theirs.
-    (swivel(more=DEG), 'position_unit inside an <actuator>'),
-    (swivel(joint=DEG), 'position_unit inside an <actuator>'),
+    (swivel(more=DEG), 'position_unit"> in an <actuator>'),
+    (swivel(joint=DEG), 'position_unit"> in an <actuator>'),
     # A screw is turned.
     (swivel(params(position_unit='mm'), 'transmission_bridge/ScrewTransmission', '', params(lead=1)), 'the actuator is rotary'),  # noqa: E501
 ])  # fmt: skip
